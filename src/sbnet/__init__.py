@@ -1,0 +1,30 @@
+"""Sigmoid belief networks: posterior means and rigorous bounds on the log-likelihood of any evidence."""
+
+from __future__ import annotations
+
+from sbnet import errors
+from sbnet.build import from_edges, from_networkx, from_weight_matrix, layered, to_networkx
+from sbnet.exact import exact_posterior, kl, log_likelihood
+from sbnet.io import load, save
+from sbnet.network import Network
+from sbnet.probability import log_joint, sample
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Network",
+    "__version__",
+    "errors",
+    "exact_posterior",
+    "from_edges",
+    "from_networkx",
+    "from_weight_matrix",
+    "kl",
+    "layered",
+    "load",
+    "log_joint",
+    "log_likelihood",
+    "sample",
+    "save",
+    "to_networkx",
+]

@@ -1,0 +1,58 @@
+"""Array aliases, and the tuples of arrays that kernels read."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IndexArray: TypeAlias = NDArray[np.int64]
+States: TypeAlias = NDArray[np.int8]
+BoolArray: TypeAlias = NDArray[np.bool_]
+RngLike: TypeAlias = "np.random.Generator | np.random.SeedSequence | int | None"
+Matrix: TypeAlias = Any  # a dense array or any scipy sparse matrix
+
+HIDDEN = np.int8(-1)
+"""The mark of a unit that is not observed, in the internal form of evidence."""
+
+
+class Graph(NamedTuple):
+    """The edges of a network twice over: by child (rows of J) and by parent (columns of J).
+
+    The edges into unit i are ``parent[indptr[i]:indptr[i + 1]]``, their weights ``weight[...]`` likewise. The edges
+    out of unit j are ``child[child_indptr[j]:child_indptr[j + 1]]``; ``child_edge`` gives their place in `weight`.
+    """
+
+    indptr: IndexArray
+    parent: IndexArray
+    weight: FloatArray
+    bias: FloatArray
+    child_indptr: IndexArray
+    child: IndexArray
+    child_edge: IndexArray
+
+
+class Problem(NamedTuple):
+    """What is left of one pattern after the exact reductions: evidence absorbed, barren units dropped.
+
+    `hidden` are the units that are not observed and have an observed descendant, parents first. A *factor* is a unit,
+    hidden or observed, that has at least one hidden parent: only factors have a sum of inputs that is random. The
+    hidden parents of factor f are ``parent[ptr[f]:ptr[f + 1]]`` (places in `hidden`), with `weight` beside them; its
+    own place in `hidden` is ``own[f]``, or -1 if it is observed. The factors that have hidden unit k as a parent are
+    ``child[child_ptr[k]:child_ptr[k + 1]]``; ``child_slot`` gives their place in `weight`. ``factor_of[k]`` is the
+    factor of hidden unit k itself, or -1. `settled` are the units whose parents are all observed.
+    """
+
+    hidden: IndexArray
+    factor_of: IndexArray
+    factor: IndexArray
+    own: IndexArray
+    ptr: IndexArray
+    parent: IndexArray
+    weight: FloatArray
+    child_ptr: IndexArray
+    child: IndexArray
+    child_slot: IndexArray
+    settled: IndexArray

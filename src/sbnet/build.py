@@ -1,0 +1,273 @@
+"""Ways to build a network: from edges, in layers, from a matrix, from and to networkx."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike
+
+from sbnet._types import IndexArray, Matrix, RngLike
+from sbnet.errors import CycleError, NetworkError, ParameterError
+from sbnet.network import Network
+
+if TYPE_CHECKING:
+    import networkx
+
+
+def from_edges(
+    edges: Mapping[tuple[str, str], float] | Iterable[tuple[str, str, float]],
+    *,
+    bias: Mapping[str, float] | None = None,
+    names: Sequence[str] | None = None,
+) -> Network:
+    """Build a network from its edges.
+
+    Parameters
+    ----------
+    edges
+        A mapping from (parent, child) to the weight, or (parent, child, weight) triples.
+    bias
+        Biases by name; zero where none is given. A unit that appears only here has no edges.
+    names
+        The units in the order they should have, as far as parents may come before children. Without it, the order is
+        that in which the units are first mentioned.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> net.names
+    ('rain', 'sprinkler', 'wet')
+    """
+    number: dict[str, int] = {}
+    for name in names or ():
+        if name in number:
+            raise NetworkError(f"two units are called {name!r}; names must differ")
+        number[name] = len(number)
+    triples: Iterable[Any] = edges
+    if isinstance(edges, Mapping):
+        triples = (_mapped_edge(key, weight) for key, weight in edges.items())
+    parent: list[int] = []
+    child: list[int] = []
+    weight: list[float] = []
+    for item in triples:
+        try:
+            a, b, w = item
+        except (TypeError, ValueError):
+            raise NetworkError(f"an edge is (parent, child, weight); got {item!r}") from None
+        if not (isinstance(a, str) and isinstance(b, str)):
+            odd = b if isinstance(a, str) else a
+            raise NetworkError(f"unit names are strings; {odd!r} is of type {type(odd).__name__}")
+        parent.append(number.setdefault(a, len(number)))
+        child.append(number.setdefault(b, len(number)))
+        weight.append(w)
+    for name in bias or ():
+        number.setdefault(name, len(number))
+    listed = tuple(number)
+    if names is not None and len(listed) > len(names):
+        raise NetworkError(f"unit {listed[len(names)]!r} is not among the given names")
+    h = [0.0] * len(listed)
+    for name, value in (bias or {}).items():
+        h[number[name]] = value
+    return _assemble(listed, np.array(parent, np.int64), np.array(child, np.int64), weight, h)
+
+
+def _mapped_edge(key: Any, weight: Any) -> tuple[Any, Any, Any]:
+    if not (isinstance(key, tuple) and len(key) == 2):
+        raise NetworkError(f"the keys of a mapping of edges are (parent, child); got {key!r}")
+    return key[0], key[1], weight
+
+
+def from_weight_matrix(
+    weight: ArrayLike | Matrix, *, bias: ArrayLike | None = None, names: Sequence[str] | None = None
+) -> Network:
+    """Build a network from a matrix of weights.
+
+    Parameters
+    ----------
+    weight
+        Square matrix J, a dense array or any scipy sparse matrix; ``J[i, j]`` is the weight from parent j to child i.
+        Entries other than zero are edges; a sparse matrix may also store zeros, which are then edges of weight zero.
+    bias
+        One number per unit; zero by default.
+    names
+        One name per unit; ``u0``, ``u1``, … by default. If the matrix is not lower triangular, units are put in
+        topological order and keep their names.
+    """
+    matrix = weight if scipy.sparse.issparse(weight) else np.asarray(weight, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise NetworkError(f"a weight matrix is square; got shape {matrix.shape}")
+    n = matrix.shape[0]
+    if scipy.sparse.issparse(matrix):
+        coo = scipy.sparse.csr_array(matrix).tocoo()
+        child, parent, values = coo.row, coo.col, coo.data
+    else:
+        child, parent = np.nonzero(matrix)
+        values = matrix[child, parent]
+    listed = tuple(f"u{i}" for i in range(n)) if names is None else tuple(names)
+    if len(listed) != n:
+        raise NetworkError(f"{len(listed)} names were given for {n} units")
+    h = np.zeros(n) if bias is None else np.asarray(bias, dtype=np.float64)
+    if h.shape != (n,):
+        raise NetworkError(f"bias has shape {h.shape}; expected ({n},), one number per unit")
+    return _assemble(listed, parent.astype(np.int64), child.astype(np.int64), values, h)
+
+
+def layered(
+    sizes: Sequence[int],
+    *,
+    rng: RngLike = None,
+    scale: float = 0.1,
+    lateral: bool = False,
+    bottom_names: Sequence[str] | None = None,
+) -> Network:
+    """Build a network of fully connected layers, with random parameters.
+
+    Parameters
+    ----------
+    sizes
+        Units in each layer, top to bottom. The bottom layer is the data: an array with as many columns matches it.
+    rng
+        Seed or generator.
+    scale
+        Weights and biases are uniform between ``-scale`` and ``scale``, as in the paper's Figure 5 (``scale=1``).
+    lateral
+        Add edges inside the bottom layer: its unit k has the units 0 to k-1 among its parents.
+    bottom_names
+        Names of the bottom layer; ``x0``, ``x1``, … by default. Hidden units are ``h1_0``, … from the top layer down.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> sb.layered((8, 24, 64), rng=0)
+    <Network: 96 units, 1,728 edges, layers 8 × 24 × 64, largest weight -0.1 (h2_10 -> x0)>
+    """
+    layers = _layer_sizes(sizes)
+    if not (np.isfinite(scale) and scale >= 0):
+        raise ParameterError(f"scale is {scale}; it must be finite and not negative")
+    bottom = tuple(f"x{k}" for k in range(layers[-1])) if bottom_names is None else tuple(bottom_names)
+    if len(bottom) != layers[-1]:
+        raise NetworkError(f"{len(bottom)} names were given for a bottom layer of {layers[-1]} units")
+    hidden = tuple(f"h{d}_{k}" for d, size in enumerate(layers[:-1], 1) for k in range(size))
+    ends = np.cumsum(layers)
+    parents: list[IndexArray] = []
+    for d, size in enumerate(layers):
+        above = np.arange(ends[d - 1] - layers[d - 1], ends[d - 1]) if d else np.zeros(0, np.int64)
+        for k in range(size):
+            beside = np.arange(ends[d] - size, ends[d] - size + k) if lateral and d == len(layers) - 1 else above[:0]
+            parents.append(np.concatenate([above, beside]))
+    indptr = np.concatenate([[0], np.cumsum([len(p) for p in parents])])
+    generator = np.random.default_rng(rng)
+    weight = generator.uniform(-scale, scale, size=int(indptr[-1]))
+    bias = generator.uniform(-scale, scale, size=int(ends[-1]))
+    return Network(hidden + bottom, indptr, np.concatenate(parents), weight, bias, layers)
+
+
+def _layer_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
+    layers = tuple(sizes) if isinstance(sizes, Iterable) else (sizes,)
+    if not layers:
+        raise NetworkError("the network is empty; give the size of at least one layer")
+    for size in layers:
+        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
+            raise NetworkError(f"the size of a layer is a positive whole number; got {size!r}")
+    return tuple(int(size) for size in layers)
+
+
+def from_networkx(graph: networkx.DiGraph[Any], *, weight: str = "weight", bias: str = "bias") -> Network:
+    """Build a network from a networkx ``DiGraph``.
+
+    Parameters
+    ----------
+    graph
+        Its nodes become units; nodes that are not strings are named by ``str(node)``.
+    weight, bias
+        The edge attribute and the node attribute that hold the parameters; zero where they are missing.
+    """
+    if not graph.is_directed() or graph.is_multigraph():
+        raise NetworkError(f"a network needs a networkx.DiGraph; got {type(graph).__name__}")
+    names = tuple(str(node) for node in graph)
+    triples = [(str(a), str(b), data.get(weight, 0.0)) for a, b, data in graph.edges(data=True)]
+    biases = {str(node): data.get(bias, 0.0) for node, data in graph.nodes(data=True)}
+    return from_edges(triples, bias=biases, names=names)
+
+
+def to_networkx(network: Network) -> networkx.DiGraph[Any]:
+    """The network as a networkx ``DiGraph``: node attributes ``bias`` and ``layer``, edge attribute ``weight``."""
+    import networkx
+
+    graph: networkx.DiGraph[Any] = networkx.DiGraph()
+    for name, h, layer in zip(network.names, network.bias.tolist(), layer_of_units(network).tolist(), strict=True):
+        graph.add_node(name, bias=h, layer=layer)
+    graph.add_weighted_edges_from(network.edges())
+    return graph
+
+
+def layer_of_units(network: Network) -> IndexArray:
+    """The layer of each unit: as built, or by depth."""
+    if network.layers is None:
+        return network.depths()
+    return np.repeat(np.arange(len(network.layers)), network.layers)
+
+
+def _assemble(names: tuple[str, ...], parent: IndexArray, child: IndexArray, weight: Any, bias: Any) -> Network:
+    """Sort units and edges into the order of a :class:`Network`, or say what is wrong with them."""
+    loops = np.flatnonzero(parent == child)
+    if loops.size:
+        raise NetworkError(f"unit {names[parent[loops[0]]]!r} is its own parent; a unit cannot cause itself")
+    try:
+        w, h = np.asarray(weight, dtype=np.float64), np.asarray(bias, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise NetworkError(f"weights and biases must be numbers: {error}") from None
+    order = _topological_order(names, parent, child)
+    place = np.empty(len(names), dtype=np.int64)
+    place[order] = np.arange(len(names))
+    edge = np.lexsort((place[parent], place[child]))
+    p, c = place[parent[edge]], place[child[edge]]
+    double = np.flatnonzero((np.diff(p) == 0) & (np.diff(c) == 0))
+    if double.size:
+        first = edge[double[0]]
+        raise NetworkError(f"the edge {names[parent[first]]!r} -> {names[child[first]]!r} is given twice")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(c, minlength=len(names)))])
+    return Network(tuple(names[i] for i in order), indptr, p, w[edge], h[order])
+
+
+def _topological_order(names: tuple[str, ...], parent: IndexArray, child: IndexArray) -> IndexArray:
+    """Of all orders with parents first, the one nearest the given order: of the units that may come next, the first."""
+    n = len(names)
+    if np.all(parent < child):
+        return np.arange(n, dtype=np.int64)
+    by_parent = np.argsort(parent, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(parent, minlength=n))]).tolist()
+    followers = child[by_parent].tolist()
+    waiting = np.bincount(child, minlength=n).tolist()
+    ready = [i for i in range(n) if waiting[i] == 0]
+    order: list[int] = []
+    while ready:
+        j = heapq.heappop(ready)
+        order.append(j)
+        for i in followers[start[j] : start[j + 1]]:
+            waiting[i] -= 1
+            if waiting[i] == 0:
+                heapq.heappush(ready, i)
+    if len(order) < n:
+        raise CycleError("the edges contain a cycle: " + " -> ".join(_find_cycle(names, parent, child, waiting)))
+    return np.asarray(order, dtype=np.int64)
+
+
+def _find_cycle(names: tuple[str, ...], parent: IndexArray, child: IndexArray, waiting: list[int]) -> list[str]:
+    """Every unit still waiting has a parent that waits too: walk up until one comes again."""
+    above = {int(c): int(p) for p, c in zip(parent, child, strict=True) if waiting[p] and waiting[c]}
+    unit = next(i for i, count in enumerate(waiting) if count)
+    path: dict[int, None] = {}  # remembers the order of the walk
+    while unit not in path:
+        path[unit] = None
+        unit = above[unit]
+    walk = list(path)
+    cycle = walk[walk.index(unit) :][::-1]
+    first = cycle.index(min(cycle))
+    cycle = cycle[first:] + cycle[:first]
+    return [names[i] for i in [*cycle, cycle[0]]]

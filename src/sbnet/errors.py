@@ -1,0 +1,55 @@
+"""Every exception and warning that sbnet raises.
+
+All of them derive from :class:`SBNetError`, and from the built-in exception a Python programmer would expect.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SBNetError(Exception):
+    """The base of every error raised by sbnet."""
+
+
+class NetworkError(SBNetError, ValueError):
+    """A network that cannot be: cycles, duplicate edges, parameters that are not finite, wrong shapes."""
+
+
+class CycleError(NetworkError):
+    """The edges contain a directed cycle; the message shows it."""
+
+
+class UnknownUnitError(SBNetError, KeyError, ValueError):
+    """A unit that is not in the network was asked for."""
+
+    def __str__(self) -> str:  # KeyError would print the repr of the message
+        return str(self.args[0]) if self.args else ""
+
+
+class EvidenceError(SBNetError, ValueError):
+    """Evidence that is not binary, or does not fit the network."""
+
+
+class TooManyHiddenError(SBNetError, ValueError):
+    """Exact enumeration would need more terms than the limit allows."""
+
+
+class FileFormatError(SBNetError, ValueError):
+    """A file that is not a whole, readable sbnet network."""
+
+
+class ParameterError(SBNetError, ValueError):
+    """An argument outside its range."""
+
+
+class ConvergenceWarning(UserWarning):
+    """Some rows stopped before their bound settled; the bounds are valid all the same."""
+
+
+def unknown_unit(name: object, names: Iterable[str], source: str) -> UnknownUnitError:
+    """An error for `name`, with the nearest name in the network, if one is near."""
+    near = difflib.get_close_matches(str(name), list(names), n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return UnknownUnitError(f"{source} names unit {name!r}, which is not in the network{hint}")

@@ -1,0 +1,197 @@
+"""Evidence in any form a user may have it, turned once into one exact internal form.
+
+The internal form is an ``int8`` array, rows by units: 0, 1, or -1 for "not observed".
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from sbnet._types import HIDDEN, FloatArray, States
+from sbnet.errors import EvidenceError, unknown_unit
+from sbnet.network import Network
+
+if TYPE_CHECKING:
+    import pandas
+    from numpy.typing import ArrayLike
+
+EvidenceLike: TypeAlias = "Mapping[Any, Any] | Sequence[Any] | ArrayLike | pandas.DataFrame | pandas.Series[Any]"
+
+_BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
+
+
+def coerce_one(network: Network, evidence: EvidenceLike) -> States:
+    """One pattern, shape (1, n_units)."""
+    states, _ = coerce(network, evidence)
+    if len(states) != 1:
+        raise EvidenceError(f"one pattern was expected, but the evidence has {len(states)} rows; use infer_many()")
+    return states
+
+
+def coerce_many(network: Network, evidence: EvidenceLike) -> States:
+    """A batch of patterns, shape (n_rows, n_units); a single pattern is refused."""
+    states, single = coerce(network, evidence)
+    if single:
+        raise EvidenceError("a table of patterns was expected, but the evidence is one pattern; use infer()")
+    return states
+
+
+def coerce(network: Network, evidence: EvidenceLike) -> tuple[States, bool]:
+    """The internal form of `evidence`, and whether it was a single pattern rather than a table."""
+    if isinstance(evidence, Mapping):
+        return _from_mapping(network, evidence)[None, :], True
+    pandas = sys.modules.get("pandas")  # a DataFrame can only come from someone who has imported pandas
+    if pandas is not None and isinstance(evidence, pandas.DataFrame):
+        return _from_frame(network, evidence), False
+    if pandas is not None and isinstance(evidence, pandas.Series):
+        if all(isinstance(label, str) for label in evidence.index):
+            return _from_mapping(network, dict(evidence.items()))[None, :], True
+        evidence = evidence.to_numpy(dtype=object, na_value=None)
+    if _is_records(evidence):
+        rows = [_from_mapping(network, row, f" in row {r}") for r, row in enumerate(evidence)]  # type: ignore[arg-type]
+        return np.stack(rows), False
+    array = _as_array(evidence)
+    if array.ndim not in (1, 2):
+        raise EvidenceError(f"evidence has {array.ndim} dimensions; expected one pattern or a table of rows by units")
+    table = np.atleast_2d(array)
+    width = table.shape[1]
+    if width > network.n_units:
+        raise EvidenceError(
+            f"evidence has {width} columns, but the network has only {network.n_units} units; "
+            "rows are patterns, columns are units"
+        )
+    first = network.n_units - width  # fewer columns than units: the last units, the bottom layer
+    states = np.full((len(table), network.n_units), HIDDEN, dtype=np.int8)
+    states[:, first:] = _binary(table, network.names[first:])
+    return states, array.ndim == 1
+
+
+def absorb(network: Network, states: States) -> FloatArray:
+    """Biases with the evidence absorbed: h_i plus the weights of the observed parents that are 1.
+
+    Exact (an observed parent only shifts its child's bias), and one product for all rows whatever their masks.
+    """
+    on = (states == 1).astype(np.float64)
+    shifted: FloatArray = np.ascontiguousarray((network.sparse_weights() @ on.T).T)
+    shifted += network.bias
+    return shifted
+
+
+def _is_records(evidence: Any) -> bool:
+    return isinstance(evidence, Sequence) and bool(evidence) and all(isinstance(row, Mapping) for row in evidence)
+
+
+def _from_mapping(network: Network, evidence: Mapping[Any, Any], where: str = "") -> States:
+    states = np.full(network.n_units, HIDDEN, dtype=np.int8)
+    given: dict[int, Any] = {}
+    for key, value in evidence.items():
+        i = _unit_index(network, key)
+        if i in given:
+            raise EvidenceError(
+                f"evidence{where} names unit {network.names[i]!r} twice, as {given[i]!r} and as {key!r}"
+            )
+        given[i] = key
+        try:
+            states[i] = _binary_object(value)
+        except ValueError:
+            raise EvidenceError(f"unit {network.names[i]!r} holds {value!r}{where}; {_BINARY}") from None
+    return states
+
+
+def _unit_index(network: Network, key: Any) -> int:
+    if isinstance(key, str):
+        if key not in network._index:
+            raise unknown_unit(key, network.names, "evidence")
+        return network._index[key]
+    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        if 0 <= key < network.n_units:
+            return int(key)
+        raise EvidenceError(f"evidence names unit number {key}; the network has units 0 to {network.n_units - 1}")
+    raise EvidenceError(f"evidence names units by name or by number; got {key!r}")
+
+
+def _from_frame(network: Network, frame: pandas.DataFrame) -> States:
+    labels = list(frame.columns)
+    if not any(isinstance(label, str) for label in labels):  # the default columns 0, 1, …: an array in disguise
+        return coerce(network, frame.to_numpy(dtype=object, na_value=None))[0]
+    columns = [_unit_index(network, label) for label in labels]
+    if len(set(columns)) < len(columns):
+        double = next(label for k, label in enumerate(labels) if columns[k] in columns[:k])
+        raise EvidenceError(f"the table has two columns for unit {double!r}")
+    states = np.full((len(frame), network.n_units), HIDDEN, dtype=np.int8)
+    for k, i in enumerate(columns):
+        column = frame.iloc[:, k]
+        kind = getattr(column.dtype, "kind", "O")
+        plain = isinstance(column.dtype, np.dtype) and kind in "biuf"
+        values = column.to_numpy() if plain else column.to_numpy(dtype=object, na_value=None)
+        states[:, i] = _binary(values[:, None], (network.names[i],), first=k)[:, 0]
+    return states
+
+
+def _as_array(evidence: Any) -> np.ndarray[Any, Any]:
+    if isinstance(evidence, np.ma.MaskedArray):
+        filled = evidence.astype(np.float64) if evidence.dtype.kind in "biuf" else evidence.astype(object)
+        return np.asarray(filled.filled(np.nan))
+    if hasattr(evidence, "toarray"):  # a scipy sparse matrix: absent entries are zeros, as everywhere
+        return np.asarray(evidence.toarray())
+    if not isinstance(evidence, np.ndarray | Sequence) and not hasattr(evidence, "__array__"):
+        raise EvidenceError(f"evidence is a mapping, an array or a table; got {type(evidence).__name__}")
+    try:
+        array = np.asarray(evidence)
+    except ValueError:
+        raise EvidenceError("the rows of the evidence differ in length") from None
+    return array
+
+
+def _binary(table: np.ndarray[Any, Any], names: Sequence[str], first: int = 0) -> States:
+    """0, 1 and -1 from a 2-D table of any type; `first` is the number its first column has for the user."""
+    kind = table.dtype.kind
+    if kind == "b":
+        return table.astype(np.int8)
+    if kind in "iu":
+        observed = (table == 0) | (table == 1)
+        good = observed if kind == "u" else observed | (table == -1)
+    elif kind == "f":
+        observed = (table == 0) | (table == 1)
+        good = observed | np.isnan(table) | (table == -1)
+    else:
+        return _binary_objects(table, names, first)
+    if not good.all():
+        row, column = (int(k) for k in np.argwhere(~good)[0])
+        raise _not_binary(table[row, column].item(), row, column, names, first)
+    return np.where(observed, table, -1).astype(np.int8)
+
+
+def _binary_objects(table: np.ndarray[Any, Any], names: Sequence[str], first: int) -> States:
+    states = np.full(table.shape, HIDDEN, dtype=np.int8)
+    for (row, column), value in np.ndenumerate(table):
+        try:
+            states[row, column] = _binary_object(value)
+        except ValueError:
+            raise _not_binary(value, row, column, names, first) from None
+    return states
+
+
+def _binary_object(value: Any) -> int:
+    """0, 1 or -1 from one Python object; None, NaN, pandas.NA and -1 mean "not observed"."""
+    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
+        return -1
+    if isinstance(value, str | bytes) or np.ndim(value) != 0:
+        raise ValueError
+    try:
+        number = float(value)
+    except TypeError:
+        raise ValueError from None
+    if np.isnan(number) or number == -1.0:
+        return -1
+    if number in (0.0, 1.0):
+        return int(number)
+    raise ValueError
+
+
+def _not_binary(value: Any, row: int, column: int, names: Sequence[str], first: int) -> EvidenceError:
+    return EvidenceError(f"column {first + column} ({names[column]!r}) holds {value!r} in row {row}; {_BINARY}")

@@ -1,0 +1,1 @@
+"""Compiled kernels: arrays in, arrays out. They check nothing and raise nothing; their callers do."""

@@ -1,0 +1,119 @@
+"""The exact reductions that come before any sum or iteration."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sbnet._types import BoolArray, Graph, IndexArray, Problem, States
+
+
+@njit(cache=True)
+def live_units(graph: Graph, states: States) -> BoolArray:
+    """Units that are observed or have an observed descendant; all others sum to one and drop out."""
+    live = states >= 0
+    for i in range(len(states) - 1, -1, -1):
+        if live[i]:
+            for e in range(graph.indptr[i], graph.indptr[i + 1]):
+                live[graph.parent[e]] = True
+    return live
+
+
+@njit(cache=True)
+def reduce(graph: Graph, states: States) -> Problem:
+    """The problem that one pattern poses; it depends on which units are observed, not on their values."""
+    n = len(states)
+    live = live_units(graph, states)
+    place = np.full(n, -1, np.int64)
+    n_hidden = 0
+    for i in range(n):
+        if live[i] and states[i] < 0:
+            place[i] = n_hidden
+            n_hidden += 1
+    n_factors = n_slots = n_settled = 0
+    for i in range(n):
+        if live[i]:
+            before = n_slots
+            for e in range(graph.indptr[i], graph.indptr[i + 1]):
+                if place[graph.parent[e]] >= 0:
+                    n_slots += 1
+            if n_slots > before:
+                n_factors += 1
+            else:
+                n_settled += 1
+    hidden = np.empty(n_hidden, np.int64)
+    factor_of = np.full(n_hidden, -1, np.int64)
+    factor = np.empty(n_factors, np.int64)
+    own = np.empty(n_factors, np.int64)
+    ptr = np.zeros(n_factors + 1, np.int64)
+    parent = np.empty(n_slots, np.int64)
+    weight = np.empty(n_slots, np.float64)
+    settled = np.empty(n_settled, np.int64)
+    f = s = t = 0
+    for i in range(n):
+        if not live[i]:
+            continue
+        if place[i] >= 0:
+            hidden[place[i]] = i
+        for e in range(graph.indptr[i], graph.indptr[i + 1]):
+            k = place[graph.parent[e]]
+            if k >= 0:
+                parent[s] = k
+                weight[s] = graph.weight[e]
+                s += 1
+        if s > ptr[f]:
+            factor[f] = i
+            own[f] = place[i]
+            if place[i] >= 0:
+                factor_of[place[i]] = f
+            f += 1
+            ptr[f] = s
+        else:
+            settled[t] = i
+            t += 1
+    child_ptr = np.zeros(n_hidden + 1, np.int64)
+    for s in range(n_slots):
+        child_ptr[parent[s] + 1] += 1
+    for k in range(n_hidden):
+        child_ptr[k + 1] += child_ptr[k]
+    child = np.empty(n_slots, np.int64)
+    child_slot = np.empty(n_slots, np.int64)
+    fill = child_ptr[:-1].copy()
+    for f in range(n_factors):
+        for s in range(ptr[f], ptr[f + 1]):
+            c = fill[parent[s]]
+            child[c] = f
+            child_slot[c] = s
+            fill[parent[s]] = c + 1
+    return Problem(hidden, factor_of, factor, own, ptr, parent, weight, child_ptr, child, child_slot, settled)
+
+
+@njit(cache=True)
+def components(problem: Problem) -> IndexArray:
+    """A label for each hidden unit: units with the same label are coupled, directly or through others.
+
+    A factor couples its hidden parents with one another, and with itself if it is hidden.
+    """
+    n = len(problem.hidden)
+    label = np.arange(n)
+    for f in range(len(problem.factor)):
+        first = problem.parent[problem.ptr[f]] if problem.own[f] < 0 else problem.own[f]
+        a = _root(label, first)
+        for s in range(problem.ptr[f], problem.ptr[f + 1]):
+            b = _root(label, problem.parent[s])
+            if a < b:
+                label[b] = a
+            elif b < a:
+                label[a] = b
+                a = b
+    for k in range(n):
+        label[k] = _root(label, k)
+    return label
+
+
+@njit(cache=True)
+def _root(label: IndexArray, k: int) -> int:
+    while label[k] != k:
+        label[k] = label[label[k]]
+        k = label[k]
+    return k

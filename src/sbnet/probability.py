@@ -1,0 +1,86 @@
+"""The joint distribution itself: its logarithm, and samples from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sbnet._types import HIDDEN, RngLike, States
+from sbnet.errors import EvidenceError, ParameterError
+from sbnet.evidence import EvidenceLike, absorb, coerce
+from sbnet.kernels.sampling import ancestral
+from sbnet.network import Network
+
+_BLOCK = 2_000_000
+"""Numbers in a working array of one block of rows: 16 MB."""
+
+
+def log_joint(network: Network, states: EvidenceLike) -> Any:
+    r"""Logarithm of the joint probability of complete states, eq. (6), in nats.
+
+    .. math:: \ln P(S) = \sum_i \big[ S_i z_i - \ln(1 + e^{z_i}) \big], \qquad z_i = \sum_j J_{ij} S_j + h_i
+
+    Parameters
+    ----------
+    network : Network
+    states
+        A value for every unit: a mapping, one pattern, or an array of shape (n, n_units).
+
+    Returns
+    -------
+    float or ndarray of shape (n,)
+        One number for a single pattern, one per row for a table.
+    """
+    complete, single = coerce(network, states)
+    if np.any(complete == HIDDEN):
+        row, unit = (int(k) for k in np.argwhere(complete == HIDDEN)[0])
+        raise EvidenceError(
+            f"unit {network.names[unit]!r} has no value in row {row}; log_joint() needs all {network.n_units} units. "
+            "Use log_likelihood() for partial evidence"
+        )
+    result = np.empty(len(complete))
+    for rows in row_blocks(len(complete), network.n_units):
+        z = absorb(network, complete[rows])
+        result[rows] = (complete[rows] * z - np.logaddexp(0.0, z)).sum(axis=1)
+    return float(result[0]) if single else result
+
+
+def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | None = None) -> States:
+    """Draw states from the network, parents before children.
+
+    Parameters
+    ----------
+    network : Network
+    n : int
+        Number of draws.
+    rng
+        Seed or generator.
+    do
+        Units held at given values by intervention: they ignore their parents, and everything else follows from them.
+        One pattern for all draws, or one row for each. This is not conditioning: the units above are not affected.
+
+    Returns
+    -------
+    ndarray of int8, shape (n, n_units)
+        Zeros and ones.
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        raise ParameterError(f"n is {n!r}; the number of draws is a whole number, zero or more")
+    clamped = np.full((1, network.n_units), HIDDEN, dtype=np.int8) if do is None else coerce(network, do)[0]
+    if len(clamped) not in (1, n):
+        raise EvidenceError(f"do has {len(clamped)} rows; give one pattern, or one for each of the {n} draws")
+    states = np.empty((int(n), network.n_units), dtype=np.int8)
+    states[:] = clamped
+    generator = np.random.default_rng(rng)
+    for rows in row_blocks(int(n), network.n_units):
+        ancestral(network.graph, generator.random(states[rows].shape), states[rows])
+    return states
+
+
+def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Slices of rows small enough that a working array of `width` columns stays small."""
+    step = max(1, _BLOCK // max(width, 1))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
