@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from sbnet import errors
+from sbnet._version import __version__
 from sbnet.build import from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.exact import exact_posterior, kl, log_likelihood
 from sbnet.io import load, save
 from sbnet.network import Network
 from sbnet.probability import log_joint, sample
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Network",

@@ -56,3 +56,12 @@ class Problem(NamedTuple):
     child: IndexArray
     child_slot: IndexArray
     settled: IndexArray
+
+
+class Settings(NamedTuple):
+    """What a mean field kernel needs to know besides the problem."""
+
+    log_term: int
+    enumerate_up_to: int
+    tol: float
+    max_sweeps: int

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from sbnet._types import IndexArray, Matrix, RngLike
 from sbnet.errors import CycleError, NetworkError, ParameterError
-from sbnet.network import Network
+from sbnet.network import Network, as_floats
 
 if TYPE_CHECKING:
     import networkx
@@ -44,7 +44,7 @@ def from_edges(
     ('rain', 'sprinkler', 'wet')
     """
     number: dict[str, int] = {}
-    for name in names or ():
+    for name in () if names is None else names:
         if name in number:
             raise NetworkError(f"two units are called {name!r}; names must differ")
         number[name] = len(number)
@@ -98,7 +98,7 @@ def from_weight_matrix(
         One name per unit; ``u0``, ``u1``, … by default. If the matrix is not lower triangular, units are put in
         topological order and keep their names.
     """
-    matrix = weight if scipy.sparse.issparse(weight) else np.asarray(weight, dtype=np.float64)
+    matrix: Any = weight if scipy.sparse.issparse(weight) else as_floats(weight)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise NetworkError(f"a weight matrix is square; got shape {matrix.shape}")
     n = matrix.shape[0]
@@ -111,7 +111,7 @@ def from_weight_matrix(
     listed = tuple(f"u{i}" for i in range(n)) if names is None else tuple(names)
     if len(listed) != n:
         raise NetworkError(f"{len(listed)} names were given for {n} units")
-    h = np.zeros(n) if bias is None else np.asarray(bias, dtype=np.float64)
+    h = np.zeros(n) if bias is None else as_floats(bias)
     if h.shape != (n,):
         raise NetworkError(f"bias has shape {h.shape}; expected ({n},), one number per unit")
     return _assemble(listed, parent.astype(np.int64), child.astype(np.int64), values, h)
@@ -144,7 +144,7 @@ def layered(
     --------
     >>> import sbnet as sb
     >>> sb.layered((8, 24, 64), rng=0)
-    <Network: 96 units, 1,728 edges, layers 8 × 24 × 64, largest weight -0.1 (h2_10 -> x0)>
+    <Network: 96 units, 1,728 edges, layers 8 × 24 × 64, largest weight -0.1 (h2_15 -> x27)>
     """
     layers = _layer_sizes(sizes)
     if not (np.isfinite(scale) and scale >= 0):
@@ -218,10 +218,7 @@ def _assemble(names: tuple[str, ...], parent: IndexArray, child: IndexArray, wei
     loops = np.flatnonzero(parent == child)
     if loops.size:
         raise NetworkError(f"unit {names[parent[loops[0]]]!r} is its own parent; a unit cannot cause itself")
-    try:
-        w, h = np.asarray(weight, dtype=np.float64), np.asarray(bias, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise NetworkError(f"weights and biases must be numbers: {error}") from None
+    w, h = as_floats(weight), as_floats(bias)
     order = _topological_order(names, parent, child)
     place = np.empty(len(names), dtype=np.int64)
     place[order] = np.arange(len(names))

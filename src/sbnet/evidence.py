@@ -6,7 +6,7 @@ The internal form is an ``int8`` array, rows by units: 0, 1, or -1 for "not obse
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 EvidenceLike: TypeAlias = "Mapping[Any, Any] | Sequence[Any] | ArrayLike | pandas.DataFrame | pandas.Series[Any]"
+
+_BLOCK = 2_000_000
+"""Numbers in a working array of one block of rows: 16 MB."""
 
 _BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
 
@@ -42,13 +45,16 @@ def coerce_many(network: Network, evidence: EvidenceLike) -> States:
 
 def coerce(network: Network, evidence: EvidenceLike) -> tuple[States, bool]:
     """The internal form of `evidence`, and whether it was a single pattern rather than a table."""
-    if isinstance(evidence, Mapping):
+    if isinstance(evidence, Mapping) and not hasattr(evidence, "toarray"):  # scipy's dok matrices are mappings too
         return _from_mapping(network, evidence)[None, :], True
     pandas = sys.modules.get("pandas")  # a DataFrame can only come from someone who has imported pandas
     if pandas is not None and isinstance(evidence, pandas.DataFrame):
         return _from_frame(network, evidence), False
     if pandas is not None and isinstance(evidence, pandas.Series):
-        if all(isinstance(label, str) for label in evidence.index):
+        if any(isinstance(label, str) for label in evidence.index):
+            if not evidence.index.is_unique:
+                double = evidence.index[evidence.index.duplicated()][0]
+                raise EvidenceError(f"evidence names unit {double!r} twice")
             return _from_mapping(network, dict(evidence.items()))[None, :], True
         evidence = evidence.to_numpy(dtype=object, na_value=None)
     if _is_records(evidence):
@@ -81,6 +87,13 @@ def absorb(network: Network, states: States) -> FloatArray:
     return shifted
 
 
+def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Slices of rows small enough that a working array of `width` columns stays small."""
+    step = max(1, _BLOCK // max(width, 1))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
 def _is_records(evidence: Any) -> bool:
     return isinstance(evidence, Sequence) and bool(evidence) and all(isinstance(row, Mapping) for row in evidence)
 
@@ -98,7 +111,7 @@ def _from_mapping(network: Network, evidence: Mapping[Any, Any], where: str = ""
         try:
             states[i] = _binary_object(value)
         except ValueError:
-            raise EvidenceError(f"unit {network.names[i]!r} holds {value!r}{where}; {_BINARY}") from None
+            raise EvidenceError(f"unit {network.names[i]!r} holds {_plain(value)!r}{where}; {_BINARY}") from None
     return states
 
 
@@ -114,7 +127,7 @@ def _unit_index(network: Network, key: Any) -> int:
     raise EvidenceError(f"evidence names units by name or by number; got {key!r}")
 
 
-def _from_frame(network: Network, frame: pandas.DataFrame) -> States:
+def _from_frame(network: Network, frame: Any) -> States:
     labels = list(frame.columns)
     if not any(isinstance(label, str) for label in labels):  # the default columns 0, 1, …: an array in disguise
         return coerce(network, frame.to_numpy(dtype=object, na_value=None))[0]
@@ -134,8 +147,8 @@ def _from_frame(network: Network, frame: pandas.DataFrame) -> States:
 
 def _as_array(evidence: Any) -> np.ndarray[Any, Any]:
     if isinstance(evidence, np.ma.MaskedArray):
-        filled = evidence.astype(np.float64) if evidence.dtype.kind in "biuf" else evidence.astype(object)
-        return np.asarray(filled.filled(np.nan))
+        number = evidence.dtype.kind in "biuf"
+        return np.ma.filled(evidence.astype(np.float64 if number else object), np.nan)
     if hasattr(evidence, "toarray"):  # a scipy sparse matrix: absent entries are zeros, as everywhere
         return np.asarray(evidence.toarray())
     if not isinstance(evidence, np.ndarray | Sequence) and not hasattr(evidence, "__array__"):
@@ -144,6 +157,8 @@ def _as_array(evidence: Any) -> np.ndarray[Any, Any]:
         array = np.asarray(evidence)
     except ValueError:
         raise EvidenceError("the rows of the evidence differ in length") from None
+    if array.dtype.kind in "SU":  # numpy turns [0, "1"] into two strings; keep what was given
+        array = np.asarray(evidence, dtype=object)
     return array
 
 
@@ -162,7 +177,7 @@ def _binary(table: np.ndarray[Any, Any], names: Sequence[str], first: int = 0) -
         return _binary_objects(table, names, first)
     if not good.all():
         row, column = (int(k) for k in np.argwhere(~good)[0])
-        raise _not_binary(table[row, column].item(), row, column, names, first)
+        raise _not_binary(table[row, column], row, column, names, first)
     return np.where(observed, table, -1).astype(np.int8)
 
 
@@ -180,7 +195,7 @@ def _binary_object(value: Any) -> int:
     """0, 1 or -1 from one Python object; None, NaN, pandas.NA and -1 mean "not observed"."""
     if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
         return -1
-    if isinstance(value, str | bytes) or np.ndim(value) != 0:
+    if isinstance(value, str | bytes) or np.iscomplexobj(value) or np.ndim(value) != 0:
         raise ValueError
     try:
         number = float(value)
@@ -194,4 +209,9 @@ def _binary_object(value: Any) -> int:
 
 
 def _not_binary(value: Any, row: int, column: int, names: Sequence[str], first: int) -> EvidenceError:
-    return EvidenceError(f"column {first + column} ({names[column]!r}) holds {value!r} in row {row}; {_BINARY}")
+    return EvidenceError(f"column {first + column} ({names[column]!r}) holds {_plain(value)!r} in row {row}; {_BINARY}")
+
+
+def _plain(value: Any) -> Any:
+    """A numpy scalar as the Python number that a reader expects in a message."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -10,10 +10,9 @@ from scipy.special import xlog1py, xlogy
 
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import EvidenceError, ParameterError, TooManyHiddenError
-from sbnet.evidence import EvidenceLike, absorb, coerce
+from sbnet.evidence import EvidenceLike, absorb, coerce, row_blocks
 from sbnet.kernels.enumerate import enumerate_rows, largest_components, mean_softplus
 from sbnet.network import Network
-from sbnet.probability import row_blocks
 
 LIMIT = 25
 """Coupled hidden units that exact functions will enumerate, by default: 2**25 terms take about a minute."""
@@ -75,7 +74,8 @@ def exact_posterior(
     states, single = coerce(network, evidence)
     means = _exact_means(network, states, limit)
     if pairwise:
-        means = np.stack([_pairs(network, row, mean, limit) for row, mean in zip(states, means, strict=True)])
+        pairs = [_pairs(network, row, mean, limit) for row, mean in zip(states, means, strict=True)]
+        means = np.array(pairs).reshape(len(states), network.n_units, network.n_units)  # also without rows
     return means[0] if single else means
 
 

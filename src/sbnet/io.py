@@ -19,7 +19,8 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from sbnet.errors import FileFormatError, NetworkError
+from sbnet._version import __version__
+from sbnet.errors import FileFormatError
 from sbnet.network import Network
 
 FORMAT = "sbnet-network"
@@ -41,14 +42,12 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(network, Network):
         raise TypeError(f"save() writes a Network; got {type(network).__name__}")
-    from sbnet import __version__
-
     arrays = {name: np.ascontiguousarray(getattr(network, name)) for name in _ARRAYS}
     metadata = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
         "made_by": f"sbnet {__version__}",
-        "names": json.dumps(network.names, ensure_ascii=False),
+        "names": json.dumps(network.names),
         "layers": json.dumps(network.layers),
     }
     write_tensors(path, arrays, metadata)
@@ -65,11 +64,15 @@ def load(path: str | os.PathLike[str]) -> Network:
     arrays, metadata = read_tensors(path, FORMAT, FORMAT_VERSION)
     try:
         names, layers = json.loads(metadata["names"]), json.loads(metadata["layers"])
-        fields = [np.asarray(arrays[name]) for name in _ARRAYS]
-        if [a.dtype.name for a in fields] != list(_ARRAYS.values()):
+        if not isinstance(names, list):
+            raise TypeError("its names are not a list")
+        fields = {name: np.asarray(arrays[name]) for name in _ARRAYS}
+        if any(fields[name].dtype != dtype for name, dtype in _ARRAYS.items()):
             raise FileFormatError(f"{os.fspath(path)} holds arrays of unexpected types")
-        return Network(tuple(names), *fields, None if layers is None else tuple(layers))  # type: ignore[arg-type]
-    except (KeyError, TypeError, json.JSONDecodeError, NetworkError) as error:
+        return Network(tuple(names), **fields, layers=None if layers is None else tuple(layers))
+    except FileFormatError:
+        raise
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise FileFormatError(f"{os.fspath(path)} does not describe a network: {error}") from None
 
 
@@ -87,8 +90,8 @@ def read_tensors(path: str | os.PathLike[str], format_name: str, version: int) -
     if metadata.get("format") != format_name:
         raise FileFormatError(f"{name} is a safetensors file, but not one that sbnet.save() wrote")
     found = metadata.get("format_version", "")
-    if not found.isdecimal():
-        raise FileFormatError(f"{name} is damaged: its format version reads {found!r}")
+    if not found.isdecimal() or len(found) > 9:
+        raise FileFormatError(f"{name} is damaged: its format version reads {found[:20]!r}")
     if int(found) > version:
         raise FileFormatError(
             f"{name} has format version {found} (made by {metadata.get('made_by', 'an unknown program')}); "
@@ -106,7 +109,7 @@ def read_tensors(path: str | os.PathLike[str], format_name: str, version: int) -
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Replace the file at `path` by `data`, or leave it as it was."""
     target = Path(os.path.realpath(path))  # through a symbolic link, as an ordinary write would go
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".sbnet-", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -159,7 +162,7 @@ def _metadata(data: bytes, name: str) -> dict[str, str]:
         raise FileFormatError(f"{name} is damaged or cut short: its header should have {length} bytes")
     try:
         metadata = json.loads(data[8 : 8 + length].decode()).get("__metadata__", {})
-    except (UnicodeDecodeError, json.JSONDecodeError, AttributeError, RecursionError):
+    except (ValueError, AttributeError, RecursionError):  # not UTF-8, not JSON, not an object, or absurd numbers
         raise FileFormatError(f"{name} is damaged: its header cannot be read") from None
     if not isinstance(metadata, dict):
         raise FileFormatError(f"{name} is damaged: its header cannot be read")

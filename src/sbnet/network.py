@@ -58,7 +58,7 @@ class Network:
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__  # the one place where a frozen record is filled in
-        set_(self, "names", tuple(self.names))
+        set_(self, "names", tuple(str(name) if isinstance(name, str) else name for name in self.names))
         set_(self, "indptr", _frozen(self.indptr, np.int64))
         set_(self, "parent", _frozen(self.parent, np.int64))
         set_(self, "weight", _frozen(self.weight, np.float64))
@@ -93,7 +93,10 @@ class Network:
         order = np.argsort(self.parent, kind="stable").astype(np.int64)
         counts = np.bincount(self.parent, minlength=self.n_units)
         child_indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return Graph(self.indptr, self.parent, self.weight, self.bias, child_indptr, self._child_of_edge[order], order)
+        child = self._child_of_edge[order]
+        for array in (child_indptr, child, order):
+            array.setflags(write=False)
+        return Graph(self.indptr, self.parent, self.weight, self.bias, child_indptr, child, order)
 
     def index(self, unit: str | int) -> int:
         """Position of a unit, given by name or by position."""
@@ -165,20 +168,23 @@ class Network:
         return Network(self.names, self.indptr, self.parent, new_weight, new_bias, self.layers)
 
     def _edge_weights(self, weight: Any) -> FloatArray:
-        if isinstance(weight, Mapping):
+        if isinstance(weight, Mapping) and not scipy.sparse.issparse(weight):  # scipy's dok matrices are mappings too
             ends = zip(self.parent.tolist(), self._child_of_edge.tolist(), strict=True)
             edge = {pair: e for e, pair in enumerate(ends)}
             changed = self.weight.copy()
-            for (parent, child), value in weight.items():
+            for key, value in weight.items():
+                if not (isinstance(key, tuple) and len(key) == 2):
+                    raise NetworkError(f"the keys of a mapping of weights are (parent, child); got {key!r}")
+                parent, child = key
                 place = edge.get((self.index(parent), self.index(child)))
                 if place is None:
                     raise NetworkError(f"there is no edge {parent!r} -> {child!r} whose weight could change")
-                changed[place] = value
+                changed[place] = _number(value)
             return changed
         if scipy.sparse.issparse(weight):
             matrix = scipy.sparse.csr_array(weight)
         else:
-            array = np.asarray(weight, dtype=np.float64)
+            array = as_floats(weight)
             if array.ndim != 2:
                 if array.shape != (self.n_edges,):
                     raise NetworkError(
@@ -202,9 +208,9 @@ class Network:
         if isinstance(bias, Mapping):
             changed = self.bias.copy()
             for name, value in bias.items():
-                changed[self.index(name)] = value
+                changed[self.index(name)] = _number(value)
             return changed
-        array = np.asarray(bias, dtype=np.float64)
+        array = as_floats(bias)
         if array.shape != (self.n_units,):
             raise NetworkError(f"bias has shape {array.shape}; expected ({self.n_units},), one number per unit")
         return array
@@ -288,6 +294,20 @@ def _frozen(values: Any, dtype: type[np.generic]) -> Any:
     array += 0
     array.setflags(write=False)
     return array
+
+
+def as_floats(values: Any) -> FloatArray:
+    """Weights or biases as an array of numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise NetworkError(f"weights and biases must be numbers: {error}") from None
+
+
+def _number(value: Any) -> float:
+    if np.ndim(value) != 0:
+        raise NetworkError(f"a weight or a bias is one number; got {value!r}")
+    return float(as_floats(value))
 
 
 def _count_nonzero(matrix: Any) -> int:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from sbnet._types import HIDDEN, RngLike, States
 from sbnet.errors import EvidenceError, ParameterError
-from sbnet.evidence import EvidenceLike, absorb, coerce
+from sbnet.evidence import EvidenceLike, absorb, coerce, row_blocks
 from sbnet.kernels.sampling import ancestral
 from sbnet.network import Network
-
-_BLOCK = 2_000_000
-"""Numbers in a working array of one block of rows: 16 MB."""
 
 
 def log_joint(network: Network, states: EvidenceLike) -> Any:
@@ -77,10 +73,3 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     for rows in row_blocks(int(n), network.n_units):
         ancestral(network.graph, generator.random(states[rows].shape), states[rows])
     return states
-
-
-def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Slices of rows small enough that a working array of `width` columns stays small."""
-    step = max(1, _BLOCK // max(width, 1))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))

@@ -5,36 +5,36 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
 
 from sbnet._types import FloatArray, Graph, IndexArray, Problem, States
+from sbnet.kernels._compile import inner, kernel
 from sbnet.kernels.reduce import components, reduce
 
 _FRESH = 64  # states between two evaluations from scratch, so that rounding does not pile up
 
 
-@njit(cache=True)
+@inner
 def softplus(z: float) -> float:
     """ln(1 + e^z)."""
     return max(z, 0.0) + math.log1p(math.exp(-abs(z)))
 
 
-@njit(parallel=True, cache=True)
+@kernel
 def largest_components(graph: Graph, states: States) -> IndexArray:
     """For each row, how many hidden units the largest coupled group has."""
     result = np.zeros(states.shape[0], np.int64)
-    for r in prange(states.shape[0]):
+    for r in range(states.shape[0]):
         label = components(reduce(graph, states[r]))
         if len(label):
             result[r] = np.bincount(label).max()
     return result
 
 
-@njit(parallel=True, cache=True)
+@kernel
 def enumerate_rows(graph: Graph, states: States, bias: FloatArray, means: FloatArray) -> FloatArray:
     """ln P(V) of each row; the posterior means of its hidden units that are not barren go to `means`."""
     result = np.empty(states.shape[0])
-    for r in prange(states.shape[0]):
+    for r in range(states.shape[0]):
         problem = reduce(graph, states[r])
         total = 0.0
         for i in problem.settled:
@@ -49,7 +49,7 @@ def enumerate_rows(graph: Graph, states: States, bias: FloatArray, means: FloatA
     return result
 
 
-@njit(cache=True)
+@inner
 def _enumerate_group(problem: Problem, group: IndexArray, states: States, bias: FloatArray, means: FloatArray) -> float:
     """ln of the sum over the states of one group, in Gray code: neighbouring states differ in one unit."""
     k = len(group)
@@ -98,7 +98,7 @@ def _enumerate_group(problem: Problem, group: IndexArray, states: States, bias: 
     return constant + top + math.log(total)
 
 
-@njit(cache=True)
+@inner
 def _from_scratch(
     problem: Problem,
     group: IndexArray,
@@ -123,12 +123,12 @@ def _from_scratch(
     return value
 
 
-@njit(cache=True)
+@inner
 def _state(problem: Problem, f: int, on: States, states: States) -> int:
     return on[problem.own[f]] if problem.own[f] >= 0 else states[problem.factor[f]]
 
 
-@njit(cache=True)
+@inner
 def _flip(
     problem: Problem,
     place: int,
@@ -153,7 +153,7 @@ def _flip(
     return change
 
 
-@njit(cache=True)
+@kernel
 def mean_softplus(weight: FloatArray, means: FloatArray, bias: float) -> float:
     """<ln(1 + e^z)> for independent parents, summed over all their states."""
     k = len(weight)

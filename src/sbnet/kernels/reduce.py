@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sbnet._types import BoolArray, Graph, IndexArray, Problem, States
+from sbnet.kernels._compile import inner, kernel
 
 
-@njit(cache=True)
+@kernel
 def live_units(graph: Graph, states: States) -> BoolArray:
     """Units that are observed or have an observed descendant; all others sum to one and drop out."""
     live = states >= 0
@@ -19,7 +19,7 @@ def live_units(graph: Graph, states: States) -> BoolArray:
     return live
 
 
-@njit(cache=True)
+@kernel
 def reduce(graph: Graph, states: States) -> Problem:
     """The problem that one pattern poses; it depends on which units are observed, not on their values."""
     n = len(states)
@@ -88,7 +88,7 @@ def reduce(graph: Graph, states: States) -> Problem:
     return Problem(hidden, factor_of, factor, own, ptr, parent, weight, child_ptr, child, child_slot, settled)
 
 
-@njit(cache=True)
+@kernel
 def components(problem: Problem) -> IndexArray:
     """A label for each hidden unit: units with the same label are coupled, directly or through others.
 
@@ -111,7 +111,7 @@ def components(problem: Problem) -> IndexArray:
     return label
 
 
-@njit(cache=True)
+@inner
 def _root(label: IndexArray, k: int) -> int:
     while label[k] != k:
         label[k] = label[label[k]]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from sbnet._types import FloatArray, Graph, States
+from sbnet.kernels._compile import kernel
 
 
-@njit(cache=True)
+@kernel
 def ancestral(graph: Graph, uniform: FloatArray, states: States) -> None:
     """Fill in the entries of `states` that are -1, unit after unit, from eq. (2)."""
     for r in range(states.shape[0]):

@@ -1,0 +1,42 @@
+# Every target sets up what it needs in a virtual environment; Python 3.11 or later and make are enough.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help test lint docs bench clean
+
+help:
+	@echo "make test   install, lint, types, import rules, all tests"
+	@echo "make lint   style, types and import rules only"
+	@echo "make docs   build the documentation into docs/_build/html"
+	@echo "make bench  print the benchmark tables"
+	@echo "make clean  remove everything the other targets made"
+
+# One stamp per extra: $(VENV)/.dev means that sbnet[dev] is installed, editable.
+$(VENV)/.%: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "sbnet needs Python 3.11 or later"; exit 1; }
+	@echo "installing sbnet[$*] into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report term:skip-covered
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m small
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) docs/_build docs/auto_examples docs/generated dist .coverage .hypothesis .pytest_cache .mypy_cache \
+	  .ruff_cache .import_linter_cache

@@ -1,0 +1,109 @@
+"""Sphinx configuration. Every example on the pages is run during the build, and must print what it says."""
+
+import doctest
+import importlib.util
+import inspect
+import os
+import tempfile
+from contextlib import chdir
+from pathlib import Path
+
+os.environ["MPLBACKEND"] = "Agg"
+
+import sphinx.ext.autosummary
+
+import sbnet
+
+HERE = Path(__file__).parent
+sphinx.ext.autosummary.WELL_KNOWN_ABBREVIATIONS += ("eq.", "eqs.")  # no sentence ends there
+
+project = "sbnet"
+author = "the sbnet developers"
+copyright = author
+version = release = sbnet.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "matplotlib.sphinxext.plot_directive",
+]
+exclude_patterns = ["_build", "_names.rst", "auto_examples/*.ipynb", "auto_examples/*.py", "sg_execution_times.rst"]
+suppress_warnings = ["config.cache"]  # the configuration of the gallery is an object
+
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 3
+autosummary_generate = ["_names.rst"]
+autodoc_typehints = "none"  # parameters say their types in words
+numpydoc_class_members_toctree = False
+numpydoc_show_inherited_class_members = False
+
+plot_html_show_formats = plot_html_show_source_link = False
+plot_formats = [("png", 160)]
+plot_rcparams = {"savefig.bbox": "tight"}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": "plot_",
+    "download_all_examples": False,
+    "show_signature": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "sbnet"
+html_static_path = ["_static"]
+html_css_files = ["sbnet.css"]
+html_show_sourcelink = False
+html_theme_options = {"navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"]}
+html_sidebars = {page: [] for page in ("index", "theory", "files", "changelog", "auto_examples/*")}
+
+
+def write_names() -> None:
+    """List every public name for the reference page, by the module that defines it; new names need no change here."""
+    first = ("network", "build", "probability", "exact", "inference", "bounds", "learning", "io")
+    groups: dict[str, list[str]] = {f"sbnet.{module}": [] for module in first}
+    for name in sbnet.__all__:
+        thing = getattr(sbnet, name)
+        if inspect.ismodule(thing):
+            groups.setdefault(thing.__name__, []).extend(public_names(thing))
+        elif hasattr(thing, "__module__"):
+            groups.setdefault(".".join(thing.__module__.split(".")[:2]), []).append(f"sbnet.{name}")
+    for extra in ("sbnet.estimators", "sbnet.datasets", "sbnet.plots"):
+        if extra not in groups and importlib.util.find_spec(extra):
+            groups[extra] = public_names(importlib.import_module(extra))
+    groups["sbnet.errors"] = groups.pop("sbnet.errors", [])  # last
+    groups = {module: names for module, names in groups.items() if names}
+    lines = []
+    for module, names in groups.items():
+        summary = (inspect.getdoc(importlib.import_module(module)) or module).splitlines()[0].split(". ")[0]
+        lines += [f".. rubric:: {summary.rstrip('.')}", "", ".. autosummary::", "   :toctree: generated", ""]
+        lines += [f"   {name}" for name in names] + [""]
+    (HERE / "_names.rst").write_text("\n".join(lines))
+
+
+def public_names(module) -> list[str]:
+    def ours(name: str) -> bool:
+        thing = getattr(module, name)
+        kind = inspect.isclass(thing) or (inspect.isfunction(thing) and module is not sbnet.errors)
+        return kind and thing.__module__.startswith(module.__name__)
+
+    names = getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")])
+    return [f"{module.__name__}.{name}" for name in names if ours(name)]
+
+
+def run_examples() -> None:
+    """Run the examples on the hand-written pages in a folder of their own; stop if one prints something else."""
+    for page in sorted(HERE.glob("*.md")):
+        text = "\n".join("" if line.startswith("```") else line for line in page.read_text().splitlines())
+        test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+        with tempfile.TemporaryDirectory() as folder, chdir(folder):
+            if doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test).failed:
+                raise RuntimeError(f"{page.name} shows output that its code does not print")
+
+
+write_names()
+run_examples()

@@ -1,0 +1,25 @@
+"""How kernels are compiled: to files that later processes reuse, and without the lock, so that threads run at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+_ALWAYS: dict[str, Any] = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",  # 1 / 0 is an infinity, as in NumPy; no kernel means to be told of it by an exception
+}
+# For kernels called by other kernels only. Without the code that unpacks Python objects they compile several times
+# faster. Those that allocate nothing also do without the memory manager, and so take no reference counts of the arrays
+# they look at: each is an atomic operation, as dear as several edges of a network.
+_INNER: dict[str, Any] = {**_ALWAYS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_BARE: dict[str, Any] = {**_INNER, "_nrt": False}
+# Reassociation lets the compiler use vector units for sums; nothing here assumes away NaN or infinity.
+_FAST = {"contract", "reassoc", "nsz", "arcp", "afn"}
+
+kernel: Any = njit(**_ALWAYS)
+inner: Any = njit(**_INNER)
+bare: Any = njit(**_BARE)
+vector: Any = njit(**_BARE, fastmath=_FAST)

@@ -1,0 +1,158 @@
+"""The equations of Saul, Jaakkola & Jordan (1996) in slow, obvious NumPy: one equation per line.
+
+Everything is a pure function of dense arrays: J[i, j] is the weight from parent j to child i, h[i] the bias, `evidence`
+one pattern with NaN for hidden units, mu and xi one number per unit. There are no reductions and no shortcuts: every
+sum runs over all states. Averages of exponentials are kept as logarithms, so that weights of ±1000 do no harm.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from scipy.special import logsumexp, xlogy
+
+
+def magnitude(J, h):
+    """The size of the terms of ln P(S), eq. (6): rounding errors are in proportion to it."""
+    return len(h) + np.abs(h).sum() + np.abs(J).sum()
+
+
+def rounding(J, h):
+    """How far apart two right answers may lie, in nats."""
+    return 1e-13 * magnitude(J, h)
+
+
+def inputs(J, h, S):
+    """z_i = sum_j J_ij S_j + h_i."""
+    return S @ J.T + h
+
+
+def log_joint(J, h, S):
+    """ln P(S), eq. (6)."""
+    return np.sum(S * inputs(J, h, S) - np.logaddexp(0, inputs(J, h, S)), axis=-1)
+
+
+def all_states(evidence):
+    """Every state of all units that agrees with the evidence, one per row."""
+    return np.array(list(itertools.product(*[(0.0, 1.0) if np.isnan(e) else (e,) for e in evidence])))
+
+
+def log_likelihood(J, h, evidence):
+    """ln P(V), eq. (8)."""
+    return logsumexp(log_joint(J, h, all_states(evidence)))
+
+
+def log_posterior(J, h, evidence):
+    """ln P(H | V) of each row of `all_states`, eq. (7)."""
+    return log_joint(J, h, all_states(evidence)) - log_likelihood(J, h, evidence)
+
+
+def posterior(J, h, evidence):
+    """P(S_i = 1 | V) of every unit."""
+    return np.exp(log_posterior(J, h, evidence)) @ all_states(evidence)
+
+
+def posterior_pairs(J, h, evidence):
+    """P(S_i = 1, S_j = 1 | V) of every pair of units."""
+    S = all_states(evidence)
+    return (S * np.exp(log_posterior(J, h, evidence))[:, None]).T @ S
+
+
+def clamp(evidence, mu):
+    """mu with the means of observed units set to their values, as below eq. (16)."""
+    return np.where(np.isnan(evidence), mu, evidence)
+
+
+def q_of_states(evidence, mu):
+    """Q(H | V) of each row of `all_states`, eq. (15)."""
+    S, m = all_states(evidence), clamp(evidence, mu)
+    return np.prod(np.where(S == 1, m, 1 - m), axis=1)
+
+
+def kl(J, h, evidence, mu):
+    """KL(Q || P), eq. (12)."""
+    q = q_of_states(evidence, mu)
+    return np.sum(xlogy(q, q) - q * log_posterior(J, h, evidence))
+
+
+def entropy(mu):
+    """The second line of eq. (16)."""
+    return -np.sum(xlogy(mu, mu) + xlogy(1 - mu, 1 - mu))
+
+
+def mean_log1pexp(J, h, mu):
+    """<ln(1 + e^z_i)> of every unit, by summing over the states of its parents."""
+    result = np.empty(len(h))
+    for i, weights in enumerate(J):
+        pa = np.flatnonzero(weights)
+        S = all_states(np.full(len(pa), np.nan))
+        q = np.prod(np.where(S == 1, mu[pa], 1 - mu[pa]), axis=1)
+        result[i] = np.sum(q * np.logaddexp(0, S @ weights[pa] + h[i]))
+    return result
+
+
+def exact_average_bound(J, h, mu):
+    """Eq. (16): the bound with <ln(1 + e^z)> exact."""
+    return mu @ J @ mu + h @ mu - mean_log1pexp(J, h, mu).sum() + entropy(mu)
+
+
+def log_average(J, mu, t):
+    """ln <e^(t_i sum_j J_ij S_j)> of every unit, the products of eqs. (30) and (31)."""
+    with np.errstate(divide="ignore"):  # ln 0 = -inf is what is meant
+        return np.logaddexp(np.log1p(-mu), np.log(mu) + t[:, None] * J).sum(axis=1)
+
+
+def log_moments(J, h, mu, xi):
+    """ln <e^(-xi z)>, eq. (30), and ln <e^((1-xi) z)>, eq. (31)."""
+    return -xi * h + log_average(J, mu, -xi), (1 - xi) * h + log_average(J, mu, 1 - xi)
+
+
+def log1pexp_bound(J, h, mu, xi):
+    """The right-hand side of eq. (20), an upper bound on <ln(1 + e^z_i)>."""
+    return xi * (J @ mu + h) + np.logaddexp(*log_moments(J, h, mu, xi))
+
+
+def bound(J, h, mu, xi):
+    """The mean field bound of eq. (22), with the entropy in the sign of eq. (16)."""
+    return mu @ J @ mu + h @ mu - log1pexp_bound(J, h, mu, xi).sum() + entropy(mu)
+
+
+def tightest_xi(J, h, mu):
+    """The xi that minimise eq. (20), by golden section: it is convex in xi, with its minimum in [0, 1]."""
+    low, high, golden = np.zeros(len(h)), np.ones(len(h)), (np.sqrt(5) - 1) / 2
+    for _ in range(80):
+        a, b = high - golden * (high - low), low + golden * (high - low)
+        left = log1pexp_bound(J, h, mu, a) < log1pexp_bound(J, h, mu, b)
+        low, high = np.where(left, low, a), np.where(left, b, high)
+    return (low + high) / 2
+
+
+def phi(J, h, mu, xi):
+    """Eq. (32)."""
+    a, b = log_moments(J, h, mu, xi)
+    return np.exp(b - np.logaddexp(a, b))
+
+
+def tilted(J, mu, t):
+    """mu_j e^(t_i J_ij) / (1 - mu_j + mu_j e^(t_i J_ij)), the fractions in eqs. (33) and (34)."""
+    with np.errstate(divide="ignore"):
+        on, off = np.log(mu) + t[:, None] * J, np.log1p(-mu)
+    return np.exp(on - np.logaddexp(on, off))
+
+
+def K(J, h, mu, xi):
+    """Eq. (33), for 0 < mu < 1: (1 - e^t) / (1 - mu + mu e^t) = (mu - tilted) / (mu (1 - mu))."""
+    a, b, f = tilted(J, mu, -xi), tilted(J, mu, 1 - xi), phi(J, h, mu, xi)[:, None]
+    return ((1 - f) * (mu - a) + f * (mu - b)) / (mu * (1 - mu))
+
+
+def gradient_weight(J, h, mu, xi):
+    """dL/dJ_ij, eq. (34); it has a meaning where there is an edge."""
+    a, b, f, x = tilted(J, mu, -xi), tilted(J, mu, 1 - xi), phi(J, h, mu, xi)[:, None], xi[:, None]
+    return -(x - mu[:, None]) * mu + (1 - f) * x * a - f * (1 - x) * b
+
+
+def gradient_bias(J, h, mu, xi):
+    """dL/dh_i, eq. (35)."""
+    return mu - phi(J, h, mu, xi)

@@ -1,0 +1,102 @@
+"""Hypothesis strategies: random networks, and evidence on them.
+
+Hypothesis chooses the shape, the size and how hostile the weights are; numbers come from a seeded generator, which is
+faster than one choice per number and still repeatable.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from hypothesis import strategies as st
+
+import sbnet as sb
+
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+MAX_UNITS = 8 if INTERPRETED else 14
+SHAPES = ("sparse", "dense", "disconnected", "roots", "chain", "layers", "lateral")
+SCALES = ("zero", "tame", "strong", "hostile")
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def _edges(shape: str, n: int, rng: np.random.Generator) -> np.ndarray:
+    """A lower triangular matrix of where the edges are."""
+    below = np.tri(n, k=-1, dtype=bool)
+    if shape == "roots":
+        return np.zeros((n, n), bool)
+    if shape == "chain":
+        return np.eye(n, k=-1, dtype=bool)
+    if shape == "disconnected":
+        island = rng.integers(0, 3, n)
+        return below & (island[:, None] == island) & (rng.random((n, n)) < 0.7)
+    if shape in ("layers", "lateral"):
+        layer = np.sort(rng.integers(0, 3, n))
+        adjacent = layer[:, None] == layer + 1
+        beside = (layer[:, None] == layer) & (layer == layer.max()) & below
+        return adjacent | beside if shape == "lateral" else adjacent
+    return below & (rng.random((n, n)) < (0.25 if shape == "sparse" else 0.9))
+
+
+def _numbers(scale: str, size, max_weight: float, rng: np.random.Generator) -> np.ndarray:
+    largest = {"zero": 0.0, "tame": 1.0, "strong": max_weight, "hostile": max_weight}[scale]
+    values = rng.uniform(-largest, largest, size)
+    if scale == "hostile":
+        values = np.where(rng.random(size) < 0.3, rng.choice([-1000.0, 1000.0], size), values)
+    return values
+
+
+@st.composite
+def networks(draw, max_units: int = MAX_UNITS, max_weight: float = 30.0, scales=SCALES):
+    """Random networks; weights to ±max_weight, and some of ±1000 if `scales` has "hostile"."""
+    n = draw(st.integers(1, max_units))
+    shape, scale = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(scales))
+    rng = np.random.default_rng(draw(seeds))
+    child, parent = np.nonzero(_edges(shape, n, rng))
+    names = [f"unit {k}" for k in rng.permutation(n)]  # names tell nothing about the order
+    weight = _numbers(scale, len(child), max_weight, rng)
+    bias = dict(zip(names, _numbers(scale, n, max_weight, rng).tolist(), strict=True))
+    edges = [(names[j], names[i], w) for i, j, w in zip(child, parent, weight.tolist(), strict=True)]
+    return sb.from_edges(edges, bias=bias, names=names)
+
+
+def _evidence(n_rows: int, n: int, kind: str, rng: np.random.Generator) -> np.ndarray:
+    chance = {"none": 0.0, "few": 0.25, "half": 0.5, "most": 0.8, "all": 1.0}
+    values = rng.integers(0, 2, (n_rows, n)).astype(float)
+    if kind == "leaves":
+        observed = np.broadcast_to(np.arange(n) >= n - max(1, n // 2), values.shape)
+    else:
+        observed = rng.random(values.shape) < chance[kind]
+    return np.where(observed, values, np.nan)
+
+
+KINDS = ("none", "few", "half", "most", "all", "leaves")
+
+
+@st.composite
+def cases(draw, **options):
+    """(network, one pattern): evidence anywhere, nowhere or everywhere; NaN marks hidden units."""
+    network = draw(networks(**options))
+    kind, rng = draw(st.sampled_from(KINDS)), np.random.default_rng(draw(seeds))
+    return network, _evidence(1, network.n_units, kind, rng)[0]
+
+
+@st.composite
+def tables(draw, max_rows: int = 6, **options):
+    """(network, rows of patterns): another mask in each row, among them an empty row and one that comes twice."""
+    network = draw(networks(**options))
+    rng = np.random.default_rng(draw(seeds))
+    kinds = draw(st.lists(st.sampled_from(KINDS), min_size=0, max_size=max_rows))
+    rows = [_evidence(1, network.n_units, kind, rng) for kind in kinds]
+    rows = rows[:1] + rows + [np.full((1, network.n_units), np.nan)] * bool(rows)
+    return network, np.concatenate(rows) if rows else np.empty((0, network.n_units))
+
+
+@st.composite
+def means(draw, n: int):
+    """Means of n units, some of them exactly 0, ½ or 1."""
+    rng = np.random.default_rng(draw(seeds))
+    mu = rng.random(n)
+    special = rng.random(n) < draw(st.sampled_from([0.0, 0.3, 1.0]))
+    return np.where(special, rng.choice([0.0, 0.5, 1.0, 1e-300, 1 - 1e-16], n), mu)

@@ -1,0 +1,264 @@
+"""Exact answers against brute force on random networks, eqs. (7), (8) and (12)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import oracle
+import sbnet as sb
+from strategies import MAX_UNITS, cases, means, networks, tables
+
+
+def dense(network):
+    return network.weight_matrix(), network.bias
+
+
+# --- against the oracle ---------------------------------------------------------------------------------------------
+
+
+@given(cases())
+def test_log_likelihood_is_the_sum_over_all_hidden_states(case):  # eq. (8)
+    network, evidence = case
+    J, h = dense(network)
+    found = sb.log_likelihood(network, evidence)
+    assert_allclose(found, oracle.log_likelihood(J, h, evidence), rtol=0, atol=oracle.rounding(J, h))
+
+
+@given(cases())
+def test_posterior_means_are_exact_for_every_unit(case):  # eq. (7), with observed and barren units
+    network, evidence = case
+    J, h = dense(network)
+    found = sb.exact_posterior(network, evidence)
+    assert_allclose(found, oracle.posterior(J, h, evidence), rtol=0, atol=4 * oracle.rounding(J, h))
+
+
+@given(cases(max_units=min(10, MAX_UNITS)))
+def test_pairwise_posteriors_are_exact_for_every_pair(case):
+    network, evidence = case
+    J, h = dense(network)
+    found = sb.exact_posterior(network, evidence, pairwise=True)
+    assert_allclose(found, oracle.posterior_pairs(J, h, evidence), rtol=0, atol=8 * oracle.rounding(J, h))
+    assert np.array_equal(np.diagonal(found), sb.exact_posterior(network, evidence))
+
+
+@given(cases(max_units=min(12, MAX_UNITS)), st.data())
+def test_kl_is_the_sum_over_all_hidden_states(case, data):  # eq. (12)
+    network, evidence = case
+    mu = data.draw(means(network.n_units))
+    J, h = dense(network)
+    found = sb.kl(network, evidence, mu)
+    assert found >= 0.0
+    assert_allclose(found, oracle.kl(J, h, evidence, mu), rtol=0, atol=4 * oracle.rounding(J, h))
+
+
+@given(cases(max_units=min(12, MAX_UNITS)), st.data())
+def test_kl_is_the_gap_of_the_bound(case, data):  # below eq. (11): ln P(V) - KL is eq. (16)
+    network, evidence = case
+    mu = oracle.clamp(evidence, data.draw(means(network.n_units)))
+    J, h = dense(network)
+    gap = sb.log_likelihood(network, evidence) - oracle.exact_average_bound(J, h, mu)
+    assert_allclose(sb.kl(network, evidence, mu), gap, rtol=0, atol=4 * oracle.rounding(J, h))
+
+
+# --- theorems -------------------------------------------------------------------------------------------------------
+
+
+@given(networks())
+def test_probabilities_of_all_patterns_of_the_last_units_sum_to_one(network):
+    k = min(4, network.n_units)
+    patterns = oracle.all_states(np.full(k, np.nan))
+    total = np.exp(sb.log_likelihood(network, patterns)).sum()
+    assert_allclose(total, 1.0, rtol=0, atol=2**k * oracle.rounding(*dense(network)))
+
+
+@given(networks())
+def test_no_evidence_has_probability_one_and_complete_evidence_has_its_joint_probability(network):
+    state = sb.sample(network, 1, rng=0)[0]
+    assert sb.log_likelihood(network, {}) == 0.0
+    atol = oracle.rounding(*dense(network))
+    assert_allclose(sb.log_likelihood(network, state), sb.log_joint(network, state), rtol=0, atol=atol)
+    assert np.array_equal(sb.exact_posterior(network, state), state)
+
+
+@given(cases(scales=("zero", "tame", "strong")))
+def test_every_observation_more_makes_the_evidence_less_likely(case):
+    network, evidence = case
+    more = np.where(np.isnan(evidence), 1.0, evidence)
+    more[0] = evidence[0]
+    atol = oracle.rounding(*dense(network))
+    assert sb.log_likelihood(network, more) <= sb.log_likelihood(network, evidence) + atol
+
+
+@given(cases())
+def test_kl_of_the_exact_posterior_is_zero_if_hidden_units_are_independent(case):
+    network, _ = case
+    roots = network.with_parameters(weight=np.zeros(network.n_edges))
+    mu = sb.exact_posterior(roots, {})
+    assert sb.kl(roots, {}, mu) <= oracle.rounding(*dense(network))
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+@given(tables(max_units=min(10, MAX_UNITS)))
+def test_a_table_gives_what_its_rows_give_one_by_one(table):
+    network, rows = table
+    mu = np.full(rows.shape, 0.3)
+    shape = (network.n_units, network.n_units)
+    functions = [
+        (sb.log_likelihood, ()),
+        (sb.exact_posterior, (network.n_units,)),
+        (lambda net, rows: sb.exact_posterior(net, rows, pairwise=True), shape),
+        (lambda net, rows: sb.kl(net, rows, mu[0] if rows.ndim == 1 else mu), ()),
+    ]
+    for function, tail in functions:
+        together = function(network, rows)
+        assert together.shape == (len(rows), *tail)
+        for row, answer in zip(rows, together, strict=True):
+            assert np.array_equal(function(network, row), answer)
+
+
+def test_one_pattern_gives_a_float_and_a_table_of_one_row_an_array(sprinkler):
+    assert type(sb.log_likelihood(sprinkler, {"wet": 1})) is float
+    assert type(sb.kl(sprinkler, {"wet": 1}, np.full(4, 0.5))) is float
+    assert sb.log_likelihood(sprinkler, [{"wet": 1}]).shape == (1,)
+    assert sb.kl(sprinkler, [{"wet": 1}], np.full((1, 4), 0.5)).shape == (1,)
+
+
+def test_a_table_larger_than_one_block_of_work_gives_the_same_answers(sprinkler, monkeypatch):
+    rows = np.where(np.random.default_rng(0).random((50, 4)) < 0.5, np.nan, sb.sample(sprinkler, 50, rng=0))
+    whole = sb.log_likelihood(sprinkler, rows), sb.exact_posterior(sprinkler, rows)
+    monkeypatch.setattr("sbnet.evidence._BLOCK", 12)
+    assert np.array_equal(whole[0], sb.log_likelihood(sprinkler, rows))
+    assert np.array_equal(whole[1], sb.exact_posterior(sprinkler, rows))
+
+
+# --- reductions and the limit ---------------------------------------------------------------------------------------
+
+
+def pairs_of_units(n):
+    """n separate networks: hidden a with an observed child b, numbered; the answers are those of one, n times over."""
+    edges = {(f"a{k}", f"b{k}"): 0.1 * k - 3.0 for k in range(n)}
+    return sb.from_edges(edges, bias={f"a{k}": 0.5 - 0.02 * k for k in range(n)})
+
+
+def test_sixty_hidden_units_in_independent_pairs_are_summed_pair_by_pair():
+    network = pairs_of_units(60)
+    evidence = {f"b{k}": k % 2 for k in range(60)}
+    one_by_one = [network.subnetwork([f"a{k}", f"b{k}"]) for k in range(60)]
+    expected = sum(sb.log_likelihood(net, {f"b{k}": k % 2}) for k, net in enumerate(one_by_one))
+    assert_allclose(sb.log_likelihood(network, evidence, limit=1), expected, rtol=1e-14)
+    found = sb.exact_posterior(network, evidence, limit=1)
+    for k, net in enumerate(one_by_one):
+        assert_allclose(found[network.index(f"a{k}")], sb.exact_posterior(net, {f"b{k}": k % 2})[0], rtol=1e-14)
+
+
+def test_hidden_units_without_observed_descendants_do_not_count_for_the_limit():
+    network = sb.layered((3, 40), rng=0, scale=1.0)
+    assert np.isfinite(sb.log_likelihood(network, {"x0": 1}, limit=3))
+
+
+def test_observed_parents_separate_their_children():
+    network = sb.layered((1, 30, 30), rng=0, scale=1.0).subnetwork(
+        [f"h2_{k}" for k in range(30)] + [f"x{k}" for k in range(30)]
+    )
+    everything_above = dict.fromkeys([f"h2_{k}" for k in range(30)], 1)
+    assert np.isfinite(sb.log_likelihood(network, {**everything_above, "x3": 0}, limit=0))
+
+
+def test_too_many_hidden_units_are_counted_in_the_error_which_shows_the_way_out():
+    network = sb.layered((32, 4), rng=0)
+    text = (
+        "exact enumeration over 32 hidden units needs 2**32 terms; the limit is 25. "
+        "Use infer() for a lower bound instead"
+    )
+    for call in (
+        lambda: sb.log_likelihood(network, [0, 0, 0, 0]),
+        lambda: sb.exact_posterior(network, [0, 0, 0, 0]),
+        lambda: sb.kl(network, [0, 0, 0, 0], np.full(36, 0.5)),
+    ):
+        with pytest.raises(sb.errors.TooManyHiddenError) as caught:
+            call()
+        assert str(caught.value) == text
+
+
+def test_only_the_worst_row_of_a_table_counts_for_the_limit():
+    network = sb.layered((4, 2), rng=0)
+    rows = np.full((2, 6), np.nan)
+    rows[1, -1] = 1.0
+    with pytest.raises(sb.errors.TooManyHiddenError, match=r"over 4 hidden units needs 2\*\*4 terms; the limit is 3\."):
+        sb.log_likelihood(network, rows, limit=3)
+    assert sb.log_likelihood(network, rows[:1], limit=0) == [0.0]
+
+
+@pytest.mark.parametrize("limit", [-1, 61, 2.0, True, None])
+def test_a_limit_is_a_whole_number_up_to_sixty(sprinkler, limit):
+    with pytest.raises(sb.errors.ParameterError, match=f"limit is {limit}; it must be a whole number from 0 to 60"):
+        sb.log_likelihood(sprinkler, {}, limit=limit)
+
+
+# --- means ----------------------------------------------------------------------------------------------------------
+
+
+def test_means_of_observed_units_are_not_used(sprinkler):
+    a, b = np.full(4, 0.5), np.full(4, 0.5)
+    b[sprinkler.index("wet")] = np.nan
+    assert sb.kl(sprinkler, {"wet": 1}, a) == sb.kl(sprinkler, {"wet": 1}, b)
+
+
+@pytest.mark.parametrize(
+    ("mu", "text"),
+    [
+        ([0.5, 0.5], "means have shape (2,); expected (4,), one for every unit"),
+        ([[0.5] * 4], "means have shape (1, 4); expected (4,), one for every unit"),
+        ([0.5, 0.5, 0.5, 1.25], "means must lie between 0 and 1; got 1.25"),
+        ([0.5, np.nan, 0.5, 0.5], "means must lie between 0 and 1; got nan"),
+    ],
+)
+def test_means_that_cannot_be_are_refused(sprinkler, mu, text):
+    with pytest.raises(sb.errors.EvidenceError) as caught:
+        sb.kl(sprinkler, {"wet": 1}, mu)
+    assert str(caught.value) == text
+
+
+# --- the oracle itself ----------------------------------------------------------------------------------------------
+
+
+@given(cases(max_units=min(8, MAX_UNITS)), st.data())
+def test_oracle_bounds_are_in_order(case, data):  # eqs. (11), (16), (20) and (22): each step only lowers the bound
+    network, evidence = case
+    J, h = dense(network)
+    mu = oracle.clamp(evidence, data.draw(means(network.n_units)))
+    some_xi = data.draw(means(network.n_units))
+    steps = [
+        oracle.bound(J, h, mu, some_xi),
+        oracle.bound(J, h, mu, oracle.tightest_xi(J, h, mu)),
+        oracle.exact_average_bound(J, h, mu),
+        oracle.log_likelihood(J, h, evidence),
+    ]
+    assert np.all(np.isfinite(steps))
+    assert np.all(np.diff(steps) >= -4 * oracle.rounding(J, h))
+
+
+@given(networks(max_units=6, scales=("tame",)), st.data())
+def test_oracle_gradients_are_those_of_the_bound(network, data):  # eqs. (23), (34) and (35), by central differences
+    J, h = dense(network)
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    mu, xi = rng.uniform(0.1, 0.9, len(h)), rng.uniform(0.1, 0.9, len(h))
+
+    def slope(function, step=1e-5):
+        return (function(step) - function(-step)) / (2 * step)
+
+    unit = np.eye(len(h))
+    for i in range(len(h)):
+        by_bias = slope(lambda t, i=i: oracle.bound(J, h + t * unit[i], mu, xi))
+        assert_allclose(oracle.gradient_bias(J, h, mu, xi)[i], by_bias, atol=1e-8)
+        for j in np.flatnonzero(J[i]):
+            by_weight = slope(lambda t, i=i, j=j: oracle.bound(J + t * np.outer(unit[i], unit[j]), h, mu, xi))
+            assert_allclose(oracle.gradient_weight(J, h, mu, xi)[i, j], by_weight, atol=1e-8)
+            by_mean = slope(lambda t, i=i, j=j: np.logaddexp(*oracle.log_moments(J, h, mu + t * unit[j], xi))[i])
+            assert_allclose(oracle.K(J, h, mu, xi)[i, j], -by_mean, atol=1e-8)

@@ -1,0 +1,67 @@
+"""The package as a whole: what importing it costs, what it offers, and that its examples are true."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.resources
+import inspect
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import sbnet as sb
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(sb.__path__, "sbnet.")
+    if not module.name.endswith("__main__")  # it would run
+]
+
+
+def test_importing_sbnet_does_not_import_what_few_need():
+    heavy = {"sklearn", "matplotlib", "pandas", "networkx", "dask", "rich"}
+    code = f"import sys, sbnet; print(sorted({heavy} & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_type_checkers_are_told_that_the_package_is_typed():
+    assert importlib.resources.files(sb).joinpath("py.typed").is_file()
+
+
+@pytest.mark.parametrize("name", sb.__all__)
+def test_every_public_name_exists_and_says_what_it_is(name):
+    value = getattr(sb, name)
+    if name != "__version__":
+        assert inspect.getdoc(value)
+
+
+def test_public_names_are_listed_once_and_in_order():
+    assert sb.__all__ == sorted(set(sb.__all__))
+
+
+def test_every_public_function_has_keywords_after_the_data():
+    for name in sb.__all__:
+        value = getattr(sb, name)
+        if not inspect.isfunction(value):
+            continue
+        for parameter in inspect.signature(value).parameters.values():
+            if parameter.default is not parameter.empty:
+                assert parameter.kind is parameter.KEYWORD_ONLY, (name, parameter)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_true(name):
+    module = importlib.import_module(name)
+    failed, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert failed == 0
+
+
+def test_there_are_examples_to_check():
+    finder = doctest.DocTestFinder()
+    for name in ("sbnet.build", "sbnet.exact", "sbnet.io"):
+        found = finder.find(importlib.import_module(name))
+        assert any(test.examples for test in found)
