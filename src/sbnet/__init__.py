@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from sbnet import errors
+from sbnet import bounds, errors
 from sbnet._version import __version__
 from sbnet.build import from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.exact import exact_posterior, kl, log_likelihood
+from sbnet.inference import Gibbs, MeanField, Posterior, PosteriorBatch, Status, infer, infer_many
 from sbnet.io import load, save
 from sbnet.network import Network
 from sbnet.probability import log_joint, sample
 
 __all__ = [
+    "Gibbs",
+    "MeanField",
     "Network",
+    "Posterior",
+    "PosteriorBatch",
+    "Status",
     "__version__",
+    "bounds",
     "errors",
     "exact_posterior",
     "from_edges",
     "from_networkx",
     "from_weight_matrix",
+    "infer",
+    "infer_many",
     "kl",
     "layered",
     "load",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from sbnet._types import HIDDEN, FloatArray, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, States
 from sbnet.errors import EvidenceError, unknown_unit
 from sbnet.network import Network
 
@@ -72,7 +72,8 @@ def coerce(network: Network, evidence: EvidenceLike) -> tuple[States, bool]:
         )
     first = network.n_units - width  # fewer columns than units: the last units, the bottom layer
     states = np.full((len(table), network.n_units), HIDDEN, dtype=np.int8)
-    states[:, first:] = _binary(table, network.names[first:])
+    for block in row_blocks(len(table), width):  # a long table must not cost several more of its size on the way
+        states[block, first:] = _binary(table[block], network.names[first:], row=block.start)
     return states, array.ndim == 1
 
 
@@ -85,6 +86,19 @@ def absorb(network: Network, states: States) -> FloatArray:
     shifted: FloatArray = np.ascontiguousarray((network.sparse_weights() @ on.T).T)
     shifted += network.bias
     return shifted
+
+
+def check_means(states: States, means: ArrayLike, single: bool) -> FloatArray:
+    """Means for every row and unit, with those of observed units put in."""
+    mu = np.array(means, dtype=np.float64)
+    expected = states.shape[1:] if single else states.shape
+    if mu.shape != expected:
+        raise EvidenceError(f"means have shape {mu.shape}; expected {expected}, one for every unit")
+    mu = np.where(states == HIDDEN, mu, states)
+    good: BoolArray = (mu >= 0.0) & (mu <= 1.0)
+    if not good.all():
+        raise EvidenceError(f"means must lie between 0 and 1; got {mu[~good][0]}")
+    return mu
 
 
 def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
@@ -162,8 +176,8 @@ def _as_array(evidence: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def _binary(table: np.ndarray[Any, Any], names: Sequence[str], first: int = 0) -> States:
-    """0, 1 and -1 from a 2-D table of any type; `first` is the number its first column has for the user."""
+def _binary(table: np.ndarray[Any, Any], names: Sequence[str], *, row: int = 0, first: int = 0) -> States:
+    """0, 1 and -1 from a 2-D table of any type; `row` and `first` are the numbers of its first row and column."""
     kind = table.dtype.kind
     if kind == "b":
         return table.astype(np.int8)
@@ -174,20 +188,20 @@ def _binary(table: np.ndarray[Any, Any], names: Sequence[str], first: int = 0) -
         observed = (table == 0) | (table == 1)
         good = observed | np.isnan(table) | (table == -1)
     else:
-        return _binary_objects(table, names, first)
+        return _binary_objects(table, names, row, first)
     if not good.all():
-        row, column = (int(k) for k in np.argwhere(~good)[0])
-        raise _not_binary(table[row, column], row, column, names, first)
+        r, c = (int(k) for k in np.argwhere(~good)[0])
+        raise _not_binary(table[r, c], row + r, first + c, names[c])
     return np.where(observed, table, -1).astype(np.int8)
 
 
-def _binary_objects(table: np.ndarray[Any, Any], names: Sequence[str], first: int) -> States:
+def _binary_objects(table: np.ndarray[Any, Any], names: Sequence[str], row: int, first: int) -> States:
     states = np.full(table.shape, HIDDEN, dtype=np.int8)
-    for (row, column), value in np.ndenumerate(table):
+    for (r, c), value in np.ndenumerate(table):
         try:
-            states[row, column] = _binary_object(value)
+            states[r, c] = _binary_object(value)
         except ValueError:
-            raise _not_binary(value, row, column, names, first) from None
+            raise _not_binary(value, row + r, first + c, names[c]) from None
     return states
 
 
@@ -208,8 +222,8 @@ def _binary_object(value: Any) -> int:
     raise ValueError
 
 
-def _not_binary(value: Any, row: int, column: int, names: Sequence[str], first: int) -> EvidenceError:
-    return EvidenceError(f"column {first + column} ({names[column]!r}) holds {_plain(value)!r} in row {row}; {_BINARY}")
+def _not_binary(value: Any, row: int, column: int, name: str) -> EvidenceError:
+    return EvidenceError(f"column {column} ({name!r}) holds {_plain(value)!r} in row {row}; {_BINARY}")
 
 
 def _plain(value: Any) -> Any:

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.special import xlog1py, xlogy
 
 from sbnet._types import HIDDEN, FloatArray, States
-from sbnet.errors import EvidenceError, ParameterError, TooManyHiddenError
-from sbnet.evidence import EvidenceLike, absorb, coerce, row_blocks
+from sbnet.errors import ParameterError, TooManyHiddenError
+from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, row_blocks
 from sbnet.kernels.enumerate import enumerate_rows, largest_components, mean_softplus
 from sbnet.network import Network
 
@@ -96,7 +96,7 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
         Largest number of coupled hidden units, and of hidden parents of a unit, that will be enumerated.
     """
     states, single = coerce(network, evidence)
-    mu = _check_means(network, states, means, single)
+    mu = check_means(states, means, single)
     log_p, _ = _enumerate(network, states, limit)
     shifted = absorb(network, states)
     result = np.empty(len(states))
@@ -157,14 +157,3 @@ def _pairs(network: Network, row: States, means: FloatArray, limit: int) -> Floa
     pairs = (pairs + pairs.T) / 2
     np.fill_diagonal(pairs, means)
     return pairs
-
-
-def _check_means(network: Network, states: States, means: ArrayLike, single: bool) -> FloatArray:
-    mu = np.array(means, dtype=np.float64)
-    expected = (network.n_units,) if single else states.shape
-    if mu.shape != expected:
-        raise EvidenceError(f"means have shape {mu.shape}; expected {expected}, one for every unit")
-    mu = np.where(states == HIDDEN, mu, states)
-    if not np.all((mu >= 0.0) & (mu <= 1.0)):
-        raise EvidenceError(f"means must lie between 0 and 1; got {mu[~((mu >= 0.0) & (mu <= 1.0))][0]}")
-    return mu

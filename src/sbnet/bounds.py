@@ -1,0 +1,171 @@
+"""The bound itself, for any given parameters, and where it comes from, term by term and unit by unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import xlog1py, xlogy
+
+from sbnet._types import HIDDEN, FloatArray, Settings, States
+from sbnet.errors import EvidenceError, ParameterError
+from sbnet.evidence import EvidenceLike, absorb, check_means, coerce
+from sbnet.kernels.evaluate import log_terms
+from sbnet.kernels.meanfield import EXACT, JENSEN, QUADRATIC, XI
+from sbnet.kernels.reduce import live_units
+from sbnet.network import Network
+
+if TYPE_CHECKING:
+    import pandas
+
+LOG_TERMS = {"xi": XI, "exact": EXACT, "quadratic": QUADRATIC, "jensen": JENSEN}
+MAX_ENUMERATED = 12
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """A bound, term by term and unit by unit: what each unit adds to it, in nats.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The units.
+    energy : ndarray of shape (n_units,)
+        :math:`\\mu_i \\langle z_i \\rangle`, the first part of eq. (16).
+    log_term : ndarray of shape (n_units,)
+        Minus the bound on :math:`\\langle \\ln(1 + e^{z_i}) \\rangle`, the second part.
+    entropy : ndarray of shape (n_units,)
+        The entropy of a hidden unit; zero for an observed one.
+    """
+
+    names: tuple[str, ...]
+    energy: FloatArray
+    log_term: FloatArray
+    entropy: FloatArray
+
+    @property
+    def by_unit(self) -> FloatArray:
+        """What each unit adds to the bound."""
+        return self.energy + self.log_term + self.entropy
+
+    @property
+    def by_term(self) -> dict[str, float]:
+        """What each term adds to the bound."""
+        return {name: float(getattr(self, name).sum()) for name in ("energy", "log_term", "entropy")}
+
+    @property
+    def bound(self) -> float:
+        """The sum of it all."""
+        return float(self.by_unit.sum())
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A pandas table, one row for each unit."""
+        import pandas
+
+        columns = {"energy": self.energy, "log_term": self.log_term, "entropy": self.entropy, "total": self.by_unit}
+        return pandas.DataFrame(columns, index=pandas.Index(self.names, name="unit"))
+
+    def __str__(self) -> str:
+        lines = [f"{'unit':<16}{'energy':>12}{'log term':>12}{'entropy':>12}{'total':>12}"]
+        worst = np.argsort(self.by_unit)[:10]
+        for i in sorted(worst.tolist()):
+            row = (self.energy[i], self.log_term[i], self.entropy[i], self.by_unit[i])
+            lines.append(f"{self.names[i][:15]:<16}" + "".join(f"{value:>12.4f}" for value in row))
+        if len(self.names) > len(worst):
+            lines.append(f"... and {len(self.names) - len(worst)} units more")
+        totals = (*self.by_term.values(), self.bound)
+        lines.append(f"{'all':<16}" + "".join(f"{value:>12.4f}" for value in totals))
+        return "\n".join(lines)
+
+
+def lower_bound(
+    network: Network,
+    evidence: EvidenceLike,
+    means: ArrayLike,
+    xi: ArrayLike | None = None,
+    *,
+    log_term: str = "xi",
+    enumerate_up_to: int = 0,
+) -> Any:
+    r"""The lower bound on ln P(V) for any given means and xi, eq. (22) with the entropy of eq. (16), in nats.
+
+    .. math::
+        \ln P(V) \ge \sum_i \mu_i \langle z_i \rangle
+            - \sum_i \Big[ \xi_i \langle z_i \rangle + \ln \langle e^{-\xi_i z_i} + e^{(1-\xi_i) z_i} \rangle \Big]
+            - \sum_i \big[ \mu_i \ln \mu_i + (1-\mu_i) \ln(1-\mu_i) \big]
+
+    It holds for every choice of `means` between 0 and 1 and of `xi`. Units without observed descendants are left out,
+    which is exact.
+
+    Parameters
+    ----------
+    network : Network
+    evidence
+        One pattern or a table of them.
+    means
+        The means, one for every unit (and row); those of observed units are not used.
+    xi
+        The parameters of the logarithm terms, one for every unit (and row), between 0 and 1. NaN, or no `xi` at all:
+        the best value for the given means.
+    log_term : {"xi", "exact", "quadratic", "jensen"}
+        How :math:`\langle \ln(1 + e^{z_i}) \rangle` is bounded; see :class:`sbnet.MeanField`.
+    enumerate_up_to : int
+        Units with at most that many hidden parents get their exact term by enumeration.
+
+    Returns
+    -------
+    float or ndarray of shape (n,)
+    """
+    states, single = coerce(network, evidence)
+    settings = Settings(*check_log_term(log_term, enumerate_up_to), 0.0, 0)
+    mu = check_means(states, means, single)
+    parts = bound_terms(network, states, mu, _check_xi(states, xi, single), settings)
+    total = sum(part.sum(axis=1) for part in parts)
+    return float(total[0]) if single else total
+
+
+def bound_terms(
+    network: Network, states: States, means: FloatArray, xi: FloatArray, settings: Settings
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Energy, minus the logarithm terms, and entropy, each rows by units. Fills in the entries of `xi` that are NaN."""
+    bias = absorb(network, states)
+    live = np.stack([live_units(network.graph, row) for row in states]) if len(states) else states >= 0
+    terms = np.empty(states.shape)
+    log_terms(network.graph, settings, states, bias, means, xi, terms)
+    hidden = np.where(states == HIDDEN, means, 0.0)
+    mean_z = bias + (network.sparse_weights() @ hidden.T).T
+    mu = np.where(states == HIDDEN, means, states)
+    energy = np.where(live, mu * mean_z, 0.0)
+    entropy = np.where(live & (states == HIDDEN), _entropy(mu), 0.0)
+    return energy, -terms, entropy
+
+
+def check_log_term(log_term: str, enumerate_up_to: int) -> tuple[int, int]:
+    """The codes that kernels use, or an error."""
+    if log_term not in LOG_TERMS:
+        raise ParameterError(f"log_term is {log_term!r}; choose one of {', '.join(map(repr, LOG_TERMS))}")
+    if isinstance(enumerate_up_to, bool) or not isinstance(enumerate_up_to, int | np.integer):
+        raise ParameterError(f"enumerate_up_to is {enumerate_up_to!r}; it must be a whole number")
+    if not 0 <= enumerate_up_to <= MAX_ENUMERATED:
+        raise ParameterError(f"enumerate_up_to is {enumerate_up_to}; it must lie between 0 and {MAX_ENUMERATED}")
+    return LOG_TERMS[log_term], int(enumerate_up_to)
+
+
+def _check_xi(states: States, xi: ArrayLike | None, single: bool) -> FloatArray:
+    if xi is None:
+        return np.full(states.shape, np.nan)
+    array = np.array(xi, dtype=np.float64)
+    expected = states.shape[1:] if single else states.shape
+    if array.shape != expected:
+        raise EvidenceError(f"xi has shape {array.shape}; expected {expected}, one for every unit")
+    if np.any((array < 0.0) | (array > 1.0)):
+        bad = array[(array < 0.0) | (array > 1.0)][0]
+        raise EvidenceError(f"xi must lie between 0 and 1, where its best value is; got {bad}")
+    return array.reshape(states.shape)
+
+
+def _entropy(mu: FloatArray) -> FloatArray:
+    entropy: FloatArray = -(xlogy(mu, mu) + xlog1py(1.0 - mu, -mu))
+    return entropy

@@ -1,0 +1,75 @@
+"""Gibbs sampling, the rival that the paper compares with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sbnet._types import FloatArray, RngLike, States
+from sbnet.errors import ParameterError
+from sbnet.evidence import absorb
+from sbnet.inference.solvers import Solution
+from sbnet.kernels.gibbs import gibbs_rows
+from sbnet.network import Network
+
+_AGREE = 1.05
+
+
+@dataclass(frozen=True)
+class Gibbs:
+    """Gibbs sampling: posterior means with a Monte Carlo error. It has no bound, and says so (NaN).
+
+    Each sweep draws every hidden unit given all others; the mean of a unit is the average of its conditional
+    probabilities. Several chains from random states give the error and R-hat, which is near 1 if they agree.
+
+    Parameters
+    ----------
+    samples : int
+        Sweeps kept in each chain.
+    burn_in : int
+        Sweeps thrown away at the start of each chain.
+    chains : int
+        Number of chains, two or more.
+    rng
+        Seed. Equal seeds give equal answers, whatever the number of threads and wherever a row stands in a table.
+    """
+
+    samples: int = 1000
+    burn_in: int = 100
+    chains: int = 4
+    rng: RngLike = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("samples", 2), ("burn_in", 0), ("chains", 2)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ParameterError(f"{name} is {value!r}; it must be a whole number, {least} or more")
+
+    @property
+    def settings(self) -> None:
+        """There is no bound to climb."""
+        return
+
+    @cached_property
+    def _seed(self) -> np.uint64:
+        return np.random.default_rng(self.rng).integers(2**64, dtype=np.uint64)
+
+    def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
+        """Run the chains of every row. They start from random states; `start` is not used."""
+        n = len(states)
+        means = np.zeros((n, self.chains, network.n_units))
+        within = np.zeros_like(means)
+        bias = absorb(network, states)
+        gibbs_rows(network.graph, states, bias, self._seed, self.samples, self.burn_in, self.chains, means, within)
+        between = means.var(axis=1, ddof=1)
+        inside = within.mean(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            r_hat = np.sqrt((self.samples - 1) / self.samples + between / inside)
+        r_hat = np.where(between <= 1e-24, 1.0, r_hat)  # a unit that never moves, in any chain
+        nothing = np.full(states.shape, 0.5)
+        sweeps = np.full(n, self.samples + self.burn_in)
+        agree = np.all(r_hat < _AGREE, axis=1)
+        error = np.sqrt(between / self.chains)
+        return Solution(np.full(n, np.nan), means.mean(axis=1), nothing, sweeps, agree, np.empty((n, 0)), error, r_hat)

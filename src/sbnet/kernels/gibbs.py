@@ -1,0 +1,109 @@
+"""Gibbs sampling of the hidden units given the evidence."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sbnet._types import FloatArray, Graph, Problem, States
+from sbnet.kernels._compile import bare, kernel
+from sbnet.kernels.reduce import reduce
+from sbnet.kernels.terms import sigmoid, softplus
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@bare
+def _mix(x: np.uint64) -> np.uint64:
+    """The finaliser of the splitmix64 generator (Steele, Lea & Flood 2014)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@bare
+def _sweep(
+    problem: Problem, states: States, bias: FloatArray, on: States, z: FloatArray, chance: FloatArray, seed: np.uint64
+) -> np.uint64:
+    """Draw every hidden unit once given all others; its probability of being 1 goes to `chance`."""
+    own, weight = problem.own, problem.weight
+    for j in range(len(problem.hidden)):
+        f = problem.factor_of[j]
+        field = z[f] if f >= 0 else bias[problem.hidden[j]]
+        for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
+            f = problem.child[c]
+            w = weight[problem.child_slot[c]]
+            off = z[f] - w * on[j]
+            value = on[own[f]] if own[f] >= 0 else states[problem.factor[f]]
+            field += value * w - (softplus(off + w) - softplus(off))
+        chance[j] = sigmoid(field)
+        seed += _GOLDEN
+        new = 1 if (_mix(seed) >> np.uint64(11)) * (1.0 / 9007199254740992.0) < chance[j] else 0
+        if new != on[j]:
+            for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
+                z[problem.child[c]] += (new - on[j]) * weight[problem.child_slot[c]]
+            on[j] = new
+    return seed
+
+
+@kernel
+def gibbs_rows(
+    graph: Graph,
+    states: States,
+    bias: FloatArray,
+    seed: np.uint64,
+    samples: int,
+    burn_in: int,
+    chains: int,
+    means: FloatArray,
+    within: FloatArray,
+) -> None:
+    """Means of the conditional probabilities in each chain, rows by chains by units, and their variances within it."""
+    n_rows, n_units = states.shape
+    for r in range(n_rows):
+        problem = reduce(graph, states[r])
+        n_hidden, n_factors = len(problem.hidden), len(problem.factor)
+        place = np.full(n_units, -1, np.int64)
+        for j in range(n_hidden):
+            place[problem.hidden[j]] = j
+        row_seed = seed  # of the evidence, not of the place of the row: a row has one answer wherever it stands
+        for i in range(n_units):
+            row_seed = _mix(row_seed * np.uint64(3) + np.uint64(states[r, i] + 2))
+        on = np.zeros(n_hidden, np.int8)
+        z, chance = np.zeros(n_factors), np.zeros(n_hidden)
+        every, probability = np.zeros(n_units, np.int8), np.zeros(n_units)
+        for chain in range(chains):
+            state = _mix(row_seed + np.uint64(chain + 1) * _GOLDEN)
+            for j in range(n_hidden):
+                state += _GOLDEN
+                on[j] = np.int8(_mix(state) >> np.uint64(63))
+            for f in range(n_factors):
+                z[f] = bias[r, problem.factor[f]]
+                for s in range(problem.ptr[f], problem.ptr[f + 1]):
+                    z[f] += problem.weight[s] * on[problem.parent[s]]
+            for t in range(burn_in + samples):
+                state = _sweep(problem, states[r], bias[r], on, z, chance, state)
+                if t < burn_in:
+                    continue
+                for i in range(n_units):  # barren units follow from their parents
+                    if states[r, i] >= 0:
+                        every[i], probability[i] = states[r, i], states[r, i]
+                    elif place[i] >= 0:
+                        every[i], probability[i] = on[place[i]], chance[place[i]]
+                    else:
+                        total = bias[r, i]
+                        for e in range(graph.indptr[i], graph.indptr[i + 1]):
+                            if states[r, graph.parent[e]] < 0:
+                                total += graph.weight[e] * every[graph.parent[e]]
+                        probability[i] = sigmoid(total)
+                        state += _GOLDEN
+                        draw = (_mix(state) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+                        every[i] = 1 if draw < probability[i] else 0
+                    change = probability[i] - means[r, chain, i]
+                    means[r, chain, i] += change / (t - burn_in + 1)
+                    within[r, chain, i] += change * (probability[i] - means[r, chain, i])
+            for i in range(n_units):
+                within[r, chain, i] /= max(samples - 1, 1)
+                if math.isnan(means[r, chain, i]):
+                    means[r, chain, i] = 0.5
