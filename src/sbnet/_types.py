@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.int64]
+PlaceArray: TypeAlias = NDArray[np.uint64]  # unsigned places, for kernels
 States: TypeAlias = NDArray[np.int8]
 BoolArray: TypeAlias = NDArray[np.bool_]
 RngLike: TypeAlias = "np.random.Generator | np.random.SeedSequence | int | None"

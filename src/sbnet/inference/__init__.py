@@ -108,7 +108,6 @@ def infer_many(
     states = coerce_many(network, evidence)
     point = _check_start(states, start)
     n, shape = len(states), states.shape
-    sampler = solver.settings is None
     batch = Solution(
         np.empty(n),
         np.empty(shape),
@@ -116,15 +115,18 @@ def infer_many(
         np.empty(n, np.int64),
         np.empty(n, np.bool_),
         np.empty((n, 0)),
-        np.empty(shape) if sampler else None,
-        np.empty(shape) if sampler else None,
+        np.empty(shape),
+        np.empty(shape),
     )
+    filled = {"error", "r_hat"} if n == 0 and solver.settings is None else set()  # other solvers may have none of these
 
     def work(rows: slice) -> int:
         given = None if point is None else point[rows]
-        for whole, part in zip(batch, solver.solve(network, states[rows], start=given, trace=False), strict=True):
+        solution = solver.solve(network, states[rows], start=given, trace=False)
+        for name, whole, part in zip(Solution._fields, batch, solution, strict=True):
             if whole is not None and part is not None:
                 whole[rows] = part
+                filled.add(name)
         return int(rows.stop - rows.start)
 
     run_blocks(work, n, max(1, min(256, _BLOCK // network.n_units)), threads, progress, "inference")
@@ -138,8 +140,8 @@ def infer_many(
         batch.sweeps,
         batch.converged,
         solver.settings,
-        batch.error,
-        batch.r_hat,
+        batch.error if "error" in filled else None,
+        batch.r_hat if "r_hat" in filled else None,
         getattr(evidence, "index", None) if hasattr(evidence, "columns") else None,
     )
 

@@ -7,33 +7,45 @@ import math
 import numpy as np
 
 from sbnet._types import FloatArray, Graph, Settings, States
-from sbnet.kernels._compile import inner, kernel
+from sbnet.kernels._compile import bare, kernel
 from sbnet.kernels.enumerate import mean_softplus
 from sbnet.kernels.meanfield import ENUMERATED, EXACT, JENSEN, QUADRATIC
 from sbnet.kernels.reduce import live_units
-from sbnet.kernels.terms import MAX_NODES, moments, quadratic_term, softplus, trapezoid_term
-from sbnet.kernels.xi import split_exponential, xi_pass
+from sbnet.kernels.terms import MAX_NODES, moments, quadratic_term, sigmoid, softplus, trapezoid_term
 
 _XI_STEPS = 60
 
 
-@inner
+@bare
+def paper_term(weight: FloatArray, mu: FloatArray, bias: float, xi: float) -> tuple[float, float, float]:
+    """xi <z> + ln(A + B), eq. (20), and its first two derivatives in xi; logarithms throughout."""
+    mean, log_a, log_b = bias, -xi * bias, (1.0 - xi) * bias
+    mean_a, mean_b, variance_a, variance_b = bias, bias, 0.0, 0.0
+    for s in range(len(weight)):
+        j, log_odds = weight[s], math.log(mu[s]) - math.log1p(-mu[s])
+        base = math.log1p(-mu[s])
+        log_a += base + softplus(log_odds - xi * j)  # ln(1 - mu + mu e^{-xi J}), eq. (30)
+        log_b += base + softplus(log_odds + (1.0 - xi) * j)  # eq. (31)
+        alpha, beta = sigmoid(log_odds - xi * j), sigmoid(log_odds + (1.0 - xi) * j)
+        mean += j * mu[s]
+        mean_a += j * alpha
+        mean_b += j * beta
+        variance_a += j * j * alpha * (1.0 - alpha)
+        variance_b += j * j * beta * (1.0 - beta)
+    phi = sigmoid(log_b - log_a)  # eq. (32)
+    slope = mean - (1.0 - phi) * mean_a - phi * mean_b
+    curvature = (1.0 - phi) * variance_a + phi * variance_b + phi * (1.0 - phi) * (mean_b - mean_a) ** 2
+    return xi * mean + log_a + softplus(log_b - log_a), slope, curvature
+
+
+@bare
 def best_xi(weight: FloatArray, mu: FloatArray, bias: float, xi: float) -> tuple[float, float]:
     """The paper's term at `xi`, or at the best xi if that is NaN: (xi, term)."""
-    k = len(weight)
-    scratch = np.empty((6, k))
-    split_exponential(weight, scratch[4], scratch[5])
-    low, high = bias, bias
-    for j in weight:
-        low += min(j, 0.0)
-        high += max(j, 0.0)
-    search = np.isnan(xi)
-    left, right, x = 0.0, 1.0, 0.5 if search else xi
-    term = np.inf
-    for _ in range(_XI_STEPS if search else 1):
-        value, _phi, _mean, slope, curvature = xi_pass(
-            weight, scratch[4], scratch[5], 0, k, mu, low, high, x, scratch[0], scratch[1], scratch[2], scratch[3]
-        )
+    if not np.isnan(xi):
+        return xi, paper_term(weight, mu, bias, xi)[0]
+    left, right, x, term = 0.0, 1.0, 0.5, np.inf
+    for _ in range(_XI_STEPS):
+        value, slope, curvature = paper_term(weight, mu, bias, x)
         if value <= term:
             xi, term = x, value
         # The slope rises with xi: its sign tells on which side the minimum lies.

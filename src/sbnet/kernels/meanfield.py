@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import FloatArray, Graph, IndexArray, Problem, Settings, States
+from sbnet._types import FloatArray, Graph, IndexArray, PlaceArray, Problem, Settings, States
 from sbnet.kernels._compile import bare, inner, kernel
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.terms import (
@@ -35,47 +35,66 @@ from sbnet.kernels.terms import (
     trapezoid_nodes,
     trapezoid_weights,
 )
-from sbnet.kernels.xi import split_exponential, xi_pass, xi_pull, xi_push
+from sbnet.kernels.tiles import (
+    BLOCK,
+    E_A,
+    E_B,
+    EXP_A,
+    EXP_B,
+    FREE,
+    HIGH,
+    LANES,
+    LOW,
+    MEAN,
+    NEXT,
+    OVER_A,
+    OVER_B,
+    PHI,
+    PRODUCT_A,
+    PRODUCT_B,
+    TERM,
+    TILE,
+    VALUE,
+    add_parent,
+    close_block,
+    entropy,
+    exponentials,
+    open_block,
+    pull,
+    push,
+    rescale,
+    set_weight,
+    shorten,
+    step_block,
+)
+from sbnet.kernels.tiles import XI as XI_
 
 XI, EXACT, QUADRATIC, JENSEN, ENUMERATED = 0, 1, 2, 3, 4
 EDGE = 1e-14  # means keep this distance from 0 and 1; it costs a bound at most 1e-14 of the weights
-_REPASS = 1e-2  # nats: a second step for xi in the same sweep, if the first has left that much to gain
-_MORE_STEPS = 4
+_SHARE = 0.2  # of the rise of the bound: what steps of xi must promise to be worth taking
+_ROUNDS = 4  # how often the exact term may be given new frequencies
+_SAFE = 16  # factors of at least EDGE that can be multiplied before the product is rescaled
 _NEAR_ZERO = 1e-4  # squared size of a factor too small to divide by: multiply the others anew
 _ROUGH = 1e-2  # nats: how far the paper's bound is taken before the exact term replaces it
 _CHUNK = 32  # rows that one thread takes at a time
 
 
 class Work(NamedTuple):
-    """The state of one problem while it is solved: arrays by factor, by slot (edge into a factor), and by child."""
+    """The state of one problem while it is solved: arrays by factor, by tile, and by child."""
 
     kind: IndexArray  # by factor: which logarithm term
-    xi: FloatArray
-    xi_next: FloatArray  # where Newton's method would go
-    gain: FloatArray  # what it expects to win there
-    phi: FloatArray  # eq. (32)
-    log_sum: FloatArray  # ln(A + B) when it was last computed
-    growth: FloatArray  # (A + B) now, over (A + B) then
-    mean: FloatArray  # <z>
-    second: FloatArray  # <z^2>, for the quadratic and the exact term
-    c: FloatArray  # parameter of the quadratic term
-    value: FloatArray  # the state or mean of the unit itself
-    term: FloatArray  # the logarithm term when it was last computed
-    below: FloatArray  # sum of the negative weights: z is at least the bias plus this
-    above: FloatArray  # sum of the positive weights
-    contiguous: IndexArray  # by hidden unit: are its children consecutive factors, all of them with a xi?
-    mantissa: FloatArray  # by slot: e^-|J|
-    exponent: FloatArray
-    back: IndexArray  # by slot: its place among the children of its parent
-    child_weight: FloatArray  # by child
-    child_ea: FloatArray  # by child: E_A, E_B, 1 / fA, 1 / fB
-    child_eb: FloatArray
-    child_oa: FloatArray
-    child_ob: FloatArray
-    e_a: FloatArray  # scratch: the same for the parents of one factor
-    e_b: FloatArray
-    o_a: FloatArray
-    o_b: FloatArray
+    place: PlaceArray  # by factor: its lane in `blocks`
+    below: FloatArray  # by factor: the sum of its negative weights
+    above: FloatArray  # by factor: the sum of its positive weights
+    second: FloatArray  # by factor: <z^2>, for the quadratic and the exact term
+    c: FloatArray  # by factor: parameter of the quadratic term
+    blocks: FloatArray  # the numbers of all factors; see the module `tiles`
+    tiles: FloatArray  # the edges into factors that have a xi
+    tile_block: IndexArray
+    tile_ptr: IndexArray  # by hidden unit: its tiles
+    child_place: PlaceArray  # by child: its lane in `tiles`, if it has one
+    active: IndexArray  # by block: does it take part in the pass?
+    others: IndexArray  # by hidden unit: how many of its children have no xi
     near: FloatArray  # scratch: means of the parents of one factor
     table: FloatArray  # ln(1 + e^z) by state, for enumerated factors
     table_ptr: IndexArray
@@ -104,9 +123,16 @@ def prepare(problem: Problem, settings: Settings) -> Work:
     """Everything about a problem that does not depend on the values of the evidence."""
     n_factors, n_hidden, n_slots = len(problem.factor), len(problem.hidden), len(problem.weight)
     kind = np.empty(n_factors, np.int64)
+    place = np.empty(n_factors, np.uint64)
+    below, above = np.zeros(n_factors), np.zeros(n_factors)
     table_ptr = np.zeros(n_factors + 1, np.int64)
     widest = 0
+    lanes = np.int64(LANES)
     for f in range(n_factors):
+        place[f] = np.uint64(f // lanes) * BLOCK + np.uint64(f % lanes)
+        for s in range(problem.ptr[f], problem.ptr[f + 1]):
+            below[f] += min(problem.weight[s], 0.0)
+            above[f] += max(problem.weight[s], 0.0)
         k = problem.ptr[f + 1] - problem.ptr[f]
         widest = max(widest, k)
         kind[f] = XI if settings.log_term == EXACT else settings.log_term
@@ -114,86 +140,94 @@ def prepare(problem: Problem, settings: Settings) -> Work:
         if k <= settings.enumerate_up_to:
             kind[f] = ENUMERATED
             table_ptr[f + 1] += 1 << k
-    contiguous = np.zeros(n_hidden, np.int64)
+    child_place = np.zeros(n_slots, np.uint64)
+    others = np.zeros(n_hidden, np.int64)
+    tile_ptr = np.zeros(n_hidden + 1, np.int64)
+    tile_block = np.empty(n_slots, np.int64)  # at most one tile for each edge
+    n_tiles = 0
     for j in range(n_hidden):
-        start, end = problem.child_ptr[j], problem.child_ptr[j + 1]
-        if end > start and problem.child[end - 1] - problem.child[start] == end - start - 1:
-            contiguous[j] = 1
-            for c in range(start, end):
-                if kind[problem.child[c]] != XI and kind[problem.child[c]] != JENSEN:
-                    contiguous[j] = 0
-    mantissa, exponent = np.empty(n_slots), np.empty(n_slots)
-    split_exponential(problem.weight, mantissa, exponent)
-    back = np.empty(n_slots, np.int64)
-    child_weight = np.empty(n_slots)
+        last = -1
+        for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
+            f = problem.child[c]
+            if kind[f] == XI or kind[f] == JENSEN:
+                if f // lanes != last:
+                    last = f // lanes
+                    tile_block[n_tiles] = last
+                    n_tiles += 1
+                child_place[c] = np.uint64(n_tiles - 1) * TILE + np.uint64(f % lanes)
+            else:
+                others[j] += 1
+        tile_ptr[j + 1] = n_tiles
+    tiles = np.zeros(n_tiles * np.int64(TILE))
+    for t in range(n_tiles * lanes):  # edges that do not exist: weight zero
+        set_weight(tiles, np.uint64(t // lanes) * TILE + np.uint64(t % lanes), 0.0)
     for c in range(n_slots):
-        back[problem.child_slot[c]] = c
-        child_weight[c] = problem.weight[problem.child_slot[c]]
-    below, above = np.zeros(n_factors), np.zeros(n_factors)
-    for f in range(n_factors):
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            below[f] += min(problem.weight[s], 0.0)
-            above[f] += max(problem.weight[s], 0.0)
-    a = np.zeros((11, n_factors))
-    b = np.zeros((4, n_slots))
-    d = np.zeros((5, widest))
+        f = problem.child[c]
+        if kind[f] == XI or kind[f] == JENSEN:
+            set_weight(tiles, child_place[c], problem.weight[problem.child_slot[c]])
+    active = np.zeros((n_factors + lanes - 1) // lanes, np.int64)
+    blocks = np.zeros(len(active) * np.int64(BLOCK))
     return Work(
-        kind, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], below, above, contiguous,
-        mantissa, exponent, back, child_weight, b[0], b[1], b[2], b[3], d[0], d[1], d[2], d[3], d[4],
-        np.zeros(table_ptr[n_factors]), table_ptr, np.zeros(1 << min(widest, settings.enumerate_up_to)),
+        kind, place, below, above, np.zeros(n_factors), np.zeros(n_factors), blocks, tiles, tile_block[:n_tiles].copy(),
+        tile_ptr, child_place, active, others, np.zeros(widest), np.zeros(table_ptr[n_factors]), table_ptr,
+        np.zeros(1 << min(widest, settings.enumerate_up_to)),
     )  # fmt: skip
 
 
 # A tuple of many arrays is dear to pass, and to look into: functions that take one are called once a sweep, name the
-# arrays they need first, and then loop. (Each look costs an atomic reference count, as much as several edges.)
+# arrays they need first, and then loop.
 
 
 @bare
-def _renew_xi(problem: Problem, work: Work, bias: FloatArray, mu: FloatArray) -> None:
-    """Compute the paper's term of every factor that has one, with xi where Newton's method wanted it.
+def _pass(work: Work, mu: FloatArray, fresh: bool) -> None:
+    """Add up what the terms of the active blocks are made of; with new exponentials if their xi are new."""
+    blocks, tiles, tile_block, tile_ptr, active = work.blocks, work.tiles, work.tile_block, work.tile_ptr, work.active
+    for b in range(len(active)):
+        if active[b] == 1:
+            open_block(blocks, b)
+    for j in range(len(mu)):
+        if fresh:
+            exponentials(tiles, tile_block, tile_ptr[j], tile_ptr[j + 1], blocks, active)
+        add_parent(tiles, tile_block, tile_ptr[j], tile_ptr[j + 1], blocks, active, mu[j])
+        if j % _SAFE == _SAFE - 1:
+            rescale(blocks, len(active), PRODUCT_A, EXP_A)
+            rescale(blocks, len(active), PRODUCT_B, EXP_B)
 
-    The term is convex in xi: it has fallen if its slope at the new place still points the way we came. Past the
-    minimum, compare it with the term at the old xi, which `growth` has followed, and go back if it has risen.
+
+@bare
+def _renew_xi(work: Work, mu: FloatArray, first: bool, enough: float) -> float:
+    """Compute the paper's terms at the present means, and give each xi a step of Newton's method.
+
+    A first pass, with the exponentials of the present xi, finds the terms and their slopes. Blocks whose steps promise
+    more than `enough` take them, in a second pass; steps that have raised their term are shortened. Returns what
+    further steps promise.
     """
-    factor, ptr, parent, weight = problem.factor, problem.ptr, problem.parent, problem.weight
-    kind, xi, xi_next, gain, phi = work.kind, work.xi, work.xi_next, work.gain, work.phi
-    log_sum, growth, mean, term, below, above = work.log_sum, work.growth, work.mean, work.term, work.below, work.above
-    mantissa, exponent, back, near = work.mantissa, work.exponent, work.back, work.near
-    e_a, e_b, o_a, o_b = work.e_a, work.e_b, work.o_a, work.o_b
-    child_ea, child_eb, child_oa, child_ob = work.child_ea, work.child_eb, work.child_oa, work.child_ob
-    for f in range(len(factor)):
-        if kind[f] != XI and kind[f] != JENSEN:
-            continue
-        start, k = ptr[f], ptr[f + 1] - ptr[f]
-        first = np.uint64(start)  # unsigned places need no check for being negative
-        for s in range(np.uint64(k)):
-            near[s] = mu[np.uint64(parent[first + s])]
-        low, high = bias[factor[f]] + below[f], bias[factor[f]] + above[f]
-        old, trial, steps, before = xi[f], xi_next[f], 0, np.inf
-        while True:
-            value, share, average, slope, curvature = xi_pass(
-                weight, mantissa, exponent, start, k, near, low, high, trial, e_a, e_b, o_a, o_b
-            )
-            if steps == 0 and slope * (trial - old) > 0.0:
-                before = -np.inf
-                if 1e-250 < growth[f] < 1e250:
-                    before = old * mean[f] + log_sum[f] + math.log(growth[f])
-            if value > before and trial != old:  # too far: half as far, then not at all
-                trial, steps = old if steps < 0 else 0.5 * (trial + old), -1
-                continue
-            target, promise = trial, 0.0
-            if kind[f] == XI and curvature > 0.0:
-                target = min(max(trial - slope / curvature, 0.0), 1.0)
-                promise = 0.5 * abs(slope * (target - trial))
-            if promise < _REPASS or steps < 0 or steps >= _MORE_STEPS:
-                break
-            old, before, trial, steps = trial, value, target, steps + 1
-        xi[f], xi_next[f], gain[f] = trial, target, promise
-        phi[f], mean[f], term[f] = share, average, value
-        log_sum[f], growth[f] = value - trial * average, 1.0
-        for s in range(np.uint64(k)):  # hand out by child, for the updates of the parents
-            c = np.uint64(back[first + s])
-            child_ea[c], child_eb[c], child_oa[c], child_ob[c] = e_a[s], e_b[s], o_a[s], o_b[s]
+    blocks, active = work.blocks, work.active
+    promised = 0.0
+    for b in range(len(active)):
+        active[b] = 1
+    _pass(work, mu, first)
+    left = 0
+    for b in range(len(active)):
+        promise = close_block(blocks, b)
+        if promise > enough:
+            step_block(blocks, b)
+            left += 1
+        else:
+            active[b] = 0
+            promised += promise
+    while left > 0:
+        _pass(work, mu, True)
+        left = 0
+        for b in range(len(active)):
+            if active[b] == 1:
+                promise = close_block(blocks, b)
+                if shorten(blocks, b):
+                    left += 1
+                else:
+                    active[b] = 0
+                    promised += promise
+    return promised
 
 
 @inner
@@ -202,26 +236,43 @@ def _no_waves() -> Waves:
     return Waves(zero, none, none, none, none, none, zero, none, none, zero, none, none)
 
 
+@bare
+def _nodes(problem: Problem, f: int, bias: FloatArray, mu: FloatArray) -> int:
+    """How many frequencies the exact term of factor f needs at the present means; none if that is too many."""
+    low = high = mean = bias[problem.factor[f]]
+    variance = 0.0
+    for s in range(problem.ptr[f], problem.ptr[f + 1]):
+        j, m = problem.weight[s], mu[problem.parent[s]]
+        low += min(j, 0.0)
+        high += max(j, 0.0)
+        mean += j * m
+        variance += j * j * m * (1.0 - m)
+    nodes = trapezoid_nodes(low, high, mean, math.sqrt(variance))
+    return nodes if nodes <= MAX_NODES else 0
+
+
+@bare
+def _stale(problem: Problem, work: Work, waves: Waves, bias: FloatArray, mu: FloatArray) -> bool:
+    """Would new frequencies help: has z moved beyond those of an exact term, or is there a term still to replace?"""
+    for f in range(len(problem.factor)):
+        if work.kind[f] == XI and _nodes(problem, f, bias, mu) > 0:
+            return True
+        if work.kind[f] == EXACT and _nodes(problem, f, bias, mu) > waves.ptr[f + 1] - waves.ptr[f]:
+            return True
+    return False
+
+
 @inner
-def _make_waves(problem: Problem, work: Work, bias: FloatArray, mu: FloatArray) -> Waves:
-    """Frequencies for every factor that has a xi, as many as its z needs now; none where that is too many."""
+def _make_waves(problem: Problem, work: Work, old: Waves, bias: FloatArray, mu: FloatArray) -> Waves:
+    """Frequencies for every factor that has, or may have, the exact term; no fewer than it had, or it would loosen."""
     n_factors = len(problem.factor)
     ptr = np.zeros(n_factors + 1, np.int64)
     edge_ptr = np.zeros(len(problem.weight) + 1, np.int64)
     most = 1
     for f in range(n_factors):
-        nodes = 0
-        low = high = mean = bias[problem.factor[f]]
-        variance = 0.0
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            j, m = problem.weight[s], mu[problem.parent[s]]
-            low += min(j, 0.0)
-            high += max(j, 0.0)
-            mean += j * m
-            variance += j * j * m * (1.0 - m)
-        if work.kind[f] == XI:
-            nodes = trapezoid_nodes(low, high, mean, math.sqrt(variance))
-            nodes = 0 if nodes > MAX_NODES else nodes
+        nodes = _nodes(problem, f, bias, mu) if work.kind[f] == XI or work.kind[f] == EXACT else 0
+        if work.kind[f] == EXACT:
+            nodes = max(nodes, old.ptr[f + 1] - old.ptr[f])
         most = max(most, nodes)
         ptr[f + 1] = ptr[f] + nodes
         for s in range(problem.ptr[f], problem.ptr[f + 1]):
@@ -252,6 +303,7 @@ def _renew_others(problem: Problem, work: Work, waves: Waves, bias: FloatArray, 
     """Compute the terms of all other factors."""
     factor, ptr, parent, weight = problem.factor, problem.ptr, problem.parent, problem.weight
     kind, near, table, table_ptr, scratch = work.kind, work.near, work.table, work.table_ptr, work.scratch
+    place, blocks, squares, curve = work.place, work.blocks, work.second, work.c
     wave_ptr, wave_weight, re, im = waves.ptr, waves.weight, waves.re, waves.im
     edge_ptr, edge_re, edge_im = waves.edge_ptr, waves.edge_re, waves.edge_im
     for f in range(len(factor)):
@@ -261,102 +313,107 @@ def _renew_others(problem: Problem, work: Work, waves: Waves, bias: FloatArray, 
         for s in range(k):
             near[s] = mu[parent[start + s]]
         mean, second = moments(weight[start : start + k], near[:k], h)
-        work.mean[f], work.second[f] = mean, second
         if kind[f] == ENUMERATED:
-            work.term[f] = contract(table, table_ptr[f], k, near, -1, scratch)
+            term = contract(table, table_ptr[f], k, near, -1, scratch)
         elif kind[f] == QUADRATIC:
-            work.c[f] = math.sqrt(second)
-            work.term[f] = quadratic_term(mean, second, work.c[f])
+            curve[f] = math.sqrt(second)
+            term = quadratic_term(mean, second, curve[f])
         else:
             a, n, step = wave_ptr[f], wave_ptr[f + 1] - wave_ptr[f], waves.step[f]
             powers(step * h, re[a : a + n], im[a : a + n])
             for s in range(k):
                 mix_in(re, im, a, n, edge_re, edge_im, edge_ptr[start + s], near[s])
             wave = real_sum(wave_weight, re, a, n)
-            work.term[f] = waves.constant[f] + 0.5 * mean + step * second / (4.0 * math.pi) - wave
+            term = waves.constant[f] + 0.5 * mean + step * second / (4.0 * math.pi) - wave
+        squares[f] = second
+        blocks[place[f] + MEAN], blocks[place[f] + TERM] = mean, term
 
 
 @bare
-def _sweep(problem: Problem, work: Work, waves: Waves, plain: bool, bias: FloatArray, mu: FloatArray) -> None:
-    """Eq. (24) for one hidden unit after the other."""
+def _sweep(problem: Problem, work: Work, waves: Waves, tiled: bool, bias: FloatArray, mu: FloatArray) -> None:
+    """Eq. (24) for one hidden unit after the other. `tiled`: all factors that have a xi are served by tiles."""
     hidden, factor_of, factor, ptr, parent = (
         problem.hidden, problem.factor_of, problem.factor, problem.ptr, problem.parent
     )  # fmt: skip
-    child_ptr, child, child_slot, child_weight = problem.child_ptr, problem.child, problem.child_slot, work.child_weight
-    kind, xi, phi, growth, mean, second = work.kind, work.xi, work.phi, work.growth, work.mean, work.second
-    value, curve, contiguous, near = work.value, work.c, work.contiguous, work.near
-    e_a, e_b, o_a, o_b = work.child_ea, work.child_eb, work.child_oa, work.child_ob
+    child_ptr, child, child_slot, weight = problem.child_ptr, problem.child, problem.child_slot, problem.weight
+    kind, place, second, curve, near = work.kind, work.place, work.second, work.c, work.near
+    blocks, tiles, tile_block, tile_ptr = work.blocks, work.tiles, work.tile_block, work.tile_ptr
+    child_place, others = work.child_place, work.others
     table, table_ptr, scratch = work.table, work.table_ptr, work.scratch
     wave_ptr, wave_weight, step, re, im = waves.ptr, waves.weight, waves.step, waves.re, waves.im
     edge_ptr, edge_re, edge_im = waves.edge_ptr, waves.edge_re, waves.edge_im
     less_ptr, less_re, less_im = waves.less_ptr, waves.less_re, waves.less_im
     for j in range(len(hidden)):
         start, end, own = child_ptr[j], child_ptr[j + 1], factor_of[j]
-        field = mean[own] if own >= 0 else bias[hidden[j]]
-        quick = plain and contiguous[j] == 1
-        shift = start - child[start] if quick else 0
-        if quick:
-            field += xi_pull(child_weight, e_a, e_b, o_a, o_b, start, end, value, xi, phi, shift)
-        else:
-            for c in range(start, end):
-                f, slot, w = child[c], child_slot[c], child_weight[c]
-                field += w * value[f]
-                bend = w * (2.0 * mean[f] + w * (1.0 - 2.0 * mu[j]))  # slope of <z^2>
-                if kind[f] == XI or kind[f] == JENSEN:
-                    k = (1.0 - phi[f]) * (1.0 - e_a[c]) * o_a[c] - phi[f] * (1.0 - e_b[c]) * o_b[c]
-                    field -= xi[f] * w - (k if w > 0.0 else -k)
-                elif kind[f] == ENUMERATED:
+        field = blocks[place[own] + MEAN] if own >= 0 else bias[hidden[j]]
+        if tiled:
+            field += pull(tiles, tile_block, tile_ptr[j], tile_ptr[j + 1], blocks)
+            if others[j] == 0:
+                end = start
+        for c in range(start, end):
+            f, slot = child[c], child_slot[c]
+            w, at = weight[slot], place[f]
+            bend = w * (2.0 * blocks[at + MEAN] + w * (1.0 - 2.0 * mu[j]))  # slope of <z^2>
+            if kind[f] == XI or kind[f] == JENSEN:
+                if not tiled:
+                    t, phi = child_place[c], blocks[at + PHI]
+                    k = (1.0 - phi) * (1.0 - tiles[t + E_A]) * tiles[t + OVER_A]
+                    k -= phi * (1.0 - tiles[t + E_B]) * tiles[t + OVER_B]
+                    field += w * (blocks[at + VALUE] - blocks[at + XI_]) + (k if w > 0.0 else -k)
+                continue
+            field += w * blocks[at + VALUE]
+            if kind[f] == ENUMERATED:
+                for s in range(ptr[f], ptr[f + 1]):
+                    near[s - ptr[f]] = mu[parent[s]]
+                field -= contract(table, table_ptr[f], ptr[f + 1] - ptr[f], near, slot - ptr[f], scratch)
+            elif kind[f] == QUADRATIC:
+                field -= quadratic_lambda(curve[f]) * bend + 0.5 * w
+            else:
+                a, n, e, b = wave_ptr[f], wave_ptr[f + 1] - wave_ptr[f], edge_ptr[slot], less_ptr[c - start]
+                if take_out(re, im, a, n, edge_re, edge_im, e, mu[j], less_re, less_im, b) < _NEAR_ZERO:
+                    powers(step[f] * bias[factor[f]], less_re[b : b + n], less_im[b : b + n])
                     for s in range(ptr[f], ptr[f + 1]):
-                        near[s - ptr[f]] = mu[parent[s]]
-                    field -= contract(table, table_ptr[f], ptr[f + 1] - ptr[f], near, slot - ptr[f], scratch)
-                elif kind[f] == QUADRATIC:
-                    field -= quadratic_lambda(curve[f]) * bend + 0.5 * w
-                else:
-                    a, n, e, b = wave_ptr[f], wave_ptr[f + 1] - wave_ptr[f], edge_ptr[slot], less_ptr[c - start]
-                    if take_out(re, im, a, n, edge_re, edge_im, e, mu[j], less_re, less_im, b) < _NEAR_ZERO:
-                        powers(step[f] * bias[factor[f]], less_re[b : b + n], less_im[b : b + n])
-                        for s in range(ptr[f], ptr[f + 1]):
-                            if s != slot:
-                                mix_in(less_re, less_im, b, n, edge_re, edge_im, edge_ptr[s], mu[parent[s]])
-                    wave = slope_sum(wave_weight, a, n, less_re, less_im, b, edge_re, edge_im, e)
-                    field -= 0.5 * w + step[f] * bend / (4.0 * math.pi) - wave
+                        if s != slot:
+                            mix_in(less_re, less_im, b, n, edge_re, edge_im, edge_ptr[s], mu[parent[s]])
+                wave = slope_sum(wave_weight, a, n, less_re, less_im, b, edge_re, edge_im, e)
+                field -= 0.5 * w + step[f] * bend / (4.0 * math.pi) - wave
         old, new = mu[j], min(max(sigmoid(field), EDGE), 1.0 - EDGE)
         if new == old:
             continue
         mu[j] = new
         if own >= 0:
-            value[own] = new
-        if quick:
-            xi_push(child_weight, e_a, e_b, o_a, o_b, start, end, new, new - old, phi, growth, mean, shift)
-            continue
+            blocks[place[own] + VALUE] = new
+        if tiled:
+            push(tiles, tile_block, tile_ptr[j], tile_ptr[j + 1], blocks, new, new - old)
         for c in range(start, end):
-            f, w = child[c], child_weight[c]
+            f, slot = child[c], child_slot[c]
+            w, at = weight[slot], place[f]
             if kind[f] == XI or kind[f] == JENSEN:
-                p, q = (new, 1.0 - new) if w > 0.0 else (1.0 - new, new)
-                part_a = (1.0 - phi[f]) * ((q + p * e_a[c]) * o_a[c])
-                part_b = phi[f] * ((p + q * e_b[c]) * o_b[c])
-                phi[f] = part_b / (part_a + part_b)
-                growth[f] *= part_a + part_b
-            elif kind[f] == EXACT:
+                if not tiled:
+                    t, phi = child_place[c], blocks[at + PHI]
+                    p, q = (new, 1.0 - new) if w > 0.0 else (1.0 - new, new)
+                    part_a = (1.0 - phi) * ((q + p * tiles[t + E_A]) * tiles[t + OVER_A])
+                    part_b = phi * ((p + q * tiles[t + E_B]) * tiles[t + OVER_B])
+                    blocks[at + PHI] = part_b / (part_a + part_b)
+                    blocks[at + MEAN] += w * (new - old)
+                continue
+            if kind[f] == EXACT:
                 a, n, b = wave_ptr[f], wave_ptr[f + 1] - wave_ptr[f], less_ptr[c - start]
-                put_back(less_re, less_im, b, n, edge_re, edge_im, edge_ptr[child_slot[c]], new, re, im, a)
-            second[f] += (new - old) * w * (2.0 * mean[f] + w * (1.0 - 2.0 * old))
-            mean[f] += w * (new - old)
+                put_back(less_re, less_im, b, n, edge_re, edge_im, edge_ptr[slot], new, re, im, a)
+            second[f] += (new - old) * w * (2.0 * blocks[at + MEAN] + w * (1.0 - 2.0 * old))
+            blocks[at + MEAN] += w * (new - old)
 
 
 @bare
 def _bound(problem: Problem, work: Work, constant: float, bias: FloatArray, mu: FloatArray) -> float:
     """Eq. (16), the logarithm terms being whatever they are."""
-    hidden, factor_of = problem.hidden, problem.factor_of
-    value, mean, term = work.value, work.mean, work.term
-    total = constant
+    hidden, factor_of, place, blocks = problem.hidden, problem.factor_of, work.place, work.blocks
+    total = constant + entropy(mu)
     for j in range(len(hidden)):
-        m = mu[j]
-        total -= m * math.log(m) + (1.0 - m) * math.log1p(-m)
         if factor_of[j] < 0:
-            total += m * bias[hidden[j]]
-    for f in range(len(value)):
-        total += value[f] * mean[f] - term[f]
+            total += mu[j] * bias[hidden[j]]
+    for f in range(len(place)):
+        total += blocks[place[f] + VALUE] * blocks[place[f] + MEAN] - blocks[place[f] + TERM]
     return total
 
 
@@ -376,7 +433,7 @@ def _climb(
     problem: Problem,
     work: Work,
     waves: Waves,
-    plain: bool,
+    phase: int,
     tol: float,
     last: int,
     constant: float,
@@ -386,16 +443,23 @@ def _climb(
     done: int,
 ) -> tuple[int, bool]:
     """Sweep until the bound rises by less than `tol`; returns the number of sweeps so far, and whether it settled."""
+    any_xi = False
+    for kind in work.kind:
+        if kind == XI or kind == JENSEN:  # noqa: SIM109
+            any_xi = True
     bound = _bound(problem, work, constant, bias, mu)
+    rise = np.inf
     while done < last:
-        _sweep(problem, work, waves, plain, bias, mu)
-        _renew_xi(problem, work, bias, mu)
+        _sweep(problem, work, waves, phase == 0, bias, mu)
+        enough = max(_SHARE * tol, _SHARE * min(rise, _ROUGH)) / len(work.active) if any_xi else 0.0
+        promise = _renew_xi(work, mu, False, enough) if any_xi else 0.0
         _renew_others(problem, work, waves, bias, mu)
         done += 1
         before, bound = bound, _bound(problem, work, constant, bias, mu)
+        rise = bound - before
         if done < len(trace):
             trace[done] = bound
-        if bound - before + work.gain.sum() < tol:
+        if rise + promise < tol:
             return done, True
     return done, False
 
@@ -403,16 +467,26 @@ def _climb(
 @inner
 def _switch(problem: Problem, work: Work, waves: Waves, bias: FloatArray, mu: FloatArray) -> None:
     """Replace the paper's term by the exact one wherever that is tighter."""
-    paper = work.term.copy()
-    for f in range(len(problem.factor)):
+    blocks, place, kind = work.blocks, work.place, work.kind
+    for f in range(len(kind)):
+        if kind[f] == EXACT:
+            kind[f], blocks[place[f] + FREE] = XI, 1.0
+    for b in range(len(work.active)):
+        work.active[b] = 1
+    _pass(work, mu, False)
+    for b in range(len(work.active)):
+        close_block(blocks, b)
+    paper = np.empty(len(kind))
+    for f in range(len(kind)):
+        paper[f] = blocks[place[f] + TERM]
         if waves.ptr[f + 1] > waves.ptr[f]:
-            work.kind[f] = EXACT
+            kind[f] = EXACT
     _renew_others(problem, work, waves, bias, mu)
-    for f in range(len(problem.factor)):
-        if work.kind[f] == EXACT and work.term[f] < paper[f]:
-            work.gain[f] = 0.0
-        elif work.kind[f] == EXACT:
-            work.kind[f], work.term[f] = XI, paper[f]
+    for f in range(len(kind)):
+        if kind[f] == EXACT and blocks[place[f] + TERM] >= paper[f]:
+            kind[f], blocks[place[f] + TERM] = XI, paper[f]
+        elif kind[f] == EXACT:
+            blocks[place[f] + FREE], blocks[place[f] + NEXT] = 0.0, blocks[place[f] + XI_]
 
 
 @inner
@@ -425,36 +499,42 @@ def solve(
     mu: FloatArray,
     trace: FloatArray,
 ) -> tuple[float, int, bool]:
-    """Solve one problem from the means in `mu` and the parameters in `work.xi`: (bound, sweeps, settled)."""
+    """Solve one problem from the means in `mu` and the parameters in `work.blocks`: (bound, sweeps, settled)."""
+    kind, place, blocks, below, above = work.kind, work.place, work.blocks, work.below, work.above
     constant = _settled(problem, states, bias)
     waves = _no_waves()
     for j in range(len(mu)):
         mu[j] = min(max(mu[j], EDGE), 1.0 - EDGE)
-    for f in range(len(problem.factor)):
-        i = problem.factor[f]
-        work.value[f] = mu[problem.own[f]] if problem.own[f] >= 0 else states[i]
-        if work.kind[f] == EXACT:  # of the pattern solved before
-            work.kind[f] = XI
-        elif work.kind[f] == JENSEN:
-            work.xi[f] = 0.0
-        elif work.kind[f] == ENUMERATED:
+    for f in range(len(kind)):
+        i, own, at = problem.factor[f], problem.own[f], place[f]
+        blocks[at + VALUE] = mu[own] if own >= 0 else states[i]
+        blocks[at + LOW], blocks[at + HIGH] = bias[i] + below[f], bias[i] + above[f]
+        if kind[f] == EXACT:  # of the pattern solved before
+            kind[f] = XI
+        elif kind[f] == JENSEN:
+            blocks[at + XI_] = 0.0
+        elif kind[f] == ENUMERATED:
             slots = slice(problem.ptr[f], problem.ptr[f + 1])
             softplus_table(problem.weight[slots], bias[i], work.table[work.table_ptr[f] : work.table_ptr[f + 1]])
-        work.xi_next[f] = work.xi[f]
-    _renew_xi(problem, work, bias, mu)
+        blocks[at + FREE] = 1.0 if kind[f] == XI else 0.0
+        blocks[at + NEXT] = blocks[at + XI_]
+    _renew_xi(work, mu, True, 0.0)
     _renew_others(problem, work, waves, bias, mu)
     if len(trace):
         trace[0] = _bound(problem, work, constant, bias, mu)
-    done, settled = np.int64(0), False
-    for phase in range(2 if settings.log_term == EXACT else 1):
-        if phase == 1:
-            waves = _make_waves(problem, work, bias, mu)
+    done, settled, best = np.int64(0), False, -np.inf
+    for phase in range(1 + _ROUNDS if settings.log_term == EXACT else 1):
+        if phase > 1 and not _stale(problem, work, waves, bias, mu):
+            break
+        if phase > 0:
+            waves = _make_waves(problem, work, waves, bias, mu)
             _switch(problem, work, waves, bias, mu)
         tol = max(settings.tol, _ROUGH) if settings.log_term == EXACT and phase == 0 else settings.tol
-        done, settled = _climb(
-            problem, work, waves, phase == 0, tol, settings.max_sweeps, constant, bias, mu, trace, done
-        )
-    return _bound(problem, work, constant, bias, mu), int(done), settled
+        done, settled = _climb(problem, work, waves, phase, tol, settings.max_sweeps, constant, bias, mu, trace, done)
+        before, best = best, max(best, _bound(problem, work, constant, bias, mu))
+        if phase > 1 and best - before < settings.tol:
+            break
+    return best, int(done), settled
 
 
 @inner
@@ -508,9 +588,8 @@ def solve_rows(
                 if np.isnan(mu[j]):
                     mu[j] = 0.5
             for f in range(len(problem.factor)):
-                work.xi[f] = xi[r, problem.factor[f]]
-                if np.isnan(work.xi[f]):
-                    work.xi[f] = 0.5
+                guess = xi[r, problem.factor[f]]
+                work.blocks[work.place[f] + XI_] = 0.5 if np.isnan(guess) else guess
             bound[r], sweeps[r], settled[r] = solve(problem, work, settings, states[r], bias[r], mu, trace[r])
             for i in range(n_units):
                 means[r, i] = np.nan if states[r, i] < 0 else states[r, i]
@@ -519,5 +598,5 @@ def solve_rows(
                 means[r, problem.hidden[j]] = mu[j]
             for f in range(len(problem.factor)):
                 if work.kind[f] == XI or work.kind[f] == JENSEN:
-                    xi[r, problem.factor[f]] = work.xi[f]
+                    xi[r, problem.factor[f]] = work.blocks[work.place[f] + XI_]
             predict_barren(graph, states[r], bias[r], means[r])

@@ -88,10 +88,10 @@ def quadratic_term(mean: float, second: float, c: float) -> float:
 @bare
 def trapezoid_nodes(low: float, high: float, mean: float, deviation: float) -> int:
     """How many frequencies give about 1e-7, for z within a few deviations of its mean; 0 if z stays far from 0."""
+    if low > 20.0 or high < -20.0:
+        return 0  # ln(1 + e^z) is straight there, and the paper's bound exact to 1e-9: for all z, not for most
     low = max(low, mean - _DEVIATIONS * deviation - 1.0)
     high = min(high, mean + _DEVIATIONS * deviation + 1.0)
-    if low > 20.0 or high < -20.0:
-        return 0  # ln(1 + e^z) is straight there, and the paper's bound is exact to rounding
     return math.ceil(OMEGA * (max(-low, high, 0.0) + _MARGIN) / (2.0 * math.pi))
 
 
@@ -285,7 +285,7 @@ def mean_sigmoid(weight: FloatArray, mu: FloatArray, bias: float) -> float:
                 else:
                     probability *= 1.0 - mu[b]
             total += probability * sigmoid(z)
-        return total
+        return min(total, 1.0)  # the probabilities sum to one but for rounding
     nodes = trapezoid_nodes(low, high, mean, math.sqrt(variance))
     if nodes == 0 or nodes > MAX_NODES:
         return sigmoid(mean / math.sqrt(1.0 + math.pi * variance / 8.0))
