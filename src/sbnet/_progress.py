@@ -25,36 +25,41 @@ def run_blocks(
         for block in blocks:
             work(block)
         return
-    begin = time.monotonic()
+    begin, finished, bar = time.monotonic(), 0, None
     with ThreadPoolExecutor(max(n_threads, 1)) as pool:
         waiting: set[Future[int]] = {pool.submit(work, block) for block in blocks}
         try:
-            while waiting and (not show or time.monotonic() - begin < _PATIENCE):
-                done, waiting = wait(waiting, timeout=_PATIENCE / 10 if show else None, return_when=FIRST_COMPLETED)
-                for future in done:
-                    future.result()
-            if waiting:
-                _show(waiting, n, what)
-        except BaseException:
-            for future in waiting:
+            while waiting:
+                done, waiting = wait(waiting, timeout=_PATIENCE / 5 if show else None, return_when=FIRST_COMPLETED)
+                finished += sum(future.result() for future in done)
+                if show and bar is None and waiting and time.monotonic() - begin > _PATIENCE:
+                    bar = _Bar(what, n)
+                if bar is not None:
+                    bar.update(finished)
+        finally:
+            for future in waiting:  # after an error or Ctrl-C: do not start what has not begun
                 future.cancel()
-            raise
+            if bar is not None:
+                bar.close()
 
 
-def _show(waiting: set[Future[int]], n: int, what: str) -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+class _Bar:
+    """A line with a bar, the rows done and the time left, on standard error; it is gone when the work is done."""
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows"))
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=n, completed=0)
-        left = sum(1 for _ in waiting)
-        bar.update(task, completed=max(0, n - left * (n // max(left, 1))))
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                bar.advance(task, future.result())
-        bar.update(task, completed=n)
+    def __init__(self, what: str, n: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows"))
+        self._progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+        self._task = self._progress.add_task(what, total=n)
+        self._progress.start()
+
+    def update(self, finished: int) -> None:
+        self._progress.update(self._task, completed=finished)
+
+    def close(self) -> None:
+        self._progress.stop()
 
 
 def thread_count(threads: int | None) -> int:

@@ -12,6 +12,7 @@ from sbnet.bounds import check_log_term
 from sbnet.errors import ParameterError
 from sbnet.evidence import absorb
 from sbnet.inference.solvers import Solution
+from sbnet.kernels._compile import announce
 from sbnet.kernels.meanfield import solve_rows
 from sbnet.network import Network
 
@@ -94,6 +95,7 @@ class MeanField:
         bound, sweeps, settled = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
         path = np.full((n, settings.max_sweeps + 1 if trace else 0), np.nan)
         bias = absorb(network, states)
+        announce(solve_rows)
         solve_rows(network.graph, settings, states, bias, means, xi, bound, sweeps, settled, path)
         np.nan_to_num(xi, copy=False, nan=0.5)
         return Solution(bound, means, xi, sweeps, settled == 1, path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -23,3 +25,11 @@ kernel: Any = njit(**_ALWAYS)
 inner: Any = njit(**_INNER)
 bare: Any = njit(**_BARE)
 vector: Any = njit(**_BARE, fastmath=_FAST)
+
+
+def announce(dispatcher: Any) -> None:
+    """Tell a person at a terminal why the very first call takes long: there is no compiled kernel to reuse yet."""
+    if getattr(dispatcher, "signatures", True) or not sys.stderr.isatty():
+        return
+    if not any(Path(dispatcher.stats.cache_path).glob(f"*.{dispatcher.__name__}-*.nbi")):
+        print("sbnet: compiling kernels, once for this installation (about half a minute) ...", file=sys.stderr)

@@ -502,6 +502,10 @@ def solve(
     """Solve one problem from the means in `mu` and the parameters in `work.blocks`: (bound, sweeps, settled)."""
     kind, place, blocks, below, above = work.kind, work.place, work.blocks, work.below, work.above
     constant = _settled(problem, states, bias)
+    if len(mu) == 0:
+        if len(trace):
+            trace[0] = constant
+        return constant, 0, True
     waves = _no_waves()
     for j in range(len(mu)):
         mu[j] = min(max(mu[j], EDGE), 1.0 - EDGE)
@@ -534,6 +538,8 @@ def solve(
         before, best = best, max(best, _bound(problem, work, constant, bias, mu))
         if phase > 1 and best - before < settings.tol:
             break
+    if done < len(trace):
+        trace[done] = best  # new frequencies may have raised it after the last sweep
     return best, int(done), settled
 
 
