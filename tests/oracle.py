@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from scipy.special import logsumexp, xlogy
+from scipy.special import expit, logsumexp, xlogy
 
 
 def magnitude(J, h):
@@ -92,6 +92,35 @@ def mean_log1pexp(J, h, mu):
     return result
 
 
+def mean_sigmoid(J, h, mu):
+    """<sigma(z_i)> of every unit, by summing over the states of its parents."""
+    result = np.empty(len(h))
+    for i, weights in enumerate(J):
+        pa = np.flatnonzero(weights)
+        S = all_states(np.full(len(pa), np.nan))
+        q = np.prod(np.where(S == 1, mu[pa], 1 - mu[pa]), axis=1)
+        result[i] = np.sum(q * expit(S @ weights[pa] + h[i]))
+    return result
+
+
+def lattice_distribution(steps, mu):
+    """Values and probabilities of sum_j steps_j S_j for whole numbers `steps`: one convolution for each parent."""
+    low, p = 0, np.ones(1)
+    for step, m in zip(steps, mu, strict=True):
+        low += min(step, 0)
+        on, off = np.zeros((2, len(p) + abs(step)))
+        on[max(step, 0) : max(step, 0) + len(p)] = p
+        off[max(-step, 0) : max(-step, 0) + len(p)] = p
+        p = (1 - m) * off + m * on
+    return low + np.arange(len(p)), p
+
+
+def quadratic_log1pexp(J, h, mu):
+    """An upper bound on <ln(1 + e^z_i)>: a parabola that touches ln(1 + e^z) at z = c and -c, with c^2 = <z^2>."""
+    c = np.sqrt((J @ mu + h) ** 2 + J**2 @ (mu * (1 - mu)))
+    return np.logaddexp(0, c) + (J @ mu + h - c) / 2
+
+
 def exact_average_bound(J, h, mu):
     """Eq. (16): the bound with <ln(1 + e^z)> exact."""
     return mu @ J @ mu + h @ mu - mean_log1pexp(J, h, mu).sum() + entropy(mu)
@@ -145,6 +174,11 @@ def K(J, h, mu, xi):
     """Eq. (33), for 0 < mu < 1: (1 - e^t) / (1 - mu + mu e^t) = (mu - tilted) / (mu (1 - mu))."""
     a, b, f = tilted(J, mu, -xi), tilted(J, mu, 1 - xi), phi(J, h, mu, xi)[:, None]
     return ((1 - f) * (mu - a) + f * (mu - b)) / (mu * (1 - mu))
+
+
+def mean_field(J, h, mu, xi):
+    """The right-hand side of eq. (24), for 0 < mu < 1."""
+    return expit(J @ mu + h + J.T @ (mu - xi) + np.sum(K(J, h, mu, xi) * (J != 0), axis=0))
 
 
 def gradient_weight(J, h, mu, xi):

@@ -17,6 +17,7 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 MAX_UNITS = 8 if INTERPRETED else 14
 SHAPES = ("sparse", "dense", "disconnected", "roots", "chain", "layers", "lateral")
 SCALES = ("zero", "tame", "strong", "hostile")
+LOG_TERMS = ("exact", "xi", "quadratic", "jensen")
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -100,3 +101,27 @@ def means(draw, n: int):
     mu = rng.random(n)
     special = rng.random(n) < draw(st.sampled_from([0.0, 0.3, 1.0]))
     return np.where(special, rng.choice([0.0, 0.5, 1.0, 1e-300, 1 - 1e-16], n), mu)
+
+
+@st.composite
+def separate_hidden_units(draw, max_hidden: int = 4, max_weight: float = 30.0, scales=SCALES):
+    """(network, one pattern) whose hidden units do not meet: each observed unit has at most one hidden parent."""
+    n, rng = draw(st.integers(0, max_hidden)), np.random.default_rng(draw(seeds))
+    scale = draw(st.sampled_from(scales))
+    observed = [f"x{k}" for k in range(draw(st.integers(1, 6)))]
+    pairs = [(f"h{rng.integers(n)}", x) for x in observed if n]
+    pairs += [(a, b) for k, b in enumerate(observed) for a in observed[:k] if rng.random() < 0.5]
+    names = [f"h{k}" for k in range(n)] + observed
+    weight, bias = _numbers(scale, len(pairs), max_weight, rng), _numbers(scale, len(names), max_weight, rng)
+    edges = [(a, b, w) for (a, b), w in zip(pairs, weight.tolist(), strict=True)]
+    network = sb.from_edges(edges, bias=dict(zip(names, bias.tolist(), strict=True)), names=names)
+    return network, np.where(np.arange(len(names)) < n, np.nan, rng.integers(0, 2, len(names)))
+
+
+def live_units(network, evidence):
+    """The units that are observed or have an observed descendant; all others are barren and sum to one."""
+    live = set(np.flatnonzero(~np.isnan(evidence)).tolist())
+    for child in reversed(range(network.n_units)):
+        if child in live:
+            live.update(network.index(name) for name in network.parents(child))
+    return sorted(live)

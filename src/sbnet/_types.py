@@ -40,9 +40,11 @@ class Problem(NamedTuple):
 
     `hidden` are the units that are not observed and have an observed descendant, parents first. A *factor* is a unit,
     hidden or observed, that has at least one hidden parent: only factors have a sum of inputs that is random. The
-    hidden parents of factor f are ``parent[ptr[f]:ptr[f + 1]]`` (places in `hidden`), with `weight` beside them; its
+    hidden parents of factor f are ``parent[ptr[f]:ptr[f + 1]]`` (places in `hidden`), with `weight` and the
+    number of the `edge` in the network beside them; its
     own place in `hidden` is ``own[f]``, or -1 if it is observed. The factors that have hidden unit k as a parent are
-    ``child[child_ptr[k]:child_ptr[k + 1]]``; ``child_slot`` gives their place in `weight`. ``factor_of[k]`` is the
+    ``child[child_ptr[k]:child_ptr[k + 1]]``; ``child_slot`` gives their place in
+    `weight`, and `slot_child` the way back. ``factor_of[k]`` is the
     factor of hidden unit k itself, or -1. `settled` are the units whose parents are all observed.
     """
 
@@ -53,9 +55,11 @@ class Problem(NamedTuple):
     ptr: IndexArray
     parent: IndexArray
     weight: FloatArray
+    edge: IndexArray
     child_ptr: IndexArray
     child: IndexArray
     child_slot: IndexArray
+    slot_child: IndexArray
     settled: IndexArray
 
 

@@ -13,8 +13,8 @@ from sbnet._types import HIDDEN, FloatArray, Settings, States
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.evidence import EvidenceLike, absorb, check_means, coerce
 from sbnet.kernels.evaluate import log_terms
-from sbnet.kernels.meanfield import EXACT, JENSEN, QUADRATIC, XI
 from sbnet.kernels.reduce import live_units
+from sbnet.kernels.work import EXACT, JENSEN, QUADRATIC, XI
 from sbnet.network import Network
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from sbnet.errors import ParameterError
 from sbnet.evidence import absorb
 from sbnet.inference.solvers import Solution
 from sbnet.kernels._compile import announce
-from sbnet.kernels.meanfield import solve_rows
+from sbnet.kernels.rows import solve_rows
 from sbnet.network import Network
 
 
@@ -90,12 +90,44 @@ class MeanField:
         return best
 
     def _solve_from(self, network: Network, states: States, start: FloatArray, trace: bool) -> Solution:
+        return self.climb(network, states, start, trace=trace)[0]
+
+    def climb(
+        self,
+        network: Network,
+        states: States,
+        start: FloatArray,
+        *,
+        trace: bool = False,
+        row_weight: FloatArray | None = None,
+    ) -> tuple[Solution, FloatArray, FloatArray]:
+        """Solve every row from one starting point, NaN for one half.
+
+        With `row_weight`, also return the gradients of the weighted sum of the bounds, in weights and in biases.
+        """
         n, settings = len(states), self.settings
         means, xi = np.array(start, dtype=np.float64), np.full(states.shape, np.nan)
         bound, sweeps, settled = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
         path = np.full((n, settings.max_sweeps + 1 if trace else 0), np.nan)
-        bias = absorb(network, states)
+        wanted = row_weight is not None
+        scale = np.asarray(row_weight, dtype=np.float64) if wanted else np.empty(0)
+        grad_weight = np.zeros(network.n_edges if wanted else 0)
+        grad_bias = np.zeros(network.n_units if wanted else 0)
         announce(solve_rows)
-        solve_rows(network.graph, settings, states, bias, means, xi, bound, sweeps, settled, path)
+        solve_rows(
+            network.graph,
+            settings,
+            states,
+            absorb(network, states),
+            means,
+            xi,
+            bound,
+            sweeps,
+            settled,
+            path,
+            scale,
+            grad_weight,
+            grad_bias,
+        )
         np.nan_to_num(xi, copy=False, nan=0.5)
-        return Solution(bound, means, xi, sweeps, settled == 1, path)
+        return Solution(bound, means, xi, sweeps, settled == 1, path), grad_weight, grad_bias

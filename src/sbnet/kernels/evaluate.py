@@ -9,9 +9,9 @@ import numpy as np
 from sbnet._types import FloatArray, Graph, Settings, States
 from sbnet.kernels._compile import bare, kernel
 from sbnet.kernels.enumerate import mean_softplus
-from sbnet.kernels.meanfield import ENUMERATED, EXACT, JENSEN, QUADRATIC
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.terms import MAX_NODES, moments, quadratic_term, sigmoid, softplus, trapezoid_term
+from sbnet.kernels.work import ENUMERATED, EXACT, JENSEN, QUADRATIC
 
 _XI_STEPS = 60
 

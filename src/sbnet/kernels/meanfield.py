@@ -1,4 +1,4 @@
-"""The mean field equations of one pattern, solved by coordinate ascent, and of many patterns, in parallel.
+"""The mean field equations of one pattern, solved by coordinate ascent.
 
 One sweep updates the means one at a time by eq. (24), then gives every logarithm term a new parameter xi. Each of these
 steps can only raise the bound (footnote 4): in one mean, the bound is concave plus convex, and eq. (24) maximises it
@@ -8,18 +8,13 @@ with the convex part replaced by its tangent; in one xi it is concave.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import FloatArray, Graph, IndexArray, PlaceArray, Problem, Settings, States
-from sbnet.kernels._compile import bare, inner, kernel
-from sbnet.kernels.reduce import reduce
+from sbnet._types import FloatArray, Problem, Settings, States
+from sbnet.kernels._compile import bare, inner
 from sbnet.kernels.terms import (
-    MAX_NODES,
-    OMEGA,
     contract,
-    mean_sigmoid,
     mix_in,
     moments,
     powers,
@@ -32,18 +27,14 @@ from sbnet.kernels.terms import (
     softplus,
     softplus_table,
     take_out,
-    trapezoid_nodes,
-    trapezoid_weights,
 )
 from sbnet.kernels.tiles import (
-    BLOCK,
     E_A,
     E_B,
     EXP_A,
     EXP_B,
     FREE,
     HIGH,
-    LANES,
     LOW,
     MEAN,
     NEXT,
@@ -53,7 +44,6 @@ from sbnet.kernels.tiles import (
     PRODUCT_A,
     PRODUCT_B,
     TERM,
-    TILE,
     VALUE,
     add_parent,
     close_block,
@@ -63,115 +53,29 @@ from sbnet.kernels.tiles import (
     pull,
     push,
     rescale,
-    set_weight,
     shorten,
     step_block,
 )
 from sbnet.kernels.tiles import XI as XI_
+from sbnet.kernels.work import (
+    ENUMERATED,
+    EXACT,
+    JENSEN,
+    NEAR_ZERO,
+    QUADRATIC,
+    XI,
+    Waves,
+    Work,
+    make_waves,
+    no_waves,
+    stale,
+)
 
-XI, EXACT, QUADRATIC, JENSEN, ENUMERATED = 0, 1, 2, 3, 4
 EDGE = 1e-14  # means keep this distance from 0 and 1; it costs a bound at most 1e-14 of the weights
 _SHARE = 0.2  # of the rise of the bound: what steps of xi must promise to be worth taking
 _ROUNDS = 4  # how often the exact term may be given new frequencies
 _SAFE = 16  # factors of at least EDGE that can be multiplied before the product is rescaled
-_NEAR_ZERO = 1e-4  # squared size of a factor too small to divide by: multiply the others anew
 _ROUGH = 1e-2  # nats: how far the paper's bound is taken before the exact term replaces it
-_CHUNK = 32  # rows that one thread takes at a time
-
-
-class Work(NamedTuple):
-    """The state of one problem while it is solved: arrays by factor, by tile, and by child."""
-
-    kind: IndexArray  # by factor: which logarithm term
-    place: PlaceArray  # by factor: its lane in `blocks`
-    below: FloatArray  # by factor: the sum of its negative weights
-    above: FloatArray  # by factor: the sum of its positive weights
-    second: FloatArray  # by factor: <z^2>, for the quadratic and the exact term
-    c: FloatArray  # by factor: parameter of the quadratic term
-    blocks: FloatArray  # the numbers of all factors; see the module `tiles`
-    tiles: FloatArray  # the edges into factors that have a xi
-    tile_block: IndexArray
-    tile_ptr: IndexArray  # by hidden unit: its tiles
-    child_place: PlaceArray  # by child: its lane in `tiles`, if it has one
-    active: IndexArray  # by block: does it take part in the pass?
-    others: IndexArray  # by hidden unit: how many of its children have no xi
-    near: FloatArray  # scratch: means of the parents of one factor
-    table: FloatArray  # ln(1 + e^z) by state, for enumerated factors
-    table_ptr: IndexArray
-    scratch: FloatArray
-
-
-class Waves(NamedTuple):
-    """Characteristic functions of z, for the factors whose logarithm term is the exact one."""
-
-    ptr: IndexArray  # by factor: its frequencies
-    weight: FloatArray
-    constant: FloatArray
-    step: FloatArray
-    re: FloatArray
-    im: FloatArray
-    edge_ptr: IndexArray  # by slot: e^(i w J) at the frequencies of its factor
-    edge_re: FloatArray
-    edge_im: FloatArray
-    less_ptr: IndexArray  # scratch, by child of one unit: the functions without that unit
-    less_re: FloatArray
-    less_im: FloatArray
-
-
-@inner
-def prepare(problem: Problem, settings: Settings) -> Work:
-    """Everything about a problem that does not depend on the values of the evidence."""
-    n_factors, n_hidden, n_slots = len(problem.factor), len(problem.hidden), len(problem.weight)
-    kind = np.empty(n_factors, np.int64)
-    place = np.empty(n_factors, np.uint64)
-    below, above = np.zeros(n_factors), np.zeros(n_factors)
-    table_ptr = np.zeros(n_factors + 1, np.int64)
-    widest = 0
-    lanes = np.int64(LANES)
-    for f in range(n_factors):
-        place[f] = np.uint64(f // lanes) * BLOCK + np.uint64(f % lanes)
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            below[f] += min(problem.weight[s], 0.0)
-            above[f] += max(problem.weight[s], 0.0)
-        k = problem.ptr[f + 1] - problem.ptr[f]
-        widest = max(widest, k)
-        kind[f] = XI if settings.log_term == EXACT else settings.log_term
-        table_ptr[f + 1] = table_ptr[f]
-        if k <= settings.enumerate_up_to:
-            kind[f] = ENUMERATED
-            table_ptr[f + 1] += 1 << k
-    child_place = np.zeros(n_slots, np.uint64)
-    others = np.zeros(n_hidden, np.int64)
-    tile_ptr = np.zeros(n_hidden + 1, np.int64)
-    tile_block = np.empty(n_slots, np.int64)  # at most one tile for each edge
-    n_tiles = 0
-    for j in range(n_hidden):
-        last = -1
-        for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
-            f = problem.child[c]
-            if kind[f] == XI or kind[f] == JENSEN:
-                if f // lanes != last:
-                    last = f // lanes
-                    tile_block[n_tiles] = last
-                    n_tiles += 1
-                child_place[c] = np.uint64(n_tiles - 1) * TILE + np.uint64(f % lanes)
-            else:
-                others[j] += 1
-        tile_ptr[j + 1] = n_tiles
-    tiles = np.zeros(n_tiles * np.int64(TILE))
-    for t in range(n_tiles * lanes):  # edges that do not exist: weight zero
-        set_weight(tiles, np.uint64(t // lanes) * TILE + np.uint64(t % lanes), 0.0)
-    for c in range(n_slots):
-        f = problem.child[c]
-        if kind[f] == XI or kind[f] == JENSEN:
-            set_weight(tiles, child_place[c], problem.weight[problem.child_slot[c]])
-    active = np.zeros((n_factors + lanes - 1) // lanes, np.int64)
-    blocks = np.zeros(len(active) * np.int64(BLOCK))
-    return Work(
-        kind, place, below, above, np.zeros(n_factors), np.zeros(n_factors), blocks, tiles, tile_block[:n_tiles].copy(),
-        tile_ptr, child_place, active, others, np.zeros(widest), np.zeros(table_ptr[n_factors]), table_ptr,
-        np.zeros(1 << min(widest, settings.enumerate_up_to)),
-    )  # fmt: skip
 
 
 # A tuple of many arrays is dear to pass, and to look into: functions that take one are called once a sweep, name the
@@ -228,74 +132,6 @@ def _renew_xi(work: Work, mu: FloatArray, first: bool, enough: float) -> float:
                     active[b] = 0
                     promised += promise
     return promised
-
-
-@inner
-def _no_waves() -> Waves:
-    none, zero = np.empty(0), np.zeros(1, np.int64)
-    return Waves(zero, none, none, none, none, none, zero, none, none, zero, none, none)
-
-
-@bare
-def _nodes(problem: Problem, f: int, bias: FloatArray, mu: FloatArray) -> int:
-    """How many frequencies the exact term of factor f needs at the present means; none if that is too many."""
-    low = high = mean = bias[problem.factor[f]]
-    variance = 0.0
-    for s in range(problem.ptr[f], problem.ptr[f + 1]):
-        j, m = problem.weight[s], mu[problem.parent[s]]
-        low += min(j, 0.0)
-        high += max(j, 0.0)
-        mean += j * m
-        variance += j * j * m * (1.0 - m)
-    nodes = trapezoid_nodes(low, high, mean, math.sqrt(variance))
-    return nodes if nodes <= MAX_NODES else 0
-
-
-@bare
-def _stale(problem: Problem, work: Work, waves: Waves, bias: FloatArray, mu: FloatArray) -> bool:
-    """Would new frequencies help: has z moved beyond those of an exact term, or is there a term still to replace?"""
-    for f in range(len(problem.factor)):
-        if work.kind[f] == XI and _nodes(problem, f, bias, mu) > 0:
-            return True
-        if work.kind[f] == EXACT and _nodes(problem, f, bias, mu) > waves.ptr[f + 1] - waves.ptr[f]:
-            return True
-    return False
-
-
-@inner
-def _make_waves(problem: Problem, work: Work, old: Waves, bias: FloatArray, mu: FloatArray) -> Waves:
-    """Frequencies for every factor that has, or may have, the exact term; no fewer than it had, or it would loosen."""
-    n_factors = len(problem.factor)
-    ptr = np.zeros(n_factors + 1, np.int64)
-    edge_ptr = np.zeros(len(problem.weight) + 1, np.int64)
-    most = 1
-    for f in range(n_factors):
-        nodes = _nodes(problem, f, bias, mu) if work.kind[f] == XI or work.kind[f] == EXACT else 0
-        if work.kind[f] == EXACT:
-            nodes = max(nodes, old.ptr[f + 1] - old.ptr[f])
-        most = max(most, nodes)
-        ptr[f + 1] = ptr[f] + nodes
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            edge_ptr[s + 1] = edge_ptr[s] + nodes
-    total, edges = ptr[n_factors], edge_ptr[len(problem.weight)]
-    children = 1
-    for j in range(len(problem.hidden)):
-        children = max(children, problem.child_ptr[j + 1] - problem.child_ptr[j])
-    less_ptr = most * np.arange(children)
-    less = np.empty((2, most * children))
-    waves = Waves(
-        ptr, np.empty(total), np.empty(n_factors), np.empty(n_factors), np.empty(total), np.empty(total),
-        edge_ptr, np.empty(edges), np.empty(edges), less_ptr, less[0], less[1],
-    )  # fmt: skip
-    for f in range(n_factors):
-        nodes = ptr[f + 1] - ptr[f]
-        if nodes:
-            waves.step[f] = OMEGA / nodes
-            waves.constant[f] = trapezoid_weights(nodes, waves.weight[ptr[f] : ptr[f + 1]])
-            for s in range(problem.ptr[f], problem.ptr[f + 1]):
-                e = slice(edge_ptr[s], edge_ptr[s + 1])
-                powers(waves.step[f] * problem.weight[s], waves.edge_re[e], waves.edge_im[e])
-    return waves
 
 
 @bare
@@ -370,7 +206,7 @@ def _sweep(problem: Problem, work: Work, waves: Waves, tiled: bool, bias: FloatA
                 field -= quadratic_lambda(curve[f]) * bend + 0.5 * w
             else:
                 a, n, e, b = wave_ptr[f], wave_ptr[f + 1] - wave_ptr[f], edge_ptr[slot], less_ptr[c - start]
-                if take_out(re, im, a, n, edge_re, edge_im, e, mu[j], less_re, less_im, b) < _NEAR_ZERO:
+                if take_out(re, im, a, n, edge_re, edge_im, e, mu[j], less_re, less_im, b) < NEAR_ZERO:
                     powers(step[f] * bias[factor[f]], less_re[b : b + n], less_im[b : b + n])
                     for s in range(ptr[f], ptr[f + 1]):
                         if s != slot:
@@ -498,15 +334,15 @@ def solve(
     bias: FloatArray,
     mu: FloatArray,
     trace: FloatArray,
-) -> tuple[float, int, bool]:
-    """Solve one problem from the means in `mu` and the parameters in `work.blocks`: (bound, sweeps, settled)."""
+) -> tuple[float, int, bool, Waves]:
+    """Solve one problem from the means in `mu` and the xi in `work.blocks`: (bound, sweeps, settled, waves)."""
     kind, place, blocks, below, above = work.kind, work.place, work.blocks, work.below, work.above
     constant = _settled(problem, states, bias)
+    waves = no_waves()
     if len(mu) == 0:
         if len(trace):
             trace[0] = constant
-        return constant, 0, True
-    waves = _no_waves()
+        return constant, 0, True, waves
     for j in range(len(mu)):
         mu[j] = min(max(mu[j], EDGE), 1.0 - EDGE)
     for f in range(len(kind)):
@@ -528,10 +364,10 @@ def solve(
         trace[0] = _bound(problem, work, constant, bias, mu)
     done, settled, best = np.int64(0), False, -np.inf
     for phase in range(1 + _ROUNDS if settings.log_term == EXACT else 1):
-        if phase > 1 and not _stale(problem, work, waves, bias, mu):
+        if phase > 1 and not stale(problem, work, waves, bias, mu):
             break
         if phase > 0:
-            waves = _make_waves(problem, work, waves, bias, mu)
+            waves = make_waves(problem, work, waves, bias, mu)
             _switch(problem, work, waves, bias, mu)
         tol = max(settings.tol, _ROUGH) if settings.log_term == EXACT and phase == 0 else settings.tol
         done, settled = _climb(problem, work, waves, phase, tol, settings.max_sweeps, constant, bias, mu, trace, done)
@@ -540,69 +376,4 @@ def solve(
             break
     if done < len(trace):
         trace[done] = best  # new frequencies may have raised it after the last sweep
-    return best, int(done), settled
-
-
-@inner
-def predict_barren(graph: Graph, states: States, bias: FloatArray, means: FloatArray) -> None:
-    """Means of the units that were dropped: <sigma(z)> under the means of their parents, which come first."""
-    for i in range(len(states)):
-        if states[i] < 0 and np.isnan(means[i]):
-            start, end = graph.indptr[i], graph.indptr[i + 1]
-            weight, near = np.empty(end - start), np.empty(end - start)
-            k = 0
-            for e in range(start, end):
-                j = graph.parent[e]
-                if states[j] < 0:
-                    weight[k] = graph.weight[e]
-                    near[k] = means[j]
-                    k += 1
-            means[i] = mean_sigmoid(weight[:k], near[:k], bias[i])
-
-
-@kernel
-def solve_rows(
-    graph: Graph,
-    settings: Settings,
-    states: States,
-    bias: FloatArray,
-    means: FloatArray,
-    xi: FloatArray,
-    bound: FloatArray,
-    sweeps: IndexArray,
-    settled: IndexArray,
-    trace: FloatArray,
-) -> None:
-    """Solve every row. `means` and `xi` hold the starting points, and then the results; NaN stands for one half.
-
-    On return, `xi` is NaN for units whose logarithm term has no such parameter.
-    """
-    n_rows, n_units = states.shape
-    for chunk in range((n_rows + _CHUNK - 1) // _CHUNK):
-        first = chunk * _CHUNK
-        problem = reduce(graph, states[first])
-        work = prepare(problem, settings)
-        for r in range(first, min(first + _CHUNK, n_rows)):
-            for i in range(n_units):
-                if (states[r, i] < 0) != (states[r - 1, i] < 0) and r > first:
-                    problem = reduce(graph, states[r])
-                    work = prepare(problem, settings)
-                    break
-            mu = np.empty(len(problem.hidden))
-            for j in range(len(mu)):
-                mu[j] = means[r, problem.hidden[j]]
-                if np.isnan(mu[j]):
-                    mu[j] = 0.5
-            for f in range(len(problem.factor)):
-                guess = xi[r, problem.factor[f]]
-                work.blocks[work.place[f] + XI_] = 0.5 if np.isnan(guess) else guess
-            bound[r], sweeps[r], settled[r] = solve(problem, work, settings, states[r], bias[r], mu, trace[r])
-            for i in range(n_units):
-                means[r, i] = np.nan if states[r, i] < 0 else states[r, i]
-                xi[r, i] = np.nan
-            for j in range(len(mu)):
-                means[r, problem.hidden[j]] = mu[j]
-            for f in range(len(problem.factor)):
-                if work.kind[f] == XI or work.kind[f] == JENSEN:
-                    xi[r, problem.factor[f]] = work.blocks[work.place[f] + XI_]
-            predict_barren(graph, states[r], bias[r], means[r])
+    return best, int(done), settled, waves

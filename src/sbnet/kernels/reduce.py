@@ -48,6 +48,7 @@ def reduce(graph: Graph, states: States) -> Problem:
     ptr = np.zeros(n_factors + 1, np.int64)
     parent = np.empty(n_slots, np.int64)
     weight = np.empty(n_slots, np.float64)
+    edge = np.empty(n_slots, np.int64)
     settled = np.empty(n_settled, np.int64)
     f = s = t = 0
     for i in range(n):
@@ -60,6 +61,7 @@ def reduce(graph: Graph, states: States) -> Problem:
             if k >= 0:
                 parent[s] = k
                 weight[s] = graph.weight[e]
+                edge[s] = e
                 s += 1
         if s > ptr[f]:
             factor[f] = i
@@ -78,14 +80,18 @@ def reduce(graph: Graph, states: States) -> Problem:
         child_ptr[k + 1] += child_ptr[k]
     child = np.empty(n_slots, np.int64)
     child_slot = np.empty(n_slots, np.int64)
+    slot_child = np.empty(n_slots, np.int64)
     fill = child_ptr[:-1].copy()
     for f in range(n_factors):
         for s in range(ptr[f], ptr[f + 1]):
             c = fill[parent[s]]
             child[c] = f
             child_slot[c] = s
+            slot_child[s] = c
             fill[parent[s]] = c + 1
-    return Problem(hidden, factor_of, factor, own, ptr, parent, weight, child_ptr, child, child_slot, settled)
+    return Problem(
+        hidden, factor_of, factor, own, ptr, parent, weight, edge, child_ptr, child, child_slot, slot_child, settled
+    )
 
 
 @kernel

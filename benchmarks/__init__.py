@@ -1,0 +1,1 @@
+"""Speed and tightness, measured against other implementations in the same run: ``python -m benchmarks``."""

@@ -1,0 +1,51 @@
+"""Print the benchmark tables: ``python -m benchmarks [name ...]``, from the project folder."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+from . import digits, exact, gibbs, log_terms, scaling
+from .report import Table, busy_note, say
+
+TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
+    "digits": ("digit networks: sbnet, C++, NumPy, PyTorch", digits.table),
+    "log-terms": ("tightness against time of the four logarithm terms", log_terms.table),
+    "scaling": ("time and memory for large networks and long tables", scaling.table),
+    "exact": ("pyAgrum's tables, enumeration, and the bound", exact.table),
+    "gibbs": ("how long Gibbs sampling needs to be as accurate", gibbs.table),
+}
+
+
+def main() -> int:
+    listing = "\n".join(f"  {name:<12}{what}" for name, (what, _) in TABLES.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Print benchmark tables. Progress goes to standard error.",
+        epilog=f"tables:\n{listing}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="name", help="tables to print; all by default")
+    parser.add_argument("--markdown", action="store_true", help="print GitHub tables")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in TABLES]
+    if unknown:
+        parser.error(f"there is no table {unknown[0]!r}; choose from {', '.join(TABLES)}")
+    start = time.perf_counter()
+    for name in arguments.names or TABLES:
+        say(f"{name}: {TABLES[name][0]}")
+        tables = TABLES[name][1]()
+        remark = busy_note()
+        for table in [t._replace(notes=(*t.notes, *remark)) for t in tables]:
+            if arguments.markdown:
+                print(table.markdown(), flush=True)
+            else:
+                table.print()
+    say(f"done in {time.perf_counter() - start:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

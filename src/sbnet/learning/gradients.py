@@ -1,0 +1,83 @@
+"""The gradient of the bound in weights and biases, eqs. (34)-(35), for any logarithm term."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sbnet._progress import run_blocks
+from sbnet._types import FloatArray
+from sbnet.errors import ParameterError
+from sbnet.evidence import EvidenceLike, coerce
+from sbnet.inference import MeanField
+from sbnet.network import Network
+
+_BLOCK = 64
+"""Rows whose gradients are added up by one thread; fixed, so that sums do not depend on the number of threads."""
+
+
+class Gradient(NamedTuple):
+    """The slope of a sum of bounds: one number per edge and per unit, in the order of the network."""
+
+    bound: FloatArray
+    weight: FloatArray
+    bias: FloatArray
+
+
+def gradient(
+    network: Network,
+    evidence: EvidenceLike,
+    *,
+    solver: MeanField | None = None,
+    start: FloatArray | None = None,
+    row_weight: ArrayLike | None = None,
+    threads: int | None = None,
+) -> Gradient:
+    """Solve the mean field equations of every row, and differentiate the sum of the bounds there.
+
+    At fixed means and xi, eqs. (34) and (35) are the whole gradient: where the bound is stationary in them, their own
+    dependence on the weights does not count (envelope theorem). So it is as exact as the solver's `tol` is small.
+
+    Parameters
+    ----------
+    network : Network
+    evidence
+        One pattern or a table of them; NaN where a unit is hidden or missing.
+    solver : MeanField
+        With any `log_term`; each has its own gradient.
+    start
+        Starting means, rows by units.
+    row_weight
+        A weight for each row, one by default.
+    threads
+        Number of threads; all cores by default. The result does not depend on it.
+
+    Returns
+    -------
+    Gradient
+        The bound of each row, and the slopes in ``network.weight`` and ``network.bias``.
+    """
+    solver = MeanField() if solver is None else solver
+    states, _ = coerce(network, evidence)
+    n = len(states)
+    weight = np.ones(n) if row_weight is None else np.asarray(row_weight, dtype=np.float64)
+    if weight.shape != (n,) or not np.all(np.isfinite(weight)):
+        raise ParameterError(f"row_weight has shape {weight.shape}; expected ({n},), one finite number per row")
+    point = np.full(states.shape, np.nan) if start is None else np.broadcast_to(start, states.shape)
+    bound = np.empty(n)
+    parts: dict[int, tuple[FloatArray, FloatArray]] = {}
+
+    def work(rows: slice) -> int:
+        solution, by_edge, by_unit = solver.climb(network, states[rows], point[rows], row_weight=weight[rows])
+        bound[rows] = solution.bound
+        parts[rows.start] = by_edge, by_unit
+        return int(rows.stop - rows.start)
+
+    run_blocks(work, n, _BLOCK, threads, False, "gradient")
+    total_weight, total_bias = np.zeros(network.n_edges), np.zeros(network.n_units)
+    for start_row in sorted(parts):
+        total_weight += parts[start_row][0]
+        total_bias += parts[start_row][1]
+    return Gradient(bound, total_weight, total_bias)

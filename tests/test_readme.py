@@ -1,0 +1,30 @@
+"""The examples of the README run as they stand, and the numbers beside them are true."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.small
+def test_every_example_runs_in_order_and_says_the_truth(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    checked = 0
+    for block in BLOCKS:
+        exec(compile(block, str(README), "exec"), namespace)
+        for expression, number in re.findall(r"^(\S.*?)  # (-?\d+\.\d+)\b", block, flags=re.MULTILINE):
+            value = eval(expression, namespace)  # an expression with its value as a comment
+            digits = len(number.split(".")[1])
+            assert np.round(value, digits) == float(number), expression
+            checked += 1
+    plt.close("all")
+    assert len(BLOCKS) >= 3
+    assert checked >= 1
