@@ -26,7 +26,8 @@ class MeanField:
     log_term : {"exact", "xi", "quadratic", "jensen"}
         How the mean of ln(1 + e^z) is bounded, from tight to loose:
 
-        - ``"exact"``: its exact value, at any number of parents, plus a proven error of about 1e-7;
+        - ``"exact"``: its exact value, at any number of parents, plus a proven error of about 1e-7 (units whose
+          inputs spread over several hundred nats keep the tighter of the next two);
         - ``"xi"``: the paper's bound, eq. (20), with the best xi for each unit; several times faster;
         - ``"quadratic"``: a parabola above ln(1 + e^z);
         - ``"jensen"``: the standard bound, xi = 0.

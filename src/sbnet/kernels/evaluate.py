@@ -108,4 +108,6 @@ def log_terms(
             else:
                 xi[r, i], terms[r, i] = best_xi(weight, near, h, 0.0 if kind == JENSEN else xi[r, i])
                 if kind == EXACT:
+                    mean, second = moments(weight, near, h)
+                    terms[r, i] = min(terms[r, i], quadratic_term(mean, second, math.sqrt(second)))
                     terms[r, i] = min(terms[r, i], trapezoid_term(weight, near, h, MAX_NODES))

@@ -73,6 +73,7 @@ from sbnet.kernels.work import (
 
 EDGE = 1e-14  # means keep this distance from 0 and 1; it costs a bound at most 1e-14 of the weights
 _SHARE = 0.2  # of the rise of the bound: what steps of xi must promise to be worth taking
+_XI_STEPS = 20
 _ROUNDS = 4  # how often the exact term may be given new frequencies
 _SAFE = 16  # factors of at least EDGE that can be multiplied before the product is rescaled
 _ROUGH = 1e-2  # nats: how far the paper's bound is taken before the exact term replaces it
@@ -302,10 +303,10 @@ def _climb(
 
 @inner
 def _switch(problem: Problem, work: Work, waves: Waves, bias: FloatArray, mu: FloatArray) -> None:
-    """Replace the paper's term by the exact one wherever that is tighter."""
+    """Replace the paper's term by the exact one, or by the quadratic one, wherever that is tighter."""
     blocks, place, kind = work.blocks, work.place, work.kind
     for f in range(len(kind)):
-        if kind[f] == EXACT:
+        if kind[f] != ENUMERATED:
             kind[f], blocks[place[f] + FREE] = XI, 1.0
     for b in range(len(work.active)):
         work.active[b] = 1
@@ -315,14 +316,35 @@ def _switch(problem: Problem, work: Work, waves: Waves, bias: FloatArray, mu: Fl
     paper = np.empty(len(kind))
     for f in range(len(kind)):
         paper[f] = blocks[place[f] + TERM]
-        if waves.ptr[f + 1] > waves.ptr[f]:
-            kind[f] = EXACT
+        if kind[f] == XI:  # the quadratic term may win where z reaches too far for the exact one
+            kind[f] = EXACT if waves.ptr[f + 1] > waves.ptr[f] else QUADRATIC
     _renew_others(problem, work, waves, bias, mu)
     for f in range(len(kind)):
-        if kind[f] == EXACT and blocks[place[f] + TERM] >= paper[f]:
+        if kind[f] != ENUMERATED and blocks[place[f] + TERM] >= paper[f]:
             kind[f], blocks[place[f] + TERM] = XI, paper[f]
-        elif kind[f] == EXACT:
+        elif kind[f] != ENUMERATED:
             blocks[place[f] + FREE], blocks[place[f] + NEXT] = 0.0, blocks[place[f] + XI_]
+
+
+@bare
+def _start(problem: Problem, work: Work, settings: Settings, states: States, bias: FloatArray, mu: FloatArray) -> None:
+    """Bring the pattern into the state: what is observed, the range of z, the kind of each term."""
+    kind, place, blocks, below, above = work.kind, work.place, work.blocks, work.below, work.above
+    for j in range(len(mu)):
+        mu[j] = min(max(mu[j], EDGE), 1.0 - EDGE)
+    for f in range(len(kind)):
+        i, own, at = problem.factor[f], problem.own[f], place[f]
+        blocks[at + VALUE] = mu[own] if own >= 0 else states[i]
+        blocks[at + LOW], blocks[at + HIGH] = bias[i] + below[f], bias[i] + above[f]
+        if settings.log_term == EXACT and kind[f] != ENUMERATED:  # it starts as the paper's, whatever it ended as
+            kind[f] = XI
+        if kind[f] == JENSEN:
+            blocks[at + XI_] = 0.0
+        elif kind[f] == ENUMERATED:
+            slots = slice(problem.ptr[f], problem.ptr[f + 1])
+            softplus_table(problem.weight[slots], bias[i], work.table[work.table_ptr[f] : work.table_ptr[f + 1]])
+        blocks[at + FREE] = 1.0 if kind[f] == XI else 0.0
+        blocks[at + NEXT] = blocks[at + XI_]
 
 
 @inner
@@ -333,37 +355,29 @@ def solve(
     states: States,
     bias: FloatArray,
     mu: FloatArray,
+    warm: bool,
     trace: FloatArray,
 ) -> tuple[float, int, bool, Waves]:
     """Solve one problem from the means in `mu` and the xi in `work.blocks`: (bound, sweeps, settled, waves)."""
-    kind, place, blocks, below, above = work.kind, work.place, work.blocks, work.below, work.above
     constant = _settled(problem, states, bias)
     waves = no_waves()
     if len(mu) == 0:
         if len(trace):
             trace[0] = constant
         return constant, 0, True, waves
-    for j in range(len(mu)):
-        mu[j] = min(max(mu[j], EDGE), 1.0 - EDGE)
-    for f in range(len(kind)):
-        i, own, at = problem.factor[f], problem.own[f], place[f]
-        blocks[at + VALUE] = mu[own] if own >= 0 else states[i]
-        blocks[at + LOW], blocks[at + HIGH] = bias[i] + below[f], bias[i] + above[f]
-        if kind[f] == EXACT:  # of the pattern solved before
-            kind[f] = XI
-        elif kind[f] == JENSEN:
-            blocks[at + XI_] = 0.0
-        elif kind[f] == ENUMERATED:
-            slots = slice(problem.ptr[f], problem.ptr[f + 1])
-            softplus_table(problem.weight[slots], bias[i], work.table[work.table_ptr[f] : work.table_ptr[f + 1]])
-        blocks[at + FREE] = 1.0 if kind[f] == XI else 0.0
-        blocks[at + NEXT] = blocks[at + XI_]
-    _renew_xi(work, mu, True, 0.0)
+    _start(problem, work, settings, states, bias, mu)
+    promise = _renew_xi(work, mu, True, 0.0)
+    for _ in range(_XI_STEPS if warm else 0):  # means that someone has found deserve the best xi before they move
+        if promise < settings.tol:
+            break
+        promise = _renew_xi(work, mu, False, 0.0)
     _renew_others(problem, work, waves, bias, mu)
     if len(trace):
         trace[0] = _bound(problem, work, constant, bias, mu)
     done, settled, best = np.int64(0), False, -np.inf
     for phase in range(1 + _ROUNDS if settings.log_term == EXACT else 1):
+        if phase == 0 and warm and settings.log_term == EXACT:
+            continue  # straight to the exact term
         if phase > 1 and not stale(problem, work, waves, bias, mu):
             break
         if phase > 0:

@@ -15,7 +15,7 @@ from sbnet.kernels._compile import bare, kernel, vector
 MAX_NODES = 512
 OMEGA = 5.0  # where the sum over frequencies ends; what is left is bounded and added
 _MARGIN = 15.0  # aliases of the sum are below e^-15 / 2 for |z| in the expected range
-_DEVIATIONS = 7.0
+_BERNSTEIN = 16.0
 
 
 @bare
@@ -86,12 +86,17 @@ def quadratic_term(mean: float, second: float, c: float) -> float:
 
 
 @bare
-def trapezoid_nodes(low: float, high: float, mean: float, deviation: float) -> int:
-    """How many frequencies give about 1e-7, for z within a few deviations of its mean; 0 if z stays far from 0."""
+def trapezoid_nodes(low: float, high: float, mean: float, variance: float, largest: float) -> int:
+    """How many frequencies give about 1e-7; 0 if z stays far from 0.
+
+    z lies between `low` and `high`, and but for a chance of 2 e^-16 (Bernstein's inequality) within t of its mean,
+    t^2 = 2 u (variance + largest t / 3) with u = 16 and `largest` the largest weight.
+    """
     if low > 20.0 or high < -20.0:
         return 0  # ln(1 + e^z) is straight there, and the paper's bound exact to 1e-9: for all z, not for most
-    low = max(low, mean - _DEVIATIONS * deviation - 1.0)
-    high = min(high, mean + _DEVIATIONS * deviation + 1.0)
+    third = largest * _BERNSTEIN / 3.0
+    reach = third + math.sqrt(third * third + 2.0 * variance * _BERNSTEIN)
+    low, high = max(low, mean - reach), min(high, mean + reach)
     return math.ceil(OMEGA * (max(-low, high, 0.0) + _MARGIN) / (2.0 * math.pi))
 
 
@@ -241,13 +246,14 @@ def moments(weight: FloatArray, mu: FloatArray, bias: float) -> tuple[float, flo
 @kernel
 def trapezoid_term(weight: FloatArray, mu: FloatArray, bias: float, limit: int) -> float:
     """A rigorous upper bound on <ln(1 + e^z)>, about 1e-7 above it; infinity if it would need too many nodes."""
-    low, high, mean, variance = bias, bias, bias, 0.0
+    low, high, mean, variance, largest = bias, bias, bias, 0.0, 0.0
     for s in range(len(weight)):
         low += min(weight[s], 0.0)
         high += max(weight[s], 0.0)
+        largest = max(largest, abs(weight[s]))
         mean += weight[s] * mu[s]
         variance += weight[s] ** 2 * mu[s] * (1.0 - mu[s])
-    nodes = trapezoid_nodes(low, high, mean, math.sqrt(variance))
+    nodes = trapezoid_nodes(low, high, mean, variance, largest)
     if nodes == 0 or nodes > limit:
         return np.inf
     step = OMEGA / nodes
@@ -268,10 +274,11 @@ def mean_sigmoid(weight: FloatArray, mu: FloatArray, bias: float) -> float:
     k = len(weight)
     if k == 0:
         return sigmoid(bias)
-    low, high, mean, variance = bias, bias, bias, 0.0
+    low, high, mean, variance, largest = bias, bias, bias, 0.0, 0.0
     for s in range(k):
         low += min(weight[s], 0.0)
         high += max(weight[s], 0.0)
+        largest = max(largest, abs(weight[s]))
         mean += weight[s] * mu[s]
         variance += weight[s] ** 2 * mu[s] * (1.0 - mu[s])
     if k <= 6:
@@ -286,7 +293,7 @@ def mean_sigmoid(weight: FloatArray, mu: FloatArray, bias: float) -> float:
                     probability *= 1.0 - mu[b]
             total += probability * sigmoid(z)
         return min(total, 1.0)  # the probabilities sum to one but for rounding
-    nodes = trapezoid_nodes(low, high, mean, math.sqrt(variance))
+    nodes = trapezoid_nodes(low, high, mean, variance, largest)
     if nodes == 0 or nodes > MAX_NODES:
         return sigmoid(mean / math.sqrt(1.0 + math.pi * variance / 8.0))
     step = OMEGA / nodes

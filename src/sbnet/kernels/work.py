@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from sbnet.kernels.terms import MAX_NODES, OMEGA, powers, trapezoid_nodes, trape
 from sbnet.kernels.tiles import BLOCK, LANES, TILE, set_weight
 
 XI, EXACT, QUADRATIC, JENSEN, ENUMERATED = 0, 1, 2, 3, 4
+MAX_WAVES = 40_000_000  # complex numbers, 640 MB: in a network with more, some terms stay the paper's
 NEAR_ZERO = 1e-4  # squared size of a factor too small to divide by: multiply the others anew
 
 
@@ -121,14 +121,15 @@ def no_waves() -> Waves:
 def _nodes(problem: Problem, f: int, bias: FloatArray, mu: FloatArray) -> int:
     """How many frequencies the exact term of factor f needs at the present means; none if that is too many."""
     low = high = mean = bias[problem.factor[f]]
-    variance = 0.0
+    variance = largest = 0.0
     for s in range(problem.ptr[f], problem.ptr[f + 1]):
         j, m = problem.weight[s], mu[problem.parent[s]]
         low += min(j, 0.0)
         high += max(j, 0.0)
+        largest = max(largest, abs(j))
         mean += j * m
         variance += j * j * m * (1.0 - m)
-    nodes = trapezoid_nodes(low, high, mean, math.sqrt(variance))
+    nodes = trapezoid_nodes(low, high, mean, variance, largest)
     return nodes if nodes <= MAX_NODES else 0
 
 
@@ -136,7 +137,7 @@ def _nodes(problem: Problem, f: int, bias: FloatArray, mu: FloatArray) -> int:
 def stale(problem: Problem, work: Work, waves: Waves, bias: FloatArray, mu: FloatArray) -> bool:
     """Would new frequencies help: has z moved beyond those of an exact term, or is there a term still to replace?"""
     for f in range(len(problem.factor)):
-        if work.kind[f] == XI and _nodes(problem, f, bias, mu) > 0:
+        if (work.kind[f] == XI or work.kind[f] == QUADRATIC) and _nodes(problem, f, bias, mu) > 0:
             return True
         if work.kind[f] == EXACT and _nodes(problem, f, bias, mu) > waves.ptr[f + 1] - waves.ptr[f]:
             return True
@@ -151,9 +152,11 @@ def make_waves(problem: Problem, work: Work, old: Waves, bias: FloatArray, mu: F
     edge_ptr = np.zeros(len(problem.weight) + 1, np.int64)
     most = 1
     for f in range(n_factors):
-        nodes = _nodes(problem, f, bias, mu) if work.kind[f] == XI or work.kind[f] == EXACT else 0
+        nodes = 0 if work.kind[f] == ENUMERATED else _nodes(problem, f, bias, mu)
         if work.kind[f] == EXACT:
             nodes = max(nodes, old.ptr[f + 1] - old.ptr[f])
+        if edge_ptr[problem.ptr[f]] + nodes * (problem.ptr[f + 1] - problem.ptr[f]) > MAX_WAVES:
+            nodes = 0
         most = max(most, nodes)
         ptr[f + 1] = ptr[f] + nodes
         for s in range(problem.ptr[f], problem.ptr[f + 1]):
