@@ -38,5 +38,5 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) docs/_build docs/auto_examples docs/generated dist .coverage .hypothesis .pytest_cache .mypy_cache \
+	rm -rf $(VENV) docs/_build docs/auto_examples docs/generated docs/_names.rst .cache dist .coverage .hypothesis .pytest_cache .mypy_cache \
 	  .ruff_cache .import_linter_cache
