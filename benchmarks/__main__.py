@@ -7,10 +7,11 @@ import sys
 import time
 from collections.abc import Callable
 
-from . import digits, exact, gibbs, log_terms, scaling
+from . import digits, exact, gibbs, log_terms, paper, scaling
 from .report import Table, busy_note, say
 
 TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
+    "paper": ("Figures 2 and 5 of the paper beside ours", paper.table),
     "digits": ("digit networks: sbnet, C++, NumPy, PyTorch", digits.table),
     "log-terms": ("tightness against time of the four logarithm terms", log_terms.table),
     "scaling": ("time and memory for large networks and long tables", scaling.table),

@@ -8,11 +8,17 @@ from sbnet.build import from_edges, from_networkx, from_weight_matrix, layered, 
 from sbnet.exact import exact_posterior, kl, log_likelihood
 from sbnet.inference import Gibbs, MeanField, Posterior, PosteriorBatch, Status, infer, infer_many
 from sbnet.io import load, save
+from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, fit, gradient
 from sbnet.network import Network
 from sbnet.probability import log_joint, sample
 
 __all__ = [
+    "SGD",
+    "Adam",
+    "FitResult",
+    "Gaussian",
     "Gibbs",
+    "Laplace",
     "MeanField",
     "Network",
     "Posterior",
@@ -22,9 +28,11 @@ __all__ = [
     "bounds",
     "errors",
     "exact_posterior",
+    "fit",
     "from_edges",
     "from_networkx",
     "from_weight_matrix",
+    "gradient",
     "infer",
     "infer_many",
     "kl",

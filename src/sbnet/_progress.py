@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any
 
 from sbnet.errors import ParameterError
 
@@ -25,41 +26,66 @@ def run_blocks(
         for block in blocks:
             work(block)
         return
-    begin, finished, bar = time.monotonic(), 0, None
+    finished, bar = 0, Bar(what, n, show)
     with ThreadPoolExecutor(max(n_threads, 1)) as pool:
         waiting: set[Future[int]] = {pool.submit(work, block) for block in blocks}
         try:
             while waiting:
                 done, waiting = wait(waiting, timeout=_PATIENCE / 5 if show else None, return_when=FIRST_COMPLETED)
                 finished += sum(future.result() for future in done)
-                if show and bar is None and waiting and time.monotonic() - begin > _PATIENCE:
-                    bar = _Bar(what, n)
-                if bar is not None:
-                    bar.update(finished)
+                bar.update(finished)
         finally:
             for future in waiting:  # after an error or Ctrl-C: do not start what has not begun
                 future.cancel()
-            if bar is not None:
-                bar.close()
+            bar.close()
 
 
-class _Bar:
-    """A line with a bar, the rows done and the time left, on standard error; it is gone when the work is done."""
+class Bar:
+    """A line with a bar, the rows done, rows per second and the time left, on standard error.
 
-    def __init__(self, what: str, n: int) -> None:
+    It appears when the work has taken a second, if standard error is a terminal (or `show` says so), and is gone when
+    the work is done.
+    """
+
+    def __init__(self, what: str, n: int, show: bool | None) -> None:
+        self._what, self._n, self._begin = what, n, time.monotonic()
+        self._show = sys.stderr.isatty() if show is None else show
+        self._progress: Any = None
+        self._drawn = 0.0
+
+    def update(self, finished: int) -> None:
+        """So many rows are done."""
+        now = time.monotonic()
+        if not self._show or now - self._begin < _PATIENCE or now - self._drawn < _PATIENCE / 10:
+            return
+        self._drawn = now
+        if self._progress is None:
+            self._open()
+        rate = finished / (now - self._begin)
+        self._progress.update(self._task, completed=finished, description=self._what, rate=f"{rate:,.0f} rows/s")
+
+    def describe(self, what: str) -> None:
+        """Say what is going on, from the next update on."""
+        self._what = what
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self._progress is not None:
+            self._progress.stop()
+
+    def _open(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows"))
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+        )
         self._progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
-        self._task = self._progress.add_task(what, total=n)
+        self._task = self._progress.add_task(self._what, total=self._n, rate="")
         self._progress.start()
-
-    def update(self, finished: int) -> None:
-        self._progress.update(self._task, completed=finished)
-
-    def close(self) -> None:
-        self._progress.stop()
 
 
 def thread_count(threads: int | None) -> int:

@@ -165,7 +165,14 @@ class Network:
         """
         new_weight = self.weight if weight is None else self._edge_weights(weight)
         new_bias = self.bias if bias is None else self._unit_biases(bias)
-        return Network(self.names, self.indptr, self.parent, new_weight, new_bias, self.layers)
+        # Graph and names were checked when this network was made: share them, and all that follows from them alone.
+        new = object.__new__(Network)
+        new.__dict__.update(self.__dict__)
+        new.__dict__.update(weight=_frozen(new_weight, np.float64), bias=_frozen(new_bias, np.float64))
+        if "graph" in self.__dict__:
+            new.__dict__["graph"] = self.graph._replace(weight=new.weight, bias=new.bias)
+        _check_finite(new)
+        return new
 
     def _edge_weights(self, weight: Any) -> FloatArray:
         if isinstance(weight, Mapping) and not scipy.sparse.issparse(weight):  # scipy's dok matrices are mappings too

@@ -1,7 +1,9 @@
-"""Learning: the gradient of the bound."""
+"""Learning: climbing the bound."""
 
 from __future__ import annotations
 
+from sbnet.learning.fit import FitResult, fit
 from sbnet.learning.gradients import Gradient, gradient
+from sbnet.learning.optimizers import SGD, Adam, Gaussian, Laplace
 
-__all__ = ["Gradient", "gradient"]
+__all__ = ["SGD", "Adam", "FitResult", "Gaussian", "Gradient", "Laplace", "fit", "gradient"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sbnet._progress import run_blocks
-from sbnet._types import FloatArray
+from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce
 from sbnet.inference import MeanField
@@ -22,6 +22,7 @@ class Gradient(NamedTuple):
     """The slope of a sum of bounds: one number per edge and per unit, in the order of the network."""
 
     bound: FloatArray
+    means: FloatArray
     weight: FloatArray
     bias: FloatArray
 
@@ -57,7 +58,7 @@ def gradient(
     Returns
     -------
     Gradient
-        The bound of each row, and the slopes in ``network.weight`` and ``network.bias``.
+        The bound and the means of each row, and the slopes of the sum in ``network.weight`` and ``network.bias``.
     """
     solver = MeanField() if solver is None else solver
     states, _ = coerce(network, evidence)
@@ -65,19 +66,32 @@ def gradient(
     weight = np.ones(n) if row_weight is None else np.asarray(row_weight, dtype=np.float64)
     if weight.shape != (n,) or not np.all(np.isfinite(weight)):
         raise ParameterError(f"row_weight has shape {weight.shape}; expected ({n},), one finite number per row")
+    return gradient_of_states(network, states, solver, start, weight, threads)
+
+
+def gradient_of_states(
+    network: Network,
+    states: States,
+    solver: MeanField,
+    start: FloatArray | None,
+    row_weight: FloatArray,
+    threads: int | None,
+) -> Gradient:
+    """The same for checked rows in the internal form."""
+    n = len(states)
     point = np.full(states.shape, np.nan) if start is None else np.broadcast_to(start, states.shape)
-    bound = np.empty(n)
+    bound, means = np.empty(n), np.empty(states.shape)
     parts: dict[int, tuple[FloatArray, FloatArray]] = {}
 
     def work(rows: slice) -> int:
-        solution, by_edge, by_unit = solver.climb(network, states[rows], point[rows], row_weight=weight[rows])
-        bound[rows] = solution.bound
+        solution, by_edge, by_unit = solver.climb(network, states[rows], point[rows], row_weight=row_weight[rows])
+        bound[rows], means[rows] = solution.bound, solution.means
         parts[rows.start] = by_edge, by_unit
         return int(rows.stop - rows.start)
 
     run_blocks(work, n, _BLOCK, threads, False, "gradient")
     total_weight, total_bias = np.zeros(network.n_edges), np.zeros(network.n_units)
-    for start_row in sorted(parts):
-        total_weight += parts[start_row][0]
-        total_bias += parts[start_row][1]
-    return Gradient(bound, total_weight, total_bias)
+    for first in sorted(parts):
+        total_weight += parts[first][0]
+        total_bias += parts[first][1]
+    return Gradient(bound, means, total_weight, total_bias)

@@ -1,0 +1,161 @@
+"""Steps along a gradient, and priors on the parameters. Small frozen records; their state is a tuple of arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from sbnet._types import FloatArray
+from sbnet.errors import ParameterError
+
+
+class Optimizer(Protocol):
+    """Anything with these two can be given to :func:`sbnet.fit` as `optimizer`."""
+
+    def init(self, n: int) -> tuple[FloatArray, ...]:
+        """The state before the first step, for n parameters."""
+
+    def step(
+        self, gradient: FloatArray, state: tuple[FloatArray, ...], epoch: int
+    ) -> tuple[FloatArray, tuple[FloatArray, ...]]:
+        """How far to move the parameters up the gradient, and the new state. Epochs count from 0."""
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Gradient ascent, eqs. (25)-(26).
+
+    Parameters
+    ----------
+    rate : float
+        The learning rate η.
+    momentum : float
+        Share of the last step that is added to the next, from 0 up to, but not including, 1.
+    decay : float
+        The rate in epoch t, counted from 0, is ``rate / (1 + decay * t)``.
+    """
+
+    rate: float = 0.05
+    momentum: float = 0.0
+    decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_rate(self.rate, self.decay)
+        if not 0.0 <= self.momentum < 1.0:
+            raise ParameterError(f"momentum is {self.momentum!r}; it must be at least 0 and less than 1")
+
+    def init(self, n: int) -> tuple[FloatArray, ...]:
+        """The last step."""
+        return (np.zeros(n if self.momentum else 0),)
+
+    def step(
+        self, gradient: FloatArray, state: tuple[FloatArray, ...], epoch: int
+    ) -> tuple[FloatArray, tuple[FloatArray, ...]]:
+        """Eqs. (25)-(26), plus a share of the last step."""
+        move = self.rate / (1.0 + self.decay * epoch) * gradient
+        if not self.momentum:
+            return move, state
+        move += self.momentum * state[0]
+        return move, (move,)
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Steps scaled by running averages of the gradient and of its square (Kingma & Ba, 2015).
+
+    Parameters
+    ----------
+    rate : float
+        About the size of a step in each parameter.
+    beta1, beta2 : float
+        Memory of the two averages.
+    decay : float
+        The rate in epoch t, counted from 0, is ``rate / (1 + decay * t)``.
+    """
+
+    rate: float = 0.01
+    beta1: float = 0.9
+    beta2: float = 0.999
+    decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_rate(self.rate, self.decay)
+        for name in ("beta1", "beta2"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise ParameterError(f"{name} is {getattr(self, name)!r}; it must be at least 0 and less than 1")
+
+    def init(self, n: int) -> tuple[FloatArray, ...]:
+        """Both averages, and the number of steps."""
+        return np.zeros(n), np.zeros(n), np.zeros(1)
+
+    def step(
+        self, gradient: FloatArray, state: tuple[FloatArray, ...], epoch: int
+    ) -> tuple[FloatArray, tuple[FloatArray, ...]]:
+        """The corrected averages, one over the root of the other."""
+        first = self.beta1 * state[0] + (1.0 - self.beta1) * gradient
+        second = self.beta2 * state[1] + (1.0 - self.beta2) * gradient**2
+        count = state[2] + 1.0
+        rate = self.rate / (1.0 + self.decay * epoch)
+        scale = np.sqrt(second / (1.0 - self.beta2**count)) + 1e-8
+        move: FloatArray = rate * first / (1.0 - self.beta1**count) / scale
+        return move, (first, second, count)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A Gaussian prior with mean zero on every weight, and on every bias if asked (footnote 6 of the paper).
+
+    Parameters
+    ----------
+    scale : float
+        Standard deviation of the weights.
+    bias_scale : float
+        Standard deviation of the biases; infinite by default, which leaves them free.
+    """
+
+    scale: float = 1.0
+    bias_scale: float = np.inf
+
+    def __post_init__(self) -> None:
+        _check_scales(self.scale, self.bias_scale)
+
+    def slope(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
+        """The gradient of the logarithm of the prior, weights first."""
+        return np.concatenate([-weight / self.scale**2, -bias / self.bias_scale**2])
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """A Laplace prior with mean zero, which pulls weak weights to zero.
+
+    Parameters
+    ----------
+    scale : float
+        Mean size of the weights.
+    bias_scale : float
+        Mean size of the biases; infinite by default, which leaves them free.
+    """
+
+    scale: float = 1.0
+    bias_scale: float = np.inf
+
+    def __post_init__(self) -> None:
+        _check_scales(self.scale, self.bias_scale)
+
+    def slope(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
+        """The gradient of the logarithm of the prior, weights first."""
+        return np.concatenate([-np.sign(weight) / self.scale, -np.sign(bias) / self.bias_scale])
+
+
+def _check_rate(rate: float, decay: float) -> None:
+    if not (np.isfinite(rate) and rate > 0.0):
+        raise ParameterError(f"rate is {rate!r}; it must be positive")
+    if not (np.isfinite(decay) and decay >= 0.0):
+        raise ParameterError(f"decay is {decay!r}; it must be zero or more")
+
+
+def _check_scales(scale: float, bias_scale: float) -> None:
+    if not (scale > 0.0 and bias_scale > 0.0):
+        raise ParameterError(f"the scales of a prior are positive; got {scale!r} and {bias_scale!r}")

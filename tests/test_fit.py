@@ -1,0 +1,172 @@
+"""Learning: the bound is climbed, from tables with holes, and the same seed gives the same weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import sbnet as sb
+
+TERMS = ("xi", "exact", "quadratic", "jensen")
+
+
+@pytest.fixture(scope="module")
+def data():
+    truth = sb.layered((2, 8), rng=0, scale=3.0)
+    return sb.sample(truth, 300, rng=1)[:, 2:].astype(float)
+
+
+def start(lateral=False):
+    return sb.layered((2, 8), rng=2, scale=0.1, lateral=lateral)
+
+
+@pytest.mark.parametrize("log_term", TERMS)
+def test_full_batch_ascent_with_a_small_rate_never_falls(data, log_term):
+    solver = sb.MeanField(log_term=log_term, tol=1e-8, enumerate_up_to=0)
+    result = sb.fit(start(), data[:60], epochs=12, optimizer=sb.SGD(0.2), batch_size=60, solver=solver, rng=0)
+    assert np.all(np.diff(result.bounds) > -1e-7)
+    assert result.bounds[-1] > result.bounds[0] + 0.1
+
+
+def test_one_pattern_at_a_time_is_the_papers_procedure(data):  # eqs. (25)-(26), one step worked out by hand
+    network, solver = start(), sb.MeanField(log_term="xi", tol=1e-9)
+    slope = sb.gradient(network, data[:1], solver=solver)
+    result = sb.fit(network, data[:1], epochs=1, optimizer=sb.SGD(0.05), solver=solver)
+    assert_allclose(result.network.weight, network.weight + 0.05 * slope.weight, atol=1e-12)
+    assert_allclose(result.network.bias, network.bias + 0.05 * slope.bias, atol=1e-12)
+
+
+def test_the_bound_rises_and_beats_independent_units(data):
+    result = sb.fit(start(), data, epochs=20, rng=0)
+    p = data.mean(axis=0)
+    independent = np.mean(data * np.log(p) + (1 - data) * np.log(1 - p), axis=0).sum()
+    assert sb.log_likelihood(result.network, data).mean() > independent + 0.1
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 100])
+def test_the_same_seed_gives_the_same_weights_with_any_number_of_threads(data, batch_size):
+    one, two = (
+        sb.fit(start(), data[:100], epochs=2, batch_size=batch_size, rng=5, threads=threads).network
+        for threads in (1, 2)
+    )
+    assert one == two
+    assert one != sb.fit(start(), data[:100], epochs=2, batch_size=batch_size, rng=6).network
+
+
+def test_holes_are_not_filled_but_left_out(data):
+    holes = np.where(np.random.default_rng(3).random(data.shape) < 0.3, np.nan, data)
+    holes[5] = np.nan
+    result = sb.fit(start(lateral=True), holes, epochs=10, rng=0)
+    assert np.all(np.isfinite(result.network.weight))
+    assert result.bounds[-1] > result.bounds[0]
+    nothing = sb.fit(start(), np.full((4, 8), np.nan), epochs=2, rng=0)
+    assert nothing.network == start()  # rows without evidence teach nothing
+
+
+def test_without_hidden_units_it_finds_the_logistic_regressions():
+    rng = np.random.default_rng(0)
+    data = (rng.random((400, 3)) < [0.2, 0.5, 0.9]).astype(float)
+    network = sb.layered((3,), rng=0)
+    optimizer = sb.SGD(1.0, momentum=0.5)
+    result = sb.fit(network, data, epochs=200, batch_size=400, optimizer=optimizer, rng=0)
+    p = data.mean(axis=0)
+    assert_allclose(result.network.bias, np.log(p / (1 - p)), atol=1e-3)
+
+
+@pytest.mark.parametrize("optimizer", [sb.SGD(0.1, momentum=0.8), sb.SGD(0.3, decay=0.5), sb.Adam(0.05)])
+def test_optimisers_climb(data, optimizer):
+    result = sb.fit(start(), data, epochs=6, batch_size=20, optimizer=optimizer, rng=0)
+    assert result.bounds[-1] > result.bounds[0] + 0.2
+
+
+@pytest.mark.parametrize("prior", [sb.Gaussian(0.05), sb.Laplace(0.01)])
+def test_priors_hold_weights_small(data, prior):
+    free, held = (sb.fit(start(), data, epochs=15, prior=p, rng=0).network for p in (None, prior))
+    assert np.abs(held.weight).mean() < 0.7 * np.abs(free.weight).mean()
+
+
+def test_a_weight_of_two_counts_like_a_row_given_twice(data):
+    weight = np.ones(20)
+    weight[:5] = 2.0
+    double = np.concatenate([data[:20], data[:5]])
+    solver = sb.MeanField(log_term="xi", tol=1e-10)
+    a = sb.fit(start(), data[:20], epochs=3, batch_size=20, sample_weight=weight, solver=solver, rng=0)
+    b = sb.fit(start(), double, epochs=3, batch_size=25, solver=solver, rng=0)
+    assert_allclose(a.network.weight, b.network.weight, atol=1e-6)
+
+
+def test_frozen_parameters_stay(data):
+    network = start()
+    result = sb.fit(network, data[:50], epochs=2, frozen=["x0", ("h1_0", "x3")], optimizer=sb.Adam(0.1), rng=0)
+    j = result.network.weight_matrix()
+    assert result.network.bias[network.index("x0")] == network.bias[network.index("x0")]
+    assert j[network.index("x3"), network.index("h1_0")] == network.weight_matrix()[5, 0]
+    assert j[network.index("x3"), network.index("h1_1")] != network.weight_matrix()[5, 1]
+
+
+def test_held_out_rows_choose_the_epoch(data):
+    few = data[:12]  # overfitted soon
+    result = sb.fit(
+        sb.layered((6, 8), rng=2), few, epochs=200, validation=data[200:], patience=5, optimizer=sb.SGD(0.3), rng=0
+    )
+    assert len(result.bounds) < 200
+    assert result.best_epoch == np.argmax(result.held_out) + 1
+    solver = sb.MeanField(log_term="xi", tol=1e-3)
+    assert_allclose(sb.infer_many(result.network, data[200:], solver=solver).bound.mean(), result.held_out.max())
+    part = sb.fit(start(), data, epochs=2, validation=0.25, rng=0)
+    assert len(part.held_out) == 2
+
+
+def test_callbacks_and_interruption_return_what_was_reached(data):
+    seen = []
+
+    def stop(epoch, network, bound):
+        seen.append((epoch, network, bound))
+        if epoch == 3:
+            raise KeyboardInterrupt
+
+    result = sb.fit(start(), data[:50], epochs=10, callbacks=[stop], rng=0)
+    assert result.interrupted
+    assert [epoch for epoch, _, _ in seen] == [1, 2, 3]
+    assert result.network == seen[-1][1]
+    assert "(interrupted)" in repr(result)
+
+
+def test_the_result_prints_and_plots(data):
+    result = sb.fit(start(), data[:50], epochs=2, validation=0.2, rng=0)
+    assert repr(result).startswith("FitResult: 2 epochs in ")
+    ax = result.plot()
+    assert [line.get_label() for line in ax.lines] == ["training rows", "held-out rows"]
+    assert_allclose(ax.lines[0].get_ydata(), result.bounds)
+    ax.figure.clear()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epochs": 0}, "epochs is 0; it must be a whole number, one or more"),
+        ({"batch_size": 2.5}, "batch_size is 2.5; it must be a whole number"),
+        ({"patience": 3}, "patience watches held-out rows; give some with validation="),
+        ({"validation": 1.5}, "validation is 1.5; a fraction lies between 0 and 1"),
+        ({"sample_weight": [1, 2]}, "sample_weight must hold 300 numbers"),
+        ({"frozen": [("x0", "x1")]}, "there is no edge 'x0' -> 'x1' to freeze"),
+    ],
+)
+def test_bad_arguments_are_refused(data, arguments, message):
+    with pytest.raises(sb.errors.ParameterError, match=message):
+        sb.fit(start(), data, **arguments)
+
+
+def test_bad_settings_are_refused():
+    for make, message in (
+        (lambda: sb.SGD(0.0), "rate is 0.0; it must be positive"),
+        (lambda: sb.SGD(0.1, momentum=1.0), "momentum is 1.0"),
+        (lambda: sb.Adam(beta1=-0.1), "beta1 is -0.1"),
+        (lambda: sb.SGD(decay=-1.0), "decay is -1.0"),
+        (lambda: sb.Gaussian(0.0), "the scales of a prior are positive"),
+    ):
+        with pytest.raises(sb.errors.ParameterError, match=message):
+            make()
+    with pytest.raises(sb.errors.ParameterError, match="there are no rows to learn from"):
+        sb.fit(start(), np.empty((0, 8)))
