@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import xlog1py, xlogy
 
 from sbnet._types import HIDDEN, FloatArray, Settings, States
 from sbnet.errors import EvidenceError, ParameterError
-from sbnet.evidence import EvidenceLike, absorb, check_means, coerce
+from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of
 from sbnet.kernels.evaluate import log_terms
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.work import EXACT, JENSEN, QUADRATIC, XI
@@ -138,7 +137,7 @@ def bound_terms(
     mean_z = bias + (network.sparse_weights() @ hidden.T).T
     mu = np.where(states == HIDDEN, means, states)
     energy = np.where(live, mu * mean_z, 0.0)
-    entropy = np.where(live & (states == HIDDEN), _entropy(mu), 0.0)
+    entropy = np.where(live & (states == HIDDEN), entropy_of(mu), 0.0)
     return energy, -terms, entropy
 
 
@@ -164,8 +163,3 @@ def _check_xi(states: States, xi: ArrayLike | None, single: bool) -> FloatArray:
         bad = array[(array < 0.0) | (array > 1.0)][0]
         raise EvidenceError(f"xi must lie between 0 and 1, where its best value is; got {bad}")
     return array.reshape(states.shape)
-
-
-def _entropy(mu: FloatArray) -> FloatArray:
-    entropy: FloatArray = -(xlogy(mu, mu) + xlog1py(1.0 - mu, -mu))
-    return entropy

@@ -101,6 +101,13 @@ def check_means(states: States, means: ArrayLike, single: bool) -> FloatArray:
     return mu
 
 
+def entropy_of(means: FloatArray) -> FloatArray:
+    """The entropy of each of several independent units, in nats; zero at means of 0 and 1."""
+    inside = np.clip(means, 1e-300, 1.0 - 2.0**-53)
+    parts: FloatArray = -(means * np.log(inside) + (1.0 - means) * np.log1p(-inside))
+    return parts
+
+
 def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
     """Slices of rows small enough that a working array of `width` columns stays small."""
     step = max(1, _BLOCK // max(width, 1))

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import xlog1py, xlogy
 
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError, TooManyHiddenError
-from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, row_blocks
+from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of, row_blocks
 from sbnet.kernels.enumerate import enumerate_rows, largest_components, mean_softplus
 from sbnet.network import Network
 
@@ -103,7 +102,7 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     for r, row in enumerate(states):
         hidden = row == HIDDEN
         q = mu[r, hidden]
-        result[r] = log_p[r] + float(np.sum(xlogy(q, q) + xlog1py(1.0 - q, -q)))
+        result[r] = log_p[r] + float(np.sum(-entropy_of(q)))
         for i in range(network.n_units):
             parents = slice(network.indptr[i], network.indptr[i + 1])
             random = hidden[network.parent[parents]]

@@ -13,7 +13,7 @@ from sbnet.errors import ConvergenceWarning, EvidenceError
 from sbnet.evidence import EvidenceLike, coerce_many, coerce_one
 from sbnet.inference.gibbs import Gibbs
 from sbnet.inference.meanfield import MeanField
-from sbnet.inference.results import Posterior, PosteriorBatch, Status
+from sbnet.inference.results import Posterior, PosteriorBatch, Status, status_of
 from sbnet.inference.solvers import Solution, Solver
 from sbnet.network import Network
 
@@ -55,7 +55,6 @@ def infer(
     states = coerce_one(network, evidence)
     solution = solver.solve(network, states, start=_check_start(states, start), trace=True)
     _warn_if_stopped(solver, solution.converged)
-    done, stopped = _statuses(solver)
     path = solution.trace[0]
     path = path[: int(solution.sweeps[0]) + 1] if path.size else path
     return Posterior(
@@ -65,7 +64,8 @@ def infer(
         float(solution.bound[0]),
         solution.xi[0],
         path,
-        done if solution.converged[0] else stopped,
+        status_of(solver.settings, bool(solution.converged[0])),
+        int(solution.sweeps[0]),
         solver.settings,
         None if solution.error is None else solution.error[0],
         None if solution.r_hat is None else solution.r_hat[0],
@@ -157,12 +157,6 @@ def _check_start(states: States, start: ArrayLike | None) -> FloatArray | None:
     if np.any((used < 0.0) | (used > 1.0)):
         raise EvidenceError("starting means must lie between 0 and 1; NaN stands for one half")
     return point
-
-
-def _statuses(solver: Solver) -> tuple[Status, Status]:
-    if solver.settings is None:
-        return Status.MIXED, Status.NOT_MIXED
-    return Status.CONVERGED, Status.MAX_SWEEPS
 
 
 def _warn_if_stopped(solver: Solver, converged: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> None:

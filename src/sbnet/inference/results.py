@@ -33,6 +33,13 @@ class Status(Enum):
 _DONE = {Status.CONVERGED, Status.MIXED}
 
 
+def status_of(settings: Settings | None, converged: bool) -> Status:
+    """The status of a row; a solver without settings for a bound is a sampler."""
+    if settings is None:
+        return Status.MIXED if converged else Status.NOT_MIXED
+    return Status.CONVERGED if converged else Status.MAX_SWEEPS
+
+
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """The answer for one pattern of evidence.
@@ -50,9 +57,11 @@ class Posterior:
     xi : ndarray of shape (n_units,)
         Parameters of the paper's logarithm terms, between 0 and 1; one half where a term has no such parameter.
     trace : ndarray
-        The bound at the start and after each sweep; it never falls.
+        The bound at the start and after each sweep; it never falls. Empty for a row of a batch.
     status : Status
         Why the solver stopped; ``status.value`` says it in words.
+    sweeps : int
+        Number of sweeps done.
     error, r_hat : ndarray of shape (n_units,) or None
         Monte Carlo error of the means and R-hat, for a sampler.
     """
@@ -64,6 +73,7 @@ class Posterior:
     xi: FloatArray
     trace: FloatArray
     status: Status
+    sweeps: int
     settings: Settings | None = field(default=None, repr=False)
     error: FloatArray | None = None
     r_hat: FloatArray | None = None
@@ -72,11 +82,6 @@ class Posterior:
     def converged(self) -> bool:
         """Did the solver finish its work?"""
         return self.status in _DONE
-
-    @property
-    def sweeps(self) -> int:
-        """Number of sweeps done."""
-        return max(len(self.trace) - 1, 0)
 
     def __getitem__(self, unit: str | int) -> float:
         """Posterior mean of a unit."""
@@ -156,10 +161,7 @@ class PosteriorBatch:
     @property
     def status(self) -> list[Status]:
         """Why the solver stopped, for each row."""
-        done, stopped = (
-            (Status.CONVERGED, Status.MAX_SWEEPS) if self.settings is not None else (Status.MIXED, Status.NOT_MIXED)
-        )
-        return [done if ok else stopped for ok in self.converged]
+        return [status_of(self.settings, ok) for ok in self.converged]
 
     def __len__(self) -> int:
         return len(self.bound)
@@ -178,7 +180,8 @@ class PosteriorBatch:
             float(self.bound[r]),
             self.xi[r],
             np.array([]),
-            self.status[r],
+            status_of(self.settings, bool(self.converged[r])),
+            int(self.sweeps[r]),
             self.settings,
             None if self.error is None else self.error[r],
             None if self.r_hat is None else self.r_hat[r],

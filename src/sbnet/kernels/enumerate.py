@@ -9,14 +9,9 @@ import numpy as np
 from sbnet._types import FloatArray, Graph, IndexArray, Problem, States
 from sbnet.kernels._compile import inner, kernel
 from sbnet.kernels.reduce import components, reduce
+from sbnet.kernels.terms import softplus
 
 _FRESH = 64  # states between two evaluations from scratch, so that rounding does not pile up
-
-
-@inner
-def softplus(z: float) -> float:
-    """ln(1 + e^z)."""
-    return max(z, 0.0) + math.log1p(math.exp(-abs(z)))
 
 
 @kernel
