@@ -83,7 +83,8 @@ class Bar:
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
         )
-        self._progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+        console = Console(stderr=True)  # in a file or a pipe, only the last state is written
+        self._progress = Progress(*columns, TimeRemainingColumn(), console=console, transient=console.is_terminal)
         self._task = self._progress.add_task(self._what, total=self._n, rate="")
         self._progress.start()
 
