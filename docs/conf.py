@@ -59,7 +59,9 @@ html_static_path = ["_static"]
 html_css_files = ["sbnet.css"]
 html_show_sourcelink = False
 html_theme_options = {"navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"]}
-html_sidebars = {page: [] for page in ("index", "inference", "theory", "files", "changelog", "auto_examples/*")}
+html_sidebars = {
+    page: [] for page in ("index", "inference", "learning", "theory", "files", "changelog", "auto_examples/*")
+}
 
 
 def write_names() -> None:
