@@ -80,6 +80,21 @@ def test_optimisers_climb(data, optimizer):
     assert result.bounds[-1] > result.bounds[0] + 0.2
 
 
+def test_steps_of_the_optimisers_worked_out_by_hand():
+    slope = np.array([2.0, -1.0])
+    optimizer = sb.SGD(0.1, momentum=0.5, decay=1.0)
+    first, state = optimizer.step(slope, optimizer.init(2), 0)
+    second, _ = optimizer.step(slope, state, 1)
+    assert_allclose(first, 0.1 * slope)
+    assert_allclose(second, 0.05 * slope + 0.5 * first)
+    optimizer = sb.Adam(0.1)
+    first, state = optimizer.step(slope, optimizer.init(2), 0)
+    second, _ = optimizer.step(-slope, state, 0)
+    assert_allclose(first, [0.1, -0.1])
+    mean = (0.9 * 0.1 - 0.1) / (1 - 0.9**2)  # of a gradient that has turned round; its square has not changed
+    assert_allclose(second, 0.1 * mean * np.sign(slope), rtol=1e-6)
+
+
 @pytest.mark.parametrize("prior", [sb.Gaussian(0.05), sb.Laplace(0.01)])
 def test_priors_hold_weights_small(data, prior):
     free, held = (sb.fit(start(), data, epochs=15, prior=p, rng=0).network for p in (None, prior))

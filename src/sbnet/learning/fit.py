@@ -180,7 +180,7 @@ def fit(
                 direction = np.concatenate([slope.weight, slope.bias])
                 if prior is not None:
                     direction += prior.slope(network.weight, network.bias) / weights.sum()
-                move, state = optimizer.step(direction * moving, state, epoch)
+                move, state = optimizer.step(direction, state, epoch)
                 parameters = parameters + move * moving
                 network = network.with_parameters(
                     weight=parameters[: network.n_edges], bias=parameters[network.n_edges :]
