@@ -12,7 +12,6 @@ from sbnet._types import HIDDEN, FloatArray, Settings, States
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of
 from sbnet.kernels.evaluate import log_terms
-from sbnet.kernels.reduce import live_units
 from sbnet.kernels.work import EXACT, JENSEN, QUADRATIC, XI
 from sbnet.network import Network
 
@@ -130,15 +129,15 @@ def bound_terms(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Energy, minus the logarithm terms, and entropy, each rows by units. Fills in the entries of `xi` that are NaN."""
     bias = absorb(network, states)
-    live = np.stack([live_units(network.graph, row) for row in states]) if len(states) else states >= 0
     terms = np.empty(states.shape)
     log_terms(network.graph, settings, states, bias, means, xi, terms)
+    live = ~np.isnan(terms)  # barren units have no term
     hidden = np.where(states == HIDDEN, means, 0.0)
     mean_z = bias + (network.sparse_weights() @ hidden.T).T
     mu = np.where(states == HIDDEN, means, states)
     energy = np.where(live, mu * mean_z, 0.0)
     entropy = np.where(live & (states == HIDDEN), entropy_of(mu), 0.0)
-    return energy, -terms, entropy
+    return energy, np.where(live, -terms, 0.0), entropy
 
 
 def check_log_term(log_term: str, enumerate_up_to: int) -> tuple[int, int]:

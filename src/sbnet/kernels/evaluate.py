@@ -73,7 +73,7 @@ def log_terms(
     xi: FloatArray,
     terms: FloatArray,
 ) -> None:
-    """Fill `terms` for every row and unit; barren units have none, and units with known inputs an exact one.
+    """Fill `terms` for every row and unit; barren units have none (NaN), and units with known inputs an exact one.
 
     Where `xi` is NaN it is replaced by its best value. A mean of exactly 0 or 1 is treated as an observation.
     """
@@ -81,7 +81,7 @@ def log_terms(
     for r in range(n_rows):
         live = live_units(graph, states[r])
         for i in range(n_units):
-            terms[r, i] = 0.0
+            terms[r, i] = np.nan
             if not live[i]:
                 continue
             start, end = graph.indptr[i], graph.indptr[i + 1]
