@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from sbnet._types import FloatArray, Graph, Problem, States
@@ -104,6 +102,4 @@ def gibbs_rows(
                     means[r, chain, i] += change / (t - burn_in + 1)
                     within[r, chain, i] += change * (probability[i] - means[r, chain, i])
             for i in range(n_units):
-                within[r, chain, i] /= max(samples - 1, 1)
-                if math.isnan(means[r, chain, i]):
-                    means[r, chain, i] = 0.5
+                within[r, chain, i] /= samples - 1
