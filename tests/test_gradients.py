@@ -75,3 +75,11 @@ def test_row_weight_of_the_wrong_length_is_refused():
     network = sb.layered((2,), rng=0)
     with pytest.raises(sb.errors.ParameterError, match=r"row_weight has shape \(3,\); expected \(2,\)"):
         gradient(network, [[0, 1], [1, 1]], row_weight=[1, 2, 3])
+
+
+def test_starting_means_are_checked_as_in_inference():
+    network = sb.layered((2, 3), rng=0)
+    with pytest.raises(sb.errors.EvidenceError, match=r"start has shape \(4,\); expected \(1, 5\)"):
+        gradient(network, [[0, 1, 1]], start=[0.5] * 4)
+    given = gradient(network, [[0, 1, 1]], start=np.full(5, 0.3), solver=sb.MeanField(tol=1e-12))
+    assert_allclose(given.weight, gradient(network, [[0, 1, 1]], solver=sb.MeanField(tol=1e-12)).weight, atol=1e-5)

@@ -53,7 +53,7 @@ def infer(
     """
     solver = MeanField() if solver is None else solver
     states = coerce_one(network, evidence)
-    solution = solver.solve(network, states, start=_check_start(states, start), trace=True)
+    solution = solver.solve(network, states, start=check_start(states, start), trace=True)
     _warn_if_stopped(solver, solution.converged)
     path = solution.trace[0]
     path = path[: int(solution.sweeps[0]) + 1] if path.size else path
@@ -106,8 +106,8 @@ def infer_many(
     """
     solver = MeanField() if solver is None else solver
     states = coerce_many(network, evidence)
-    point = _check_start(states, start)
-    n, shape = len(states), states.shape
+    point = check_start(states, start)
+    n, shape, sampler = len(states), states.shape, solver.settings is None
     batch = Solution(
         np.empty(n),
         np.empty(shape),
@@ -115,18 +115,19 @@ def infer_many(
         np.empty(n, np.int64),
         np.empty(n, np.bool_),
         np.empty((n, 0)),
-        np.empty(shape),
-        np.empty(shape),
+        np.empty(shape) if sampler else None,
+        np.empty(shape) if sampler else None,
     )
-    filled = {"error", "r_hat"} if n == 0 and solver.settings is None else set()  # other solvers may have none of these
+    missing = set()  # what the solver does not give
 
     def work(rows: slice) -> int:
         given = None if point is None else point[rows]
         solution = solver.solve(network, states[rows], start=given, trace=False)
         for name, whole, part in zip(Solution._fields, batch, solution, strict=True):
-            if whole is not None and part is not None:
+            if part is None:
+                missing.add(name)
+            elif whole is not None:
                 whole[rows] = part
-                filled.add(name)
         return int(rows.stop - rows.start)
 
     run_blocks(work, n, max(1, min(256, _BLOCK // network.n_units)), threads, progress, "inference")
@@ -140,13 +141,14 @@ def infer_many(
         batch.sweeps,
         batch.converged,
         solver.settings,
-        batch.error if "error" in filled else None,
-        batch.r_hat if "r_hat" in filled else None,
+        None if "error" in missing else batch.error,
+        None if "r_hat" in missing else batch.r_hat,
         getattr(evidence, "index", None) if hasattr(evidence, "columns") else None,
     )
 
 
-def _check_start(states: States, start: ArrayLike | None) -> FloatArray | None:
+def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:
+    """Starting means for every row and unit, or an error."""
     if start is None:
         return None
     array = np.asarray(start, dtype=np.float64)

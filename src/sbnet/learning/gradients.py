@@ -11,7 +11,7 @@ from sbnet._progress import run_blocks
 from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce
-from sbnet.inference import MeanField
+from sbnet.inference import MeanField, check_start
 from sbnet.network import Network
 
 _BLOCK = 64
@@ -32,7 +32,7 @@ def gradient(
     evidence: EvidenceLike,
     *,
     solver: MeanField | None = None,
-    start: FloatArray | None = None,
+    start: ArrayLike | None = None,
     row_weight: ArrayLike | None = None,
     threads: int | None = None,
 ) -> Gradient:
@@ -66,7 +66,7 @@ def gradient(
     weight = np.ones(n) if row_weight is None else np.asarray(row_weight, dtype=np.float64)
     if weight.shape != (n,) or not np.all(np.isfinite(weight)):
         raise ParameterError(f"row_weight has shape {weight.shape}; expected ({n},), one finite number per row")
-    return gradient_of_states(network, states, solver, start, weight, threads)
+    return gradient_of_states(network, states, solver, check_start(states, start), weight, threads)
 
 
 def gradient_of_states(
@@ -79,7 +79,7 @@ def gradient_of_states(
 ) -> Gradient:
     """The same for checked rows in the internal form."""
     n = len(states)
-    point = np.full(states.shape, np.nan) if start is None else np.broadcast_to(start, states.shape)
+    point = np.full(states.shape, np.nan) if start is None else start
     bound, means = np.empty(n), np.empty(states.shape)
     parts: dict[int, tuple[FloatArray, FloatArray]] = {}
 
