@@ -18,6 +18,8 @@ from sbnet.network import Network
 if TYPE_CHECKING:
     import pandas
 
+__all__ = ["LOG_TERMS", "Breakdown", "lower_bound"]
+
 LOG_TERMS = {"xi": XI, "exact": EXACT, "quadratic": QUADRATIC, "jensen": JENSEN}
 MAX_ENUMERATED = 12
 
