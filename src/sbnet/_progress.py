@@ -47,8 +47,8 @@ class Bar:
     the work is done.
     """
 
-    def __init__(self, what: str, n: int, show: bool | None) -> None:
-        self._what, self._n, self._begin = what, n, time.monotonic()
+    def __init__(self, what: str, n: int, show: bool | None, begun: int = 0) -> None:
+        self._what, self._n, self._begun, self._begin = what, n, begun, time.monotonic()
         self._show = sys.stderr.isatty() if show is None else show
         self._progress: Any = None
         self._drawn = 0.0
@@ -61,7 +61,7 @@ class Bar:
         self._drawn = now
         if self._progress is None:
             self._open()
-        rate = finished / (now - self._begin)
+        rate = (finished - self._begun) / (now - self._begin)
         self._progress.update(self._task, completed=finished, description=self._what, rate=f"{rate:,.0f} rows/s")
 
     def describe(self, what: str) -> None:
@@ -85,7 +85,7 @@ class Bar:
         )
         console = Console(stderr=True)  # in a file or a pipe, only the last state is written
         self._progress = Progress(*columns, TimeRemainingColumn(), console=console, transient=console.is_terminal)
-        self._task = self._progress.add_task(self._what, total=self._n, rate="")
+        self._task = self._progress.add_task(self._what, total=self._n, completed=self._begun, rate="")
         self._progress.start()
 
 

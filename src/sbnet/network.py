@@ -84,7 +84,8 @@ class Network:
         return {name: i for i, name in enumerate(self.names)}
 
     @cached_property
-    def _child_of_edge(self) -> IndexArray:
+    def child_of_edge(self) -> IndexArray:
+        """The child of each edge; its parent is in :attr:`parent`."""
         return np.repeat(np.arange(self.n_units, dtype=np.int64), np.diff(self.indptr))
 
     @cached_property
@@ -93,7 +94,7 @@ class Network:
         order = np.argsort(self.parent, kind="stable").astype(np.int64)
         counts = np.bincount(self.parent, minlength=self.n_units)
         child_indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        child = self._child_of_edge[order]
+        child = self.child_of_edge[order]
         for array in (child_indptr, child, order):
             array.setflags(write=False)
         return Graph(self.indptr, self.parent, self.weight, self.bias, child_indptr, child, order)
@@ -123,7 +124,7 @@ class Network:
     def edges(self) -> Iterator[tuple[str, str, float]]:
         """Each edge as (parent, child, weight), by child."""
         names = self.names
-        for j, i, w in zip(self.parent.tolist(), self._child_of_edge.tolist(), self.weight.tolist(), strict=True):
+        for j, i, w in zip(self.parent.tolist(), self.child_of_edge.tolist(), self.weight.tolist(), strict=True):
             yield names[j], names[i], w
 
     def weight_matrix(self) -> FloatArray:
@@ -132,7 +133,7 @@ class Network:
         It takes 8 n_units² bytes; :meth:`sparse_weights` takes memory in proportion to the edges.
         """
         dense = np.zeros((self.n_units, self.n_units))
-        dense[self._child_of_edge, self.parent] = self.weight
+        dense[self.child_of_edge, self.parent] = self.weight
         return dense
 
     def sparse_weights(self) -> scipy.sparse.csr_array:
@@ -143,7 +144,7 @@ class Network:
     def depths(self) -> IndexArray:
         """Length of the longest path that ends in each unit; roots have depth 0."""
         depth = [0] * self.n_units
-        for j, i in zip(self.parent.tolist(), self._child_of_edge.tolist(), strict=True):
+        for j, i in zip(self.parent.tolist(), self.child_of_edge.tolist(), strict=True):
             depth[i] = max(depth[i], depth[j] + 1)  # parents come first, so depth[j] is final
         return np.asarray(depth, dtype=np.int64)
 
@@ -176,7 +177,7 @@ class Network:
 
     def _edge_weights(self, weight: Any) -> FloatArray:
         if isinstance(weight, Mapping) and not scipy.sparse.issparse(weight):  # scipy's dok matrices are mappings too
-            ends = zip(self.parent.tolist(), self._child_of_edge.tolist(), strict=True)
+            ends = zip(self.parent.tolist(), self.child_of_edge.tolist(), strict=True)
             edge = {pair: e for e, pair in enumerate(ends)}
             changed = self.weight.copy()
             for key, value in weight.items():
@@ -205,7 +206,7 @@ class Network:
         if self.n_edges == 0:
             values = np.zeros(0)
         else:
-            values = np.asarray(matrix[self._child_of_edge, self.parent], dtype=np.float64).ravel()
+            values = np.asarray(matrix[self.child_of_edge, self.parent], dtype=np.float64).ravel()
         outside = _count_nonzero(matrix) - int(np.count_nonzero(values))
         if outside:
             raise NetworkError(f"weight has {outside} entries other than zero where the network has no edge")
@@ -227,8 +228,8 @@ class Network:
         kept = sorted({self.index(unit) for unit in units})
         place = np.full(self.n_units, -1, dtype=np.int64)
         place[kept] = np.arange(len(kept))
-        inside = (place[self.parent] >= 0) & (place[self._child_of_edge] >= 0)
-        counts = np.bincount(place[self._child_of_edge[inside]], minlength=len(kept))
+        inside = (place[self.parent] >= 0) & (place[self.child_of_edge] >= 0)
+        counts = np.bincount(place[self.child_of_edge[inside]], minlength=len(kept))
         indptr = np.concatenate([[0], np.cumsum(counts)])
         names = tuple(self.names[i] for i in kept)
         return Network(names, indptr, place[self.parent[inside]], self.weight[inside], self.bias[kept])
@@ -255,7 +256,7 @@ class Network:
         strongest = "none"
         if self.n_edges:
             e = int(np.argmax(np.abs(self.weight)))
-            parent, child = self.names[self.parent[e]], self.names[self._child_of_edge[e]]
+            parent, child = self.names[self.parent[e]], self.names[self.child_of_edge[e]]
             strongest = f"{self.weight[e]:+.3g} ({parent} -> {child})"
         return [
             ("units", f"{self.n_units:,}"),
@@ -345,7 +346,7 @@ def _check_graph(net: Network) -> None:
         raise NetworkError(f"weight has shape {net.weight.shape}; expected ({n_edges},), one number per edge")
     if net.bias.shape != (n,):
         raise NetworkError(f"bias has shape {net.bias.shape}; expected ({n},), one number per unit")
-    child = net._child_of_edge
+    child = net.child_of_edge
     if np.any(net.parent < 0) or np.any(net.parent >= child):
         raise NetworkError("parents must precede their children; from_edges() puts units in order")
     within = np.diff(child) == 0
@@ -361,7 +362,7 @@ def _check_finite(net: Network) -> None:
         raise NetworkError(f"the bias of {net.names[bad[0]]!r} is {net.bias[bad[0]]}; {_RANGE}")
     bad = np.flatnonzero(~(np.abs(net.weight) <= MAX_PARAMETER))
     if bad.size:
-        parent, child = net.names[net.parent[bad[0]]], net.names[net._child_of_edge[bad[0]]]
+        parent, child = net.names[net.parent[bad[0]]], net.names[net.child_of_edge[bad[0]]]
         raise NetworkError(f"the weight {parent!r} -> {child!r} is {net.weight[bad[0]]}; {_RANGE}")
 
 

@@ -130,5 +130,5 @@ class MeanField:
             grad_weight,
             grad_bias,
         )
-        np.nan_to_num(xi, copy=False, nan=0.5)
+        xi[np.isnan(xi)] = 0.5
         return Solution(bound, means, xi, sweeps, settled == 1, path), grad_weight, grad_bias

@@ -29,7 +29,7 @@ vector: Any = njit(**_BARE, fastmath=_FAST)
 
 def announce(dispatcher: Any) -> None:
     """Tell a person at a terminal why the very first call takes long: there is no compiled kernel to reuse yet."""
-    if getattr(dispatcher, "signatures", True) or not sys.stderr.isatty():
+    if getattr(dispatcher, "overloads", True) or not sys.stderr.isatty():
         return
     if not any(Path(dispatcher.stats.cache_path).glob(f"*.{dispatcher.__name__}-*.nbi")):
         print("sbnet: compiling kernels, once for this installation (about half a minute) ...", file=sys.stderr)
