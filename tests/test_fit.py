@@ -152,7 +152,7 @@ def test_the_result_prints_and_plots(data):
     result = sb.fit(start(), data[:50], epochs=2, validation=0.2, rng=0)
     assert repr(result).startswith("FitResult: 2 epochs in ")
     ax = result.plot()
-    assert [line.get_label() for line in ax.lines] == ["training rows", "held-out rows"]
+    assert [line.get_label() for line in ax.lines] == ["bound", "bound, held-out rows"]
     assert_allclose(ax.lines[0].get_ydata(), result.bounds)
     ax.figure.clear()
 

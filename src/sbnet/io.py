@@ -61,7 +61,7 @@ def load(path: str | os.PathLike[str]) -> Network:
     FileFormatError
         If the file is not a whole network: cut short, damaged, of another kind, or from a later version of sbnet.
     """
-    arrays, metadata = read_tensors(path, FORMAT, FORMAT_VERSION)
+    arrays, metadata = read_tensors(path, FORMAT, FORMAT_VERSION, "one that sbnet.save() wrote")
     try:
         names, layers = json.loads(metadata["names"]), json.loads(metadata["layers"])
         if not isinstance(names, list):
@@ -82,13 +82,15 @@ def write_tensors(path: str | os.PathLike[str], arrays: Mapping[str, Any], metad
     write_atomically(path, safetensors.numpy.save(dict(arrays), metadata=sealed))
 
 
-def read_tensors(path: str | os.PathLike[str], format_name: str, version: int) -> tuple[dict[str, Any], dict[str, str]]:
-    """Read what :func:`write_tensors` wrote, or say in one sentence why it cannot be read."""
+def read_tensors(
+    path: str | os.PathLike[str], format_name: str, version: int, wanted: str
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Read what :func:`write_tensors` wrote, or say in one sentence why it cannot be read; `wanted` is what it is."""
     name = os.fspath(path)
     data = Path(path).read_bytes()
     metadata = _metadata(data, name)
     if metadata.get("format") != format_name:
-        raise FileFormatError(f"{name} is a safetensors file, but not one that sbnet.save() wrote")
+        raise FileFormatError(f"{name} is a safetensors file, but not {wanted}")
     found = metadata.get("format_version", "")
     if not found.isdecimal() or len(found) > 9:
         raise FileFormatError(f"{name} is damaged: its format version reads {found[:20]!r}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sbnet.learning.fit import FitResult, fit
+from sbnet.learning.fit import fit
 from sbnet.learning.gradients import Gradient, gradient
 from sbnet.learning.optimizers import SGD, Adam, Gaussian, Laplace
+from sbnet.learning.results import FitResult
 
 __all__ = ["SGD", "Adam", "FitResult", "Gaussian", "Gradient", "Laplace", "fit", "gradient"]

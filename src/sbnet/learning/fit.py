@@ -2,77 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sbnet._progress import Bar
-from sbnet._types import BoolArray, FloatArray, RngLike, States
+from sbnet._types import BoolArray, FloatArray, IndexArray, RngLike, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce_many
+from sbnet.exact import log_likelihood as exact_log_likelihood
 from sbnet.inference import MeanField, infer_many
+from sbnet.learning.checkpoint import Run, describe, first_generator, read, write
 from sbnet.learning.gradients import gradient_of_states
 from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer
+from sbnet.learning.results import FitResult
 from sbnet.network import Network
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+PathLike = str | os.PathLike[str]
 
 _WARM_BYTES = 500_000_000
 """Means of all rows are kept between epochs, to start from, as long as they take no more than this."""
-
-
-@dataclass(frozen=True, eq=False)
-class FitResult:
-    """What learning has come to.
-
-    Attributes
-    ----------
-    network : Network
-        The network of the best epoch: the last, or with held-out rows the one with the highest bound there.
-    bounds : ndarray
-        Mean bound per row over each epoch, in nats, measured while the weights were moving.
-    held_out : ndarray or None
-        Mean bound of the held-out rows after each epoch.
-    best_epoch : int
-        Counted from 1; 0 means the network that learning started from.
-    interrupted : bool
-        Was it stopped by Ctrl-C?
-    seconds : float
-    """
-
-    network: Network
-    bounds: FloatArray
-    held_out: FloatArray | None
-    best_epoch: int
-    interrupted: bool
-    seconds: float
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the bounds against the epochs."""
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots()[1] if ax is None else ax
-        epochs = np.arange(1, len(self.bounds) + 1)
-        ax.plot(epochs, self.bounds, marker="o", label="training rows")
-        if self.held_out is not None:
-            ax.plot(epochs, self.held_out, marker="o", label="held-out rows")
-        ax.set_xlabel("epoch")
-        ax.set_ylabel("mean bound, nats per row")
-        ax.legend()
-        return ax
-
-    def __repr__(self) -> str:
-        if not len(self.bounds):
-            return "FitResult: no epoch was finished"
-        text = f"FitResult: {len(self.bounds)} epochs in {self.seconds:.1f} s, mean bound {self.bounds[-1]:.6g} nats"
-        if self.held_out is not None:
-            text += f", held out {self.held_out[self.best_epoch - 1]:.6g} after epoch {self.best_epoch}"
-        return text + (" (interrupted)" if self.interrupted else "")
 
 
 def fit(
@@ -91,6 +45,9 @@ def fit(
     shuffle: bool = True,
     rng: RngLike = None,
     callbacks: Sequence[Callable[[int, Network, float], Any]] = (),
+    log_likelihood: bool = False,
+    checkpoint: PathLike | None = None,
+    resume: bool | PathLike = False,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> FitResult:
@@ -130,6 +87,14 @@ def fit(
         Seed or generator. Equal seeds give equal weights, whatever the number of threads.
     callbacks
         Called after each epoch with its number, the network, and the mean bound.
+    log_likelihood : bool
+        Also sum the exact log-likelihood of the rows after each epoch. Only for networks small enough to enumerate.
+    checkpoint : path
+        A file to write after each epoch: whatever happens, it holds the last finished epoch, whole.
+    resume : path or bool
+        A checkpoint to go on from, until `epochs` epochs are done in all. The network, the table and the settings must
+        be those of that run, and the weights will be the same, to the last bit, as if it had never stopped. True means
+        the file given as `checkpoint` if it is there, and a new run if not. The random state is the one in the file.
     threads, progress
         As in :func:`sbnet.infer_many`.
 
@@ -151,67 +116,151 @@ def fit(
     _check_counts(epochs, batch_size, patience, validation)
     optimizer = SGD(0.05) if optimizer is None else optimizer
     solver = MeanField(log_term="xi", tol=1e-3) if solver is None else solver
-    generator = np.random.default_rng(rng)
+    source = _source(checkpoint, resume)
+    # A resumed run holds out what it held out when it began.
+    generator = np.random.default_rng(rng) if source is None else first_generator(source)
+    first = generator.bit_generator.state
     states = coerce_many(network, X)
     weights = _row_weights(states, sample_weight)
     states, weights, held_out = _hold_out(network, states, weights, validation, generator)
-    moving = _moving(network, frozen)
+    lesson = _Lesson(states, weights, optimizer, batch_size, solver, prior, _moving(network, frozen), threads)
+    settings = describe(
+        network=network,
+        table=states,
+        sample_weight=weights,
+        optimizer=optimizer,
+        batch_size=batch_size,
+        solver=replace(solver, rng=None),
+        prior=prior,
+        validation=held_out,
+        frozen=lesson.moving,
+        shuffle=shuffle,
+        log_likelihood=log_likelihood,
+    )
     warm = np.full(states.shape, np.nan) if 8 * states.size <= _WARM_BYTES else None
-    parameters = np.concatenate([network.weight, network.bias])
-    state = optimizer.init(len(parameters))
-    best, best_epoch, best_bound = network, 0, -np.inf
-    bounds: list[float] = []
-    scores: list[float] = []
-    interrupted = False
-    bar = Bar("learning", epochs * len(states), progress)
+    state = optimizer.init(network.n_edges + network.n_units)
+    run = Run(network, state, warm, generator.bit_generator.state, best=network)
+    if source is not None:
+        run = read(source, run, states, settings)
+        generator.bit_generator.state = run.rng
+    before, latest, interrupted = run.seconds, run.network, False
+    bar = Bar(_note(run, epochs), epochs * len(states), progress, run.epoch * len(states))
     try:
-        for epoch in range(epochs):
+        while run.epoch < epochs and (patience is None or run.epoch - run.best_epoch < patience):
             order = generator.permutation(len(states)) if shuffle else np.arange(len(states))
-            total = 0.0
-            for start in range(0, len(order), batch_size):
-                rows = order[start : start + batch_size]
-                share = weights[rows] / max(weights[rows].sum(), np.finfo(float).tiny)
-                slope = gradient_of_states(
-                    network, states[rows], solver, None if warm is None else warm[rows], share, threads
-                )
-                total += float(weights[rows] @ slope.bound)
-                if warm is not None:
-                    warm[rows] = slope.means
-                direction = np.concatenate([slope.weight, slope.bias])
-                if prior is not None:
-                    direction += prior.slope(network.weight, network.bias) / weights.sum()
-                move, state = optimizer.step(direction, state, epoch)
-                parameters = parameters + move * moving
-                network = network.with_parameters(
-                    weight=parameters[: network.n_edges], bias=parameters[network.n_edges :]
-                )
-                bar.update(epoch * len(states) + start + len(rows))
-            bounds.append(total / weights.sum())
-            note = f"epoch {epoch + 1} of {epochs}, bound {bounds[-1]:.4g}"
-            if held_out is not None:
-                scores.append(float(infer_many(network, held_out, solver=solver, threads=threads).bound.mean()))
-                note += f", held out {scores[-1]:.4g}"
-            if held_out is None or scores[-1] > best_bound:
-                best, best_epoch, best_bound = network, epoch + 1, scores[-1] if scores else bounds[-1]
-            bar.describe(note)
+            for step in _steps(lesson, run, order):
+                latest = step.network
+                bar.update(run.epoch * len(states) + step.finished)
+            run = _close_epoch(run, step, states, held_out, solver, threads, log_likelihood)
+            run = replace(run, rng=generator.bit_generator.state, seconds=before + time.monotonic() - begin)
+            if checkpoint is not None:
+                write(checkpoint, run, states, settings, first)
+            bar.describe(_note(run, epochs))
             for callback in callbacks:
-                callback(epoch + 1, network, bounds[-1])
-            if patience is not None and epoch + 1 - best_epoch >= patience:
-                break
+                callback(run.epoch, run.network, run.bounds[-1])
     except KeyboardInterrupt:
         interrupted = True
-        if held_out is None:
-            best = network
     finally:
         bar.close()
     return FitResult(
-        best,
-        np.array(bounds),
-        None if held_out is None else np.array(scores),
-        best_epoch,
+        latest if held_out is None else run.best,
+        np.array(run.bounds),
+        None if held_out is None else np.array(run.held_out),
+        np.array(run.exact) if log_likelihood else None,
+        run.best_epoch,
         interrupted,
-        time.monotonic() - begin,
+        before + time.monotonic() - begin,
     )
+
+
+class _Lesson(NamedTuple):
+    """What stays the same from step to step."""
+
+    states: States
+    weights: FloatArray
+    optimizer: Optimizer
+    batch_size: int
+    solver: MeanField
+    prior: Gaussian | Laplace | None
+    moving: FloatArray
+    threads: int | None
+
+
+class _Step(NamedTuple):
+    """Where an epoch stands: the rows it has gone through, the sum of their bounds, what it has learned."""
+
+    finished: int
+    total: float
+    network: Network
+    optimizer: tuple[FloatArray, ...]
+
+
+def _steps(lesson: _Lesson, run: Run, order: IndexArray) -> Iterator[_Step]:
+    """Go through the rows once, in batches. The means of `run.warm` are replaced by new ones on the way."""
+    network, state, total = run.network, run.optimizer, 0.0
+    parameters = np.concatenate([network.weight, network.bias])
+    for start in range(0, len(order), lesson.batch_size):
+        rows = order[start : start + lesson.batch_size]
+        weights = lesson.weights[rows]
+        share = weights / max(weights.sum(), np.finfo(float).tiny)
+        point = None if run.warm is None else run.warm[rows]
+        slope = gradient_of_states(network, lesson.states[rows], lesson.solver, point, share, lesson.threads)
+        total += float(weights @ slope.bound)
+        if run.warm is not None:
+            run.warm[rows] = slope.means
+        direction = np.concatenate([slope.weight, slope.bias])
+        if lesson.prior is not None:
+            direction += lesson.prior.slope(network.weight, network.bias) / lesson.weights.sum()
+        move, state = lesson.optimizer.step(direction, state, run.epoch)
+        parameters = parameters + move * lesson.moving
+        network = network.with_parameters(weight=parameters[: network.n_edges], bias=parameters[network.n_edges :])
+        yield _Step(start + len(rows), total / lesson.weights.sum(), network, state)
+
+
+def _close_epoch(
+    run: Run,
+    step: _Step,
+    states: States,
+    held_out: States | None,
+    solver: MeanField,
+    threads: int | None,
+    log_likelihood: bool,
+) -> Run:
+    """Enter the epoch in the history, and see whether it is the best."""
+    bound, exact, scores = step.total, run.exact, run.held_out
+    if log_likelihood:  # both of the same weights, so that one is below the other
+        bound = float(infer_many(step.network, states, solver=solver, threads=threads).bound.mean())
+        exact = (*exact, float(np.mean(exact_log_likelihood(step.network, states))))
+    if held_out is not None:
+        scores = (*scores, float(infer_many(step.network, held_out, solver=solver, threads=threads).bound.mean()))
+    run = replace(
+        run,
+        network=step.network,
+        optimizer=step.optimizer,
+        bounds=(*run.bounds, bound),
+        held_out=scores,
+        exact=exact,
+    )
+    if held_out is None or scores[-1] > run.best_bound:
+        run = replace(run, best=run.network, best_epoch=run.epoch, best_bound=scores[-1] if scores else bound)
+    return run
+
+
+def _note(run: Run, epochs: int) -> str:
+    """What the progress bar says."""
+    if not run.epoch:
+        return f"learning, {epochs} epochs"
+    note = f"epoch {run.epoch} of {epochs}, bound {run.bounds[-1]:.4g}"
+    return note + (f", held out {run.held_out[-1]:.4g}" if run.held_out else "")
+
+
+def _source(checkpoint: PathLike | None, resume: bool | PathLike) -> PathLike | None:
+    """The file to go on from, if any."""
+    if isinstance(resume, bool):
+        if resume and checkpoint is None:
+            raise ParameterError("resume=True goes on from the file given as checkpoint=; give one, or resume=path")
+        return checkpoint if resume and checkpoint is not None and os.path.exists(checkpoint) else None
+    return resume
 
 
 def _check_counts(epochs: int, batch_size: int, patience: int | None, validation: Any) -> None:

@@ -1,0 +1,74 @@
+"""What learning returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sbnet._types import FloatArray
+from sbnet.network import Network
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """What learning has come to.
+
+    Attributes
+    ----------
+    network : Network
+        The network of the best epoch: the last, or with held-out rows the one with the highest bound there.
+    bounds : ndarray
+        Mean bound per row over each epoch, in nats, measured while the weights were moving (after the epoch, if the
+        log-likelihood was asked for too).
+    held_out : ndarray or None
+        Mean bound of the held-out rows after each epoch.
+    log_likelihood : ndarray or None
+        Exact mean log-likelihood of the training rows after each epoch, if it was asked for.
+    best_epoch : int
+        Counted from 1; 0 means the network that learning started from.
+    interrupted : bool
+        Was it stopped by Ctrl-C?
+    seconds : float
+    """
+
+    network: Network
+    bounds: FloatArray
+    held_out: FloatArray | None
+    log_likelihood: FloatArray | None
+    best_epoch: int
+    interrupted: bool
+    seconds: float
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the bounds against the epochs, and the exact log-likelihood where it is known (Figure 6)."""
+        import matplotlib.pyplot as plt
+        from matplotlib.ticker import MaxNLocator
+
+        ax = plt.subplots()[1] if ax is None else ax
+        epochs = np.arange(1, len(self.bounds) + 1)
+        curves = {
+            "log-likelihood, exact": self.log_likelihood,
+            "bound": self.bounds,
+            "bound, held-out rows": self.held_out,
+        }
+        for label, values in curves.items():
+            if values is not None:
+                ax.plot(epochs, values, marker="o" if len(epochs) <= 30 else None, label=label)
+        ax.set_xlabel("epoch")
+        ax.set_ylabel("nats per row")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.legend()
+        return ax
+
+    def __repr__(self) -> str:
+        if not len(self.bounds):
+            return "FitResult: no epoch was finished"
+        text = f"FitResult: {len(self.bounds)} epochs in {self.seconds:.1f} s, mean bound {self.bounds[-1]:.6g} nats"
+        if self.held_out is not None:
+            text += f", held out {self.held_out[self.best_epoch - 1]:.6g} after epoch {self.best_epoch}"
+        return text + (" (interrupted)" if self.interrupted else "")
