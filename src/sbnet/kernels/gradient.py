@@ -9,9 +9,8 @@ import math
 
 import numpy as np
 
-from sbnet._types import FloatArray, Graph, Problem, States
-from sbnet.kernels._compile import inner
-from sbnet.kernels.reduce import live_units
+from sbnet._types import FloatArray, Graph, IndexArray, Problem, States
+from sbnet.kernels._compile import bare, inner, vector
 from sbnet.kernels.terms import mix_in, powers, quadratic_lambda, sigmoid, take_out
 from sbnet.kernels.tiles import E_A, E_B, MEAN, OVER_A, OVER_B, PHI
 from sbnet.kernels.tiles import XI as XI_
@@ -33,42 +32,62 @@ def add_gradient(
 ) -> None:
     """Add `scale` times the gradient of the bound of one solved pattern."""
     n = len(states)
-    value, slope = np.zeros(n), np.zeros(n)  # of each unit: its state or mean, and the slope of its term in its bias
-    live = live_units(graph, states)
-    for i in range(n):
-        value[i] = max(states[i], 0)
-    for j in range(len(mu)):
-        value[problem.hidden[j]] = mu[j]
+    value, on = np.zeros(n), np.zeros(n)  # of each unit: its state or mean, and whether it was seen to be 1
+    excess = np.zeros(n)  # of its value over the slope of its term in its bias: zero for barren units
+    _load_values(problem.hidden, states, mu, value, on)
     for i in problem.settled:
-        slope[i] = sigmoid(bias[i])
+        excess[i] = value[i] - sigmoid(bias[i])
     for f in range(len(problem.factor)):
-        slope[problem.factor[f]] = _factor_gradient(
-            problem, work, waves, f, bias[problem.factor[f]], mu, scale, grad_weight
-        )
-    for i in range(n):
-        if not live[i]:
-            continue
-        grad_bias[i] += scale * (value[i] - slope[i])  # eq. (35): phi is the slope of the paper's term
-        for e in range(graph.indptr[i], graph.indptr[i + 1]):
-            j = graph.parent[e]
-            grad_weight[e] += scale * value[i] * value[j]  # the energy; then the terms, of observed parents here
-            if states[j] == 1:
-                grad_weight[e] -= scale * slope[i]
+        i = problem.factor[f]
+        slope = _factor_gradient(problem, work, waves, f, bias[i], value[i], mu, scale, grad_weight)
+        excess[i] = value[i] - slope
+    _add_settled(graph, excess, on, scale, grad_weight, grad_bias)
 
 
-@inner
+@bare
+def _load_values(hidden: IndexArray, states: States, mu: FloatArray, value: FloatArray, on: FloatArray) -> None:
+    for i in range(len(states)):
+        if states[i] > 0:
+            value[i] = on[i] = 1.0
+    for j in range(len(mu)):
+        value[hidden[j]] = mu[j]
+
+
+@bare
+def _add_settled(
+    graph: Graph, excess: FloatArray, on: FloatArray, scale: float, grad_weight: FloatArray, grad_bias: FloatArray
+) -> None:
+    """The slopes in biases, eq. (35), and in the weights of observed parents: the same, where the parent is 1."""
+    indptr, parent = graph.indptr, graph.parent
+    for i in range(len(excess)):
+        push = scale * excess[i]
+        if push != 0.0:
+            grad_bias[i] += push
+            _add_row(push, parent[indptr[i] : indptr[i + 1]], on, grad_weight[indptr[i] : indptr[i + 1]])
+
+
+@vector
+def _add_row(push: float, parent: IndexArray, on: FloatArray, out: FloatArray) -> None:
+    for e in range(len(parent)):
+        out[e] += push * on[np.uint64(parent[e])]
+
+
+@bare
 def _factor_gradient(
     problem: Problem,
     work: Work,
     waves: Waves,
     f: int,
     bias: float,
+    value: float,
     mu: FloatArray,
     scale: float,
     grad_weight: FloatArray,
 ) -> float:
-    """Subtract the slopes of the term of factor f in the weights of its hidden parents; returns that in its bias."""
+    """Add the slopes of factor f in the weights of its hidden parents; returns that of its term in its bias."""
     start, end, at, kind = problem.ptr[f], problem.ptr[f + 1], work.place[f], work.kind[f]
+    for s in range(start, end):  # the energy; then, less the term
+        grad_weight[problem.edge[s]] += scale * value * mu[problem.parent[s]]
     mean, xi, phi = work.blocks[at + MEAN], work.blocks[at + XI_], work.blocks[at + PHI]
     if kind == XI or kind == JENSEN:  # noqa: SIM109 (a tuple would compile to a search)
         for s in range(start, end):
