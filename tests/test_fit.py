@@ -185,3 +185,15 @@ def test_bad_settings_are_refused():
             make()
     with pytest.raises(sb.errors.ParameterError, match="there are no rows to learn from"):
         sb.fit(start(), np.empty((0, 8)))
+
+
+def test_the_exact_log_likelihood_runs_above_the_bound(data):  # the two curves of Figure 6
+    result = sb.fit(start(), data[:60], epochs=3, batch_size=10, log_likelihood=True, rng=0)
+    assert np.all(result.bounds <= result.log_likelihood)
+    assert result.log_likelihood[-1] == pytest.approx(sb.log_likelihood(result.network, data[:60]).mean())
+    solver = sb.MeanField(log_term="xi", tol=1e-3)
+    assert result.bounds[-1] == pytest.approx(sb.infer_many(result.network, data[:60], solver=solver).bound.mean())
+    assert [line.get_label() for line in result.plot().lines] == ["log-likelihood, exact", "bound"]
+    assert sb.fit(start(), data[:5], epochs=1).log_likelihood is None
+    with pytest.raises(sb.errors.TooManyHiddenError, match="exact enumeration over 30 hidden units"):
+        sb.fit(sb.layered((30, 8), rng=0), data[:5], epochs=1, log_likelihood=True)

@@ -123,6 +123,8 @@ def fit(
     states = coerce_many(network, X)
     weights = _row_weights(states, sample_weight)
     states, weights, held_out = _hold_out(network, states, weights, validation, generator)
+    if log_likelihood:  # refuse now, not after an epoch
+        exact_log_likelihood(network, states[[np.argmax((states < 0).sum(axis=1))]])
     lesson = _Lesson(states, weights, optimizer, batch_size, solver, prior, _moving(network, frozen), threads)
     settings = describe(
         network=network,
