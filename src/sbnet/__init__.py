@@ -8,7 +8,7 @@ from sbnet.build import from_edges, from_networkx, from_weight_matrix, layered, 
 from sbnet.exact import exact_posterior, kl, log_likelihood
 from sbnet.inference import Gibbs, MeanField, Posterior, PosteriorBatch, Status, infer, infer_many
 from sbnet.io import load, save
-from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, fit, gradient
+from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
 from sbnet.network import Network
 from sbnet.probability import log_joint, sample
 
@@ -24,6 +24,7 @@ __all__ = [
     "Posterior",
     "PosteriorBatch",
     "Status",
+    "WakeSleepResult",
     "__version__",
     "bounds",
     "errors",
@@ -43,4 +44,5 @@ __all__ = [
     "sample",
     "save",
     "to_networkx",
+    "wake_sleep",
 ]

@@ -1,0 +1,168 @@
+"""The wake-sleep algorithm (Hinton, Dayan, Frey & Neal 1995), with which the paper compares itself in Table 2."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sbnet._progress import Bar
+from sbnet._types import HIDDEN, FloatArray, RngLike, States
+from sbnet.errors import EvidenceError, ParameterError
+from sbnet.evidence import EvidenceLike, coerce_many, row_blocks
+from sbnet.kernels._compile import announce
+from sbnet.kernels.reduce import live_units
+from sbnet.kernels.wake import Recognition, wake_sleep_rows
+from sbnet.network import Network
+
+
+@dataclass(frozen=True, eq=False)
+class WakeSleepResult:
+    """What wake-sleep learning has come to.
+
+    Attributes
+    ----------
+    network : Network
+    recognition : Recognition
+        The recognition network: ``weight``, one number per edge of the network, and ``bias``, one per unit.
+    estimates : ndarray
+        For each epoch the mean over the rows of ln P(H, V) - ln R(H | V), in nats, one H drawn from R for each row
+        while the weights were moving. Its expectation lies below the mean log-likelihood, but the number itself is
+        noisy, and is no bound; :func:`sbnet.infer_many` gives one for the network.
+    interrupted : bool
+        Was it stopped by Ctrl-C?
+    seconds : float
+    """
+
+    network: Network
+    recognition: Recognition
+    estimates: FloatArray
+    interrupted: bool
+    seconds: float
+
+    def __repr__(self) -> str:
+        if not len(self.estimates):
+            return "WakeSleepResult: no epoch was finished"
+        text = f"{len(self.estimates)} epochs in {self.seconds:.1f} s, mean estimate {self.estimates[-1]:.6g} nats"
+        return f"WakeSleepResult: {text}" + (" (interrupted)" if self.interrupted else "")
+
+
+def wake_sleep(
+    network: Network,
+    X: EvidenceLike,
+    *,
+    epochs: int = 5,
+    rate: float = 0.05,
+    shuffle: bool = True,
+    rng: RngLike = None,
+    callbacks: Sequence[Callable[[int, Network, float], Any]] = (),
+    progress: bool | None = None,
+) -> WakeSleepResult:
+    r"""Learn weights and biases from complete rows, with the help of a recognition network.
+
+    Awake, the hidden units of a row are drawn from the recognition network, from the bottom up, and the network learns
+    to make what was drawn. Asleep, all units are drawn from the network, and the recognition network learns to tell the
+    hidden ones from the others. Both learn by the delta rule, one row and one dream at a time:
+
+    .. math:: \Delta J_{ij} = \eta \, (S_i - \sigma(z_i)) \, S_j
+
+    This needs no inference, so an epoch is quick; but it takes many, climbs no bound, and need not end at a maximum of
+    the likelihood. :func:`sbnet.fit` climbs a bound, and takes rows with holes.
+
+    Parameters
+    ----------
+    network : Network
+        Where to start; its graph stays as it is. The recognition network starts with zeros.
+    X
+        Rows by units. Units that no row observes, or that have no column, are hidden; fewer columns than units mean the
+        last units, the bottom layer. All other units must be observed in every row.
+    epochs : int
+        How often to go through the table.
+    rate : float
+        The learning rate η of both networks.
+    shuffle : bool
+        Go through the rows in a new random order in each epoch; otherwise in that of the table.
+    rng
+        Seed or generator. Equal seeds give equal weights.
+    callbacks
+        Called after each epoch with its number, the network, and the mean estimate (see `WakeSleepResult`).
+    progress
+        As in :func:`sbnet.infer_many`.
+
+    Returns
+    -------
+    WakeSleepResult
+        Ctrl-C ends learning early and returns what has been reached.
+
+    Notes
+    -----
+    The recognition network turns the edges round: a hidden unit is recognised from its children, hidden or not, which
+    are drawn before it, and from those of its parents that are observed. In a network of layers this is the algorithm
+    of Hinton and others. Hidden units without an observed descendant have no say in the data, and do not learn.
+
+    References
+    ----------
+    G. E. Hinton, P. Dayan, B. J. Frey and R. M. Neal, "The wake-sleep algorithm for unsupervised neural networks",
+    Science 268 (1995), 1158-1161.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> truth = sb.layered((2, 8), rng=0, scale=3)
+    >>> X = sb.sample(truth, 500, rng=1)[:, 2:]
+    >>> result = sb.wake_sleep(sb.layered((2, 8), rng=2), X, epochs=20, rng=0)
+    >>> bool(result.estimates[-1] > result.estimates[0])
+    True
+    """
+    begin = time.monotonic()
+    if isinstance(epochs, bool) or not isinstance(epochs, int | np.integer) or epochs < 1:
+        raise ParameterError(f"epochs is {epochs!r}; it must be a whole number, one or more")
+    if not 0.0 < rate < np.inf:
+        raise ParameterError(f"rate is {rate!r}; it must be positive and finite")
+    states = coerce_many(network, X)
+    _check_complete(network, states)
+    generator = np.random.default_rng(rng)
+    live = live_units(network.graph, states[0])
+    # Copies that the kernel may write to; networks never change.
+    graph = network.graph._replace(weight=network.weight.copy(), bias=network.bias.copy())
+    recognition = Recognition(np.zeros(network.n_edges), np.zeros(network.n_units))
+    estimates: list[float] = []
+    interrupted = False
+    announce(wake_sleep_rows)
+    bar = Bar("learning", epochs * len(states), progress)
+    try:
+        for epoch in range(epochs):
+            order = generator.permutation(len(states)) if shuffle else np.arange(len(states))
+            total = 0.0
+            for rows in row_blocks(len(order), 2 * network.n_units):
+                uniform = generator.random((rows.stop - rows.start, 2, network.n_units))
+                total += wake_sleep_rows(graph, recognition, live, states[order[rows]], uniform, float(rate))
+                bar.update(epoch * len(states) + rows.stop)
+            estimates.append(total / len(states))
+            bar.describe(f"epoch {epoch + 1} of {epochs}, estimate {estimates[-1]:.4g}")
+            for callback in callbacks:
+                callback(epoch + 1, network.with_parameters(weight=graph.weight, bias=graph.bias), estimates[-1])
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        bar.close()
+    for array in recognition:
+        array.setflags(write=False)
+    learned = network.with_parameters(weight=graph.weight, bias=graph.bias)
+    return WakeSleepResult(learned, recognition, np.array(estimates), interrupted, time.monotonic() - begin)
+
+
+def _check_complete(network: Network, states: States) -> None:
+    if not len(states):
+        raise ParameterError("there are no rows to learn from")
+    missing = states == HIDDEN
+    holes = missing & ~missing.all(axis=0)
+    if holes.any():
+        row, unit = (int(k) for k in np.argwhere(holes)[0])
+        raise EvidenceError(
+            f"unit {network.names[unit]!r} has no value in row {row}, but has one in other rows; wake_sleep() needs "
+            "complete rows. Use fit(), which takes missing values"
+        )
