@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import tracemalloc
+from dataclasses import replace
 
 import networkx
 import numpy as np
@@ -306,3 +307,45 @@ def test_a_million_edges_in_any_order_build_the_same_network():
     assert network.n_units == n
     assert network.n_edges == len(triples)
     assert network.depths()[network.index("u99999")] == n - n_parents
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_switch_makes_a_mixture_of_two_regressions(count):
+    rng = np.random.default_rng(0)
+    plain = sb.layered((3,), lateral=True, rng=1, scale=2.0)
+    network = sb.add_switches(plain, count=count, rng=0, scale=1.5, strength=3.0)
+    assert network.parents("x2") == ("x0", "x1", *(f"x2.switch{k + 1}" for k in range(count)))
+    assert network.parents("x2.switch1") == ("x0", "x1")
+    x = rng.integers(0, 2, 3)
+    logits = network.weight_matrix() @ np.isin(network.names, [f"x{k}" for k in range(3) if x[k]]) + network.bias
+    chance = 1.0
+    for k in range(3):  # by hand: each unit given those before it, its switches summed over
+        own = [network.index(f"x{k}.switch{s + 1}") for s in range(count)] if k else []
+        total = 0.0
+        for states in itertools.product((0, 1), repeat=len(own)):
+            p = np.prod([1 / (1 + np.exp(-(1 if s else -1) * logits[j])) for s, j in zip(states, own, strict=True)])
+            z = logits[network.index(f"x{k}")] + 3.0 * sum(states)
+            total += p / (1 + np.exp(-z if x[k] else z))
+        chance *= total
+    evidence = {f"x{k}": int(x[k]) for k in range(3)}
+    assert sb.log_likelihood(network, evidence) == pytest.approx(np.log(chance))
+    bound = sb.infer(network, evidence).bound
+    if count == 1:  # nothing else depends on the switch: its posterior is factorial
+        assert bound == pytest.approx(np.log(chance))
+    else:
+        assert bound <= np.log(chance)
+
+
+def test_switches_leave_the_rest_alone():
+    network = sb.layered((2, 4), rng=0, lateral=True)
+    switched = sb.add_switches(network, ["x3"], count=2, rng=1)
+    assert switched.names == ("h1_0", "h1_1", "x0", "x1", "x2", "x3.switch1", "x3.switch2", "x3")
+    kept = [switched.index(name) for name in network.names]
+    np.testing.assert_array_equal(switched.weight_matrix()[np.ix_(kept, kept)], network.weight_matrix())
+    assert switched.bias[-1] == network.bias[-1] - 2.0  # half of the strength of both
+    assert sb.add_switches(network, count=0) == replace(network, layers=None)
+    assert sb.add_switches(sb.layered((3,), rng=0)).n_units == 3  # without parents there is nothing to switch by
+    with pytest.raises(sb.errors.ParameterError, match="count is -1; it must be a whole number, zero or more"):
+        sb.add_switches(network, count=-1)
+    with pytest.raises(sb.errors.UnknownUnitError, match="'y'"):
+        sb.add_switches(network, ["y"])

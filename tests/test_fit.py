@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import sbnet as sb
+from sbnet.errors import ParameterError
 
 TERMS = ("xi", "exact", "quadratic", "jensen")
 
@@ -197,3 +198,20 @@ def test_the_exact_log_likelihood_runs_above_the_bound(data):  # the two curves 
     assert sb.fit(start(), data[:5], epochs=1).log_likelihood is None
     with pytest.raises(sb.errors.TooManyHiddenError, match="exact enumeration over 30 hidden units"):
         sb.fit(sb.layered((30, 8), rng=0), data[:5], epochs=1, log_likelihood=True)
+
+
+def test_a_prior_may_have_a_scale_for_each_edge(data):
+    network = start()
+    scale = np.where(np.arange(network.n_edges) < 8, 1e-3, 1e3)
+    prior = sb.Gaussian(scale)
+    assert prior == sb.Gaussian(scale.tolist())
+    np.testing.assert_allclose(prior.slope(network.weight, network.bias)[:16], -network.weight / scale**2)
+    np.testing.assert_allclose(
+        sb.Laplace(scale).slope(network.weight, network.bias)[:16], -np.sign(network.weight) / scale
+    )
+    learned = sb.fit(network, data, epochs=20, batch_size=20, optimizer=sb.Adam(0.02), prior=prior, rng=0).network
+    assert np.abs(learned.weight[:8]).max() < 0.05 < 0.5 < np.abs(learned.weight[8:]).max()
+    with pytest.raises(ParameterError, match="the prior has 3 scales, but the network has 16 edges"):
+        sb.fit(network, data, prior=sb.Gaussian([1.0, 1.0, 1.0]))
+    with pytest.raises(ParameterError, match="the scales of a prior are positive; got -1.0"):
+        sb.Gaussian([1.0, -1.0])

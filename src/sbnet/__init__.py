@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sbnet import bounds, errors
 from sbnet._version import __version__
-from sbnet.build import from_edges, from_networkx, from_weight_matrix, layered, to_networkx
+from sbnet.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.exact import exact_posterior, kl, log_likelihood
 from sbnet.inference import Gibbs, MeanField, Posterior, PosteriorBatch, Status, infer, infer_many
 from sbnet.io import load, save
@@ -26,6 +26,7 @@ __all__ = [
     "Status",
     "WakeSleepResult",
     "__version__",
+    "add_switches",
     "bounds",
     "errors",
     "exact_posterior",

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from sbnet._types import IndexArray, Matrix, RngLike
+from sbnet._types import FloatArray, IndexArray, Matrix, RngLike
 from sbnet.errors import CycleError, NetworkError, ParameterError
 from sbnet.network import Network, as_floats
 
@@ -165,6 +165,78 @@ def layered(
     weight = generator.uniform(-scale, scale, size=int(indptr[-1]))
     bias = generator.uniform(-scale, scale, size=int(ends[-1]))
     return Network(hidden + bottom, indptr, np.concatenate(parents), weight, bias, layers)
+
+
+def add_switches(
+    network: Network,
+    units: Iterable[str] | None = None,
+    *,
+    count: int = 1,
+    rng: RngLike = None,
+    scale: float = 0.1,
+    strength: float = 2.0,
+) -> Network:
+    """Give units hidden switches of their own: each has the parents of its unit, and that unit as its only child.
+
+    A logistic regression then becomes a mixture of two (of up to ``2 ** count``), which can tell cases apart that one
+    cannot. Where a unit and its parents are observed, as in a fully visible network, its switches depend on nothing
+    else: one switch is inferred exactly, and the bound is the log-likelihood itself.
+
+    Parameters
+    ----------
+    network : Network
+    units
+        Names of the units that get switches; by default the bottom layer, or all units that have parents.
+    count : int
+        Switches for each of them.
+    rng
+        Seed or generator.
+    scale : float
+        Weights into switches are uniform between ``-scale`` and ``scale``.
+    strength : float
+        Weight from a switch to its unit; learning needs a start away from zero. The bias of the unit goes down by half
+        of it, so that its mean input stays.
+
+    Returns
+    -------
+    Network
+        The switches of ``x`` are called ``x.switch1``, … and stand before it. So the bottom layer is no longer the last
+        stretch of units: give evidence by name, in a mapping or a DataFrame.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> sb.add_switches(sb.layered((3,), lateral=True, rng=0), rng=0).names
+    ('x0', 'x1.switch1', 'x1', 'x2.switch1', 'x2')
+    """
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+        raise ParameterError(f"count is {count!r}; it must be a whole number, zero or more")
+    fan_in = np.diff(network.indptr)
+    if units is None:
+        low = network.n_units - network.layers[-1] if network.layers else 0
+        chosen = {i for i in range(low, network.n_units) if fan_in[i]}
+    else:
+        chosen = {network.index(unit) for unit in units}
+    generator = np.random.default_rng(rng)
+    place = np.cumsum([1 + (count if i in chosen else 0) for i in range(network.n_units)]) - 1
+    names, bias = [], []
+    parents: list[IndexArray] = []
+    weights: list[FloatArray] = []
+    for i, name in enumerate(network.names):
+        edges = slice(network.indptr[i], network.indptr[i + 1])
+        above, weight, h = place[network.parent[edges]], network.weight[edges], network.bias[i]
+        own = np.arange(place[i] - count, place[i]) if i in chosen else np.zeros(0, np.int64)
+        for k in range(len(own)):
+            names.append(f"{name}.switch{k + 1}")
+            bias.append(0.0)
+            parents.append(above)
+            weights.append(generator.uniform(-scale, scale, size=len(above)))
+        names.append(name)
+        bias.append(h - 0.5 * strength * len(own))
+        parents.append(np.concatenate([above, own]))
+        weights.append(np.concatenate([weight, np.full(len(own), float(strength))]))
+    indptr = np.concatenate([[0], np.cumsum([len(p) for p in parents])])
+    return Network(tuple(names), indptr, np.concatenate(parents), np.concatenate(weights), np.array(bias))
 
 
 def _layer_sizes(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -109,21 +111,26 @@ class Gaussian:
 
     Parameters
     ----------
-    scale : float
-        Standard deviation of the weights.
+    scale : float or sequence of float
+        Standard deviation of the weights: one for all, or one for each edge, in the order of ``network.weight``.
     bias_scale : float
         Standard deviation of the biases; infinite by default, which leaves them free.
     """
 
-    scale: float = 1.0
+    scale: float | Sequence[float] = 1.0
     bias_scale: float = np.inf
 
     def __post_init__(self) -> None:
-        _check_scales(self.scale, self.bias_scale)
+        object.__setattr__(self, "scale", _scales(self.scale, self.bias_scale))
+
+    @cached_property
+    def _weight_scale(self) -> FloatArray:
+        return np.asarray(self.scale, dtype=np.float64)
 
     def slope(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
         """The gradient of the logarithm of the prior, weights first."""
-        return np.concatenate([-weight / self.scale**2, -bias / self.bias_scale**2])
+        _check_length(self._weight_scale, weight)
+        return np.concatenate([-weight / self._weight_scale**2, -bias / self.bias_scale**2])
 
 
 @dataclass(frozen=True)
@@ -132,21 +139,26 @@ class Laplace:
 
     Parameters
     ----------
-    scale : float
-        Mean size of the weights.
+    scale : float or sequence of float
+        Mean size of the weights: one for all, or one for each edge, in the order of ``network.weight``.
     bias_scale : float
         Mean size of the biases; infinite by default, which leaves them free.
     """
 
-    scale: float = 1.0
+    scale: float | Sequence[float] = 1.0
     bias_scale: float = np.inf
 
     def __post_init__(self) -> None:
-        _check_scales(self.scale, self.bias_scale)
+        object.__setattr__(self, "scale", _scales(self.scale, self.bias_scale))
+
+    @cached_property
+    def _weight_scale(self) -> FloatArray:
+        return np.asarray(self.scale, dtype=np.float64)
 
     def slope(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
         """The gradient of the logarithm of the prior, weights first."""
-        return np.concatenate([-np.sign(weight) / self.scale, -np.sign(bias) / self.bias_scale])
+        _check_length(self._weight_scale, weight)
+        return np.concatenate([-np.sign(weight) / self._weight_scale, -np.sign(bias) / self.bias_scale])
 
 
 def _check_rate(rate: float, decay: float) -> None:
@@ -156,6 +168,16 @@ def _check_rate(rate: float, decay: float) -> None:
         raise ParameterError(f"decay is {decay!r}; it must be zero or more")
 
 
-def _check_scales(scale: float, bias_scale: float) -> None:
-    if not (scale > 0.0 and bias_scale > 0.0):
-        raise ParameterError(f"the scales of a prior are positive; got {scale!r} and {bias_scale!r}")
+def _scales(scale: float | Sequence[float], bias_scale: float) -> float | tuple[float, ...]:
+    """Checked scales of the weights; many of them as a tuple, so that the record stays frozen."""
+    found = np.asarray(scale, dtype=np.float64)
+    bad = found[~(found > 0.0)] if found.ndim else found[None][~(found[None] > 0.0)]
+    if found.ndim > 1 or bad.size or not bias_scale > 0.0:
+        wrong = bad.tolist()[0] if bad.size else scale
+        raise ParameterError(f"the scales of a prior are positive; got {wrong!r} and {bias_scale!r}")
+    return tuple(found.tolist()) if found.ndim else float(found)
+
+
+def _check_length(scale: FloatArray, weight: FloatArray) -> None:
+    if scale.ndim and scale.shape != weight.shape:
+        raise ParameterError(f"the prior has {len(scale)} scales, but the network has {len(weight)} edges")
