@@ -81,6 +81,12 @@ def test_optimisers_climb(data, optimizer):
     assert result.bounds[-1] > result.bounds[0] + 0.2
 
 
+@pytest.mark.parametrize("optimizer", [sb.SGD(0.4, until=4), sb.Adam(0.4, until=4)])
+def test_the_rate_may_fall_along_a_straight_line(optimizer):
+    moves = [optimizer.step(np.ones(1), optimizer.init(1), epoch)[0][0] for epoch in range(6)]
+    assert_allclose(moves, [0.4, 0.3, 0.2, 0.1, 0.0, 0.0], atol=1e-7)
+
+
 def test_steps_of_the_optimisers_worked_out_by_hand():
     slope = np.array([2.0, -1.0])
     optimizer = sb.SGD(0.1, momentum=0.5, decay=1.0)
@@ -180,6 +186,7 @@ def test_bad_settings_are_refused():
         (lambda: sb.SGD(0.1, momentum=1.0), "momentum is 1.0"),
         (lambda: sb.Adam(beta1=-0.1), "beta1 is -0.1"),
         (lambda: sb.SGD(decay=-1.0), "decay is -1.0"),
+        (lambda: sb.Adam(until=0), "until is 0; it must be a number of epochs, one or more"),
         (lambda: sb.Gaussian(0.0), "the scales of a prior are positive"),
     ):
         with pytest.raises(sb.errors.ParameterError, match=message):

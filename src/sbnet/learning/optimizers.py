@@ -37,14 +37,17 @@ class SGD:
         Share of the last step that is added to the next, from 0 up to, but not including, 1.
     decay : float
         The rate in epoch t, counted from 0, is ``rate / (1 + decay * t)``.
+    until : int
+        If given, it also falls along a straight line, to nothing after that many epochs: times ``1 - t / until``.
     """
 
     rate: float = 0.05
     momentum: float = 0.0
     decay: float = 0.0
+    until: int | None = None
 
     def __post_init__(self) -> None:
-        _check_rate(self.rate, self.decay)
+        _check_rate(self.rate, self.decay, self.until)
         if not 0.0 <= self.momentum < 1.0:
             raise ParameterError(f"momentum is {self.momentum!r}; it must be at least 0 and less than 1")
 
@@ -56,7 +59,7 @@ class SGD:
         self, gradient: FloatArray, state: tuple[FloatArray, ...], epoch: int
     ) -> tuple[FloatArray, tuple[FloatArray, ...]]:
         """Eqs. (25)-(26), plus a share of the last step."""
-        move = self.rate / (1.0 + self.decay * epoch) * gradient
+        move = _rate(self, epoch) * gradient
         if not self.momentum:
             return move, state
         move += self.momentum * state[0]
@@ -75,15 +78,18 @@ class Adam:
         Memory of the two averages.
     decay : float
         The rate in epoch t, counted from 0, is ``rate / (1 + decay * t)``.
+    until : int
+        If given, it also falls along a straight line, to nothing after that many epochs: times ``1 - t / until``.
     """
 
     rate: float = 0.01
     beta1: float = 0.9
     beta2: float = 0.999
     decay: float = 0.0
+    until: int | None = None
 
     def __post_init__(self) -> None:
-        _check_rate(self.rate, self.decay)
+        _check_rate(self.rate, self.decay, self.until)
         for name in ("beta1", "beta2"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ParameterError(f"{name} is {getattr(self, name)!r}; it must be at least 0 and less than 1")
@@ -99,7 +105,7 @@ class Adam:
         first = self.beta1 * state[0] + (1.0 - self.beta1) * gradient
         second = self.beta2 * state[1] + (1.0 - self.beta2) * gradient**2
         count = state[2] + 1.0
-        rate = self.rate / (1.0 + self.decay * epoch)
+        rate = _rate(self, epoch)
         scale = np.sqrt(second / (1.0 - self.beta2**count)) + 1e-8
         move: FloatArray = rate * first / (1.0 - self.beta1**count) / scale
         return move, (first, second, count)
@@ -161,11 +167,18 @@ class Laplace:
         return np.concatenate([-np.sign(weight) / self._weight_scale, -np.sign(bias) / self.bias_scale])
 
 
-def _check_rate(rate: float, decay: float) -> None:
+def _rate(optimizer: SGD | Adam, epoch: int) -> float:
+    rate = optimizer.rate / (1.0 + optimizer.decay * epoch)
+    return rate if optimizer.until is None else rate * max(0.0, 1.0 - epoch / optimizer.until)
+
+
+def _check_rate(rate: float, decay: float, until: int | None) -> None:
     if not (np.isfinite(rate) and rate > 0.0):
         raise ParameterError(f"rate is {rate!r}; it must be positive")
     if not (np.isfinite(decay) and decay >= 0.0):
         raise ParameterError(f"decay is {decay!r}; it must be zero or more")
+    if until is not None and not until >= 1:
+        raise ParameterError(f"until is {until!r}; it must be a number of epochs, one or more")
 
 
 def _scales(scale: float | Sequence[float], bias_scale: float) -> float | tuple[float, ...]:
