@@ -60,7 +60,8 @@ html_css_files = ["sbnet.css"]
 html_show_sourcelink = False
 html_theme_options = {"navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"]}
 html_sidebars = {
-    page: [] for page in ("index", "inference", "learning", "theory", "files", "changelog", "auto_examples/*")
+    page: []
+    for page in ("index", "inference", "learning", "estimators", "theory", "files", "changelog", "auto_examples/*")
 }
 
 

@@ -1,0 +1,244 @@
+"""A density estimator for binary tables with holes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import DensityMixin, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from sbnet._types import FloatArray
+from sbnet.errors import ParameterError
+from sbnet.estimators import _base
+from sbnet.learning import FitResult
+from sbnet.probability import sample
+
+
+class SBNDensity(TransformerMixin, DensityMixin, _base.SBNEstimator):  # type: ignore[misc]
+    """The distribution of the rows of a binary table, as a sigmoid belief network.
+
+    The columns are the bottom layer; hidden layers above explain their correlations. Cells may be missing (NaN), in
+    learning and in use, and are left out rather than imputed. Learning goes through :func:`sbnet.fit`, from small
+    random weights and biases of the columns that give their means. A column without any observed cell is a fair coin,
+    apart from everything else.
+
+    Parameters
+    ----------
+    hidden : tuple of int, or int
+        Sizes of the hidden layers, top to bottom; ``()`` for none.
+    lateral : bool
+        Edges inside the bottom layer: column k has the columns before it among its parents.
+    switches : int
+        Hidden units that each column has for its own (see :func:`sbnet.add_switches`): with `lateral`, its regression
+        on the columns before it becomes a mixture of regressions. One costs no tightness where all cells are observed.
+    epochs : int
+        Passes over the table.
+    batch_size : int
+        Rows for each step.
+    optimizer : {"adam", "sgd"} or object
+        Or an object such as ``sbnet.SGD(0.05, momentum=0.5)``, with a rate of its own.
+    learning_rate : float
+        The rate of ``"adam"`` or ``"sgd"`` in the first epoch; it falls along a straight line.
+    prior_scale : float, object or None
+        Standard deviation of a Gaussian prior on the weights; None or infinity for none. Or a prior, such as
+        :class:`sbnet.Laplace`.
+    solver : MeanField or None
+        For learning and for scores. None is the paper's logarithm term with a tolerance of 0.001 nats. It is read at
+        each call: ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of a network learned quickly.
+    weight_scale : float
+        Weights and hidden biases start uniform between minus and plus this.
+    validation_fraction : float or None
+        Share of the rows held out; the network of the epoch with the best bound there is kept.
+    patience : int or None
+        Stop after so many epochs without a better held-out bound.
+    binarize : float or None
+        Cells above it are 1, others 0; NaN stays NaN. None for a table of 0, 1 and NaN.
+    n_jobs : int or None
+        Number of threads; None or -1 for all cores. Results do not depend on it.
+    random_state : int, RandomState or None
+        A whole number gives the same weights, samples and draws each time.
+    verbose : bool or int
+        Show progress.
+
+    Attributes
+    ----------
+    network_ : Network
+        Its last units are the columns, with their names if the table has any.
+    bounds_ : ndarray
+        Mean bound of each epoch, in nats, measured while the weights were moving.
+    held_out_bounds_ : ndarray or None
+        Mean bound of the held-out rows after each epoch.
+    n_iter_ : int
+        Epochs done.
+    n_samples_seen_ : float
+        Rows learned from, or the sum of their weights.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If the table had names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sbnet.estimators import SBNDensity
+    >>> X = np.array([[1, 1, 0], [1, 1, np.nan], [0, 0, 1], [0, np.nan, 1]] * 25)
+    >>> density = SBNDensity(hidden=2, random_state=0).fit(X)
+    >>> bool(density.score_samples([[1, 1, 0]]) > density.score_samples([[1, 0, 0]]))
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden: Any = _base.HIDDEN_DENSITY,
+        lateral: bool = _base.LATERAL,
+        switches: int = _base.SWITCHES,
+        epochs: int = _base.EPOCHS,
+        batch_size: int = _base.BATCH_SIZE,
+        optimizer: Any = _base.OPTIMIZER,
+        learning_rate: float = _base.LEARNING_RATE,
+        prior_scale: Any = _base.PRIOR_SCALE,
+        solver: Any = None,
+        weight_scale: float = _base.WEIGHT_SCALE,
+        validation_fraction: float | None = None,
+        patience: int | None = None,
+        binarize: float | None = _base.BINARIZE,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.lateral = lateral
+        self.switches = switches
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.prior_scale = prior_scale
+        self.solver = solver
+        self.weight_scale = weight_scale
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.binarize = binarize
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNDensity:
+        """Learn a network from a table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN where a cell is missing.
+        y
+            Not used.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        SBNDensity
+        """
+        self._generator, self.n_samples_seen_ = self._fit_one(X, sample_weight)
+        self._optimizer_state = None
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNDensity:
+        """Go once over some rows, from the network there is, or from a start that the first rows give.
+
+        The optimiser goes on where the last call left it; after :meth:`fit` it begins anew. The prior counts once for
+        all rows seen so far, so the more of them have passed, the less it holds the weights. No rows are held out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y
+            Not used.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        SBNDensity
+        """
+        first = not hasattr(self, "network_")
+        table = self._table(X, reset=first)
+        cells, weights = self._cells(table), self._weights(sample_weight, table)
+        cells, weights = cells[weights > 0.0], weights[weights > 0.0]
+        recipe = self._recipe()
+        if first:
+            self._generator = np.random.default_rng(_base.make_seed(self.random_state))
+            self._optimizer_state, self.n_samples_seen_, self.n_iter_ = None, 0.0, 0
+            self._n_hidden = sum(recipe.hidden)
+            self.bounds_, self.held_out_bounds_ = np.empty(0), None
+        network = recipe.start(cells, weights, self._names(), self._generator) if first else self.network_
+        self.n_samples_seen_ += float(weights.sum())
+        optimizer = _Resumed(self._optimizer(until=None), self._optimizer_state, self.n_iter_)
+        prior = None if recipe.prior is None else _Shared(recipe.prior, weights.sum() / self.n_samples_seen_)
+        result: FitResult = _base.resume(recipe, optimizer, prior).learn(
+            network, cells, weights, self._names(), self._generator, self._threads(), bool(self.verbose)
+        )
+        self.network_, self._optimizer_state = result.network, optimizer.state
+        self.bounds_ = np.append(self.bounds_, result.bounds)
+        self.n_iter_ += 1
+        return self
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """A lower bound on the log-likelihood of each row, over its observed cells, in nats."""
+        check_is_fitted(self)
+        bound: FloatArray = self._infer(self.network_, self._cells(self._table(X, reset=False))).bound
+        return bound
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of :meth:`score_samples`."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1) -> FloatArray:
+        """Draw rows of zeros and ones; with a whole number as `random_state`, the same at each call."""
+        check_is_fitted(self)
+        rows = sample(self.network_, n_samples, rng=np.random.default_rng(_base.make_seed(self.random_state)))
+        return rows[:, _base.columns(self.network_, self.n_features_in_, self._names())].astype(np.float64)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Posterior means of the units in hidden layers, for use as features."""
+        check_is_fitted(self)
+        if not self._n_hidden:
+            raise ParameterError("a network without hidden layers has no features to give; set hidden=")
+        cells = self._cells(self._table(X, reset=False))
+        means: FloatArray = self._infer(self.network_, cells).means[:, : self._n_hidden]
+        return means
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the columns of :meth:`transform`: those of the hidden units, after the name of the class."""
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features)
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}_{name}" for name in self.network_.names[: self._n_hidden]], dtype=object)
+
+    def impute(self, X: Any) -> FloatArray:
+        """The table with each NaN replaced by the posterior mean of its unit, a number between 0 and 1."""
+        check_is_fitted(self)
+        return self._fill(self._table(X, reset=False), lambda posterior: posterior.means)
+
+
+class _Resumed:
+    """An optimiser that begins in a given state and epoch, and keeps the last state."""
+
+    def __init__(self, optimizer: Any, state: Any, epoch: int) -> None:
+        self.optimizer, self.state, self.epoch = optimizer, state, epoch
+
+    def init(self, n: int) -> Any:
+        return self.optimizer.init(n) if self.state is None else self.state
+
+    def step(self, gradient: FloatArray, state: Any, epoch: int) -> Any:
+        move, self.state = self.optimizer.step(gradient, state, self.epoch + epoch)
+        return move, self.state
+
+
+class _Shared:
+    """A share of a prior."""
+
+    def __init__(self, prior: Any, share: float) -> None:
+        self.prior, self.share = prior, share
+
+    def slope(self, weight: FloatArray, bias: FloatArray) -> Any:
+        return self.share * self.prior.slope(weight, bias)

@@ -1,0 +1,22 @@
+"""scikit-learn's own checks of its contract; none is expected to fail."""
+
+from __future__ import annotations
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer
+
+QUICK = {"hidden": (3,), "epochs": 5, "learning_rate": 0.05}
+
+
+@parametrize_with_checks(
+    [
+        SBNDensity(**QUICK),
+        SBNClassifier(**QUICK),
+        SBNClassifier(**{**QUICK, "hidden": ()}),  # without hidden units
+        SBNImputer(**QUICK),
+        SBNImputer(**QUICK, strategy="sample"),
+    ]
+)
+def test_the_contract_of_scikit_learn(estimator, check):
+    check(estimator)
