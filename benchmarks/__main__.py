@@ -7,13 +7,15 @@ import sys
 import time
 from collections.abc import Callable
 
-from . import digits, exact, gibbs, log_terms, paper, scaling
+from . import density, digits, exact, gibbs, log_terms, paper, scaling, training
 from .report import Table, busy_note, say
 
 TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
     "paper": ("Figures 2 and 5 of the paper beside ours", paper.table),
     "digits": ("digit networks: sbnet, C++, NumPy, PyTorch", digits.table),
     "log-terms": ("tightness against time of the four logarithm terms", log_terms.table),
+    "training": ("rows a second of learning: sbnet, C++, scikit-learn, PyTorch", training.table),
+    "density": ("log-likelihoods of three public tables", density.table),
     "scaling": ("time and memory for large networks and long tables", scaling.table),
     "exact": ("pyAgrum's tables, enumeration, and the bound", exact.table),
     "gibbs": ("how long Gibbs sampling needs to be as accurate", gibbs.table),

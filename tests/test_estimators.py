@@ -24,7 +24,7 @@ from sbnet.datasets import load_digits
 from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, _base
 
 ALL = (SBNDensity, SBNClassifier, SBNImputer)
-QUICK = {"hidden": 2, "epochs": 8, "learning_rate": 0.05, "random_state": 0}
+QUICK = {"hidden": 2, "switches": 0, "epochs": 8, "batch_size": 50, "learning_rate": 0.05, "random_state": 0}
 PAPER = {"lateral": False, "optimizer": sb.SGD(0.05), "batch_size": 1, "epochs": 2, "prior_scale": None}
 
 
@@ -72,18 +72,21 @@ def classifier(labelled):
 def by_hand(cells, hidden, generator, lateral, weights=None, **settings):
     """What an estimator does, in a few lines, for a table that has no empty column."""
     width = cells.shape[1]
-    network = sb.layered((*hidden, width), rng=generator, scale=0.1, lateral=lateral)
+    network = sb.layered((*hidden, width), rng=generator, scale=_base.WEIGHT_SCALE, lateral=lateral)
+    weight = np.where(network.parent < network.n_units - width, network.weight, 0.0)
     bias = network.bias.copy()
     for k in range(width):
         seen = ~np.isnan(cells[:, k])
         w = np.ones(len(cells)) if weights is None else weights
         ones = w[seen] @ cells[seen, k]
         bias[network.n_units - width + k] = np.log((ones + 0.5) / (w[seen].sum() - ones + 0.5))
-    return sb.fit(network.with_parameters(bias=bias), cells, sample_weight=weights, rng=generator, **settings)
+    network = network.with_parameters(weight=weight, bias=bias)
+    return sb.fit(network, cells, sample_weight=weights, rng=generator, **settings)
 
 
 def test_a_density_is_what_fit_gives(holes):
-    density = SBNDensity(hidden=(2, 3), switches=0, epochs=4, batch_size=25, random_state=7).fit(holes)
+    same = {"hidden": (2, 3), "switches": 0, "epochs": 4, "batch_size": 25, "lateral_prior_scale": None}
+    density = SBNDensity(**same, random_state=7).fit(holes)
     adam = sb.Adam(_base.LEARNING_RATE, until=4)
     settings = {"epochs": 4, "batch_size": 25, "optimizer": adam, "prior": sb.Gaussian(_base.PRIOR_SCALE)}
     result = by_hand(holes, (2, 3), np.random.default_rng(7), True, **settings)
@@ -152,7 +155,7 @@ def test_filled_cells_are_posterior_means_and_observed_cells_keep_every_bit():
     assert_array_equal(filled.view(np.int64)[seen], X.view(np.int64)[seen])  # bits, so that -0.0 is not 0.0
     j, h = imputer.network_.weight_matrix(), imputer.network_.bias
     assert_allclose(filled[::3, 3], expit((X[::3, :3] > 0.0) @ j[3, :3] + h[3]), atol=1e-12)
-    density = SBNDensity(hidden=(), epochs=5, random_state=0).fit(X)
+    density = SBNDensity(hidden=(), switches=0, epochs=5, random_state=0).fit(X)
     assert_array_equal(density.impute(X), filled)
     assert_array_equal(imputer.transform(X[1:2]), X[1:2])  # no holes at all
 
@@ -309,7 +312,9 @@ def test_a_weight_of_zero_is_no_row_and_weights_count(holes):
     result = by_hand(holes, (8,), np.random.default_rng(1), True, weights=weight, **settings)
     same = {"hidden": 8, "lateral": True, "switches": 0, "epochs": 3, "batch_size": 50, "optimizer": sb.Adam(0.01)}
     for estimator in (SBNDensity, SBNImputer):
-        learned = estimator(**same, prior_scale=1.0, random_state=1).fit(holes, sample_weight=weight)
+        learned = estimator(**same, prior_scale=1.0, lateral_prior_scale=None, random_state=1).fit(
+            holes, sample_weight=weight
+        )
         assert learned.network_ == result.network
 
 
@@ -355,10 +360,10 @@ def test_the_prior_counts_once_for_all_parts(table):
     rows = np.tile(table, (5, 1))
     strong = {**QUICK, "prior_scale": 0.1}
     whole = SBNDensity(**{**strong, "epochs": 1}).fit(rows)
-    parts = SBNDensity(**strong)
+    parts, free = SBNDensity(**strong), SBNDensity(**QUICK, prior_scale=None)
     for part in np.split(rows, 50):
         parts.partial_fit(part)
-    free = SBNDensity(**{**QUICK, "epochs": 1, "prior_scale": None}).fit(rows)
+        free.partial_fit(part)
     size = [np.abs(model.network_.weight).mean() for model in (whole, parts, free)]
     assert 0.5 * size[0] < size[1] < size[2]
 
@@ -527,6 +532,7 @@ def test_switches_are_hidden_units_beside_the_columns():
     a, b = rng.integers(0, 2, (2, 400))
     table = pd.DataFrame({"a": a, "b": b, "parity": a ^ b})  # no single regression can tell it
     settings = {"hidden": (), "epochs": 60, "learning_rate": 0.1, "weight_scale": 1.0, "prior_scale": 3.0}
+    settings["lateral_prior_scale"] = None
     plain, switched = (SBNDensity(**settings, switches=k, random_state=0).fit(table) for k in (0, 1))
     assert plain.score(table) == pytest.approx(-3 * np.log(2), abs=0.05)
     assert switched.score(table) > -2 * np.log(2) - 0.1

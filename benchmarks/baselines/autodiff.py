@@ -75,14 +75,40 @@ def climb(
     return Climb(bounds, seconds, steps, reached)
 
 
+def train(
+    network: Network, X: ArrayLike, batch_size: int, steps: int, *, rate: float = 0.05, threads: int = 1
+) -> float:
+    """Seconds for one epoch of learning: `steps` steps of L-BFGS on the logits of a batch, then one on the weights."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        table = torch.as_tensor(np.asarray(X), dtype=torch.float64)
+        J = torch.as_tensor(network.weight_matrix()).requires_grad_()
+        h = torch.as_tensor(np.array(network.bias)).requires_grad_()
+        edges = torch.as_tensor(network.weight_matrix() != 0)
+        begin = time.perf_counter()
+        for start in range(0, len(table), batch_size):
+            x = table[start : start + batch_size]
+            problem = Problem(network, x, J.detach(), h.detach())
+            logits = torch.zeros(len(x), problem.n_hidden + network.n_units, dtype=x.dtype, requires_grad=True)
+            _ascend(problem, logits, np.inf, "lbfgs", 1.0, steps, np.inf)
+            slopes = torch.autograd.grad(Problem(network, x, J, h).bounds(logits.detach()).mean(), (J, h))
+            with torch.no_grad():
+                J += rate * slopes[0] * edges
+                h += rate * slopes[1]
+        return time.perf_counter() - begin
+    finally:
+        torch.set_num_threads(before)
+
+
 class Problem:
     """Rows of evidence for one network, and the bound as a differentiable function of the logits."""
 
-    def __init__(self, network: Network, x: torch.Tensor) -> None:
+    def __init__(self, network: Network, x: torch.Tensor, J: torch.Tensor | None = None, h: torch.Tensor | None = None):
         self.x = x
         self.n_hidden = network.n_units - x.shape[1]
-        J = torch.as_tensor(network.weight_matrix(), dtype=x.dtype)
-        h = torch.as_tensor(np.array(network.bias), dtype=x.dtype)
+        J = torch.as_tensor(network.weight_matrix(), dtype=x.dtype) if J is None else J
+        h = torch.as_tensor(np.array(network.bias), dtype=x.dtype) if h is None else h
         self.shifted = h + x @ J[:, self.n_hidden :].T  # observed parents are absorbed
         self.blocks, self.settled = _blocks(network, self.n_hidden, J)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,15 @@ HIDDEN_DENSITY: tuple[int, ...] = (8,)
 HIDDEN_CLASSIFIER: tuple[int, ...] = (8, 24)
 HIDDEN_IMPUTER: tuple[int, ...] = (8,)
 LATERAL = True
+SWITCHES_DENSITY = 1
 SWITCHES = 0
-EPOCHS = 30
-BATCH_SIZE = 50
+EPOCHS = "auto"
+BATCH_SIZE = 100
 OPTIMIZER = "adam"
-LEARNING_RATE = 0.01
-PRIOR_SCALE = 1.0
-WEIGHT_SCALE = 0.1
+LEARNING_RATE = 0.03
+PRIOR_SCALE = 2.0
+LATERAL_PRIOR_SCALE = 0.5
+WEIGHT_SCALE = 0.2
 BINARIZE = 0.0
 SOLVER = MeanField(log_term="xi", tol=1e-3)
 """The solver for learning and for scoring, where none is given."""
@@ -44,13 +47,15 @@ class Recipe:
     lateral: bool
     switches: int
     weight_scale: float
-    epochs: int
+    epochs: Any
     batch_size: int
     optimizer: Any
-    prior: Any
+    prior_scale: Any
+    lateral_prior_scale: float | None
     solver: MeanField
     validation: float | None
     patience: int | None
+    prior_share: float = 1.0
 
     def start(
         self, cells: FloatArray, weights: FloatArray, names: Sequence[str] | None, generator: np.random.Generator
@@ -70,7 +75,9 @@ class Recipe:
         ones, zeros = weights @ (cells == 1.0), weights @ (cells == 0.0)
         bias = network.bias.copy()
         bias[-width:] = np.log((ones + 0.5) / (zeros + 0.5))
-        network = network.with_parameters(bias=bias)
+        # Weights between columns need no noise to part them from each other, and would have to unlearn it.
+        beside = network.parent >= network.n_units - width
+        network = network.with_parameters(weight=np.where(beside, 0.0, network.weight), bias=bias)
         if self.switches:
             network = add_switches(network, count=self.switches, rng=generator, scale=self.weight_scale)
         unseen = _unseen(network, cells, names)
@@ -96,14 +103,18 @@ class Recipe:
         frozen: list[str | tuple[str, str]] = [(units[network.parent[e]], units[child[e]]) for e in edges]
         frozen += [units[i] for i in np.flatnonzero(unseen)]
         hold_out = self.validation is not None and len(cells) > 1  # one row cannot be divided
+        epochs = _epochs(len(cells), self.batch_size) if self.epochs == "auto" else self.epochs
+        optimizer = self.optimizer
+        if isinstance(optimizer, partial):  # given by name: its rate falls to nothing over all epochs
+            optimizer = optimizer(until=max(epochs, 1))
         result = fit(
             network,
             evidence(network, cells, names),
-            epochs=self.epochs,
-            optimizer=self.optimizer,
+            epochs=epochs,
+            optimizer=optimizer,
             batch_size=self.batch_size,
             solver=self.solver,
-            prior=self.prior,
+            prior=self._prior(network, columns(network, cells.shape[1], names)),
             validation=self.validation if hold_out else None,
             patience=self.patience if hold_out else None,
             sample_weight=weights,
@@ -115,6 +126,31 @@ class Recipe:
         if result.interrupted:  # an estimator is fitted or it is not, and a search over settings must stop
             raise KeyboardInterrupt
         return result
+
+    def steady_optimizer(self) -> Any:
+        """The optimiser for passes without an end, at a rate that stays."""
+        return self.optimizer() if isinstance(self.optimizer, partial) else self.optimizer
+
+    def _prior(self, network: Network, visible: IndexArray) -> Any:
+        """A Gaussian prior with one scale for the weights from columns and one for all others; or what was given."""
+        if self.prior_scale is None or (np.isscalar(self.prior_scale) and self.prior_scale == np.inf):
+            return None
+        prior = self.prior_scale
+        if not hasattr(prior, "slope"):
+            lateral = np.isin(network.parent, visible)
+            beside = prior if self.lateral_prior_scale is None else self.lateral_prior_scale
+            prior = Gaussian(np.where(lateral, beside, prior).tolist()) if lateral.any() else Gaussian(prior)
+        return prior if self.prior_share == 1.0 else _Shared(prior, self.prior_share)
+
+
+class _Shared:
+    """A share of a prior."""
+
+    def __init__(self, prior: Any, share: float) -> None:
+        self.prior, self.share = prior, share
+
+    def slope(self, weight: FloatArray, bias: FloatArray) -> Any:
+        return self.share * self.prior.slope(weight, bias)
 
 
 def learn_from_scratch(
@@ -158,27 +194,23 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
             self.weight_scale,
             self.epochs,
             self.batch_size,
-            self._optimizer(until=max(self.epochs, 1)),
-            self._prior(),
+            self._optimizer(),
+            self.prior_scale,
+            self.lateral_prior_scale,
             self._solver(),
             self.validation_fraction,
             self.patience,
         )
 
-    def _optimizer(self, until: int | None) -> Any:
+    def _optimizer(self) -> Any:
         named = {"adam": Adam, "sgd": SGD}
         if isinstance(self.optimizer, str) and self.optimizer in named:
-            return named[self.optimizer](self.learning_rate, until=until)
+            return partial(named[self.optimizer], self.learning_rate)
         if hasattr(self.optimizer, "init") and hasattr(self.optimizer, "step"):
             return self.optimizer
         raise ParameterError(
             f"optimizer is {self.optimizer!r}; give 'adam', 'sgd', or an object such as sbnet.SGD(0.05)"
         )
-
-    def _prior(self) -> Any:
-        if self.prior_scale is None or hasattr(self.prior_scale, "slope"):
-            return self.prior_scale
-        return None if self.prior_scale == np.inf else Gaussian(self.prior_scale)
 
     def _solver(self) -> MeanField:
         if self.solver is not None and not isinstance(self.solver, MeanField):
@@ -256,9 +288,14 @@ def make_seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def resume(recipe: Recipe, optimizer: Any, prior: Any) -> Recipe:
+def _epochs(n_rows: int, batch_size: int) -> int:
+    """Twenty, or more for small tables: at least 250 steps."""
+    return max(20, -(-250 // -(-n_rows // max(batch_size, 1))))
+
+
+def resume(recipe: Recipe, optimizer: Any, prior_share: float) -> Recipe:
     """The same recipe for one more pass."""
-    return replace(recipe, epochs=1, optimizer=optimizer, prior=prior, validation=None, patience=None)
+    return replace(recipe, epochs=1, optimizer=optimizer, prior_share=prior_share, validation=None, patience=None)
 
 
 def columns(network: Network, width: int, names: Sequence[str] | None) -> IndexArray:

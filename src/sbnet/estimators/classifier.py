@@ -30,8 +30,8 @@ class SBNClassifier(ClassifierMixin, _base.SBNEstimator):  # type: ignore[misc]
     ----------
     class_prior : array-like of shape (n_classes,) or None
         Probabilities of the classes, in the order of `classes_`; None for their share of the training rows.
-    hidden, lateral, switches, epochs, batch_size, optimizer, learning_rate, prior_scale, solver, weight_scale, \
-validation_fraction, patience, binarize, random_state, verbose
+    hidden, lateral, switches, epochs, batch_size, optimizer, learning_rate, prior_scale, \
+lateral_prior_scale, solver, weight_scale, validation_fraction, patience, binarize, random_state, verbose
         As in :class:`SBNDensity`, for each network.
     n_jobs : int or None
         Processes that learn networks at the same time, and threads for scoring. None learns one network after the
@@ -71,11 +71,12 @@ validation_fraction, patience, binarize, random_state, verbose
         class_prior: Any = None,
         lateral: bool = _base.LATERAL,
         switches: int = _base.SWITCHES,
-        epochs: int = _base.EPOCHS,
+        epochs: Any = _base.EPOCHS,
         batch_size: int = _base.BATCH_SIZE,
         optimizer: Any = _base.OPTIMIZER,
         learning_rate: float = _base.LEARNING_RATE,
         prior_scale: Any = _base.PRIOR_SCALE,
+        lateral_prior_scale: float | None = _base.LATERAL_PRIOR_SCALE,
         solver: Any = None,
         weight_scale: float = _base.WEIGHT_SCALE,
         validation_fraction: float | None = None,
@@ -94,6 +95,7 @@ validation_fraction, patience, binarize, random_state, verbose
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.prior_scale = prior_scale
+        self.lateral_prior_scale = lateral_prior_scale
         self.solver = solver
         self.weight_scale = weight_scale
         self.validation_fraction = validation_fraction

@@ -32,8 +32,8 @@ class SBNDensity(TransformerMixin, DensityMixin, _base.SBNEstimator):  # type: i
     switches : int
         Hidden units that each column has for its own (see :func:`sbnet.add_switches`): with `lateral`, its regression
         on the columns before it becomes a mixture of regressions. One costs no tightness where all cells are observed.
-    epochs : int
-        Passes over the table.
+    epochs : int or "auto"
+        Passes over the table; ``"auto"`` is 20, and more for small tables, until 250 steps are made.
     batch_size : int
         Rows for each step.
     optimizer : {"adam", "sgd"} or object
@@ -43,6 +43,8 @@ class SBNDensity(TransformerMixin, DensityMixin, _base.SBNEstimator):  # type: i
     prior_scale : float, object or None
         Standard deviation of a Gaussian prior on the weights; None or infinity for none. Or a prior, such as
         :class:`sbnet.Laplace`.
+    lateral_prior_scale : float or None
+        The same for the weights from columns, of which there are many; None for `prior_scale`.
     solver : MeanField or None
         For learning and for scores. None is the paper's logarithm term with a tolerance of 0.001 nats. It is read at
         each call: ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of a network learned quickly.
@@ -92,12 +94,13 @@ class SBNDensity(TransformerMixin, DensityMixin, _base.SBNEstimator):  # type: i
         *,
         hidden: Any = _base.HIDDEN_DENSITY,
         lateral: bool = _base.LATERAL,
-        switches: int = _base.SWITCHES,
-        epochs: int = _base.EPOCHS,
+        switches: int = _base.SWITCHES_DENSITY,
+        epochs: Any = _base.EPOCHS,
         batch_size: int = _base.BATCH_SIZE,
         optimizer: Any = _base.OPTIMIZER,
         learning_rate: float = _base.LEARNING_RATE,
         prior_scale: Any = _base.PRIOR_SCALE,
+        lateral_prior_scale: float | None = _base.LATERAL_PRIOR_SCALE,
         solver: Any = None,
         weight_scale: float = _base.WEIGHT_SCALE,
         validation_fraction: float | None = None,
@@ -115,6 +118,7 @@ class SBNDensity(TransformerMixin, DensityMixin, _base.SBNEstimator):  # type: i
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.prior_scale = prior_scale
+        self.lateral_prior_scale = lateral_prior_scale
         self.solver = solver
         self.weight_scale = weight_scale
         self.validation_fraction = validation_fraction
@@ -172,9 +176,9 @@ class SBNDensity(TransformerMixin, DensityMixin, _base.SBNEstimator):  # type: i
             self.bounds_, self.held_out_bounds_ = np.empty(0), None
         network = recipe.start(cells, weights, self._names(), self._generator) if first else self.network_
         self.n_samples_seen_ += float(weights.sum())
-        optimizer = _Resumed(self._optimizer(until=None), self._optimizer_state, self.n_iter_)
-        prior = None if recipe.prior is None else _Shared(recipe.prior, weights.sum() / self.n_samples_seen_)
-        result: FitResult = _base.resume(recipe, optimizer, prior).learn(
+        optimizer = _Resumed(recipe.steady_optimizer(), self._optimizer_state, self.n_iter_)
+        share = float(weights.sum()) / self.n_samples_seen_
+        result: FitResult = _base.resume(recipe, optimizer, share).learn(
             network, cells, weights, self._names(), self._generator, self._threads(), bool(self.verbose)
         )
         self.network_, self._optimizer_state = result.network, optimizer.state
@@ -232,13 +236,3 @@ class _Resumed:
     def step(self, gradient: FloatArray, state: Any, epoch: int) -> Any:
         move, self.state = self.optimizer.step(gradient, state, self.epoch + epoch)
         return move, self.state
-
-
-class _Shared:
-    """A share of a prior."""
-
-    def __init__(self, prior: Any, share: float) -> None:
-        self.prior, self.share = prior, share
-
-    def slope(self, weight: FloatArray, bias: FloatArray) -> Any:
-        return self.share * self.prior.slope(weight, bias)

@@ -27,8 +27,8 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, _base.SBNEstimator):  #
     strategy : {"mean", "sample"}
         Fill with posterior means; or with draws, which keep the spread, and within a row the correlations that the
         network finds. Several draws (from several values of `random_state`) make multiple imputations.
-    hidden, lateral, switches, epochs, batch_size, optimizer, learning_rate, prior_scale, solver, weight_scale, \
-validation_fraction, patience, binarize, n_jobs, random_state, verbose
+    hidden, lateral, switches, epochs, batch_size, optimizer, learning_rate, prior_scale, \
+lateral_prior_scale, solver, weight_scale, validation_fraction, patience, binarize, n_jobs, random_state, verbose
         As in :class:`SBNDensity`.
 
     Attributes
@@ -62,11 +62,12 @@ validation_fraction, patience, binarize, n_jobs, random_state, verbose
         hidden: Any = _base.HIDDEN_IMPUTER,
         lateral: bool = _base.LATERAL,
         switches: int = _base.SWITCHES,
-        epochs: int = _base.EPOCHS,
+        epochs: Any = _base.EPOCHS,
         batch_size: int = _base.BATCH_SIZE,
         optimizer: Any = _base.OPTIMIZER,
         learning_rate: float = _base.LEARNING_RATE,
         prior_scale: Any = _base.PRIOR_SCALE,
+        lateral_prior_scale: float | None = _base.LATERAL_PRIOR_SCALE,
         solver: Any = None,
         weight_scale: float = _base.WEIGHT_SCALE,
         validation_fraction: float | None = None,
@@ -85,6 +86,7 @@ validation_fraction, patience, binarize, n_jobs, random_state, verbose
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.prior_scale = prior_scale
+        self.lateral_prior_scale = lateral_prior_scale
         self.solver = solver
         self.weight_scale = weight_scale
         self.validation_fraction = validation_fraction
