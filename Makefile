@@ -3,22 +3,26 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help test lint docs bench clean
+.PHONY: help reproduce test lint docs bench clean
 
 help:
-	@echo "make test   install, lint, types, import rules, all tests"
-	@echo "make lint   style, types and import rules only"
-	@echo "make docs   build the documentation into docs/_build/html"
-	@echo "make bench  print the benchmark tables"
-	@echo "make clean  remove everything the other targets made"
+	@echo "make reproduce  the paper's figures and tables beside ours, into report/index.html"
+	@echo "make test       install, lint, types, import rules, all tests"
+	@echo "make lint       style, types and import rules only"
+	@echo "make docs       build the documentation into docs/_build/html"
+	@echo "make bench      print the benchmark tables"
+	@echo "make clean      remove everything the other targets made"
 
-# One stamp per extra: $(VENV)/.dev means that sbnet[dev] is installed, editable.
+# One stamp per extra: $(VENV)/.dev means that sbnet[dev] is installed, editable; $(VENV)/.base, sbnet alone.
 $(VENV)/.%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "sbnet needs Python 3.11 or later"; exit 1; }
-	@echo "installing sbnet[$*] into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@echo "installing sbnet[$(filter-out base,$*)] into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(filter-out base,$*)]"
 	@touch $@
+
+reproduce: $(VENV)/.base
+	$(BIN)/sbnet reproduce all --seeds 5 --out report
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -38,5 +42,5 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) docs/_build docs/auto_examples docs/generated docs/_names.rst .cache dist .coverage .hypothesis .pytest_cache .mypy_cache \
+	rm -rf $(VENV) report docs/_build docs/auto_examples docs/generated docs/_names.rst .cache dist .coverage .hypothesis .pytest_cache .mypy_cache \
 	  .ruff_cache .import_linter_cache

@@ -22,12 +22,11 @@ from .report import Table, say, seconds
 TABLES = ("nltcs", "plants", "jester")
 EXACT = sb.MeanField(tol=1e-4)
 CANDIDATES: tuple[dict[str, Any], ...] = (
-    {"hidden": 8, "switches": 0, "lateral_prior_scale": 1.0, "prior_scale": 2.0},
-    {"hidden": 8, "switches": 1, "lateral_prior_scale": 0.7, "prior_scale": 3.0},
-    {"hidden": 16, "switches": 1, "lateral_prior_scale": 0.5, "prior_scale": 2.0},
+    {"hidden": 8, "switches": 1, "lateral_prior_scale": 1.0, "prior_scale": 3.0},
+    {"hidden": 8, "switches": 1, "lateral_prior_scale": 0.5, "prior_scale": 2.0},
     {"hidden": 16, "switches": 0, "lateral_prior_scale": 0.15, "prior_scale": 1.0},
 )
-LONG = {"epochs": 25, "batch_size": 100, "learning_rate": 0.03, "weight_scale": 0.5}
+LONG = {"epochs": 30, "learning_rate": 0.02}
 
 
 class Data(NamedTuple):

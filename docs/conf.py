@@ -59,10 +59,8 @@ html_static_path = ["_static"]
 html_css_files = ["sbnet.css"]
 html_show_sourcelink = False
 html_theme_options = {"navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"]}
-html_sidebars = {
-    page: []
-    for page in ("index", "inference", "learning", "estimators", "theory", "files", "changelog", "auto_examples/*")
-}
+_WIDE = "index inference learning estimators reproduce theory files changelog auto_examples/*"
+html_sidebars = {page: [] for page in _WIDE.split()}
 
 
 def write_names() -> None:

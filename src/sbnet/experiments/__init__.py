@@ -1,0 +1,75 @@
+"""The paper's experiments, one module each, with the published numbers beside ours.
+
+``sbnet reproduce`` runs them. An experiment is a function from :class:`~sbnet.experiments.record.Settings` to a record
+of what came out; to add one, write such a function and enter it in `EXPERIMENTS`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
+
+from sbnet.errors import ParameterError
+from sbnet.experiments import (
+    beyond,
+    digits,
+    drawings,
+    figure1,
+    figure2,
+    figure5,
+    figure6,
+    gibbs,
+    missing,
+    pictures,
+    table1,
+    table2,
+    table3,
+)
+from sbnet.experiments.record import Experiment, Settings
+
+__all__ = ["EXPERIMENTS", "Experiment", "Settings", "choose", "run"]
+
+EXPERIMENTS: dict[str, Callable[[Settings], Experiment]] = {
+    "figure1": figure1.run,
+    "figure2": figure2.run,
+    "figure3": drawings.figure3,
+    "figure4": drawings.figure4,
+    "figure5": figure5.run,
+    "figure6": figure6.run,
+    "figure7": pictures.figure7,
+    "table1": table1.run,
+    "table2": table2.run,
+    "table3": table3.run,
+    "gibbs": gibbs.run,
+    # Beyond the paper: what its networks can do that it does not show, and what is better today.
+    "generated": pictures.generated,
+    "missing": missing.run,
+    "beyond": beyond.run,
+}
+
+
+def choose(names: Iterable[str]) -> list[str]:
+    """The experiments meant by these names, in the order of the paper; "all", or no name, means every one."""
+    wanted = set(names) or {"all"}
+    unknown = sorted(wanted - {"all"} - set(EXPERIMENTS))
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], EXPERIMENTS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ParameterError(f"there is no experiment {unknown[0]!r}{hint} `sbnet reproduce list` shows them all")
+    return [name for name in EXPERIMENTS if "all" in wanted or name in wanted]
+
+
+def run(names: Iterable[str], settings: Settings) -> Iterator[Experiment]:
+    """Run experiments one after the other, each with the seconds it took. Nothing is kept from an earlier run."""
+    digits.trained.cache_clear()
+    for name in choose(names):
+        settings.say(name)
+        begin = time.monotonic()
+        with threadpool_limits(1):  # work is shared out over processes; threads of matrix products would get in the way
+            done = EXPERIMENTS[name](settings)
+        yield replace(done, seconds=time.monotonic() - begin)
+    digits.trained.cache_clear()

@@ -1,0 +1,156 @@
+"""Other classifiers for the same digits, and imputers for their holes; settings were chosen on training images.
+
+`python -m sbnet.experiments.tune` chose those of `CHOSEN`, by cross-validation on whole images, unless noted, and
+`python -m sbnet.experiments.tune missing` those of `PIPELINES`, on held-out images with holes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, HistGradientBoostingClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, SimpleImputer
+from sklearn.linear_model import BayesianRidge, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import BernoulliRBM, MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from sbnet._types import FloatArray
+
+CHOSEN: dict[str, dict[str, Any]] = {
+    "back-propagation": {"hidden_layer_sizes": (200,), "alpha": 0.1},
+    "logistic regression": {"C": 1.0},
+    "RBF support vectors": {"C": 3.0, "gamma": 0.08},
+    "extra trees": {"max_features": 4, "min_samples_leaf": 1},
+    "restricted Boltzmann machine + logistic regression": {  # usual values, not tuned
+        "bernoullirbm__n_components": 200,
+        "bernoullirbm__learning_rate": 0.03,
+        "bernoullirbm__n_iter": 20,
+        "logisticregression__C": 1.0,
+    },
+}
+
+QUICK: dict[str, dict[str, Any]] = {
+    "back-propagation": {"max_iter": 3},
+    "extra trees": {"n_estimators": 10},
+    "restricted Boltzmann machine + logistic regression": {"bernoullirbm__n_iter": 1},
+    "histogram boosting": {"max_iter": 2},
+}
+"""Changes for tiny versions."""
+
+Chosen: TypeAlias = tuple[tuple[str, Any], ...]
+"""Names and values of settings."""
+
+
+class Pipeline(NamedTuple):
+    """An imputer in front of a classifier, with the settings of both."""
+
+    imputer: str
+    classifier: str
+    filling: Chosen
+    setting: Chosen
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        if self.imputer == "none":
+            return f"{self.classifier}, holes as they are"
+        return f"{self.imputer} imputer + {self.classifier}"
+
+
+_NEAR: Chosen = (("n_neighbors", 10), ("weights", "distance"))
+_FOREST: Chosen = (("estimator", "extra trees"), ("max_iter", 3), ("step", 4))
+
+
+def _kernel(C: float) -> Chosen:
+    return (("C", C), ("gamma", 0.08))
+
+
+def _trees(leaf: int) -> Chosen:
+    return (("max_features", 4), ("min_samples_leaf", leaf))
+
+
+def _boost(rate: float, leaves: int) -> Chosen:
+    return (("learning_rate", rate), ("max_leaf_nodes", leaves))
+
+
+PIPELINES = (
+    Pipeline("mean", "RBF support vectors", (), _kernel(1.0)),
+    Pipeline("mean", "extra trees", (), _trees(3)),
+    Pipeline("mean", "histogram boosting", (), _boost(0.2, 15)),
+    Pipeline("k-nearest", "RBF support vectors", _NEAR, _kernel(10.0)),
+    Pipeline("k-nearest", "extra trees", (("n_neighbors", 20), ("weights", "uniform")), _trees(1)),
+    Pipeline("k-nearest", "histogram boosting", _NEAR, _boost(0.1, 15)),
+    Pipeline("iterative", "RBF support vectors", _FOREST, _kernel(3.0)),
+    Pipeline("iterative", "extra trees", _FOREST, _trees(1)),
+    Pipeline("iterative", "histogram boosting", _FOREST, _boost(0.2, 15)),
+    Pipeline("none", "extra trees", (), _trees(1)),
+    Pipeline("none", "histogram boosting", (), _boost(0.2, 31)),
+)
+"""The winner of each pair; `step` is the stride through the training images that the iterative imputer learns from."""
+
+
+def nearest_neighbour() -> Any:
+    """The published one: Hamming distance; of equally near images the first decides."""
+    return KNeighborsClassifier(n_neighbors=1, algorithm="brute")
+
+
+def make(name: str, seed: int, *, quick: bool = False, setting: dict[str, Any] | None = None) -> Any:
+    """A classifier by its name, with the settings of `CHOSEN` or with those given."""
+    changes = QUICK.get(name, {}) if quick else {}
+    makers: dict[str, Callable[[], Any]] = {
+        "back-propagation": lambda: MLPClassifier(early_stopping=False, max_iter=60, random_state=seed),
+        "logistic regression": lambda: LogisticRegression(max_iter=1000),
+        "RBF support vectors": SVC,
+        "extra trees": lambda: ExtraTreesClassifier(n_estimators=300, n_jobs=1, random_state=seed),
+        "restricted Boltzmann machine + logistic regression": lambda: make_pipeline(
+            BernoulliRBM(batch_size=20, random_state=seed), LogisticRegression(max_iter=1000)
+        ),
+        "histogram boosting": lambda: HistGradientBoostingClassifier(max_iter=100, random_state=seed),
+    }
+    return makers[name]().set_params(**{**(CHOSEN[name] if setting is None else setting), **changes})
+
+
+def fill(imputer: str, filling: dict[str, Any], train: FloatArray, table: FloatArray, *, quick: bool) -> FloatArray:
+    """The table without its holes, after learning from training images."""
+    if imputer == "mean":
+        return np.asarray(SimpleImputer().fit(train).transform(table))
+    if imputer == "k-nearest":
+        parts = np.array_split(table, len(table) // 1000 + 1)  # all distances at once would take a gigabyte
+        return np.vstack([nearest(train, part, **filling) for part in parts])
+    estimators = {
+        "Bayesian ridge": BayesianRidge,
+        "extra trees": lambda: ExtraTreesRegressor(10, min_samples_leaf=5, max_features=0.3, random_state=0),
+    }
+    estimator, rounds = estimators[filling["estimator"]](), 1 if quick else filling["max_iter"]
+    model = IterativeImputer(estimator, max_iter=rounds, tol=0.0, min_value=0.0, max_value=1.0, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of rounds is a setting like any other
+        return np.asarray(model.fit(train[:: filling.get("step", 1)]).transform(table))
+
+
+def nearest(train: FloatArray, table: FloatArray, *, n_neighbors: int, weights: str) -> FloatArray:
+    """The same as scikit-learn's ``KNNImputer``, for training images that are binary and whole.
+
+    That one ranks the neighbours of an image anew for each missing pixel. Where all training images are whole they are
+    the same for each, so they are ranked once here, which is many times faster.
+    """
+    seen = ~np.isnan(table)
+    ink, weight = np.where(seen, table, 0.0), seen.astype(np.float64)
+    # (x − t)² = x − 2xt + t for binary pixels; scaled up for the pixels that are not seen.
+    apart = ink.sum(axis=1)[:, None] - 2.0 * ink @ train.T + weight @ train.T
+    distance = np.sqrt(apart * (table.shape[1] / weight.sum(axis=1))[:, None])
+    near = np.argpartition(distance, n_neighbors - 1, axis=1)[:, :n_neighbors]
+    share = np.ones(near.shape)
+    if weights == "distance":
+        distance = np.take_along_axis(distance, near, axis=1)
+        same = distance == 0.0  # these alone count, if there are any
+        share = np.where(same.any(axis=1)[:, None], same, 1.0 / np.where(same, 1.0, distance))
+    means = np.einsum("rk,rkp->rp", share, train[near]) / share.sum(axis=1)[:, None]
+    return np.where(seen, table, means)

@@ -1,0 +1,194 @@
+"""What an experiment hands back: tables beside the paper's numbers, figures, and every number behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+from numpy.typing import ArrayLike
+
+NOTHING = "–"
+
+
+def _silent(message: str) -> None:
+    """Say nothing."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to run the experiments.
+
+    Attributes
+    ----------
+    seeds : int
+        Repetitions of whatever depends on a seed, with the seeds 0, 1, 2, …
+    quick : bool
+        Tiny versions, to see that everything runs; their numbers mean nothing.
+    jobs : int
+        Processes to work in.
+    say : callable
+        Told what is being done, in a few words.
+    """
+
+    seeds: int = 5
+    quick: bool = False
+    jobs: int = 2
+    say: Callable[[str], None] = field(default=_silent, compare=False)
+
+    @property
+    def quiet(self) -> Settings:
+        """The same without a voice, which can be sent to other processes."""
+        return replace(self, say=_silent)
+
+    def size(self, full: int, quick: int) -> int:
+        """One number or the other."""
+        return quick if self.quick else full
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number of ours beside the paper's.
+
+    Attributes
+    ----------
+    label : str
+    ours : float
+    spread : float or None
+        How far apart the two may be by chance: about two standard errors of their difference.
+    paper : float or None
+    """
+
+    label: str
+    ours: float
+    spread: float | None = None
+    paper: float | None = None
+
+    @property
+    def agree(self) -> bool | None:
+        """Do the two agree within the spread? None if the paper has no such number."""
+        if self.paper is None or self.spread is None:
+            return None
+        return abs(self.ours - self.paper) <= self.spread + 1e-12
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of (label, ours, spread, paper, agree?)."""
+
+    title: str
+    rows: tuple[Row, ...]
+    digits: str = ".3f"
+    note: str = ""
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The columns that have anything to show."""
+        names = ["", "ours"]
+        names += ["±"] if any(row.spread is not None for row in self.rows) else []
+        names += ["paper", "agree"] if any(row.paper is not None for row in self.rows) else []
+        return tuple(names)
+
+    @property
+    def cells(self) -> list[tuple[str, ...]]:
+        """The rows as text, in the columns of the header."""
+        agree = {True: "yes", False: "no", None: NOTHING}
+        lines = []
+        for row in self.rows:
+            texts = {
+                "": row.label,
+                "ours": self._text(row.ours),
+                "±": self._text(row.spread),
+                "paper": self._text(row.paper),
+                "agree": agree[row.agree],
+            }
+            lines.append(tuple(texts[name] for name in self.header))
+        return lines
+
+    def _text(self, number: float | None) -> str:
+        return NOTHING if number is None else f"{number:{self.digits}}".replace("-", "\N{MINUS SIGN}")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of text with columns of its own; `best` marks rows to be set in bold."""
+
+    title: str
+    header: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    note: str = ""
+    best: frozenset[int] = frozenset()
+
+
+AnyTable: TypeAlias = "Table | Grid"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as a function that draws it.
+
+    Attributes
+    ----------
+    title : str
+        The caption.
+    draw : callable
+        Draws on an empty matplotlib figure of the given `size`, in inches.
+    alt : str
+        What there is to see, for those who cannot.
+    sheet : bool
+        Does it need white paper behind it? Other figures take the colours of the page, light or dark.
+    """
+
+    title: str
+    draw: Callable[[Canvas], None]
+    alt: str
+    size: tuple[float, float] = (4.4, 3.0)
+    sheet: bool = False
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment, done.
+
+    Attributes
+    ----------
+    name, title : str
+    paper : str
+        What the paper says.
+    found : str
+        What was done here, and what came out.
+    tables : tuple of Table or Grid
+    pictures : tuple of Picture
+    numbers : mapping
+        Everything behind the tables and pictures that is worth keeping; goes to ``results.json``.
+    seconds : float
+        Wall-clock time, filled in by the one who runs it.
+    """
+
+    name: str
+    title: str
+    paper: str
+    found: str
+    tables: tuple[AnyTable, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> tuple[int, int]:
+        """How many rows agree with the paper, and how many could."""
+        judged = [row.agree for table in self.tables if isinstance(table, Table) for row in table.rows]
+        return judged.count(True), len(judged) - judged.count(None)
+
+
+def tolerance(over_seeds: ArrayLike, sampling: float = 0.0, printed: float = 0.0) -> float:
+    """Two standard errors of the difference between a mean over seeds and one published run.
+
+    `sampling` is the standard error that comes from another choice of data, `printed` half a unit of the last digit
+    that the paper prints.
+    """
+    values = np.asarray(over_seeds, dtype=np.float64)
+    spread = values.std(ddof=1) if values.size > 1 else 0.0
+    return float(2.0 * np.hypot(spread * np.sqrt(1.0 + 1.0 / values.size), sampling) + printed)

@@ -1,0 +1,173 @@
+"""Results as one page that needs nothing else, as a file of numbers, and as tables in a terminal."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from sbnet._version import __version__
+from sbnet.experiments import published
+from sbnet.experiments.record import AnyTable, Experiment, Grid, Picture, Settings, Table
+from sbnet.experiments.svg import render
+from sbnet.io import write_atomically
+
+_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "matplotlib")
+_MARKS = {"yes": "✓", "no": "✗"}
+
+
+def write(folder: Path, done: Sequence[Experiment], settings: Settings, *, started: str, seconds: float) -> None:
+    """Write ``index.html`` and ``results.json``, each whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    facts = _facts(settings, started, seconds)
+    results = {**facts, "paper": published.CITATION, "experiments": [_as_data(one) for one in done]}
+    text = json.dumps(results, indent=1, ensure_ascii=False, default=_plain)
+    write_atomically(folder / "results.json", text.encode())
+    write_atomically(folder / "index.html", page(done, facts).encode())
+
+
+def show(console: Console, one: Experiment) -> None:
+    """A compact table in a terminal."""
+    agree, judged = one.verdict
+    verdict = f", {agree} of {judged} agree with the paper" if judged else ""
+    console.print(f"[bold]{one.title}[/] [dim]({one.seconds:.1f} s{verdict})[/]", highlight=False)
+    for table in one.tables:
+        grid = RichTable(title=table.title, title_justify="left", title_style="italic", box=None, pad_edge=False)
+        for k, name in enumerate(table.header):
+            grid.add_column(name, justify="left" if k == 0 else "right")
+        for k, cells in enumerate(table.cells):
+            strong = isinstance(table, Grid) and k in table.best
+            colours = {"yes": "[green]yes[/]", "no": "[red]no[/]"}
+            grid.add_row(*(colours.get(cell, cell) for cell in cells), style="bold" if strong else None)
+        console.print(grid)
+    console.print()
+
+
+def page(done: Sequence[Experiment], facts: dict[str, Any]) -> str:
+    """The whole page."""
+    counts = [one.verdict for one in done]
+    agree, judged = (sum(count[k] for count in counts) for k in (0, 1))
+    summary = f"{agree} of {judged} published numbers agree with ours within the spread." if judged else ""
+    if facts["quick"]:
+        summary = "A quick run of tiny versions: its numbers mean nothing. " + summary
+    return Template((Path(__file__).parent / "page.html").read_text(encoding="utf-8")).substitute(
+        summary=html.escape(summary),
+        citation=html.escape(published.CITATION),
+        contents="".join(_entry(one) for one in done),
+        sections="".join(_section(one) for one in done),
+        facts=html.escape(_sentence(facts)),
+    )
+
+
+def _entry(one: Experiment) -> str:
+    agree, judged = one.verdict
+    mark = f'<span class="count">{agree}/{judged}</span>' if judged else ""
+    return f'<li><a href="#{one.name}">{html.escape(one.title)}</a> {mark}</li>'
+
+
+def _section(one: Experiment) -> str:
+    tables = "".join(_table(table) for table in one.tables)
+    pictures = "".join(_figure(picture, f"{one.name}-{k}") for k, picture in enumerate(one.pictures))
+    return (
+        f'<section id="{one.name}"><h2>{html.escape(one.title)}</h2>'
+        f'<p class="paper"><b>The paper.</b> {html.escape(one.paper)}</p>'
+        f"<p><b>Here.</b> {html.escape(one.found)}</p>"
+        f'<div class="pictures">{pictures}</div>{tables}'
+        f'<p class="seconds">{one.seconds:.1f} s</p></section>'
+    )
+
+
+def _figure(picture: Picture, name: str) -> str:
+    kind = "sheet" * picture.sheet + " wide" * (picture.size[0] > 6)
+    return (
+        f"<figure class='{kind}'>{render(picture, name)}<figcaption>{html.escape(picture.title)}</figcaption></figure>"
+    )
+
+
+def _table(table: AnyTable) -> str:
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in table.header)
+    body = "".join(
+        f"<tr{' class=best' if isinstance(table, Grid) and k in table.best else ''}>{_cells(cells)}</tr>"
+        for k, cells in enumerate(table.cells)
+    )
+    note = f'<p class="note">{html.escape(table.note)}</p>' if table.note else ""
+    return (
+        f'<div class="table"><table><caption>{html.escape(table.title)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note}"
+    )
+
+
+def _cells(cells: Sequence[str]) -> str:
+    first, *others = cells
+    texts = [f'<th scope="row">{html.escape(first)}</th>']
+    for cell in others:
+        mark = _MARKS.get(cell)
+        texts.append(f'<td class="{cell}">{mark} {cell}</td>' if mark else f"<td>{html.escape(cell)}</td>")
+    return "".join(texts)
+
+
+def _facts(settings: Settings, started: str, seconds: float) -> dict[str, Any]:
+    return {
+        "started": started,
+        "seconds": round(seconds, 1),
+        "seeds": list(range(settings.seeds)),
+        "quick": settings.quick,
+        "processes": settings.jobs,
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "versions": {
+            "sbnet": __version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in _PACKAGES},
+        },
+    }
+
+
+def _sentence(facts: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
+    return (
+        f"Made by `sbnet reproduce` on {facts['started']} in {facts['seconds']:.0f} s, with {len(facts['seeds'])} "
+        f"seeds and {facts['processes']} processes on {facts['cores']} cores ({facts['system']}, {facts['machine']}); "
+        f"{versions}. Every number is in results.json, beside this page."
+    )
+
+
+def _as_data(one: Experiment) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "title": one.title,
+        "seconds": round(one.seconds, 2),
+        "paper": one.paper,
+        "found": one.found,
+        "tables": [_table_as_data(table) for table in one.tables],
+        "numbers": dict(one.numbers),
+    }
+
+
+def _table_as_data(table: AnyTable) -> dict[str, Any]:
+    if isinstance(table, Table):
+        rows: list[Any] = [
+            {"label": r.label, "ours": r.ours, "spread": r.spread, "paper": r.paper, "agree": r.agree}
+            for r in table.rows
+        ]
+    else:
+        rows = [dict(zip(table.header, cells, strict=True)) for cells in table.cells]
+    return {"title": table.title, "note": table.note, "rows": rows}
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's own."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"results hold a {type(value).__name__}, which JSON cannot")

@@ -1,0 +1,44 @@
+"""A picture as SVG that lives inside a page: in the page's colours, light or dark, and fetching nothing."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from sbnet.experiments.record import Picture
+from sbnet.experiments.style import INK, RC
+
+_SHEET_INK = "#222222"
+
+
+def render(picture: Picture, name: str) -> str:
+    """The drawing as an ``<svg>`` element; `name` keeps its identifiers apart from those of other drawings."""
+    settings: Any = {key: _SHEET_INK if picture.sheet and value == INK else value for key, value in RC.items()}
+    text = io.StringIO()
+    with mpl.rc_context({**settings, "svg.hashsalt": name}):
+        figure = Figure(figsize=picture.size)
+        picture.draw(figure)
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = _own_names(svg, name).replace(INK, "currentColor")
+    width, height = (72 * inches for inches in picture.size)
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" '
+        f'aria-label="{html.escape(picture.alt)}" viewBox="0 0 {width:g} {height:g}" '
+        f'style="max-width:{1.5 * width:.0f}px">'
+    )
+    return re.sub(r"<svg[^>]*>", lambda _: head, svg, count=1).strip()
+
+
+def _own_names(svg: str, name: str) -> str:
+    """Identifiers that are used get the name of the drawing in front; the others go."""
+    used = set(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", svg))
+    svg = re.sub(r' id="([^"]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", svg)
+    return re.sub(r"(url\(#|href=\"#)", rf"\g<1>{name}-", svg)
