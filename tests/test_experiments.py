@@ -13,12 +13,14 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.impute import KNNImputer
 
 import sbnet as sb
 from sbnet.errors import ParameterError
 from sbnet.experiments import (
     EXPERIMENTS,
     Settings,
+    baselines,
     beyond,
     choose,
     digits,
@@ -215,8 +217,18 @@ def test_table_3_is_the_mean_bound_in_units_of_64_ln_2(done):
 
 def test_missing_compares_with_every_imputer_and_classifier(done):
     errors = done["missing"].numbers["error, %"]
-    assert len(errors) == 1 + 3 * 3
+    assert len(errors) == 2 + 3 * 3 + 2  # imputers by classifiers, and trees that take holes as they are
     assert all(0 <= value <= 100 for row in errors.values() for value in row)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_the_quick_nearest_neighbours_impute_as_scikit_learn_does(weights):
+    rng = np.random.default_rng(0)
+    train, table = rng.integers(0, 2, (12, 6)).astype(float), rng.integers(0, 2, (30, 6)).astype(float)
+    table[:, 1:][rng.random((30, 5)) < 0.4] = np.nan
+    # Of all rows, since which of several equally near ones count is a toss-up.
+    expected = KNNImputer(n_neighbors=12, weights=weights).fit(train).transform(table)
+    assert_allclose(baselines.nearest(train, table, n_neighbors=12, weights=weights), expected, atol=1e-12)
 
 
 # beyond the paper

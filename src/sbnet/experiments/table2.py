@@ -108,7 +108,7 @@ def _score(settings: Settings, name: str, seed: int) -> Score:
     digits, begin = data(settings), time.process_time()
     X, y, test = digits.train, digits.train_target, digits.test
     makers: dict[str, Callable[[], object]] = {
-        "nearest neighbour": baselines.nearest_neighbour,
+        "nearest neighbour": baselines.NearestNeighbour,
         MIXTURE: lambda: BernoulliMixture(rng=seed, components=(2,)) if settings.quick else BernoulliMixture(rng=seed),
     }
     model: object = makers[name]() if name in makers else baselines.make(name, seed, quick=settings.quick)
