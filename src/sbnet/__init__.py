@@ -6,7 +6,7 @@ from sbnet import bounds, errors
 from sbnet._version import __version__
 from sbnet.build import from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.exact import exact_posterior, kl, log_likelihood
-from sbnet.inference import Gibbs, MeanField, Posterior, PosteriorBatch, Status, infer, infer_many
+from sbnet.inference import Conditioned, Gibbs, MeanField, Mixture, Posterior, PosteriorBatch, Status, infer, infer_many
 from sbnet.io import load, save
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, fit, gradient
 from sbnet.network import Network
@@ -15,11 +15,13 @@ from sbnet.probability import log_joint, sample
 __all__ = [
     "SGD",
     "Adam",
+    "Conditioned",
     "FitResult",
     "Gaussian",
     "Gibbs",
     "Laplace",
     "MeanField",
+    "Mixture",
     "Network",
     "Posterior",
     "PosteriorBatch",
