@@ -6,7 +6,19 @@ from sbnet import bounds, errors
 from sbnet._version import __version__
 from sbnet.build import from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.exact import exact_posterior, kl, log_likelihood
-from sbnet.inference import Conditioned, Gibbs, MeanField, Mixture, Posterior, PosteriorBatch, Status, infer, infer_many
+from sbnet.inference import (
+    Conditioned,
+    Estimate,
+    Gibbs,
+    MeanField,
+    Mixture,
+    Posterior,
+    PosteriorBatch,
+    Status,
+    estimate,
+    infer,
+    infer_many,
+)
 from sbnet.io import load, save
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, fit, gradient
 from sbnet.network import Network
@@ -16,6 +28,7 @@ __all__ = [
     "SGD",
     "Adam",
     "Conditioned",
+    "Estimate",
     "FitResult",
     "Gaussian",
     "Gibbs",
@@ -29,6 +42,7 @@ __all__ = [
     "__version__",
     "bounds",
     "errors",
+    "estimate",
     "exact_posterior",
     "fit",
     "from_edges",
