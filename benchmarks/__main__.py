@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from . import digits, exact, gibbs, log_terms, paper, scaling
+from . import digits, exact, gibbs, log_terms, paper, scaling, tightness
 from .report import Table, busy_note, say
 
 TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
@@ -16,6 +16,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
     "log-terms": ("tightness against time of the four logarithm terms", log_terms.table),
     "scaling": ("time and memory for large networks and long tables", scaling.table),
     "exact": ("pyAgrum's tables, enumeration, and the bound", exact.table),
+    "tightness": ("how near the tighter lower bounds come to the truth", tightness.table),
     "gibbs": ("how long Gibbs sampling needs to be as accurate", gibbs.table),
 }
 

@@ -42,8 +42,8 @@ class Conditioned:
 
     Notes
     -----
-    k enumerated units cost 2, 4, ..., 2^k problems, with good starting points. Choosing them among n hidden units costs n
-    times as much.
+    k enumerated units cost 2 + 4 + ... + 2^k problems, with good starting points. Choosing them among n hidden units
+    costs n times as much.
 
     Examples
     --------
@@ -51,6 +51,7 @@ class Conditioned:
     >>> net = sb.layered((2, 4, 6), rng=0, scale=2.0)
     >>> bounds = [sb.infer(net, [0] * 6, solver=s).bound for s in (sb.MeanField(), sb.Conditioned(on="roots"))]
     >>> print(f"{bounds[0]:.4f}, {bounds[1]:.4f} <= {sb.log_likelihood(net, [0] * 6):.4f}")
+    -6.6400, -6.5414 <= -6.5381
     """
 
     on: int | str | Sequence[str | int] = "roots"
@@ -131,7 +132,7 @@ class Conditioned:
                 k = int(gain.argmax())
                 if best is None or gain[k] > best[0]:
                     mine = slice(k * size, (k + 1) * size)
-                    best = gain[k], units[k], trial[mine], Solution(*(array[mine] for array in part[:6]))
+                    best = gain[k], units[k], trial[mine], _some(part, mine)
             assert best is not None
             _, unit, states, part = best
             points, useful = part.means, useful[useful != unit]
@@ -145,3 +146,8 @@ class Conditioned:
         halves[np.arange(len(halves)), np.repeat(units, 2 * len(states))] = np.arange(len(halves)) % 2
         begin = np.repeat(np.tile(points, (len(units), 1)), 2, axis=0)
         return halves, self.solver.solve(network, halves, start=begin, trace=False)
+
+
+def _some(solution: Solution, rows: slice) -> Solution:
+    means, xi, trace = solution.means[rows], solution.xi[rows], solution.trace[rows]
+    return Solution(solution.bound[rows], means, xi, solution.sweeps[rows], solution.converged[rows], trace)

@@ -57,9 +57,9 @@ class Estimate:
         if np.ndim(self.log_probability):
             return f"Estimate: {len(self.log_probability):,} rows, {self.samples:,} samples each"
         return (
-            f"ln P ≈ {self.log_probability:.6g} ± {self.error:.2g} nats, from {self.effective_samples:,.1f} effective of "
-            f"{self.samples:,} samples\n  ln P ≥ {self.lower:.6g} with {1.0 - self.delta:.4g} confidence, "
-            f"≥ {self.bound:.6g} for certain"
+            f"ln P ≈ {self.log_probability:.6g} ± {self.error:.2g} nats, "
+            f"from {self.effective_samples:,.1f} effective of {self.samples:,} samples\n"
+            f"  ln P ≥ {self.lower:.6g} with {1.0 - self.delta:.4g} confidence, ≥ {self.bound:.6g} for certain"
         )
 
 
@@ -142,10 +142,9 @@ def estimate(
 
     size = max(1, min(256, _BLOCK // max(network.n_units, samples)))
     run_blocks(work, n, size, threads, progress, "sampling")
-    log_p, error, lower, effective, bound = parts
+    log_p, error, lower, effective, bound = ((float(part[0]) if single else part) for part in parts)
     lower = np.fmax(lower, bound)  # the bound is certain, so that the larger of the two holds as often
-    fields = (log_p, error, lower, bound, effective)
-    return Estimate(*(float(a[0]) if single else a for a in fields), samples, float(delta))
+    return Estimate(log_p, error, float(lower) if single else lower, bound, effective, samples, float(delta))
 
 
 def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from sbnet._types import NO_SUM, FloatArray, IndexArray, Problem, Settings, States
+from sbnet._types import NO_SUM, FloatArray, Problem, Settings, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import absorb
 from sbnet.inference.meanfield import MeanField
@@ -37,8 +37,8 @@ class Mixture:
     components. There is no trace.
 
     Which component a state of the hidden units belongs to is told, at each division, by a sigmoid unit with all hidden
-    units as parents. That unit makes the mutual information rigorous at any number of hidden units: it is a logarithm term like all others,
-    and `solver` says which bound it gets, ``"exact"`` being the best by far.
+    units as parents. Its logarithm term stands for the mutual information, which is therefore rigorous at any number of
+    hidden units, and with two components and the logarithm term ``"exact"`` the whole of it; nothing is enumerated.
 
     Parameters
     ----------
@@ -58,6 +58,7 @@ class Mixture:
     >>> net = sb.layered((2, 4, 6), rng=0, scale=2.0)
     >>> bounds = [sb.infer(net, [0] * 6, solver=sb.Mixture(m)).bound for m in (1, 2, 5)]
     >>> print(", ".join(f"{b:.4f}" for b in bounds), f"<= {sb.log_likelihood(net, [0] * 6):.4f}")
+    -6.6400, -6.5600, -6.5400 <= -6.5381
     """
 
     components: int = 2
@@ -163,7 +164,7 @@ def _divide(pattern: _Pattern, whole: _Component) -> _Division:
     climb = _Climb(pattern, whole.gates)
     total, trials = climb(mu, weight, bias, _SHORT)
     k = slice(int(total.argmax()), int(total.argmax()) + 1)
-    total, (bound, mu, weight, bias) = climb(*(array[k] for array in trials[1:]), _LONG)
+    total, (bound, mu, weight, bias) = climb(trials[1][k], trials[2][k], trials[3][k], _LONG)
     old = whole.gates
     parts = (
         _Component(
@@ -216,8 +217,6 @@ class _Climb:
         means, bound = mu.reshape(n, h).copy(), np.empty(n)
         sweeps, settled = np.empty(n, np.int64), np.empty(n, np.int64)
         p = self.pattern
-        solve_components(
-            p.problem, p.settings, p.states, p.bias, weights, biases, side, means, bound, sweeps, settled
-        )
+        solve_components(p.problem, p.settings, p.states, p.bias, weights, biases, side, means, bound, sweeps, settled)
         self.sweeps, self.settled = max(self.sweeps, int(sweeps.max())), self.settled and bool(settled.all())
         return bound.reshape(-1, 2), means.reshape(-1, 2, h)
