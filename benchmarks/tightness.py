@@ -91,6 +91,7 @@ def _digits() -> Table:
     rows = []
     for name, solver in solvers.items():
         say(f"tightness: {name}")
+        sb.infer(net, X[0], solver=solver)  # compile
         start = time.perf_counter()
         bound = sb.infer_many(net, X, solver=solver, threads=1, progress=False).bound.mean()
         rows.append((name, f"{bound:.3f}", seconds((time.perf_counter() - start) / len(X))))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -98,6 +100,24 @@ def test_the_unit_that_helps_most_is_chosen():
     chosen = sb.infer(network, evidence, solver=sb.Conditioned(1))
     assert abs(chosen.bound - sb.log_likelihood(network, evidence)) < 1e-12
     assert sb.infer(network, evidence, solver=sb.Conditioned(["c"])).bound < chosen.bound - 0.01
+
+
+def test_problems_start_from_the_means_found_before():
+    starts = []
+
+    class Recording:
+        settings = sb.MeanField().settings
+
+        def solve(self, network, states, *, start, trace):
+            solution = sb.MeanField().solve(network, states, start=start, trace=trace)
+            starts.append((start, solution.means.copy()))
+            return solution
+
+    network = sb.layered((2, 3, 4), rng=1, scale=3.0)
+    sb.infer(network, np.ones(4), solver=sb.Conditioned(["h1_0", "h1_1"], Recording()))
+    assert [len(means) for _, means in starts] == [1, 2, 4]
+    for (_, found), (start, _) in pairwise(starts):
+        assert np.array_equal(start, np.repeat(found, 2, axis=0))
 
 
 def test_trials_in_small_batches_choose_alike(monkeypatch):

@@ -26,7 +26,7 @@ CONDITIONED = [
     pytest.param(sb.Conditioned(on="roots"), id="conditioned-roots"),
     pytest.param(sb.Conditioned(on=2, solver=sb.MeanField(log_term="xi")), id="conditioned-2"),
 ]
-MIXTURE = pytest.param(sb.Mixture(3, sb.MeanField(tol=1e-4)), id="mixture-3")
+MIXTURE = pytest.param(sb.Mixture(3, sb.MeanField(log_term="xi", tol=1e-4)), id="mixture-3")
 every_solver = pytest.mark.parametrize("solver", [*MEAN_FIELDS, RESTARTED, GIBBS, *CONDITIONED, MIXTURE])
 
 

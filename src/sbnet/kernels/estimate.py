@@ -75,9 +75,10 @@ def _anneal(
     b: float,
     on: States,
     z: FloatArray,
+    term: FloatArray,
     seed: np.uint64,
 ) -> np.uint64:
-    """Draw every hidden unit given all others from Q^(1-b) P^b."""
+    """Draw every hidden unit given all others from Q^(1-b) P^b; `term` keeps ln(1 + e^z) beside z."""
     own, weight = problem.own, problem.weight
     for j in range(len(on)):
         f = problem.factor_of[j]
@@ -85,14 +86,16 @@ def _anneal(
         for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
             f = problem.child[c]
             w = weight[problem.child_slot[c]]
-            off = z[f] - w * on[j]
             value = on[own[f]] if own[f] >= 0 else states[problem.factor[f]]
-            field += value * w - (softplus(off + w) - softplus(off))
+            change = softplus(z[f] - w) - term[f] if on[j] == 1 else term[f] - softplus(z[f] + w)
+            field += value * w + change
         seed += _GOLDEN
         new = 1 if _uniform(seed) < sigmoid((1.0 - b) * log_odds[j] + b * field) else 0
         if new != on[j]:
             for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
-                z[problem.child[c]] += (new - on[j]) * weight[problem.child_slot[c]]
+                f = problem.child[c]
+                z[f] += (new - on[j]) * weight[problem.child_slot[c]]
+                term[f] = softplus(z[f])
             on[j] = new
     return seed
 
@@ -132,7 +135,7 @@ def log_weights(
         row_seed = seed  # of the evidence, not of the place of the row: a row has one answer wherever it stands
         for i in range(n_units):
             row_seed = _mix(row_seed * np.uint64(3) + np.uint64(states[r, i] + 2))
-        on, z = np.zeros(n, np.int8), np.zeros(len(problem.factor))
+        on, z, term = np.zeros(n, np.int8), np.zeros(len(problem.factor)), np.zeros(len(problem.factor))
         mu, log_on, log_off = means[r][problem.hidden], np.empty(n), np.empty(n)
         for j in range(n):
             mu[j] = min(max(mu[j], 1e-14), 1.0 - 1e-14)  # no state is impossible, or the mean would be too low
@@ -159,8 +162,10 @@ def log_weights(
                 continue
             total = (log_p - log_q) / steps
             for t in range(1, steps):
-                if t % _FRESH == 0:
+                if t % _FRESH == 1:
                     _inputs(problem, bias[r], on, z)
-                state = _anneal(problem, states[r], bias[r], log_odds, t / steps, on, z, state)
+                    for f in range(len(z)):
+                        term[f] = softplus(z[f])
+                state = _anneal(problem, states[r], bias[r], log_odds, t / steps, on, z, term, state)
                 total += (_log_p(problem, states[r], bias[r], on, z)[0] - _log_q(log_on, log_off, on)) / steps
             out[r, k] = constant + total
