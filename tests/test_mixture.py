@@ -115,6 +115,16 @@ def test_two_modes_are_both_found():
     assert np.allclose(two.means[:2], 0.5, rtol=0, atol=1e-3)
 
 
+def test_the_means_are_weighted_by_the_components():
+    # as above, but one of the two modes is e^2 times as likely as the other
+    edges = {("a", "x"): 20.0, ("b", "x"): -20.0, ("a", "y"): -20.0, ("b", "y"): 20.0}
+    pair = sb.from_edges(edges, bias={"a": 1.0, "b": 1.0, "x": 10.0, "y": 10.0})
+    evidence = {"x": 1, "y": 1}
+    post = sb.infer(pair, evidence, solver=sb.Mixture(2))
+    assert abs(post.bound - sb.log_likelihood(pair, evidence)) < 1e-4
+    assert np.allclose(post.means, sb.exact_posterior(pair, evidence), rtol=0, atol=1e-3)
+
+
 def test_barren_units_follow_from_each_component():
     edges = {("a", "x"): 20.0, ("b", "x"): -20.0, ("a", "y"): -20.0, ("b", "y"): 20.0, ("a", "c"): 4.0, ("b", "c"): 4.0}
     network = sb.from_edges(edges, bias={"x": 10.0, "y": 10.0, "c": -4.0})

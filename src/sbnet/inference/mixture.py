@@ -18,7 +18,7 @@ from sbnet.kernels.reduce import reduce
 from sbnet.network import Network
 
 _TRIALS = 8  # units, those nearest to one half, that a new gate may follow at first
-_STEEP = 4.0  # the weight of that unit
+_STEEP = (4.0, 1000.0)  # the weight of that unit: a leaning, or an order, which leads to other modes
 _SHORT, _LONG = 3, 100  # rounds of a trial, and of the best one
 _FASTER = 1.5
 _ENOUGH = 100.0  # times `tol`: rounds that gain less are not worth two solutions
@@ -49,8 +49,8 @@ class Mixture:
 
     Notes
     -----
-    A division tries the eight hidden units nearest to one half, and takes some twenty rounds of two solutions for the
-    best of them: m components cost some hundred times m of one.
+    A division tries the eight hidden units nearest to one half in two ways, and takes some ten more rounds for the
+    best of them: m components cost a few hundred times m of one.
 
     Examples
     --------
@@ -158,8 +158,9 @@ def _divide(pattern: _Pattern, whole: _Component) -> _Division:
     """Two components for one: first with gates that follow one unit, then with the best gate."""
     n = len(whole.mu)
     units = np.argsort(np.abs(whole.mu - 0.5), kind="stable")[:_TRIALS]
-    weight, bias = np.zeros((len(units), n)), np.full(len(units), -0.5 * _STEEP)
-    weight[np.arange(len(units)), units] = _STEEP
+    units, steep = np.tile(units, 2), np.repeat(_STEEP, len(units))
+    weight, bias = np.zeros((len(units), n)), -0.5 * steep
+    weight[np.arange(len(units)), units] = steep
     mu = np.tile(whole.mu, (len(units), 2, 1))
     climb = _Climb(pattern, whole.gates)
     total, trials = climb(mu, weight, bias, _SHORT)
