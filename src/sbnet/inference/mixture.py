@@ -58,7 +58,7 @@ class Mixture:
     >>> net = sb.layered((2, 4, 6), rng=0, scale=2.0)
     >>> bounds = [sb.infer(net, [0] * 6, solver=sb.Mixture(m)).bound for m in (1, 2, 5)]
     >>> print(", ".join(f"{b:.4f}" for b in bounds), f"<= {sb.log_likelihood(net, [0] * 6):.4f}")
-    -6.6400, -6.5600, -6.5400 <= -6.5381
+    -6.6400, -6.5593, -6.5394 <= -6.5381
     """
 
     components: int = 2
