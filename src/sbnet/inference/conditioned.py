@@ -76,14 +76,8 @@ class Conditioned:
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row without conditioning first, and go on from there."""
         solution = self.solver.solve(network, states, start=start, trace=False)
-        listed = self._listed(network)
         for r, row in enumerate(states):
-            useful = np.flatnonzero(live_units(network.graph, row) & (row == HIDDEN))
-            if listed is None:
-                problems = self._chosen(network, row, solution.means[r], useful)
-            else:
-                problems = self._given(network, row, solution.means[r], listed[np.isin(listed, useful)])
-            for part in problems:
+            for _, part in self.problems(network, row, solution.means[r]):
                 top = part.bound.max()
                 share = np.exp(part.bound - top)
                 bound = top + np.log(share.sum())
@@ -95,6 +89,14 @@ class Conditioned:
         solution.means[states != HIDDEN] = states[states != HIDDEN]
         return solution._replace(xi=np.full(states.shape, 0.5), trace=np.empty((len(states), 0)))
 
+    def problems(self, network: Network, row: States, means: FloatArray) -> Iterator[tuple[States, Solution]]:
+        """The evidence and the solution of each problem, after the first unit, after the second, and so on."""
+        listed = self._listed(network)
+        useful = np.flatnonzero(live_units(network.graph, row) & (row == HIDDEN))
+        if listed is None:
+            return self._chosen(network, row, means, useful)
+        return self._given(network, row, means, listed[np.isin(listed, useful)])
+
     def _listed(self, network: Network) -> IndexArray | None:
         """The units to enumerate, or None if they are to be chosen."""
         if isinstance(self.on, int | np.integer):
@@ -104,8 +106,9 @@ class Conditioned:
         units = list(dict.fromkeys(network.index(unit) for unit in self.on))  # each once, in the order given
         return np.array(units, dtype=np.int64)
 
-    def _given(self, network: Network, row: States, means: FloatArray, units: IndexArray) -> Iterator[Solution]:
-        """The problems after the first unit, after the second, and so on."""
+    def _given(
+        self, network: Network, row: States, means: FloatArray, units: IndexArray
+    ) -> Iterator[tuple[States, Solution]]:
         if len(units) > LIMIT:
             raise TooManyHiddenError(
                 f"conditioning on {len(units)} hidden units needs 2**{len(units)} problems; the limit is {LIMIT}. "
@@ -115,10 +118,12 @@ class Conditioned:
         for unit in units:
             states, part = self._split(network, states, points, unit[None])
             points = part.means
-            yield part
+            yield states, part
 
-    def _chosen(self, network: Network, row: States, means: FloatArray, useful: IndexArray) -> Iterator[Solution]:
-        """The same, with each unit chosen by trial of all that are left."""
+    def _chosen(
+        self, network: Network, row: States, means: FloatArray, useful: IndexArray
+    ) -> Iterator[tuple[States, Solution]]:
+        """Each unit is chosen by trial of all that are left."""
         assert isinstance(self.on, int | np.integer)
         states, points = row[None, :], means[None, :]
         for _ in range(min(int(self.on), len(useful))):
@@ -136,7 +141,7 @@ class Conditioned:
             assert best is not None
             _, unit, states, part = best
             points, useful = part.means, useful[useful != unit]
-            yield part
+            yield states, part
 
     def _split(
         self, network: Network, states: States, points: FloatArray, units: IndexArray

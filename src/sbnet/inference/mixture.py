@@ -84,9 +84,7 @@ class Mixture:
             problem = reduce(network.graph, row)
             if len(problem.hidden) == 0 or self.components == 1:
                 continue
-            pattern = _Pattern(problem, self.solver.settings, row, bias[r])
-            first = _Component(solution.bound[r], solution.means[r][problem.hidden], _no_gates(problem))
-            parts, sweeps, settled = _grow(pattern, first, int(self.components))
+            parts, sweeps, settled = self.divide(problem, row, bias[r], solution.bound[r], solution.means[r])
             value = np.array([part.bound for part in parts])
             share = np.exp(value - value.max())
             means = np.empty((len(parts), network.n_units))
@@ -96,6 +94,13 @@ class Mixture:
             solution.sweeps[r] = max(solution.sweeps[r], sweeps)
             solution.converged[r] &= settled
         return solution._replace(xi=np.full(states.shape, 0.5), trace=np.empty((len(states), 0)))
+
+    def divide(
+        self, problem: Problem, row: States, bias: FloatArray, bound: float, means: FloatArray
+    ) -> tuple[list[_Component], int, bool]:
+        """The components of one row, from the answer with one of them; sweeps, and whether all have settled."""
+        pattern = _Pattern(problem, self.solver.settings, row, bias)
+        return _grow(pattern, _Component(bound, means[problem.hidden], _no_gates(problem)), int(self.components))
 
 
 class _Pattern(NamedTuple):
