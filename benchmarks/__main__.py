@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from . import digits, exact, gibbs, log_terms, paper, scaling, tightness
+from . import certificates, digits, exact, gibbs, log_terms, paper, scaling, tightness
 from .report import Table, busy_note, say
 
 TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
@@ -17,12 +17,13 @@ TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
     "scaling": ("time and memory for large networks and long tables", scaling.table),
     "exact": ("pyAgrum's tables, enumeration, and the bound", exact.table),
     "tightness": ("how near the tighter lower bounds come to the truth", tightness.table),
+    "certificates": ("how wide the interval for ln P is, by method and time", certificates.table),
     "gibbs": ("how long Gibbs sampling needs to be as accurate", gibbs.table),
 }
 
 
 def main() -> int:
-    listing = "\n".join(f"  {name:<12}{what}" for name, (what, _) in TABLES.items())
+    listing = "\n".join(f"  {name:<14}{what}" for name, (what, _) in TABLES.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Print benchmark tables. Progress goes to standard error.",

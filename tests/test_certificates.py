@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import oracle
 import sbnet as sb
-from sbnet import enclosure
-from sbnet.certificates import Certificate, Certificates, certify, posterior_intervals
+from sbnet.certificates import Certificate, Certificates, certify, enclosure, posterior_intervals
 from sbnet.proven import softplus
 from sbnet.proven.lower import Piece
 from sbnet.proven.lower import lower as proven_lower
@@ -51,7 +50,7 @@ def hostile(seed, sizes=None):
 
 
 @pytest.mark.usefixtures("bounded")
-@pytest.mark.parametrize(("effort", "n"), [("fast", 250), ("normal", 120), ("high", 15)])
+@pytest.mark.parametrize(("effort", "n"), [("fast", 200), ("normal", 60), ("high", 8)])
 def test_the_ends_enclose_the_truth_and_a_higher_effort_is_never_wider(effort, n):
     for seed in range(n):
         net, row, rounding = hostile(seed)
@@ -116,10 +115,11 @@ def test_the_logarithm_part_is_what_the_papers_terms_cost():
 
 
 @pytest.mark.usefixtures("bounded")
-@pytest.mark.parametrize(("effort", "n"), [("fast", 60), ("normal", 12), ("high", 3)])
+@pytest.mark.parametrize(("effort", "n"), [("fast", 40), ("normal", 6), ("high", 2)])
 def test_proven_ends_agree_with_those_in_floating_point(effort, n):
     for seed in range(n):
-        net, row = sb.layered((2, 4, 6), rng=seed, scale=[0.5, 1.0, 3.0][seed % 3]), [seed % 2] * 6
+        sizes = (6, 4, 6) if seed % 5 == 4 else (2, 4, 6)  # with six parents, lines stand for two of them
+        net, row = sb.layered(sizes, rng=seed, scale=[0.5, 1.0, 3.0][seed % 3]), [seed % 2] * 6
         plain, proven = (certify(net, row, effort=effort, proven=p) for p in (False, True))
         assert proven.proven
         assert proven.lower == pytest.approx(plain.lower, abs=1e-9)
@@ -186,6 +186,8 @@ def test_proven_maxima_are_above_the_function_and_touch_it(c, eta, lam, low, hig
         ):
             assert float(best) >= seen.max() - 1e-12
             assert float(best) <= seen.max() + step + 1e-9
+        cancelled = arb("0 +/- 1e-30")  # a sum of slopes that cancel, known only that well
+        assert float(highest_hidden(arb, balls[0], cancelled, *balls[2:])) >= (-lam * t).max() - 1e-12
         assert float(softplus(arb(c))) == pytest.approx(np.logaddexp(0, c), rel=1e-14)
 
 
@@ -272,12 +274,16 @@ def test_a_certificate_reads_as_a_sentence_that_is_true_to_the_last_digit():
     text = str(made(-1.03214, -1.02146))
     assert text == repr(made(-1.03214, -1.02146))
     assert text.splitlines()[0] == (
-        "ln P(evidence) lies between -1.033 and -1.021 (gap 0.011 nats: P is known within 1.1 %)"
+        "ln P(evidence) lies between -1.033 and -1.021 (gap 0.011 nats, so P is known within 1.1 %)"
     )
+    assert "that is:    P(evidence) between 0.356 and 0.361" in text
+    assert "that is" not in str(made(-2000.0, -1000.0))
     assert "costs 0.5 to 0.511 nats, about 0.5" in text
     assert "would cost 0.25 more" in text
     assert "not covered; proven=True" in text
-    assert "between -7.001 and 0.000 (gap 7 nats: P is known within a factor of 1.1e+03)" in str(made(-7.0004, -1e-9))
+    assert "between -7.001 and 0.000 (gap 7 nats, so P is known within a factor of 1.1e+03)" in str(
+        made(-7.0004, -1e-9)
+    )
     assert "covered, by ball arithmetic" in str(made(-2.0, -1.0, proven=True))
     assert "lower end</th>" in made(-2.0, -1.0)._repr_html_()
     assert "Hölder&#x27;s" in made(-2.0, -1.0)._repr_html_()

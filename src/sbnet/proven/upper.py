@@ -173,7 +173,9 @@ def highest_hidden(arb: Any, c: Any, eta: Any, lam: Any, low: Any, high: Any) ->
     For eta > 0, g is convex up to t = m = -c - eta / 2 and concave from there: the maximum is at an end, at m, or below
     a tangent in the concave part. For eta < 0 it is the mirror image, since sp(z) = z + sp(-z).
     """
-    if not eta >= 0:
+    if eta.contains(0):  # sp rises by at most eta
+        return eta.abs_upper() + _larger(-lam * low, -lam * high)
+    if eta < 0:
         return eta + highest_hidden(arb, -c, -eta, -lam, -high, -low)
 
     def g(t: Any) -> Any:
