@@ -7,7 +7,19 @@ import sys
 import time
 from collections.abc import Callable
 
-from . import density, digits, exact, gibbs, log_terms, paper, scaling, training
+from . import (
+    certificates,
+    density,
+    digits,
+    exact,
+    gibbs,
+    log_terms,
+    paper,
+    scaling,
+    tightness,
+    training,
+    upper,
+)
 from .report import Table, busy_note, say
 
 TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
@@ -18,12 +30,15 @@ TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
     "density": ("log-likelihoods of three public tables", density.table),
     "scaling": ("time and memory for large networks and long tables", scaling.table),
     "exact": ("pyAgrum's tables, enumeration, and the bound", exact.table),
+    "tightness": ("how near the tighter lower bounds come to the truth", tightness.table),
+    "upper": ("how near the upper bound comes to the truth", upper.table),
+    "certificates": ("how wide the interval for ln P is, by method and time", certificates.table),
     "gibbs": ("how long Gibbs sampling needs to be as accurate", gibbs.table),
 }
 
 
 def main() -> int:
-    listing = "\n".join(f"  {name:<12}{what}" for name, (what, _) in TABLES.items())
+    listing = "\n".join(f"  {name:<14}{what}" for name, (what, _) in TABLES.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Print benchmark tables. Progress goes to standard error.",

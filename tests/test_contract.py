@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -22,7 +22,12 @@ MEAN_FIELDS = [
 ]
 RESTARTED = pytest.param(sb.MeanField(log_term="xi", restarts=3), id="restarts")
 GIBBS = pytest.param(sb.Gibbs(samples=40, burn_in=5), id="gibbs")  # interpreted, its random numbers overflow
-every_solver = pytest.mark.parametrize("solver", [*MEAN_FIELDS, RESTARTED, GIBBS])
+CONDITIONED = [
+    pytest.param(sb.Conditioned(on="roots"), id="conditioned-roots"),
+    pytest.param(sb.Conditioned(on=2, solver=sb.MeanField(log_term="xi")), id="conditioned-2"),
+]
+MIXTURE = pytest.param(sb.Mixture(3, sb.MeanField(log_term="xi", tol=1e-4)), id="mixture-3")
+every_solver = pytest.mark.parametrize("solver", [*MEAN_FIELDS, RESTARTED, GIBBS, *CONDITIONED, MIXTURE])
 
 
 def same(one, other):
@@ -57,7 +62,7 @@ def check(batch, rows, solver):
     else:
         assert batch.error is None
         assert batch.r_hat is None
-        assert np.all(batch.sweeps <= solver.max_sweeps)
+        assert np.all(batch.sweeps <= solver.settings.max_sweeps)
 
 
 # --- any network, any evidence --------------------------------------------------------------------------------------
@@ -182,16 +187,19 @@ def test_parts_that_are_not_connected_do_not_touch(solver):
     right = {("p", "q"): 2.0, ("r", "q"): 0.5}
     if isinstance(solver, sb.MeanField):  # each part stops when both have settled: let them settle well
         solver = sb.MeanField(log_term=solver.log_term, enumerate_up_to=solver.enumerate_up_to, tol=1e-13)
+    elif isinstance(solver, sb.Conditioned):
+        solver = replace(solver, solver=sb.MeanField(tol=1e-13))
     both = sb.infer(sb.from_edges({**left, **right}), {"b": 1, "q": 0}, solver=solver)
     parts = (
         sb.infer(sb.from_edges(left), {"b": 1}, solver=solver),
         sb.infer(sb.from_edges(right), {"q": 0}, solver=solver),
     )
+    shared = isinstance(solver, sb.Mixture)  # the parts share its components: less for each
     for name in "acpr":
         part = parts[0] if name in "ac" else parts[1]
-        assert abs(both[name] - part[name]) < (1e-5 if part.error is None else 0.2)
+        assert abs(both[name] - part[name]) < (1e-3 if shared else 1e-5 if part.error is None else 0.2)
     if solver.settings is not None:
-        assert abs(both.bound - parts[0].bound - parts[1].bound) < 1e-6
+        assert abs(both.bound - parts[0].bound - parts[1].bound) < (1e-3 if shared else 1e-6)
 
 
 # --- looking up -----------------------------------------------------------------------------------------------------

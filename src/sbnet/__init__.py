@@ -5,30 +5,52 @@ from __future__ import annotations
 from sbnet import bounds, errors
 from sbnet._version import __version__
 from sbnet.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
+from sbnet.certificates import Certificate, Certificates, certify, posterior_intervals
 from sbnet.exact import exact_posterior, kl, log_likelihood
-from sbnet.inference import Gibbs, MeanField, Posterior, PosteriorBatch, Status, infer, infer_many
+from sbnet.inference import (
+    Conditioned,
+    Estimate,
+    Gibbs,
+    MeanField,
+    Mixture,
+    Posterior,
+    PosteriorBatch,
+    Status,
+    estimate,
+    infer,
+    infer_many,
+)
 from sbnet.io import load, save
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
 from sbnet.network import Network
 from sbnet.probability import log_joint, sample
+from sbnet.upper import UpperBound, upper_bound
 
 __all__ = [
     "SGD",
     "Adam",
+    "Certificate",
+    "Certificates",
+    "Conditioned",
+    "Estimate",
     "FitResult",
     "Gaussian",
     "Gibbs",
     "Laplace",
     "MeanField",
+    "Mixture",
     "Network",
     "Posterior",
     "PosteriorBatch",
     "Status",
+    "UpperBound",
     "WakeSleepResult",
     "__version__",
     "add_switches",
     "bounds",
+    "certify",
     "errors",
+    "estimate",
     "exact_posterior",
     "fit",
     "from_edges",
@@ -42,8 +64,10 @@ __all__ = [
     "load",
     "log_joint",
     "log_likelihood",
+    "posterior_intervals",
     "sample",
     "save",
     "to_networkx",
+    "upper_bound",
     "wake_sleep",
 ]

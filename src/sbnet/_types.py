@@ -18,6 +18,9 @@ Matrix: TypeAlias = Any  # a dense array or any scipy sparse matrix
 HIDDEN = np.int8(-1)
 """The mark of a unit that is not observed, in the internal form of evidence."""
 
+NO_SUM = -1
+"""Stands for the logarithm term in the settings of a solver whose bound is not a sum over units."""
+
 
 class Graph(NamedTuple):
     """The edges of a network twice over: by child (rows of J) and by parent (columns of J).

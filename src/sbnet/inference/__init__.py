@@ -11,13 +11,29 @@ from sbnet._progress import run_blocks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ConvergenceWarning, EvidenceError
 from sbnet.evidence import EvidenceLike, coerce_many, coerce_one
+from sbnet.inference.conditioned import Conditioned
+from sbnet.inference.estimate import Estimate, estimate
 from sbnet.inference.gibbs import Gibbs
 from sbnet.inference.meanfield import MeanField
+from sbnet.inference.mixture import Mixture
 from sbnet.inference.results import Posterior, PosteriorBatch, Status, status_of
 from sbnet.inference.solvers import Solution, Solver
 from sbnet.network import Network
 
-__all__ = ["Gibbs", "MeanField", "Posterior", "PosteriorBatch", "Solver", "Status", "infer", "infer_many"]
+__all__ = [
+    "Conditioned",
+    "Estimate",
+    "Gibbs",
+    "MeanField",
+    "Mixture",
+    "Posterior",
+    "PosteriorBatch",
+    "Solver",
+    "Status",
+    "estimate",
+    "infer",
+    "infer_many",
+]
 
 _BLOCK = 500_000
 """Numbers in an array of one block of rows: 4 MB, of which a solver needs a few for each thread."""

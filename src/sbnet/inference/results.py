@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Settings, States
+from sbnet._types import HIDDEN, NO_SUM, BoolArray, FloatArray, IndexArray, Settings, States
 from sbnet.bounds import Breakdown, bound_terms
 from sbnet.errors import ParameterError
 from sbnet.network import Network
@@ -91,6 +91,8 @@ class Posterior:
         """The bound by term (energy, logarithm terms, entropy) and by unit."""
         if self.settings is None:
             raise ParameterError("this posterior has no bound to break down; use the MeanField solver")
+        if self.settings.log_term == NO_SUM:
+            raise ParameterError("the bound of a mixture is not a sum over units; use the MeanField solver")
         parts = bound_terms(
             self.network, self.evidence[None, :], self.means[None, :], self.xi[None, :].copy(), self.settings
         )

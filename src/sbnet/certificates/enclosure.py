@@ -1,0 +1,143 @@
+"""The two ends of ln P(evidence) for one row: what each effort tries, and the best of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sbnet._types import HIDDEN, FloatArray, IndexArray, Problem, States
+from sbnet.evidence import absorb
+from sbnet.inference import Conditioned, MeanField, Mixture
+from sbnet.inference.mixture import _Component
+from sbnet.inference.solvers import Solution
+from sbnet.kernels.enumerate import enumerate_rows, largest_components
+from sbnet.kernels.reduce import reduce
+from sbnet.network import MAX_PARAMETER, Network
+from sbnet.proven import lower as ball_lower
+from sbnet.proven import round_down, round_up
+from sbnet.proven import upper as ball_upper
+from sbnet.proven.lower import Piece
+from sbnet.proven.upper import Cell
+from sbnet.upper.cells import Cells, Settings, _children, solve
+
+_MAX_STEPS, _TOL = 200, 1e-5
+_GROUP = 12  # coupled hidden units that an upper bound sums exactly
+_PROVEN_UP_TO = 14  # the same, for a sum in ball arithmetic, which is a thousand times slower
+
+
+class Effort(NamedTuple):
+    """What is tried, beside all that a lower effort tries."""
+
+    exact_up_to: int  # coupled hidden units that are summed exactly
+    lower_units: int  # hidden units enumerated for the lower end
+    components: int  # of a mixture
+    table_up_to: int  # parents of a unit enumerated for the upper end
+    upper_units: int  # hidden units enumerated for the upper end
+
+
+EFFORTS = {"fast": Effort(12, 0, 1, 4, 0), "normal": Effort(16, 4, 1, 4, 3), "high": Effort(20, 7, 3, 6, 5)}
+
+
+class Ends(NamedTuple):
+    """Both ends, how they were obtained, and the means and the bound of mean field theory alone."""
+
+    lower: float
+    upper: float
+    exact: bool
+    lower_from: str
+    upper_from: str
+    means: FloatArray
+    mean_field: float
+
+
+def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
+    """The best ends that an effort, or a lower one, finds."""
+    tried = list(EFFORTS.values())[: list(EFFORTS).index(effort) + 1]
+    first = MeanField().solve(network, row[None, :], start=None, trace=False)
+    group = int(largest_components(network.graph, row[None, :])[0])
+    if group <= (min(tried[-1].exact_up_to, _PROVEN_UP_TO) if proven else tried[-1].exact_up_to):
+        how = f"sum over all states, {group} hidden units at most together" if group else "product of known factors"
+        return Ends(*_exact(network, row, proven), True, how, how, first.means[0], float(first.bound[0]))
+    lower, lower_from, pieces = float(first.bound[0]), "mean field", [Piece(network, row, first.means[0])]
+    lines = solve(network, Settings((_GROUP, 0, _MAX_STEPS), _TOL), row[None, :])  # may be as good as tables
+    upper, found = float(lines.bound[0]), lines
+    order: IndexArray | None = None
+    for level in tried:
+        settings = Settings((_GROUP, level.table_up_to, _MAX_STEPS), _TOL)
+        root = solve(network, settings, row[None, :])
+        if order is None:
+            order = np.argsort(-root.score[0], kind="stable")[: int((root.score[0] > 0.0).sum())]
+        for cells in _split(network, settings, root, order[: level.upper_units]):
+            total = min(float(np.logaddexp.reduce(cells.bound)), 0.0)
+            if total < upper:
+                upper, found = total, cells
+        for total, how, parts in _tighter(network, row, first, order[: level.lower_units], level.components):
+            if total > lower:
+                lower, lower_from, pieces = total, how, parts
+    upper_from = f"Hölder's inequality, {_count(len(found.bound), 'cell')}"
+    if proven:
+        lower = ball_lower.lower(pieces)
+        parameters = zip(found.states, found.edge, found.unit, strict=True)
+        upper = ball_upper.upper([Cell(network, *given, _GROUP) for given in parameters])
+    lower = min(lower, upper)  # only rounding can bring them past each other
+    return Ends(lower, upper, False, lower_from, upper_from, first.means[0], float(first.bound[0]))
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
+def _exact(network: Network, row: States, proven: bool) -> tuple[float, float]:
+    if proven:
+        ball = ball_upper.exact(network, row)
+        return round_down(ball), min(round_up(ball), 0.0)
+    means = np.empty((1, network.n_units))
+    value = float(enumerate_rows(network.graph, row[None, :], absorb(network, row[None, :]), means)[0])
+    return value, value
+
+
+def _split(network: Network, settings: Settings, cells: Cells, units: Sequence[int] | IndexArray) -> Iterator[Cells]:
+    """The whole, its parts after the first unit, after the second, and so on."""
+    yield cells
+    for unit in units:
+        cells = _children(network, settings, cells, [int(unit)] * len(cells.bound))
+        yield cells
+
+
+def _tighter(
+    network: Network, row: States, first: Solution, units: IndexArray, components: int
+) -> Iterator[tuple[float, str, list[Piece]]]:
+    """Lower bounds above that of mean field theory, each with the pieces that it is the sum of."""
+    if len(units):
+        for states, part in Conditioned([int(i) for i in units]).problems(network, row, first.means[0]):
+            pieces = [Piece(network, *both) for both in zip(states, part.means, strict=True)]
+            enumerated = _count(len(pieces).bit_length() - 1, "unit")
+            how = f"mean field for each of {len(pieces)} states of {enumerated}"
+            yield float(np.logaddexp.reduce(part.bound)), how, pieces
+    if components > 1:
+        problem, bias = reduce(network.graph, row), absorb(network, row[None, :])[0]
+        parts, _, _ = Mixture(components).divide(problem, row, bias, first.bound[0], first.means[0])
+        # A component with a gate that no network may have is left out; what is left is a lower bound as well.
+        kept = [part for part in parts if np.abs(part.gates.weight).max(initial=0.0) <= MAX_PARAMETER]
+        if kept:
+            total = float(np.logaddexp.reduce([part.bound for part in kept]))
+            pieces = [_with_gates(network, row, problem, part) for part in kept]
+            yield total, f"mixture of {_count(len(kept), 'factorial component')}", pieces
+
+
+def _with_gates(network: Network, row: States, problem: Problem, part: _Component) -> Piece:
+    """A component of a mixture as evidence on a larger network: gates are observed units below all hidden ones."""
+    gates, n = part.gates, network.n_units
+    edges = network.n_edges + len(problem.hidden) * np.arange(1, len(gates.bias) + 1)
+    larger = Network(
+        tuple(f"unit {i}" for i in range(n + len(gates.bias))),
+        np.concatenate([network.indptr, edges]),
+        np.concatenate([network.parent, np.tile(problem.hidden, len(gates.bias))]),
+        np.concatenate([network.weight, gates.weight.ravel()]),
+        np.concatenate([network.bias, gates.bias]),
+    )
+    means = np.concatenate([np.where(row == HIDDEN, 0.5, row), gates.side])
+    means[problem.hidden] = part.mu
+    return Piece(larger, np.concatenate([row, gates.side]).astype(np.int8), means)

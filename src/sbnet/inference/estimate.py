@@ -1,0 +1,175 @@
+"""Estimates of P(evidence) by sampling: unbiased, with an error, and a lower bound that holds with confidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sbnet._progress import run_blocks
+from sbnet._types import FloatArray, RngLike
+from sbnet.errors import ParameterError
+from sbnet.evidence import EvidenceLike, absorb, coerce
+from sbnet.inference.meanfield import MeanField
+from sbnet.inference.solvers import Solver
+from sbnet.kernels.estimate import log_weights
+from sbnet.network import Network
+
+_BLOCK = 500_000
+METHODS = ("importance", "annealed")
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """An estimate of ln P(evidence), in nats: numbers for one pattern, arrays for a table.
+
+    Attributes
+    ----------
+    log_probability : float or ndarray of shape (n,)
+        Logarithm of an unbiased estimate of P(evidence).
+    error : float or ndarray
+        Its standard error, as far as the weights that were drawn tell: the relative error of the estimate.
+    lower : float or ndarray
+        ln P(evidence) is at least this, with a chance of 1 - `delta` for each row, whatever the weights that were not
+        drawn.
+    bound : float or ndarray
+        The bound of the solver that the samples start from; ln P(evidence) is at least this, for certain.
+    effective_samples : float or ndarray
+        How many equal weights would be as good as these, :math:`(\\sum w)^2 / \\sum w^2`. If they are few, do not trust
+        `log_probability` and `error`.
+    samples : int
+        Number of weights drawn.
+    delta : float
+        Chance that `lower` is too high.
+    """
+
+    log_probability: Any
+    error: Any
+    lower: Any
+    bound: Any
+    effective_samples: Any
+    samples: int
+    delta: float
+
+    def __repr__(self) -> str:
+        if np.ndim(self.log_probability):
+            return f"Estimate: {len(self.log_probability):,} rows, {self.samples:,} samples each"
+        return (
+            f"ln P ≈ {self.log_probability:.6g} ± {self.error:.2g} nats, "
+            f"from {self.effective_samples:,.1f} effective of {self.samples:,} samples\n"
+            f"  ln P ≥ {self.lower:.6g} with {1.0 - self.delta:.4g} confidence, ≥ {self.bound:.6g} for certain"
+        )
+
+
+def estimate(
+    network: Network,
+    evidence: EvidenceLike,
+    *,
+    samples: int = 1000,
+    method: str = "importance",
+    steps: int = 100,
+    delta: float = 0.05,
+    solver: Solver | None = None,
+    defence: float = 0.1,
+    rng: RngLike = 0,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Estimate:
+    r"""Estimate P(evidence) by sampling the hidden units, around the means that a solver finds.
+
+    Weights w are drawn whose mean is P(V). The average of R independent batches of them has the same mean, and so the
+    product of R averages has mean :math:`P(V)^R`; by Markov's inequality,
+
+    .. math:: \ln P(V) \ge \frac1R \sum_r \ln \bar w_r - \frac1R \ln \frac1\delta \qquad
+        \text{with a chance of at least } 1 - \delta .
+
+    Batches of 1, 4, 16, ... weights are tried, each with its share of :math:`\delta`, and the best result is taken.
+
+    Parameters
+    ----------
+    network : Network
+    evidence
+        One pattern or a table of them.
+    samples : int
+        Number of weights for each row.
+    method : {"importance", "annealed"}
+        ``"importance"``: H is drawn from a mixture of the factorial distribution Q and of the network itself with
+        the evidence held fixed, and :math:`w = P(H, V) / Q_\mathrm{mix}(H)`, which is never above 1 / `defence`.
+        ``"annealed"``: H is drawn from Q and brought to the posterior by Gibbs sweeps at `steps` intermediate
+        distributions :math:`Q^{1-b} P^b` (Neal 2001). Each weight costs `steps` sweeps, and in a large network one of
+        them is worth more than any number of the others.
+    steps : int
+        Intermediate distributions of the annealed method.
+    delta : float
+        Chance that `lower` may be too high.
+    solver
+        Gives the means of Q; :class:`MeanField` by default.
+    defence : float
+        Share of the samples from the network itself.
+    rng
+        Seed. Equal seeds give equal answers, whatever the number of threads and wherever a row stands in a table.
+    threads, progress
+        As in :func:`infer_many`.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.layered((2, 4, 6), rng=0, scale=2.0)
+    >>> guess = sb.estimate(net, [0] * 6, samples=10_000, rng=0)
+    >>> abs(guess.log_probability - sb.log_likelihood(net, [0] * 6)) < 4 * guess.error
+    True
+    """
+    solver = MeanField() if solver is None else solver
+    _check(samples, method, steps, delta, defence)
+    seed = np.random.default_rng(rng).integers(2**64, dtype=np.uint64)
+    states, single = coerce(network, evidence)
+    n, samples = len(states), int(samples)
+    parts = np.empty((5, n))
+
+    def work(rows: slice) -> int:
+        solution = solver.solve(network, states[rows], start=None, trace=False)
+        weights = np.empty((rows.stop - rows.start, samples))
+        bias, anneal = absorb(network, states[rows]), int(steps) if method == "annealed" else 0
+        log_weights(network.graph, states[rows], bias, solution.means, defence, anneal, seed, weights)
+        parts[:, rows] = (*_summary(weights, delta), solution.bound)
+        return int(rows.stop - rows.start)
+
+    size = max(1, min(256, _BLOCK // max(network.n_units, samples)))
+    run_blocks(work, n, size, threads, progress, "sampling")
+    log_p, error, lower, effective, bound = ((float(part[0]) if single else part) for part in parts)
+    lower = np.fmax(lower, bound)  # the bound is certain, so that the larger of the two holds as often
+    return Estimate(log_p, error, float(lower) if single else lower, bound, effective, samples, float(delta))
+
+
+def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """ln of the mean weight, its relative error, the lower bound with confidence, effective samples, by row."""
+    samples = weights.shape[1]
+    log_mean = logsumexp(weights, axis=1) - np.log(samples)
+    relative = np.exp(weights - log_mean[:, None])  # their mean is one
+    error = relative.std(axis=1, ddof=1) / np.sqrt(samples)
+    effective = samples / (relative**2).mean(axis=1)
+    sizes = [4**k for k in range(samples.bit_length()) if 4**k <= samples]
+    lower = np.full(len(weights), -np.inf)
+    for size in sizes:  # each may fail with its share of delta, so that the best one may be taken
+        batches = samples // size
+        kept = weights[:, : batches * size].reshape(-1, batches, size)
+        means = logsumexp(kept, axis=2) - np.log(size)
+        lower = np.maximum(lower, means.mean(axis=1) + np.log(delta / len(sizes)) / batches)
+    return log_mean, error, lower, effective
+
+
+def _check(samples: int, method: str, steps: int, delta: float, defence: float) -> None:
+    for name, value, least in (("samples", samples, 2), ("steps", steps, 1)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise ParameterError(f"{name} is {value!r}; it must be a whole number, {least} or more")
+    if method not in METHODS:
+        raise ParameterError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}")
+    for name, chance in (("delta", delta), ("defence", defence)):
+        if not 0.0 < chance < 1.0:
+            raise ParameterError(f"{name} is {chance!r}; it must lie between 0 and 1")

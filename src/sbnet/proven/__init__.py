@@ -1,0 +1,60 @@
+"""Both ends of a certificate once more, in ball arithmetic: rounding is covered too.
+
+A ball is a number with a proven error. The parameters that floating point found (means, ξ, slopes, weights of Hölder's
+inequality) are taken as exact numbers, which they may be, since the bounds hold for all of them; only the bound itself
+is evaluated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from sbnet.errors import ParameterError
+
+PRECISION = 128
+"""Bits of a ball's middle."""
+
+
+def load() -> Any:
+    """The module flint, or an error that says where it is to be had."""
+    try:
+        import flint
+    except ImportError:
+        raise ParameterError(
+            "proven=True needs ball arithmetic, from python-flint; install it with: pip install 'sbnet[proven]'"
+        ) from None
+    return flint
+
+
+@contextmanager
+def balls() -> Iterator[Any]:
+    """The type of balls, at the right precision."""
+    flint = load()
+    with flint.ctx.workprec(PRECISION):
+        yield flint
+
+
+def round_down(ball: Any) -> float:
+    """A number that is not above anything in the ball."""
+    return float(np.nextafter(float(ball.lower()), -np.inf))
+
+
+def round_up(ball: Any) -> float:
+    """A number that is not below anything in the ball."""
+    return float(np.nextafter(float(ball.upper()), np.inf))
+
+
+def softplus(z: Any) -> Any:
+    """ln(1 + e^z)."""
+    return z + (-z).exp().log1p() if z > 0 else z.exp().log1p()
+
+
+def log_sum(balls: list[Any]) -> Any:
+    """ln of the sum of e^x."""
+    top = max(balls, key=float).mid()
+    total = sum((x - top).exp() for x in balls)
+    return top + total.log()

@@ -1,0 +1,121 @@
+"""The mean field bound at given means, in ball arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sbnet._types import HIDDEN, FloatArray, Settings, States
+from sbnet.bounds import bound_terms
+from sbnet.inference.meanfield import MeanField
+from sbnet.kernels.reduce import live_units
+from sbnet.kernels.terms import MAX_NODES, OMEGA
+from sbnet.network import Network
+from sbnet.proven import balls, log_sum, round_down, softplus
+
+_MARGIN = 15.0
+_BERNSTEIN = 16.0
+
+
+class Piece(NamedTuple):
+    """A part of P(evidence): a network, its evidence, and the means of a factorial distribution."""
+
+    network: Network
+    states: States
+    means: FloatArray
+
+
+def lower(pieces: Sequence[Piece]) -> float:
+    """A number that ln of the sum over the pieces is not below, rounding included."""
+    with balls() as flint:
+        return round_down(log_sum([_bound(flint, *piece) for piece in pieces]))
+
+
+def _bound(flint: Any, network: Network, row: States, means: FloatArray) -> Any:
+    """Eq. (16), with an upper bound on each logarithm term."""
+    arb, settings, xi = flint.arb, MeanField().settings, np.full((1, network.n_units), np.nan)
+    bound_terms(network, row[None, :], means[None, :], xi, settings)  # for the best xi
+    mu = np.where(row == HIDDEN, means, row)
+    value = arb(0)
+    for i in np.flatnonzero(live_units(network.graph, row)):
+        bias, weight, near = arb(float(network.bias[i])), [], []
+        for e in range(network.indptr[i], network.indptr[i + 1]):
+            j = network.parent[e]
+            if mu[j] == 1.0:  # observed, or as good as that
+                bias += arb(float(network.weight[e]))
+            elif mu[j] != 0.0:
+                weight.append(arb(float(network.weight[e])))
+                near.append(arb(float(mu[j])))
+        own = arb(float(mu[i]))
+        mean = bias + sum(w * m for w, m in zip(weight, near, strict=True))
+        value += own * mean - _log_term(flint, weight, near, bias, mean, float(xi[0, i]), settings)
+        if 0.0 < mu[i] < 1.0:
+            value -= own * own.log() + (1 - own) * (1 - own).log()
+    return value
+
+
+def _log_term(flint: Any, weight: list[Any], mu: list[Any], bias: Any, mean: Any, xi: float, settings: Settings) -> Any:
+    """The least of several upper bounds on <ln(1 + e^z)>; a sum over all states if the parents are few."""
+    if len(weight) <= settings.enumerate_up_to:
+        return _enumerated(weight, mu, bias)
+    variance = sum(w * w * m * (1 - m) for w, m in zip(weight, mu, strict=True))
+    terms = [_paper(weight, mu, bias, mean, flint.arb(xi)), _quadratic(flint, mean, mean * mean + variance)]
+    nodes = _nodes([float(w) for w in weight], float(bias), float(mean), float(variance))
+    if 0 < nodes <= MAX_NODES:
+        terms.append(_trapezoid(flint, weight, mu, bias, mean, mean * mean + variance, nodes))
+    return min(terms, key=lambda term: float(term.upper()))
+
+
+def _enumerated(weight: list[Any], mu: list[Any], bias: Any) -> Any:
+    """The mean itself, one parent after the other."""
+    if not weight:
+        return softplus(bias)
+    off, on = (_enumerated(weight[1:], mu[1:], b) for b in (bias, bias + weight[0]))
+    return (1 - mu[0]) * off + mu[0] * on
+
+
+def _paper(weight: list[Any], mu: list[Any], bias: Any, mean: Any, xi: Any) -> Any:
+    """xi <z> + ln(A + B), eqs. (20), (30) and (31)."""
+    log_a, log_b = -xi * bias, (1 - xi) * bias
+    for w, m in zip(weight, mu, strict=True):
+        log_a += (1 - m + m * (-xi * w).exp()).log()
+        log_b += (1 - m + m * ((1 - xi) * w).exp()).log()
+    return xi * mean + log_sum([log_a, log_b])
+
+
+def _quadratic(flint: Any, mean: Any, second: Any) -> Any:
+    """The parabola at c, the root of <z^2>: any c > 0 would do, so one float near it is taken."""
+    c = flint.arb(max(math.sqrt(float(second)), 1e-3))
+    return (c / 2).tanh() / (4 * c) * (second - c * c) + (mean - c) / 2 + softplus(c)
+
+
+def _nodes(weight: list[float], bias: float, mean: float, variance: float) -> int:
+    """How many frequencies are enough, as in `kernels.terms`; the bound holds for any number of them."""
+    low, high = bias + sum(min(w, 0.0) for w in weight), bias + sum(max(w, 0.0) for w in weight)
+    if low > 20.0 or high < -20.0:
+        return 0
+    third = max(map(abs, weight)) * _BERNSTEIN / 3.0
+    reach = third + math.sqrt(third * third + 2.0 * variance * _BERNSTEIN)
+    low, high = max(low, mean - reach), min(high, mean + reach)
+    return math.ceil(OMEGA * (max(-low, high, 0.0) + _MARGIN) / (2.0 * math.pi))
+
+
+def _trapezoid(flint: Any, weight: list[Any], mu: list[Any], bias: Any, mean: Any, second: Any, nodes: int) -> Any:
+    """The trapezoid rule, which is never below the integral, and its tail."""
+    arb, acb = flint.arb, flint.acb
+    pi, end = arb.pi(), arb(OMEGA)
+    step = end / nodes
+    turn = [acb(0, step * w).exp() for w in [bias, *weight]]
+    power = list(turn)
+    total = arb(2).log() + mean / 2 + step * second / (4 * pi)
+    total += 4 * (-pi * end).exp() / (pi * end * (1 - (-2 * pi * end).exp()))
+    for q in range(1, nodes + 1):
+        phi = power[0]
+        for p, m in zip(power[1:], mu, strict=True):
+            phi *= 1 - m + m * p
+        total += (1 - phi.real) / (q * (q * step * pi).sinh())
+        power = [p * t for p, t in zip(power, turn, strict=True)]
+    return total

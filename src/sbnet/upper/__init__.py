@@ -1,0 +1,213 @@
+r"""A rigorous upper bound on ln P(evidence), for any network and any evidence.
+
+Write :math:`\mathrm{sp}(z) = \ln(1 + e^z)`. Evidence is absorbed and barren units are dropped, which is exact; then the
+hidden units are summed out one by one, children before parents.
+
+*Summing out.* A hidden unit c is met in its own factor :math:`p_c` and in those of its children. Hölder's inequality
+parts them, with weights :math:`\omega_c + \sum_f \tau_f = 1`: one for its own factor, and one for each child f:
+
+.. math:: \sum_{S_c} p_c \prod_f p_f \le \Big(\sum_{S_c} p_c^{1/\omega_c}\Big)^{\omega_c}
+    \prod_f \Big(\sum_{S_c} p_f^{1/\tau_f}\Big)^{\tau_f}
+
+Beforehand, a factor :math:`e^{b S_c}` may move from one bracket to another. What the children send up is then
+:math:`e^{\eta_c S_c}` with :math:`\eta_c = \sum_f b_{fc}`, and the unit's own bracket depends on its input alone:
+:math:`G_c(z) = \omega_c\,\mathrm{sp}((z + \eta_c)/\omega_c) - \mathrm{sp}(z)`. For an observed unit there is nothing
+to sum: :math:`G_c(z) = S_c z - \mathrm{sp}(z)`.
+
+*The parents of a factor.* The states of a few (those in its table; by default all of up to eight) stay as they are. The
+others move the input by :math:`t = \sum_j J_{cj} S_j`, which lies in an interval, and are replaced by a line:
+:math:`G_c(z + t) \le \lambda_c t + \max_{t'} [G_c(z + t') - \lambda_c t']`. The maximum over the interval has a closed
+form (for a hidden unit if :math:`\omega_c = 1`, so such a unit is in no table), and the line adds
+:math:`\lambda_c J_{cj}` to :math:`\eta_j`. For observed units without tables, on an interval without ends, this is the
+linear bound :math:`\mathrm{sp}(z) \ge \xi z + H(\xi)`, H the entropy of one unit, at :math:`\xi = S_c - \lambda_c`.
+
+*Together.* All states of a table have one weight, so the brackets close in any order. When all units are summed out,
+
+.. math:: \ln P(V) \le \sum_c \tau_c \ln \sum_S
+    \exp \frac{\max_t [G_c(z_c(S) + t) - \lambda_c t] - b_c \cdot S}{\tau_c}
+
+with S the states of the parents in the table of c; a root adds :math:`G_c(h_c)`. This holds for all b and λ and all
+weights, so it needs no convergence. It is convex in all of them together (perspectives of convex functions, and
+maxima of such), and limited-memory BFGS lowers it.
+
+*Conditioning.* :math:`P(V) = \sum_s P(V, S_A = s)`: each term is evidence again, with a bound and parameters of its
+own. A split that does not lower the sum is not made. Groups of a few coupled hidden units are summed exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sbnet._progress import run_blocks
+from sbnet._types import HIDDEN
+from sbnet.errors import ParameterError, unknown_unit
+from sbnet.evidence import EvidenceLike, coerce
+from sbnet.kernels._compile import announce
+from sbnet.kernels.reduce import live_units
+from sbnet.kernels.upper_rows import upper_rows
+from sbnet.network import Network
+from sbnet.upper.cells import BLOCK, Settings, pick, solve, split_all, split_best
+
+__all__ = ["UpperBound", "upper_bound"]
+
+LIMIT = 25
+MAX_CONDITIONED = 16
+MAX_TABLE = 12
+
+
+@dataclass(frozen=True, eq=False)
+class UpperBound:
+    """An upper bound on ln P(evidence), for one pattern or for each row of a table.
+
+    Attributes
+    ----------
+    bound : float or ndarray of shape (n,)
+        In nats; never above zero.
+    exact : bool or ndarray of shape (n,)
+        Is the bound ln P itself, because everything could be summed?
+    cells : int or ndarray of shape (n,)
+        Number of parts into which the states of the hidden units were split; one without conditioning.
+    conditioned : tuple of str, or a list of them
+        The units at which they were split.
+    """
+
+    bound: Any
+    exact: Any
+    cells: Any
+    conditioned: Any
+
+    def __repr__(self) -> str:
+        if np.ndim(self.bound) == 0:
+            relation = "=" if self.exact else "≤"
+            return f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {self.cells} cell{'s' * (self.cells != 1)}"
+        n = len(self.bound)
+        head = f"UpperBound: {n:,} row{'s' * (n != 1)}"
+        if n == 0:
+            return head
+        spread = f"mean {self.bound.mean():.6g}, from {self.bound.min():.6g} to {self.bound.max():.6g} nats"
+        return f"{head}\n  bound: {spread}\n  exact in {int(self.exact.sum()):,} of {n:,}"
+
+
+def upper_bound(
+    network: Network,
+    evidence: EvidenceLike,
+    *,
+    condition: int | str | Sequence[str | int] | None = None,
+    exact_up_to: int = 12,
+    table_up_to: int = 8,
+    tol: float = 1e-5,
+    max_steps: int = 200,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> UpperBound:
+    r"""A rigorous upper bound on the log-likelihood of the evidence, in nats.
+
+    Hidden units are summed out one by one with Hölder's inequality; :mod:`sbnet.upper` has the proof. With the lower
+    bound of :func:`sbnet.infer` it encloses ln P(evidence) where that cannot be computed.
+
+    Parameters
+    ----------
+    network : Network
+    evidence
+        One pattern or a table of them; units left out, NaN or -1 are not observed.
+    condition
+        Units whose states are enumerated, each with a bound of its own: names, or a whole number k, for up to
+        :math:`2^k` cells, split one after the other where that lowers the bound most. Never worse than without, and the
+        work grows as :math:`2^k`. Names that a row observes are passed over.
+    exact_up_to : int
+        Groups of at most that many coupled hidden units are summed exactly.
+    table_up_to : int
+        The states of that many hidden parents of a unit, those with the largest weights, are enumerated; the others
+        are bounded by a line, which is quicker and looser. Zero: lines only.
+    tol : float
+        Stop when three steps in a row lower a bound by less than this, in nats.
+    max_steps : int
+        Stop after that many steps; the bound is valid all the same.
+    threads
+        Number of threads; all cores by default.
+    progress
+        Show a progress bar; by default, if the work is long and standard error is a terminal.
+
+    Returns
+    -------
+    UpperBound
+        With numbers for a single pattern, with arrays for a table.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.layered((10, 20, 30), rng=0, scale=1.0)
+    >>> upper = sb.upper_bound(net, [0] * 30, condition=2)
+    >>> sb.infer(net, [0] * 30).bound < upper.bound
+    True
+    """
+    states, single = coerce(network, evidence)
+    settings = _check(exact_up_to, table_up_to, tol, max_steps)
+    units, n_cells = _check_condition(network, condition)
+    n = len(states)
+    bound, exact, cells = np.empty(n), np.empty(n, np.bool_), np.ones(n, np.int64)
+    conditioned: list[tuple[str, ...]] = [()] * n
+
+    def work(rows: slice) -> int:
+        whole = solve(network, settings, states[rows])
+        bound[rows], exact[rows] = whole.bound, whole.exact
+        for k, r in enumerate(range(rows.start, rows.stop)):
+            if n_cells > 1 and not whole.exact[k]:
+                if units:
+                    live = live_units(network.graph, states[r])
+                    used = [i for i in units if live[i] and states[r, i] == HIDDEN]
+                    answer = split_all(network, settings, pick(whole, [k]), used)
+                    bound[r], exact[r], cells[r] = (part[0] for part in answer)
+                else:
+                    bound[r], exact[r], cells[r], used = split_best(network, settings, pick(whole, [k]), n_cells)
+                conditioned[r] = tuple(network.names[i] for i in sorted(used)) if cells[r] > 1 else ()
+        return int(rows.stop - rows.start)
+
+    announce(upper_rows)
+    width = network.n_edges + 3 * network.n_units
+    run_blocks(work, n, max(1, min(256, BLOCK // width)), threads, progress, "upper bounds")
+    if single:
+        return UpperBound(float(bound[0]), bool(exact[0]), int(cells[0]), conditioned[0])
+    return UpperBound(bound, exact, cells, conditioned)
+
+
+def _check(exact_up_to: int, table_up_to: int, tol: float, max_steps: int) -> Settings:
+    for name, value, most in (("exact_up_to", exact_up_to, LIMIT), ("table_up_to", table_up_to, MAX_TABLE)):
+        if not (_is_whole(value) and 0 <= value <= most):
+            raise ParameterError(f"{name} is {value!r}; it must be a whole number from 0 to {most}")
+    if not (_is_whole(max_steps) and max_steps >= 1):
+        raise ParameterError(f"max_steps is {max_steps!r}; it must be a whole number, one or more")
+    if not tol >= 0.0:
+        raise ParameterError(f"tol is {tol!r}; it must be zero or more nats")
+    return Settings((int(exact_up_to), int(table_up_to), int(max_steps)), float(tol))
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:
+    """The units to split at, none if they are to be chosen, and the largest number of cells."""
+    units: list[int] = []
+    if condition is None:
+        k = 0
+    elif _is_whole(condition):
+        k = int(condition)
+    elif isinstance(condition, Iterable):
+        for unit in [condition] if isinstance(condition, str) else condition:
+            if isinstance(unit, str) and unit not in network.names:
+                raise unknown_unit(unit, network.names, "condition")
+            units.append(network.index(unit))
+        units = list(dict.fromkeys(units))
+        k = len(units)
+    else:
+        k = -1
+    if k < 0:
+        raise ParameterError(f"condition is {condition!r}; give units, or a whole number from 0 to {MAX_CONDITIONED}")
+    if k > MAX_CONDITIONED:
+        raise ParameterError(f"conditioning on {k} units needs 2**{k} cells; the limit is {MAX_CONDITIONED} units")
+    return units, 2**k

@@ -1,0 +1,144 @@
+"""Estimates by sampling: unbiased, with an honest error, and a lower bound that holds as often as it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import sbnet as sb
+from sbnet.evidence import absorb
+from sbnet.inference.estimate import _summary
+from sbnet.kernels.estimate import log_weights
+from strategies import cases
+
+pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
+
+both = pytest.mark.parametrize("options", [{}, {"method": "annealed", "steps": 5}], ids=["importance", "annealed"])
+
+
+@both
+@pytest.mark.parametrize("seed", range(6))
+def test_the_mean_weight_is_the_probability(options, seed):
+    network = sb.layered((2, 3, 4), rng=seed, scale=1.5, lateral=seed % 2 == 1)
+    evidence = np.r_[np.full(5, np.nan), np.random.default_rng(seed).choice([0.0, 1.0, np.nan], 4)]
+    guess = sb.estimate(network, evidence, samples=50_000, rng=seed, **options)
+    true = np.exp(sb.log_likelihood(network, evidence))
+    assert abs(np.exp(guess.log_probability) - true) <= 4.5 * guess.error * true + 1e-12
+    assert guess.error < 0.03
+    assert guess.bound <= guess.lower <= np.log(true) + 1e-12
+
+
+@both
+def test_bad_means_do_no_harm_to_the_mean(options):
+    # Q far from the posterior: the weights vary more, but their mean is P(V) all the same
+    class Wrong:
+        settings = sb.MeanField().settings
+
+        def solve(self, network, states, *, start, trace):
+            solution = sb.MeanField().solve(network, states, start=start, trace=trace)
+            return solution._replace(means=np.where(states < 0, 1 - 0.8 * solution.means, states))
+
+    network = sb.layered((2, 3, 4), rng=1, scale=1.0)
+    true = sb.log_likelihood(network, np.zeros(4))
+    guess = sb.estimate(network, np.zeros(4), samples=50_000, solver=Wrong(), rng=1, **options)
+    good = sb.estimate(network, np.zeros(4), samples=50_000, rng=1, **options)
+    assert abs(guess.log_probability - true) <= 4.5 * guess.error + 1e-12
+    assert guess.effective_samples < good.effective_samples
+
+
+def test_the_error_is_that_of_the_estimate():
+    network = sb.layered((3, 6), rng=0, scale=1.5)
+    true = sb.log_likelihood(network, np.zeros(6))
+    guesses = [sb.estimate(network, np.zeros(6), samples=2000, rng=k) for k in range(200)]
+    scaled = np.array([(np.exp(g.log_probability - true) - 1) / g.error for g in guesses])
+    assert abs(scaled.mean()) < 0.25
+    assert 0.85 < scaled.std() < 1.15
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.05])
+def test_the_lower_bound_holds_as_often_as_it_says(delta):
+    # weights from a distribution with a heavy tail: P is 1, and most draws are far below
+    rng = np.random.default_rng(0)
+    heavy = rng.normal(0.0, 2.0, (4000, 64)) - 2.0  # ln w; <w> = e^(-2 + 4/2) = 1
+    log_mean, _, lower, _ = _summary(heavy, delta)
+    assert np.mean(lower > 0.0) <= delta
+    assert np.mean(log_mean > 0.0) > 0.2  # the estimate itself is no bound
+    light = rng.normal(0.0, 0.2, (1000, 1000)) - 0.02
+    assert np.median(_summary(light, delta)[2]) > -0.05  # with equal weights the loss nearly vanishes
+    assert np.mean(_summary(light, delta)[2] > 0.0) <= delta
+
+
+def test_weights_are_bounded_by_the_defence():
+    network = sb.layered((3, 5, 6), rng=2, scale=8.0)
+    states = np.array([[-1] * 8 + [1, 0, 1, 0, 1, 0]], np.int8)
+    means, out = np.full((1, 14), 0.01), np.empty((1, 20_000))
+    for defence in (0.1, 0.5):
+        log_weights(network.graph, states, absorb(network, states), means, defence, 0, np.uint64(1), out)
+        assert out.max() <= -np.log(defence) + 1e-12
+
+
+@both
+@given(case=cases(max_units=10))
+@settings(max_examples=30)
+def test_hostile_networks_give_finite_numbers(options, case):
+    network, evidence = case
+    guess = sb.estimate(network, evidence, samples=16, **options)
+    exact = sb.log_likelihood(network, evidence)
+    numbers = (guess.log_probability, guess.error, guess.lower, guess.bound, guess.effective_samples)
+    assert np.all(np.isfinite(numbers))
+    assert 1 - 1e-9 <= guess.effective_samples <= 16 + 1e-9
+    if not np.isnan(evidence).any():
+        assert abs(guess.log_probability - exact) <= 1e-9 * (1 + abs(exact))
+        assert guess.error <= 1e-9
+
+
+def test_annealing_is_worth_its_steps():
+    network = sb.layered((4, 8, 12), rng=3, scale=3.0)
+    X = sb.sample(network, 5, rng=1)[:, -12:]
+    short, long = (sb.estimate(network, X, samples=100, method="annealed", steps=k) for k in (2, 100))
+    assert np.all(long.effective_samples > short.effective_samples)
+    assert np.all(np.abs(long.log_probability - sb.log_likelihood(network, X)) < 6 * long.error + 0.01)
+
+
+@both
+def test_a_row_has_the_answer_it_would_have_alone(options):
+    network = sb.layered((2, 3, 4), rng=0, scale=2.0)
+    X = sb.sample(network, 12, rng=0)[:, -4:].astype(float)
+    X[::3, 0] = np.nan
+    table = sb.estimate(network, X, samples=50, rng=3, **options)
+    assert table.log_probability.shape == table.lower.shape == (12,)
+    again = sb.estimate(network, X[::-1], samples=50, rng=np.random.default_rng(3), threads=2, **options)
+    alone = [sb.estimate(network, row, samples=50, rng=3, **options) for row in X]
+    for name in ("log_probability", "error", "lower", "bound", "effective_samples"):
+        assert np.array_equal(getattr(table, name), getattr(again, name)[::-1])
+        assert np.array_equal(getattr(table, name), [getattr(one, name) for one in alone])
+    assert not np.array_equal(table.log_probability, sb.estimate(network, X, samples=50, rng=4).log_probability)
+    assert repr(table) == "Estimate: 12 rows, 50 samples each"
+    assert len(sb.estimate(network, np.empty((0, 4)), **options).lower) == 0
+
+
+def test_it_says_what_it_is(sprinkler):
+    guess = sb.estimate(sprinkler, {"wet": 1}, samples=1000)
+    first, second = repr(guess).splitlines()
+    assert first.startswith(f"ln P ≈ {guess.log_probability:.6g} ± ")
+    assert first.endswith("effective of 1,000 samples")
+    assert second == f"  ln P ≥ {guess.lower:.6g} with 0.95 confidence, ≥ {guess.bound:.6g} for certain"
+    assert type(guess.log_probability) is float
+
+
+@pytest.mark.small
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"samples": 1}, "samples is 1; it must be a whole number, 2 or more"),
+        ({"steps": 0}, "steps is 0; it must be a whole number, 1 or more"),
+        ({"method": "magic"}, "method is 'magic'; choose one of 'importance', 'annealed'"),
+        ({"delta": 0.0}, "delta is 0.0; it must lie between 0 and 1"),
+        ({"defence": 1}, "defence is 1; it must lie between 0 and 1"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(sprinkler, arguments, text):
+    with pytest.raises(sb.errors.ParameterError) as caught:
+        sb.estimate(sprinkler, {"wet": 1}, **arguments)
+    assert str(caught.value) == text
