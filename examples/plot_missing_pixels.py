@@ -75,7 +75,7 @@ plt.show()
 # Every 10th test image, with every pipeline of ``sbnet reproduce missing``, which takes all of them: scikit-learn's
 # imputers before support vectors, extra trees and histogram boosting, and trees that take holes as they are. Their
 # settings were chosen on training images with holes. All the classifiers learned from whole images only. Of sbnet there
-# are the ten networks of one seed, and those of all three seeds, whose likelihoods are averaged.
+# are the ten networks above, and its classifier for scikit-learn, which also connects the pixels.
 
 wrong = missing.compare(settings, np.arange(0, len(digits.test), 10), patterns=1)
 errors = {name: 100 * flags.mean(axis=(1, 2)) for name, flags in wrong.items()}
@@ -90,13 +90,13 @@ for name in ranked:
 
 fig, ax = plt.subplots(figsize=(7.0, 4.4), layout="constrained")
 shares = [100 * share for share in missing.SHARES]
-others = [name for name in ranked if name not in (missing.OURS, missing.ALL)]
+others = [name for name in ranked if name not in (missing.OURS, missing.LATERAL)]
 for name in others[1:]:
     ax.plot(shares, errors[name], "o-", color="#c4c4c4", lw=1.1, ms=3)
 ax.plot([], [], "o-", color="#c4c4c4", lw=1.1, ms=3, label=f"the other {len(others) - 1} pipelines")
 ax.plot(shares, errors[others[0]], "o-", color="#e07b1a", lw=1.8, ms=5, label=others[0])
 ax.plot(shares, errors[missing.OURS], "o-", color="#1c8fd6", lw=2.2, ms=6, label=missing.OURS)
-ax.plot(shares, errors[missing.ALL], "o:", color="#1c8fd6", lw=2.2, ms=6, label=missing.ALL)
+ax.plot(shares, errors[missing.LATERAL], "o:", color="#1c8fd6", lw=2.2, ms=6, label=missing.LATERAL)
 ticks = [2, 5, 10, 20, 50, 100]
 ax.set(xlabel="pixels missing, %", ylabel="error, % (logarithmic)", xticks=shares, yscale="log")
 ax.set_yticks(ticks, [str(tick) for tick in ticks])

@@ -20,7 +20,7 @@ from sbnet.network import Network
 from sbnet.probability import sample
 
 SIZES, SCALES = (4, 8, 16), (1.0, 3.0)
-SAMPLES = (10, 30, 100, 300, 1000, 3000)
+SAMPLES = (10, 30, 100, 300, 1000)
 FIELDS = {"mean field, exact term": "exact", "mean field, the paper’s": "xi"}
 Points = dict[str, tuple[float, float]]
 
@@ -58,7 +58,7 @@ def _measure(settings: Settings, scale: float) -> Points:
     exact = exact_posterior(network, X)
     hidden = slice(0, network.n_units - SIZES[-1])
     solvers: dict[str, Solver] = {name: MeanField(log_term=term, enumerate_up_to=0) for name, term in FIELDS.items()}
-    for samples in SAMPLES[: settings.size(6, 2)]:
+    for samples in SAMPLES[: settings.size(5, 2)]:
         solvers[f"Gibbs, {2 * samples:,} samples"] = Gibbs(samples=samples, burn_in=max(samples // 10, 5), chains=2)
     points = {}
     for name, solver in solvers.items():
