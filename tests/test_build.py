@@ -338,7 +338,7 @@ def test_a_switch_makes_a_mixture_of_two_regressions(count):
 
 def test_switches_leave_the_rest_alone():
     network = sb.layered((2, 4), rng=0, lateral=True)
-    switched = sb.add_switches(network, ["x3"], count=2, rng=1)
+    switched = sb.add_switches(network, units=["x3"], count=2, rng=1)
     assert switched.names == ("h1_0", "h1_1", "x0", "x1", "x2", "x3.switch1", "x3.switch2", "x3")
     kept = [switched.index(name) for name in network.names]
     np.testing.assert_array_equal(switched.weight_matrix()[np.ix_(kept, kept)], network.weight_matrix())
@@ -348,4 +348,4 @@ def test_switches_leave_the_rest_alone():
     with pytest.raises(sb.errors.ParameterError, match="count is -1; it must be a whole number, zero or more"):
         sb.add_switches(network, count=-1)
     with pytest.raises(sb.errors.UnknownUnitError, match="'y'"):
-        sb.add_switches(network, ["y"])
+        sb.add_switches(network, units=["y"])

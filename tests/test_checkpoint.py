@@ -98,11 +98,17 @@ def test_a_missing_or_damaged_checkpoint_is_named(data, tmp_path):
         sb.fit(NETWORK, data, resume=path)
     with pytest.raises(ParameterError, match=r"resume=True goes on from the file given as checkpoint=; give one"):
         sb.fit(NETWORK, data, resume=True)
+    with pytest.raises(
+        ParameterError, match=r"checkpoint is '.*nowhere.run.sbn', but there is no such folder; make it"
+    ):
+        sb.fit(NETWORK, data, checkpoint=tmp_path / "nowhere" / "run.sbn")
     sb.save(NETWORK, path)
     with pytest.raises(FileFormatError, match=r"but not a checkpoint that sbnet.fit\(\) wrote"):
         sb.fit(NETWORK, data, resume=path)
     sb.fit(NETWORK, data, epochs=1, checkpoint=path, resume=False, rng=0)
-    with pytest.raises(FileFormatError, match=r"but not one that sbnet.save\(\) wrote"):
+    with pytest.raises(
+        FileFormatError, match=r"run.sbn is a checkpoint of learning, not a network; fit\(\.\.\., resume="
+    ):
         sb.load(path)
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(FileFormatError, match="damaged or cut short"):

@@ -166,3 +166,14 @@ def test_hidden_units_keep_their_column_order(tmp_path, capsys):
     main(["infer", str(tmp_path / "net.sbn"), "--table", str(tmp_path / "x.csv")])
     rows = np.loadtxt(io.StringIO(capsys.readouterr().out), delimiter=",", skiprows=1)
     assert_allclose(rows[:, 2:], sb.infer_many(network, X).means, rtol=1e-5)
+
+
+def test_tables_as_pandas_writes_them_and_evidence_in_parts(tmp_path, capsys):
+    network = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    sb.save(network, tmp_path / "lawn.sbn")
+    (tmp_path / "one.csv").write_text("rain\n1.0\n\n0.0\nNaN\n")  # blank: not observed, and still a row
+    assert main(["infer", str(tmp_path / "lawn.sbn"), "--table", str(tmp_path / "one.csv")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[2] for line in lines[1:]] == ["1", "0.268941", "0", "0.268941"]
+    assert main(["infer", str(tmp_path / "lawn.sbn"), "--evidence", "wet=1", "--evidence", "rain=0"]) == 0
+    assert "given 2 of 3 units" in capsys.readouterr().out

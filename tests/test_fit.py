@@ -222,3 +222,19 @@ def test_a_prior_may_have_a_scale_for_each_edge(data):
         sb.fit(network, data, prior=sb.Gaussian([1.0, 1.0, 1.0]))
     with pytest.raises(ParameterError, match="the scales of a prior are positive; got -1.0"):
         sb.Gaussian([1.0, -1.0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"optimizer": "adam"}, r"optimizer is 'adam'; give an optimiser, such as sbnet.SGD\(0.05\) or sbnet.Adam\(\)"),
+        ({"solver": sb.Gibbs()}, r"solver is Gibbs\(.*\); learning climbs the bound of an sbnet.MeanField"),
+        ({"prior": 1.0}, r"prior is 1.0; give a prior, such as sbnet.Gaussian\(1.0\)"),
+        ({"callbacks": print}, "callbacks is a function; give a list of them"),
+    ],
+)
+def test_helpers_of_the_wrong_kind_are_refused(data, settings, message):
+    with pytest.raises(ParameterError, match=message):
+        sb.fit(start(), data, **settings)
+    with pytest.raises(ParameterError, match="solver is 'gibbs'; give a solver, such as"):
+        sb.infer(start(), {}, solver="gibbs")

@@ -169,8 +169,8 @@ def layered(
 
 def add_switches(
     network: Network,
-    units: Iterable[str] | None = None,
     *,
+    units: Iterable[str] | None = None,
     count: int = 1,
     rng: RngLike = None,
     scale: float = 0.1,

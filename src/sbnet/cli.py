@@ -26,6 +26,9 @@ from sbnet.network import Network
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, or 2 for bad input, which is explained in one line."""
     chosen = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without "≥" gets a question mark, not a traceback
+            stream.reconfigure(errors="replace")
     try:
         status: int = chosen.run(chosen)
     except KeyboardInterrupt:
@@ -76,7 +79,11 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("network", type=Path)
     given = ask.add_mutually_exclusive_group(required=True)
     given.add_argument(
-        "--evidence", nargs="*", metavar="UNIT=STATE", help="such as rain=1 wet=0; none at all is allowed"
+        "--evidence",
+        nargs="*",
+        action="extend",
+        metavar="UNIT=STATE",
+        help="such as rain=1 wet=0; none at all is allowed",
     )
     given.add_argument("--table", type=Path, help="csv: names of units above, then 0, 1 or nothing in each cell")
     ask.add_argument("--out", type=Path, help="write the csv there instead of to standard output")
@@ -174,20 +181,25 @@ def _read_table(path: Path, network: Network) -> FloatArray:
         if name in names[:k]:
             raise EvidenceError(f"the first line of {path} names unit {name!r} twice")
     place = [network.index(name) for name in names]
-    lines = [(number, row) for number, row in enumerate(rows[1:], start=2) if row]  # csv gives blank lines as []
+    # csv gives blank lines as []: where there is one column, that is a row in which it was not observed
+    lines = [(number, row or [""]) for number, row in enumerate(rows[1:], start=2) if row or len(names) == 1]
     table = np.full((len(lines), network.n_units), np.nan)
     for r, (number, row) in enumerate(lines):
         if len(row) != len(names):
             raise EvidenceError(f"line {number} of {path} has {len(row)} cells; the first line has {len(names)}")
         for k, cell in enumerate(row):
-            if cell.strip() not in ("0", "1", ""):
+            state = _CELLS.get(cell.strip().lower())
+            if state is None:
                 raise EvidenceError(
                     f"line {number} of {path} holds {cell!r} for unit {names[k]!r}; "
                     "give 0, 1, or nothing if it was not observed"
                 )
-            if cell.strip():
-                table[r, place[k]] = float(cell)
+            table[r, place[k]] = state
     return table
+
+
+_CELLS = {"0": 0.0, "0.0": 0.0, "1": 1.0, "1.0": 1.0, "": np.nan, "nan": np.nan, "na": np.nan}
+"""What may stand in a table; pandas writes numbers with a point where a column has holes."""
 
 
 def _as_csv(batch: PosteriorBatch) -> str:

@@ -89,6 +89,10 @@ def read_tensors(
     name = os.fspath(path)
     data = Path(path).read_bytes()
     metadata = _metadata(data, name)
+    if metadata.get("format") == "sbnet-checkpoint" != format_name:
+        raise FileFormatError(
+            f"{name} is a checkpoint of learning, not a network; fit(..., resume={name!r}) goes on from it"
+        )
     if metadata.get("format") != format_name:
         raise FileFormatError(f"{name} is a safetensors file, but not {wanted}")
     found = metadata.get("format_version", "")

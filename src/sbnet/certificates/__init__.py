@@ -90,7 +90,7 @@ def posterior_intervals(
     network: Network,
     evidence: EvidenceLike,
     *,
-    units: Sequence[str | int] | None = None,
+    units: str | Sequence[str | int] | None = None,
     effort: str = "fast",
     proven: bool = False,
     threads: int | None = None,
@@ -133,6 +133,7 @@ def posterior_intervals(
         )
     _check(effort, proven)
     row = states[0]
+    units = [units] if isinstance(units, str) else units
     asked = np.flatnonzero(row == HIDDEN).tolist() if units is None else [network.index(unit) for unit in units]
     ends = np.empty((len(asked), 2, 2))
 

@@ -68,7 +68,8 @@ class Recipe:
         width = cells.shape[1]
         network = layered((*self.hidden, width), rng=generator, scale=self.weight_scale, lateral=self.lateral)
         if names is not None:
-            taken = set(network.names[:-width]) & set(names)
+            own = {f"{name}.switch{k + 1}" for name in names for k in range(self.switches)}
+            taken = {*network.names[:-width], *own} & set(names)
             if taken:
                 raise NetworkError(f"column {min(taken)!r} has the name of a hidden unit; rename the column")
             network = replace(network, names=(*network.names[:-width], *names))
@@ -214,7 +215,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _solver(self) -> MeanField:
         if self.solver is not None and not isinstance(self.solver, MeanField):
-            raise ParameterError(f"solver is {self.solver!r}; estimators need bounds: give an sbnet.MeanField")
+            raise ParameterError(f"solver is {self.solver!r}; estimators learn with it: give an sbnet.MeanField")
         return SOLVER if self.solver is None else self.solver
 
     def _threads(self) -> int | None:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from sbnet._progress import run_blocks
 from sbnet._types import HIDDEN, FloatArray, States
-from sbnet.errors import ConvergenceWarning, EvidenceError
+from sbnet.errors import ConvergenceWarning, EvidenceError, ParameterError
 from sbnet.evidence import EvidenceLike, coerce_many, coerce_one
 from sbnet.inference.conditioned import Conditioned
 from sbnet.inference.estimate import Estimate, estimate
@@ -67,7 +67,7 @@ def infer(
     >>> print(f"{post.bound:.4f} <= {sb.log_likelihood(net, {'wet': 1}):.4f}, P(rain) about {post['rain']:.2f}")
     -0.3182 <= -0.3139, P(rain) about 0.34
     """
-    solver = MeanField() if solver is None else solver
+    solver = _checked(solver)
     states = coerce_one(network, evidence)
     solution = solver.solve(network, states, start=check_start(states, start), trace=True)
     _warn_if_stopped(solver, solution.converged)
@@ -120,7 +120,7 @@ def infer_many(
     -------
     PosteriorBatch
     """
-    solver = MeanField() if solver is None else solver
+    solver = _checked(solver)
     states = coerce_many(network, evidence)
     point = check_start(states, start)
     n, shape, sampler = len(states), states.shape, solver.settings is None
@@ -175,6 +175,12 @@ def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:
     if np.any((used < 0.0) | (used > 1.0)):
         raise EvidenceError("starting means must lie between 0 and 1; NaN stands for one half")
     return point
+
+
+def _checked(solver: Solver | None) -> Solver:
+    if solver is not None and not hasattr(solver, "solve"):
+        raise ParameterError(f"solver is {solver!r}; give a solver, such as sbnet.MeanField() or sbnet.Gibbs()")
+    return MeanField() if solver is None else solver
 
 
 def _warn_if_stopped(solver: Solver, converged: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> None:

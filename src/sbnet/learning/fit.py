@@ -116,6 +116,7 @@ def fit(
     _check_counts(epochs, batch_size, patience, validation)
     optimizer = SGD(0.05) if optimizer is None else optimizer
     solver = MeanField(log_term="xi", tol=1e-3) if solver is None else solver
+    _check_helpers(optimizer, solver, prior, callbacks)
     source = _source(checkpoint, resume)
     # A resumed run holds out what it held out when it began.
     generator = np.random.default_rng(rng) if source is None else first_generator(source)
@@ -258,11 +259,24 @@ def _note(run: Run, epochs: int) -> str:
 
 def _source(checkpoint: PathLike | None, resume: bool | PathLike) -> PathLike | None:
     """The file to go on from, if any."""
+    if checkpoint is not None and not os.path.isdir(os.path.dirname(os.path.abspath(checkpoint))):
+        raise ParameterError(f"checkpoint is {os.fspath(checkpoint)!r}, but there is no such folder; make it first")
     if isinstance(resume, bool):
         if resume and checkpoint is None:
             raise ParameterError("resume=True goes on from the file given as checkpoint=; give one, or resume=path")
         return checkpoint if resume and checkpoint is not None and os.path.exists(checkpoint) else None
     return resume
+
+
+def _check_helpers(optimizer: Any, solver: Any, prior: Any, callbacks: Any) -> None:
+    if not (hasattr(optimizer, "init") and hasattr(optimizer, "step")):
+        raise ParameterError(f"optimizer is {optimizer!r}; give an optimiser, such as sbnet.SGD(0.05) or sbnet.Adam()")
+    if not isinstance(solver, MeanField):
+        raise ParameterError(f"solver is {solver!r}; learning climbs the bound of an sbnet.MeanField")
+    if prior is not None and not hasattr(prior, "slope"):
+        raise ParameterError(f"prior is {prior!r}; give a prior, such as sbnet.Gaussian(1.0)")
+    if callable(callbacks):
+        raise ParameterError("callbacks is a function; give a list of them")
 
 
 def _check_counts(epochs: int, batch_size: int, patience: int | None, validation: Any) -> None:
