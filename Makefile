@@ -17,8 +17,8 @@ help:
 $(VENV)/.%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "sbnet needs Python 3.11 or later"; exit 1; }
-	@echo "installing sbnet[$(filter-out base,$*)] into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(filter-out base,$*)]"
+	@echo "installing sbnet$(filter-out [base],[$*]) into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".$(filter-out [base],[$*])"
 	@touch $@
 
 reproduce: $(VENV)/.base

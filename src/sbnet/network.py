@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -106,7 +107,10 @@ class Network:
                 return self._index[unit]
             except KeyError:
                 raise unknown_unit(unit, self.names, "the call") from None
-        position = int(unit)
+        try:
+            position = operator.index(unit)
+        except TypeError:
+            raise NetworkError(f"a unit is given by its name or its number; got {unit!r}") from None
         if not 0 <= position < self.n_units:
             raise NetworkError(f"there is no unit number {position}; the network has units 0 to {self.n_units - 1}")
         return position

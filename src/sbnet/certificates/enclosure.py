@@ -58,7 +58,8 @@ def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
     first = MeanField().solve(network, row[None, :], start=None, trace=False)
     group = int(largest_components(network.graph, row[None, :])[0])
     if group <= (min(tried[-1].exact_up_to, _PROVEN_UP_TO) if proven else tried[-1].exact_up_to):
-        how = f"sum over all states, {group} hidden units at most together" if group else "product of known factors"
+        together = f"sum over all states, {_count(group, 'hidden unit')} at most together"
+        how = together if group else "product of known factors"
         return Ends(*_exact(network, row, proven), True, how, how, first.means[0], float(first.bound[0]))
     lower, lower_from, pieces = float(first.bound[0]), "mean field", [Piece(network, row, first.means[0])]
     lines = solve(network, Settings((_GROUP, 0, _MAX_STEPS), _TOL), row[None, :])  # may be as good as tables
@@ -120,7 +121,11 @@ def _tighter(
         problem, bias = reduce(network.graph, row), absorb(network, row[None, :])[0]
         parts, _, _ = Mixture(components).divide(problem, row, bias, first.bound[0], first.means[0])
         # A component with a gate that no network may have is left out; what is left is a lower bound as well.
-        kept = [part for part in parts if np.abs(part.gates.weight).max(initial=0.0) <= MAX_PARAMETER]
+        kept = [
+            part
+            for part in parts
+            if max(np.abs(numbers).max(initial=0.0) for numbers in part.gates[:2]) <= MAX_PARAMETER
+        ]
         if kept:
             total = float(np.logaddexp.reduce([part.bound for part in kept]))
             pieces = [_with_gates(network, row, problem, part) for part in kept]

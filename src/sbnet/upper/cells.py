@@ -94,12 +94,16 @@ def split_all(
     )
 
 
+def _gain(before: float, after: float) -> float:
+    return float(np.exp(before) - np.exp(min(after, before)))
+
+
 def split_best(network: Network, settings: Settings, root: Cells, n_cells: int) -> tuple[float, bool, int, list[int]]:
     """Split cells one after the other, each time where it lowers the sum most; also the units that were split."""
     leaves, used = [_Leaf(root, *_best_split(network, settings, root))], set[int]()
     while len(leaves) < n_cells:
         top = max(leaf.cell.bound[0] for leaf in leaves)
-        gains = [np.exp(leaf.cell.bound[0] - top) - np.exp(leaf.split_bound - top) for leaf in leaves]
+        gains = [_gain(leaf.cell.bound[0] - top, leaf.split_bound - top) for leaf in leaves]
         best = int(np.argmax(gains))
         if not gains[best] > 0.0:
             break
