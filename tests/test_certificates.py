@@ -300,3 +300,27 @@ def test_an_exact_certificate_says_so(sprinkler):
 def test_an_unknown_effort_is_refused(sprinkler):
     with pytest.raises(sb.errors.ParameterError, match="effort is 'max'; choose one of 'fast', 'normal', 'high'"):
         certify(sprinkler, {"wet": 1}, effort="max")
+
+
+@pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")  # such bounds crawl for ever, and are valid
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_enormous_weights_are_no_reason_to_stumble(seed):  # gates past the limit, gains past the range of exp
+    rng = np.random.default_rng(seed)
+    n = 24
+    edges = np.tril(rng.random((n, n)) < 0.15, -1)
+    edges[-1, :-2] = True
+    weights = rng.choice([-1e8, -1e4, -5.0, 1e-3, 7.0, 300.0, 1e8], (n, n))
+    network = sb.from_weight_matrix(np.where(edges, weights, 0.0), bias=rng.choice([-1e8, -30.0, 0.0, 1e4], n))
+    row = np.full(n, -1)
+    row[-2:] = rng.integers(0, 2, 2)
+    certificate = sb.certify(network, row, effort="high")
+    assert certificate.lower <= certificate.upper <= 0.0
+    found = sb.infer(network, row, solver=sb.Mixture(2)).bound
+    assert found <= certificate.upper + 1e-9 * abs(certificate.upper)
+
+
+def test_one_unit_may_be_asked_for_by_its_name():
+    network = sb.from_edges({("rain", "wet"): 2.0})
+    assert sb.posterior_intervals(network, {"wet": 1}, units="rain").keys() == {"rain"}
+    with pytest.raises(sb.errors.NetworkError, match="a unit is given by its name or its number; got 1.5"):
+        sb.posterior_intervals(network, {"wet": 1}, units=[1.5])

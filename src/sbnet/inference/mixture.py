@@ -146,7 +146,7 @@ def _grow(pattern: _Pattern, first: _Component, components: int) -> tuple[list[_
     parts, divisions = [first], [_divide(pattern, first)]
     sweeps, settled = divisions[0].sweeps, divisions[0].settled
     while len(parts) < components:
-        top = max(one.bound for one in (*parts, *divisions))
+        top = max(max(part.bound for part in parts), max(division.bound for division in divisions))
         gains = [np.exp(d.bound - top) - np.exp(p.bound - top) for p, d in zip(parts, divisions, strict=True)]
         k = int(np.argmax(gains))
         if not gains[k] > 0.0:  # nothing to gain: one component is the posterior
