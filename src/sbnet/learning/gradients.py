@@ -14,7 +14,7 @@ from sbnet.evidence import EvidenceLike, coerce
 from sbnet.inference import MeanField, check_start
 from sbnet.network import Network
 
-_BLOCK = 32
+_BLOCK = 50
 """Rows whose gradients are added up by one thread; fixed, so that sums do not depend on the number of threads."""
 
 
