@@ -154,6 +154,10 @@ lateral_prior_scale, solver, weight_scale, validation_fraction, patience, binari
         joint = self._joint(X)
         return self.classes_[joint.argmax(axis=1)]
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows that are given their class."""
+        return float(super().score(X, y, sample_weight))
+
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, from bounds in the place of likelihoods."""
         return np.exp(self.predict_log_proba(X))
