@@ -59,10 +59,10 @@ def run(settings: Settings) -> Experiment:
         "were reported by Hinton and others (1995) for the same partition of the data.",
         found="All on the same images. The threshold that made them binary was chosen for the published error of the "
         "nearest neighbour, so that row is no test. Back-propagation: one hidden layer; its size and weight decay, "
-        "like the settings of logistic regression, trees and support vectors, were chosen by cross-validation on "
-        "training images, and the numbers of components of the mixtures on held-out ones. The restricted Boltzmann "
-        "machine has usual settings, not tuned. Wake-sleep: the same networks and rate as mean field, 30 epochs. "
-        + _order(percent),
+        "like the settings of logistic regression, trees, support vectors and the rate of the restricted Boltzmann "
+        "machine, were chosen by cross-validation on training images (`python -m sbnet.experiments.tune`), and the "
+        "numbers of components of the mixtures on held-out ones. Wake-sleep: the same networks and rate as mean "
+        "field, 30 epochs. " + _order(percent),
         tables=(
             Table("the paper’s algorithms: error, %", rows, ".2f", _NOTE),
             Grid(

@@ -32,9 +32,9 @@ SEARCHED: dict[str, dict[str, list[Any]]] = {
     "extra trees": {"max_features": [2, 4, 8], "min_samples_leaf": [1, 2]},
     "restricted Boltzmann machine + logistic regression": {
         "bernoullirbm__n_components": [200],
-        "bernoullirbm__learning_rate": [0.03, 0.1],
+        "bernoullirbm__learning_rate": [0.01, 0.03, 0.1],
         "bernoullirbm__n_iter": [20],
-        "logisticregression__C": [1.0, 10.0],
+        "logisticregression__C": [10.0, 30.0, 100.0],
     },
 }
 
