@@ -6,6 +6,7 @@ import html
 import json
 import os
 import platform
+import re
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -65,7 +66,7 @@ def page(done: Sequence[Experiment], facts: dict[str, Any]) -> str:
         citation=html.escape(published.CITATION),
         contents="".join(_entry(one) for one in done),
         sections="".join(_section(one) for one in done),
-        facts=html.escape(_sentence(facts)),
+        facts=_prose(_sentence(facts)),
     )
 
 
@@ -81,7 +82,7 @@ def _section(one: Experiment) -> str:
     return (
         f'<section id="{one.name}"><h2>{html.escape(one.title)}</h2>'
         f'<p class="paper"><b>The paper.</b> {html.escape(one.paper)}</p>'
-        f"<p><b>Here.</b> {html.escape(one.found)}</p>"
+        f"<p><b>Here.</b> {_prose(one.found)}</p>"
         f'<div class="pictures">{pictures}</div>{tables}'
         f'<p class="seconds">{one.seconds:.1f} s</p></section>'
     )
@@ -134,11 +135,17 @@ def _facts(settings: Settings, started: str, seconds: float) -> dict[str, Any]:
     }
 
 
+def _prose(text: str) -> str:
+    """Escaped, with what stands between backquotes as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
 def _sentence(facts: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
+    seeds = f"{len(facts['seeds'])} seed{'s' * (len(facts['seeds']) != 1)}"
     return (
-        f"Made by `sbnet reproduce` on {facts['started']} in {facts['seconds']:.0f} s, with {len(facts['seeds'])} "
-        f"seeds and {facts['processes']} processes on {facts['cores']} cores ({facts['system']}, {facts['machine']}); "
+        f"Made by `sbnet reproduce` on {facts['started']} in {facts['seconds']:.0f} s, with {seeds} and "
+        f"{facts['processes']} processes on {facts['cores']} cores ({facts['system']}, {facts['machine']}); "
         f"{versions}. Every number is in results.json, beside this page."
     )
 
