@@ -20,7 +20,7 @@ from sbnet.inference import MeanField, PosteriorBatch, infer_many
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, fit
 from sbnet.network import Network
 
-# The defaults of all three estimators; only `hidden` differs between them.
+# The defaults of all three estimators; only `hidden` and `switches` differ between them.
 HIDDEN_DENSITY: tuple[int, ...] = (8,)
 HIDDEN_CLASSIFIER: tuple[int, ...] = (8, 24)
 HIDDEN_IMPUTER: tuple[int, ...] = (8,)

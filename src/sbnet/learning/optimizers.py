@@ -112,7 +112,31 @@ class Adam:
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class _Prior:
+    """What the priors have in common; `_pull` is the slope of the logarithm of their density."""
+
+    scale: float | Sequence[float] = 1.0
+    bias_scale: float = np.inf
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", _scales(self.scale, self.bias_scale))
+
+    @cached_property
+    def _weight_scale(self) -> FloatArray:
+        return np.asarray(self.scale, dtype=np.float64)
+
+    def slope(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
+        """The gradient of the logarithm of the prior, weights first."""
+        _check_length(self._weight_scale, weight)
+        return np.concatenate([self._pull(weight, self._weight_scale), self._pull(bias, self.bias_scale)])
+
+    @staticmethod
+    def _pull(values: FloatArray, scale: FloatArray | float) -> FloatArray:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Gaussian(_Prior):
     """A Gaussian prior with mean zero on every weight, and on every bias if asked (footnote 6 of the paper).
 
     Parameters
@@ -123,24 +147,13 @@ class Gaussian:
         Standard deviation of the biases; infinite by default, which leaves them free.
     """
 
-    scale: float | Sequence[float] = 1.0
-    bias_scale: float = np.inf
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _scales(self.scale, self.bias_scale))
-
-    @cached_property
-    def _weight_scale(self) -> FloatArray:
-        return np.asarray(self.scale, dtype=np.float64)
-
-    def slope(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
-        """The gradient of the logarithm of the prior, weights first."""
-        _check_length(self._weight_scale, weight)
-        return np.concatenate([-weight / self._weight_scale**2, -bias / self.bias_scale**2])
+    @staticmethod
+    def _pull(values: FloatArray, scale: FloatArray | float) -> FloatArray:
+        return -values / scale**2
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(_Prior):
     """A Laplace prior with mean zero, which pulls weak weights to zero.
 
     Parameters
@@ -151,20 +164,10 @@ class Laplace:
         Mean size of the biases; infinite by default, which leaves them free.
     """
 
-    scale: float | Sequence[float] = 1.0
-    bias_scale: float = np.inf
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _scales(self.scale, self.bias_scale))
-
-    @cached_property
-    def _weight_scale(self) -> FloatArray:
-        return np.asarray(self.scale, dtype=np.float64)
-
-    def slope(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
-        """The gradient of the logarithm of the prior, weights first."""
-        _check_length(self._weight_scale, weight)
-        return np.concatenate([-np.sign(weight) / self._weight_scale, -np.sign(bias) / self.bias_scale])
+    @staticmethod
+    def _pull(values: FloatArray, scale: FloatArray | float) -> FloatArray:
+        pull: FloatArray = -np.sign(values) / scale
+        return pull
 
 
 def _rate(optimizer: SGD | Adam, epoch: int) -> float:
