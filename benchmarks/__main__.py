@@ -14,7 +14,6 @@ from . import (
     exact,
     gibbs,
     log_terms,
-    paper,
     scaling,
     tightness,
     training,
@@ -23,7 +22,6 @@ from . import (
 from .report import Table, busy_note, say
 
 TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
-    "paper": ("Figures 2 and 5 of the paper beside ours", paper.table),
     "digits": ("digit networks: sbnet, C++, NumPy, PyTorch", digits.table),
     "log-terms": ("tightness against time of the four logarithm terms", log_terms.table),
     "training": ("rows a second of learning: sbnet, C++, scikit-learn, PyTorch", training.table),

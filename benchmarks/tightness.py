@@ -16,6 +16,8 @@ NETWORKS = 200
 ROWS = 20
 PAPER = sb.MeanField(log_term="xi", enumerate_up_to=0)
 SOLVERS = {
+    "Jensen, ξ = 0": sb.MeanField(log_term="jensen", enumerate_up_to=0),
+    "quadratic": sb.MeanField(log_term="quadratic", enumerate_up_to=0),
     "the paper, best ξ": PAPER,
     "exact term": sb.MeanField(),
     "the paper, top layer enumerated": sb.Conditioned("roots", PAPER),
