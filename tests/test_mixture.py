@@ -45,7 +45,7 @@ def components_of(network, evidence, m):
     plain = sb.infer(network, evidence, solver=solver)
     bias = network.bias + network.weight_matrix() @ (states == 1)
     pattern = mixture._Pattern(problem, solver.settings, states, bias)
-    first = mixture._Component(plain.bound, plain.means[problem.hidden], mixture._no_gates(problem))
+    first = mixture.Component(plain.bound, plain.means[problem.hidden], mixture._no_gates(problem))
     return mixture._grow(pattern, first, m)[0], problem.hidden
 
 

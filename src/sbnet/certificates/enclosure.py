@@ -10,7 +10,7 @@ import numpy as np
 from sbnet._types import HIDDEN, FloatArray, IndexArray, Problem, States
 from sbnet.evidence import absorb
 from sbnet.inference import Conditioned, MeanField, Mixture
-from sbnet.inference.mixture import _Component
+from sbnet.inference.mixture import Component
 from sbnet.inference.solvers import Solution
 from sbnet.kernels.enumerate import enumerate_rows, largest_components
 from sbnet.kernels.reduce import reduce
@@ -20,7 +20,7 @@ from sbnet.proven import round_down, round_up
 from sbnet.proven import upper as ball_upper
 from sbnet.proven.lower import Piece
 from sbnet.proven.upper import Cell
-from sbnet.upper.cells import Cells, Settings, _children, solve
+from sbnet.upper.cells import Cells, Settings, solve, split_cells
 
 _MAX_STEPS, _TOL = 200, 1e-5
 _GROUP = 12  # coupled hidden units that an upper bound sums exactly
@@ -103,7 +103,7 @@ def _split(network: Network, settings: Settings, cells: Cells, units: Sequence[i
     """The whole, its parts after the first unit, after the second, and so on."""
     yield cells
     for unit in units:
-        cells = _children(network, settings, cells, [int(unit)] * len(cells.bound))
+        cells = split_cells(network, settings, cells, [int(unit)] * len(cells.bound))
         yield cells
 
 
@@ -132,7 +132,7 @@ def _tighter(
             yield total, f"mixture of {_count(len(kept), 'factorial component')}", pieces
 
 
-def _with_gates(network: Network, row: States, problem: Problem, part: _Component) -> Piece:
+def _with_gates(network: Network, row: States, problem: Problem, part: Component) -> Piece:
     """A component of a mixture as evidence on a larger network: gates are observed units below all hidden ones."""
     gates, n = part.gates, network.n_units
     edges = network.n_edges + len(problem.hidden) * np.arange(1, len(gates.bias) + 1)

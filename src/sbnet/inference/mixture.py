@@ -97,10 +97,10 @@ class Mixture:
 
     def divide(
         self, problem: Problem, row: States, bias: FloatArray, bound: float, means: FloatArray
-    ) -> tuple[list[_Component], int, bool]:
+    ) -> tuple[list[Component], int, bool]:
         """The components of one row, from the answer with one of them; sweeps, and whether all have settled."""
         pattern = _Pattern(problem, self.solver.settings, row, bias)
-        return _grow(pattern, _Component(bound, means[problem.hidden], _no_gates(problem)), int(self.components))
+        return _grow(pattern, Component(bound, means[problem.hidden], _no_gates(problem)), int(self.components))
 
 
 class _Pattern(NamedTuple):
@@ -120,7 +120,7 @@ class _Gates(NamedTuple):
     side: States
 
 
-class _Component(NamedTuple):
+class Component(NamedTuple):
     """The bound with the gates observed, and the means."""
 
     bound: float
@@ -132,7 +132,7 @@ class _Division(NamedTuple):
     """Two components in place of one: the bound of both together, and what it took."""
 
     bound: float
-    parts: tuple[_Component, _Component]
+    parts: tuple[Component, Component]
     sweeps: int
     settled: bool
 
@@ -141,7 +141,7 @@ def _no_gates(problem: Problem) -> _Gates:
     return _Gates(np.empty((0, len(problem.hidden))), np.empty(0), np.empty(0, np.int8))
 
 
-def _grow(pattern: _Pattern, first: _Component, components: int) -> tuple[list[_Component], int, bool]:
+def _grow(pattern: _Pattern, first: Component, components: int) -> tuple[list[Component], int, bool]:
     """Divide until there are so many components, each time the one whose division gains most."""
     parts, divisions = [first], [_divide(pattern, first)]
     sweeps, settled = divisions[0].sweeps, divisions[0].settled
@@ -159,7 +159,7 @@ def _grow(pattern: _Pattern, first: _Component, components: int) -> tuple[list[_
     return parts, sweeps, settled
 
 
-def _divide(pattern: _Pattern, whole: _Component) -> _Division:
+def _divide(pattern: _Pattern, whole: Component) -> _Division:
     """Two components for one: first with gates that follow one unit, then with the best gate."""
     n = len(whole.mu)
     units = np.argsort(np.abs(whole.mu - 0.5), kind="stable")[:_TRIALS]
@@ -173,7 +173,7 @@ def _divide(pattern: _Pattern, whole: _Component) -> _Division:
     total, (bound, mu, weight, bias) = climb(trials[1][k], trials[2][k], trials[3][k], _LONG)
     old = whole.gates
     parts = (
-        _Component(
+        Component(
             float(bound[0, side]),
             mu[0, side],
             _Gates(np.vstack([old.weight, weight]), np.append(old.bias, bias), np.append(old.side, np.int8(side))),

@@ -39,13 +39,13 @@ def enumerate_rows(graph: Graph, states: States, bias: FloatArray, means: FloatA
         for first in range(len(label)):
             if label[first] == first:
                 group = np.flatnonzero(label == first)
-                total += _enumerate_group(problem, group, states[r], bias[r], means[r])
+                total += enumerate_group(problem, group, states[r], bias[r], means[r])
         result[r] = total
     return result
 
 
 @inner
-def _enumerate_group(problem: Problem, group: IndexArray, states: States, bias: FloatArray, means: FloatArray) -> float:
+def enumerate_group(problem: Problem, group: IndexArray, states: States, bias: FloatArray, means: FloatArray) -> float:
     """ln of the sum over the states of one group, in Gray code: neighbouring states differ in one unit."""
     k = len(group)
     inside = np.zeros(len(problem.hidden), np.bool_)

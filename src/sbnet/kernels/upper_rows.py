@@ -8,7 +8,7 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, Graph, Problem, States
 from sbnet.kernels._compile import inner, kernel
-from sbnet.kernels.enumerate import _enumerate_group
+from sbnet.kernels.enumerate import enumerate_group
 from sbnet.kernels.reduce import components, reduce
 from sbnet.kernels.terms import sigmoid, softplus
 from sbnet.kernels.upper import Regions, evaluate, evaluate_all
@@ -50,7 +50,7 @@ def upper_rows(
         for k in range(len(label)):
             large[k] = size[label[k]] > limits[0]
             if label[k] == k and not large[k]:
-                total += _enumerate_group(problem, np.flatnonzero(label == k), states[r], bias[r], means)
+                total += enumerate_group(problem, np.flatnonzero(label == k), states[r], bias[r], means)
         exact[r] = not large.any()
         if exact[r]:
             score[r] = 0.0

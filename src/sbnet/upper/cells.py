@@ -61,7 +61,7 @@ def pick(cells: Cells, rows: Sequence[int] | IndexArray) -> Cells:
     return Cells._make(part[rows] for part in cells)
 
 
-def _children(network: Network, settings: Settings, cells: Cells, units: Sequence[int]) -> Cells:
+def split_cells(network: Network, settings: Settings, cells: Cells, units: Sequence[int]) -> Cells:
     """Each cell k split at ``units[k]``: first the halves where it is 0, then those where it is 1."""
     n = len(units)
     start = Cells._make(np.concatenate([part, part]) for part in cells)
@@ -83,7 +83,7 @@ def split_all(
     if n > 1 and 2 * n * network.n_edges > BLOCK:  # one half after the other, to save memory
         halves = [split_all(network, settings, pick(cells, k), units) for k in np.array_split(np.arange(n), 2)]
         return tuple(np.concatenate(parts) for parts in zip(*halves, strict=True))  # type: ignore[return-value]
-    children = _children(network, settings, cells, [units[0]] * n)
+    children = split_cells(network, settings, cells, [units[0]] * n)
     bound, exact, count = split_all(network, settings, children, units[1:])
     both = np.logaddexp(bound[:n], bound[n:])
     better = both < cells.bound
@@ -131,7 +131,7 @@ def _best_split(network: Network, settings: Settings, cell: Cells) -> tuple[int,
     units = [int(i) for i in np.argsort(-cell.score[0], kind="stable")[:_CANDIDATES] if cell.score[0, i] > 0.0]
     if not units:
         return -1, cell, float(cell.bound[0])
-    children = _children(network, settings, pick(cell, [0] * len(units)), units)
+    children = split_cells(network, settings, pick(cell, [0] * len(units)), units)
     both = np.logaddexp(children.bound[: len(units)], children.bound[len(units) :])
     k = int(np.argmin(both))
     return units[k], pick(children, [k, len(units) + k]), float(both[k])
