@@ -130,7 +130,7 @@ lateral_prior_scale, solver, weight_scale, validation_fraction, patience, binari
         threads, progress = (self._threads(), bool(self.verbose)) if in_turn else (1, False)
 
         def task(k: int) -> Any:
-            # A class without weight keeps its start: its prior is zero, and nothing is known about it.
+            # A class without weight has a prior of zero; its rows count as one each, so that it can be learned.
             rows = (number == k) & ((weights > 0.0) | (share[k] == 0.0))
             start = np.random.default_rng([seed, k])
             return cells[rows], np.where(weights[rows] > 0.0, weights[rows], 1.0), self._names(), start
