@@ -290,7 +290,7 @@ def test_a_network_of_a_million_edges_takes_memory_in_proportion_to_them():
     tracemalloc.start()
     try:
         network = sb.from_weight_matrix(matrix)
-        assert len(network.graph.child) == network.sparse_weights().nnz  # as every solver needs them
+        assert len(network.model.child) == network.sparse_weights().nnz  # as every solver needs them
         kept, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -74,7 +74,7 @@ def test_weights_are_bounded_by_the_defence():
     states = np.array([[-1] * 8 + [1, 0, 1, 0, 1, 0]], np.int8)
     means, out = np.full((1, 14), 0.01), np.empty((1, 20_000))
     for defence in (0.1, 0.5):
-        log_weights(network.graph, states, absorb(network, states), means, defence, 0, np.uint64(1), out)
+        log_weights(network.model, states, absorb(network, states), means, defence, 0, np.uint64(1), out)
         assert out.max() <= -np.log(defence) + 1e-12
 
 

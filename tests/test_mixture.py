@@ -41,7 +41,7 @@ def components_of(network, evidence, m):
     """The components of a mixture, as the solver finds them."""
     solver = sb.MeanField(tol=1e-10, enumerate_up_to=10)
     states = np.where(np.isnan(evidence), -1, evidence).astype(np.int8)
-    problem = reduce(network.graph, states)
+    problem = reduce(network.model, states)
     plain = sb.infer(network, evidence, solver=solver)
     bias = network.bias + network.weight_matrix() @ (states == 1)
     pattern = mixture._Pattern(problem, solver.settings, states, bias)
@@ -92,7 +92,7 @@ def test_a_component_is_the_problem_with_an_observed_gate():
     names = (*network.names, "gate")
     larger = sb.from_edges(edges, bias=dict(zip(names, [*network.bias, bias], strict=True)), names=names)
     solver, states = sb.MeanField(tol=1e-12), np.array([-1] * 5 + [0, 1, 0, 1], np.int8)
-    problem = reduce(network.graph, states)
+    problem = reduce(network.model, states)
     mu, bound = np.full((2, 5), 0.5), np.empty(2)
     counts = np.empty(2, np.int64), np.empty(2, np.int64)
     shifted = network.bias + network.weight_matrix() @ (states == 1)

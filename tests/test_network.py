@@ -28,7 +28,7 @@ def test_fields_cannot_be_set(sprinkler):
 
 
 def test_arrays_are_read_only(sprinkler):
-    for array in (sprinkler.indptr, sprinkler.parent, sprinkler.weight, sprinkler.bias, *sprinkler.graph):
+    for array in (sprinkler.indptr, sprinkler.parent, sprinkler.weight, sprinkler.bias, *sprinkler.model):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
 
@@ -114,10 +114,10 @@ def test_all_views_show_the_same_edges(network):
         assert child in network.children(parent)
     for listing in (network.parents, network.children):
         assert sum(len(listing(name)) for name in network.names) == network.n_edges
-    graph = network.graph
-    by_parent = np.repeat(np.arange(network.n_units), np.diff(graph.child_indptr))
+    model = network.model
+    by_parent = np.repeat(np.arange(network.n_units), np.diff(model.child_indptr))
     rebuilt = np.zeros_like(J)
-    rebuilt[graph.child, by_parent] = network.weight[graph.child_edge]
+    rebuilt[model.child, by_parent] = network.weight[model.child_edge]
     assert np.array_equal(rebuilt, J)
 
 

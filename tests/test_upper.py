@@ -178,7 +178,7 @@ def test_gradient_is_that_of_the_bound(largest):
 
     network = sb.layered((2, 3, 3), rng=0, scale=2.0)
     states, _ = coerce(network, [1, 0, 1])
-    problem = rows.reduce(network.graph, states[0])
+    problem = rows.reduce(network.model, states[0])
     regions = rows._regions(problem, np.ones(5, bool), states[0], absorb(network, states)[0], largest)
     start = np.full(network.n_edges, np.nan), np.full((network.n_units, 2), np.nan)
     rng = np.random.default_rng(0)

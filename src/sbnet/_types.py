@@ -22,20 +22,21 @@ NO_SUM = -1
 """Stands for the logarithm term in the settings of a solver whose bound is not a sum over units."""
 
 
-class Graph(NamedTuple):
-    """The edges of a network twice over: by child (rows of J) and by parent (columns of J).
+class Model(NamedTuple):
+    """What kernels read of a network: its edges twice over, by child (rows of J) and by parent, weights and gates.
 
     The edges into unit i are ``parent[indptr[i]:indptr[i + 1]]``, their weights ``weight[...]`` likewise. The edges
     out of unit j are ``child[child_indptr[j]:child_indptr[j + 1]]``; ``child_edge`` gives their place in `weight`.
+    Biases are not among them: each row has its own, with the evidence absorbed.
     """
 
     indptr: IndexArray
     parent: IndexArray
-    weight: FloatArray
-    bias: FloatArray
     child_indptr: IndexArray
     child: IndexArray
     child_edge: IndexArray
+    weight: FloatArray
+    gate: States
 
 
 class Problem(NamedTuple):
@@ -48,7 +49,8 @@ class Problem(NamedTuple):
     own place in `hidden` is ``own[f]``, or -1 if it is observed. The factors that have hidden unit k as a parent are
     ``child[child_ptr[k]:child_ptr[k + 1]]``; ``child_slot`` gives their place in
     `weight`, and `slot_child` the way back. ``factor_of[k]`` is the
-    factor of hidden unit k itself, or -1. `settled` are the units whose parents are all observed.
+    factor of hidden unit k itself, or -1. `settled` are the units whose parents are
+    all observed. ``gate[i]`` is the gate of unit i of the network.
     """
 
     hidden: IndexArray
@@ -64,6 +66,7 @@ class Problem(NamedTuple):
     child_slot: IndexArray
     slot_child: IndexArray
     settled: IndexArray
+    gate: States
 
 
 class Settings(NamedTuple):

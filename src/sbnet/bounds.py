@@ -132,7 +132,7 @@ def bound_terms(
     """Energy, minus the logarithm terms, and entropy, each rows by units. Fills in the entries of `xi` that are NaN."""
     bias = absorb(network, states)
     terms = np.empty(states.shape)
-    log_terms(network.graph, settings, states, bias, means, xi, terms)
+    log_terms(network.model, settings, states, bias, means, xi, terms)
     live = ~np.isnan(terms)  # barren units have no term
     hidden = np.where(states == HIDDEN, means, 0.0)
     mean_z = bias + (network.sparse_weights() @ hidden.T).T

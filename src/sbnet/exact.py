@@ -118,11 +118,11 @@ def _enumerate(network: Network, states: States, limit: int) -> tuple[FloatArray
     """ln P(V) and the means of each row; the means of barren units are left as NaN."""
     if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or not 0 <= limit <= 60:
         raise ParameterError(f"limit is {limit!r}; it must be a whole number from 0 to 60")
-    _check_limit(int(largest_components(network.graph, states).max(initial=0)), limit)
+    _check_limit(int(largest_components(network.model, states).max(initial=0)), limit)
     means = np.where(states == HIDDEN, np.nan, states.astype(np.float64))
     result = np.empty(len(states))
     for rows in row_blocks(len(states), network.n_units):
-        result[rows] = enumerate_rows(network.graph, states[rows], absorb(network, states[rows]), means[rows])
+        result[rows] = enumerate_rows(network.model, states[rows], absorb(network, states[rows]), means[rows])
     return result, means
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from sbnet._types import FloatArray, Graph, IndexArray, Matrix
+from sbnet._types import FloatArray, IndexArray, Matrix, Model
 from sbnet.errors import NetworkError, unknown_unit
 
 MAX_PARAMETER = 1e8
@@ -90,15 +90,16 @@ class Network:
         return np.repeat(np.arange(self.n_units, dtype=np.int64), np.diff(self.indptr))
 
     @cached_property
-    def graph(self) -> Graph:
+    def model(self) -> Model:
         """The arrays that kernels read."""
         order = np.argsort(self.parent, kind="stable").astype(np.int64)
         counts = np.bincount(self.parent, minlength=self.n_units)
         child_indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         child = self.child_of_edge[order]
-        for array in (child_indptr, child, order):
+        gate = np.zeros(self.n_units, dtype=np.int8)
+        for array in (child_indptr, child, order, gate):
             array.setflags(write=False)
-        return Graph(self.indptr, self.parent, self.weight, self.bias, child_indptr, child, order)
+        return Model(self.indptr, self.parent, child_indptr, child, order, self.weight, gate)
 
     def index(self, unit: str | int) -> int:
         """Position of a unit, given by name or by position."""
@@ -122,8 +123,8 @@ class Network:
 
     def children(self, unit: str | int) -> tuple[str, ...]:
         """Names of the children of a unit."""
-        j, graph = self.index(unit), self.graph
-        return tuple(self.names[i] for i in graph.child[graph.child_indptr[j] : graph.child_indptr[j + 1]])
+        j, model = self.index(unit), self.model
+        return tuple(self.names[i] for i in model.child[model.child_indptr[j] : model.child_indptr[j + 1]])
 
     def edges(self) -> Iterator[tuple[str, str, float]]:
         """Each edge as (parent, child, weight), by child."""
@@ -174,8 +175,8 @@ class Network:
         new = object.__new__(Network)
         new.__dict__.update(self.__dict__)
         new.__dict__.update(weight=_frozen(new_weight, np.float64), bias=_frozen(new_bias, np.float64))
-        if "graph" in self.__dict__:
-            new.__dict__["graph"] = self.graph._replace(weight=new.weight, bias=new.bias)
+        if "model" in self.__dict__:
+            new.__dict__["model"] = self.model._replace(weight=new.weight)
         _check_finite(new)
         return new
 

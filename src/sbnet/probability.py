@@ -71,5 +71,5 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     states[:] = clamped
     generator = np.random.default_rng(rng)
     for rows in row_blocks(int(n), network.n_units):
-        ancestral(network.graph, generator.random(states[rows].shape), states[rows])
+        ancestral(network.model, network.bias, generator.random(states[rows].shape), states[rows])
     return states

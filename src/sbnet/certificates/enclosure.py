@@ -56,7 +56,7 @@ def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
     """The best ends that an effort, or a lower one, finds."""
     tried = list(EFFORTS.values())[: list(EFFORTS).index(effort) + 1]
     first = MeanField().solve(network, row[None, :], start=None, trace=False)
-    group = int(largest_components(network.graph, row[None, :])[0])
+    group = int(largest_components(network.model, row[None, :])[0])
     if group <= (min(tried[-1].exact_up_to, _PROVEN_UP_TO) if proven else tried[-1].exact_up_to):
         together = f"sum over all states, {_count(group, 'hidden unit')} at most together"
         how = together if group else "product of known factors"
@@ -95,7 +95,7 @@ def _exact(network: Network, row: States, proven: bool) -> tuple[float, float]:
         ball = ball_upper.exact(network, row)
         return round_down(ball), min(round_up(ball), 0.0)
     means = np.empty((1, network.n_units))
-    value = float(enumerate_rows(network.graph, row[None, :], absorb(network, row[None, :]), means)[0])
+    value = float(enumerate_rows(network.model, row[None, :], absorb(network, row[None, :]), means)[0])
     return value, value
 
 
@@ -118,7 +118,7 @@ def _tighter(
             how = f"mean field for each of {len(pieces)} states of {enumerated}"
             yield float(np.logaddexp.reduce(part.bound)), how, pieces
     if components > 1:
-        problem, bias = reduce(network.graph, row), absorb(network, row[None, :])[0]
+        problem, bias = reduce(network.model, row), absorb(network, row[None, :])[0]
         parts, _, _ = Mixture(components).divide(problem, row, bias, first.bound[0], first.means[0])
         # A component with a gate that no network may have is left out; what is left is a lower bound as well.
         kept = [

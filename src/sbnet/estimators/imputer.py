@@ -138,10 +138,10 @@ def _draw(posterior: PosteriorBatch, generator: np.random.Generator) -> States:
     by the network's own probabilities, parents first: exact, and with all correlations.
     """
     network, states = posterior.network, posterior.evidence
-    graph = network.graph
+    model = network.model
     informed: BoolArray = states != HIDDEN
     for j in reversed(range(network.n_units)):
-        children = graph.child[graph.child_indptr[j] : graph.child_indptr[j + 1]]
+        children = model.child[model.child_indptr[j] : model.child_indptr[j + 1]]
         informed[:, j] |= informed[:, children].any(axis=1)
     drawn = generator.random(states.shape) < posterior.means
     return sample(network, len(states), rng=generator, do=np.where(informed & (states == HIDDEN), drawn, states))

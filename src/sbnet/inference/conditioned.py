@@ -92,7 +92,7 @@ class Conditioned:
     def problems(self, network: Network, row: States, means: FloatArray) -> Iterator[tuple[States, Solution]]:
         """The evidence and the solution of each problem, after the first unit, after the second, and so on."""
         listed = self._listed(network)
-        useful = np.flatnonzero(live_units(network.graph, row) & (row == HIDDEN))
+        useful = np.flatnonzero(live_units(network.model, row) & (row == HIDDEN))
         if listed is None:
             return self._chosen(network, row, means, useful)
         return self._given(network, row, means, listed[np.isin(listed, useful)])

@@ -136,7 +136,7 @@ def estimate(
         solution = solver.solve(network, states[rows], start=None, trace=False)
         weights = np.empty((rows.stop - rows.start, samples))
         bias, anneal = absorb(network, states[rows]), int(steps) if method == "annealed" else 0
-        log_weights(network.graph, states[rows], bias, solution.means, defence, anneal, seed, weights)
+        log_weights(network.model, states[rows], bias, solution.means, defence, anneal, seed, weights)
         parts[:, rows] = (*_summary(weights, delta), solution.bound)
         return int(rows.stop - rows.start)
 

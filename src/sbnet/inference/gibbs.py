@@ -62,7 +62,7 @@ class Gibbs:
         means = np.zeros((n, self.chains, network.n_units))
         within = np.zeros_like(means)
         bias = absorb(network, states)
-        gibbs_rows(network.graph, states, bias, self._seed, self.samples, self.burn_in, self.chains, means, within)
+        gibbs_rows(network.model, states, bias, self._seed, self.samples, self.burn_in, self.chains, means, within)
         between = means.var(axis=1, ddof=1)
         inside = within.mean(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -116,7 +116,7 @@ class MeanField:
         grad_bias = np.zeros(network.n_units if wanted else 0)
         announce(solve_rows)
         solve_rows(
-            network.graph,
+            network.model,
             settings,
             states,
             absorb(network, states),

@@ -81,14 +81,14 @@ class Mixture:
         solution = self.solver.solve(network, states, start=start, trace=False)
         bias = absorb(network, states)
         for r, row in enumerate(states):
-            problem = reduce(network.graph, row)
+            problem = reduce(network.model, row)
             if len(problem.hidden) == 0 or self.components == 1:
                 continue
             parts, sweeps, settled = self.divide(problem, row, bias[r], solution.bound[r], solution.means[r])
             value = np.array([part.bound for part in parts])
             share = np.exp(value - value.max())
             means = np.empty((len(parts), network.n_units))
-            predict_components(network.graph, problem, row, bias[r], np.array([part.mu for part in parts]), means)
+            predict_components(network.model, problem, row, bias[r], np.array([part.mu for part in parts]), means)
             solution.bound[r] = value.max() + np.log(share.sum())
             solution.means[r] = np.clip(share @ means / share.sum(), 0.0, 1.0)
             solution.sweeps[r] = max(solution.sweeps[r], sweeps)

@@ -6,31 +6,31 @@ import math
 
 import numpy as np
 
-from sbnet._types import FloatArray, Graph, IndexArray, Problem, States
+from sbnet._types import FloatArray, IndexArray, Model, Problem, States
 from sbnet.kernels._compile import inner, kernel
+from sbnet.kernels.gates import softplus
 from sbnet.kernels.reduce import components, reduce
-from sbnet.kernels.terms import softplus
 
 _FRESH = 64  # states between two evaluations from scratch, so that rounding does not pile up
 
 
 @kernel
-def largest_components(graph: Graph, states: States) -> IndexArray:
+def largest_components(model: Model, states: States) -> IndexArray:
     """For each row, how many hidden units the largest coupled group has."""
     result = np.zeros(states.shape[0], np.int64)
     for r in range(states.shape[0]):
-        label = components(reduce(graph, states[r]))
+        label = components(reduce(model, states[r]))
         if len(label):
             result[r] = np.bincount(label).max()
     return result
 
 
 @kernel
-def enumerate_rows(graph: Graph, states: States, bias: FloatArray, means: FloatArray) -> FloatArray:
+def enumerate_rows(model: Model, states: States, bias: FloatArray, means: FloatArray) -> FloatArray:
     """ln P(V) of each row; the posterior means of its hidden units that are not barren go to `means`."""
     result = np.empty(states.shape[0])
     for r in range(states.shape[0]):
-        problem = reduce(graph, states[r])
+        problem = reduce(model, states[r])
         total = 0.0
         for i in problem.settled:
             if states[r, i] >= 0:

@@ -6,18 +6,13 @@ import math
 
 import numpy as np
 
-from sbnet._types import FloatArray, Graph, Problem, States
+from sbnet._types import FloatArray, Model, Problem, States
 from sbnet.kernels._compile import bare, inner, kernel
-from sbnet.kernels.gibbs import _GOLDEN, _mix
+from sbnet.kernels.gates import sigmoid, softplus
+from sbnet.kernels.random import GOLDEN, mix, row_seed, uniform
 from sbnet.kernels.reduce import reduce
-from sbnet.kernels.terms import sigmoid, softplus
 
 _FRESH = 64  # sweeps after which z is summed anew, so that rounding does not pile up
-
-
-@bare
-def _uniform(seed: np.uint64) -> float:
-    return (_mix(seed) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @bare
@@ -58,8 +53,8 @@ def _draw_prior(problem: Problem, bias: FloatArray, on: States, z: FloatArray, s
         z[f] = bias[problem.factor[f]]
     for j in range(len(on)):
         f = problem.factor_of[j]
-        seed += _GOLDEN
-        on[j] = 1 if _uniform(seed) < sigmoid(z[f] if f >= 0 else bias[problem.hidden[j]]) else 0
+        seed += GOLDEN
+        on[j] = 1 if uniform(seed) < sigmoid(z[f] if f >= 0 else bias[problem.hidden[j]]) else 0
         if on[j] == 1:
             for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
                 z[problem.child[c]] += problem.weight[problem.child_slot[c]]
@@ -89,8 +84,8 @@ def _anneal(
             value = on[own[f]] if own[f] >= 0 else states[problem.factor[f]]
             change = softplus(z[f] - w) - term[f] if on[j] == 1 else term[f] - softplus(z[f] + w)
             field += value * w + change
-        seed += _GOLDEN
-        new = 1 if _uniform(seed) < sigmoid((1.0 - b) * log_odds[j] + b * field) else 0
+        seed += GOLDEN
+        new = 1 if uniform(seed) < sigmoid((1.0 - b) * log_odds[j] + b * field) else 0
         if new != on[j]:
             for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
                 f = problem.child[c]
@@ -112,7 +107,7 @@ def _settled(problem: Problem, states: States, bias: FloatArray) -> float:
 
 @kernel
 def log_weights(
-    graph: Graph,
+    model: Model,
     states: States,
     bias: FloatArray,
     means: FloatArray,
@@ -127,14 +122,11 @@ def log_weights(
     network with the evidence held fixed, and w = P(H, V) / [(1 - defence) Q(H) + defence P(H)] is at most 1 / defence.
     With steps, H comes from Q and goes through Q^(1-b) P^b, b rising from 0 to 1 (Neal 2001).
     """
-    n_rows, n_units = states.shape
-    for r in range(n_rows):
-        problem = reduce(graph, states[r])
+    for r in range(len(states)):
+        problem = reduce(model, states[r])
         constant = _settled(problem, states[r], bias[r])
         n = len(problem.hidden)
-        row_seed = seed  # of the evidence, not of the place of the row: a row has one answer wherever it stands
-        for i in range(n_units):
-            row_seed = _mix(row_seed * np.uint64(3) + np.uint64(states[r, i] + 2))
+        own_seed = row_seed(seed, states[r])
         on, z, term = np.zeros(n, np.int8), np.zeros(len(problem.factor)), np.zeros(len(problem.factor))
         mu, log_on, log_off = means[r][problem.hidden], np.empty(n), np.empty(n)
         for j in range(n):
@@ -142,17 +134,17 @@ def log_weights(
             log_on[j], log_off[j] = math.log(mu[j]), math.log1p(-mu[j])
         log_odds = log_on - log_off
         for k in range(out.shape[1]):
-            state = _mix(row_seed + np.uint64(k + 1) * _GOLDEN)
-            state += _GOLDEN
+            state = mix(own_seed + np.uint64(k + 1) * GOLDEN)
+            state += GOLDEN
             if n == 0:
                 out[r, k] = constant
                 continue
-            if steps == 0 and _uniform(state) < defence:
+            if steps == 0 and uniform(state) < defence:
                 state = _draw_prior(problem, bias[r], on, z, state)
             else:
                 for j in range(n):
-                    state += _GOLDEN
-                    on[j] = 1 if _uniform(state) < mu[j] else 0
+                    state += GOLDEN
+                    on[j] = 1 if uniform(state) < mu[j] else 0
                 _inputs(problem, bias[r], on, z)
             log_p, log_prior = _log_p(problem, states[r], bias[r], on, z)
             log_q = _log_q(log_on, log_off, on)

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
-from sbnet._types import FloatArray, Graph, Settings, States
+from sbnet._types import FloatArray, Model, Settings, States
 from sbnet.kernels._compile import bare, kernel
 from sbnet.kernels.enumerate import mean_softplus
+from sbnet.kernels.gates import sigmoid, softplus
 from sbnet.kernels.reduce import live_units
-from sbnet.kernels.terms import MAX_NODES, moments, quadratic_term, sigmoid, softplus, trapezoid_term
+from sbnet.kernels.terms import MAX_NODES, moments, quadratic_term, trapezoid_term
 from sbnet.kernels.work import ENUMERATED, EXACT, JENSEN, QUADRATIC
 
 _XI_STEPS = 60
@@ -65,7 +66,7 @@ def best_xi(weight: FloatArray, mu: FloatArray, bias: float, xi: float) -> tuple
 
 @kernel
 def log_terms(
-    graph: Graph,
+    model: Model,
     settings: Settings,
     states: States,
     bias: FloatArray,
@@ -79,21 +80,21 @@ def log_terms(
     """
     n_rows, n_units = states.shape
     for r in range(n_rows):
-        live = live_units(graph, states[r])
+        live = live_units(model, states[r])
         for i in range(n_units):
             terms[r, i] = np.nan
             if not live[i]:
                 continue
-            start, end = graph.indptr[i], graph.indptr[i + 1]
+            start, end = model.indptr[i], model.indptr[i + 1]
             weight, near = np.empty(end - start), np.empty(end - start)
             h, k = bias[r, i], 0
             for e in range(start, end):
-                j = graph.parent[e]
+                j = model.parent[e]
                 if states[r, j] < 0:
                     if means[r, j] == 1.0:
-                        h += graph.weight[e]
+                        h += model.weight[e]
                     elif means[r, j] != 0.0:
-                        weight[k], near[k] = graph.weight[e], means[r, j]
+                        weight[k], near[k] = model.weight[e], means[r, j]
                         k += 1
             weight, near = weight[:k], near[:k]
             if k == 0:

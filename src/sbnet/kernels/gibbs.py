@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbnet._types import FloatArray, Graph, Problem, States
+from sbnet._types import FloatArray, Model, Problem, States
 from sbnet.kernels._compile import bare, kernel
+from sbnet.kernels.gates import sigmoid, softplus
+from sbnet.kernels.random import GOLDEN, mix, row_seed, uniform
 from sbnet.kernels.reduce import reduce
-from sbnet.kernels.terms import sigmoid, softplus
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-@bare
-def _mix(x: np.uint64) -> np.uint64:
-    """The finaliser of the splitmix64 generator (Steele, Lea & Flood 2014)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @bare
@@ -36,8 +27,8 @@ def _sweep(
             value = on[own[f]] if own[f] >= 0 else states[problem.factor[f]]
             field += value * w - (softplus(off + w) - softplus(off))
         chance[j] = sigmoid(field)
-        seed += _GOLDEN
-        new = 1 if (_mix(seed) >> np.uint64(11)) * (1.0 / 9007199254740992.0) < chance[j] else 0
+        seed += GOLDEN
+        new = 1 if uniform(seed) < chance[j] else 0
         if new != on[j]:
             for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
                 z[problem.child[c]] += (new - on[j]) * weight[problem.child_slot[c]]
@@ -47,7 +38,7 @@ def _sweep(
 
 @kernel
 def gibbs_rows(
-    graph: Graph,
+    model: Model,
     states: States,
     bias: FloatArray,
     seed: np.uint64,
@@ -60,22 +51,20 @@ def gibbs_rows(
     """Means of the conditional probabilities in each chain, rows by chains by units, and their variances within it."""
     n_rows, n_units = states.shape
     for r in range(n_rows):
-        problem = reduce(graph, states[r])
+        problem = reduce(model, states[r])
         n_hidden, n_factors = len(problem.hidden), len(problem.factor)
         place = np.full(n_units, -1, np.int64)
         for j in range(n_hidden):
             place[problem.hidden[j]] = j
-        row_seed = seed  # of the evidence, not of the place of the row: a row has one answer wherever it stands
-        for i in range(n_units):
-            row_seed = _mix(row_seed * np.uint64(3) + np.uint64(states[r, i] + 2))
+        own_seed = row_seed(seed, states[r])
         on = np.zeros(n_hidden, np.int8)
         z, chance = np.zeros(n_factors), np.zeros(n_hidden)
         every, probability = np.zeros(n_units, np.int8), np.zeros(n_units)
         for chain in range(chains):
-            state = _mix(row_seed + np.uint64(chain + 1) * _GOLDEN)
+            state = mix(own_seed + np.uint64(chain + 1) * GOLDEN)
             for j in range(n_hidden):
-                state += _GOLDEN
-                on[j] = np.int8(_mix(state) >> np.uint64(63))
+                state += GOLDEN
+                on[j] = np.int8(mix(state) >> np.uint64(63))
             for f in range(n_factors):
                 z[f] = bias[r, problem.factor[f]]
                 for s in range(problem.ptr[f], problem.ptr[f + 1]):
@@ -91,13 +80,12 @@ def gibbs_rows(
                         every[i], probability[i] = on[place[i]], chance[place[i]]
                     else:
                         total = bias[r, i]
-                        for e in range(graph.indptr[i], graph.indptr[i + 1]):
-                            if states[r, graph.parent[e]] < 0:
-                                total += graph.weight[e] * every[graph.parent[e]]
+                        for e in range(model.indptr[i], model.indptr[i + 1]):
+                            if states[r, model.parent[e]] < 0:
+                                total += model.weight[e] * every[model.parent[e]]
                         probability[i] = sigmoid(total)
-                        state += _GOLDEN
-                        draw = (_mix(state) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-                        every[i] = 1 if draw < probability[i] else 0
+                        state += GOLDEN
+                        every[i] = 1 if uniform(state) < probability[i] else 0
                     change = probability[i] - means[r, chain, i]
                     means[r, chain, i] += change / (t - burn_in + 1)
                     within[r, chain, i] += change * (probability[i] - means[r, chain, i])

@@ -9,9 +9,10 @@ import math
 
 import numpy as np
 
-from sbnet._types import FloatArray, Graph, IndexArray, Problem, States
+from sbnet._types import FloatArray, IndexArray, Model, Problem, States
 from sbnet.kernels._compile import bare, inner, vector
-from sbnet.kernels.terms import mix_in, powers, quadratic_lambda, sigmoid, take_out
+from sbnet.kernels.gates import sigmoid
+from sbnet.kernels.terms import mix_in, powers, quadratic_lambda, take_out
 from sbnet.kernels.tiles import E_A, E_B, MEAN, OVER_A, OVER_B, PHI
 from sbnet.kernels.tiles import XI as XI_
 from sbnet.kernels.work import ENUMERATED, JENSEN, NEAR_ZERO, QUADRATIC, XI, Waves, Work
@@ -19,7 +20,7 @@ from sbnet.kernels.work import ENUMERATED, JENSEN, NEAR_ZERO, QUADRATIC, XI, Wav
 
 @inner
 def add_gradient(
-    graph: Graph,
+    model: Model,
     problem: Problem,
     work: Work,
     waves: Waves,
@@ -41,7 +42,7 @@ def add_gradient(
         i = problem.factor[f]
         slope = _factor_gradient(problem, work, waves, f, bias[i], value[i], mu, scale, grad_weight)
         excess[i] = value[i] - slope
-    _add_settled(graph, excess, on, scale, grad_weight, grad_bias)
+    _add_settled(model, excess, on, scale, grad_weight, grad_bias)
 
 
 @bare
@@ -55,10 +56,10 @@ def _load_values(hidden: IndexArray, states: States, mu: FloatArray, value: Floa
 
 @bare
 def _add_settled(
-    graph: Graph, excess: FloatArray, on: FloatArray, scale: float, grad_weight: FloatArray, grad_bias: FloatArray
+    model: Model, excess: FloatArray, on: FloatArray, scale: float, grad_weight: FloatArray, grad_bias: FloatArray
 ) -> None:
     """The slopes in biases, eq. (35), and in the weights of observed parents: the same, where the parent is 1."""
-    indptr, parent = graph.indptr, graph.parent
+    indptr, parent = model.indptr, model.parent
     for i in range(len(excess)):
         push = scale * excess[i]
         if push != 0.0:

@@ -13,6 +13,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, Problem, Settings, States
 from sbnet.kernels._compile import bare, inner
+from sbnet.kernels.gates import sigmoid, softplus
 from sbnet.kernels.terms import (
     contract,
     mix_in,
@@ -22,9 +23,7 @@ from sbnet.kernels.terms import (
     quadratic_lambda,
     quadratic_term,
     real_sum,
-    sigmoid,
     slope_sum,
-    softplus,
     softplus_table,
     take_out,
 )

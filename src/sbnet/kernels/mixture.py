@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbnet._types import FloatArray, Graph, IndexArray, Problem, Settings, States
+from sbnet._types import FloatArray, IndexArray, Model, Problem, Settings, States
 from sbnet.kernels._compile import inner, kernel
 from sbnet.kernels.meanfield import solve
 from sbnet.kernels.rows import predict_barren
@@ -53,9 +53,11 @@ def with_gates(problem: Problem, first: int, weight: FloatArray) -> Problem:
             child[c], child_slot[c], slot_child[n_slots + g * n + j] = n_factors + g, n_slots + g * n + j, c
             c += 1
         child_ptr[j + 1] = c
+    gate = np.zeros(first + gates, np.int8)
+    gate[:first] = problem.gate[:first]
     return Problem(
         problem.hidden, problem.factor_of, factor, own, ptr, parent, every, edge, child_ptr, child, child_slot,
-        slot_child, problem.settled,
+        slot_child, problem.settled, gate,
     )  # fmt: skip
 
 
@@ -95,11 +97,11 @@ def solve_components(
 
 @kernel
 def predict_components(
-    graph: Graph, problem: Problem, states: States, bias: FloatArray, mu: FloatArray, means: FloatArray
+    model: Model, problem: Problem, states: States, bias: FloatArray, mu: FloatArray, means: FloatArray
 ) -> None:
     """The means of all units in each component; those of barren units follow from their parents."""
     for m in range(len(mu)):
         for i in range(len(states)):
             means[m, i] = np.nan if states[i] < 0 else states[i]
         means[m][problem.hidden] = mu[m]
-        predict_barren(graph, states, bias, means[m])
+        predict_barren(model, states, bias, means[m])

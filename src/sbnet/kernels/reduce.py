@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbnet._types import BoolArray, Graph, IndexArray, Problem, States
+from sbnet._types import BoolArray, IndexArray, Model, Problem, States
 from sbnet.kernels._compile import inner, kernel
 
 
 @kernel
-def live_units(graph: Graph, states: States) -> BoolArray:
+def live_units(model: Model, states: States) -> BoolArray:
     """Units that are observed or have an observed descendant; all others sum to one and drop out."""
     live = states >= 0
     for i in range(len(states) - 1, -1, -1):
         if live[i]:
-            for e in range(graph.indptr[i], graph.indptr[i + 1]):
-                live[graph.parent[e]] = True
+            for e in range(model.indptr[i], model.indptr[i + 1]):
+                live[model.parent[e]] = True
     return live
 
 
 @kernel
-def reduce(graph: Graph, states: States) -> Problem:
+def reduce(model: Model, states: States) -> Problem:
     """The problem that one pattern poses; it depends on which units are observed, not on their values."""
     n = len(states)
-    live = live_units(graph, states)
+    live = live_units(model, states)
     place = np.full(n, -1, np.int64)
     n_hidden = 0
     for i in range(n):
@@ -34,8 +34,8 @@ def reduce(graph: Graph, states: States) -> Problem:
     for i in range(n):
         if live[i]:
             before = n_slots
-            for e in range(graph.indptr[i], graph.indptr[i + 1]):
-                if place[graph.parent[e]] >= 0:
+            for e in range(model.indptr[i], model.indptr[i + 1]):
+                if place[model.parent[e]] >= 0:
                     n_slots += 1
             if n_slots > before:
                 n_factors += 1
@@ -56,11 +56,11 @@ def reduce(graph: Graph, states: States) -> Problem:
             continue
         if place[i] >= 0:
             hidden[place[i]] = i
-        for e in range(graph.indptr[i], graph.indptr[i + 1]):
-            k = place[graph.parent[e]]
+        for e in range(model.indptr[i], model.indptr[i + 1]):
+            k = place[model.parent[e]]
             if k >= 0:
                 parent[s] = k
-                weight[s] = graph.weight[e]
+                weight[s] = model.weight[e]
                 edge[s] = e
                 s += 1
         if s > ptr[f]:
@@ -90,8 +90,9 @@ def reduce(graph: Graph, states: States) -> Problem:
             slot_child[s] = c
             fill[parent[s]] = c + 1
     return Problem(
-        hidden, factor_of, factor, own, ptr, parent, weight, edge, child_ptr, child, child_slot, slot_child, settled
-    )
+        hidden, factor_of, factor, own, ptr, parent, weight, edge, child_ptr, child, child_slot, slot_child, settled,
+        model.gate,
+    )  # fmt: skip
 
 
 @kernel

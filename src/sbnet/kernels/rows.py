@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbnet._types import FloatArray, Graph, IndexArray, Problem, Settings, States
+from sbnet._types import FloatArray, IndexArray, Model, Problem, Settings, States
 from sbnet.kernels._compile import bare, inner, kernel
 from sbnet.kernels.gradient import add_gradient
 from sbnet.kernels.meanfield import solve
@@ -15,17 +15,17 @@ from sbnet.kernels.work import JENSEN, XI, Work, prepare
 
 
 @inner
-def predict_barren(graph: Graph, states: States, bias: FloatArray, means: FloatArray) -> None:
+def predict_barren(model: Model, states: States, bias: FloatArray, means: FloatArray) -> None:
     """Means of the units that were dropped: <sigma(z)> under the means of their parents, which come first."""
     for i in range(len(states)):
         if states[i] < 0 and np.isnan(means[i]):
-            start, end = graph.indptr[i], graph.indptr[i + 1]
+            start, end = model.indptr[i], model.indptr[i + 1]
             weight, near = np.empty(end - start), np.empty(end - start)
             k = 0
             for e in range(start, end):
-                j = graph.parent[e]
+                j = model.parent[e]
                 if states[j] < 0:
-                    weight[k] = graph.weight[e]
+                    weight[k] = model.weight[e]
                     near[k] = means[j]
                     k += 1
             means[i] = mean_sigmoid(weight[:k], near[:k], bias[i])
@@ -73,7 +73,7 @@ def _store(problem: Problem, work: Work, states: States, mu: FloatArray, means: 
 
 @kernel
 def solve_rows(
-    graph: Graph,
+    model: Model,
     settings: Settings,
     states: States,
     bias: FloatArray,
@@ -95,17 +95,17 @@ def solve_rows(
     n_rows = len(states)
     if n_rows == 0:
         return
-    problem = reduce(graph, states[0])
+    problem = reduce(model, states[0])
     work = prepare(problem, settings)
     mu = np.empty(len(problem.hidden))
     for r in range(n_rows):
         if r > 0 and not _same_mask(states, r):
-            problem = reduce(graph, states[r])
+            problem = reduce(model, states[r])
             work = prepare(problem, settings)
             mu = np.empty(len(problem.hidden))
         warm = _load(problem, work, means[r], xi[r], mu)
         bound[r], sweeps[r], settled[r], waves = solve(problem, work, settings, states[r], bias[r], mu, warm, trace[r])
         if len(grad_bias):
-            add_gradient(graph, problem, work, waves, states[r], bias[r], mu, row_weight[r], grad_weight, grad_bias)
+            add_gradient(model, problem, work, waves, states[r], bias[r], mu, row_weight[r], grad_weight, grad_bias)
         if _store(problem, work, states[r], mu, means[r], xi[r]):
-            predict_barren(graph, states[r], bias[r], means[r])
+            predict_barren(model, states[r], bias[r], means[r])

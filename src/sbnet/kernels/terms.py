@@ -11,24 +11,12 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.kernels._compile import bare, kernel, vector
+from sbnet.kernels.gates import sigmoid, softplus
 
 MAX_NODES = 512
 OMEGA = 5.0  # where the sum over frequencies ends; what is left is bounded and added
 _MARGIN = 15.0  # aliases of the sum are below e^-15 / 2 for |z| in the expected range
 _BERNSTEIN = 16.0
-
-
-@bare
-def softplus(z: float) -> float:
-    """ln(1 + e^z)."""
-    return max(z, 0.0) + math.log1p(math.exp(-abs(z)))
-
-
-@bare
-def sigmoid(z: float) -> float:
-    """1 / (1 + e^-z), without overflow."""
-    t = math.exp(-abs(z))
-    return 1.0 / (1.0 + t) if z >= 0.0 else t / (1.0 + t)
 
 
 # Few parents: a sum over their states.

@@ -9,7 +9,7 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, Problem, States
 from sbnet.kernels._compile import inner
-from sbnet.kernels.terms import sigmoid, softplus
+from sbnet.kernels.gates import sigmoid, softplus
 
 _LARGEST = 25.0  # of the logarithm of a share: weights of Hölder's inequality stay above e^-25
 

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from sbnet._types import BoolArray, FloatArray, Graph, Problem, States
+from sbnet._types import BoolArray, FloatArray, Model, Problem, States
 from sbnet.kernels._compile import inner, kernel
 from sbnet.kernels.enumerate import enumerate_group
+from sbnet.kernels.gates import sigmoid, softplus
 from sbnet.kernels.reduce import components, reduce
-from sbnet.kernels.terms import sigmoid, softplus
 from sbnet.kernels.upper import Regions, evaluate, evaluate_all
 
 _MEMORY = 12
@@ -21,7 +21,7 @@ _SPLIT_WEIGHT = 4.0  # a weight beyond that decides a unit alone; it counts no m
 
 @kernel
 def upper_rows(
-    graph: Graph,
+    model: Model,
     states: States,
     bias: FloatArray,
     limits: tuple[int, int, int],
@@ -38,7 +38,7 @@ def upper_rows(
     from `edge_start` and `unit_start` (NaN: from scratch) and are left there.
     """
     for r in range(states.shape[0]):
-        problem = reduce(graph, states[r])
+        problem = reduce(model, states[r])
         total = 0.0
         for i in problem.settled:
             if states[r, i] >= 0:

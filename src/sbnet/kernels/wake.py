@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import BoolArray, FloatArray, Graph, States
+from sbnet._types import BoolArray, FloatArray, Model, States
 from sbnet.kernels._compile import bare, kernel
-from sbnet.kernels.terms import sigmoid, softplus
+from sbnet.kernels.gates import sigmoid, softplus
 
 
 class Recognition(NamedTuple):
@@ -28,29 +28,30 @@ class Recognition(NamedTuple):
 
 
 @bare
-def _input(graph: Graph, state: States, i: int) -> float:
+def _input(model: Model, bias: FloatArray, state: States, i: int) -> float:
     """z_i, below eq. (2)."""
-    z = graph.bias[i]
-    for e in range(graph.indptr[i], graph.indptr[i + 1]):
-        z += graph.weight[e] * state[graph.parent[e]]
+    z = bias[i]
+    for e in range(model.indptr[i], model.indptr[i + 1]):
+        z += model.weight[e] * state[model.parent[e]]
     return z
 
 
 @bare
-def _recognition_input(graph: Graph, recognition: Recognition, hidden: BoolArray, state: States, j: int) -> float:
+def _recognition_input(model: Model, recognition: Recognition, hidden: BoolArray, state: States, j: int) -> float:
     """The same for hidden unit j in the recognition network: from its children and its observed parents."""
     z = recognition.bias[j]
-    for c in range(graph.child_indptr[j], graph.child_indptr[j + 1]):
-        z += recognition.weight[graph.child_edge[c]] * state[graph.child[c]]
-    for e in range(graph.indptr[j], graph.indptr[j + 1]):
-        if not hidden[graph.parent[e]]:
-            z += recognition.weight[e] * state[graph.parent[e]]
+    for c in range(model.child_indptr[j], model.child_indptr[j + 1]):
+        z += recognition.weight[model.child_edge[c]] * state[model.child[c]]
+    for e in range(model.indptr[j], model.indptr[j + 1]):
+        if not hidden[model.parent[e]]:
+            z += recognition.weight[e] * state[model.parent[e]]
     return z
 
 
 @bare
 def _wake(
-    graph: Graph,
+    model: Model,
+    bias: FloatArray,
     recognition: Recognition,
     live: BoolArray,
     hidden: BoolArray,
@@ -62,24 +63,25 @@ def _wake(
     total = 0.0
     for j in range(len(state) - 1, -1, -1):  # children come after their parents, so they are drawn by now
         if live[j] and hidden[j]:
-            z = _recognition_input(graph, recognition, hidden, state, j)
+            z = _recognition_input(model, recognition, hidden, state, j)
             state[j] = 1 if uniform[j] < sigmoid(z) else 0
             total -= state[j] * z - softplus(z)
     for i in range(len(state)):
         if not live[i]:
             continue
-        z = _input(graph, state, i)
+        z = _input(model, bias, state, i)
         total += state[i] * z - softplus(z)
         step = rate * (state[i] - sigmoid(z))
-        graph.bias[i] += step
-        for e in range(graph.indptr[i], graph.indptr[i + 1]):
-            graph.weight[e] += step * state[graph.parent[e]]
+        bias[i] += step
+        for e in range(model.indptr[i], model.indptr[i + 1]):
+            model.weight[e] += step * state[model.parent[e]]
     return total
 
 
 @bare
 def _sleep(
-    graph: Graph,
+    model: Model,
+    bias: FloatArray,
     recognition: Recognition,
     live: BoolArray,
     hidden: BoolArray,
@@ -90,24 +92,30 @@ def _sleep(
     """Dream: draw all units from the network, and teach R to tell the hidden ones."""
     for i in range(len(state)):
         if live[i]:
-            state[i] = 1 if uniform[i] < sigmoid(_input(graph, state, i)) else 0
+            state[i] = 1 if uniform[i] < sigmoid(_input(model, bias, state, i)) else 0
     for j in range(len(state)):
         if not (live[j] and hidden[j]):
             continue
-        step = rate * (state[j] - sigmoid(_recognition_input(graph, recognition, hidden, state, j)))
+        step = rate * (state[j] - sigmoid(_recognition_input(model, recognition, hidden, state, j)))
         recognition.bias[j] += step
-        for c in range(graph.child_indptr[j], graph.child_indptr[j + 1]):
-            recognition.weight[graph.child_edge[c]] += step * state[graph.child[c]]
-        for e in range(graph.indptr[j], graph.indptr[j + 1]):
-            if not hidden[graph.parent[e]]:
-                recognition.weight[e] += step * state[graph.parent[e]]
+        for c in range(model.child_indptr[j], model.child_indptr[j + 1]):
+            recognition.weight[model.child_edge[c]] += step * state[model.child[c]]
+        for e in range(model.indptr[j], model.indptr[j + 1]):
+            if not hidden[model.parent[e]]:
+                recognition.weight[e] += step * state[model.parent[e]]
 
 
 @kernel
 def wake_sleep_rows(
-    graph: Graph, recognition: Recognition, live: BoolArray, states: States, uniform: FloatArray, rate: float
+    model: Model,
+    bias: FloatArray,
+    recognition: Recognition,
+    live: BoolArray,
+    states: States,
+    uniform: FloatArray,
+    rate: float,
 ) -> float:
-    """For each row one step awake and one asleep; weights and biases of `graph` and `recognition` change in place.
+    """For each row one step awake and one asleep; weights, biases and `recognition` change in place.
 
     `uniform` holds two random numbers for each row and unit: rows by 2 by units. Units that are not `live` stay 0, and
     so neither act nor learn. Returns the sum of ln P(H, V) - ln R(H | V) over the rows, each before its step.
@@ -119,6 +127,6 @@ def wake_sleep_rows(
         for i in range(states.shape[1]):
             hidden[i] = states[r, i] < 0
             state[i] = max(states[r, i], 0)
-        total += _wake(graph, recognition, live, hidden, uniform[r, 0], rate, state)
-        _sleep(graph, recognition, live, hidden, uniform[r, 1], rate, state)
+        total += _wake(model, bias, recognition, live, hidden, uniform[r, 0], rate, state)
+        _sleep(model, bias, recognition, live, hidden, uniform[r, 1], rate, state)
     return total

@@ -125,9 +125,9 @@ def wake_sleep(
     states = coerce_many(network, X)
     _check_complete(network, states)
     generator = np.random.default_rng(rng)
-    live = live_units(network.graph, states[0])
+    live = live_units(network.model, states[0])
     # Copies that the kernel may write to; networks never change.
-    graph = network.graph._replace(weight=network.weight.copy(), bias=network.bias.copy())
+    model, bias = network.model._replace(weight=network.weight.copy()), network.bias.copy()
     recognition = Recognition(np.zeros(network.n_edges), np.zeros(network.n_units))
     estimates: list[float] = []
     interrupted = False
@@ -139,19 +139,19 @@ def wake_sleep(
             total = 0.0
             for rows in row_blocks(len(order), 2 * network.n_units):
                 uniform = generator.random((rows.stop - rows.start, 2, network.n_units))
-                total += wake_sleep_rows(graph, recognition, live, states[order[rows]], uniform, float(rate))
+                total += wake_sleep_rows(model, bias, recognition, live, states[order[rows]], uniform, float(rate))
                 bar.update(epoch * len(states) + rows.stop)
             estimates.append(total / len(states))
             bar.describe(f"epoch {epoch + 1} of {epochs}, estimate {estimates[-1]:.4g}")
             for callback in callbacks:
-                callback(epoch + 1, network.with_parameters(weight=graph.weight, bias=graph.bias), estimates[-1])
+                callback(epoch + 1, network.with_parameters(weight=model.weight, bias=bias), estimates[-1])
     except KeyboardInterrupt:
         interrupted = True
     finally:
         bar.close()
     for array in recognition:
         array.setflags(write=False)
-    learned = network.with_parameters(weight=graph.weight, bias=graph.bias)
+    learned = network.with_parameters(weight=model.weight, bias=bias)
     return WakeSleepResult(learned, recognition, np.array(estimates), interrupted, time.monotonic() - begin)
 
 

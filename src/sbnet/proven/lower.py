@@ -40,7 +40,7 @@ def _bound(flint: Any, network: Network, row: States, means: FloatArray) -> Any:
     bound_terms(network, row[None, :], means[None, :], xi, settings)  # for the best xi
     mu = np.where(row == HIDDEN, means, row)
     value = arb(0)
-    for i in np.flatnonzero(live_units(network.graph, row)):
+    for i in np.flatnonzero(live_units(network.model, row)):
         bias, weight, near = arb(float(network.bias[i])), [], []
         for e in range(network.indptr[i], network.indptr[i + 1]):
             j = network.parent[e]

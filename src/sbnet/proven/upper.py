@@ -45,7 +45,7 @@ class _Bound:
     def __init__(self, flint: Any, cell: Cell) -> None:
         network, row = cell.network, cell.states
         self.arb, self.cell = flint.arb, cell
-        self.problem: Problem = reduce(network.graph, row)
+        self.problem: Problem = reduce(network.model, row)
         self.weight = [self.arb(float(w)) for w in self.problem.weight]
         self.bias = [self.arb(float(h)) for h in network.bias]
         for i in range(network.n_units):

@@ -158,7 +158,7 @@ def upper_bound(
         for k, r in enumerate(range(rows.start, rows.stop)):
             if n_cells > 1 and not whole.exact[k]:
                 if units:
-                    live = live_units(network.graph, states[r])
+                    live = live_units(network.model, states[r])
                     used = [i for i in units if live[i] and states[r, i] == HIDDEN]
                     answer = split_all(network, settings, pick(whole, [k]), used)
                     bound[r], exact[r], cells[r] = (part[0] for part in answer)

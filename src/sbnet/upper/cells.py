@@ -45,7 +45,7 @@ def solve(network: Network, settings: Settings, states: States, start: Cells | N
         np.empty((n, network.n_units)),
     )
     upper_rows(
-        network.graph,
+        network.model,
         states,
         absorb(network, states),
         settings.limits,

@@ -1,0 +1,83 @@
+"""What a unit is: its distribution given its input x. The only place that knows how many gates there are.
+
+A unit with state S and input x = h + sum_j J_j S_j contributes
+
+    ln P(S | x) = a(S) x - c(S) t(x)
+
+to ln P, with a and c linear in S: under a factorial distribution its mean is a(mu) <x> - c(mu) <t(x)>.
+
+    gate        a(S)    c(S)    t(x)
+    sigmoid     S       1       ln(1 + e^x)
+
+A gate that has no line in a ladder below gives NaN, which shows at once; it never borrows another's.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sbnet.kernels._compile import bare
+
+SIGMOID = 0
+NAMES = ("sigmoid",)
+"""The gates by their codes."""
+
+
+@bare
+def softplus(x: float) -> float:
+    """ln(1 + e^x)."""
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+@bare
+def sigmoid(x: float) -> float:
+    """1 / (1 + e^-x), without overflow."""
+    t = math.exp(-abs(x))
+    return 1.0 / (1.0 + t) if x >= 0.0 else t / (1.0 + t)
+
+
+@bare
+def t(gate: int, x: float) -> float:
+    """The function whose mean is hard."""
+    return softplus(x) if gate == SIGMOID else math.nan
+
+
+@bare
+def p(gate: int, x: float) -> float:
+    """The chance of S = 1."""
+    return sigmoid(x) if gate == SIGMOID else math.nan
+
+
+@bare
+def log_p(gate: int, state: int, x: float) -> float:
+    """ln P(S | x), without loss of digits where the chance is near 1."""
+    return -softplus(-x if state == 1 else x) if gate == SIGMOID else math.nan
+
+
+@bare
+def log_odds(gate: int, x: float) -> float:
+    """ln P(S = 1 | x) - ln P(S = 0 | x)."""
+    return x if gate == SIGMOID else math.nan
+
+
+@bare
+def loads(gate: int, mean: float) -> tuple[float, float]:
+    """a and c of a unit with that mean."""
+    return (mean, 1.0) if gate == SIGMOID else (math.nan, math.nan)
+
+
+@bare
+def slope(gate: int, state: float, x: float) -> float:
+    """The slope of a(S) x - c(S) t(x) in x: what a known input learns by, eq. (35)."""
+    return state - sigmoid(x) if gate == SIGMOID else math.nan
+
+
+@bare
+def draw(gate: int, x: float, uniform: float) -> int:
+    """A state from a uniform number: u < P(S = 1 | x), written so that neither tail loses digits or overflows."""
+    if gate != SIGMOID:
+        return -1
+    if x >= 0.0:
+        return 1 if uniform * (1.0 + math.exp(-x)) < 1.0 else 0
+    tail = math.exp(x)
+    return 1 if uniform * (1.0 + tail) < tail else 0
