@@ -48,7 +48,7 @@ class Problem(NamedTuple):
     number of the `edge` in the network beside them; its
     own place in `hidden` is ``own[f]``, or -1 if it is observed. The factors that have hidden unit k as a parent are
     ``child[child_ptr[k]:child_ptr[k + 1]]``; ``child_slot`` gives their place in
-    `weight`, and `slot_child` the way back. ``factor_of[k]`` is the
+    `weight`. ``factor_of[k]`` is the
     factor of hidden unit k itself, or -1. `settled` are the units whose parents are
     all observed. ``gate[i]`` is the gate of unit i of the network.
     """
@@ -64,9 +64,22 @@ class Problem(NamedTuple):
     child_ptr: IndexArray
     child: IndexArray
     child_slot: IndexArray
-    slot_child: IndexArray
     settled: IndexArray
     gate: States
+
+
+class Bound(NamedTuple):
+    """Which lower bound: the code of the logarithm term, and up to how many hidden parents are enumerated instead."""
+
+    log_term: int
+    enumerate_up_to: int
+
+
+class Stop(NamedTuple):
+    """When to stop: after a sweep that raises the bound by less than `tol` nats, or after so many sweeps."""
+
+    tol: float
+    max_sweeps: int
 
 
 class Settings(NamedTuple):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet._types import HIDDEN, FloatArray, Settings, States
+from sbnet._types import HIDDEN, Bound, FloatArray, Settings, States
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of
 from sbnet.kernels.evaluate import log_terms
-from sbnet.kernels.work import EXACT, JENSEN, QUADRATIC, XI
+from sbnet.kernels.terms import LOG_TERMS
 from sbnet.network import Network
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LOG_TERMS", "Breakdown", "lower_bound"]
 
-LOG_TERMS = {"xi": XI, "exact": EXACT, "quadratic": QUADRATIC, "jensen": JENSEN}
 MAX_ENUMERATED = 12
 
 
@@ -132,7 +131,7 @@ def bound_terms(
     """Energy, minus the logarithm terms, and entropy, each rows by units. Fills in the entries of `xi` that are NaN."""
     bias = absorb(network, states)
     terms = np.empty(states.shape)
-    log_terms(network.model, settings, states, bias, means, xi, terms)
+    log_terms(network.model, Bound(*settings[:2]), states, bias, means, xi, terms)
     live = ~np.isnan(terms)  # barren units have no term
     hidden = np.where(states == HIDDEN, means, 0.0)
     mean_z = bias + (network.sparse_weights() @ hidden.T).T

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError, TooManyHiddenError
 from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of, row_blocks
-from sbnet.kernels.enumerate import enumerate_rows, largest_components, mean_softplus
+from sbnet.kernels.enumerate import enumerate_rows, largest_components
+from sbnet.kernels.terms.enumerated import mean_t
 from sbnet.network import Network
 
 LIMIT = 25
@@ -109,7 +110,7 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
             _check_limit(int(random.sum()), limit)
             j, w = network.parent[parents][random], network.weight[parents][random]
             mean_z = shifted[r, i] + w @ mu[r, j]
-            result[r] -= mu[r, i] * mean_z - mean_softplus(w, mu[r, j], shifted[r, i])
+            result[r] -= mu[r, i] * mean_z - mean_t(network.model.gate[i], w, mu[r, j], shifted[r, i])
     result = np.maximum(result, 0.0)  # only rounding can bring it below
     return float(result[0]) if single else result
 

@@ -17,7 +17,8 @@ from sbnet.certificates.records import Certificate, Certificates
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.evidence import EvidenceLike, coerce
 from sbnet.inference import estimate
-from sbnet.kernels.work import XI
+
+from sbnet.kernels.terms import LOG_TERMS
 from sbnet.network import Network
 
 __all__ = ["Certificate", "Certificates", "certify", "posterior_intervals"]
@@ -187,7 +188,7 @@ def _certificate(network: Network, row: States, effort: str, proven: bool, seed:
         row[None, :],
         np.where(row == HIDDEN, ends.means, row)[None, :],
         np.full((1, network.n_units), np.nan),
-        Settings(XI, 0, 0.0, 0),
+        Settings(LOG_TERMS["xi"], 0, 0.0, 0),
     )
     logarithm = max(ends.mean_field - float(sum(part.sum() for part in paper)), 0.0)
     return Certificate(

@@ -7,13 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from sbnet._types import FloatArray, RngLike, Settings, States
+from sbnet._types import Bound, FloatArray, RngLike, Settings, States, Stop
 from sbnet.bounds import check_log_term
 from sbnet.errors import ParameterError
 from sbnet.evidence import absorb
 from sbnet.inference.solvers import Solution
 from sbnet.kernels._compile import announce
-from sbnet.kernels.rows import solve_rows
+from sbnet.kernels.rows import Answers, Slopes, solve_rows
 from sbnet.network import Network
 
 
@@ -106,29 +106,21 @@ class MeanField:
 
         With `row_weight`, also return the gradients of the weighted sum of the bounds, in weights and in biases.
         """
-        n, settings = len(states), self.settings
-        means, xi = np.array(start, dtype=np.float64), np.full(states.shape, np.nan)
-        bound, sweeps, settled = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
-        path = np.full((n, settings.max_sweeps + 1 if trace else 0), np.nan)
-        wanted = row_weight is not None
-        scale = np.asarray(row_weight, dtype=np.float64) if wanted else np.empty(0)
-        grad_weight = np.zeros(network.n_edges if wanted else 0)
-        grad_bias = np.zeros(network.n_units if wanted else 0)
-        announce(solve_rows)
-        solve_rows(
-            network.model,
-            settings,
-            states,
-            absorb(network, states),
-            means,
-            xi,
-            bound,
-            sweeps,
-            settled,
-            path,
-            scale,
-            grad_weight,
-            grad_bias,
+        n = len(states)
+        cold = np.isnan(start).all()
+        path = np.full((n, self.max_sweeps + 1 if trace else 0), np.nan)
+        answers = Answers(
+            np.empty(n), np.where(np.isnan(start), 0.5, start), np.empty(states.shape), np.empty(n, np.int64),
+            np.empty(n, np.bool_), path,
+        )  # fmt: skip
+        grad_weight, grad_bias = np.zeros(network.n_edges), np.zeros(network.n_units)
+        slopes = (
+            None if row_weight is None else Slopes(np.asarray(row_weight, dtype=np.float64), grad_weight, grad_bias)
         )
-        xi[np.isnan(xi)] = 0.5
-        return Solution(bound, means, xi, sweeps, settled == 1, path), grad_weight, grad_bias
+        announce(solve_rows)
+        code, enumerated = check_log_term(self.log_term, self.enumerate_up_to)
+        which, stop = Bound(code, enumerated), Stop(float(self.tol), int(self.max_sweeps))
+        solve_rows(network.model, which, stop, states, absorb(network, states), not cold, answers, slopes)
+        xi = np.where(np.isnan(answers.xi), 0.5, answers.xi)
+        solution = Solution(answers.bound, answers.means, xi, answers.sweeps, answers.converged, path)
+        return solution, grad_weight, grad_bias

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from sbnet._types import NO_SUM, FloatArray, Problem, Settings, States
+from sbnet._types import NO_SUM, Bound, FloatArray, Problem, Settings, States, Stop
 from sbnet.errors import ParameterError
 from sbnet.evidence import absorb
 from sbnet.inference.meanfield import MeanField
@@ -223,6 +223,7 @@ class _Climb:
         means, bound = mu.reshape(n, h).copy(), np.empty(n)
         sweeps, settled = np.empty(n, np.int64), np.empty(n, np.int64)
         p = self.pattern
-        solve_components(p.problem, p.settings, p.states, p.bias, weights, biases, side, means, bound, sweeps, settled)
+        which, stop = Bound(*p.settings[:2]), Stop(*p.settings[2:])
+        solve_components(p.problem, which, stop, p.states, p.bias, weights, biases, side, means, bound, sweeps, settled)
         self.sweeps, self.settled = max(self.sweeps, int(sweeps.max())), self.settled and bool(settled.all())
         return bound.reshape(-1, 2), means.reshape(-1, 2, h)

@@ -25,6 +25,9 @@ kernel: Any = njit(**_ALWAYS)
 inner: Any = njit(**_INNER)
 bare: Any = njit(**_BARE)
 vector: Any = njit(**_BARE, fastmath=_FAST)
+# For small functions, and for those that only call others: they become part of whoever calls them before anything is
+# compiled. (A compiled function is optimised once more with every caller, and callers of callers.)
+inlined: Any = njit(**_BARE, inline="always")
 
 
 def announce(dispatcher: Any) -> None:

@@ -16,63 +16,63 @@ from __future__ import annotations
 
 import math
 
-from sbnet.kernels._compile import bare
+from sbnet.kernels._compile import inlined
 
 SIGMOID = 0
 NAMES = ("sigmoid",)
 """The gates by their codes."""
 
 
-@bare
+@inlined
 def softplus(x: float) -> float:
     """ln(1 + e^x)."""
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
-@bare
+@inlined
 def sigmoid(x: float) -> float:
     """1 / (1 + e^-x), without overflow."""
     t = math.exp(-abs(x))
     return 1.0 / (1.0 + t) if x >= 0.0 else t / (1.0 + t)
 
 
-@bare
+@inlined
 def t(gate: int, x: float) -> float:
     """The function whose mean is hard."""
     return softplus(x) if gate == SIGMOID else math.nan
 
 
-@bare
+@inlined
+def t_slope(gate: int, x: float) -> float:
+    """Its slope."""
+    return sigmoid(x) if gate == SIGMOID else math.nan
+
+
+@inlined
 def p(gate: int, x: float) -> float:
     """The chance of S = 1."""
     return sigmoid(x) if gate == SIGMOID else math.nan
 
 
-@bare
+@inlined
 def log_p(gate: int, state: int, x: float) -> float:
     """ln P(S | x), without loss of digits where the chance is near 1."""
     return -softplus(-x if state == 1 else x) if gate == SIGMOID else math.nan
 
 
-@bare
+@inlined
 def log_odds(gate: int, x: float) -> float:
     """ln P(S = 1 | x) - ln P(S = 0 | x)."""
     return x if gate == SIGMOID else math.nan
 
 
-@bare
+@inlined
 def loads(gate: int, mean: float) -> tuple[float, float]:
     """a and c of a unit with that mean."""
     return (mean, 1.0) if gate == SIGMOID else (math.nan, math.nan)
 
 
-@bare
-def slope(gate: int, state: float, x: float) -> float:
-    """The slope of a(S) x - c(S) t(x) in x: what a known input learns by, eq. (35)."""
-    return state - sigmoid(x) if gate == SIGMOID else math.nan
-
-
-@bare
+@inlined
 def draw(gate: int, x: float, uniform: float) -> int:
     """A state from a uniform number: u < P(S = 1 | x), written so that neither tail loses digits or overflows."""
     if gate != SIGMOID:

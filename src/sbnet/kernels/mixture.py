@@ -17,12 +17,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbnet._types import FloatArray, IndexArray, Model, Problem, Settings, States
+from sbnet._types import Bound, FloatArray, IndexArray, Model, Problem, States, Stop
+from sbnet.kernels import terms
 from sbnet.kernels._compile import inner, kernel
 from sbnet.kernels.meanfield import solve
 from sbnet.kernels.rows import predict_barren
-from sbnet.kernels.tiles import XI as XI_
-from sbnet.kernels.work import prepare
 
 
 @inner
@@ -34,7 +33,7 @@ def with_gates(problem: Problem, first: int, weight: FloatArray) -> Problem:
     factor, ptr = np.empty(n_factors + gates, np.int64), np.empty(n_factors + gates + 1, np.int64)
     factor[:n_factors], ptr[: n_factors + 1] = problem.factor, problem.ptr
     parent, edge = np.empty(n_slots + gates * n, np.int64), np.full(n_slots + gates * n, -1, np.int64)
-    every, slot_child = np.empty(n_slots + gates * n), np.empty(n_slots + gates * n, np.int64)
+    every = np.empty(n_slots + gates * n)
     parent[:n_slots], edge[:n_slots], every[:n_slots] = problem.parent, problem.edge, problem.weight
     for g in range(gates):
         factor[n_factors + g] = first + g
@@ -47,24 +46,25 @@ def with_gates(problem: Problem, first: int, weight: FloatArray) -> Problem:
     c = 0
     for j in range(n):
         for k in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
-            child[c], child_slot[c], slot_child[problem.child_slot[k]] = problem.child[k], problem.child_slot[k], c
+            child[c], child_slot[c] = problem.child[k], problem.child_slot[k]
             c += 1
         for g in range(gates):
-            child[c], child_slot[c], slot_child[n_slots + g * n + j] = n_factors + g, n_slots + g * n + j, c
+            child[c], child_slot[c] = n_factors + g, n_slots + g * n + j
             c += 1
         child_ptr[j + 1] = c
     gate = np.zeros(first + gates, np.int8)
     gate[:first] = problem.gate[:first]
     return Problem(
         problem.hidden, problem.factor_of, factor, own, ptr, parent, every, edge, child_ptr, child, child_slot,
-        slot_child, problem.settled, gate,
+        problem.settled, gate,
     )  # fmt: skip
 
 
 @kernel
 def solve_components(
     problem: Problem,
-    settings: Settings,
+    which: Bound,
+    stop: Stop,
     states: States,
     bias: FloatArray,
     gate_weight: FloatArray,
@@ -85,13 +85,13 @@ def solve_components(
     more_states[:n], more_bias[:n] = states, bias
     for m in range(len(mu)):
         whole = with_gates(problem, n, gate_weight[m])
-        work = prepare(whole, settings)
-        for f in range(len(whole.factor)):
-            work.blocks[work.place[f] + XI_] = 0.5
         more_states[n:], more_bias[n:] = side[m], gate_bias[m]
+        kind = terms.kinds_of(whole, which)
+        work = terms.prepare(whole, kind)
+        rough = work if len(mu[m]) == 0 else terms.prepare(whole, terms.rough_kinds(kind))
         warm = n > 0  # always; but for the constant True everything would be compiled once more
         bound[m], sweeps[m], settled[m], _ = solve(
-            whole, work, settings, more_states, more_bias, mu[m], warm, np.empty(0)
+            whole, rough, work, kind, stop, more_states, more_bias, mu[m], warm, np.empty(0)
         )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbnet._types import BoolArray, IndexArray, Model, Problem, States
-from sbnet.kernels._compile import inner, kernel
+from sbnet._types import BoolArray, FloatArray, IndexArray, Model, Problem, States
+from sbnet.kernels import gates
+from sbnet.kernels._compile import inlined, kernel
 
 
 @kernel
@@ -80,17 +81,15 @@ def reduce(model: Model, states: States) -> Problem:
         child_ptr[k + 1] += child_ptr[k]
     child = np.empty(n_slots, np.int64)
     child_slot = np.empty(n_slots, np.int64)
-    slot_child = np.empty(n_slots, np.int64)
     fill = child_ptr[:-1].copy()
     for f in range(n_factors):
         for s in range(ptr[f], ptr[f + 1]):
             c = fill[parent[s]]
             child[c] = f
             child_slot[c] = s
-            slot_child[s] = c
             fill[parent[s]] = c + 1
     return Problem(
-        hidden, factor_of, factor, own, ptr, parent, weight, edge, child_ptr, child, child_slot, slot_child, settled,
+        hidden, factor_of, factor, own, ptr, parent, weight, edge, child_ptr, child, child_slot, settled,
         model.gate,
     )  # fmt: skip
 
@@ -118,9 +117,18 @@ def components(problem: Problem) -> IndexArray:
     return label
 
 
-@inner
+@inlined
 def _root(label: IndexArray, k: int) -> int:
     while label[k] != k:
         label[k] = label[label[k]]
         k = label[k]
     return k
+
+
+@inlined
+def log_known(problem: Problem, states: States, bias: FloatArray) -> float:
+    """ln P of the units whose inputs are known; that of a hidden one counts as if it were 0."""
+    total = 0.0
+    for i in problem.settled:
+        total += gates.log_p(problem.gate[i], max(states[i], 0), bias[i])
+    return total

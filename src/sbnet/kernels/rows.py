@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 
-from sbnet._types import FloatArray, IndexArray, Model, Problem, Settings, States
-from sbnet.kernels._compile import bare, inner, kernel
+from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Model, Problem, States, Stop
+from sbnet.kernels import gates, terms
+from sbnet.kernels._compile import inlined, inner, kernel
 from sbnet.kernels.gradient import add_gradient
 from sbnet.kernels.meanfield import solve
 from sbnet.kernels.reduce import reduce
-from sbnet.kernels.terms import mean_sigmoid
-from sbnet.kernels.tiles import XI as XI_
-from sbnet.kernels.work import JENSEN, XI, Work, prepare
+from sbnet.kernels.terms import enumerated, exact
+from sbnet.kernels.terms.work import Work
+
+_ENUMERATED = 6  # parents whose states are summed for a prediction
+
+
+@inner
+def mean_p(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
+    """The mean chance of being 1 for independent parents: the prediction for a unit that has no say in the evidence."""
+    if len(weight) <= _ENUMERATED:
+        return enumerated.mean_p(gate, weight, mu, bias)
+    low = high = mean = bias
+    variance = largest = 0.0
+    for s in range(len(weight)):
+        low += min(weight[s], 0.0)
+        high += max(weight[s], 0.0)
+        largest = max(largest, abs(weight[s]))
+        mean += weight[s] * mu[s]
+        variance += weight[s] ** 2 * mu[s] * (1.0 - mu[s])
+    nodes = exact.nodes(low, high, mean, variance, largest)
+    if nodes == 0 or nodes > exact.MAX_NODES:  # far from 0, or spread too far: as if x had a normal distribution
+        return gates.p(gate, mean / math.sqrt(1.0 + math.pi * variance / 8.0))
+    return exact.mean_sigmoid(weight, mu, bias, mean, nodes)
 
 
 @inner
 def predict_barren(model: Model, states: States, bias: FloatArray, means: FloatArray) -> None:
-    """Means of the units that were dropped: <sigma(z)> under the means of their parents, which come first."""
+    """Means of the units that were dropped: the mean of P under the means of their parents, which come first."""
     for i in range(len(states)):
         if states[i] < 0 and np.isnan(means[i]):
             start, end = model.indptr[i], model.indptr[i + 1]
@@ -28,10 +52,10 @@ def predict_barren(model: Model, states: States, bias: FloatArray, means: FloatA
                     weight[k] = model.weight[e]
                     near[k] = means[j]
                     k += 1
-            means[i] = mean_sigmoid(weight[:k], near[:k], bias[i])
+            means[i] = mean_p(model.gate[i], weight[:k], near[:k], bias[i])
 
 
-@bare
+@inlined
 def _same_mask(states: States, r: int) -> bool:
     """Are the same units observed in row r as in the row before?"""
     for i in range(states.shape[1]):  # noqa: SIM110 (kernels have no generators)
@@ -40,72 +64,78 @@ def _same_mask(states: States, r: int) -> bool:
     return True
 
 
-@bare
-def _load(problem: Problem, work: Work, means: FloatArray, xi: FloatArray, mu: FloatArray) -> bool:
-    """The starting point of a row; has someone given one?"""
-    hidden, factor, place, blocks = problem.hidden, problem.factor, work.place, work.blocks
-    warm = False
-    for j in range(len(hidden)):
-        given = not np.isnan(means[hidden[j]])
-        mu[j] = means[hidden[j]] if given else 0.5
-        warm |= given
-    for f in range(len(factor)):
-        blocks[place[f] + XI_] = 0.5 if np.isnan(xi[factor[f]]) else xi[factor[f]]
-    return warm
-
-
-@bare
+@inlined
 def _store(problem: Problem, work: Work, states: States, mu: FloatArray, means: FloatArray, xi: FloatArray) -> bool:
     """The results of a row, but for its barren units; are there any?"""
-    hidden, factor, kind, place, blocks = problem.hidden, problem.factor, work.kind, work.place, work.blocks
     n_hidden = 0
     for i in range(len(states)):
-        means[i] = np.nan if states[i] < 0 else states[i]
-        xi[i] = np.nan
+        means[i] = math.nan if states[i] < 0 else states[i]
+        xi[i] = math.nan
         n_hidden += states[i] < 0
-    for j in range(len(hidden)):
-        means[hidden[j]] = mu[j]
-    for f in range(len(factor)):
-        if kind[f] == XI or kind[f] == JENSEN:
-            xi[factor[f]] = blocks[place[f] + XI_]
-    return n_hidden > len(hidden)
+    for j in range(len(mu)):
+        means[problem.hidden[j]] = mu[j]
+    for f in range(len(problem.factor)):
+        xi[problem.factor[f]] = terms.parameter(work, f)
+    return n_hidden > len(mu)
+
+
+class Answers(NamedTuple):
+    """Where the answers go, row by row."""
+
+    bound: FloatArray
+    means: FloatArray  # they hold the starting points first
+    xi: FloatArray  # NaN where the logarithm term of a unit has no such parameter
+    sweeps: IndexArray
+    converged: BoolArray
+    trace: FloatArray
+
+
+class Slopes(NamedTuple):
+    """Where the gradients of the bounds are added up, each times the weight of its row."""
+
+    row_weight: FloatArray
+    weight: FloatArray
+    bias: FloatArray
 
 
 @kernel
 def solve_rows(
     model: Model,
-    settings: Settings,
+    which: Bound,
+    stop: Stop,
     states: States,
     bias: FloatArray,
-    means: FloatArray,
-    xi: FloatArray,
-    bound: FloatArray,
-    sweeps: IndexArray,
-    settled: IndexArray,
-    trace: FloatArray,
-    row_weight: FloatArray,
-    grad_weight: FloatArray,
-    grad_bias: FloatArray,
+    warm: bool,
+    answers: Answers,
+    slopes: Slopes | None,
 ) -> None:
-    """Solve every row. `means` and `xi` hold the starting points, and then the results; NaN stands for one half.
+    """Solve every row from its starting point; `warm`: someone has found it, and it deserves a good start.
 
-    On return, `xi` is NaN for units whose logarithm term has no such parameter. If `grad_bias` is not empty, the
-    gradients of the bounds, times the weights of the rows, are added to it and to `grad_weight`.
+    Without `slopes`, no code for gradients is compiled.
     """
-    n_rows = len(states)
-    if n_rows == 0:
+    if len(states) == 0:
         return
     problem = reduce(model, states[0])
-    work = prepare(problem, settings)
-    mu = np.empty(len(problem.hidden))
-    for r in range(n_rows):
-        if r > 0 and not _same_mask(states, r):
-            problem = reduce(model, states[r])
-            work = prepare(problem, settings)
+    kind = terms.kinds_of(problem, which)
+    rough = fine = terms.prepare(problem, terms.rough_kinds(kind))
+    mu = np.empty(0)
+    for r in range(len(states)):
+        if r == 0 or not _same_mask(states, r):
+            if r > 0:
+                problem = reduce(model, states[r])
+                kind = terms.kinds_of(problem, which)
+                rough = terms.prepare(problem, terms.rough_kinds(kind))
+            fine = rough if terms.same_kinds(rough, kind) else terms.prepare(problem, kind)
             mu = np.empty(len(problem.hidden))
-        warm = _load(problem, work, means[r], xi[r], mu)
-        bound[r], sweeps[r], settled[r], waves = solve(problem, work, settings, states[r], bias[r], mu, warm, trace[r])
-        if len(grad_bias):
-            add_gradient(model, problem, work, waves, states[r], bias[r], mu, row_weight[r], grad_weight, grad_bias)
-        if _store(problem, work, states[r], mu, means[r], xi[r]):
-            predict_barren(model, states[r], bias[r], means[r])
+        for j in range(len(mu)):
+            mu[j] = answers.means[r, problem.hidden[j]]
+        bound, sweeps, converged, work = solve(
+            problem, rough, fine, kind, stop, states[r], bias[r], mu, warm, answers.trace[r]
+        )
+        if terms.same_kinds(work, kind):
+            fine = work  # the next row may need the same frequencies
+        answers.bound[r], answers.sweeps[r], answers.converged[r] = bound, sweeps, converged
+        if slopes is not None:
+            add_gradient(model, problem, work, states[r], bias[r], mu, slopes.row_weight[r], slopes.weight, slopes.bias)
+        if _store(problem, work, states[r], mu, answers.means[r], answers.xi[r]):
+            predict_barren(model, states[r], bias[r], answers.means[r])

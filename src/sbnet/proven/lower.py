@@ -12,7 +12,7 @@ from sbnet._types import HIDDEN, FloatArray, Settings, States
 from sbnet.bounds import bound_terms
 from sbnet.inference.meanfield import MeanField
 from sbnet.kernels.reduce import live_units
-from sbnet.kernels.terms import MAX_NODES, OMEGA
+from sbnet.kernels.terms.exact import MAX_NODES, OMEGA
 from sbnet.network import Network
 from sbnet.proven import balls, log_sum, round_down, softplus
 

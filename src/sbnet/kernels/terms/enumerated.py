@@ -1,0 +1,176 @@
+"""Few parents: the mean of t(x) as a sum over their states. For any gate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sbnet._types import FloatArray
+from sbnet.kernels import gates
+from sbnet.kernels._compile import bare, inlined, kernel
+from sbnet.kernels.terms.work import (
+    BIAS,
+    FEW_FACTOR,
+    FEW_PTR,
+    FEW_SLOT,
+    GATE,
+    MEAN,
+    N_FACTORS,
+    NEAR,
+    PARENT,
+    PLACE,
+    PTR,
+    SCRATCH,
+    TABLE_PTR,
+    TABLES,
+    TERM,
+    VALUE,
+    WEIGHTS,
+    Work,
+)
+from sbnet.kernels.terms.work import ROOM as ROOM_OF
+
+ROOM = 4
+KINDS: dict[str, int] = {}  # nobody asks for it by name: it serves the factors that have few parents
+TILED = False
+
+_u = np.uint64
+
+
+@bare
+def begin(work: Work) -> None:
+    """Fill the tables; bit b of a state is that of parent b."""
+    index, numbers = work.index, work.numbers
+    for f in range(index[N_FACTORS]):
+        if index[index[ROOM_OF] + f] != ROOM:
+            continue
+        first, start = index[TABLES] + index[index[TABLE_PTR] + f], index[index[PTR] + f]
+        for state in range(index[index[TABLE_PTR] + f + 1] - index[index[TABLE_PTR] + f]):
+            x = numbers[_u(index[index[PLACE] + f]) + BIAS]
+            for b in range(index[index[PTR] + f + 1] - start):
+                if (state >> b) & 1:
+                    x += numbers[index[WEIGHTS] + start + b]
+            numbers[first + state] = gates.t(index[index[GATE] + f], x)
+
+
+@bare
+def _contract(work: Work, f: int, mu: FloatArray, skip: int) -> float:
+    """The mean of the table of factor f over its independent parents.
+
+    With `skip`, its slope in the mean of that parent instead.
+    """
+    index, numbers = work.index, work.numbers
+    first, scratch = index[TABLES] + index[index[TABLE_PTR] + f], index[SCRATCH]
+    start, size = index[index[PTR] + f], index[index[TABLE_PTR] + f + 1] - index[index[TABLE_PTR] + f]
+    for s in range(size):
+        numbers[scratch + s] = numbers[first + s]
+    for b in range(index[index[PTR] + f + 1] - start - 1, -1, -1):
+        size >>= 1
+        m = mu[index[index[PARENT] + start + b]]
+        for s in range(scratch, scratch + size):
+            off, on = numbers[s], numbers[s + size]
+            numbers[s] = on - off if b == skip else off + m * (on - off)
+    return numbers[scratch]
+
+
+@bare
+def pull(work: Work, j: int, mu: FloatArray) -> float:
+    """What the children of unit j add to its effective input."""
+    index, numbers, total = work.index, work.numbers, 0.0
+    for k in range(index[index[FEW_PTR] + j], index[index[FEW_PTR] + j + 1]):
+        f, slot = index[index[FEW_FACTOR] + k], index[index[FEW_SLOT] + k]
+        value = numbers[_u(index[index[PLACE] + f]) + VALUE]
+        total += numbers[index[WEIGHTS] + slot] * value - _contract(work, f, mu, slot - index[index[PTR] + f])
+    return total
+
+
+@bare
+def push(work: Work, j: int, old: float, new: float) -> None:
+    """Unit j has moved: the mean inputs of its children follow."""
+    index, numbers = work.index, work.numbers
+    for k in range(index[index[FEW_PTR] + j], index[index[FEW_PTR] + j + 1]):
+        weight = numbers[index[WEIGHTS] + index[index[FEW_SLOT] + k]]
+        at = _u(index[index[PLACE] + index[index[FEW_FACTOR] + k]])
+        numbers[at + MEAN] += weight * (new - old)
+
+
+@bare
+def renew(work: Work, mu: FloatArray, enough: float) -> float:
+    """Compute the terms at the present means; nothing more to promise."""
+    index, numbers = work.index, work.numbers
+    for f in range(index[N_FACTORS]):
+        if index[index[ROOM_OF] + f] == ROOM:
+            at = _u(index[index[PLACE] + f])
+            mean = numbers[at + BIAS]
+            for s in range(index[index[PTR] + f], index[index[PTR] + f + 1]):
+                mean += numbers[index[WEIGHTS] + s] * mu[index[index[PARENT] + s]]
+            numbers[at + MEAN] = mean
+            numbers[at + TERM] = _contract(work, f, mu, np.int64(-1))
+    return 0.0
+
+
+close_sweep = renew
+
+
+@inlined
+def _state(weight: FloatArray, mu: FloatArray, bias: float, state: int) -> tuple[float, float]:
+    """The input that one state of the parents gives, and its chance."""
+    x, chance = bias, 1.0
+    for b in range(len(weight)):
+        if (state >> b) & 1:
+            x += weight[b]
+            chance *= mu[b]
+        else:
+            chance *= 1.0 - mu[b]
+    return x, chance
+
+
+@bare
+def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatArray) -> None:
+    """The slopes of the terms in weights and in biases."""
+    index, numbers = work.index, work.numbers
+    for f in range(index[N_FACTORS]):
+        if index[index[ROOM_OF] + f] != ROOM:
+            continue
+        start, end = index[index[PTR] + f], index[index[PTR] + f + 1]
+        near, bias = numbers[index[NEAR] : index[NEAR] + end - start], numbers[_u(index[index[PLACE] + f]) + BIAS]
+        by_factor[f] = 0.0
+        for s in range(start, end):
+            near[s - start], by_slot[s] = mu[index[index[PARENT] + s]], 0.0
+        for state in range(1 << (end - start)):
+            x, chance = _state(numbers[index[WEIGHTS] + start : index[WEIGHTS] + end], near, bias, state)
+            part = chance * gates.t_slope(index[index[GATE] + f], x)
+            by_factor[f] += part
+            for s in range(start, end):
+                if (state >> (s - start)) & 1:
+                    by_slot[s] += part
+
+
+@bare
+def reference(
+    kind: int, gate: int, weight: FloatArray, mu: FloatArray, bias: float, parameter: float
+) -> tuple[float, float]:
+    """The term of one factor; it has no parameter to return."""
+    return math.nan, mean_t(gate, weight, mu, bias)
+
+
+@kernel
+def mean_t(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
+    """The mean of t(x), summed over all states of the parents."""
+    total = 0.0
+    for state in range(1 << len(weight)):
+        x, chance = _state(weight, mu, bias, state)
+        if chance > 0.0:
+            total += chance * gates.t(gate, x)
+    return total
+
+
+@bare
+def mean_p(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
+    """The mean chance of being 1, likewise."""
+    total = 0.0
+    for state in range(1 << len(weight)):
+        x, chance = _state(weight, mu, bias, state)
+        total += chance * gates.p(gate, x)
+    return min(total, 1.0)  # the chances sum to one but for rounding

@@ -1,0 +1,136 @@
+"""A parabola above ln(1 + e^z): sp(z) <= lam(c) (z^2 - c^2) + (z - c) / 2 + sp(c), best at c^2 = <z^2>. Sigmoid units.
+
+It needs the first two moments alone, and is linear in the mean of each parent.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sbnet._types import FloatArray
+from sbnet.kernels._compile import bare, inlined, vector
+from sbnet.kernels.gates import softplus
+from sbnet.kernels.terms.work import (
+    BLOCK,
+    BLOCK_ROOM,
+    BLOCKS,
+    LANES,
+    MEAN,
+    MINE,
+    N_BLOCKS,
+    N_FACTORS,
+    N_LANES,
+    PARENT,
+    PLACE,
+    PTR,
+    SECOND,
+    TERM,
+    TILE,
+    TILE_BLOCK,
+    TILE_PTR,
+    TILES,
+    VALUE,
+    WEIGHT,
+    WEIGHTS,
+    Work,
+    moments,
+    push_moments,
+)
+from sbnet.kernels.terms.work import ROOM as ROOM_OF
+
+ROOM = 2
+KINDS = {"quadratic": 2}
+TILED = True
+
+_u = np.uint64
+_LAMBDA = MINE
+
+
+@inlined
+def _lambda(c: float) -> float:
+    """tanh(c/2) / (4c), by its series near zero."""
+    return 0.125 - c * c / 96.0 if c < 1e-3 else math.tanh(0.5 * c) / (4.0 * c)
+
+
+@inlined
+def pull(work: Work, j: int, mu: FloatArray) -> float:
+    """What the children of unit j add to its effective input: the sum of J S less the slope of the term."""
+    return _pull(work.index, work.numbers, work.numbers, j, mu[j])
+
+
+@vector
+def _pull(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, m: float) -> float:
+    total, lanes = 0.0, _u(index[N_LANES])
+    for t in range(index[index[TILE_PTR] + j], index[index[TILE_PTR] + j + 1]):
+        b = index[index[TILE_BLOCK] + t]
+        if index[index[BLOCK_ROOM] + b] == ROOM:
+            e, o = _u(index[TILES]) + _u(t) * TILE, _u(index[BLOCKS]) + _u(b) * BLOCK
+            for lane in range(lanes):
+                k, w = o + lane, edges[e + lane + WEIGHT]
+                bend = w * (2.0 * blocks[k + MEAN] + w * (1.0 - 2.0 * m))  # the slope of <z^2>
+                total += w * (blocks[k + VALUE] - 0.5) - blocks[k + _LAMBDA] * bend
+    return total
+
+
+@inlined
+def push(work: Work, j: int, old: float, new: float) -> None:
+    """Unit j has moved: the moments of its children follow."""
+    push_moments(work.index, work.numbers, work.numbers, j, np.int64(ROOM), old, new)
+
+
+@bare
+def renew(work: Work, mu: FloatArray, enough: float) -> float:
+    """Compute the terms at the present means, with the best c; nothing more to promise."""
+    index, numbers = work.index, work.numbers
+    for b in range(index[N_BLOCKS]):
+        if index[index[BLOCK_ROOM] + b] == ROOM:
+            moments(index, numbers, numbers, b, mu)
+            for lane in range(LANES):
+                k = _u(index[BLOCKS]) + _u(b) * BLOCK + lane
+                c = math.sqrt(numbers[k + SECOND])
+                numbers[k + _LAMBDA] = _lambda(c)
+                numbers[k + TERM] = _term(numbers[k + MEAN], numbers[k + SECOND], c)
+    return 0.0
+
+
+close_sweep = renew
+
+
+@inlined
+def _term(mean: float, second: float, c: float) -> float:
+    """The bound for given <z>, <z^2> and c >= 0."""
+    return _lambda(c) * (second - c * c) + 0.5 * (mean - c) + softplus(c)
+
+
+@bare
+def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatArray) -> None:
+    """The slopes of the terms in weights and in biases."""
+    index, numbers = work.index, work.numbers
+    for f in range(index[N_FACTORS]):
+        if index[index[ROOM_OF] + f] == ROOM:
+            k = _u(index[index[PLACE] + f])
+            mean, curve = numbers[k + MEAN], 2.0 * numbers[k + _LAMBDA]
+            by_factor[f] = curve * mean + 0.5
+            for s in range(index[index[PTR] + f], index[index[PTR] + f + 1]):
+                m, w = mu[index[index[PARENT] + s]], numbers[index[WEIGHTS] + s]
+                by_slot[s] = curve * (mean * m + w * m * (1.0 - m)) + 0.5 * m
+
+
+@bare
+def reference(
+    kind: int, gate: int, weight: FloatArray, mu: FloatArray, bias: float, parameter: float
+) -> tuple[float, float]:
+    """The term of one factor; it has no parameter to return."""
+    mean, variance = bias, 0.0
+    for s in range(len(weight)):
+        mean += weight[s] * mu[s]
+        variance += weight[s] * weight[s] * mu[s] * (1.0 - mu[s])
+    return math.nan, best(mean, mean * mean + variance)
+
+
+@inlined
+def best(mean: float, second: float) -> float:
+    """The term at the best c."""
+    return _term(mean, second, math.sqrt(second))
