@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from sbnet.errors import ParameterError
+from sbnet import checks
 
 _PATIENCE = 1.0
 """Seconds of work before a progress bar appears."""
@@ -93,6 +93,4 @@ def thread_count(threads: int | None) -> int:
     """How many threads to use; by default, as many as this process may run at once."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ParameterError(f"threads is {threads!r}; it must be a whole number, one or more")
-    return threads
+    return checks.whole("threads", threads, 1)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from sbnet import checks
 from sbnet import proven as _proven
 from sbnet._progress import run_blocks
 from sbnet._types import HIDDEN, RngLike, Settings, States
 from sbnet.bounds import bound_terms
 from sbnet.certificates.enclosure import EFFORTS, enclose
 from sbnet.certificates.records import Certificate, Certificates
-from sbnet.errors import EvidenceError, ParameterError
+from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, coerce
 from sbnet.inference import estimate
 from sbnet.kernels.work import XI
@@ -169,8 +170,7 @@ def _outward(low: float, high: float) -> tuple[float, float]:
 
 
 def _check(effort: str, proven: bool) -> None:
-    if effort not in EFFORTS:
-        raise ParameterError(f"effort is {effort!r}; choose one of {', '.join(map(repr, EFFORTS))}")
+    checks.choice("effort", effort, EFFORTS)
     if proven:
         _proven.load()
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from sbnet import checks
 from sbnet._progress import run_blocks
 from sbnet._types import FloatArray, RngLike
-from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, absorb, coerce
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solvers import Solver
@@ -165,11 +165,8 @@ def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray,
 
 
 def _check(samples: int, method: str, steps: int, delta: float, defence: float) -> None:
-    for name, value, least in (("samples", samples, 2), ("steps", steps, 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ParameterError(f"{name} is {value!r}; it must be a whole number, {least} or more")
-    if method not in METHODS:
-        raise ParameterError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}")
-    for name, chance in (("delta", delta), ("defence", defence)):
-        if not 0.0 < chance < 1.0:
-            raise ParameterError(f"{name} is {chance!r}; it must lie between 0 and 1")
+    checks.whole("samples", samples, 2)
+    checks.choice("method", method, METHODS)
+    checks.whole("steps", steps, 1)
+    checks.chance("delta", delta)
+    checks.chance("defence", defence)

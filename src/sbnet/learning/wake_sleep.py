@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._progress import Bar
 from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError, ParameterError
@@ -118,10 +119,8 @@ def wake_sleep(
     True
     """
     begin = time.monotonic()
-    if isinstance(epochs, bool) or not isinstance(epochs, int | np.integer) or epochs < 1:
-        raise ParameterError(f"epochs is {epochs!r}; it must be a whole number, one or more")
-    if not 0.0 < rate < np.inf:
-        raise ParameterError(f"rate is {rate!r}; it must be positive and finite")
+    checks.whole("epochs", epochs, 1)
+    checks.positive("rate", rate)
     states = coerce_many(network, X)
     _check_complete(network, states)
     generator = np.random.default_rng(rng)

@@ -42,6 +42,7 @@ from typing import Any
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._progress import run_blocks
 from sbnet._types import HIDDEN
 from sbnet.errors import ParameterError, unknown_unit
@@ -176,18 +177,9 @@ def upper_bound(
 
 
 def _check(exact_up_to: int, table_up_to: int, tol: float, max_steps: int) -> Settings:
-    for name, value, most in (("exact_up_to", exact_up_to, LIMIT), ("table_up_to", table_up_to, MAX_TABLE)):
-        if not (_is_whole(value) and 0 <= value <= most):
-            raise ParameterError(f"{name} is {value!r}; it must be a whole number from 0 to {most}")
-    if not (_is_whole(max_steps) and max_steps >= 1):
-        raise ParameterError(f"max_steps is {max_steps!r}; it must be a whole number, one or more")
-    if not tol >= 0.0:
-        raise ParameterError(f"tol is {tol!r}; it must be zero or more nats")
-    return Settings((int(exact_up_to), int(table_up_to), int(max_steps)), float(tol))
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    exact = checks.whole("exact_up_to", exact_up_to, 0, LIMIT)
+    table = checks.whole("table_up_to", table_up_to, 0, MAX_TABLE)
+    return Settings((exact, table, checks.whole("max_steps", max_steps, 1)), checks.tolerance("tol", tol))
 
 
 def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:
@@ -195,7 +187,7 @@ def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:
     units: list[int] = []
     if condition is None:
         k = 0
-    elif _is_whole(condition):
+    elif checks.is_whole(condition):
         k = int(condition)
     elif isinstance(condition, Iterable):
         for unit in [condition] if isinstance(condition, str) else condition:
