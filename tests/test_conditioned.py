@@ -106,8 +106,6 @@ def test_problems_start_from_the_means_found_before():
     starts = []
 
     class Recording:
-        settings = sb.MeanField().settings
-
         def solve(self, network, states, *, start, trace):
             solution = sb.MeanField().solve(network, states, start=start, trace=trace)
             starts.append((start, solution.means.copy()))
@@ -146,13 +144,17 @@ def test_the_top_layer_leaves_a_small_error(scale, percent):
         ({"on": -1}, "on is -1; it must be a whole number from 0 to 16"),
         ({"on": 17}, "on is 17; it must be a whole number from 0 to 16"),
         ({"on": True}, "on is True; it must be a whole number from 0 to 16"),
-        ({"solver": sb.Gibbs()}, "Gibbs has no bound to condition; use a solver that has one"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(arguments, text):
     with pytest.raises(sb.errors.ParameterError) as caught:
         sb.Conditioned(**arguments)
     assert str(caught.value) == text
+
+
+def test_a_solver_without_a_bound_is_refused(sprinkler):
+    with pytest.raises(sb.errors.ParameterError, match="^Gibbs has no bound to condition; use a solver that has one$"):
+        sb.infer(sprinkler, {"wet": 1}, solver=sb.Conditioned(1, sb.Gibbs(samples=10)))
 
 
 def test_too_many_units_are_refused():
@@ -177,7 +179,7 @@ def test_the_bound_of_a_mixture_cannot_be_broken_down(sprinkler):
     for solver in (sb.Conditioned(1), sb.Mixture(2)):
         with pytest.raises(sb.errors.ParameterError) as caught:
             sb.infer(sprinkler, {"wet": 1}, solver=solver).breakdown()
-        assert str(caught.value) == "the bound of a mixture is not a sum over units; use the MeanField solver"
+        assert str(caught.value) == "this bound is not a sum over units; use the MeanField solver"
 
 
 def test_a_solver_is_a_value_that_can_be_hashed_and_compared():

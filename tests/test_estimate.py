@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import sbnet as sb
 from sbnet.evidence import absorb
-from sbnet.inference.estimate import _summary
+from sbnet.inference.estimation import _summary
 from sbnet.kernels.estimate import log_weights
 from strategies import cases
 
@@ -33,11 +35,9 @@ def test_the_mean_weight_is_the_probability(options, seed):
 def test_bad_means_do_no_harm_to_the_mean(options):
     # Q far from the posterior: the weights vary more, but their mean is P(V) all the same
     class Wrong:
-        settings = sb.MeanField().settings
-
         def solve(self, network, states, *, start, trace):
             solution = sb.MeanField().solve(network, states, start=start, trace=trace)
-            return solution._replace(means=np.where(states < 0, 1 - 0.8 * solution.means, states))
+            return replace(solution, means=np.where(states < 0, 1 - 0.8 * solution.means, states))
 
     network = sb.layered((2, 3, 4), rng=1, scale=1.0)
     true = sb.log_likelihood(network, np.zeros(4))

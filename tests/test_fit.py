@@ -228,7 +228,7 @@ def test_a_prior_may_have_a_scale_for_each_edge(data):
     ("settings", "message"),
     [
         ({"optimizer": "adam"}, r"optimizer is 'adam'; give an optimiser, such as sbnet.SGD\(0.05\) or sbnet.Adam\(\)"),
-        ({"solver": sb.Gibbs()}, r"solver is Gibbs\(.*\); learning climbs the bound of an sbnet.MeanField"),
+        ({"solver": sb.Gibbs()}, r"solver is Gibbs\(.*\); learning needs a solver whose bound has a gradient"),
         ({"prior": 1.0}, r"prior is 1.0; give a prior, such as sbnet.Gaussian\(1.0\)"),
         ({"callbacks": print}, "callbacks is a function; give a list of them"),
     ],

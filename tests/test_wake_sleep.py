@@ -11,7 +11,7 @@ from scipy.special import expit
 
 import sbnet as sb
 from oracle import log_joint
-from sbnet.learning.wake_sleep import wake_sleep
+from sbnet.learning import wake_sleep
 from strategies import live_units, networks, seeds
 
 

@@ -18,8 +18,19 @@ Matrix: TypeAlias = Any  # a dense array or any scipy sparse matrix
 HIDDEN = np.int8(-1)
 """The mark of a unit that is not observed, in the internal form of evidence."""
 
-NO_SUM = -1
-"""Stands for the logarithm term in the settings of a solver whose bound is not a sum over units."""
+
+class Bound(NamedTuple):
+    """Which lower bound: how <ln(1 + e^z)> is bounded, and up to how many hidden parents it is a sum over states."""
+
+    log_term: int
+    enumerate_up_to: int
+
+
+class Stop(NamedTuple):
+    """When to stop climbing: a sweep gains less than `tol` nats, or there were `max_sweeps` of them."""
+
+    tol: float
+    max_sweeps: int
 
 
 class Model(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sbnet import checks
-from sbnet._types import HIDDEN, FloatArray, Settings, States
+from sbnet._types import HIDDEN, Bound, FloatArray, Settings, States
 from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of
 from sbnet.kernels.evaluate import log_terms
@@ -120,19 +120,20 @@ def lower_bound(
     float or ndarray of shape (n,)
     """
     states, single = coerce(network, evidence)
-    settings = Settings(*check_log_term(log_term, enumerate_up_to), 0.0, 0)
+    bound = check_log_term(log_term, enumerate_up_to)
     mu = check_means(states, means, single)
-    parts = bound_terms(network, states, mu, _check_xi(states, xi, single), settings)
+    parts = bound_terms(network, states, mu, _check_xi(states, xi, single), bound)
     total = sum(part.sum(axis=1) for part in parts)
     return float(total[0]) if single else total
 
 
 def bound_terms(
-    network: Network, states: States, means: FloatArray, xi: FloatArray, settings: Settings
+    network: Network, states: States, means: FloatArray, xi: FloatArray, bound: Bound
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Energy, minus the logarithm terms, and entropy, each rows by units. Fills in the entries of `xi` that are NaN."""
     bias = absorb(network, states)
     terms = np.empty(states.shape)
+    settings = Settings(*bound, tol=0.0, max_sweeps=0)  # nothing is climbed here
     log_terms(network.model, settings, states, bias, means, xi, terms)
     live = ~np.isnan(terms)  # barren units have no term
     hidden = np.where(states == HIDDEN, means, 0.0)
@@ -143,10 +144,10 @@ def bound_terms(
     return energy, np.where(live, -terms, 0.0), entropy
 
 
-def check_log_term(log_term: str, enumerate_up_to: int) -> tuple[int, int]:
-    """The codes that kernels use, or an error."""
+def check_log_term(log_term: str, enumerate_up_to: int) -> Bound:
+    """The bound in the codes that kernels use, or an error."""
     code = LOG_TERMS[checks.choice("log_term", log_term, LOG_TERMS)]
-    return code, checks.whole("enumerate_up_to", enumerate_up_to, 0, MAX_ENUMERATED)
+    return Bound(code, checks.whole("enumerate_up_to", enumerate_up_to, 0, MAX_ENUMERATED))
 
 
 def _check_xi(states: States, xi: ArrayLike | None, single: bool) -> FloatArray:

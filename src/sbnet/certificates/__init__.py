@@ -11,7 +11,7 @@ from scipy.special import expit
 from sbnet import checks
 from sbnet import proven as _proven
 from sbnet._progress import run_blocks
-from sbnet._types import HIDDEN, RngLike, Settings, States
+from sbnet._types import HIDDEN, Bound, RngLike, States
 from sbnet.bounds import bound_terms
 from sbnet.certificates.enclosure import EFFORTS, enclose
 from sbnet.certificates.records import Certificate, Certificates
@@ -187,7 +187,7 @@ def _certificate(network: Network, row: States, effort: str, proven: bool, seed:
         row[None, :],
         np.where(row == HIDDEN, ends.means, row)[None, :],
         np.full((1, network.n_units), np.nan),
-        Settings(XI, 0, 0.0, 0),
+        Bound(XI, 0),
     )
     logarithm = max(ends.mean_field - float(sum(part.sum() for part in paper)), 0.0)
     return Certificate(

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import HIDDEN, NO_SUM, FloatArray, IndexArray, Settings, States
+from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError, TooManyHiddenError
 from sbnet.inference.meanfield import MeanField
-from sbnet.inference.solvers import Solution, Solver
+from sbnet.inference.solution import Solution
+from sbnet.inference.solvers import Solver, check_solver
 from sbnet.kernels.reduce import live_units
 from sbnet.network import Network
 
@@ -65,30 +66,26 @@ class Conditioned:
             checks.whole("on", self.on, 0, LIMIT)
         elif not isinstance(self.on, str):
             object.__setattr__(self, "on", tuple(self.on))
-        if self.solver.settings is None:
-            raise ParameterError(f"{type(self.solver).__name__} has no bound to condition; use a solver that has one")
-
-    @property
-    def settings(self) -> Settings:
-        """Those of the solver, but the bound is not a sum over units."""
-        assert self.solver.settings is not None
-        return self.solver.settings._replace(log_term=NO_SUM)
+        check_solver(self.solver)
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row without conditioning first, and go on from there."""
-        solution = self.solver.solve(network, states, start=start, trace=False)
+        solution = self.solver.solve(network, states, start=start, trace=False).draft()
+        if np.isnan(solution.bound).any():
+            raise ParameterError(f"{type(self.solver).__name__} has no bound to condition; use a solver that has one")
         for r, row in enumerate(states):
-            for _, part in self.problems(network, row, solution.means[r]):
+            for _, part in self.problems(network, row, solution.means[r].copy()):
                 top = part.bound.max()
                 share = np.exp(part.bound - top)
                 bound = top + np.log(share.sum())
-                solution.converged[r] &= part.converged.all()
+                if not part.converged.all():
+                    solution.status[r] = part.status[~part.converged][0]
                 solution.sweeps[r] = max(solution.sweeps[r], part.sweeps.max())
                 if bound > solution.bound[r]:  # only rounding, or a solver that does not climb, can bring it below
                     solution.bound[r] = bound
                     solution.means[r] = np.clip(share @ part.means / share.sum(), 0.0, 1.0)
         solution.means[states != HIDDEN] = states[states != HIDDEN]
-        return solution._replace(xi=np.full(states.shape, 0.5), trace=np.empty((len(states), 0)))
+        return solution
 
     def problems(self, network: Network, row: States, means: FloatArray) -> Iterator[tuple[States, Solution]]:
         """The evidence and the solution of each problem, after the first unit, after the second, and so on."""
@@ -138,7 +135,7 @@ class Conditioned:
                 k = int(gain.argmax())
                 if best is None or gain[k] > best[0]:
                     mine = slice(k * size, (k + 1) * size)
-                    best = gain[k], units[k], trial[mine], _some(part, mine)
+                    best = gain[k], units[k], trial[mine], part.rows(mine)
             assert best is not None
             _, unit, states, part = best
             points, useful = part.means, useful[useful != unit]
@@ -152,8 +149,3 @@ class Conditioned:
         halves[np.arange(len(halves)), np.repeat(units, 2 * len(states))] = np.arange(len(halves)) % 2
         begin = np.repeat(np.tile(points, (len(units), 1)), 2, axis=0)
         return halves, self.solver.solve(network, halves, start=begin, trace=False)
-
-
-def _some(solution: Solution, rows: slice) -> Solution:
-    means, xi, trace = solution.means[rows], solution.xi[rows], solution.trace[rows]
-    return Solution(solution.bound[rows], means, xi, solution.sweeps[rows], solution.converged[rows], trace)

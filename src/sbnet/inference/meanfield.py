@@ -8,10 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import FloatArray, RngLike, Settings, States
+from sbnet._types import Bound, FloatArray, Model, RngLike, Settings, States, Stop
 from sbnet.bounds import check_log_term
-from sbnet.evidence import absorb
-from sbnet.inference.solvers import Solution
+from sbnet.evidence import absorb_rows
+from sbnet.inference.solution import Solution, Status, Xi, codes
+from sbnet.inference.solvers import Slope
 from sbnet.kernels._compile import announce
 from sbnet.kernels.rows import solve_rows
 from sbnet.network import Network
@@ -66,10 +67,14 @@ class MeanField:
         checks.whole("restarts", self.restarts, 1)
 
     @property
-    def settings(self) -> Settings:
-        """What the kernels are told."""
-        code, enumerated = check_log_term(self.log_term, self.enumerate_up_to)
-        return Settings(code, enumerated, float(self.tol), int(self.max_sweeps))
+    def bound(self) -> Bound:
+        """Which bound is climbed."""
+        return check_log_term(self.log_term, self.enumerate_up_to)
+
+    @property
+    def stop(self) -> Stop:
+        """When a climb ends."""
+        return Stop(float(self.tol), int(self.max_sweeps))
 
     @cached_property
     def _seed(self) -> int:
@@ -77,55 +82,48 @@ class MeanField:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row from each starting point, and keep the best."""
-        best = self._solve_from(network, states, np.full(states.shape, np.nan) if start is None else start, trace)
+        best, _ = self.climb(network.model, network.bias, states, start, trace=trace)
         for k in range(1, self.restarts):
             # The same starting point for every row, so that a row's answer does not depend on its neighbours.
             point = np.random.default_rng([self._seed, k]).random(network.n_units)
-            new = self._solve_from(network, states, np.repeat(point[None, :], len(states), axis=0), trace)
-            better = new.bound > best.bound
-            for old, fresh in zip(best[:6], new[:6], strict=True):
-                old[better] = fresh[better]
+            start = np.repeat(point[None, :], len(states), axis=0)
+            new, _ = self.climb(network.model, network.bias, states, start, trace=trace)
+            best = best.where(new.bound > best.bound, new)
         return best
-
-    def _solve_from(self, network: Network, states: States, start: FloatArray, trace: bool) -> Solution:
-        return self.climb(network, states, start, trace=trace)[0]
 
     def climb(
         self,
-        network: Network,
+        model: Model,
+        bias: FloatArray,
         states: States,
-        start: FloatArray,
+        start: FloatArray | None,
         *,
-        trace: bool = False,
         row_weight: FloatArray | None = None,
-    ) -> tuple[Solution, FloatArray, FloatArray]:
-        """Solve every row from one starting point, NaN for one half.
-
-        With `row_weight`, also return the gradients of the weighted sum of the bounds, in weights and in biases.
-        """
-        n, settings = len(states), self.settings
-        means, xi = np.array(start, dtype=np.float64), np.full(states.shape, np.nan)
+        trace: bool = False,
+    ) -> tuple[Solution, Slope | None]:
+        """Solve every row from one starting point; see :class:`Climber`. By default all means start at one half."""
+        n, stop = len(states), self.stop
+        means = np.full(states.shape, np.nan) if start is None else np.array(start, dtype=np.float64)
+        xi = np.full(states.shape, np.nan)
         bound, sweeps, settled = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
-        path = np.full((n, settings.max_sweeps + 1 if trace else 0), np.nan)
+        path = np.full((n, stop.max_sweeps + 1 if trace else 0), np.nan)
         wanted = row_weight is not None
-        scale = np.asarray(row_weight, dtype=np.float64) if wanted else np.empty(0)
-        grad_weight = np.zeros(network.n_edges if wanted else 0)
-        grad_bias = np.zeros(network.n_units if wanted else 0)
+        slope = Slope(np.zeros(len(model.weight) if wanted else 0), np.zeros(len(bias) if wanted else 0))
         announce(solve_rows)
         solve_rows(
-            network.model,
-            settings,
+            model,
+            Settings(*self.bound, *stop),
             states,
-            absorb(network, states),
+            absorb_rows(model, bias, states),
             means,
             xi,
             bound,
             sweeps,
             settled,
             path,
-            scale,
-            grad_weight,
-            grad_bias,
+            np.asarray(row_weight, dtype=np.float64) if wanted else np.empty(0),
+            *slope,
         )
-        xi[np.isnan(xi)] = 0.5
-        return Solution(bound, means, xi, sweeps, settled == 1, path), grad_weight, grad_bias
+        status = codes(settled == 1, Status.CONVERGED, Status.MAX_SWEEPS)
+        solution = Solution(bound, means, status, sweeps, Xi(self.bound, xi), trace=path if trace else None)
+        return solution, slope if wanted else None

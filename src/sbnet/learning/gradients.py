@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sbnet._progress import run_blocks
-from sbnet._types import FloatArray, States
+from sbnet._types import FloatArray, Model, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce
-from sbnet.inference import MeanField, check_start
+from sbnet.inference import Climber, MeanField, Slope, check_climber, check_start
 from sbnet.network import Network
 
 _BLOCK = 50
@@ -31,7 +31,7 @@ def gradient(
     network: Network,
     evidence: EvidenceLike,
     *,
-    solver: MeanField | None = None,
+    solver: Climber | None = None,
     start: ArrayLike | None = None,
     row_weight: ArrayLike | None = None,
     threads: int | None = None,
@@ -46,8 +46,8 @@ def gradient(
     network : Network
     evidence
         One pattern or a table of them; NaN where a unit is hidden or missing.
-    solver : MeanField
-        With any `log_term`; each has its own gradient.
+    solver : Climber
+        :class:`MeanField` by default, with any `log_term`; each has its own gradient.
     start
         Starting means, rows by units.
     row_weight
@@ -61,37 +61,41 @@ def gradient(
         The bound and the means of each row, and the slopes of the sum in ``network.weight`` and ``network.bias``.
     """
     solver = MeanField() if solver is None else solver
+    check_climber(solver)
     states, _ = coerce(network, evidence)
     n = len(states)
     weight = np.ones(n) if row_weight is None else np.asarray(row_weight, dtype=np.float64)
     if weight.shape != (n,) or not np.all(np.isfinite(weight)):
         raise ParameterError(f"row_weight has shape {weight.shape}; expected ({n},), one finite number per row")
-    return gradient_of_states(network, states, solver, check_start(states, start), weight, threads)
+    return gradient_of_rows(network.model, network.bias, states, solver, check_start(states, start), weight, threads)
 
 
-def gradient_of_states(
-    network: Network,
+def gradient_of_rows(
+    model: Model,
+    bias: FloatArray,
     states: States,
-    solver: MeanField,
+    solver: Climber,
     start: FloatArray | None,
     row_weight: FloatArray,
     threads: int | None,
 ) -> Gradient:
-    """The same for checked rows in the internal form."""
+    """The same for checked rows in the internal form, and parameters that need not be those of a network yet."""
     n = len(states)
-    point = np.full(states.shape, np.nan) if start is None else start
     bound, means = np.empty(n), np.empty(states.shape)
-    parts: dict[int, tuple[FloatArray, FloatArray]] = {}
+    parts: dict[int, Slope] = {}
 
     def work(rows: slice) -> int:
-        solution, by_edge, by_unit = solver.climb(network, states[rows], point[rows], row_weight=row_weight[rows])
+        given = None if start is None else start[rows]
+        solution, slope = solver.climb(model, bias, states[rows], given, row_weight=row_weight[rows])
+        if slope is None:
+            raise ParameterError(f"solver is {solver!r}; its climb() gives no gradient, though row_weight asks for one")
         bound[rows], means[rows] = solution.bound, solution.means
-        parts[rows.start] = by_edge, by_unit
+        parts[rows.start] = slope
         return int(rows.stop - rows.start)
 
     run_blocks(work, n, _BLOCK, threads, False, "gradient")
-    total_weight, total_bias = np.zeros(network.n_edges), np.zeros(network.n_units)
+    total = Slope(np.zeros(len(model.weight)), np.zeros(len(bias)))
     for first in sorted(parts):
-        total_weight += parts[first][0]
-        total_bias += parts[first][1]
-    return Gradient(bound, means, total_weight, total_bias)
+        for whole, part in zip(total, parts[first], strict=True):
+            whole += part
+    return Gradient(bound, means, *total)

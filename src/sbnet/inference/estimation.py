@@ -13,7 +13,7 @@ from sbnet._progress import run_blocks
 from sbnet._types import FloatArray, RngLike
 from sbnet.evidence import EvidenceLike, absorb, coerce
 from sbnet.inference.meanfield import MeanField
-from sbnet.inference.solvers import Solver
+from sbnet.inference.solvers import Solver, check_solver
 from sbnet.kernels.estimate import log_weights
 from sbnet.network import Network
 
@@ -126,6 +126,7 @@ def estimate(
     True
     """
     solver = MeanField() if solver is None else solver
+    check_solver(solver)
     _check(samples, method, steps, delta, defence)
     seed = np.random.default_rng(rng).integers(2**64, dtype=np.uint64)
     states, single = coerce(network, evidence)
