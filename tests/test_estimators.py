@@ -473,7 +473,7 @@ def test_estimators_show_themselves(make, labelled):
 
 
 def test_progress_is_shown_if_asked(table, capsys, monkeypatch):
-    monkeypatch.setattr("sbnet._progress._PATIENCE", 0.0)
+    monkeypatch.setattr("sbnet.execution._PATIENCE", 0.0)
     SBNDensity(**QUICK).fit(table)
     assert capsys.readouterr().err == ""
     SBNDensity(**QUICK, verbose=1).fit(table)

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sbnet import checks
-from sbnet._progress import Bar
 from sbnet._types import BoolArray, FloatArray, IndexArray, RngLike, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce_many
 from sbnet.exact import log_likelihood as exact_log_likelihood
+from sbnet.execution import Bar
 from sbnet.inference import MeanField, infer_many
 from sbnet.learning.checkpoint import Run, describe, first_generator, read, write
 from sbnet.learning.gradients import gradient_of_states
