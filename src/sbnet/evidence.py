@@ -86,8 +86,8 @@ def absorb(network: Network, states: States) -> FloatArray:
     on = (states == 1).astype(np.float64)
     shifted: FloatArray
     if len(on) == 1:  # the same sums in the same order, without the cost of setting up a sparse matrix
-        inputs = network.weight * on[0, network.parent]
-        sums = np.bincount(network.child_of_edge, weights=inputs, minlength=network.n_units)
+        inputs = network.weight * on[0, network.graph.parent]
+        sums = np.bincount(network.graph.child_of_edge, weights=inputs, minlength=network.n_units)
         shifted = sums.astype(np.float64, copy=False)[None, :]
     else:
         shifted = np.ascontiguousarray((network.sparse_weights() @ on.T).T)

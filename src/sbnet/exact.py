@@ -105,10 +105,10 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
         q = mu[r, hidden]
         result[r] = log_p[r] + float(np.sum(-entropy_of(q)))
         for i in range(network.n_units):
-            parents = slice(network.indptr[i], network.indptr[i + 1])
-            random = hidden[network.parent[parents]]
+            parents = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
+            random = hidden[network.graph.parent[parents]]
             _check_limit(int(random.sum()), limit)
-            j, w = network.parent[parents][random], network.weight[parents][random]
+            j, w = network.graph.parent[parents][random], network.weight[parents][random]
             mean_z = shifted[r, i] + w @ mu[r, j]
             result[r] -= mu[r, i] * mean_z - mean_softplus(w, mu[r, j], shifted[r, i])
     result = np.maximum(result, 0.0)  # only rounding can bring it below

@@ -14,7 +14,7 @@ from sbnet.inference.mixture import Component
 from sbnet.inference.solvers import Solution
 from sbnet.kernels.enumerate import enumerate_rows, largest_components
 from sbnet.kernels.reduce import reduce
-from sbnet.network import MAX_PARAMETER, Network
+from sbnet.network import MAX_PARAMETER, Graph, Network
 from sbnet.proven import lower as ball_lower
 from sbnet.proven import round_down, round_up
 from sbnet.proven import upper as ball_upper
@@ -138,8 +138,10 @@ def _with_gates(network: Network, row: States, problem: Problem, part: Component
     edges = network.n_edges + len(problem.hidden) * np.arange(1, len(gates.bias) + 1)
     larger = Network(
         tuple(f"unit {i}" for i in range(n + len(gates.bias))),
-        np.concatenate([network.indptr, edges]),
-        np.concatenate([network.parent, np.tile(problem.hidden, len(gates.bias))]),
+        Graph(
+            np.concatenate([network.graph.indptr, edges]),
+            np.concatenate([network.graph.parent, np.tile(problem.hidden, len(gates.bias))]),
+        ),
         np.concatenate([network.weight, gates.weight.ravel()]),
         np.concatenate([network.bias, gates.bias]),
     )

@@ -323,8 +323,8 @@ def _moving(network: Network, frozen: Iterable[str | tuple[str, str]]) -> FloatA
     for item in frozen:
         if isinstance(item, tuple):
             j, i = (network.index(unit) for unit in item)
-            edges = np.arange(network.indptr[i], network.indptr[i + 1])
-            found = edges[network.parent[edges] == j]
+            edges = np.arange(network.graph.indptr[i], network.graph.indptr[i + 1])
+            found = edges[network.graph.parent[edges] == j]
             if not len(found):
                 raise ParameterError(f"there is no edge {item[0]!r} -> {item[1]!r} to freeze")
             free[found] = False

@@ -69,7 +69,7 @@ def split_cells(network: Network, settings: Settings, cells: Cells, units: Seque
         start.states[k, i], start.states[n + k, i] = 0, 1
         for r in (k, n + k):  # observed now: the slopes of its factor are other ones
             start.unit[r, i, 0] = np.nan
-            start.edge[r, network.indptr[i] : network.indptr[i + 1]] = np.nan
+            start.edge[r, network.graph.indptr[i] : network.graph.indptr[i + 1]] = np.nan
     return solve(network, settings, start.states, start)
 
 
