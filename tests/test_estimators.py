@@ -73,7 +73,7 @@ def by_hand(cells, hidden, generator, lateral, weights=None, **settings):
     """What an estimator does, in a few lines, for a table that has no empty column."""
     width = cells.shape[1]
     network = sb.layered((*hidden, width), rng=generator, scale=_base.WEIGHT_SCALE, lateral=lateral)
-    weight = np.where(network.parent < network.n_units - width, network.weight, 0.0)
+    weight = np.where(network.graph.parent < network.n_units - width, network.weight, 0.0)
     bias = network.bias.copy()
     for k in range(width):
         seen = ~np.isnan(cells[:, k])
@@ -473,7 +473,7 @@ def test_estimators_show_themselves(make, labelled):
 
 
 def test_progress_is_shown_if_asked(table, capsys, monkeypatch):
-    monkeypatch.setattr("sbnet._progress._PATIENCE", 0.0)
+    monkeypatch.setattr("sbnet.execution._PATIENCE", 0.0)
     SBNDensity(**QUICK).fit(table)
     assert capsys.readouterr().err == ""
     SBNDensity(**QUICK, verbose=1).fit(table)

@@ -27,7 +27,7 @@ from sbnet.inference import (
 )
 from sbnet.io import load, save
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
-from sbnet.network import Network
+from sbnet.network import Graph, Network
 from sbnet.probability import log_joint, sample
 from sbnet.upper import UpperBound, upper_bound
 
@@ -43,6 +43,7 @@ __all__ = [
     "FitResult",
     "Gaussian",
     "Gibbs",
+    "Graph",
     "Laplace",
     "MeanField",
     "Mixture",

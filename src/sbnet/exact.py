@@ -10,9 +10,12 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import TooManyHiddenError
-from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of, row_blocks
+from sbnet.evidence import EvidenceLike, check_means, coerce
+from sbnet.execution import row_blocks
 from sbnet.kernels.enumerate import enumerate_rows, largest_components, mean_softplus
 from sbnet.network import Network
+from sbnet.probability import entropy_of
+from sbnet.reduction import absorb
 
 LIMIT = 25
 """Coupled hidden units that exact functions will enumerate, by default: 2**25 terms take about a minute."""
@@ -105,10 +108,10 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
         q = mu[r, hidden]
         result[r] = log_p[r] + float(np.sum(-entropy_of(q)))
         for i in range(network.n_units):
-            parents = slice(network.indptr[i], network.indptr[i + 1])
-            random = hidden[network.parent[parents]]
+            parents = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
+            random = hidden[network.graph.parent[parents]]
             _check_limit(int(random.sum()), limit)
-            j, w = network.parent[parents][random], network.weight[parents][random]
+            j, w = network.graph.parent[parents][random], network.weight[parents][random]
             mean_z = shifted[r, i] + w @ mu[r, j]
             result[r] -= mu[r, i] * mean_z - mean_softplus(w, mu[r, j], shifted[r, i])
     result = np.maximum(result, 0.0)  # only rounding can bring it below

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet._progress import run_blocks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ConvergenceWarning, EvidenceError
 from sbnet.evidence import EvidenceLike, coerce_many, coerce_one
+from sbnet.execution import Bar, Block, Inline, RowBlocks, Taken, Threads, each_block
 from sbnet.inference.conditioned import Conditioned
 from sbnet.inference.equal_rows import by_mask, first_equal
 from sbnet.inference.estimation import Estimate, estimate
@@ -133,26 +134,33 @@ def _answer(
     solver = MeanField() if solver is None else solver
     check_solver(solver)
     point = check_start(states, start)
-    rows = first = np.arange(len(states))
+    whole = Gather(*states.shape)
     if point is None and len(states) > 1:
         first = first_equal(states)
-        rows = by_mask(states, np.flatnonzero(first == rows))
-    whole = Gather(*states.shape)
-
-    def work(block: slice) -> int:
-        mine = rows[block]
-        given = None if point is None else point[mine]
-        whole.put(mine, solver.solve(network, states[mine], start=given, trace=trace))
-        return len(mine)
-
-    if not len(rows):
-        work(slice(0, 0))
-    run_blocks(work, len(rows), max(1, min(256, _BLOCK // network.n_units)), threads, progress, "inference")
-    again = np.flatnonzero(first != np.arange(len(first)))
+        rows = by_mask(states, np.flatnonzero(first == np.arange(len(states))))
+    else:
+        first = rows = np.arange(len(states))
+    blocks = RowBlocks(
+        Taken(states, rows),
+        None if point is None else Taken(point, rows),
+        most=min(256, _BLOCK // network.n_units),
+    )
+    task = partial(_solve, network, solver, trace)
+    executor = Inline() if len(rows) == 1 else Threads(threads)
+    for block, part in each_block(task, blocks, executor=executor, progress=Bar("inference", len(rows), progress)):
+        whole.put(rows[block.rows], part)
+    if not len(rows):  # an empty table has an empty answer: ask the solver for its parts
+        whole.put(rows, solver.solve(network, states, start=point, trace=trace))
+    again = np.flatnonzero(first != np.arange(len(states)))
     whole.copy(again, first[again])
     solution = whole.solution()
     _warn_if_stopped(solution)
     return PosteriorBatch(network, states, solution, index)
+
+
+def _solve(network: Network, solver: Solver, trace: bool, block: Block) -> Solution:
+    states, start = block.columns
+    return solver.solve(network, states, start=start, trace=trace)
 
 
 def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:

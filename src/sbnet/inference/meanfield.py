@@ -10,12 +10,12 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import Bound, FloatArray, Model, RngLike, Settings, States, Stop
 from sbnet.bounds import check_log_term
-from sbnet.evidence import absorb_rows
 from sbnet.inference.solution import Solution, Status, Xi, codes
 from sbnet.inference.solvers import Slope
 from sbnet.kernels._compile import announce
 from sbnet.kernels.rows import solve_rows
 from sbnet.network import Network
+from sbnet.reduction import absorb_rows
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sbnet import checks
-from sbnet._progress import Bar
 from sbnet._types import BoolArray, FloatArray, IndexArray, RngLike, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce_many
 from sbnet.exact import log_likelihood as exact_log_likelihood
+from sbnet.execution import Bar
 from sbnet.inference import Climber, MeanField, check_climber, infer_many
 from sbnet.learning.checkpoint import Run, describe, first_generator, read, write
 from sbnet.learning.gradients import gradient_of_rows
@@ -346,8 +346,8 @@ def _moving(network: Network, frozen: Iterable[str | tuple[str, str]]) -> FloatA
     for item in frozen:
         if isinstance(item, tuple):
             j, i = (network.index(unit) for unit in item)
-            edges = np.arange(network.indptr[i], network.indptr[i + 1])
-            found = edges[network.parent[edges] == j]
+            edges = np.arange(network.graph.indptr[i], network.graph.indptr[i + 1])
+            found = edges[network.graph.parent[edges] == j]
             if not len(found):
                 raise ParameterError(f"there is no edge {item[0]!r} -> {item[1]!r} to freeze")
             free[found] = False

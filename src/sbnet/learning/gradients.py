@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet._progress import run_blocks
 from sbnet._types import FloatArray, Model, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce
-from sbnet.inference import Climber, MeanField, Slope, check_climber, check_start
+from sbnet.execution import Block, Inline, Threads, join, map_blocks
+from sbnet.inference import Climber, MeanField, check_climber, check_start
 from sbnet.network import Network
 
 _BLOCK = 50
 """Rows whose gradients are added up by one thread; fixed, so that sums do not depend on the number of threads."""
+
+_SMALL = 20_000
+"""Rows times edges that one thread does alone, in milliseconds: learning row by row starts no threads."""
 
 
 class Gradient(NamedTuple):
@@ -81,21 +85,21 @@ def gradient_of_rows(
 ) -> Gradient:
     """The same for checked rows in the internal form, and parameters that need not be those of a network yet."""
     n = len(states)
-    bound, means = np.empty(n), np.empty(states.shape)
-    parts: dict[int, Slope] = {}
+    cuts = [slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
+    blocks = [Block(rows, (states[rows], None if start is None else start[rows], row_weight[rows])) for rows in cuts]
+    executor = Inline() if n * len(model.weight) <= _SMALL else Threads(threads)
+    parts = map_blocks(partial(_gradient, model, bias, solver), blocks, executor=executor)
+    return Gradient(
+        join((part.bound for part in parts), np.zeros(0)),
+        join((part.means for part in parts), np.zeros(states.shape)),
+        sum((part.weight for part in parts), np.zeros(len(model.weight))),
+        sum((part.bias for part in parts), np.zeros(len(bias))),
+    )
 
-    def work(rows: slice) -> int:
-        given = None if start is None else start[rows]
-        solution, slope = solver.climb(model, bias, states[rows], given, row_weight=row_weight[rows])
-        if slope is None:
-            raise ParameterError(f"solver is {solver!r}; its climb() gives no gradient, though row_weight asks for one")
-        bound[rows], means[rows] = solution.bound, solution.means
-        parts[rows.start] = slope
-        return int(rows.stop - rows.start)
 
-    run_blocks(work, n, _BLOCK, threads, False, "gradient")
-    total = Slope(np.zeros(len(model.weight)), np.zeros(len(bias)))
-    for first in sorted(parts):
-        for whole, part in zip(total, parts[first], strict=True):
-            whole += part
-    return Gradient(bound, means, *total)
+def _gradient(model: Model, bias: FloatArray, solver: Climber, block: Block) -> Gradient:
+    states, start, row_weight = block.columns
+    solution, slope = solver.climb(model, bias, states, start, row_weight=row_weight)
+    if slope is None:
+        raise ParameterError(f"solver is {solver!r}; its climb() gives no gradient, though row_weight asks for one")
+    return Gradient(solution.bound, solution.means, *slope)
