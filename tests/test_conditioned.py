@@ -118,6 +118,24 @@ def test_problems_start_from_the_means_found_before():
         assert np.array_equal(start, np.repeat(found, 2, axis=0))
 
 
+def test_many_units_are_chosen_at_the_price_in_the_docs():
+    # 2 n problems for the first, at most 256 or twice its own for each of the others, and no bound falls on the way
+    asked = []
+
+    class Recording:
+        def solve(self, network, states, *, start, trace):
+            asked.append(len(states))
+            return sb.MeanField(log_term="xi", tol=1e-3).solve(network, states, start=start, trace=trace)
+
+    network = sb.layered((40, 6), rng=0, scale=1.0)
+    bounds = []
+    for k in (0, 3, 8):
+        asked.clear()
+        bounds.append(sb.infer(network, np.ones(6), solver=sb.Conditioned(k, Recording())).bound)
+        assert sum(asked) <= 1 + sum(max(2 * 40 * (j == 0), 256 * (j > 0), 2 * 2 ** (j + 1)) for j in range(k))
+    assert bounds[0] < bounds[1] < bounds[2]
+
+
 def test_trials_in_small_batches_choose_alike(monkeypatch):
     network = sb.layered((3, 4, 5), rng=1, scale=3.0)
     whole = sb.infer(network, np.ones(5), solver=sb.Conditioned(2))

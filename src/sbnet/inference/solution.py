@@ -162,6 +162,7 @@ class Gather:
     n_units: int
     _whole: dict[str, NDArray[Any]] = field(default_factory=dict)
     _bound: Bound | None = None
+    _begun: bool = False
 
     def put(self, rows: Rows, part: Solution) -> None:
         """The answers of these rows."""
@@ -169,8 +170,17 @@ class Gather:
         if None not in (bound, self._bound) and bound != self._bound:
             raise ParameterError(f"the rows of one table have two bounds, {self._bound} and {bound}; a solver has one")
         self._bound = self._bound if bound is None else bound
-        for name, array in part._arrays().items():
-            self._room(name, array)[rows] = array
+        found = part._arrays()
+        for name, array in found.items():
+            whole = self._room(name, array)
+            if array.shape[1:] == whole.shape[1:]:
+                whole[rows] = array
+            else:  # a shorter trace
+                whole[rows] = np.nan
+                whole[rows, : array.shape[1]] = array
+        for name in self._whole.keys() - found.keys():
+            self._whole[name][rows] = np.nan
+        self._begun = True
 
     def copy(self, rows: IndexArray, source: IndexArray) -> None:
         """The answers of the rows `source` for other rows, which equal them."""
@@ -183,11 +193,11 @@ class Gather:
         return _assemble(self._whole, self._bound)
 
     def _room(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
-        """Where such an array goes; shorter traces leave NaN at their ends."""
+        """Where such an array goes; what blocks before this one did not have is NaN."""
         whole, shape = self._whole.get(name), (self.n_rows, *array.shape[1:])
         if whole is None or whole.shape[1:] < shape[1:]:
-            room = np.full(shape, np.nan if array.dtype.kind == "f" else 0, dtype=array.dtype)
+            room = np.full(shape, np.nan) if self._begun else np.empty(shape, array.dtype)
             if whole is not None:
                 room[:, : whole.shape[1]] = whole
             self._whole[name] = whole = room
-        return whole if array.ndim == 1 else whole[:, : array.shape[1]]
+        return whole
