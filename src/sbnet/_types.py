@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ PlaceArray: TypeAlias = NDArray[np.uint64]  # unsigned places, for kernels
 States: TypeAlias = NDArray[np.int8]
 BoolArray: TypeAlias = NDArray[np.bool_]
 RngLike: TypeAlias = "np.random.Generator | np.random.SeedSequence | int | None"
+LogTerm: TypeAlias = Literal["exact", "xi", "quadratic", "jensen"]
 Matrix: TypeAlias = Any  # a dense array or any scipy sparse matrix
 
 HIDDEN = np.int8(-1)

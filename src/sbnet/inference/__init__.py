@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet._types import HIDDEN, FloatArray, States
+from sbnet._types import HIDDEN, Bound, FloatArray, Model, States, Stop
 from sbnet.errors import ConvergenceWarning, EvidenceError
 from sbnet.evidence import EvidenceLike, coerce_many, coerce_one
 from sbnet.execution import Bar, Block, Inline, RowBlocks, Taken, Threads, each_block
@@ -25,6 +25,7 @@ from sbnet.inference.solvers import Climber, Slope, Solver, check_climber, check
 from sbnet.network import Network
 
 __all__ = [
+    "Bound",
     "Chains",
     "Climber",
     "Conditioned",
@@ -32,12 +33,14 @@ __all__ = [
     "Gibbs",
     "MeanField",
     "Mixture",
+    "Model",
     "Posterior",
     "PosteriorBatch",
     "Slope",
     "Solution",
     "Solver",
     "Status",
+    "Stop",
     "Xi",
     "check_climber",
     "check_solver",

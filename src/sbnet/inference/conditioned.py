@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class Conditioned:
     -6.6400, -6.5414 <= -6.5381
     """
 
-    on: int | str | Sequence[str | int] = "roots"
+    on: int | Literal["roots"] | Sequence[str | int] = "roots"
     solver: Solver = field(default_factory=MeanField)
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import logsumexp
@@ -20,7 +20,7 @@ from sbnet.network import Network
 from sbnet.reduction import absorb
 
 _BLOCK = 500_000
-METHODS = ("importance", "annealed")
+Method: TypeAlias = Literal["importance", "annealed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def estimate(
     evidence: EvidenceLike,
     *,
     samples: int = 1000,
-    method: str = "importance",
+    method: Method = "importance",
     steps: int = 100,
     delta: float = 0.05,
     solver: Solver | None = None,
@@ -186,7 +186,7 @@ def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray,
 
 def _check(samples: int, method: str, steps: int, delta: float, defence: float) -> None:
     checks.whole("samples", samples, 2)
-    checks.choice("method", method, METHODS)
+    checks.choice("method", method, get_args(Method))
     checks.whole("steps", steps, 1)
     checks.chance("delta", delta)
     checks.chance("defence", defence)

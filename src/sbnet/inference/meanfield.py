@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import Bound, FloatArray, Model, RngLike, Settings, States, Stop
+from sbnet._types import Bound, FloatArray, LogTerm, Model, RngLike, Settings, States, Stop
 from sbnet.bounds import check_log_term
 from sbnet.inference.solution import Solution, Status, Xi, codes
 from sbnet.inference.solvers import Slope
@@ -53,7 +53,7 @@ class MeanField:
     -0.3233
     """
 
-    log_term: str = "exact"
+    log_term: LogTerm = "exact"
     tol: float = 1e-6
     max_sweeps: int = 500
     restarts: int = 1

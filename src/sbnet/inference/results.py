@@ -166,7 +166,7 @@ class PosteriorBatch:
     network: Network
     evidence: States
     solution: Solution
-    index: Any = None
+    index: pandas.Index[Any] | None = None
 
     @property
     def means(self) -> FloatArray:
