@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 import sbnet as sb
-from sbnet.evidence import absorb
 from sbnet.inference.estimate import _summary
 from sbnet.kernels.estimate import log_weights
+from sbnet.reduction import absorb
 from strategies import cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")

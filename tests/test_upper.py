@@ -172,9 +172,10 @@ def test_a_deep_network_of_many_parents_encloses_ln_p_with_the_lower_bound():
 @pytest.mark.skipif(not INTERPRETED, reason="kernels for kernels can be called from Python only when not compiled")
 @pytest.mark.parametrize("largest", [0, 2, 8])
 def test_gradient_is_that_of_the_bound(largest):
-    from sbnet.evidence import absorb, coerce
+    from sbnet.evidence import coerce
     from sbnet.kernels import upper_rows as rows
     from sbnet.kernels.upper import evaluate
+    from sbnet.reduction import absorb
 
     network = sb.layered((2, 3, 3), rng=0, scale=2.0)
     states, _ = coerce(network, [1, 0, 1])

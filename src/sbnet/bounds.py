@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, Settings, States
 from sbnet.errors import EvidenceError
-from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of
+from sbnet.evidence import EvidenceLike, check_means, coerce
 from sbnet.kernels.evaluate import log_terms
 from sbnet.kernels.work import EXACT, JENSEN, QUADRATIC, XI
 from sbnet.network import Network
+from sbnet.probability import entropy_of
+from sbnet.reduction import absorb
 
 if TYPE_CHECKING:
     import pandas

@@ -10,9 +10,12 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import TooManyHiddenError
-from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of, row_blocks
+from sbnet.evidence import EvidenceLike, check_means, coerce
+from sbnet.execution import row_blocks
 from sbnet.kernels.enumerate import enumerate_rows, largest_components, mean_softplus
 from sbnet.network import Network
+from sbnet.probability import entropy_of
+from sbnet.reduction import absorb
 
 LIMIT = 25
 """Coupled hidden units that exact functions will enumerate, by default: 2**25 terms take about a minute."""

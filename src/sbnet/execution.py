@@ -31,6 +31,8 @@ _QUICK, _LONG = 0.1, 0.4
 """Seconds: blocks grow while they take less than the first, and shrink if they take more than the second."""
 _IN_FLIGHT = 256
 """Blocks handed to an executor that does not say how many it works on at once."""
+_WORKING = 2_000_000
+"""Numbers in a working array of one block of rows: 16 MB."""
 
 B = TypeVar("B", bound=Sized)
 R = TypeVar("R")
@@ -130,6 +132,13 @@ class RowBlocks(Iterable[Block]):
             self._size = min(max(self._size, 2 * n_rows), self._most)
         elif seconds > _LONG:
             self._size = max(min(self._size, n_rows // 2), 1)
+
+
+def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Slices of rows small enough that a working array of `width` columns stays small."""
+    step = max(1, _WORKING // max(width, 1))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
 
 
 def join(parts: Iterable[Any], empty: Any) -> Any:

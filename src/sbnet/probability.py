@@ -1,4 +1,4 @@
-"""The joint distribution itself: its logarithm, and samples from it."""
+"""The joint distribution itself: its logarithm, samples from it; and the entropy of a factorial one."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import HIDDEN, RngLike, States
+from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError
-from sbnet.evidence import EvidenceLike, absorb, coerce, row_blocks
+from sbnet.evidence import EvidenceLike, coerce
+from sbnet.execution import row_blocks
 from sbnet.kernels.sampling import ancestral
 from sbnet.network import Network
+from sbnet.reduction import absorb
 
 
 def log_joint(network: Network, states: EvidenceLike) -> Any:
@@ -73,3 +75,10 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     for rows in row_blocks(n, network.n_units):
         ancestral(network.model, network.bias, generator.random(states[rows].shape), states[rows])
     return states
+
+
+def entropy_of(means: FloatArray) -> FloatArray:
+    """The entropy of each of several independent units, in nats; zero at means of 0 and 1."""
+    inside = np.clip(means, 1e-300, 1.0 - 2.0**-53)
+    parts: FloatArray = -(means * np.log(inside) + (1.0 - means) * np.log1p(-inside))
+    return parts

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, Problem, States
-from sbnet.evidence import absorb
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.mixture import Component
 from sbnet.inference.solvers import Solution
@@ -20,6 +19,7 @@ from sbnet.proven import round_down, round_up
 from sbnet.proven import upper as ball_upper
 from sbnet.proven.lower import Piece
 from sbnet.proven.upper import Cell
+from sbnet.reduction import absorb
 from sbnet.upper.cells import Cells, Settings, solve, split_cells
 
 _MAX_STEPS, _TOL = 200, 1e-5

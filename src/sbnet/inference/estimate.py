@@ -11,12 +11,13 @@ from scipy.special import logsumexp
 
 from sbnet import checks
 from sbnet._types import FloatArray, RngLike
-from sbnet.evidence import EvidenceLike, absorb, coerce
+from sbnet.evidence import EvidenceLike, coerce
 from sbnet.execution import Bar, Block, RowBlocks, Threads, join, map_blocks
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solvers import Solver
 from sbnet.kernels.estimate import log_weights
 from sbnet.network import Network
+from sbnet.reduction import absorb
 
 _BLOCK = 500_000
 METHODS = ("importance", "annealed")

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
-from sbnet.evidence import absorb
 from sbnet.kernels.upper_rows import upper_rows
 from sbnet.network import Network
+from sbnet.reduction import absorb
 
 BLOCK = 500_000
 """Numbers in an array of one block of rows: 4 MB."""
