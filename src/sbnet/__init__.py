@@ -6,7 +6,7 @@ from sbnet import bounds, errors
 from sbnet._version import __version__
 from sbnet.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.certificates import Certificate, Certificates, certify, posterior_intervals
-from sbnet.exact import exact_posterior, kl, log_likelihood
+from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.inference import (
     Chains,
     Climber,
@@ -64,6 +64,7 @@ __all__ = [
     "certify",
     "errors",
     "estimate",
+    "exact_pairs",
     "exact_posterior",
     "fit",
     "from_edges",

@@ -1,13 +1,19 @@
 """Evidence in any form a user may have it, turned once into one exact internal form.
 
 The internal form is an ``int8`` array, rows by units: 0, 1, or -1 for "not observed".
+
+One pattern or many, and what comes back, is the same everywhere: one pattern is answered by numbers (or by the record
+of one), a table by arrays with an axis of rows in front (or by the record of many). A mapping and a list of numbers are
+one pattern (:data:`OnePattern`); a data frame, a list of mappings and a list of lists are tables (:data:`Table`). Of an
+array only its dimensions tell, which its type does not: functions that take either have three signatures, and the third
+promises one of the two.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -21,7 +27,17 @@ if TYPE_CHECKING:
     import pandas
     from numpy.typing import ArrayLike
 
-EvidenceLike: TypeAlias = "Mapping[Any, Any] | Sequence[Any] | ArrayLike | pandas.DataFrame | pandas.Series[Any]"
+
+class Frame(Protocol):
+    """A data frame, as far as types are concerned: a table with named columns."""
+
+    @property
+    def columns(self) -> Any: ...
+
+
+OnePattern: TypeAlias = "Mapping[Any, Any] | Sequence[float | None]"
+Table: TypeAlias = "Frame | Sequence[Mapping[Any, Any]] | Sequence[Sequence[float | None]]"
+EvidenceLike: TypeAlias = "OnePattern | Table | ArrayLike | pandas.Series[Any]"
 
 _BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
 
