@@ -114,8 +114,17 @@ def test_a_row_has_the_answer_it_would_have_alone(options):
         assert np.array_equal(getattr(table, name), getattr(again, name)[::-1])
         assert np.array_equal(getattr(table, name), [getattr(one, name) for one in alone])
     assert not np.array_equal(table.log_probability, sb.estimate(network, X, samples=50, rng=4).log_probability)
-    assert repr(table) == "Estimate: 12 rows, 50 samples each"
-    assert len(sb.estimate(network, np.empty((0, 4)), **options).lower) == 0
+    assert all(table[r] == one for r, one in enumerate(alone))
+    p, low = table.log_probability, table.lower
+    assert repr(table).splitlines() == [
+        "Estimates: 12 rows, 50 samples each",
+        f"  ln P ≈ mean {p.mean():.6g}, from {p.min():.6g} to {p.max():.6g} nats; "
+        f"errors up to {table.error.max():.2g}, effective samples from {table.effective_samples.min():,.1f} up",
+        f"  ln P ≥ mean {low.mean():.6g}, from {low.min():.6g} to {low.max():.6g} with 0.95 confidence in each row",
+    ]
+    empty = sb.estimate(network, np.empty((0, 4)), **options)
+    assert len(empty) == len(empty.lower) == 0
+    assert repr(empty) == "Estimates: 0 rows, 1,000 samples each"
 
 
 def test_it_says_what_it_is(sprinkler):

@@ -46,6 +46,14 @@ assert_type(result.network, sb.Network)
 assert_type(result.bounds, Floats)
 assert_type(result.held_out, Floats | None)
 
+guess = sb.estimate(net, {"wet": 1}, method="annealed")
+assert_type(guess, sb.Estimate)
+assert_type(guess.log_probability, float)
+guesses = sb.estimate(net, [{"wet": 1}, {}])
+assert_type(guesses, sb.Estimates)
+assert_type(guesses.error, Floats)
+assert_type(guesses[0], sb.Estimate)
+
 
 @dataclass(frozen=True)
 class Doubled:

@@ -190,8 +190,16 @@ def _certificate(network: Network, row: States, effort: str, proven: bool, seed:
     ends = enclose(network, row, effort, proven)
     guess, error = 0.5 * (ends.lower + ends.upper), 0.0
     if not ends.exact:
-        anneal = {"samples": 100, "method": "annealed"} if effort == "high" else {}
-        sampled = estimate(network, row, rng=seed, threads=1, progress=False, **anneal)  # type: ignore[arg-type]
+        high = effort == "high"
+        sampled = estimate(
+            network,
+            row.tolist(),
+            samples=100 if high else 1000,
+            method="annealed" if high else "importance",
+            rng=seed,
+            threads=1,
+            progress=False,
+        )
         guess, error = min(max(sampled.log_probability, ends.lower), ends.upper), sampled.error
     paper = bound_terms(
         network,

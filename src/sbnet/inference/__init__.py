@@ -15,7 +15,7 @@ from sbnet.evidence import EvidenceLike, coerce_many, coerce_one
 from sbnet.execution import Bar, Block, Inline, RowBlocks, Taken, Threads, each_block
 from sbnet.inference.conditioned import Conditioned
 from sbnet.inference.equal_rows import by_mask, first_equal
-from sbnet.inference.estimation import Estimate, estimate
+from sbnet.inference.estimation import Estimate, Estimates, estimate
 from sbnet.inference.gibbs import Gibbs
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.mixture import Mixture
@@ -30,6 +30,7 @@ __all__ = [
     "Climber",
     "Conditioned",
     "Estimate",
+    "Estimates",
     "Gibbs",
     "MeanField",
     "Mixture",
