@@ -10,6 +10,7 @@ from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.inference import (
     Conditioned,
     Estimate,
+    Estimates,
     Gibbs,
     MeanField,
     Mixture,
@@ -24,7 +25,7 @@ from sbnet.io import load, save
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
 from sbnet.network import Graph, Network
 from sbnet.probability import log_joint, sample
-from sbnet.upper import UpperBound, upper_bound
+from sbnet.upper import UpperBound, UpperBounds, upper_bound
 
 __all__ = [
     "SGD",
@@ -33,6 +34,7 @@ __all__ = [
     "Certificates",
     "Conditioned",
     "Estimate",
+    "Estimates",
     "FitResult",
     "Gaussian",
     "Gibbs",
@@ -45,6 +47,7 @@ __all__ = [
     "PosteriorBatch",
     "Status",
     "UpperBound",
+    "UpperBounds",
     "WakeSleepResult",
     "__version__",
     "add_switches",

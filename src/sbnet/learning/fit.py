@@ -234,7 +234,7 @@ def _close_epoch(
     bound, exact, scores = step.total, run.exact, run.held_out
     if log_likelihood:  # both of the same weights, so that one is below the other
         bound = float(infer_many(step.network, states, solver=solver, threads=threads).bound.mean())
-        exact = (*exact, float(np.mean(exact_log_likelihood(step.network, states))))
+        exact = (*exact, float(np.mean(exact_log_likelihood(step.network, states, threads=threads, progress=False))))
     if held_out is not None:
         scores = (*scores, float(infer_many(step.network, held_out, solver=solver, threads=threads).bound.mean()))
     run = replace(
