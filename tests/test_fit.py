@@ -292,5 +292,7 @@ def test_a_network_is_made_for_each_epoch_and_not_for_each_row(data, monkeypatch
 
 
 def test_weights_that_run_away_are_told_in_the_step_where_they_do(data):
+    mine = Wrapped()
     with pytest.raises(sb.errors.NetworkError, match="weight|bias"):
-        sb.fit(start(), data[:40], epochs=1, optimizer=sb.SGD(1e12))
+        sb.fit(start(), data[:40], epochs=1, optimizer=sb.SGD(1e12), solver=mine)
+    assert len(mine.starts) == 1

@@ -256,9 +256,9 @@ def test_what_is_printed(sprinkler):
     assert repr(upper_bound(sprinkler, {"wet": 1})) == f"UpperBound: ln P = {exact:.6g} nats, from 1 cell"
     loose = upper_bound(sprinkler, {"wet": 1}, exact_up_to=0)
     assert repr(loose) == f"UpperBound: ln P ≤ {loose.bound:.6g} nats, from 1 cell"
-    assert repr(upper_bound(sprinkler, np.empty((0, 4)))) == "UpperBound: 0 rows"
+    assert repr(upper_bound(sprinkler, np.empty((0, 4)))) == "UpperBounds: 0 rows"
     text = repr(upper_bound(sprinkler, [{"wet": 1}, {}]))
-    assert text.splitlines()[0] == "UpperBound: 2 rows"
+    assert text.splitlines()[0] == "UpperBounds: 2 rows"
     assert text.splitlines()[2] == "  exact in 2 of 2"
     assert isinstance(upper_bound(sprinkler, {}), UpperBound)
 

@@ -1,4 +1,4 @@
-"""What a user's script knows of the answers before it runs; `test_types.py` has mypy read it."""
+"""What a user's script knows of the answers before it runs; `test_typing.py` has mypy read it."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from sbnet.io import load, save
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
 from sbnet.network import Graph, Network
 from sbnet.probability import log_joint, sample
-from sbnet.upper import UpperBound, upper_bound
+from sbnet.upper import UpperBound, UpperBounds, upper_bound
 
 __all__ = [
     "SGD",
@@ -58,6 +58,7 @@ __all__ = [
     "Solver",
     "Status",
     "UpperBound",
+    "UpperBounds",
     "WakeSleepResult",
     "Xi",
     "__version__",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, Settings, States
 from sbnet.errors import EvidenceError
-from sbnet.evidence import EvidenceLike, check_means, coerce
+from sbnet.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
 from sbnet.kernels.evaluate import log_terms
 from sbnet.kernels.work import EXACT, JENSEN, QUADRATIC, XI
 from sbnet.network import Network
@@ -25,6 +25,13 @@ __all__ = ["LOG_TERMS", "Breakdown", "lower_bound"]
 
 LOG_TERMS = {"xi": XI, "exact": EXACT, "quadratic": QUADRATIC, "jensen": JENSEN}
 MAX_ENUMERATED = 12
+
+
+class _Options(TypedDict, total=False):
+    """What :func:`lower_bound` takes after the data, for its signatures."""
+
+    log_term: str
+    enumerate_up_to: int
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,18 @@ class Breakdown:
         return "\n".join(lines)
 
 
+@overload
+def lower_bound(
+    network: Network, evidence: OnePattern, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
+) -> float: ...
+@overload
+def lower_bound(
+    network: Network, evidence: Table, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
+) -> FloatArray: ...
+@overload
+def lower_bound(
+    network: Network, evidence: EvidenceLike, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
+) -> float | FloatArray: ...
 def lower_bound(
     network: Network,
     evidence: EvidenceLike,
@@ -91,7 +110,7 @@ def lower_bound(
     *,
     log_term: str = "xi",
     enumerate_up_to: int = 0,
-) -> Any:
+) -> float | FloatArray:
     r"""The lower bound on ln P(V) for any given means and xi, eq. (22) with the entropy of eq. (16), in nats.
 
     .. math::
@@ -125,7 +144,7 @@ def lower_bound(
     bound = check_log_term(log_term, enumerate_up_to)
     mu = check_means(states, means, single)
     parts = bound_terms(network, states, mu, _check_xi(states, xi, single), bound)
-    total = sum(part.sum(axis=1) for part in parts)
+    total: FloatArray = sum((part.sum(axis=1) for part in parts), np.zeros(len(states)))
     return float(total[0]) if single else total
 
 

@@ -4,9 +4,9 @@ The internal form is an ``int8`` array, rows by units: 0, 1, or -1 for "not obse
 
 One pattern or many, and what comes back, is the same everywhere: one pattern is answered by numbers (or by the record
 of one), a table by arrays with an axis of rows in front (or by the record of many). A mapping and a list of numbers are
-one pattern (:data:`OnePattern`); a data frame, a list of mappings and a list of lists are tables (:data:`Table`). Of an
-array only its dimensions tell, which its type does not: functions that take either have three signatures, and the third
-promises one of the two.
+one pattern (:data:`OnePattern`); a data frame and a list of mappings, of lists or of arrays are tables
+(:data:`Table`). Of an array only its dimensions tell, which its type does not: functions that take either have three
+signatures, and the third promises one of the two.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sbnet.network import Network
 
 if TYPE_CHECKING:
     import pandas
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
 
 class Frame(Protocol):
@@ -36,7 +36,7 @@ class Frame(Protocol):
 
 
 OnePattern: TypeAlias = "Mapping[Any, Any] | Sequence[float | None]"
-Table: TypeAlias = "Frame | Sequence[Mapping[Any, Any]] | Sequence[Sequence[float | None]]"
+Table: TypeAlias = "Frame | Sequence[Mapping[Any, Any]] | Sequence[Sequence[float | None]] | Sequence[NDArray[Any]]"
 EvidenceLike: TypeAlias = "OnePattern | Table | ArrayLike | pandas.Series[Any]"
 
 _BINARY = 'units are binary: 0, 1 or NaN for "not observed"'

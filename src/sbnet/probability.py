@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
 import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError
-from sbnet.evidence import EvidenceLike, coerce
+from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.execution import row_blocks
 from sbnet.kernels.sampling import ancestral
 from sbnet.network import Network
 from sbnet.reduction import absorb
 
 
-def log_joint(network: Network, states: EvidenceLike) -> Any:
+@overload
+def log_joint(network: Network, states: OnePattern) -> float: ...
+@overload
+def log_joint(network: Network, states: Table) -> FloatArray: ...
+@overload
+def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray: ...
+def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
     r"""Logarithm of the joint probability of complete states, eq. (6), in nats.
 
     .. math:: \ln P(S) = \sum_i \big[ S_i z_i - \ln(1 + e^{z_i}) \big], \qquad z_i = \sum_j J_{ij} S_j + h_i

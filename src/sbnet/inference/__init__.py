@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import Executor
 from functools import partial
 from typing import Any
 
@@ -82,7 +83,7 @@ def infer(
     >>> print(f"{post.bound:.4f} <= {sb.log_likelihood(net, {'wet': 1}):.4f}, P(rain) about {post['rain']:.2f}")
     -0.3182 <= -0.3139, P(rain) about 0.34
     """
-    return _answer(network, coerce_one(network, evidence), solver, start, trace=True, threads=1, progress=False)[0]
+    return _answer(network, coerce_one(network, evidence), solver, start, Inline(), trace=True)[0]
 
 
 def infer_many(
@@ -120,7 +121,7 @@ def infer_many(
     """
     index = getattr(evidence, "index", None) if hasattr(evidence, "columns") else None
     states = coerce_many(network, evidence)
-    return _answer(network, states, solver, start, index=index, threads=threads, progress=progress)
+    return _answer(network, states, solver, start, Threads(threads), index=index, progress=progress)
 
 
 def _answer(
@@ -128,11 +129,11 @@ def _answer(
     states: States,
     solver: Solver | None,
     start: ArrayLike | None,
+    executor: Executor,
     *,
     index: Any = None,
     trace: bool = False,
-    threads: int | None,
-    progress: bool | None,
+    progress: bool | None = False,
 ) -> PosteriorBatch:
     """The one way from rows to answers. Equal rows are solved once; rows with equal masks share their reduction."""
     solver = MeanField() if solver is None else solver
@@ -150,7 +151,6 @@ def _answer(
         most=min(256, _BLOCK // network.n_units),
     )
     task = partial(_solve, network, solver, trace)
-    executor = Inline() if len(rows) == 1 else Threads(threads)
     for block, part in each_block(task, blocks, executor=executor, progress=Bar("inference", len(rows), progress)):
         whole.put(rows[block.rows], part)
     if not len(rows):  # an empty table has an empty answer: ask the solver for its parts

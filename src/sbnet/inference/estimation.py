@@ -35,8 +35,7 @@ class Estimate:
     error : float
         Its standard error, as far as the weights that were drawn tell: the relative error of the estimate.
     lower : float
-        ln P(evidence) is at least this, with a chance of 1 - `delta` for each row, whatever the weights that were not
-        drawn.
+        ln P(evidence) is at least this, with a chance of 1 - `delta`, whatever the weights that were not drawn.
     bound : float
         The bound of the solver that the samples start from; ln P(evidence) is at least this, for certain.
     effective_samples : float
@@ -107,6 +106,8 @@ def _spread(values: FloatArray) -> str:
 
 
 class _Options(TypedDict, total=False):
+    """What :func:`estimate` takes after the data, for its signatures."""
+
     samples: int
     method: Method
     steps: int

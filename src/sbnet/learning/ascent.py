@@ -252,7 +252,8 @@ def _close_epoch(run: Run, step: _Step, lesson: _Lesson, held_out: States | None
     infer = partial(infer_many, network, solver=lesson.solver, threads=lesson.threads)
     if log_likelihood:  # both of the same weights, so that one is below the other
         bound = float(infer(lesson.states).bound.mean())
-        exact = (*exact, float(np.mean(exact_log_likelihood(network, lesson.states))))
+        truth = exact_log_likelihood(network, lesson.states, threads=lesson.threads, progress=False)
+        exact = (*exact, float(np.mean(truth)))
     if held_out is not None:
         scores = (*scores, float(infer(held_out).bound.mean()))
     run = replace(

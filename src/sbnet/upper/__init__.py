@@ -39,14 +39,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import HIDDEN
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray
 from sbnet.errors import ParameterError, unknown_unit
-from sbnet.evidence import EvidenceLike, coerce
+from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
@@ -54,46 +54,75 @@ from sbnet.kernels.upper_rows import upper_rows
 from sbnet.network import Network
 from sbnet.upper.cells import BLOCK, Settings, pick, solve, split_all, split_best
 
-__all__ = ["UpperBound", "upper_bound"]
+__all__ = ["UpperBound", "UpperBounds", "upper_bound"]
 
 LIMIT = 25
 MAX_CONDITIONED = 16
 MAX_TABLE = 12
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class UpperBound:
-    """An upper bound on ln P(evidence), for one pattern or for each row of a table.
+    """An upper bound on ln P(evidence).
 
     Attributes
     ----------
-    bound : float or ndarray of shape (n,)
+    bound : float
         In nats; never above zero.
-    exact : bool or ndarray of shape (n,)
+    exact : bool
         Is the bound ln P itself, because everything could be summed?
-    cells : int or ndarray of shape (n,)
+    cells : int
         Number of parts into which the states of the hidden units were split; one without conditioning.
-    conditioned : tuple of str, or a list of them
+    conditioned : tuple of str
         The units at which they were split.
     """
 
-    bound: Any
-    exact: Any
-    cells: Any
-    conditioned: Any
+    bound: float
+    exact: bool
+    cells: int
+    conditioned: tuple[str, ...]
 
     def __repr__(self) -> str:
-        if np.ndim(self.bound) == 0:
-            relation = "=" if self.exact else "≤"
-            return f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {self.cells} cell{'s' * (self.cells != 1)}"
+        relation = "=" if self.exact else "≤"
+        return f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {self.cells} cell{'s' * (self.cells != 1)}"
+
+
+@dataclass(frozen=True, eq=False)
+class UpperBounds:
+    """An :class:`UpperBound` for each row of a table: arrays of shape (n,), and a tuple of units for each row."""
+
+    bound: FloatArray
+    exact: BoolArray
+    cells: IndexArray
+    conditioned: tuple[tuple[str, ...], ...]
+
+    def __repr__(self) -> str:
         n = len(self.bound)
-        head = f"UpperBound: {n:,} row{'s' * (n != 1)}"
+        head = f"UpperBounds: {n:,} row{'s' * (n != 1)}"
         if n == 0:
             return head
         spread = f"mean {self.bound.mean():.6g}, from {self.bound.min():.6g} to {self.bound.max():.6g} nats"
         return f"{head}\n  bound: {spread}\n  exact in {int(self.exact.sum()):,} of {n:,}"
 
 
+class _Options(TypedDict, total=False):
+    """What :func:`upper_bound` takes after the data, for its signatures."""
+
+    condition: int | str | Sequence[str | int] | None
+    exact_up_to: int
+    table_up_to: int
+    tol: float
+    max_steps: int
+    threads: int | None
+    progress: bool | None
+
+
+@overload
+def upper_bound(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> UpperBound: ...
+@overload
+def upper_bound(network: Network, evidence: Table, **options: Unpack[_Options]) -> UpperBounds: ...
+@overload
+def upper_bound(network: Network, evidence: EvidenceLike, **options: Unpack[_Options]) -> UpperBound | UpperBounds: ...
 def upper_bound(
     network: Network,
     evidence: EvidenceLike,
@@ -105,7 +134,7 @@ def upper_bound(
     max_steps: int = 200,
     threads: int | None = None,
     progress: bool | None = None,
-) -> UpperBound:
+) -> UpperBound | UpperBounds:
     r"""A rigorous upper bound on the log-likelihood of the evidence, in nats.
 
     Hidden units are summed out one by one with Hölder's inequality; :mod:`sbnet.upper` has the proof. With the lower
@@ -136,8 +165,7 @@ def upper_bound(
 
     Returns
     -------
-    UpperBound
-        With numbers for a single pattern, with arrays for a table.
+    UpperBound, or UpperBounds for a table
 
     Examples
     --------
@@ -160,23 +188,16 @@ def upper_bound(
     )
     rows = [row for part in parts for row in part]
     if single:
-        return UpperBound(*rows[0])
-    return UpperBound(
+        return rows[0]
+    return UpperBounds(
         np.array([row.bound for row in rows], np.float64),
         np.array([row.exact for row in rows], np.bool_),
         np.array([row.cells for row in rows], np.int64),
-        [row.conditioned for row in rows],
+        tuple(row.conditioned for row in rows),
     )
 
 
-class _Row(NamedTuple):
-    bound: float
-    exact: bool
-    cells: int
-    conditioned: tuple[str, ...]
-
-
-def _solve(network: Network, settings: Settings, units: list[int], n_cells: int, block: Block) -> list[_Row]:
+def _solve(network: Network, settings: Settings, units: list[int], n_cells: int, block: Block) -> list[UpperBound]:
     (states,) = block.columns
     whole = solve(network, settings, states)
     rows = []
@@ -190,7 +211,7 @@ def _solve(network: Network, settings: Settings, units: list[int], n_cells: int,
         elif n_cells > 1 and not exact:
             bound, exact, cells, used = split_best(network, settings, pick(whole, [k]), n_cells)
         names = tuple(network.names[i] for i in sorted(used)) if cells > 1 else ()
-        rows.append(_Row(bound, exact, cells, names))
+        rows.append(UpperBound(bound, exact, cells, names))
     return rows
 
 
