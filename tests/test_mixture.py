@@ -166,3 +166,17 @@ def test_settings_that_cannot_be_are_refused(arguments, text):
     assert str(caught.value) == text
     with pytest.raises(sb.errors.ParameterError, match="^solver is Gibbs.*; components are found by mean field"):
         sb.Mixture(2, sb.Gibbs())
+
+
+def test_any_solver_that_says_its_bound_and_when_it_stops_finds_components():
+    class Wrapped:
+        inner = sb.MeanField(log_term="xi", tol=1e-4)
+        bound, stop = inner.bound, inner.stop
+
+        def solve(self, network, states, *, start, trace):
+            return self.inner.solve(network, states, start=start, trace=trace)
+
+    network = sb.layered((2, 4, 6), rng=5, scale=2.0)
+    mine, plain = (sb.infer(network, np.zeros(6), solver=sb.Mixture(3, s)) for s in (Wrapped(), Wrapped.inner))
+    assert mine.bound == plain.bound
+    assert np.array_equal(mine.means, plain.means)

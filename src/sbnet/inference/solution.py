@@ -30,7 +30,7 @@ class Status(Enum):
     @property
     def code(self) -> np.int8:
         """Its place among the statuses, from 0: the form in which arrays hold it."""
-        return np.int8(list(Status).index(self))
+        return _CODES[self]
 
     @property
     def done(self) -> bool:
@@ -38,6 +38,7 @@ class Status(Enum):
         return self in (Status.CONVERGED, Status.MIXED)
 
 
+_CODES = {status: np.int8(code) for code, status in enumerate(Status)}
 _DONE = np.array([status.done for status in Status])
 
 
