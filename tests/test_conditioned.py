@@ -106,8 +106,6 @@ def test_problems_start_from_the_means_found_before():
     starts = []
 
     class Recording:
-        settings = sb.MeanField().settings
-
         def solve(self, network, states, *, start, trace):
             solution = sb.MeanField().solve(network, states, start=start, trace=trace)
             starts.append((start, solution.means.copy()))
@@ -118,6 +116,24 @@ def test_problems_start_from_the_means_found_before():
     assert [len(means) for _, means in starts] == [1, 2, 4]
     for (_, found), (start, _) in pairwise(starts):
         assert np.array_equal(start, np.repeat(found, 2, axis=0))
+
+
+def test_many_units_are_chosen_at_the_price_in_the_docs():
+    # 2 n problems for the first, at most 256 or twice its own for each of the others, and no bound falls on the way
+    asked = []
+
+    class Recording:
+        def solve(self, network, states, *, start, trace):
+            asked.append(len(states))
+            return sb.MeanField(log_term="xi", tol=1e-3).solve(network, states, start=start, trace=trace)
+
+    network = sb.layered((40, 6), rng=0, scale=1.0)
+    bounds = []
+    for k in (0, 3, 8):
+        asked.clear()
+        bounds.append(sb.infer(network, np.ones(6), solver=sb.Conditioned(k, Recording())).bound)
+        assert sum(asked) <= 1 + sum(max(2 * 40 * (j == 0), 256 * (j > 0), 2 * 2 ** (j + 1)) for j in range(k))
+    assert bounds[0] < bounds[1] < bounds[2]
 
 
 def test_trials_in_small_batches_choose_alike(monkeypatch):
@@ -143,16 +159,20 @@ def test_the_top_layer_leaves_a_small_error(scale, percent):
     ("arguments", "text"),
     [
         ({"on": "top"}, "on is 'top'; it must be 'roots', a number of units, or a list of units"),
-        ({"on": -1}, "on is -1; the number of units to enumerate lies between 0 and 16"),
-        ({"on": 17}, "on is 17; the number of units to enumerate lies between 0 and 16"),
-        ({"on": True}, "on is True; the number of units to enumerate lies between 0 and 16"),
-        ({"solver": sb.Gibbs()}, "Gibbs has no bound to condition; use a solver that has one"),
+        ({"on": -1}, "on is -1; it must be a whole number from 0 to 16"),
+        ({"on": 17}, "on is 17; it must be a whole number from 0 to 16"),
+        ({"on": True}, "on is True; it must be a whole number from 0 to 16"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(arguments, text):
     with pytest.raises(sb.errors.ParameterError) as caught:
         sb.Conditioned(**arguments)
     assert str(caught.value) == text
+
+
+def test_a_solver_without_a_bound_is_refused(sprinkler):
+    with pytest.raises(sb.errors.ParameterError, match="^Gibbs has no bound to condition; use a solver that has one$"):
+        sb.infer(sprinkler, {"wet": 1}, solver=sb.Conditioned(1, sb.Gibbs(samples=10)))
 
 
 def test_too_many_units_are_refused():
@@ -177,7 +197,7 @@ def test_the_bound_of_a_mixture_cannot_be_broken_down(sprinkler):
     for solver in (sb.Conditioned(1), sb.Mixture(2)):
         with pytest.raises(sb.errors.ParameterError) as caught:
             sb.infer(sprinkler, {"wet": 1}, solver=solver).breakdown()
-        assert str(caught.value) == "the bound of a mixture is not a sum over units; use the MeanField solver"
+        assert str(caught.value) == "this bound is not a sum over units; use the MeanField solver"
 
 
 def test_a_solver_is_a_value_that_can_be_hashed_and_compared():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from hypothesis import given, settings
 
 import sbnet as sb
 from sbnet._types import HIDDEN
-from sbnet.inference.solvers import Solution, Solver
 from strategies import INTERPRETED, LOG_TERMS, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
@@ -34,6 +34,10 @@ def same(one, other):
     return np.array_equal(one, other, equal_nan=True)
 
 
+def samples(solver):
+    return isinstance(solver, sb.Gibbs)
+
+
 def equal(one, other):
     """Two batches, bit by bit."""
     names = ("evidence", "means", "bound", "xi", "sweeps", "converged", "error", "r_hat")
@@ -49,20 +53,20 @@ def check(batch, rows, solver):
     assert batch.bound.shape == batch.sweeps.shape == batch.converged.shape == (n,)
     assert (batch.means.dtype, batch.bound.dtype, batch.converged.dtype) == (float, float, bool)
     assert np.all((batch.means >= 0.0) & (batch.means <= 1.0))
-    assert np.all((batch.xi >= 0.0) & (batch.xi <= 1.0))
+    assert np.all(np.isnan(batch.xi) | ((batch.xi >= 0.0) & (batch.xi <= 1.0)))
     observed = batch.evidence != HIDDEN
     assert np.array_equal(batch.means[observed], batch.evidence[observed])
-    assert np.all(np.isnan(batch.bound)) if solver.settings is None else np.all(batch.bound <= 1e-9)
+    assert np.all(np.isnan(batch.bound)) if samples(solver) else np.all(batch.bound <= 1e-9)
     assert len(batch) == len(batch.status) == n
     for status, converged in zip(batch.status, batch.converged, strict=True):
         assert converged == (status in (sb.Status.CONVERGED, sb.Status.MIXED))
-    if solver.settings is None:
+    if samples(solver):
         assert batch.error.shape == batch.r_hat.shape == shape
         assert np.all(batch.error >= 0.0)
     else:
         assert batch.error is None
         assert batch.r_hat is None
-        assert np.all(batch.sweeps <= solver.settings.max_sweeps)
+        assert np.all(batch.sweeps <= getattr(solver, "solver", solver).max_sweeps)
 
 
 # --- any network, any evidence --------------------------------------------------------------------------------------
@@ -157,8 +161,8 @@ def test_complete_rows_and_empty_rows(solver, sprinkler):
     assert complete.converged
     empty = sb.infer(sprinkler, {}, solver=solver)
     prior = sb.exact_posterior(sprinkler, {})
-    assert np.all(np.abs(empty.means - prior) < (0.1 if solver.settings is None else 0.02))
-    if solver.settings is not None:
+    assert np.all(np.abs(empty.means - prior) < (0.1 if samples(solver) else 0.02))
+    if not samples(solver):
         assert abs(complete.bound - sb.log_joint(sprinkler, [1, 0, 1, 0])) < 1e-14
         assert empty.bound == 0.0
 
@@ -170,7 +174,7 @@ def test_a_single_unit(solver, evidence):
     post = sb.infer(network, evidence, solver=solver)
     sigma = 1 / (1 + np.exp(-0.7))
     assert abs(post["a"] - evidence.get("a", sigma)) < 1e-14
-    if solver.settings is not None:
+    if not samples(solver):
         assert abs(post.bound - (np.log(sigma) if evidence else 0.0)) < 1e-14
 
 
@@ -198,7 +202,7 @@ def test_parts_that_are_not_connected_do_not_touch(solver):
     for name in "acpr":
         part = parts[0] if name in "ac" else parts[1]
         assert abs(both[name] - part[name]) < (1e-3 if shared else 1e-5 if part.error is None else 0.2)
-    if solver.settings is not None:
+    if not samples(solver):
         assert abs(both.bound - parts[0].bound - parts[1].bound) < (1e-3 if shared else 1e-6)
 
 
@@ -230,33 +234,146 @@ def test_one_pattern_and_a_table_are_not_confused(solver, sprinkler):
         sb.infer_many(sprinkler, np.zeros((2, 4)), solver=solver, threads=0)
 
 
+# --- equal rows -----------------------------------------------------------------------------------------------------
+
+
+@every_solver
+def test_equal_rows_have_the_answers_they_would_have_alone(solver, long_table):
+    network, rows = long_table
+    rng = np.random.default_rng(2)
+    table = rows[rng.integers(0, len(rows), 2 * len(rows))]  # some rows often, some not at all, in any order
+    batch = sb.infer_many(network, table, solver=solver)
+    check(batch, table, solver)
+    for r in range(0, len(table), 7):
+        assert equal(batch[r : r + 1], sb.infer_many(network, table[r : r + 1], solver=solver))
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Mean field, with the rows it was asked for."""
+
+    asked: list
+
+    def solve(self, network, states, *, start, trace):
+        self.asked.extend(states.tolist())
+        return sb.MeanField().solve(network, states, start=start, trace=trace)
+
+
+@pytest.mark.small
+def test_equal_rows_are_solved_once_and_equal_masks_stand_together(sprinkler):
+    rows = [[1, -1, 0, -1], [-1, -1, -1, 1], [0, -1, 1, -1], [1, -1, 0, -1], [-1, -1, -1, 1], [-1, -1, -1, 0]]
+    counting = Counting([])
+    batch = sb.infer_many(sprinkler, rows, solver=counting, threads=1)
+    assert sorted(counting.asked) == sorted([rows[0], rows[1], rows[2], rows[5]])
+    masks = [[state < 0 for state in row] for row in counting.asked]
+    assert sum(one != next_ for one, next_ in pairwise(masks)) == 1
+    assert same(batch.bound[:2], batch.bound[3:5])
+    counting.asked.clear()
+    sb.infer_many(sprinkler, rows, solver=counting, start=np.random.default_rng(0).random((6, 4)))
+    assert len(counting.asked) == 6  # equal evidence, other starting points
+
+
+@pytest.mark.small
+def test_a_collision_of_hashes_does_no_harm(sprinkler, monkeypatch):
+    rows = np.random.default_rng(0).integers(-1, 2, (30, 4))
+    wanted = sb.infer_many(sprinkler, rows)
+    monkeypatch.setattr("sbnet.inference.equal_rows._hashes", lambda table: np.zeros(len(table), np.uint64))
+    assert equal(sb.infer_many(sprinkler, rows), wanted)
+
+
 # --- a solver of one's own ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Guess:
-    """The least a solver can be: all means one half. With settings, it also claims a bound."""
+    """The least a solver can be: all means one half."""
 
-    settings: object = None
+    bound: float = np.nan
 
     def solve(self, network, states, *, start, trace):
         n, half = len(states), np.full(states.shape, 0.5)
         means = np.where(states == HIDDEN, half if start is None else start, states)
-        bound = np.full(n, np.nan if self.settings is None else -1e9)
-        return Solution(bound, means, half, np.ones(n, np.int64), np.ones(n, bool), np.empty((n, 0)))
+        status = np.full(n, sb.Status.CONVERGED.code)
+        return sb.Solution(np.full(n, self.bound), means, status, np.ones(n, np.int64))
 
 
 @pytest.mark.small
-@pytest.mark.parametrize("solver", [Guess(), Guess(sb.MeanField().settings)], ids=["no bound", "bound"])
+@pytest.mark.parametrize("solver", [Guess(), Guess(-1e9)], ids=["no bound", "bound"])
 def test_anything_that_follows_the_protocol_is_a_solver(solver, sprinkler):
-    mine: Solver = solver
+    mine: sb.Solver = solver
     post = sb.infer(sprinkler, {"wet": 1}, solver=mine)
     assert np.array_equal(post.means, [0.5, 0.5, 1.0, 0.5])
     assert post.converged
     assert post.error is None
+    assert np.all(np.isnan(post.xi))
+    assert len(post.trace) == 0
     batch = sb.infer_many(sprinkler, [{"wet": 1}, {"rain": 0}], solver=mine, start=np.full((2, 4), 0.25))
     assert np.array_equal(batch.means, [[0.25, 0.25, 1.0, 0.25], [0.0, 0.25, 0.25, 0.25]])
     assert same(batch.bound, [post.bound] * 2)
     assert batch.error is None
     assert batch.r_hat is None
     assert len(sb.infer_many(sprinkler, np.empty((0, 4)), solver=mine)) == 0
+    assert "no bound" in repr(post) if np.isnan(post.bound) else "ln P ≥ -1e+09 nats" in repr(post)
+    assert "sampling" not in repr(post) + repr(batch)
+
+
+@dataclass(frozen=True)
+class Both:
+    """The bound and its parameters from mean field theory, the means and their errors from chains."""
+
+    def solve(self, network, states, *, start, trace):
+        field = sb.MeanField().solve(network, states, start=start, trace=trace)
+        chains = sb.Gibbs(samples=40).solve(network, states, start=start, trace=False)
+        return replace(field, means=chains.means, status=chains.status, chains=chains.chains)
+
+
+@pytest.mark.small
+def test_a_solver_with_a_bound_and_an_error_loses_neither(sprinkler):
+    rows = [{"wet": 1}, {"slippery": 1}, {"wet": 1}, {}]
+    batch = sb.infer_many(sprinkler, rows, solver=Both())
+    field = sb.infer_many(sprinkler, rows)
+    chains = sb.infer_many(sprinkler, rows, solver=sb.Gibbs(samples=40))
+    assert same(batch.bound, field.bound)
+    assert same(batch.xi, field.xi)
+    assert same(batch.error, chains.error)
+    assert same(batch.r_hat, chains.r_hat)
+    assert batch.status == chains.status
+    for r, row in enumerate(rows):
+        one = sb.infer(sprinkler, row, solver=Both())
+        for post in (one, batch[r]):
+            assert same(post.error, chains.error[r])
+            assert post.bound == field.bound[r]
+        assert one.trace[-1] == one.bound
+
+
+def test_warnings_tell_of_the_status_and_not_of_the_kind_of_solver(sprinkler):
+    @dataclass(frozen=True)
+    class Unsure:
+        def solve(self, network, states, *, start, trace):
+            codes = [sb.Status.MAX_SWEEPS.code, sb.Status.NOT_MIXED.code, sb.Status.CONVERGED.code]
+            solution = sb.MeanField().solve(network, states, start=start, trace=trace)
+            return replace(solution, status=np.array(codes)[states.argmax(axis=1)])
+
+    with pytest.warns(sb.errors.ConvergenceWarning) as caught:
+        batch = sb.infer_many(sprinkler, np.eye(4)[:3], solver=Unsure())
+    texts = [str(warning.message) for warning in caught]
+    assert len(texts) == 2
+    assert texts[0].startswith("1 of 3 rows reached max_sweeps=")
+    assert texts[1] == "in 1 of 3 rows the chains disagree (R-hat is 1.05 or more); draw more samples"
+    assert batch.status == [sb.Status.MAX_SWEEPS, sb.Status.NOT_MIXED, sb.Status.CONVERGED]
+    assert batch.converged.tolist() == [False, False, True]
+
+
+@pytest.mark.small
+def test_a_class_in_place_of_a_solver_is_told_apart(sprinkler):
+    for call in (
+        lambda: sb.infer(sprinkler, {}, solver=sb.Gibbs),
+        lambda: sb.fit(sprinkler, [[0, 1, 1, 0]], solver=sb.Gibbs),
+        lambda: sb.gradient(sprinkler, {}, solver=sb.Gibbs),
+        lambda: sb.estimate(sprinkler, {}, solver=sb.Gibbs),
+        lambda: sb.Conditioned(1, solver=sb.Gibbs),
+        lambda: sb.Mixture(2, solver=sb.Gibbs),
+    ):
+        with pytest.raises(sb.errors.ParameterError) as caught:
+            call()
+        assert str(caught.value) == "solver is the class Gibbs; give one of its kind: Gibbs()"

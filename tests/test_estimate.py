@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import sbnet as sb
-from sbnet.evidence import absorb
-from sbnet.inference.estimate import _summary
+from sbnet.inference.estimation import _summary
 from sbnet.kernels.estimate import log_weights
+from sbnet.reduction import absorb
 from strategies import cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
@@ -33,11 +35,9 @@ def test_the_mean_weight_is_the_probability(options, seed):
 def test_bad_means_do_no_harm_to_the_mean(options):
     # Q far from the posterior: the weights vary more, but their mean is P(V) all the same
     class Wrong:
-        settings = sb.MeanField().settings
-
         def solve(self, network, states, *, start, trace):
             solution = sb.MeanField().solve(network, states, start=start, trace=trace)
-            return solution._replace(means=np.where(states < 0, 1 - 0.8 * solution.means, states))
+            return replace(solution, means=np.where(states < 0, 1 - 0.8 * solution.means, states))
 
     network = sb.layered((2, 3, 4), rng=1, scale=1.0)
     true = sb.log_likelihood(network, np.zeros(4))
@@ -114,8 +114,17 @@ def test_a_row_has_the_answer_it_would_have_alone(options):
         assert np.array_equal(getattr(table, name), getattr(again, name)[::-1])
         assert np.array_equal(getattr(table, name), [getattr(one, name) for one in alone])
     assert not np.array_equal(table.log_probability, sb.estimate(network, X, samples=50, rng=4).log_probability)
-    assert repr(table) == "Estimate: 12 rows, 50 samples each"
-    assert len(sb.estimate(network, np.empty((0, 4)), **options).lower) == 0
+    assert all(table[r] == one for r, one in enumerate(alone))
+    p, low = table.log_probability, table.lower
+    assert repr(table).splitlines() == [
+        "Estimates: 12 rows, 50 samples each",
+        f"  ln P ≈ mean {p.mean():.6g}, from {p.min():.6g} to {p.max():.6g} nats; "
+        f"errors up to {table.error.max():.2g}, effective samples from {table.effective_samples.min():,.1f} up",
+        f"  ln P ≥ mean {low.mean():.6g}, from {low.min():.6g} to {low.max():.6g} with 0.95 confidence in each row",
+    ]
+    empty = sb.estimate(network, np.empty((0, 4)), **options)
+    assert len(empty) == len(empty.lower) == 0
+    assert repr(empty) == "Estimates: 0 rows, 1,000 samples each"
 
 
 def test_it_says_what_it_is(sprinkler):
@@ -132,7 +141,7 @@ def test_it_says_what_it_is(sprinkler):
     ("arguments", "text"),
     [
         ({"samples": 1}, "samples is 1; it must be a whole number, 2 or more"),
-        ({"steps": 0}, "steps is 0; it must be a whole number, 1 or more"),
+        ({"steps": 0}, "steps is 0; it must be a whole number, one or more"),
         ({"method": "magic"}, "method is 'magic'; choose one of 'importance', 'annealed'"),
         ({"delta": 0.0}, "delta is 0.0; it must lie between 0 and 1"),
         ({"defence": 1}, "defence is 1; it must lie between 0 and 1"),

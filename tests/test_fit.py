@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -170,7 +172,7 @@ def test_the_result_prints_and_plots(data):
         ({"epochs": 0}, "epochs is 0; it must be a whole number, one or more"),
         ({"batch_size": 2.5}, "batch_size is 2.5; it must be a whole number"),
         ({"patience": 3}, "patience watches held-out rows; give some with validation="),
-        ({"validation": 1.5}, "validation is 1.5; a fraction lies between 0 and 1"),
+        ({"validation": 1.5}, "validation is 1.5; it must lie between 0 and 1"),
         ({"sample_weight": [1, 2]}, "sample_weight must hold 300 numbers"),
         ({"frozen": [("x0", "x1")]}, "there is no edge 'x0' -> 'x1' to freeze"),
     ],
@@ -228,7 +230,7 @@ def test_a_prior_may_have_a_scale_for_each_edge(data):
     ("settings", "message"),
     [
         ({"optimizer": "adam"}, r"optimizer is 'adam'; give an optimiser, such as sbnet.SGD\(0.05\) or sbnet.Adam\(\)"),
-        ({"solver": sb.Gibbs()}, r"solver is Gibbs\(.*\); learning climbs the bound of an sbnet.MeanField"),
+        ({"solver": sb.Gibbs()}, r"solver is Gibbs\(.*\); learning needs a solver whose bound has a gradient"),
         ({"prior": 1.0}, r"prior is 1.0; give a prior, such as sbnet.Gaussian\(1.0\)"),
         ({"callbacks": print}, "callbacks is a function; give a list of them"),
     ],
@@ -238,3 +240,59 @@ def test_helpers_of_the_wrong_kind_are_refused(data, settings, message):
         sb.fit(start(), data, **settings)
     with pytest.raises(ParameterError, match="solver is 'gibbs'; give a solver, such as"):
         sb.infer(start(), {}, solver="gibbs")
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """A climber of one's own, which notes where it starts."""
+
+    starts: list = field(default_factory=list, repr=False)
+    inner: sb.MeanField = field(default_factory=lambda: sb.MeanField(log_term="xi", tol=1e-3))
+
+    def solve(self, network, states, *, start, trace):
+        return self.inner.solve(network, states, start=start, trace=trace)
+
+    def climb(self, model, bias, states, start, *, row_weight=None, trace=False):
+        self.starts.append(start)
+        return self.inner.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
+
+
+def test_any_climber_can_learn(data, tmp_path):
+    mine: sb.Climber = Wrapped()
+    settings = {"epochs": 2, "batch_size": 7, "validation": 0.2, "rng": 0}
+    learned = sb.fit(start(), data[:50], solver=mine, **settings)
+    assert learned.network == sb.fit(start(), data[:50], **settings).network
+    slope = sb.gradient(start(), data[:5], solver=mine)
+    assert np.array_equal(slope.weight, sb.gradient(start(), data[:5], solver=mine.inner).weight)
+    path = tmp_path / "run"
+    sb.fit(start(), data[:50], solver=Wrapped(), checkpoint=path, **{**settings, "epochs": 1})
+    assert sb.fit(start(), data[:50], solver=Wrapped(), resume=path, **settings).network == learned.network
+    with pytest.raises(ParameterError, match=r"solver is Silent.*; its climb\(\) gives no gradient, though row_weight"):
+        sb.fit(start(), data[:2], solver=Silent())
+
+
+class Silent(Wrapped):
+    def climb(self, model, bias, states, start, *, row_weight=None, trace=False):
+        return super().climb(model, bias, states, start)
+
+
+def test_the_first_epoch_has_no_starting_point_and_later_ones_the_means_before(data):
+    mine = Wrapped()
+    sb.fit(start(), data[:6], epochs=2, batch_size=3, shuffle=False, solver=mine)
+    assert mine.starts[:2] == [None, None]
+    first = sb.infer_many(start(), data[:3], solver=mine.inner).means
+    assert np.array_equal(mine.starts[2], first)
+
+
+def test_a_network_is_made_for_each_epoch_and_not_for_each_row(data, monkeypatch):
+    made, make = [], sb.Network.with_parameters
+    monkeypatch.setattr(sb.Network, "with_parameters", lambda *a, **k: made.append(1) or make(*a, **k))
+    sb.fit(start(), data[:40], epochs=3)
+    assert len(made) <= 2 * 3 + 1
+
+
+def test_weights_that_run_away_are_told_in_the_step_where_they_do(data):
+    mine = Wrapped()
+    with pytest.raises(sb.errors.NetworkError, match="weight|bias"):
+        sb.fit(start(), data[:40], epochs=1, optimizer=sb.SGD(1e12), solver=mine)
+    assert len(mine.starts) == 1

@@ -9,6 +9,7 @@ from scipy.special import expit, logsumexp, xlogy
 
 import oracle
 import sbnet as sb
+from sbnet._types import Settings
 from sbnet.inference import mixture
 from sbnet.kernels.mixture import solve_components
 from sbnet.kernels.reduce import reduce
@@ -44,7 +45,7 @@ def components_of(network, evidence, m):
     problem = reduce(network.model, states)
     plain = sb.infer(network, evidence, solver=solver)
     bias = network.bias + network.weight_matrix() @ (states == 1)
-    pattern = mixture._Pattern(problem, solver.settings, states, bias)
+    pattern = mixture._Pattern(problem, solver.bound, solver.stop, states, bias)
     first = mixture.Component(plain.bound, plain.means[problem.hidden], mixture._no_gates(problem))
     return mixture._grow(pattern, first, m)[0], problem.hidden
 
@@ -97,7 +98,8 @@ def test_a_component_is_the_problem_with_an_observed_gate():
     counts = np.empty(2, np.int64), np.empty(2, np.int64)
     shifted = network.bias + network.weight_matrix() @ (states == 1)
     gates = np.tile(weight, (2, 1, 1)), np.full((2, 1), bias), np.array([[0], [1]], np.int8)
-    solve_components(problem, solver.settings, states, shifted, *gates, mu, bound, *counts)
+    settings = Settings(*solver.bound, *solver.stop)
+    solve_components(problem, settings, states, shifted, *gates, mu, bound, *counts)
     for side in (0, 1):
         post = sb.infer(larger, [*[np.nan] * 5, 0, 1, 0, 1, side], solver=solver)
         assert abs(post.bound - bound[side]) < 1e-6
@@ -162,5 +164,19 @@ def test_settings_that_cannot_be_are_refused(arguments, text):
     with pytest.raises(sb.errors.ParameterError) as caught:
         sb.Mixture(**arguments)
     assert str(caught.value) == text
-    with pytest.raises(sb.errors.ParameterError, match="^solver is Gibbs.*; the components of a mixture are found by"):
+    with pytest.raises(sb.errors.ParameterError, match="^solver is Gibbs.*; components are found by mean field"):
         sb.Mixture(2, sb.Gibbs())
+
+
+def test_any_solver_that_says_its_bound_and_when_it_stops_finds_components():
+    class Wrapped:
+        inner = sb.MeanField(log_term="xi", tol=1e-4)
+        bound, stop = inner.bound, inner.stop
+
+        def solve(self, network, states, *, start, trace):
+            return self.inner.solve(network, states, start=start, trace=trace)
+
+    network = sb.layered((2, 4, 6), rng=5, scale=2.0)
+    mine, plain = (sb.infer(network, np.zeros(6), solver=sb.Mixture(3, s)) for s in (Wrapped(), Wrapped.inner))
+    assert mine.bound == plain.bound
+    assert np.array_equal(mine.means, plain.means)

@@ -97,7 +97,7 @@ def test_a_batch_by_name_is_a_column_and_by_number_a_posterior(batch, post):
     assert isinstance(batch[0], sb.Posterior)
     assert np.array_equal(batch[0].means, post.means)
     assert np.array_equal(batch[0].evidence, post.evidence)
-    assert np.array_equal(batch[0].xi, post.xi)
+    assert np.array_equal(batch[0].xi, post.xi, equal_nan=True)
     assert batch[0].bound == post.bound
     assert batch[0].status is post.status
     assert abs(batch[0].breakdown().bound - post.bound) < 1e-6
@@ -106,6 +106,39 @@ def test_a_batch_by_name_is_a_column_and_by_number_a_posterior(batch, post):
     assert batch[0].sweeps == 0 or batch[0].sweeps == batch.sweeps[0]
     with pytest.raises(IndexError):
         batch[4]
+
+
+@pytest.mark.parametrize(
+    ("key", "rows"),
+    [
+        (slice(1, 3), [1, 2]),
+        (slice(None, None, -2), [3, 1]),
+        ([2, 0, 2], [2, 0, 2]),
+        (np.array([True, False, False, True]), [0, 3]),
+        ([False, True, False, False], [1]),
+        (np.array([-1]), [3]),
+        ([], []),
+    ],
+)
+def test_some_rows_of_a_batch_are_a_batch(batch, key, rows):
+    some = batch[key]
+    assert isinstance(some, sb.PosteriorBatch)
+    assert len(some) == len(rows)
+    assert np.array_equal(some.evidence, batch.evidence[rows])
+    assert np.array_equal(some.means, batch.means[rows])
+    assert np.array_equal(some.xi, batch.xi[rows], equal_nan=True)
+    assert [post.bound for post in some] == batch.bound[rows].tolist()
+    assert some.status == [batch.status[r] for r in rows]
+
+
+def test_rows_of_a_batch_keep_their_labels_and_their_errors(sprinkler):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"wet": [1, 0, 1]}, index=["mon", "tue", "wed"])
+    batch = sb.infer_many(sprinkler, table, solver=sb.Gibbs(samples=50))[1:]
+    assert list(batch.to_frame().index) == ["tue", "wed"]
+    assert batch.error.shape == batch.r_hat.shape == (2, 4)
+    with pytest.raises(IndexError):
+        batch[[0, 2]]
 
 
 def test_a_batch_is_a_sequence_of_posteriors(batch):
@@ -145,6 +178,12 @@ def test_a_status_says_why_in_words():
         "MIXED": "the chains agree: R-hat is below 1.05 for every unit",
         "NOT_MIXED": "the chains disagree: R-hat is 1.05 or more for some unit; draw more samples",
     }
+
+
+def test_a_status_has_a_code_for_arrays():
+    assert [status.code for status in sb.Status] == [0, 1, 2, 3]
+    assert sb.Status.MIXED.code.dtype == np.int8
+    assert [status.done for status in sb.Status] == [True, False, True, False]
 
 
 @pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")

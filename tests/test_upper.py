@@ -172,9 +172,10 @@ def test_a_deep_network_of_many_parents_encloses_ln_p_with_the_lower_bound():
 @pytest.mark.skipif(not INTERPRETED, reason="kernels for kernels can be called from Python only when not compiled")
 @pytest.mark.parametrize("largest", [0, 2, 8])
 def test_gradient_is_that_of_the_bound(largest):
-    from sbnet.evidence import absorb, coerce
+    from sbnet.evidence import coerce
     from sbnet.kernels import upper_rows as rows
     from sbnet.kernels.upper import evaluate
+    from sbnet.reduction import absorb
 
     network = sb.layered((2, 3, 3), rng=0, scale=2.0)
     states, _ = coerce(network, [1, 0, 1])
@@ -255,9 +256,9 @@ def test_what_is_printed(sprinkler):
     assert repr(upper_bound(sprinkler, {"wet": 1})) == f"UpperBound: ln P = {exact:.6g} nats, from 1 cell"
     loose = upper_bound(sprinkler, {"wet": 1}, exact_up_to=0)
     assert repr(loose) == f"UpperBound: ln P ≤ {loose.bound:.6g} nats, from 1 cell"
-    assert repr(upper_bound(sprinkler, np.empty((0, 4)))) == "UpperBound: 0 rows"
+    assert repr(upper_bound(sprinkler, np.empty((0, 4)))) == "UpperBounds: 0 rows"
     text = repr(upper_bound(sprinkler, [{"wet": 1}, {}]))
-    assert text.splitlines()[0] == "UpperBound: 2 rows"
+    assert text.splitlines()[0] == "UpperBounds: 2 rows"
     assert text.splitlines()[2] == "  exact in 2 of 2"
     assert isinstance(upper_bound(sprinkler, {}), UpperBound)
 

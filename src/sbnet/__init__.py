@@ -6,51 +6,68 @@ from sbnet import bounds, errors
 from sbnet._version import __version__
 from sbnet.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.certificates import Certificate, Certificates, certify, posterior_intervals
-from sbnet.exact import exact_posterior, kl, log_likelihood
+from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.inference import (
+    Chains,
+    Climber,
     Conditioned,
     Estimate,
+    Estimates,
     Gibbs,
     MeanField,
     Mixture,
     Posterior,
     PosteriorBatch,
+    Slope,
+    Solution,
+    Solver,
     Status,
+    Xi,
     estimate,
     infer,
     infer_many,
 )
 from sbnet.io import load, save
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
-from sbnet.network import Network
+from sbnet.network import Graph, Network
 from sbnet.probability import log_joint, sample
-from sbnet.upper import UpperBound, upper_bound
+from sbnet.upper import UpperBound, UpperBounds, upper_bound
 
 __all__ = [
     "SGD",
     "Adam",
     "Certificate",
     "Certificates",
+    "Chains",
+    "Climber",
     "Conditioned",
     "Estimate",
+    "Estimates",
     "FitResult",
     "Gaussian",
     "Gibbs",
+    "Graph",
     "Laplace",
     "MeanField",
     "Mixture",
     "Network",
     "Posterior",
     "PosteriorBatch",
+    "Slope",
+    "Solution",
+    "Solver",
     "Status",
     "UpperBound",
+    "UpperBounds",
     "WakeSleepResult",
+    "Xi",
     "__version__",
     "add_switches",
     "bounds",
     "certify",
     "errors",
     "estimate",
+    "exact_pairs",
     "exact_posterior",
     "fit",
     "from_edges",

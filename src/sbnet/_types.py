@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,25 @@ PlaceArray: TypeAlias = NDArray[np.uint64]  # unsigned places, for kernels
 States: TypeAlias = NDArray[np.int8]
 BoolArray: TypeAlias = NDArray[np.bool_]
 RngLike: TypeAlias = "np.random.Generator | np.random.SeedSequence | int | None"
+LogTerm: TypeAlias = Literal["exact", "xi", "quadratic", "jensen"]
 Matrix: TypeAlias = Any  # a dense array or any scipy sparse matrix
 
 HIDDEN = np.int8(-1)
 """The mark of a unit that is not observed, in the internal form of evidence."""
 
-NO_SUM = -1
-"""Stands for the logarithm term in the settings of a solver whose bound is not a sum over units."""
+
+class Bound(NamedTuple):
+    """Which lower bound: how <ln(1 + e^z)> is bounded, and up to how many hidden parents it is a sum over states."""
+
+    log_term: int
+    enumerate_up_to: int
+
+
+class Stop(NamedTuple):
+    """When to stop climbing: a sweep gains less than `tol` nats, or there were `max_sweeps` of them."""
+
+    tol: float
+    max_sweeps: int
 
 
 class Model(NamedTuple):
@@ -78,14 +90,5 @@ class Bound(NamedTuple):
 class Stop(NamedTuple):
     """When to stop: after a sweep that raises the bound by less than `tol` nats, or after so many sweeps."""
 
-    tol: float
-    max_sweeps: int
-
-
-class Settings(NamedTuple):
-    """What a mean field kernel needs to know besides the problem."""
-
-    log_term: int
-    enumerate_up_to: int
     tol: float
     max_sweeps: int

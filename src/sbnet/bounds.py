@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet._types import HIDDEN, Bound, FloatArray, Settings, States
-from sbnet.errors import EvidenceError, ParameterError
-from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of
+from sbnet import checks
+from sbnet._types import HIDDEN, Bound, FloatArray, States
+from sbnet.errors import EvidenceError
+from sbnet.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
 from sbnet.kernels.evaluate import log_terms
 from sbnet.kernels.terms import LOG_TERMS
 from sbnet.network import Network
+from sbnet.probability import entropy_of
+from sbnet.reduction import absorb
 
 if TYPE_CHECKING:
     import pandas
@@ -21,6 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["LOG_TERMS", "Breakdown", "lower_bound"]
 
 MAX_ENUMERATED = 12
+
+
+class _Options(TypedDict, total=False):
+    """What :func:`lower_bound` takes after the data, for its signatures."""
+
+    log_term: str
+    enumerate_up_to: int
 
 
 @dataclass(frozen=True)
@@ -79,6 +89,18 @@ class Breakdown:
         return "\n".join(lines)
 
 
+@overload
+def lower_bound(
+    network: Network, evidence: OnePattern, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
+) -> float: ...
+@overload
+def lower_bound(
+    network: Network, evidence: Table, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
+) -> FloatArray: ...
+@overload
+def lower_bound(
+    network: Network, evidence: EvidenceLike, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
+) -> float | FloatArray: ...
 def lower_bound(
     network: Network,
     evidence: EvidenceLike,
@@ -87,7 +109,7 @@ def lower_bound(
     *,
     log_term: str = "xi",
     enumerate_up_to: int = 0,
-) -> Any:
+) -> float | FloatArray:
     r"""The lower bound on ln P(V) for any given means and xi, eq. (22) with the entropy of eq. (16), in nats.
 
     .. math::
@@ -118,20 +140,20 @@ def lower_bound(
     float or ndarray of shape (n,)
     """
     states, single = coerce(network, evidence)
-    settings = Settings(*check_log_term(log_term, enumerate_up_to), 0.0, 0)
+    bound = check_log_term(log_term, enumerate_up_to)
     mu = check_means(states, means, single)
-    parts = bound_terms(network, states, mu, _check_xi(states, xi, single), settings)
-    total = sum(part.sum(axis=1) for part in parts)
+    parts = bound_terms(network, states, mu, _check_xi(states, xi, single), bound)
+    total: FloatArray = sum((part.sum(axis=1) for part in parts), np.zeros(len(states)))
     return float(total[0]) if single else total
 
 
 def bound_terms(
-    network: Network, states: States, means: FloatArray, xi: FloatArray, settings: Settings
+    network: Network, states: States, means: FloatArray, xi: FloatArray, bound: Bound
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Energy, minus the logarithm terms, and entropy, each rows by units. Fills in the entries of `xi` that are NaN."""
     bias = absorb(network, states)
     terms = np.empty(states.shape)
-    log_terms(network.model, Bound(*settings[:2]), states, bias, means, xi, terms)
+    log_terms(network.model, bound, states, bias, means, xi, terms)
     live = ~np.isnan(terms)  # barren units have no term
     hidden = np.where(states == HIDDEN, means, 0.0)
     mean_z = bias + (network.sparse_weights() @ hidden.T).T
@@ -141,15 +163,10 @@ def bound_terms(
     return energy, np.where(live, -terms, 0.0), entropy
 
 
-def check_log_term(log_term: str, enumerate_up_to: int) -> tuple[int, int]:
-    """The codes that kernels use, or an error."""
-    if log_term not in LOG_TERMS:
-        raise ParameterError(f"log_term is {log_term!r}; choose one of {', '.join(map(repr, LOG_TERMS))}")
-    if isinstance(enumerate_up_to, bool) or not isinstance(enumerate_up_to, int | np.integer):
-        raise ParameterError(f"enumerate_up_to is {enumerate_up_to!r}; it must be a whole number")
-    if not 0 <= enumerate_up_to <= MAX_ENUMERATED:
-        raise ParameterError(f"enumerate_up_to is {enumerate_up_to}; it must lie between 0 and {MAX_ENUMERATED}")
-    return LOG_TERMS[log_term], int(enumerate_up_to)
+def check_log_term(log_term: str, enumerate_up_to: int) -> Bound:
+    """The bound in the codes that kernels use, or an error."""
+    code = LOG_TERMS[checks.choice("log_term", log_term, LOG_TERMS)]
+    return Bound(code, checks.whole("enumerate_up_to", enumerate_up_to, 0, MAX_ENUMERATED))
 
 
 def _check_xi(states: States, xi: ArrayLike | None, single: bool) -> FloatArray:

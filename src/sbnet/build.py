@@ -10,9 +10,11 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
+from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, Matrix, RngLike
-from sbnet.errors import CycleError, NetworkError, ParameterError
-from sbnet.network import Network, as_floats
+from sbnet.errors import CycleError, NetworkError
+from sbnet.kernels import gates
+from sbnet.network import Graph, Network, as_floats
 
 if TYPE_CHECKING:
     import networkx
@@ -147,8 +149,7 @@ def layered(
     <Network: 96 units, 1,728 edges, layers 8 × 24 × 64, largest weight -0.1 (h2_15 -> x27)>
     """
     layers = _layer_sizes(sizes)
-    if not (np.isfinite(scale) and scale >= 0):
-        raise ParameterError(f"scale is {scale}; it must be finite and not negative")
+    checks.not_negative("scale", scale)
     bottom = tuple(f"x{k}" for k in range(layers[-1])) if bottom_names is None else tuple(bottom_names)
     if len(bottom) != layers[-1]:
         raise NetworkError(f"{len(bottom)} names were given for a bottom layer of {layers[-1]} units")
@@ -164,7 +165,8 @@ def layered(
     generator = np.random.default_rng(rng)
     weight = generator.uniform(-scale, scale, size=int(indptr[-1]))
     bias = generator.uniform(-scale, scale, size=int(ends[-1]))
-    return Network(hidden + bottom, indptr, np.concatenate(parents), weight, bias, layers)
+    graph = Graph(indptr, np.concatenate(parents))
+    return Network(hidden + bottom, graph, weight, bias, layers=layers)
 
 
 def add_switches(
@@ -209,9 +211,8 @@ def add_switches(
     >>> sb.add_switches(sb.layered((3,), lateral=True, rng=0), rng=0).names
     ('x0', 'x1.switch1', 'x1', 'x2.switch1', 'x2')
     """
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
-        raise ParameterError(f"count is {count!r}; it must be a whole number, zero or more")
-    fan_in = np.diff(network.indptr)
+    count = checks.whole("count", count, 0)
+    graph, fan_in = network.graph, np.diff(network.graph.indptr)
     if units is None:
         low = network.n_units - network.layers[-1] if network.layers else 0
         chosen = {i for i in range(low, network.n_units) if fan_in[i]}
@@ -223,8 +224,8 @@ def add_switches(
     parents: list[IndexArray] = []
     weights: list[FloatArray] = []
     for i, name in enumerate(network.names):
-        edges = slice(network.indptr[i], network.indptr[i + 1])
-        above, weight, h = place[network.parent[edges]], network.weight[edges], network.bias[i]
+        edges = slice(graph.indptr[i], graph.indptr[i + 1])
+        above, weight, h = place[graph.parent[edges]], network.weight[edges], network.bias[i]
         own = np.arange(place[i] - count, place[i]) if i in chosen else np.zeros(0, np.int64)
         for k in range(len(own)):
             names.append(f"{name}.switch{k + 1}")
@@ -235,8 +236,10 @@ def add_switches(
         bias.append(h - 0.5 * strength * len(own))
         parents.append(np.concatenate([above, own]))
         weights.append(np.concatenate([weight, np.full(len(own), float(strength))]))
-    indptr = np.concatenate([[0], np.cumsum([len(p) for p in parents])])
-    return Network(tuple(names), indptr, np.concatenate(parents), np.concatenate(weights), np.array(bias))
+    larger = Graph(np.concatenate([[0], np.cumsum([len(p) for p in parents])]), np.concatenate(parents))
+    gate = np.full(len(names), gates.SIGMOID, dtype=np.int8)
+    gate[place] = network.gate
+    return Network(tuple(names), larger, np.concatenate(weights), np.array(bias), gate)
 
 
 def _layer_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
@@ -244,7 +247,7 @@ def _layer_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     if not layers:
         raise NetworkError("the network is empty; give the size of at least one layer")
     for size in layers:
-        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
+        if not checks.is_whole(size) or size < 1:
             raise NetworkError(f"the size of a layer is a positive whole number; got {size!r}")
     return tuple(int(size) for size in layers)
 
@@ -281,7 +284,7 @@ def to_networkx(network: Network) -> networkx.DiGraph[Any]:
 def layer_of_units(network: Network) -> IndexArray:
     """The layer of each unit: as built, or by depth."""
     if network.layers is None:
-        return network.depths()
+        return network.graph.depths
     return np.repeat(np.arange(len(network.layers)), network.layers)
 
 
@@ -301,7 +304,7 @@ def _assemble(names: tuple[str, ...], parent: IndexArray, child: IndexArray, wei
         first = edge[double[0]]
         raise NetworkError(f"the edge {names[parent[first]]!r} -> {names[child[first]]!r} is given twice")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(c, minlength=len(names)))])
-    return Network(tuple(names[i] for i in order), indptr, p, w[edge], h[order])
+    return Network(tuple(names[i] for i in order), Graph(indptr, p), w[edge], h[order])
 
 
 def _topological_order(names: tuple[str, ...], parent: IndexArray, child: IndexArray) -> IndexArray:

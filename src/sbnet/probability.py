@@ -1,19 +1,28 @@
-"""The joint distribution itself: its logarithm, and samples from it."""
+"""The joint distribution itself: its logarithm, samples from it; and the entropy of a factorial one."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
 import numpy as np
 
-from sbnet._types import HIDDEN, RngLike, States
-from sbnet.errors import EvidenceError, ParameterError
-from sbnet.evidence import EvidenceLike, absorb, coerce, row_blocks
+from sbnet import checks
+from sbnet._types import HIDDEN, FloatArray, RngLike, States
+from sbnet.errors import EvidenceError
+from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
+from sbnet.execution import row_blocks
 from sbnet.kernels.sampling import ancestral
 from sbnet.network import Network
+from sbnet.reduction import absorb
 
 
-def log_joint(network: Network, states: EvidenceLike) -> Any:
+@overload
+def log_joint(network: Network, states: OnePattern) -> float: ...
+@overload
+def log_joint(network: Network, states: Table) -> FloatArray: ...
+@overload
+def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray: ...
+def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
     r"""Logarithm of the joint probability of complete states, eq. (6), in nats.
 
     .. math:: \ln P(S) = \sum_i \big[ S_i z_i - \ln(1 + e^{z_i}) \big], \qquad z_i = \sum_j J_{ij} S_j + h_i
@@ -62,14 +71,20 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     ndarray of int8, shape (n, n_units)
         Zeros and ones.
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-        raise ParameterError(f"n is {n!r}; the number of draws is a whole number, zero or more")
+    n = checks.whole("n", n, 0)
     clamped = np.full((1, network.n_units), HIDDEN, dtype=np.int8) if do is None else coerce(network, do)[0]
     if len(clamped) not in (1, n):
         raise EvidenceError(f"do has {len(clamped)} rows; give one pattern, or one for each of the {n} draws")
-    states = np.empty((int(n), network.n_units), dtype=np.int8)
+    states = np.empty((n, network.n_units), dtype=np.int8)
     states[:] = clamped
     generator = np.random.default_rng(rng)
-    for rows in row_blocks(int(n), network.n_units):
+    for rows in row_blocks(n, network.n_units):
         ancestral(network.model, network.bias, generator.random(states[rows].shape), states[rows])
     return states
+
+
+def entropy_of(means: FloatArray) -> FloatArray:
+    """The entropy of each of several independent units, in nats; zero at means of 0 and 1."""
+    inside = np.clip(means, 1e-300, 1.0 - 2.0**-53)
+    parts: FloatArray = -(means * np.log(inside) + (1.0 - means) * np.log1p(-inside))
+    return parts

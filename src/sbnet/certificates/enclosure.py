@@ -8,18 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, Problem, States
-from sbnet.evidence import absorb
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.mixture import Component
 from sbnet.inference.solvers import Solution
 from sbnet.kernels.enumerate import enumerate_rows, largest_components
 from sbnet.kernels.reduce import reduce
-from sbnet.network import MAX_PARAMETER, Network
+from sbnet.network import MAX_PARAMETER, Graph, Network
 from sbnet.proven import lower as ball_lower
 from sbnet.proven import round_down, round_up
 from sbnet.proven import upper as ball_upper
 from sbnet.proven.lower import Piece
 from sbnet.proven.upper import Cell
+from sbnet.reduction import absorb
 from sbnet.upper.cells import Cells, Settings, solve, split_cells
 
 _MAX_STEPS, _TOL = 200, 1e-5
@@ -138,8 +138,10 @@ def _with_gates(network: Network, row: States, problem: Problem, part: Component
     edges = network.n_edges + len(problem.hidden) * np.arange(1, len(gates.bias) + 1)
     larger = Network(
         tuple(f"unit {i}" for i in range(n + len(gates.bias))),
-        np.concatenate([network.indptr, edges]),
-        np.concatenate([network.parent, np.tile(problem.hidden, len(gates.bias))]),
+        Graph(
+            np.concatenate([network.graph.indptr, edges]),
+            np.concatenate([network.graph.parent, np.tile(problem.hidden, len(gates.bias))]),
+        ),
         np.concatenate([network.weight, gates.weight.ravel()]),
         np.concatenate([network.bias, gates.bias]),
     )

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from sklearn.utils.parallel import Parallel, delayed
 
-from sbnet._types import FloatArray
+from sbnet._types import FloatArray, LogTerm
 from sbnet.build import layered
 from sbnet.exact import log_likelihood
 from sbnet.experiments import published
@@ -15,7 +15,7 @@ from sbnet.experiments.style import FIRST, SECOND
 from sbnet.inference import MeanField, infer
 
 SIZES, SEED, BLOCK = (2, 4, 6), 1996, 500
-TERMS = {"xi": "mean field, the paper’s bound", "exact": "mean field, exact ⟨ln(1 + e^z)⟩"}
+TERMS: dict[LogTerm, str] = {"xi": "mean field, the paper’s bound", "exact": "mean field, exact ⟨ln(1 + e^z)⟩"}
 
 
 def run(settings: Settings) -> Experiment:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from sbnet._types import FloatArray, States
+from sbnet._types import FloatArray, LogTerm, States
 from sbnet.build import layered
 from sbnet.errors import ConvergenceWarning
 from sbnet.exact import exact_posterior
@@ -21,7 +21,7 @@ from sbnet.probability import sample
 
 SIZES, SCALES = (4, 8, 16), (1.0, 3.0)
 SAMPLES = (10, 30, 100, 300, 1000)
-FIELDS = {"mean field, exact term": "exact", "mean field, the paper’s": "xi"}
+FIELDS: dict[str, LogTerm] = {"mean field, exact term": "exact", "mean field, the paper’s": "xi"}
 Points = dict[str, tuple[float, float]]
 
 

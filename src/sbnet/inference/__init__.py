@@ -3,33 +3,49 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet._progress import run_blocks
-from sbnet._types import HIDDEN, FloatArray, States
-from sbnet.errors import ConvergenceWarning, EvidenceError, ParameterError
+from sbnet._types import HIDDEN, Bound, FloatArray, Model, States, Stop
+from sbnet.errors import ConvergenceWarning, EvidenceError
 from sbnet.evidence import EvidenceLike, coerce_many, coerce_one
+from sbnet.execution import Bar, Block, Inline, RowBlocks, Taken, Threads, each_block
 from sbnet.inference.conditioned import Conditioned
-from sbnet.inference.estimate import Estimate, estimate
+from sbnet.inference.equal_rows import by_mask, first_equal
+from sbnet.inference.estimation import Estimate, Estimates, estimate
 from sbnet.inference.gibbs import Gibbs
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.mixture import Mixture
-from sbnet.inference.results import Posterior, PosteriorBatch, Status, status_of
-from sbnet.inference.solvers import Solution, Solver
+from sbnet.inference.results import Posterior, PosteriorBatch
+from sbnet.inference.solution import Chains, Gather, Solution, Status, Xi
+from sbnet.inference.solvers import Climber, Slope, Solver, check_climber, check_solver
 from sbnet.network import Network
 
 __all__ = [
+    "Bound",
+    "Chains",
+    "Climber",
     "Conditioned",
     "Estimate",
+    "Estimates",
     "Gibbs",
     "MeanField",
     "Mixture",
+    "Model",
     "Posterior",
     "PosteriorBatch",
+    "Slope",
+    "Solution",
     "Solver",
     "Status",
+    "Stop",
+    "Xi",
+    "check_climber",
+    "check_solver",
     "estimate",
     "infer",
     "infer_many",
@@ -67,25 +83,7 @@ def infer(
     >>> print(f"{post.bound:.4f} <= {sb.log_likelihood(net, {'wet': 1}):.4f}, P(rain) about {post['rain']:.2f}")
     -0.3182 <= -0.3139, P(rain) about 0.34
     """
-    solver = _checked(solver)
-    states = coerce_one(network, evidence)
-    solution = solver.solve(network, states, start=check_start(states, start), trace=True)
-    _warn_if_stopped(solver, solution.converged)
-    path = solution.trace[0]
-    path = path[: int(solution.sweeps[0]) + 1] if path.size else path
-    return Posterior(
-        network,
-        states[0],
-        solution.means[0],
-        float(solution.bound[0]),
-        solution.xi[0],
-        path,
-        status_of(solver.settings, bool(solution.converged[0])),
-        int(solution.sweeps[0]),
-        solver.settings,
-        None if solution.error is None else solution.error[0],
-        None if solution.r_hat is None else solution.r_hat[0],
-    )
+    return _answer(network, coerce_one(network, evidence), solver, start, Inline(), trace=True)[0]
 
 
 def infer_many(
@@ -100,6 +98,7 @@ def infer_many(
     """The same for a table of evidence, with a different mask in every row if need be.
 
     Rows are answered independently: each has the answer it would have alone, in any order, with any number of threads.
+    Equal rows are solved once, unless `start` gives them starting points.
 
     Parameters
     ----------
@@ -120,47 +119,52 @@ def infer_many(
     -------
     PosteriorBatch
     """
-    solver = _checked(solver)
+    index = getattr(evidence, "index", None) if hasattr(evidence, "columns") else None
     states = coerce_many(network, evidence)
+    return _answer(network, states, solver, start, Threads(threads), index=index, progress=progress)
+
+
+def _answer(
+    network: Network,
+    states: States,
+    solver: Solver | None,
+    start: ArrayLike | None,
+    executor: Executor,
+    *,
+    index: Any = None,
+    trace: bool = False,
+    progress: bool | None = False,
+) -> PosteriorBatch:
+    """The one way from rows to answers. Equal rows are solved once; rows with equal masks share their reduction."""
+    solver = MeanField() if solver is None else solver
+    check_solver(solver)
     point = check_start(states, start)
-    n, shape, sampler = len(states), states.shape, solver.settings is None
-    batch = Solution(
-        np.empty(n),
-        np.empty(shape),
-        np.empty(shape),
-        np.empty(n, np.int64),
-        np.empty(n, np.bool_),
-        np.empty((n, 0)),
-        np.empty(shape) if sampler else None,
-        np.empty(shape) if sampler else None,
+    whole = Gather(*states.shape)
+    if point is None and len(states) > 1:
+        first = first_equal(states)
+        rows = by_mask(states, np.flatnonzero(first == np.arange(len(states))))
+    else:
+        first = rows = np.arange(len(states))
+    blocks = RowBlocks(
+        Taken(states, rows),
+        None if point is None else Taken(point, rows),
+        most=min(256, _BLOCK // network.n_units),
     )
-    missing = set()  # what the solver does not give
+    task = partial(_solve, network, solver, trace)
+    for block, part in each_block(task, blocks, executor=executor, progress=Bar("inference", len(rows), progress)):
+        whole.put(rows[block.rows], part)
+    if not len(rows):  # an empty table has an empty answer: ask the solver for its parts
+        whole.put(rows, solver.solve(network, states, start=point, trace=trace))
+    again = np.flatnonzero(first != np.arange(len(states)))
+    whole.copy(again, first[again])
+    solution = whole.solution()
+    _warn_if_stopped(solution)
+    return PosteriorBatch(network, states, solution, index)
 
-    def work(rows: slice) -> int:
-        given = None if point is None else point[rows]
-        solution = solver.solve(network, states[rows], start=given, trace=False)
-        for name, whole, part in zip(Solution._fields, batch, solution, strict=True):
-            if part is None:
-                missing.add(name)
-            elif whole is not None:
-                whole[rows] = part
-        return int(rows.stop - rows.start)
 
-    run_blocks(work, n, max(1, min(256, _BLOCK // network.n_units)), threads, progress, "inference")
-    _warn_if_stopped(solver, batch.converged)
-    return PosteriorBatch(
-        network,
-        states,
-        batch.means,
-        batch.bound,
-        batch.xi,
-        batch.sweeps,
-        batch.converged,
-        solver.settings,
-        None if "error" in missing else batch.error,
-        None if "r_hat" in missing else batch.r_hat,
-        getattr(evidence, "index", None) if hasattr(evidence, "columns") else None,
-    )
+def _solve(network: Network, solver: Solver, trace: bool, block: Block) -> Solution:
+    states, start = block.columns
+    return solver.solve(network, states, start=start, trace=trace)
 
 
 def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:
@@ -177,22 +181,19 @@ def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:
     return point
 
 
-def _checked(solver: Solver | None) -> Solver:
-    if solver is not None and not hasattr(solver, "solve"):
-        raise ParameterError(f"solver is {solver!r}; give a solver, such as sbnet.MeanField() or sbnet.Gibbs()")
-    return MeanField() if solver is None else solver
+def _warn_if_stopped(solution: Solution) -> None:
+    """Say how many rows are not done and what would help, by their status."""
+    n = len(solution)
+    for status, text in _WARNINGS.items():
+        stopped = solution.status == status.code
+        if stopped.any():
+            rows = f"{int(stopped.sum()):,} of {n:,} row{'' if n == 1 else 's'}"
+            most = int(solution.sweeps[stopped].max())
+            warnings.warn(text.format(rows=rows, most=most), ConvergenceWarning, stacklevel=4)
 
 
-def _warn_if_stopped(solver: Solver, converged: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> None:
-    stopped = int((~converged).sum())
-    if not stopped:
-        return
-    rows = f"{stopped:,} of {len(converged):,} row{'' if len(converged) == 1 else 's'}"
-    if solver.settings is None:
-        message = f"in {rows} the chains disagree (R-hat is 1.05 or more); draw more samples"
-    else:
-        message = (
-            f"{rows} reached max_sweeps={solver.settings.max_sweeps} before the bound settled; "
-            "their bounds are valid all the same. Raise max_sweeps or tol"
-        )
-    warnings.warn(message, ConvergenceWarning, stacklevel=3)
+_WARNINGS = {
+    Status.MAX_SWEEPS: "{rows} reached max_sweeps={most} before the bound settled; "
+    "their bounds are valid all the same. Raise max_sweeps or tol",
+    Status.NOT_MIXED: "in {rows} the chains disagree (R-hat is 1.05 or more); draw more samples",
+}

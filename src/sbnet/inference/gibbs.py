@@ -7,12 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._types import FloatArray, RngLike, States
-from sbnet.errors import ParameterError
-from sbnet.evidence import absorb
-from sbnet.inference.solvers import Solution
+from sbnet.inference.solution import Chains, Solution, Status, codes
 from sbnet.kernels.gibbs import gibbs_rows
 from sbnet.network import Network
+from sbnet.reduction import absorb
 
 _AGREE = 1.05
 
@@ -42,15 +42,9 @@ class Gibbs:
     rng: RngLike = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("samples", 2), ("burn_in", 0), ("chains", 2)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ParameterError(f"{name} is {value!r}; it must be a whole number, {least} or more")
-
-    @property
-    def settings(self) -> None:
-        """There is no bound to climb."""
-        return
+        checks.whole("samples", self.samples, 2)
+        checks.whole("burn_in", self.burn_in, 0)
+        checks.whole("chains", self.chains, 2)
 
     @cached_property
     def _seed(self) -> np.uint64:
@@ -68,8 +62,7 @@ class Gibbs:
         with np.errstate(divide="ignore", invalid="ignore"):
             r_hat = np.sqrt((self.samples - 1) / self.samples + between / inside)
         r_hat = np.where(between <= 1e-24, 1.0, r_hat)  # a unit that never moves, in any chain
-        nothing = np.full(states.shape, 0.5)
+        status = codes(np.all(r_hat < _AGREE, axis=1), Status.MIXED, Status.NOT_MIXED)
+        chains = Chains(np.sqrt(between / self.chains), r_hat)
         sweeps = np.full(n, self.samples + self.burn_in)
-        agree = np.all(r_hat < _AGREE, axis=1)
-        error = np.sqrt(between / self.chains)
-        return Solution(np.full(n, np.nan), means.mean(axis=1), nothing, sweeps, agree, np.empty((n, 0)), error, r_hat)
+        return Solution(np.full(n, np.nan), means.mean(axis=1), status, sweeps, chains=chains)

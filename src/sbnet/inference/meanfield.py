@@ -7,14 +7,15 @@ from functools import cached_property
 
 import numpy as np
 
-from sbnet._types import Bound, FloatArray, RngLike, Settings, States, Stop
+from sbnet import checks
+from sbnet._types import Bound, FloatArray, LogTerm, Model, RngLike, States, Stop
 from sbnet.bounds import check_log_term
-from sbnet.errors import ParameterError
-from sbnet.evidence import absorb
-from sbnet.inference.solvers import Solution
+from sbnet.inference.solution import Solution, Status, Xi, codes
+from sbnet.inference.solvers import Slope
 from sbnet.kernels._compile import announce
 from sbnet.kernels.rows import Answers, Slopes, solve_rows
 from sbnet.network import Network
+from sbnet.reduction import absorb_rows
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class MeanField:
     -0.3233
     """
 
-    log_term: str = "exact"
+    log_term: LogTerm = "exact"
     tol: float = 1e-6
     max_sweeps: int = 500
     restarts: int = 1
@@ -61,18 +62,19 @@ class MeanField:
 
     def __post_init__(self) -> None:
         check_log_term(self.log_term, self.enumerate_up_to)
-        if not self.tol >= 0.0:
-            raise ParameterError(f"tol is {self.tol!r}; it must be zero or more nats")
-        for name in ("max_sweeps", "restarts"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ParameterError(f"{name} is {value!r}; it must be a whole number, one or more")
+        checks.tolerance("tol", self.tol)
+        checks.whole("max_sweeps", self.max_sweeps, 1)
+        checks.whole("restarts", self.restarts, 1)
 
     @property
-    def settings(self) -> Settings:
-        """What the kernels are told."""
-        code, enumerated = check_log_term(self.log_term, self.enumerate_up_to)
-        return Settings(code, enumerated, float(self.tol), int(self.max_sweeps))
+    def bound(self) -> Bound:
+        """Which bound is climbed."""
+        return check_log_term(self.log_term, self.enumerate_up_to)
+
+    @property
+    def stop(self) -> Stop:
+        """When a climb ends."""
+        return Stop(float(self.tol), int(self.max_sweeps))
 
     @cached_property
     def _seed(self) -> int:
@@ -80,47 +82,40 @@ class MeanField:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row from each starting point, and keep the best."""
-        best = self._solve_from(network, states, np.full(states.shape, np.nan) if start is None else start, trace)
+        best, _ = self.climb(network.model, network.bias, states, start, trace=trace)
         for k in range(1, self.restarts):
             # The same starting point for every row, so that a row's answer does not depend on its neighbours.
             point = np.random.default_rng([self._seed, k]).random(network.n_units)
-            new = self._solve_from(network, states, np.repeat(point[None, :], len(states), axis=0), trace)
-            better = new.bound > best.bound
-            for old, fresh in zip(best[:6], new[:6], strict=True):
-                old[better] = fresh[better]
+            start = np.repeat(point[None, :], len(states), axis=0)
+            new, _ = self.climb(network.model, network.bias, states, start, trace=trace)
+            best = best.where(new.bound > best.bound, new)
         return best
-
-    def _solve_from(self, network: Network, states: States, start: FloatArray, trace: bool) -> Solution:
-        return self.climb(network, states, start, trace=trace)[0]
 
     def climb(
         self,
-        network: Network,
+        model: Model,
+        bias: FloatArray,
         states: States,
-        start: FloatArray,
+        start: FloatArray | None,
         *,
-        trace: bool = False,
         row_weight: FloatArray | None = None,
-    ) -> tuple[Solution, FloatArray, FloatArray]:
-        """Solve every row from one starting point, NaN for one half.
-
-        With `row_weight`, also return the gradients of the weighted sum of the bounds, in weights and in biases.
-        """
-        n = len(states)
-        cold = np.isnan(start).all()
-        path = np.full((n, self.max_sweeps + 1 if trace else 0), np.nan)
+        trace: bool = False,
+    ) -> tuple[Solution, Slope | None]:
+        """Solve every row from one starting point; see :class:`Climber`. By default all means start at one half."""
+        n, stop = len(states), self.stop
+        means = np.full(states.shape, 0.5) if start is None else np.array(start, dtype=np.float64)
+        path = np.full((n, stop.max_sweeps + 1 if trace else 0), np.nan)
         answers = Answers(
-            np.empty(n), np.where(np.isnan(start), 0.5, start), np.empty(states.shape), np.empty(n, np.int64),
-            np.empty(n, np.bool_), path,
-        )  # fmt: skip
-        grad_weight, grad_bias = np.zeros(network.n_edges), np.zeros(network.n_units)
-        slopes = (
-            None if row_weight is None else Slopes(np.asarray(row_weight, dtype=np.float64), grad_weight, grad_bias)
+            np.empty(n), means, np.empty(states.shape), np.empty(n, np.int64), np.empty(n, np.bool_), path
         )
+        slope = slopes = None
+        if row_weight is not None:
+            slope = Slope(np.zeros(len(model.weight)), np.zeros(len(bias)))
+            slopes = Slopes(np.asarray(row_weight, dtype=np.float64), *slope)
         announce(solve_rows)
-        code, enumerated = check_log_term(self.log_term, self.enumerate_up_to)
-        which, stop = Bound(code, enumerated), Stop(float(self.tol), int(self.max_sweeps))
-        solve_rows(network.model, which, stop, states, absorb(network, states), not cold, answers, slopes)
-        xi = np.where(np.isnan(answers.xi), 0.5, answers.xi)
-        solution = Solution(answers.bound, answers.means, xi, answers.sweeps, answers.converged, path)
-        return solution, grad_weight, grad_bias
+        absorbed = absorb_rows(model, bias, states)
+        solve_rows(model, self.bound, stop, states, absorbed, start is not None, answers, slopes)
+        status = codes(answers.converged, Status.CONVERGED, Status.MAX_SWEEPS)
+        parameters = Xi(self.bound, answers.xi)
+        solution = Solution(answers.bound, means, status, answers.sweeps, parameters, trace=path if trace else None)
+        return solution, slope

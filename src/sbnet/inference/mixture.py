@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import logit
 
-from sbnet._types import NO_SUM, Bound, FloatArray, Problem, Settings, States, Stop
+from sbnet import checks
+from sbnet._types import Bound, FloatArray, Problem, States, Stop
 from sbnet.errors import ParameterError
-from sbnet.evidence import absorb
 from sbnet.inference.meanfield import MeanField
-from sbnet.inference.solvers import Solution
+from sbnet.inference.solution import Solution, Status
+from sbnet.inference.solvers import Solver, check_solver
 from sbnet.kernels.mixture import predict_components, solve_components
 from sbnet.kernels.reduce import reduce
 from sbnet.network import Network
+from sbnet.reduction import absorb
 
 _TRIALS = 8  # units, those nearest to one half, that a new gate may follow at first
 _STEEP = (4.0, 1000.0)  # the weight of that unit: a leaning, or an order, which leads to other modes
 _SHORT, _LONG = 3, 100  # rounds of a trial, and of the best one
 _FASTER = 1.5
 _ENOUGH = 100.0  # times `tol`: rounds that gain less are not worth two solutions
+
+
+class MeanFieldLike(Solver, Protocol):
+    """A solver by mean field theory, which says what its kernels are told."""
+
+    @property
+    def bound(self) -> Bound:
+        """Which bound it climbs."""
+
+    @property
+    def stop(self) -> Stop:
+        """When it stops."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +59,7 @@ class Mixture:
     components : int
         Number of components.
     solver : MeanField
-        How each component is found.
+        How each component is found; or any solver that has its `bound` and `stop`.
 
     Notes
     -----
@@ -62,44 +76,42 @@ class Mixture:
     """
 
     components: int = 2
-    solver: MeanField = field(default_factory=MeanField)
+    solver: MeanFieldLike = field(default_factory=MeanField)
 
     def __post_init__(self) -> None:
-        value = self.components
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ParameterError(f"components is {value!r}; it must be a whole number, one or more")
-        if not isinstance(self.solver, MeanField):
-            raise ParameterError(f"solver is {self.solver!r}; the components of a mixture are found by a MeanField")
-
-    @property
-    def settings(self) -> Settings:
-        """Those of the solver, but the bound is not a sum over units."""
-        return self.solver.settings._replace(log_term=NO_SUM)
+        checks.whole("components", self.components, 1)
+        check_solver(self.solver)
+        if not (hasattr(self.solver, "bound") and hasattr(self.solver, "stop")):
+            raise ParameterError(
+                f"solver is {self.solver!r}; components are found by mean field theory: give a solver that says which "
+                "bound it climbs and when it stops, such as sbnet.MeanField()"
+            )
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row with one component first, and divide that."""
-        solution = self.solver.solve(network, states, start=start, trace=False)
+        solution = self.solver.solve(network, states, start=start, trace=False).draft()
         bias = absorb(network, states)
         for r, row in enumerate(states):
             problem = reduce(network.model, row)
             if len(problem.hidden) == 0 or self.components == 1:
                 continue
-            parts, sweeps, settled = self.divide(problem, row, bias[r], solution.bound[r], solution.means[r])
+            parts, most, settled = self.divide(problem, row, bias[r], solution.bound[r], solution.means[r])
             value = np.array([part.bound for part in parts])
             share = np.exp(value - value.max())
-            means = np.empty((len(parts), network.n_units))
-            predict_components(network.model, problem, row, bias[r], np.array([part.mu for part in parts]), means)
+            each = np.empty((len(parts), network.n_units))
+            predict_components(network.model, problem, row, bias[r], np.array([part.mu for part in parts]), each)
             solution.bound[r] = value.max() + np.log(share.sum())
-            solution.means[r] = np.clip(share @ means / share.sum(), 0.0, 1.0)
-            solution.sweeps[r] = max(solution.sweeps[r], sweeps)
-            solution.converged[r] &= settled
-        return solution._replace(xi=np.full(states.shape, 0.5), trace=np.empty((len(states), 0)))
+            solution.means[r] = np.clip(share @ each / share.sum(), 0.0, 1.0)
+            solution.sweeps[r] = max(solution.sweeps[r], most)
+            if not settled:
+                solution.status[r] = Status.MAX_SWEEPS.code
+        return solution
 
     def divide(
         self, problem: Problem, row: States, bias: FloatArray, bound: float, means: FloatArray
     ) -> tuple[list[Component], int, bool]:
         """The components of one row, from the answer with one of them; sweeps, and whether all have settled."""
-        pattern = _Pattern(problem, self.solver.settings, row, bias)
+        pattern = _Pattern(problem, self.solver.bound, self.solver.stop, row, bias)
         return _grow(pattern, Component(bound, means[problem.hidden], _no_gates(problem)), int(self.components))
 
 
@@ -107,7 +119,8 @@ class _Pattern(NamedTuple):
     """One row, as the kernels see it."""
 
     problem: Problem
-    settings: Settings
+    bound: Bound
+    stop: Stop
     states: States
     bias: FloatArray
 
@@ -204,7 +217,7 @@ class _Climb:
             new_bound, new_mu = self._solve(mu, new_weight, new_bias)
             rise = np.logaddexp(new_bound[:, 0], new_bound[:, 1]) - total
             up = rise >= 0.0
-            done = np.all((rise < _ENOUGH * self.pattern.settings.tol) & (up | (speed == 1.0)))
+            done = np.all((rise < _ENOUGH * self.pattern.stop.tol) & (up | (speed == 1.0)))
             speed = np.where(up, _FASTER * speed, 1.0)
             weight, mu = np.where(up[:, None], new_weight, weight), np.where(up[:, None, None], new_mu, mu)
             bias, bound = np.where(up, new_bias, bias), np.where(up[:, None], new_bound, bound)
@@ -223,7 +236,7 @@ class _Climb:
         means, bound = mu.reshape(n, h).copy(), np.empty(n)
         sweeps, settled = np.empty(n, np.int64), np.empty(n, np.int64)
         p = self.pattern
-        which, stop = Bound(*p.settings[:2]), Stop(*p.settings[2:])
-        solve_components(p.problem, which, stop, p.states, p.bias, weights, biases, side, means, bound, sweeps, settled)
+        given = (weights, biases, side, means, bound, sweeps, settled)
+        solve_components(p.problem, p.bound, p.stop, p.states, p.bias, *given)
         self.sweeps, self.settled = max(self.sweeps, int(sweeps.max())), self.settled and bool(settled.all())
         return bound.reshape(-1, 2), means.reshape(-1, 2, h)

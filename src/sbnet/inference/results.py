@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sbnet._types import HIDDEN, NO_SUM, BoolArray, FloatArray, IndexArray, Settings, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds import Breakdown, bound_terms
 from sbnet.errors import ParameterError
+from sbnet.inference.solution import Solution, Status
 from sbnet.network import Network
 
 if TYPE_CHECKING:
@@ -21,26 +23,7 @@ if TYPE_CHECKING:
 _SHOWN = 12
 
 
-class Status(Enum):
-    """Why a solver stopped; the value says it in words."""
-
-    CONVERGED = "the bound rose by less than `tol` in the last sweep"
-    MAX_SWEEPS = "`max_sweeps` was reached before the bound settled; it is still valid"
-    MIXED = "the chains agree: R-hat is below 1.05 for every unit"
-    NOT_MIXED = "the chains disagree: R-hat is 1.05 or more for some unit; draw more samples"
-
-
-_DONE = {Status.CONVERGED, Status.MIXED}
-
-
-def status_of(settings: Settings | None, converged: bool) -> Status:
-    """The status of a row; a solver without settings for a bound is a sampler."""
-    if settings is None:
-        return Status.MIXED if converged else Status.NOT_MIXED
-    return Status.CONVERGED if converged else Status.MAX_SWEEPS
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
     """The answer for one pattern of evidence.
 
@@ -49,39 +32,62 @@ class Posterior:
     network : Network
     evidence : ndarray of int8, shape (n_units,)
         0, 1, or -1 for a hidden unit.
-    means : ndarray of shape (n_units,)
-        Posterior mean of every unit; 0 or 1 for observed ones. Units without observed descendants have their
-        prediction, the average of :math:`\\sigma(z)` over their parents.
-    bound : float
-        Lower bound on ln P(evidence), in nats; NaN for a solver that has none.
-    xi : ndarray of shape (n_units,)
-        Parameters of the paper's logarithm terms, between 0 and 1; one half where a term has no such parameter.
-    trace : ndarray
-        The bound at the start and after each sweep; it never falls. Empty for a row of a batch.
-    status : Status
-        Why the solver stopped; ``status.value`` says it in words.
-    sweeps : int
-        Number of sweeps done.
-    error, r_hat : ndarray of shape (n_units,) or None
-        Monte Carlo error of the means and R-hat, for a sampler.
+    solution : Solution
+        What the solver answered, for one row; the properties below look it up.
     """
 
     network: Network
     evidence: States
-    means: FloatArray
-    bound: float
-    xi: FloatArray
-    trace: FloatArray
-    status: Status
-    sweeps: int
-    settings: Settings | None = field(default=None, repr=False)
-    error: FloatArray | None = None
-    r_hat: FloatArray | None = None
+    solution: Solution
+
+    @property
+    def means(self) -> FloatArray:
+        """Posterior mean of every unit; 0 or 1 for observed ones.
+
+        Units without observed descendants have their prediction, the average of :math:`\\sigma(z)` over their parents.
+        """
+        return _first(self.solution.means)
+
+    @property
+    def bound(self) -> float:
+        """Lower bound on ln P(evidence), in nats; NaN for a solver that has none."""
+        return float(self.solution.bound[0])
+
+    @property
+    def xi(self) -> FloatArray:
+        """Parameters of the paper's logarithm terms, between 0 and 1; NaN where a term has no such parameter."""
+        return _first(_xi(self.solution))
+
+    @property
+    def trace(self) -> FloatArray:
+        """The bound at the start and after each sweep; it never falls. Empty for a row of a batch."""
+        trace = self.solution.trace
+        return np.empty(0) if trace is None else _first(trace)[: self.sweeps + 1]
+
+    @property
+    def status(self) -> Status:
+        """Why the solver stopped; ``status.value`` says it in words."""
+        return _STATUSES[int(self.solution.status[0])]
 
     @property
     def converged(self) -> bool:
         """Did the solver finish its work?"""
-        return self.status in _DONE
+        return self.status.done
+
+    @property
+    def sweeps(self) -> int:
+        """Number of sweeps done."""
+        return int(self.solution.sweeps[0])
+
+    @property
+    def error(self) -> FloatArray | None:
+        """Monte Carlo error of the means, for a sampler."""
+        return None if self.solution.chains is None else _first(self.solution.chains.error)
+
+    @property
+    def r_hat(self) -> FloatArray | None:
+        """Whether the chains of a sampler agree: near 1 if they do."""
+        return None if self.solution.chains is None else _first(self.solution.chains.r_hat)
 
     def __getitem__(self, unit: str | int) -> float:
         """Posterior mean of a unit."""
@@ -89,13 +95,12 @@ class Posterior:
 
     def breakdown(self) -> Breakdown:
         """The bound by term (energy, logarithm terms, entropy) and by unit."""
-        if self.settings is None:
+        if np.isnan(self.bound):
             raise ParameterError("this posterior has no bound to break down; use the MeanField solver")
-        if self.settings.log_term == NO_SUM:
-            raise ParameterError("the bound of a mixture is not a sum over units; use the MeanField solver")
-        parts = bound_terms(
-            self.network, self.evidence[None, :], self.means[None, :], self.xi[None, :].copy(), self.settings
-        )
+        terms = self.solution.parameters
+        if terms is None:
+            raise ParameterError("this bound is not a sum over units; use the MeanField solver")
+        parts = bound_terms(self.network, self.evidence[None, :], self.solution.means, terms.xi.copy(), terms.bound)
         return Breakdown(self.network.names, *(part[0] for part in parts))
 
     def to_frame(self) -> pandas.DataFrame:
@@ -121,7 +126,7 @@ class Posterior:
     def _headline(self) -> str:
         n_observed = int((self.evidence != HIDDEN).sum())
         given = f"Posterior given {n_observed} of {self.network.n_units} units: "
-        return given + ("no bound, means by sampling" if np.isnan(self.bound) else f"ln P ≥ {self.bound:.6g} nats")
+        return given + (_no_bound(self.solution) if np.isnan(self.bound) else f"ln P ≥ {self.bound:.6g} nats")
 
     def __repr__(self) -> str:
         width = max((len(name) for name, _, _ in self._lines()), default=0)
@@ -141,53 +146,99 @@ class Posterior:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PosteriorBatch:
-    """The answers for a table of evidence, one for each row; see :class:`Posterior` for the attributes.
+    """The answers for a table of evidence, one for each row; see :class:`Posterior` for what they are.
 
-    ``batch["rain"]`` are the means of a unit in all rows; ``batch[3]`` is the :class:`Posterior` of row 3.
+    ``batch["rain"]`` are the means of a unit in all rows; ``batch[3]`` is the :class:`Posterior` of row 3; a slice, or
+    an array of row numbers or of truth values, gives a batch of those rows.
+
+    Attributes
+    ----------
+    network : Network
+    evidence : ndarray of int8, rows by units
+    solution : Solution
+        What the solver answered.
+    index
+        The labels of the rows, if the evidence was a pandas table.
     """
 
     network: Network
     evidence: States
-    means: FloatArray
-    bound: FloatArray
-    xi: FloatArray
-    sweeps: IndexArray
-    converged: BoolArray
-    settings: Settings | None = field(default=None, repr=False)
-    error: FloatArray | None = None
-    r_hat: FloatArray | None = None
-    index: Any = None
+    solution: Solution
+    index: pandas.Index[Any] | None = None
+
+    @property
+    def means(self) -> FloatArray:
+        """Posterior means, rows by units."""
+        return self.solution.means
+
+    @property
+    def bound(self) -> FloatArray:
+        """Lower bounds on ln P(evidence), in nats, by row."""
+        return self.solution.bound
+
+    @property
+    def xi(self) -> FloatArray:
+        """Parameters of the paper's logarithm terms, rows by units; NaN where a term has no such parameter."""
+        return _xi(self.solution)
+
+    @property
+    def sweeps(self) -> IndexArray:
+        """Number of sweeps done, by row."""
+        return self.solution.sweeps
 
     @property
     def status(self) -> list[Status]:
         """Why the solver stopped, for each row."""
-        return [status_of(self.settings, ok) for ok in self.converged]
+        return [_STATUSES[code] for code in self.solution.status.tolist()]
+
+    @property
+    def converged(self) -> BoolArray:
+        """Did the solver finish its work, for each row?"""
+        return self.solution.converged
+
+    @property
+    def error(self) -> FloatArray | None:
+        """Monte Carlo errors of the means, rows by units, for a sampler."""
+        return None if self.solution.chains is None else self.solution.chains.error
+
+    @property
+    def r_hat(self) -> FloatArray | None:
+        """Whether the chains of a sampler agree, rows by units."""
+        return None if self.solution.chains is None else self.solution.chains.r_hat
 
     def __len__(self) -> int:
-        return len(self.bound)
+        return len(self.solution)
 
     def __iter__(self) -> Iterator[Posterior]:
         return (self[r] for r in range(len(self)))
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: str) -> FloatArray: ...
+
+    @overload
+    def __getitem__(self, key: int | np.integer[Any]) -> Posterior: ...
+
+    @overload
+    def __getitem__(self, key: slice | Sequence[int] | Sequence[bool] | NDArray[Any]) -> PosteriorBatch: ...
+
+    def __getitem__(
+        self, key: str | int | np.integer[Any] | slice | Sequence[int] | Sequence[bool] | NDArray[Any]
+    ) -> FloatArray | Posterior | PosteriorBatch:
         if isinstance(key, str):
             return self.means[:, self.network.index(key)]
-        r = range(len(self))[key]
-        return Posterior(
-            self.network,
-            self.evidence[r],
-            self.means[r],
-            float(self.bound[r]),
-            self.xi[r],
-            np.array([]),
-            status_of(self.settings, bool(self.converged[r])),
-            int(self.sweeps[r]),
-            self.settings,
-            None if self.error is None else self.error[r],
-            None if self.r_hat is None else self.r_hat[r],
-        )
+        if isinstance(key, slice):
+            return self._some(key)
+        if isinstance(key, np.ndarray | Sequence):
+            rows = np.asarray(key)
+            return self._some(np.arange(len(self))[rows if rows.size else rows.astype(np.int64)])
+        r = range(len(self))[operator.index(key)]
+        return Posterior(self.network, self.evidence[r], self.solution.rows(slice(r, r + 1)))
+
+    def _some(self, rows: slice | IndexArray) -> PosteriorBatch:
+        index = None if self.index is None else self.index[rows]
+        return PosteriorBatch(self.network, self.evidence[rows], self.solution.rows(rows), index)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: its bound, whether it settled, and the mean of every unit."""
@@ -203,8 +254,8 @@ class PosteriorBatch:
         if n == 0:
             return head
         done = f"{int(self.converged.sum()):,} of {n:,} settled"
-        if self.settings is None:
-            return f"{head}\n  no bound, means by sampling; {done}"
+        if np.isnan(self.bound).all():
+            return f"{head}\n  {_no_bound(self.solution)}; {done}"
         return (
             f"{head}\n  bound: mean {self.bound.mean():.6g}, from {self.bound.min():.6g} to {self.bound.max():.6g} nats"
             f"\n  {done}, {self.sweeps.mean():.1f} sweeps on average"
@@ -212,3 +263,19 @@ class PosteriorBatch:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+_STATUSES = tuple(Status)
+
+
+def _first(rows: FloatArray) -> FloatArray:
+    one: FloatArray = rows[0]
+    return one
+
+
+def _xi(solution: Solution) -> FloatArray:
+    return np.full(solution.means.shape, np.nan) if solution.parameters is None else solution.parameters.xi
+
+
+def _no_bound(solution: Solution) -> str:
+    return "no bound" if solution.chains is None else "no bound, means by sampling"

@@ -1,35 +1,74 @@
-"""What a solver is: a frozen record of its settings, with one method that answers a block of rows."""
+"""What a solver is: a frozen record of its settings, with one method that answers rows; a climber has two."""
 
 from __future__ import annotations
 
+import inspect
 from typing import NamedTuple, Protocol
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, Settings, States
+from sbnet._types import FloatArray, Model, States
+from sbnet.errors import ParameterError
+from sbnet.inference.solution import Chains, Solution, Status, Xi
 from sbnet.network import Network
 
+__all__ = ["Chains", "Climber", "Slope", "Solution", "Solver", "Status", "Xi", "check_climber", "check_solver"]
 
-class Solution(NamedTuple):
-    """The answers of a solver for a block of rows."""
 
-    bound: FloatArray
-    means: FloatArray
-    xi: FloatArray
-    sweeps: IndexArray
-    converged: BoolArray
-    trace: FloatArray
-    error: FloatArray | None = None
-    r_hat: FloatArray | None = None
+class Slope(NamedTuple):
+    """The gradient of a weighted sum of bounds: a number for each edge, and one for each unit."""
+
+    weight: FloatArray
+    bias: FloatArray
 
 
 class Solver(Protocol):
-    """Anything with these two can be given to :func:`sbnet.infer` as `solver`.
+    """Anything with this method can be given to :func:`sbnet.infer` and :func:`sbnet.infer_many` as `solver`.
 
-    A solver looks at each row alone: its answer must not depend on the other rows of the block.
+    A solver looks at each row alone: its answer must not depend on the other rows of the block, and equal rows must
+    have equal answers. A frozen dataclass of its settings is the natural form; it may be asked by several threads.
     """
 
-    @property
-    def settings(self) -> Settings | None:
-        """Which bound the solver climbs, or None if it has no bound."""
-
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
-        """Answer a block of rows, from the given starting means; keep the trace of the bounds if asked."""
+        """Answer a block of rows, rows by units: 0, 1, or -1 for a unit that is not observed.
+
+        `start` are means to begin with, rows by units, if someone has given any; `trace` asks for the bounds on the
+        way. A solver that has no use for them may leave them aside.
+        """
+
+
+class Climber(Solver, Protocol):
+    """A solver whose bound has a gradient in weights and biases, so that :func:`sbnet.fit` can learn with it."""
+
+    def climb(
+        self,
+        model: Model,
+        bias: FloatArray,
+        states: States,
+        start: FloatArray | None,
+        *,
+        row_weight: FloatArray | None = None,
+        trace: bool = False,
+    ) -> tuple[Solution, Slope | None]:
+        """Solve a block of rows, and with `row_weight` differentiate the weighted sum of their bounds.
+
+        `model` and `bias` are the parameters of a network, as its :attr:`~sbnet.Network.model` and
+        :attr:`~sbnet.Network.bias` have them; learning changes them at every step, and makes a network of them after
+        an epoch. Without `row_weight` there is no gradient.
+        """
+
+
+def check_solver(solver: object) -> None:
+    """Can it answer rows? A class in place of one of its instances cannot."""
+    _check(solver, "solve", "give a solver, such as sbnet.MeanField() or sbnet.Gibbs()")
+
+
+def check_climber(solver: object) -> None:
+    """Can it answer rows and tell the gradient of its bound?"""
+    check_solver(solver)
+    _check(solver, "climb", "learning needs a solver whose bound has a gradient, such as sbnet.MeanField()")
+
+
+def _check(solver: object, method: str, way_out: str) -> None:
+    if inspect.isclass(solver):
+        raise ParameterError(f"solver is the class {solver.__name__}; give one of its kind: {solver.__name__}()")
+    if not callable(getattr(solver, method, None)):
+        raise ParameterError(f"solver is {solver!r}; {way_out}")

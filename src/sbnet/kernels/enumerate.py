@@ -31,10 +31,7 @@ def enumerate_rows(model: Model, states: States, bias: FloatArray, means: FloatA
     result = np.empty(states.shape[0])
     for r in range(states.shape[0]):
         problem = reduce(model, states[r])
-        total = 0.0
-        for i in problem.settled:
-            if states[r, i] >= 0:
-                total += states[r, i] * bias[r, i] - softplus(bias[r, i])
+        total = _known_terms(problem, states[r], bias[r])
         label = components(problem)
         for first in range(len(label)):
             if label[first] == first:
@@ -44,9 +41,63 @@ def enumerate_rows(model: Model, states: States, bias: FloatArray, means: FloatA
     return result
 
 
+@kernel
+def coupled_groups(model: Model, states: States) -> IndexArray:
+    """For each unit of one row, the first unit of the coupled group that it is in, or -1 if it is in none."""
+    problem = reduce(model, states)
+    label = components(problem)
+    result = np.full(len(states), -1, np.int64)
+    for k in range(len(label)):
+        result[problem.hidden[k]] = problem.hidden[label[k]]
+    return result
+
+
+@kernel
+def known_terms(model: Model, states: States, bias: FloatArray) -> float:
+    """ln P of the observed units of one row whose parents are all observed."""
+    return _known_terms(reduce(model, states), states, bias)
+
+
+@kernel
+def enumerate_part(model: Model, states: States, bias: FloatArray, unit: int, first: int, last: int) -> FloatArray:
+    """The part of the sum of one group, whose first unit is `unit`, over the states `first` to `last` of its code.
+
+    The logarithm of the largest term, the sum in units of that term, and the share of it with each unit on.
+    """
+    problem = reduce(model, states)
+    place = 0
+    while problem.hidden[place] != unit:
+        place += 1
+    group = np.flatnonzero(components(problem) == place)
+    part = np.empty(len(group) + 2)
+    _sum_states(problem, group, states, bias, first, last, part)
+    return part
+
+
 @inner
 def enumerate_group(problem: Problem, group: IndexArray, states: States, bias: FloatArray, means: FloatArray) -> float:
-    """ln of the sum over the states of one group, in Gray code: neighbouring states differ in one unit."""
+    """ln of the sum over all states of one group."""
+    part = np.empty(len(group) + 2)
+    _sum_states(problem, group, states, bias, 0, 1 << len(group), part)
+    for b in range(len(group)):
+        means[problem.hidden[group[b]]] = part[2 + b] / part[1]
+    return part[0] + math.log(part[1])
+
+
+@inner
+def _known_terms(problem: Problem, states: States, bias: FloatArray) -> float:
+    total = 0.0
+    for i in problem.settled:
+        if states[i] >= 0:
+            total += states[i] * bias[i] - softplus(bias[i])
+    return total
+
+
+@inner
+def _sum_states(
+    problem: Problem, group: IndexArray, states: States, bias: FloatArray, first: int, last: int, part: FloatArray
+) -> None:
+    """Add up the states `first` to `last` in Gray code: neighbouring states differ in one unit."""
     k = len(group)
     inside = np.zeros(len(problem.hidden), np.bool_)
     inside[group] = True
@@ -65,10 +116,11 @@ def enumerate_group(problem: Problem, group: IndexArray, states: States, bias: F
     z = np.zeros(n_factors)
     log_term = np.zeros(n_factors)  # ln(1 + e^z) of each factor, kept beside its z
     top, total = -np.inf, 0.0
-    weight_on = np.zeros(k)
+    weight_on = part[2:]
+    weight_on[:] = 0.0
     value = 0.0
-    for state in range(1 << k):
-        if state % _FRESH == 0:
+    for state in range(first, last):
+        if state == first or state % _FRESH == 0:
             code = state ^ (state >> 1)
             for b in range(k):
                 on[group[b]] = (code >> b) & 1
@@ -88,9 +140,7 @@ def enumerate_group(problem: Problem, group: IndexArray, states: States, bias: F
         total += w
         for b in range(k):
             weight_on[b] += w * on[group[b]]
-    for b in range(k):
-        means[problem.hidden[group[b]]] = weight_on[b] / total
-    return constant + top + math.log(total)
+    part[0], part[1] = constant + top, total
 
 
 @inner

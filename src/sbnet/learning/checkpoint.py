@@ -50,7 +50,8 @@ def describe(**settings: Any) -> dict[str, str]:
     found = {}
     for name, value in settings.items():
         if isinstance(value, Network):
-            found[name] = _fingerprint(value.indptr, value.parent, value.weight, value.bias, repr(value.names))
+            edges = value.graph.indptr, value.graph.parent
+            found[name] = _fingerprint(*edges, value.weight, value.bias, repr(value.names))
         elif isinstance(value, np.ndarray):
             found[name] = _fingerprint(value)
         else:  # frozen records have telling representations; the address of anything else means nothing
@@ -102,8 +103,8 @@ def first_generator(path: str | os.PathLike[str]) -> np.random.Generator:
     return generator
 
 
-def read(path: str | os.PathLike[str], fresh: Run, states: States, settings: dict[str, str]) -> Run:
-    """The run that was written to a file; `fresh` is the same run before its first epoch."""
+def read(path: str | os.PathLike[str], fresh: Run, states: States, settings: dict[str, str], *, warm: bool) -> Run:
+    """The run that was written to a file; `fresh` is the same run before its first epoch, `warm` if it keeps means."""
     arrays, metadata = read_tensors(path, FORMAT, FORMAT_VERSION, "a checkpoint that sbnet.fit() wrote")
     name = os.fspath(path)
     old = json.loads(metadata["settings"])
@@ -112,20 +113,18 @@ def read(path: str | os.PathLike[str], fresh: Run, states: States, settings: dic
             was = "another" if _DIGEST.fullmatch(value) else f"{key}={old.get(key)}"
             raise ParameterError(f"{name} cannot be resumed with this {key}; that run was begun with {was}")
     count = sum(key.startswith("optimizer_") for key in arrays)
-    if (fresh.warm is not None) != ("warm" in arrays):
+    if warm and "warm" not in arrays:
         raise FileFormatError(f"{name} lacks the means of the last epoch")
-    warm = fresh.warm
-    if warm is not None:
-        hidden = _hidden(states)
-        warm = states.astype(np.float64)
-        warm[hidden] = arrays["warm"]
+    means = states.astype(np.float64) if warm else None
+    if means is not None:
+        means[_hidden(states)] = arrays["warm"]
     best_epoch, best_bound = json.loads(metadata["best"])
     network = fresh.network
     return replace(
         fresh,
         network=network.with_parameters(weight=arrays["weight"], bias=arrays["bias"]),
         optimizer=tuple(arrays[f"optimizer_{k}"] for k in range(count)),
-        warm=warm,
+        warm=means,
         rng=json.loads(metadata["rng"]),
         best=network.with_parameters(weight=arrays["best_weight"], bias=arrays["best_bias"]),
         best_epoch=best_epoch,

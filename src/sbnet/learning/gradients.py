@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet._progress import run_blocks
-from sbnet._types import FloatArray, States
+from sbnet._types import FloatArray, Model, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce
-from sbnet.inference import MeanField, check_start
+from sbnet.execution import Block, Inline, Threads, join, map_blocks
+from sbnet.inference import Climber, MeanField, check_climber, check_start
 from sbnet.network import Network
 
 _BLOCK = 50
 """Rows whose gradients are added up by one thread; fixed, so that sums do not depend on the number of threads."""
+
+_SMALL = 20_000
+"""Rows times edges that one thread does alone, in milliseconds: learning row by row starts no threads."""
 
 
 class Gradient(NamedTuple):
@@ -31,7 +35,7 @@ def gradient(
     network: Network,
     evidence: EvidenceLike,
     *,
-    solver: MeanField | None = None,
+    solver: Climber | None = None,
     start: ArrayLike | None = None,
     row_weight: ArrayLike | None = None,
     threads: int | None = None,
@@ -46,8 +50,8 @@ def gradient(
     network : Network
     evidence
         One pattern or a table of them; NaN where a unit is hidden or missing.
-    solver : MeanField
-        With any `log_term`; each has its own gradient.
+    solver : Climber
+        :class:`MeanField` by default, with any `log_term`; each has its own gradient.
     start
         Starting means, rows by units.
     row_weight
@@ -61,37 +65,41 @@ def gradient(
         The bound and the means of each row, and the slopes of the sum in ``network.weight`` and ``network.bias``.
     """
     solver = MeanField() if solver is None else solver
+    check_climber(solver)
     states, _ = coerce(network, evidence)
     n = len(states)
     weight = np.ones(n) if row_weight is None else np.asarray(row_weight, dtype=np.float64)
     if weight.shape != (n,) or not np.all(np.isfinite(weight)):
         raise ParameterError(f"row_weight has shape {weight.shape}; expected ({n},), one finite number per row")
-    return gradient_of_states(network, states, solver, check_start(states, start), weight, threads)
+    return gradient_of_rows(network.model, network.bias, states, solver, check_start(states, start), weight, threads)
 
 
-def gradient_of_states(
-    network: Network,
+def gradient_of_rows(
+    model: Model,
+    bias: FloatArray,
     states: States,
-    solver: MeanField,
+    solver: Climber,
     start: FloatArray | None,
     row_weight: FloatArray,
     threads: int | None,
 ) -> Gradient:
-    """The same for checked rows in the internal form."""
+    """The same for checked rows in the internal form, and parameters that need not be those of a network yet."""
     n = len(states)
-    point = np.full(states.shape, np.nan) if start is None else start
-    bound, means = np.empty(n), np.empty(states.shape)
-    parts: dict[int, tuple[FloatArray, FloatArray]] = {}
+    cuts = [slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
+    blocks = [Block(rows, (states[rows], None if start is None else start[rows], row_weight[rows])) for rows in cuts]
+    executor = Inline() if n * len(model.weight) <= _SMALL else Threads(threads)
+    parts = map_blocks(partial(_gradient, model, bias, solver), blocks, executor=executor)
+    return Gradient(
+        join((part.bound for part in parts), np.zeros(0)),
+        join((part.means for part in parts), np.zeros(states.shape)),
+        sum((part.weight for part in parts), np.zeros(len(model.weight))),
+        sum((part.bias for part in parts), np.zeros(len(bias))),
+    )
 
-    def work(rows: slice) -> int:
-        solution, by_edge, by_unit = solver.climb(network, states[rows], point[rows], row_weight=row_weight[rows])
-        bound[rows], means[rows] = solution.bound, solution.means
-        parts[rows.start] = by_edge, by_unit
-        return int(rows.stop - rows.start)
 
-    run_blocks(work, n, _BLOCK, threads, False, "gradient")
-    total_weight, total_bias = np.zeros(network.n_edges), np.zeros(network.n_units)
-    for first in sorted(parts):
-        total_weight += parts[first][0]
-        total_bias += parts[first][1]
-    return Gradient(bound, means, total_weight, total_bias)
+def _gradient(model: Model, bias: FloatArray, solver: Climber, block: Block) -> Gradient:
+    states, start, row_weight = block.columns
+    solution, slope = solver.climb(model, bias, states, start, row_weight=row_weight)
+    if slope is None:
+        raise ParameterError(f"solver is {solver!r}; its climb() gives no gradient, though row_weight asks for one")
+    return Gradient(solution.bound, solution.means, *slope)

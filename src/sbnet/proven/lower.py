@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sbnet._types import HIDDEN, FloatArray, Settings, States
+from sbnet._types import HIDDEN, Bound, FloatArray, States
 from sbnet.bounds import bound_terms
 from sbnet.inference.meanfield import MeanField
 from sbnet.kernels.reduce import live_units
@@ -36,14 +36,14 @@ def lower(pieces: Sequence[Piece]) -> float:
 
 def _bound(flint: Any, network: Network, row: States, means: FloatArray) -> Any:
     """Eq. (16), with an upper bound on each logarithm term."""
-    arb, settings, xi = flint.arb, MeanField().settings, np.full((1, network.n_units), np.nan)
-    bound_terms(network, row[None, :], means[None, :], xi, settings)  # for the best xi
+    arb, terms, xi = flint.arb, MeanField().bound, np.full((1, network.n_units), np.nan)
+    bound_terms(network, row[None, :], means[None, :], xi, terms)  # for the best xi
     mu = np.where(row == HIDDEN, means, row)
     value = arb(0)
     for i in np.flatnonzero(live_units(network.model, row)):
         bias, weight, near = arb(float(network.bias[i])), [], []
-        for e in range(network.indptr[i], network.indptr[i + 1]):
-            j = network.parent[e]
+        for e in range(network.graph.indptr[i], network.graph.indptr[i + 1]):
+            j = network.graph.parent[e]
             if mu[j] == 1.0:  # observed, or as good as that
                 bias += arb(float(network.weight[e]))
             elif mu[j] != 0.0:
@@ -51,15 +51,15 @@ def _bound(flint: Any, network: Network, row: States, means: FloatArray) -> Any:
                 near.append(arb(float(mu[j])))
         own = arb(float(mu[i]))
         mean = bias + sum(w * m for w, m in zip(weight, near, strict=True))
-        value += own * mean - _log_term(flint, weight, near, bias, mean, float(xi[0, i]), settings)
+        value += own * mean - _log_term(flint, weight, near, bias, mean, float(xi[0, i]), terms)
         if 0.0 < mu[i] < 1.0:
             value -= own * own.log() + (1 - own) * (1 - own).log()
     return value
 
 
-def _log_term(flint: Any, weight: list[Any], mu: list[Any], bias: Any, mean: Any, xi: float, settings: Settings) -> Any:
+def _log_term(flint: Any, weight: list[Any], mu: list[Any], bias: Any, mean: Any, xi: float, bound: Bound) -> Any:
     """The least of several upper bounds on <ln(1 + e^z)>; a sum over all states if the parents are few."""
-    if len(weight) <= settings.enumerate_up_to:
+    if len(weight) <= bound.enumerate_up_to:
         return _enumerated(weight, mu, bias)
     variance = sum(w * w * m * (1 - m) for w, m in zip(weight, mu, strict=True))
     terms = [_paper(weight, mu, bias, mean, flint.arb(xi)), _quadratic(flint, mean, mean * mean + variance)]

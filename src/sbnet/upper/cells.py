@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
-from sbnet.evidence import absorb
 from sbnet.kernels.upper_rows import upper_rows
 from sbnet.network import Network
+from sbnet.reduction import absorb
 
 BLOCK = 500_000
 """Numbers in an array of one block of rows: 4 MB."""
@@ -69,7 +69,7 @@ def split_cells(network: Network, settings: Settings, cells: Cells, units: Seque
         start.states[k, i], start.states[n + k, i] = 0, 1
         for r in (k, n + k):  # observed now: the slopes of its factor are other ones
             start.unit[r, i, 0] = np.nan
-            start.edge[r, network.indptr[i] : network.indptr[i + 1]] = np.nan
+            start.edge[r, network.graph.indptr[i] : network.graph.indptr[i + 1]] = np.nan
     return solve(network, settings, start.states, start)
 
 

@@ -6,22 +6,24 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet._progress import Bar
+from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, IndexArray, RngLike, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce_many
 from sbnet.exact import log_likelihood as exact_log_likelihood
-from sbnet.inference import MeanField, infer_many
+from sbnet.execution import Bar
+from sbnet.inference import Climber, MeanField, check_climber, infer_many
 from sbnet.learning.checkpoint import Run, describe, first_generator, read, write
-from sbnet.learning.gradients import gradient_of_states
+from sbnet.learning.gradients import gradient_of_rows
 from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer
 from sbnet.learning.results import FitResult
-from sbnet.network import Network
+from sbnet.network import MAX_PARAMETER, Network
 
 PathLike = str | os.PathLike[str]
 
@@ -36,7 +38,7 @@ def fit(
     epochs: int = 5,
     optimizer: Optimizer | None = None,
     batch_size: int = 1,
-    solver: MeanField | None = None,
+    solver: Climber | None = None,
     prior: Gaussian | Laplace | None = None,
     validation: float | EvidenceLike | None = None,
     patience: int | None = None,
@@ -69,8 +71,8 @@ def fit(
         :class:`SGD` with rate 0.05, as in the paper, or :class:`Adam`.
     batch_size : int
         Rows per step; 1 is the paper's procedure. Larger batches use all cores.
-    solver : MeanField
-        By default the paper's logarithm term, which is quick, and a tolerance of 0.001 nats.
+    solver : Climber
+        By default a :class:`MeanField` with the paper's logarithm term, which is quick, and a tolerance of 0.001 nats.
     prior
         :class:`Gaussian` or :class:`Laplace`, for the posterior mode instead of the maximum of the bound.
     validation
@@ -126,35 +128,35 @@ def fit(
     states, weights, held_out = _hold_out(network, states, weights, validation, generator)
     if log_likelihood:  # refuse now, not after an epoch
         exact_log_likelihood(network, states[[np.argmax((states < 0).sum(axis=1))]])
-    lesson = _Lesson(states, weights, optimizer, batch_size, solver, prior, _moving(network, frozen), threads)
+    moving, warm = _moving(network, frozen), 8 * states.size <= _WARM_BYTES
+    lesson = _Lesson(states, weights, optimizer, batch_size, solver, prior, moving, threads, warm)
     settings = describe(
         network=network,
         table=states,
         sample_weight=weights,
         optimizer=optimizer,
         batch_size=batch_size,
-        solver=replace(solver, rng=None),
+        solver=_without_rng(solver),
         prior=prior,
         validation=held_out,
         frozen=lesson.moving,
         shuffle=shuffle,
         log_likelihood=log_likelihood,
     )
-    warm = np.full(states.shape, np.nan) if 8 * states.size <= _WARM_BYTES else None
     state = optimizer.init(network.n_edges + network.n_units)
-    run = Run(network, state, warm, generator.bit_generator.state, best=network)
+    run = Run(network, state, None, generator.bit_generator.state, best=network)
     if source is not None:
-        run = read(source, run, states, settings)
+        run = read(source, run, states, settings, warm=lesson.warm)
         generator.bit_generator.state = run.rng
-    before, latest, interrupted = run.seconds, run.network, False
+    before, latest, interrupted = run.seconds, _parameters(run.network), False
     bar = Bar(_note(run, epochs), epochs * len(states), progress, run.epoch * len(states))
     try:
         while run.epoch < epochs and (patience is None or run.epoch - run.best_epoch < patience):
             order = generator.permutation(len(states)) if shuffle else np.arange(len(states))
             for step in _steps(lesson, run, order):
-                latest = step.network
+                latest = step.parameters
                 bar.update(run.epoch * len(states) + step.finished)
-            run = _close_epoch(run, step, states, held_out, solver, threads, log_likelihood)
+            run = _close_epoch(run, step, lesson, held_out, log_likelihood)
             run = replace(run, rng=generator.bit_generator.state, seconds=before + time.monotonic() - begin)
             if checkpoint is not None:
                 write(checkpoint, run, states, settings, first)
@@ -166,7 +168,7 @@ def fit(
     finally:
         bar.close()
     return FitResult(
-        latest if held_out is None else run.best,
+        _network(network, latest) if held_out is None else run.best,
         np.array(run.bounds),
         None if held_out is None else np.array(run.held_out),
         np.array(run.exact) if log_likelihood else None,
@@ -183,63 +185,82 @@ class _Lesson(NamedTuple):
     weights: FloatArray
     optimizer: Optimizer
     batch_size: int
-    solver: MeanField
+    solver: Climber
     prior: Gaussian | Laplace | None
     moving: FloatArray
     threads: int | None
+    warm: bool  # are the means of an epoch kept, to start the next one from?
 
 
 class _Step(NamedTuple):
-    """Where an epoch stands: the rows it has gone through, the sum of their bounds, what it has learned."""
+    """Where an epoch stands: the rows it has gone through, the mean of their bounds, what it has learned."""
 
     finished: int
-    total: float
-    network: Network
+    bound: float
+    parameters: FloatArray
     optimizer: tuple[FloatArray, ...]
+    means: FloatArray | None
 
 
 def _steps(lesson: _Lesson, run: Run, order: IndexArray) -> Iterator[_Step]:
-    """Go through the rows once, in batches. The means of `run.warm` are replaced by new ones on the way."""
-    network, state, total = run.network, run.optimizer, 0.0
-    parameters = np.concatenate([network.weight, network.bias])
+    """Go through the rows once, in batches, from the means of the last epoch, which are replaced on the way."""
+    state, total, everything = run.optimizer, 0.0, lesson.weights.sum()
+    parameters, n_edges = _parameters(run.network), run.network.n_edges
+    means = np.empty(lesson.states.shape) if lesson.warm and run.warm is None else run.warm
     for start in range(0, len(order), lesson.batch_size):
         rows = order[start : start + lesson.batch_size]
         weights = lesson.weights[rows]
         share = weights / max(weights.sum(), np.finfo(float).tiny)
-        point = None if run.warm is None else run.warm[rows]
-        slope = gradient_of_states(network, lesson.states[rows], lesson.solver, point, share, lesson.threads)
+        weight, bias = parameters[:n_edges], parameters[n_edges:]
+        slope = gradient_of_rows(
+            run.network.model._replace(weight=weight),
+            bias,
+            lesson.states[rows],
+            lesson.solver,
+            None if run.warm is None else run.warm[rows],
+            share,
+            lesson.threads,
+        )
         total += float(weights @ slope.bound)
-        if run.warm is not None:
-            run.warm[rows] = slope.means
+        if means is not None:
+            means[rows] = slope.means
         direction = np.concatenate([slope.weight, slope.bias])
         if lesson.prior is not None:
-            direction += lesson.prior.slope(network.weight, network.bias) / lesson.weights.sum()
+            direction += lesson.prior.slope(weight, bias) / everything
         move, state = lesson.optimizer.step(direction, state, run.epoch)
         parameters = parameters + move * lesson.moving
-        network = network.with_parameters(weight=parameters[: network.n_edges], bias=parameters[network.n_edges :])
-        yield _Step(start + len(rows), total / lesson.weights.sum(), network, state)
+        if not np.abs(parameters).max() <= MAX_PARAMETER:
+            _network(run.network, parameters)  # says which of them went astray
+        parameters.setflags(write=False)  # as the arrays of a network are: one kind of array, one compiled kernel
+        yield _Step(start + len(rows), total / everything, parameters, state, means)
 
 
-def _close_epoch(
-    run: Run,
-    step: _Step,
-    states: States,
-    held_out: States | None,
-    solver: MeanField,
-    threads: int | None,
-    log_likelihood: bool,
-) -> Run:
+def _parameters(network: Network) -> FloatArray:
+    """Weights and biases in one array; learning moves it, and makes a network of it after an epoch."""
+    together = np.concatenate([network.weight, network.bias])
+    together.setflags(write=False)
+    return together
+
+
+def _network(network: Network, parameters: FloatArray) -> Network:
+    return network.with_parameters(weight=parameters[: network.n_edges], bias=parameters[network.n_edges :])
+
+
+def _close_epoch(run: Run, step: _Step, lesson: _Lesson, held_out: States | None, log_likelihood: bool) -> Run:
     """Enter the epoch in the history, and see whether it is the best."""
-    bound, exact, scores = step.total, run.exact, run.held_out
+    network, bound, exact, scores = _network(run.network, step.parameters), step.bound, run.exact, run.held_out
+    infer = partial(infer_many, network, solver=lesson.solver, threads=lesson.threads)
     if log_likelihood:  # both of the same weights, so that one is below the other
-        bound = float(infer_many(step.network, states, solver=solver, threads=threads).bound.mean())
-        exact = (*exact, float(np.mean(exact_log_likelihood(step.network, states))))
+        bound = float(infer(lesson.states).bound.mean())
+        truth = exact_log_likelihood(network, lesson.states, threads=lesson.threads, progress=False)
+        exact = (*exact, float(np.mean(truth)))
     if held_out is not None:
-        scores = (*scores, float(infer_many(step.network, held_out, solver=solver, threads=threads).bound.mean()))
+        scores = (*scores, float(infer(held_out).bound.mean()))
     run = replace(
         run,
-        network=step.network,
+        network=network,
         optimizer=step.optimizer,
+        warm=step.means,
         bounds=(*run.bounds, bound),
         held_out=scores,
         exact=exact,
@@ -268,11 +289,15 @@ def _source(checkpoint: PathLike | None, resume: bool | PathLike) -> PathLike | 
     return resume
 
 
+def _without_rng(solver: Climber) -> Climber:
+    """Learning uses one starting point, so that two runs may differ in the seed of the others."""
+    return replace(solver, rng=None) if isinstance(solver, MeanField) else solver
+
+
 def _check_helpers(optimizer: Any, solver: Any, prior: Any, callbacks: Any) -> None:
     if not (hasattr(optimizer, "init") and hasattr(optimizer, "step")):
         raise ParameterError(f"optimizer is {optimizer!r}; give an optimiser, such as sbnet.SGD(0.05) or sbnet.Adam()")
-    if not isinstance(solver, MeanField):
-        raise ParameterError(f"solver is {solver!r}; learning climbs the bound of an sbnet.MeanField")
+    check_climber(solver)
     if prior is not None and not hasattr(prior, "slope"):
         raise ParameterError(f"prior is {prior!r}; give a prior, such as sbnet.Gaussian(1.0)")
     if callable(callbacks):
@@ -280,13 +305,12 @@ def _check_helpers(optimizer: Any, solver: Any, prior: Any, callbacks: Any) -> N
 
 
 def _check_counts(epochs: int, batch_size: int, patience: int | None, validation: Any) -> None:
-    for name, value in (("epochs", epochs), ("batch_size", batch_size), ("patience", patience)):
-        if name == "patience" and value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ParameterError(f"{name} is {value!r}; it must be a whole number, one or more")
-    if patience is not None and validation is None:
-        raise ParameterError("patience watches held-out rows; give some with validation=")
+    checks.whole("epochs", epochs, 1)
+    checks.whole("batch_size", batch_size, 1)
+    if patience is not None:
+        checks.whole("patience", patience, 1)
+        if validation is None:
+            raise ParameterError("patience watches held-out rows; give some with validation=")
 
 
 def _row_weights(states: States, sample_weight: ArrayLike | None) -> FloatArray:
@@ -308,8 +332,7 @@ def _hold_out(
         return states, weights, None
     if not isinstance(validation, float | int):
         return states, weights, coerce_many(network, validation)
-    if not 0.0 < validation < 1.0:
-        raise ParameterError(f"validation is {validation!r}; a fraction lies between 0 and 1")
+    checks.chance("validation", validation)
     n_out = min(max(1, round(validation * len(states))), len(states) - 1)
     if n_out < 1:
         raise ParameterError("one row cannot be divided into rows to learn from and rows to hold out")
@@ -324,8 +347,8 @@ def _moving(network: Network, frozen: Iterable[str | tuple[str, str]]) -> FloatA
     for item in frozen:
         if isinstance(item, tuple):
             j, i = (network.index(unit) for unit in item)
-            edges = np.arange(network.indptr[i], network.indptr[i + 1])
-            found = edges[network.parent[edges] == j]
+            edges = np.arange(network.graph.indptr[i], network.graph.indptr[i + 1])
+            found = edges[network.graph.parent[edges] == j]
             if not len(found):
                 raise ParameterError(f"there is no edge {item[0]!r} -> {item[1]!r} to freeze")
             free[found] = False

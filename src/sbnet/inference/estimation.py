@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args, overload
 
 import numpy as np
 from scipy.special import logsumexp
 
-from sbnet._progress import run_blocks
-from sbnet._types import FloatArray, RngLike
-from sbnet.errors import ParameterError
-from sbnet.evidence import EvidenceLike, absorb, coerce
+from sbnet import checks
+from sbnet._types import FloatArray, RngLike, States
+from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
+from sbnet.execution import Bar, Block, RowBlocks, Threads, join, map_blocks
 from sbnet.inference.meanfield import MeanField
-from sbnet.inference.solvers import Solver
+from sbnet.inference.solution import Solution
+from sbnet.inference.solvers import Solver, check_solver
 from sbnet.kernels.estimate import log_weights
 from sbnet.network import Network
+from sbnet.reduction import absorb
 
 _BLOCK = 500_000
-METHODS = ("importance", "annealed")
+Method: TypeAlias = Literal["importance", "annealed"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False)
 class Estimate:
-    """An estimate of ln P(evidence), in nats: numbers for one pattern, arrays for a table.
+    """An estimate of ln P(evidence) for one pattern, in nats.
 
     Attributes
     ----------
-    log_probability : float or ndarray of shape (n,)
+    log_probability : float
         Logarithm of an unbiased estimate of P(evidence).
-    error : float or ndarray
+    error : float
         Its standard error, as far as the weights that were drawn tell: the relative error of the estimate.
-    lower : float or ndarray
-        ln P(evidence) is at least this, with a chance of 1 - `delta` for each row, whatever the weights that were not
-        drawn.
-    bound : float or ndarray
+    lower : float
+        ln P(evidence) is at least this, with a chance of 1 - `delta`, whatever the weights that were not drawn.
+    bound : float
         The bound of the solver that the samples start from; ln P(evidence) is at least this, for certain.
-    effective_samples : float or ndarray
+    effective_samples : float
         How many equal weights would be as good as these, :math:`(\\sum w)^2 / \\sum w^2`. If they are few, do not trust
         `log_probability` and `error`.
     samples : int
@@ -45,17 +47,15 @@ class Estimate:
         Chance that `lower` is too high.
     """
 
-    log_probability: Any
-    error: Any
-    lower: Any
-    bound: Any
-    effective_samples: Any
+    log_probability: float
+    error: float
+    lower: float
+    bound: float
+    effective_samples: float
     samples: int
     delta: float
 
     def __repr__(self) -> str:
-        if np.ndim(self.log_probability):
-            return f"Estimate: {len(self.log_probability):,} rows, {self.samples:,} samples each"
         return (
             f"ln P ≈ {self.log_probability:.6g} ± {self.error:.2g} nats, "
             f"from {self.effective_samples:,.1f} effective of {self.samples:,} samples\n"
@@ -63,12 +63,74 @@ class Estimate:
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimates:
+    """Estimates for a table: arrays with a number for each row; ``estimates[3]`` is the :class:`Estimate` of row 3."""
+
+    log_probability: FloatArray
+    error: FloatArray
+    lower: FloatArray
+    bound: FloatArray
+    effective_samples: FloatArray
+    samples: int
+    delta: float
+
+    def __len__(self) -> int:
+        return len(self.log_probability)
+
+    def __getitem__(self, row: int) -> Estimate:
+        return Estimate(
+            float(self.log_probability[row]),
+            float(self.error[row]),
+            float(self.lower[row]),
+            float(self.bound[row]),
+            float(self.effective_samples[row]),
+            self.samples,
+            self.delta,
+        )
+
+    def __repr__(self) -> str:
+        n = len(self)
+        head = f"Estimates: {n:,} row{'' if n == 1 else 's'}, {self.samples:,} samples each"
+        if n == 0:
+            return head
+        fewest = f"errors up to {self.error.max():.2g}, effective samples from {self.effective_samples.min():,.1f} up"
+        return (
+            f"{head}\n  ln P ≈ {_spread(self.log_probability)} nats; {fewest}\n"
+            f"  ln P ≥ {_spread(self.lower)} with {1.0 - self.delta:.4g} confidence in each row"
+        )
+
+
+def _spread(values: FloatArray) -> str:
+    return f"mean {values.mean():.6g}, from {values.min():.6g} to {values.max():.6g}"
+
+
+class _Options(TypedDict, total=False):
+    """What :func:`estimate` takes after the data, for its signatures."""
+
+    samples: int
+    method: Method
+    steps: int
+    delta: float
+    solver: Solver | None
+    defence: float
+    rng: RngLike
+    threads: int | None
+    progress: bool | None
+
+
+@overload
+def estimate(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> Estimate: ...
+@overload
+def estimate(network: Network, evidence: Table, **options: Unpack[_Options]) -> Estimates: ...
+@overload
+def estimate(network: Network, evidence: EvidenceLike, **options: Unpack[_Options]) -> Estimate | Estimates: ...
 def estimate(
     network: Network,
     evidence: EvidenceLike,
     *,
     samples: int = 1000,
-    method: str = "importance",
+    method: Method = "importance",
     steps: int = 100,
     delta: float = 0.05,
     solver: Solver | None = None,
@@ -76,7 +138,7 @@ def estimate(
     rng: RngLike = 0,
     threads: int | None = None,
     progress: bool | None = None,
-) -> Estimate:
+) -> Estimate | Estimates:
     r"""Estimate P(evidence) by sampling the hidden units, around the means that a solver finds.
 
     Weights w are drawn whose mean is P(V). The average of R independent batches of them has the same mean, and so the
@@ -115,7 +177,7 @@ def estimate(
 
     Returns
     -------
-    Estimate
+    Estimate, or Estimates for a table
 
     Examples
     --------
@@ -126,25 +188,49 @@ def estimate(
     True
     """
     solver = MeanField() if solver is None else solver
+    check_solver(solver)
     _check(samples, method, steps, delta, defence)
     seed = np.random.default_rng(rng).integers(2**64, dtype=np.uint64)
     states, single = coerce(network, evidence)
-    n, samples = len(states), int(samples)
-    parts = np.empty((5, n))
-
-    def work(rows: slice) -> int:
-        solution = solver.solve(network, states[rows], start=None, trace=False)
-        weights = np.empty((rows.stop - rows.start, samples))
-        bias, anneal = absorb(network, states[rows]), int(steps) if method == "annealed" else 0
-        log_weights(network.model, states[rows], bias, solution.means, defence, anneal, seed, weights)
-        parts[:, rows] = (*_summary(weights, delta), solution.bound)
-        return int(rows.stop - rows.start)
-
-    size = max(1, min(256, _BLOCK // max(network.n_units, samples)))
-    run_blocks(work, n, size, threads, progress, "sampling")
-    log_p, error, lower, effective, bound = ((float(part[0]) if single else part) for part in parts)
+    samples = int(samples)
+    draw = Draw(samples, int(steps) if method == "annealed" else 0, float(delta), float(defence), seed)
+    parts = map_blocks(
+        partial(_sample, network, solver, draw),
+        RowBlocks(states, most=min(256, _BLOCK // max(network.n_units, samples))),
+        executor=Threads(threads),
+        progress=Bar("sampling", len(states), progress),
+    )
+    log_p, error, lower, effective, bound = join(parts, np.zeros((0, 5))).T.copy()
     lower = np.fmax(lower, bound)  # the bound is certain, so that the larger of the two holds as often
-    return Estimate(log_p, error, float(lower) if single else lower, bound, effective, samples, float(delta))
+    found = Estimates(log_p, error, lower, bound, effective, samples, float(delta))
+    return found[0] if single else found
+
+
+class Draw(NamedTuple):
+    """How weights are drawn."""
+
+    samples: int
+    anneal: int  # intermediate distributions; none for plain importance sampling
+    delta: float
+    defence: float
+    seed: np.uint64
+
+
+def _sample(network: Network, solver: Solver, draw: Draw, block: Block) -> FloatArray:
+    """What :func:`_summary` says of each row, and the bound, in columns."""
+    (states,) = block.columns
+    solution = solver.solve(network, states, start=None, trace=False)
+    return np.column_stack((*weigh(network, states, solution, draw), solution.bound))
+
+
+def weigh(
+    network: Network, states: States, solution: Solution, draw: Draw
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """What :func:`_summary` says of each row, for samples around the means of a solution."""
+    weights = np.empty((len(states), draw.samples))
+    bias = absorb(network, states)
+    log_weights(network.model, states, bias, solution.means, draw.defence, draw.anneal, draw.seed, weights)
+    return _summary(weights, draw.delta)
 
 
 def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -165,11 +251,8 @@ def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray,
 
 
 def _check(samples: int, method: str, steps: int, delta: float, defence: float) -> None:
-    for name, value, least in (("samples", samples, 2), ("steps", steps, 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ParameterError(f"{name} is {value!r}; it must be a whole number, {least} or more")
-    if method not in METHODS:
-        raise ParameterError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}")
-    for name, chance in (("delta", delta), ("defence", defence)):
-        if not 0.0 < chance < 1.0:
-            raise ParameterError(f"{name} is {chance!r}; it must lie between 0 and 1")
+    checks.whole("samples", samples, 2)
+    checks.choice("method", method, get_args(Method))
+    checks.whole("steps", steps, 1)
+    checks.chance("delta", delta)
+    checks.chance("defence", defence)
