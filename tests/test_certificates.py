@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import oracle
 import sbnet as sb
+from sbnet.bounds.proven import softplus
+from sbnet.bounds.proven.lower import Piece
+from sbnet.bounds.proven.lower import lower as proven_lower
+from sbnet.bounds.proven.upper import highest_hidden, highest_observed
 from sbnet.certificates import Certificate, Certificates, certify, enclosure, posterior_intervals
-from sbnet.proven import softplus
-from sbnet.proven.lower import Piece
-from sbnet.proven.lower import lower as proven_lower
-from sbnet.proven.upper import highest_hidden, highest_observed
 from strategies import cases
 
 flint = pytest.importorskip("flint")
@@ -154,7 +154,7 @@ def test_a_mixture_is_a_sum_over_larger_networks():
     ((total, how, pieces),) = enclosure._tighter(net, row, first, np.empty(0, np.int64), 3)
     assert how == "mixture of 3 factorial components"
     assert total == pytest.approx(sb.infer(net, [0] * 6, solver=sb.Mixture(3)).bound, abs=1e-12)
-    assert proven_lower(pieces) == pytest.approx(total, abs=1e-9)
+    assert proven_lower(pieces, sb.MeanField().settings) == pytest.approx(total, abs=1e-9)
     whole = np.logaddexp.reduce([sb.log_likelihood(p.network, p.states) for p in pieces])
     assert total <= whole == pytest.approx(sb.log_likelihood(net, [0] * 6), abs=1e-9)
 
@@ -165,7 +165,7 @@ def test_means_of_zero_and_one_are_taken_as_they_are():
     for mean in (0.0, 1.0, 1e-300, 1 - 1e-16):
         means = np.where(np.arange(13) < 5, mean, 0.5)
         plain = sb.bounds.lower_bound(net, [1] * 4, means, log_term="exact", enumerate_up_to=4)
-        assert proven_lower([Piece(net, row, means)]) == pytest.approx(plain, abs=1e-9)
+        assert proven_lower([Piece(net, row, means)], sb.MeanField().settings) == pytest.approx(plain, abs=1e-9)
 
 
 @few

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import oracle
 import sbnet as sb
-from sbnet.upper import UpperBound, upper_bound
+from sbnet.bounds import UpperBound, upper_bound
 from strategies import INTERPRETED, KINDS, SCALES, SHAPES, _edges, _evidence, _numbers, cases, tables
 
 OPTIONS = [

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from sbnet import proven as _proven
 from sbnet._progress import run_blocks
 from sbnet._types import HIDDEN, RngLike, Settings, States
-from sbnet.bounds import bound_terms
+from sbnet.bounds import proven as _proven
+from sbnet.bounds.lower import bound_terms
 from sbnet.certificates.enclosure import EFFORTS, enclose
 from sbnet.certificates.records import Certificate, Certificates
 from sbnet.errors import EvidenceError, ParameterError

@@ -8,6 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, Problem, States
+from sbnet.bounds.proven import lower as ball_lower
+from sbnet.bounds.proven import round_down, round_up
+from sbnet.bounds.proven import upper as ball_upper
+from sbnet.bounds.proven.lower import Piece
+from sbnet.bounds.proven.upper import Cell
+from sbnet.bounds.upper.cells import Cells, Settings, solve, split_cells
 from sbnet.evidence import absorb
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.mixture import Component
@@ -15,12 +21,6 @@ from sbnet.inference.solvers import Solution
 from sbnet.kernels.enumerate import enumerate_rows, largest_components
 from sbnet.kernels.reduce import reduce
 from sbnet.network import MAX_PARAMETER, Network
-from sbnet.proven import lower as ball_lower
-from sbnet.proven import round_down, round_up
-from sbnet.proven import upper as ball_upper
-from sbnet.proven.lower import Piece
-from sbnet.proven.upper import Cell
-from sbnet.upper.cells import Cells, Settings, solve, split_cells
 
 _MAX_STEPS, _TOL = 200, 1e-5
 _GROUP = 12  # coupled hidden units that an upper bound sums exactly
@@ -55,7 +55,8 @@ class Ends(NamedTuple):
 def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
     """The best ends that an effort, or a lower one, finds."""
     tried = list(EFFORTS.values())[: list(EFFORTS).index(effort) + 1]
-    first = MeanField().solve(network, row[None, :], start=None, trace=False)
+    solver = MeanField()
+    first = solver.solve(network, row[None, :], start=None, trace=False)
     group = int(largest_components(network.model, row[None, :])[0])
     if group <= (min(tried[-1].exact_up_to, _PROVEN_UP_TO) if proven else tried[-1].exact_up_to):
         together = f"sum over all states, {_count(group, 'hidden unit')} at most together"
@@ -79,7 +80,7 @@ def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
                 lower, lower_from, pieces = total, how, parts
     upper_from = f"Hölder's inequality, {_count(len(found.bound), 'cell')}"
     if proven:
-        lower = ball_lower.lower(pieces)
+        lower = ball_lower.lower(pieces, solver.settings)
         parameters = zip(found.states, found.edge, found.unit, strict=True)
         upper = ball_upper.upper([Cell(network, *given, _GROUP) for given in parameters])
     lower = min(lower, upper)  # only rounding can bring them past each other

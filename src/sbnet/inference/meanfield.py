@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from sbnet._types import FloatArray, RngLike, Settings, States
-from sbnet.bounds import check_log_term
+from sbnet.bounds.lower import check_log_term
 from sbnet.errors import ParameterError
 from sbnet.evidence import absorb
 from sbnet.inference.solvers import Solution

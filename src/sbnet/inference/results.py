@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sbnet._types import HIDDEN, NO_SUM, BoolArray, FloatArray, IndexArray, Settings, States
-from sbnet.bounds import Breakdown, bound_terms
+from sbnet.bounds.lower import Breakdown, bound_terms
 from sbnet.errors import ParameterError
 from sbnet.network import Network
 

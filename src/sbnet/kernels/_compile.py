@@ -27,6 +27,11 @@ bare: Any = njit(**_BARE)
 vector: Any = njit(**_BARE, fastmath=_FAST)
 
 
+def plain(dispatcher: Any) -> Any:
+    """The Python function behind a kernel that only kernels may call."""
+    return getattr(dispatcher, "py_func", dispatcher)
+
+
 def announce(dispatcher: Any) -> None:
     """Tell a person at a terminal why the very first call takes long: there is no compiled kernel to reuse yet."""
     if getattr(dispatcher, "overloads", True) or not sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""The upper bound on ln P(evidence) at given parameters, and its gradient; `sbnet.upper` has the proof."""
+"""The upper bound on ln P(evidence) at given parameters, and its gradient; `sbnet.bounds.upper` has the proof."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sbnet._types import BoolArray, FloatArray, Problem, States
 from sbnet.kernels._compile import inner
 from sbnet.kernels.gates import sigmoid, softplus
 
-_LARGEST = 25.0  # of the logarithm of a share: weights of Hölder's inequality stay above e^-25
+LARGEST = 25.0  # of the logarithm of a share: weights of Hölder's inequality stay above e^-25
 
 
 class Regions(NamedTuple):
@@ -47,7 +47,7 @@ def evaluate_all(regions: Regions, x: FloatArray, gradient: FloatArray, mu: Floa
     omega, share, tau = np.ones(n_hidden), np.zeros(n_factors), np.zeros(n_factors)
     busiest, own_spread = np.full(n_factors, -1), np.zeros(n_factors)
     for f in range(n_factors):
-        share[f] = math.exp(min(max(x[n_slots + n_factors + f], -_LARGEST), _LARGEST))
+        share[f] = math.exp(min(max(x[n_slots + n_factors + f], -LARGEST), LARGEST))
         if regions.active[f]:
             for s in range(problem.ptr[f], problem.ptr[f + 1]):
                 k = problem.parent[s]
@@ -103,7 +103,7 @@ def evaluate_all(regions: Regions, x: FloatArray, gradient: FloatArray, mu: Floa
         if not regions.active[f]:
             gradient[problem.ptr[f] : problem.ptr[f + 1]] = 0.0
             gradient[n_slots + f] = slope = 0.0
-        gradient[n_slots + n_factors + f] = slope if abs(x[n_slots + n_factors + f]) < _LARGEST else 0.0
+        gradient[n_slots + n_factors + f] = slope if abs(x[n_slots + n_factors + f]) < LARGEST else 0.0
     return value
 
 

@@ -1,4 +1,4 @@
-"""The upper bound at given parameters, and exact sums, in ball arithmetic; `sbnet.upper` has the proof."""
+"""The upper bound at given parameters, and exact sums, in ball arithmetic; `sbnet.bounds.upper` has the proof."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem, States
+from sbnet.bounds.proven import balls, log_sum, round_up, softplus
 from sbnet.kernels.reduce import components, reduce
+from sbnet.kernels.upper import LARGEST
 from sbnet.network import Network
-from sbnet.proven import balls, log_sum, round_up, softplus
-
-_LARGEST = 25.0  # of the logarithm of a share
 
 
 class Cell(NamedTuple):
@@ -103,7 +102,7 @@ class _Bound:
         slots = {f: range(p.ptr[f], p.ptr[f + 1]) for f in active}
         b, unit = self.cell.edge[p.edge], self.cell.unit[p.factor]
         table = ~np.isnan(b)
-        share = np.exp(np.clip(np.nan_to_num(unit[:, 1]), -_LARGEST, _LARGEST))
+        share = np.exp(np.clip(np.nan_to_num(unit[:, 1]), -LARGEST, LARGEST))
         load, eta, omega = np.zeros(n_hidden), [arb(0)] * n_hidden, [arb(1)] * n_hidden
         for f in active:
             for s in slots[f]:

@@ -44,13 +44,13 @@ import numpy as np
 
 from sbnet._progress import run_blocks
 from sbnet._types import HIDDEN
+from sbnet.bounds.upper.cells import BLOCK, Settings, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
 from sbnet.evidence import EvidenceLike, coerce
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.upper_rows import upper_rows
 from sbnet.network import Network
-from sbnet.upper.cells import BLOCK, Settings, pick, solve, split_all, split_best
 
 __all__ = ["UpperBound", "upper_bound"]
 
@@ -106,8 +106,8 @@ def upper_bound(
 ) -> UpperBound:
     r"""A rigorous upper bound on the log-likelihood of the evidence, in nats.
 
-    Hidden units are summed out one by one with Hölder's inequality; :mod:`sbnet.upper` has the proof. With the lower
-    bound of :func:`sbnet.infer` it encloses ln P(evidence) where that cannot be computed.
+    Hidden units are summed out one by one with Hölder's inequality; :mod:`sbnet.bounds.upper` has the proof. With the
+    lower bound of :func:`sbnet.infer` it encloses ln P(evidence) where that cannot be computed.
 
     Parameters
     ----------
