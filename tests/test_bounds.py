@@ -203,10 +203,10 @@ def test_means_and_xi_that_cannot_be_are_refused(sprinkler, arguments, text):
     ("arguments", "text"),
     [
         ({"log_term": "xy"}, "log_term is 'xy'; choose one of 'xi', 'exact', 'quadratic', 'jensen'"),
-        ({"enumerate_up_to": 13}, "enumerate_up_to is 13; it must lie between 0 and 12"),
-        ({"enumerate_up_to": -1}, "enumerate_up_to is -1; it must lie between 0 and 12"),
-        ({"enumerate_up_to": 2.0}, "enumerate_up_to is 2.0; it must be a whole number"),
-        ({"enumerate_up_to": True}, "enumerate_up_to is True; it must be a whole number"),
+        ({"enumerate_up_to": 13}, "enumerate_up_to is 13; it must be a whole number from 0 to 12"),
+        ({"enumerate_up_to": -1}, "enumerate_up_to is -1; it must be a whole number from 0 to 12"),
+        ({"enumerate_up_to": 2.0}, "enumerate_up_to is 2.0; it must be a whole number from 0 to 12"),
+        ({"enumerate_up_to": True}, "enumerate_up_to is True; it must be a whole number from 0 to 12"),
     ],
 )
 def test_the_bound_and_the_solver_refuse_the_same_settings(sprinkler, arguments, text):

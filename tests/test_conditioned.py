@@ -143,9 +143,9 @@ def test_the_top_layer_leaves_a_small_error(scale, percent):
     ("arguments", "text"),
     [
         ({"on": "top"}, "on is 'top'; it must be 'roots', a number of units, or a list of units"),
-        ({"on": -1}, "on is -1; the number of units to enumerate lies between 0 and 16"),
-        ({"on": 17}, "on is 17; the number of units to enumerate lies between 0 and 16"),
-        ({"on": True}, "on is True; the number of units to enumerate lies between 0 and 16"),
+        ({"on": -1}, "on is -1; it must be a whole number from 0 to 16"),
+        ({"on": 17}, "on is 17; it must be a whole number from 0 to 16"),
+        ({"on": True}, "on is True; it must be a whole number from 0 to 16"),
         ({"solver": sb.Gibbs()}, "Gibbs has no bound to condition; use a solver that has one"),
     ],
 )

@@ -132,7 +132,7 @@ def test_it_says_what_it_is(sprinkler):
     ("arguments", "text"),
     [
         ({"samples": 1}, "samples is 1; it must be a whole number, 2 or more"),
-        ({"steps": 0}, "steps is 0; it must be a whole number, 1 or more"),
+        ({"steps": 0}, "steps is 0; it must be a whole number, one or more"),
         ({"method": "magic"}, "method is 'magic'; choose one of 'importance', 'annealed'"),
         ({"delta": 0.0}, "delta is 0.0; it must lie between 0 and 1"),
         ({"defence": 1}, "defence is 1; it must lie between 0 and 1"),

@@ -473,7 +473,7 @@ def test_estimators_show_themselves(make, labelled):
 
 
 def test_progress_is_shown_if_asked(table, capsys, monkeypatch):
-    monkeypatch.setattr("sbnet._progress._PATIENCE", 0.0)
+    monkeypatch.setattr("sbnet.execution._PATIENCE", 0.0)
     SBNDensity(**QUICK).fit(table)
     assert capsys.readouterr().err == ""
     SBNDensity(**QUICK, verbose=1).fit(table)
@@ -497,7 +497,7 @@ def test_an_interruption_leaves_no_estimator_behind(table, monkeypatch):
         ({"optimizer": "newton"}, "optimizer is 'newton'; give 'adam', 'sgd', or an object such as sbnet.SGD"),
         ({"solver": sb.Gibbs()}, "estimators learn with it: give an sbnet.MeanField"),
         ({"patience": 2}, "patience watches held-out rows; give their share with validation_fraction="),
-        ({"validation_fraction": 1.5}, "validation_fraction is 1.5; a fraction lies between 0 and 1"),
+        ({"validation_fraction": 1.5}, "validation_fraction is 1.5; it must lie between 0 and 1"),
         ({"hidden": (3, 0)}, "the size of a layer is a positive whole number; got 0"),
         ({"hidden": 2.5}, "the size of a layer is a positive whole number; got 2.5"),
         ({"epochs": 0}, "epochs is 0; it must be a whole number, one or more"),

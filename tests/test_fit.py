@@ -170,7 +170,7 @@ def test_the_result_prints_and_plots(data):
         ({"epochs": 0}, "epochs is 0; it must be a whole number, one or more"),
         ({"batch_size": 2.5}, "batch_size is 2.5; it must be a whole number"),
         ({"patience": 3}, "patience watches held-out rows; give some with validation="),
-        ({"validation": 1.5}, "validation is 1.5; a fraction lies between 0 and 1"),
+        ({"validation": 1.5}, "validation is 1.5; it must lie between 0 and 1"),
         ({"sample_weight": [1, 2]}, "sample_weight must hold 300 numbers"),
         ({"frozen": [("x0", "x1")]}, "there is no edge 'x0' -> 'x1' to freeze"),
     ],

@@ -108,7 +108,7 @@ def test_answers_follow_from_the_rng(sprinkler):
     [
         ({"samples": 1}, "samples is 1; it must be a whole number, 2 or more"),
         ({"samples": 10.0}, "samples is 10.0; it must be a whole number, 2 or more"),
-        ({"burn_in": -1}, "burn_in is -1; it must be a whole number, 0 or more"),
+        ({"burn_in": -1}, "burn_in is -1; it must be a whole number, zero or more"),
         ({"chains": 1}, "chains is 1; it must be a whole number, 2 or more"),
         ({"chains": True}, "chains is True; it must be a whole number, 2 or more"),
     ],

@@ -140,7 +140,7 @@ def test_samples_are_small_integers_also_if_there_are_none(sprinkler):
 def test_the_number_of_draws_is_a_whole_number(sprinkler, n):
     with pytest.raises(sb.errors.ParameterError) as caught:
         sb.sample(sprinkler, n)
-    assert str(caught.value) == f"n is {n!r}; the number of draws is a whole number, zero or more"
+    assert str(caught.value) == f"n is {n!r}; it must be a whole number, zero or more"
 
 
 def test_interventions_are_one_pattern_or_one_for_each_draw(sprinkler):

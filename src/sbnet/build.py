@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
+from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, Matrix, RngLike
-from sbnet.errors import CycleError, NetworkError, ParameterError
+from sbnet.errors import CycleError, NetworkError
 from sbnet.network import Network, as_floats
 
 if TYPE_CHECKING:
@@ -147,8 +148,7 @@ def layered(
     <Network: 96 units, 1,728 edges, layers 8 × 24 × 64, largest weight -0.1 (h2_15 -> x27)>
     """
     layers = _layer_sizes(sizes)
-    if not (np.isfinite(scale) and scale >= 0):
-        raise ParameterError(f"scale is {scale}; it must be finite and not negative")
+    checks.not_negative("scale", scale)
     bottom = tuple(f"x{k}" for k in range(layers[-1])) if bottom_names is None else tuple(bottom_names)
     if len(bottom) != layers[-1]:
         raise NetworkError(f"{len(bottom)} names were given for a bottom layer of {layers[-1]} units")
@@ -209,8 +209,7 @@ def add_switches(
     >>> sb.add_switches(sb.layered((3,), lateral=True, rng=0), rng=0).names
     ('x0', 'x1.switch1', 'x1', 'x2.switch1', 'x2')
     """
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
-        raise ParameterError(f"count is {count!r}; it must be a whole number, zero or more")
+    count = checks.whole("count", count, 0)
     fan_in = np.diff(network.indptr)
     if units is None:
         low = network.n_units - network.layers[-1] if network.layers else 0
@@ -244,7 +243,7 @@ def _layer_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     if not layers:
         raise NetworkError("the network is empty; give the size of at least one layer")
     for size in layers:
-        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
+        if not checks.is_whole(size) or size < 1:
             raise NetworkError(f"the size of a layer is a positive whole number; got {size!r}")
     return tuple(int(size) for size in layers)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, States
 from sbnet.errors import EvidenceError, unknown_unit
 from sbnet.network import Network
@@ -147,7 +148,7 @@ def _unit_index(network: Network, key: Any) -> int:
         if key not in network._index:
             raise unknown_unit(key, network.names, "evidence")
         return network._index[key]
-    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+    if checks.is_whole(key):
         if 0 <= key < network.n_units:
             return int(key)
         raise EvidenceError(f"evidence names unit number {key}; the network has units 0 to {network.n_units - 1}")

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
-from sbnet.errors import ParameterError, TooManyHiddenError
+from sbnet.errors import TooManyHiddenError
 from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of, row_blocks
 from sbnet.kernels.enumerate import enumerate_rows, largest_components, mean_softplus
 from sbnet.network import Network
@@ -116,8 +117,7 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
 
 def _enumerate(network: Network, states: States, limit: int) -> tuple[FloatArray, FloatArray]:
     """ln P(V) and the means of each row; the means of barren units are left as NaN."""
-    if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or not 0 <= limit <= 60:
-        raise ParameterError(f"limit is {limit!r}; it must be a whole number from 0 to 60")
+    checks.whole("limit", limit, 0, 60)
     _check_limit(int(largest_components(network.model, states).max(initial=0)), limit)
     means = np.where(states == HIDDEN, np.nan, states.astype(np.float64))
     result = np.empty(len(states))

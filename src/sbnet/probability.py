@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._types import HIDDEN, RngLike, States
-from sbnet.errors import EvidenceError, ParameterError
+from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, absorb, coerce, row_blocks
 from sbnet.kernels.sampling import ancestral
 from sbnet.network import Network
@@ -62,14 +63,13 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     ndarray of int8, shape (n, n_units)
         Zeros and ones.
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-        raise ParameterError(f"n is {n!r}; the number of draws is a whole number, zero or more")
+    n = checks.whole("n", n, 0)
     clamped = np.full((1, network.n_units), HIDDEN, dtype=np.int8) if do is None else coerce(network, do)[0]
     if len(clamped) not in (1, n):
         raise EvidenceError(f"do has {len(clamped)} rows; give one pattern, or one for each of the {n} draws")
-    states = np.empty((int(n), network.n_units), dtype=np.int8)
+    states = np.empty((n, network.n_units), dtype=np.int8)
     states[:] = clamped
     generator = np.random.default_rng(rng)
-    for rows in row_blocks(int(n), network.n_units):
+    for rows in row_blocks(n, network.n_units):
         ancestral(network.model, network.bias, generator.random(states[rows].shape), states[rows])
     return states

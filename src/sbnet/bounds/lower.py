@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, Settings, States
-from sbnet.errors import EvidenceError, ParameterError
+from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of
 from sbnet.kernels.evaluate import log_terms
 from sbnet.kernels.work import EXACT, JENSEN, QUADRATIC, XI
@@ -144,13 +145,8 @@ def bound_terms(
 
 def check_log_term(log_term: str, enumerate_up_to: int) -> tuple[int, int]:
     """The codes that kernels use, or an error."""
-    if log_term not in LOG_TERMS:
-        raise ParameterError(f"log_term is {log_term!r}; choose one of {', '.join(map(repr, LOG_TERMS))}")
-    if isinstance(enumerate_up_to, bool) or not isinstance(enumerate_up_to, int | np.integer):
-        raise ParameterError(f"enumerate_up_to is {enumerate_up_to!r}; it must be a whole number")
-    if not 0 <= enumerate_up_to <= MAX_ENUMERATED:
-        raise ParameterError(f"enumerate_up_to is {enumerate_up_to}; it must lie between 0 and {MAX_ENUMERATED}")
-    return LOG_TERMS[log_term], int(enumerate_up_to)
+    code = LOG_TERMS[checks.choice("log_term", log_term, LOG_TERMS)]
+    return code, checks.whole("enumerate_up_to", enumerate_up_to, 0, MAX_ENUMERATED)
 
 
 def _check_xi(states: States, xi: ArrayLike | None, single: bool) -> FloatArray:

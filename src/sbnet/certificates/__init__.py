@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from sbnet._progress import run_blocks
+from sbnet import checks
 from sbnet._types import HIDDEN, RngLike, Settings, States
 from sbnet.bounds import proven as _proven
 from sbnet.bounds.lower import bound_terms
 from sbnet.certificates.enclosure import EFFORTS, enclose
 from sbnet.certificates.records import Certificate, Certificates
-from sbnet.errors import EvidenceError, ParameterError
+from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, coerce
+from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.inference import estimate
 from sbnet.kernels.work import XI
 from sbnet.network import Network
@@ -73,16 +75,13 @@ def certify(
     states, single = coerce(network, evidence)
     _check(effort, proven)
     seed = int(np.random.default_rng(rng).integers(2**63))
-    found: list[Certificate | None] = [None] * len(states)
-
-    def work(rows: slice) -> int:
-        for r in range(rows.start, rows.stop):
-            found[r] = _certificate(network, states[r], effort, proven, seed)
-        return int(rows.stop - rows.start)
-
-    alone = 1 if proven else threads  # balls are no faster in threads
-    run_blocks(work, len(states), 1, alone, progress, "certificates")
-    made = tuple(row for row in found if row is not None)
+    parts = map_blocks(
+        partial(_certificates, network, effort, proven, seed),
+        RowBlocks(states, most=16),
+        executor=Threads(1 if proven else threads),  # balls are no faster in threads
+        progress=Bar("certificates", len(states), progress),
+    )
+    made = tuple(row for part in parts for row in part)
     return made[0] if single else Certificates(made)
 
 
@@ -137,22 +136,17 @@ def posterior_intervals(
     row = states[0]
     units = [units] if isinstance(units, str) else units
     asked = np.flatnonzero(row == HIDDEN).tolist() if units is None else [network.index(unit) for unit in units]
-    ends = np.empty((len(asked), 2, 2))
-
-    def work(block: slice) -> int:
-        for k in range(block.start, block.stop):
-            for state in (0, 1):
-                with_unit = row.copy()
-                with_unit[asked[k]] = state
-                ends[k, state] = enclose(network, with_unit, effort, proven)[:2]
-        return int(block.stop - block.start)
-
-    run_blocks(work, len(asked), 1, 1 if proven else threads, progress, "posterior intervals")
+    parts = map_blocks(
+        partial(_both_ends, network, row, effort, proven),
+        RowBlocks(asked, most=16),
+        executor=Threads(1 if proven else threads),
+        progress=Bar("posterior intervals", len(asked), progress),
+    )
     answer = {}
-    for k, i in enumerate(asked):
-        (low_0, high_0), (low_1, high_1) = ends[k]
+    for i, ends in zip(asked, (unit for part in parts for unit in part), strict=True):
+        (low_0, high_0), (low_1, high_1) = ends
         # Rounding is covered in the balls of proven=True; elsewhere a margin far above it must do.
-        margin = 0.0 if proven else _MARGIN * (1.0 + np.abs(ends[k]).max())
+        margin = 0.0 if proven else _MARGIN * (1.0 + np.abs(ends).max())
         inside = _outward(low_1 - high_0 - margin, high_1 - low_0 + margin)
         answer[network.names[i]] = inside if row[i] == HIDDEN else (float(row[i]), float(row[i]))
     return answer
@@ -169,10 +163,27 @@ def _outward(low: float, high: float) -> tuple[float, float]:
 
 
 def _check(effort: str, proven: bool) -> None:
-    if effort not in EFFORTS:
-        raise ParameterError(f"effort is {effort!r}; choose one of {', '.join(map(repr, EFFORTS))}")
+    checks.choice("effort", effort, EFFORTS)
     if proven:
         _proven.load()
+
+
+def _both_ends(network: Network, row: States, effort: str, proven: bool, block: Block) -> list[list[list[float]]]:
+    """Lower and upper ends of ln P(V, S_i = 0) and of ln P(V, S_i = 1), for each unit i of the block."""
+    answer = []
+    for i in block.columns[0]:
+        both = []
+        for state in (0, 1):
+            with_unit = row.copy()
+            with_unit[i] = state
+            ends = enclose(network, with_unit, effort, proven)
+            both.append([ends.lower, ends.upper])
+        answer.append(both)
+    return answer
+
+
+def _certificates(network: Network, effort: str, proven: bool, seed: int, block: Block) -> list[Certificate]:
+    return [_certificate(network, row, effort, proven, seed) for row in block.columns[0]]
 
 
 def _certificate(network: Network, row: States, effort: str, proven: bool, seed: int) -> Certificate:

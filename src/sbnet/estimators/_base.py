@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.build import add_switches, layered
 from sbnet.errors import NetworkError, ParameterError
@@ -184,10 +185,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         hidden = tuple(self.hidden) if isinstance(self.hidden, Iterable) else (self.hidden,)
         if self.patience is not None and self.validation_fraction is None:
             raise ParameterError("patience watches held-out rows; give their share with validation_fraction=")
-        if self.validation_fraction is not None and not 0.0 < self.validation_fraction < 1.0:
-            raise ParameterError(
-                f"validation_fraction is {self.validation_fraction!r}; a fraction lies between 0 and 1"
-            )
+        if self.validation_fraction is not None:
+            checks.chance("validation_fraction", self.validation_fraction)
         return Recipe(
             hidden,
             bool(self.lateral),

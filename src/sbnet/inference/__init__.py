@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet._progress import run_blocks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ConvergenceWarning, EvidenceError, ParameterError
 from sbnet.evidence import EvidenceLike, coerce_many, coerce_one
+from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.inference.conditioned import Conditioned
 from sbnet.inference.estimate import Estimate, estimate
 from sbnet.inference.gibbs import Gibbs
@@ -123,30 +124,16 @@ def infer_many(
     solver = _checked(solver)
     states = coerce_many(network, evidence)
     point = check_start(states, start)
-    n, shape, sampler = len(states), states.shape, solver.settings is None
-    batch = Solution(
-        np.empty(n),
-        np.empty(shape),
-        np.empty(shape),
-        np.empty(n, np.int64),
-        np.empty(n, np.bool_),
-        np.empty((n, 0)),
-        np.empty(shape) if sampler else None,
-        np.empty(shape) if sampler else None,
+    parts = map_blocks(
+        partial(_solve, network, solver),
+        RowBlocks(states, point, most=min(256, _BLOCK // network.n_units)),
+        executor=Threads(threads),
+        progress=Bar("inference", len(states), progress),
     )
-    missing = set()  # what the solver does not give
-
-    def work(rows: slice) -> int:
-        given = None if point is None else point[rows]
-        solution = solver.solve(network, states[rows], start=given, trace=False)
-        for name, whole, part in zip(Solution._fields, batch, solution, strict=True):
-            if part is None:
-                missing.add(name)
-            elif whole is not None:
-                whole[rows] = part
-        return int(rows.stop - rows.start)
-
-    run_blocks(work, n, max(1, min(256, _BLOCK // network.n_units)), threads, progress, "inference")
+    # An empty table has an empty answer: ask the solver for the shape of it.
+    parts = parts or [solver.solve(network, states, start=point, trace=False)]
+    columns = zip(*parts, strict=True)
+    batch = Solution._make(None if column[0] is None else np.concatenate(column) for column in columns)
     _warn_if_stopped(solver, batch.converged)
     return PosteriorBatch(
         network,
@@ -157,10 +144,15 @@ def infer_many(
         batch.sweeps,
         batch.converged,
         solver.settings,
-        None if "error" in missing else batch.error,
-        None if "r_hat" in missing else batch.r_hat,
+        batch.error,
+        batch.r_hat,
         getattr(evidence, "index", None) if hasattr(evidence, "columns") else None,
     )
+
+
+def _solve(network: Network, solver: Solver, block: Block) -> Solution:
+    states, start = block.columns
+    return solver.solve(network, states, start=start, trace=False)
 
 
 def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:

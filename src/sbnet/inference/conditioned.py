@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._types import HIDDEN, NO_SUM, FloatArray, IndexArray, Settings, States
 from sbnet.errors import ParameterError, TooManyHiddenError
 from sbnet.inference.meanfield import MeanField
@@ -60,9 +61,9 @@ class Conditioned:
     def __post_init__(self) -> None:
         if isinstance(self.on, str) and self.on != "roots":
             raise ParameterError(f"on is {self.on!r}; it must be 'roots', a number of units, or a list of units")
-        if isinstance(self.on, bool) or (isinstance(self.on, int | np.integer) and not 0 <= self.on <= LIMIT):
-            raise ParameterError(f"on is {self.on!r}; the number of units to enumerate lies between 0 and {LIMIT}")
-        if not isinstance(self.on, int | np.integer | str):
+        if isinstance(self.on, int | np.integer):
+            checks.whole("on", self.on, 0, LIMIT)
+        elif not isinstance(self.on, str):
             object.__setattr__(self, "on", tuple(self.on))
         if self.solver.settings is None:
             raise ParameterError(f"{type(self.solver).__name__} has no bound to condition; use a solver that has one")

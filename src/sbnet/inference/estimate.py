@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 
-from sbnet._progress import run_blocks
+from sbnet import checks
 from sbnet._types import FloatArray, RngLike
-from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, absorb, coerce
+from sbnet.execution import Bar, Block, RowBlocks, Threads, join, map_blocks
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solvers import Solver
 from sbnet.kernels.estimate import log_weights
@@ -129,22 +130,39 @@ def estimate(
     _check(samples, method, steps, delta, defence)
     seed = np.random.default_rng(rng).integers(2**64, dtype=np.uint64)
     states, single = coerce(network, evidence)
-    n, samples = len(states), int(samples)
-    parts = np.empty((5, n))
-
-    def work(rows: slice) -> int:
-        solution = solver.solve(network, states[rows], start=None, trace=False)
-        weights = np.empty((rows.stop - rows.start, samples))
-        bias, anneal = absorb(network, states[rows]), int(steps) if method == "annealed" else 0
-        log_weights(network.model, states[rows], bias, solution.means, defence, anneal, seed, weights)
-        parts[:, rows] = (*_summary(weights, delta), solution.bound)
-        return int(rows.stop - rows.start)
-
-    size = max(1, min(256, _BLOCK // max(network.n_units, samples)))
-    run_blocks(work, n, size, threads, progress, "sampling")
-    log_p, error, lower, effective, bound = ((float(part[0]) if single else part) for part in parts)
+    samples = int(samples)
+    draw = _Draw(samples, int(steps) if method == "annealed" else 0, float(delta), float(defence), seed)
+    parts = map_blocks(
+        partial(_sample, network, solver, draw),
+        RowBlocks(states, most=min(256, _BLOCK // max(network.n_units, samples))),
+        executor=Threads(threads),
+        progress=Bar("sampling", len(states), progress),
+    )
+    log_p, error, lower, effective, bound = join(parts, np.zeros((0, 5))).T.copy()
     lower = np.fmax(lower, bound)  # the bound is certain, so that the larger of the two holds as often
-    return Estimate(log_p, error, float(lower) if single else lower, bound, effective, samples, float(delta))
+    columns = (log_p, error, lower, bound, effective)
+    log_p, error, lower, bound, effective = ((float(column[0]) if single else column) for column in columns)
+    return Estimate(log_p, error, lower, bound, effective, samples, float(delta))
+
+
+class _Draw(NamedTuple):
+    """How weights are drawn."""
+
+    samples: int
+    anneal: int
+    delta: float
+    defence: float
+    seed: np.uint64
+
+
+def _sample(network: Network, solver: Solver, draw: _Draw, block: Block) -> FloatArray:
+    """What :func:`_summary` says of each row, and the bound, in columns."""
+    (states,) = block.columns
+    solution = solver.solve(network, states, start=None, trace=False)
+    weights = np.empty((len(states), draw.samples))
+    bias = absorb(network, states)
+    log_weights(network.model, states, bias, solution.means, draw.defence, draw.anneal, draw.seed, weights)
+    return np.column_stack((*_summary(weights, draw.delta), solution.bound))
 
 
 def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -165,11 +183,8 @@ def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray,
 
 
 def _check(samples: int, method: str, steps: int, delta: float, defence: float) -> None:
-    for name, value, least in (("samples", samples, 2), ("steps", steps, 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ParameterError(f"{name} is {value!r}; it must be a whole number, {least} or more")
-    if method not in METHODS:
-        raise ParameterError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}")
-    for name, chance in (("delta", delta), ("defence", defence)):
-        if not 0.0 < chance < 1.0:
-            raise ParameterError(f"{name} is {chance!r}; it must lie between 0 and 1")
+    checks.whole("samples", samples, 2)
+    checks.choice("method", method, METHODS)
+    checks.whole("steps", steps, 1)
+    checks.chance("delta", delta)
+    checks.chance("defence", defence)

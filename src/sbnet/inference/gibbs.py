@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._types import FloatArray, RngLike, States
-from sbnet.errors import ParameterError
 from sbnet.evidence import absorb
 from sbnet.inference.solvers import Solution
 from sbnet.kernels.gibbs import gibbs_rows
@@ -42,10 +42,9 @@ class Gibbs:
     rng: RngLike = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("samples", 2), ("burn_in", 0), ("chains", 2)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ParameterError(f"{name} is {value!r}; it must be a whole number, {least} or more")
+        checks.whole("samples", self.samples, 2)
+        checks.whole("burn_in", self.burn_in, 0)
+        checks.whole("chains", self.chains, 2)
 
     @property
     def settings(self) -> None:

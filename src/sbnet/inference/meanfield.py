@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._types import FloatArray, RngLike, Settings, States
 from sbnet.bounds.lower import check_log_term
-from sbnet.errors import ParameterError
 from sbnet.evidence import absorb
 from sbnet.inference.solvers import Solution
 from sbnet.kernels._compile import announce
@@ -61,12 +61,9 @@ class MeanField:
 
     def __post_init__(self) -> None:
         check_log_term(self.log_term, self.enumerate_up_to)
-        if not self.tol >= 0.0:
-            raise ParameterError(f"tol is {self.tol!r}; it must be zero or more nats")
-        for name in ("max_sweeps", "restarts"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ParameterError(f"{name} is {value!r}; it must be a whole number, one or more")
+        checks.tolerance("tol", self.tol)
+        checks.whole("max_sweeps", self.max_sweeps, 1)
+        checks.whole("restarts", self.restarts, 1)
 
     @property
     def settings(self) -> Settings:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logit
 
+from sbnet import checks
 from sbnet._types import NO_SUM, FloatArray, Problem, Settings, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import absorb
@@ -65,9 +66,7 @@ class Mixture:
     solver: MeanField = field(default_factory=MeanField)
 
     def __post_init__(self) -> None:
-        value = self.components
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ParameterError(f"components is {value!r}; it must be a whole number, one or more")
+        checks.whole("components", self.components, 1)
         if not isinstance(self.solver, MeanField):
             raise ParameterError(f"solver is {self.solver!r}; the components of a mixture are found by a MeanField")
 

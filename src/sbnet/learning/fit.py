@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet._progress import Bar
+from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, IndexArray, RngLike, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce_many
 from sbnet.exact import log_likelihood as exact_log_likelihood
+from sbnet.execution import Bar
 from sbnet.inference import MeanField, infer_many
 from sbnet.learning.checkpoint import Run, describe, first_generator, read, write
 from sbnet.learning.gradients import gradient_of_states
@@ -280,13 +281,12 @@ def _check_helpers(optimizer: Any, solver: Any, prior: Any, callbacks: Any) -> N
 
 
 def _check_counts(epochs: int, batch_size: int, patience: int | None, validation: Any) -> None:
-    for name, value in (("epochs", epochs), ("batch_size", batch_size), ("patience", patience)):
-        if name == "patience" and value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ParameterError(f"{name} is {value!r}; it must be a whole number, one or more")
-    if patience is not None and validation is None:
-        raise ParameterError("patience watches held-out rows; give some with validation=")
+    checks.whole("epochs", epochs, 1)
+    checks.whole("batch_size", batch_size, 1)
+    if patience is not None:
+        checks.whole("patience", patience, 1)
+        if validation is None:
+            raise ParameterError("patience watches held-out rows; give some with validation=")
 
 
 def _row_weights(states: States, sample_weight: ArrayLike | None) -> FloatArray:
@@ -308,8 +308,7 @@ def _hold_out(
         return states, weights, None
     if not isinstance(validation, float | int):
         return states, weights, coerce_many(network, validation)
-    if not 0.0 < validation < 1.0:
-        raise ParameterError(f"validation is {validation!r}; a fraction lies between 0 and 1")
+    checks.chance("validation", validation)
     n_out = min(max(1, round(validation * len(states))), len(states) - 1)
     if n_out < 1:
         raise ParameterError("one row cannot be divided into rows to learn from and rows to hold out")

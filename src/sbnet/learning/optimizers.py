@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
 
@@ -48,8 +49,7 @@ class SGD:
 
     def __post_init__(self) -> None:
         _check_rate(self.rate, self.decay, self.until)
-        if not 0.0 <= self.momentum < 1.0:
-            raise ParameterError(f"momentum is {self.momentum!r}; it must be at least 0 and less than 1")
+        checks.below_one("momentum", self.momentum)
 
     def init(self, n: int) -> tuple[FloatArray, ...]:
         """The last step."""
@@ -90,9 +90,8 @@ class Adam:
 
     def __post_init__(self) -> None:
         _check_rate(self.rate, self.decay, self.until)
-        for name in ("beta1", "beta2"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise ParameterError(f"{name} is {getattr(self, name)!r}; it must be at least 0 and less than 1")
+        checks.below_one("beta1", self.beta1)
+        checks.below_one("beta2", self.beta2)
 
     def init(self, n: int) -> tuple[FloatArray, ...]:
         """Both averages, and the number of steps."""
@@ -176,10 +175,8 @@ def _rate(optimizer: SGD | Adam, epoch: int) -> float:
 
 
 def _check_rate(rate: float, decay: float, until: int | None) -> None:
-    if not (np.isfinite(rate) and rate > 0.0):
-        raise ParameterError(f"rate is {rate!r}; it must be positive")
-    if not (np.isfinite(decay) and decay >= 0.0):
-        raise ParameterError(f"decay is {decay!r}; it must be zero or more")
+    checks.positive("rate", rate)
+    checks.not_negative("decay", decay)
     if until is not None and not until >= 1:
         raise ParameterError(f"until is {until!r}; it must be a number of epochs, one or more")
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from sbnet._progress import Bar
+from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.evidence import EvidenceLike, coerce_many, row_blocks
+from sbnet.execution import Bar
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.wake import Recognition, wake_sleep_rows
@@ -118,10 +119,8 @@ def wake_sleep(
     True
     """
     begin = time.monotonic()
-    if isinstance(epochs, bool) or not isinstance(epochs, int | np.integer) or epochs < 1:
-        raise ParameterError(f"epochs is {epochs!r}; it must be a whole number, one or more")
-    if not 0.0 < rate < np.inf:
-        raise ParameterError(f"rate is {rate!r}; it must be positive and finite")
+    checks.whole("epochs", epochs, 1)
+    checks.positive("rate", rate)
     states = coerce_many(network, X)
     _check_complete(network, states)
     generator = np.random.default_rng(rng)

@@ -38,15 +38,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sbnet._progress import run_blocks
+from sbnet import checks
 from sbnet._types import HIDDEN
 from sbnet.bounds.upper.cells import BLOCK, Settings, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
 from sbnet.evidence import EvidenceLike, coerce
+from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.upper_rows import upper_rows
@@ -148,46 +150,54 @@ def upper_bound(
     states, single = coerce(network, evidence)
     settings = _check(exact_up_to, table_up_to, tol, max_steps)
     units, n_cells = _check_condition(network, condition)
-    n = len(states)
-    bound, exact, cells = np.empty(n), np.empty(n, np.bool_), np.ones(n, np.int64)
-    conditioned: list[tuple[str, ...]] = [()] * n
-
-    def work(rows: slice) -> int:
-        whole = solve(network, settings, states[rows])
-        bound[rows], exact[rows] = whole.bound, whole.exact
-        for k, r in enumerate(range(rows.start, rows.stop)):
-            if n_cells > 1 and not whole.exact[k]:
-                if units:
-                    live = live_units(network.model, states[r])
-                    used = [i for i in units if live[i] and states[r, i] == HIDDEN]
-                    answer = split_all(network, settings, pick(whole, [k]), used)
-                    bound[r], exact[r], cells[r] = (part[0] for part in answer)
-                else:
-                    bound[r], exact[r], cells[r], used = split_best(network, settings, pick(whole, [k]), n_cells)
-                conditioned[r] = tuple(network.names[i] for i in sorted(used)) if cells[r] > 1 else ()
-        return int(rows.stop - rows.start)
-
     announce(upper_rows)
     width = network.n_edges + 3 * network.n_units
-    run_blocks(work, n, max(1, min(256, BLOCK // width)), threads, progress, "upper bounds")
+    parts = map_blocks(
+        partial(_solve, network, settings, units, n_cells),
+        RowBlocks(states, most=min(256, BLOCK // width)),
+        executor=Threads(threads),
+        progress=Bar("upper bounds", len(states), progress),
+    )
+    rows = [row for part in parts for row in part]
     if single:
-        return UpperBound(float(bound[0]), bool(exact[0]), int(cells[0]), conditioned[0])
-    return UpperBound(bound, exact, cells, conditioned)
+        return UpperBound(*rows[0])
+    return UpperBound(
+        np.array([row.bound for row in rows], np.float64),
+        np.array([row.exact for row in rows], np.bool_),
+        np.array([row.cells for row in rows], np.int64),
+        [row.conditioned for row in rows],
+    )
+
+
+class _Row(NamedTuple):
+    bound: float
+    exact: bool
+    cells: int
+    conditioned: tuple[str, ...]
+
+
+def _solve(network: Network, settings: Settings, units: list[int], n_cells: int, block: Block) -> list[_Row]:
+    (states,) = block.columns
+    whole = solve(network, settings, states)
+    rows = []
+    for k, row in enumerate(states):
+        bound, exact, cells, used = float(whole.bound[k]), bool(whole.exact[k]), 1, list[int]()
+        if n_cells > 1 and not exact and units:
+            live = live_units(network.model, row)
+            used = [i for i in units if live[i] and row[i] == HIDDEN]
+            answer = split_all(network, settings, pick(whole, [k]), used)
+            bound, exact, cells = float(answer[0][0]), bool(answer[1][0]), int(answer[2][0])
+        elif n_cells > 1 and not exact:
+            bound, exact, cells, used = split_best(network, settings, pick(whole, [k]), n_cells)
+        names = tuple(network.names[i] for i in sorted(used)) if cells > 1 else ()
+        rows.append(_Row(bound, exact, cells, names))
+    return rows
 
 
 def _check(exact_up_to: int, table_up_to: int, tol: float, max_steps: int) -> Settings:
-    for name, value, most in (("exact_up_to", exact_up_to, LIMIT), ("table_up_to", table_up_to, MAX_TABLE)):
-        if not (_is_whole(value) and 0 <= value <= most):
-            raise ParameterError(f"{name} is {value!r}; it must be a whole number from 0 to {most}")
-    if not (_is_whole(max_steps) and max_steps >= 1):
-        raise ParameterError(f"max_steps is {max_steps!r}; it must be a whole number, one or more")
-    if not tol >= 0.0:
-        raise ParameterError(f"tol is {tol!r}; it must be zero or more nats")
-    return Settings((int(exact_up_to), int(table_up_to), int(max_steps)), float(tol))
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    exact = checks.whole("exact_up_to", exact_up_to, 0, LIMIT)
+    table = checks.whole("table_up_to", table_up_to, 0, MAX_TABLE)
+    return Settings((exact, table, checks.whole("max_steps", max_steps, 1)), checks.tolerance("tol", tol))
 
 
 def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:
@@ -195,7 +205,7 @@ def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:
     units: list[int] = []
     if condition is None:
         k = 0
-    elif _is_whole(condition):
+    elif checks.is_whole(condition):
         k = int(condition)
     elif isinstance(condition, Iterable):
         for unit in [condition] if isinstance(condition, str) else condition:

@@ -1,0 +1,264 @@
+"""Blocks of rows, given to threads or to any other executor; a bar for long work; Ctrl-C at any time.
+
+A task is a pure function of one block that returns a record, so that it can run in a thread, a process or on another
+machine, and so that nothing is lost if it is left to itself: whoever waits for it may be interrupted and go away.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sized
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from sbnet import checks
+
+_PATIENCE = 1.0
+"""Seconds of work before a progress bar appears."""
+_TICK = 0.1
+"""Seconds after which one who waits looks up: for Ctrl-C, and to move the bar."""
+_QUICK, _LONG = 0.1, 0.4
+"""Seconds: blocks grow while they take less than the first, and shrink if they take more than the second."""
+_IN_FLIGHT = 256
+"""Blocks handed to an executor that does not say how many it works on at once."""
+
+B = TypeVar("B", bound=Sized)
+R = TypeVar("R")
+P = ParamSpec("P")
+
+
+def map_blocks(
+    task: Callable[[B], R], blocks: Iterable[B], *, executor: Executor | None = None, progress: Bar | None = None
+) -> list[R]:
+    """The results of `task` for each block, in order.
+
+    Parameters
+    ----------
+    task
+        A pure function, of module level (or a :func:`functools.partial` of one), so that it can be pickled.
+    blocks
+        Anything with lengths: the bar counts them as rows. :class:`RowBlocks` adapts them to what rows cost.
+    executor
+        Any :class:`concurrent.futures.Executor`; by default, as many threads as there are cores.
+    progress
+        Shows how far the work is; closed at the end.
+
+    Notes
+    -----
+    An error, or Ctrl-C, comes through at once: blocks that have not begun are dropped, and those that have are not
+    waited for.
+    """
+    pool = Threads() if executor is None else executor
+    room = 2 * getattr(pool, "_max_workers", _IN_FLIGHT // 2)
+    results: dict[int, R] = {}
+    done: SimpleQueue[Future[tuple[float, R]]] = SimpleQueue()
+    running: dict[Future[tuple[float, R]], tuple[int, B]] = {}
+    waiting, finished = enumerate(blocks), 0
+    try:
+        while True:
+            for number, block in islice(waiting, room - len(running)):
+                future = pool.submit(_timed, task, block)
+                running[future] = number, block
+                future.add_done_callback(done.put)
+            if not running:
+                return [results[number] for number in range(len(results))]
+            try:
+                future = done.get(timeout=_TICK)
+            except Empty:
+                pass
+            else:
+                number, block = running.pop(future)
+                seconds, results[number] = future.result()
+                finished += len(block)
+                if isinstance(blocks, RowBlocks):
+                    blocks.took(len(block), seconds)
+            if progress is not None:
+                progress.update(finished)
+    finally:
+        for future in running:
+            future.cancel()
+        if progress is not None:
+            progress.close()
+
+
+def _timed(task: Callable[[B], R], block: B) -> tuple[float, R]:
+    begin = time.monotonic()
+    result = task(block)
+    return time.monotonic() - begin, result
+
+
+@dataclass(frozen=True)
+class Block:
+    """A stretch of rows of one table or of several side by side; None stays None."""
+
+    rows: slice
+    columns: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return int(self.rows.stop - self.rows.start)
+
+
+class RowBlocks(Iterable[Block]):
+    """Tables cut into blocks of at most `most` rows, few where rows are dear: the first has one, quick ones grow.
+
+    Where a table is cut depends on the clock, so a task must answer each row alone.
+    """
+
+    def __init__(self, first: Any, *others: Any, most: int) -> None:
+        self._columns, self._size, self._most = (first, *others), 1, max(most, 1)
+
+    def __iter__(self) -> Iterator[Block]:
+        start, n = 0, len(self._columns[0])
+        while start < n:
+            rows = slice(start, min(start + self._size, n))
+            yield Block(rows, tuple(None if column is None else column[rows] for column in self._columns))
+            start = rows.stop
+
+    def took(self, n_rows: int, seconds: float) -> None:
+        """A block of so many rows took so long."""
+        if seconds < _QUICK:
+            self._size = min(max(self._size, 2 * n_rows), self._most)
+        elif seconds > _LONG:
+            self._size = max(min(self._size, n_rows // 2), 1)
+
+
+def join(parts: Iterable[Any], empty: Any) -> Any:
+    """Arrays of rows end to end; without any, `empty`."""
+    arrays = list(parts)
+    return np.concatenate(arrays) if arrays else empty
+
+
+class Threads(Executor):
+    """Threads that live as long as there is work. The process may end without them, so nobody has to wait for them."""
+
+    def __init__(self, n: int | None = None) -> None:
+        self._max_workers = thread_count(n)
+        self._lock = threading.Lock()
+        self._waiting: deque[_Call[Any]] = deque()
+        self._alive = 0
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        call = _Call(Future(), partial(fn, *args, **kwargs))
+        with self._lock:
+            self._waiting.append(call)
+            more = self._alive < self._max_workers
+            self._alive += more
+        if more:
+            threading.Thread(target=self._work, daemon=True, name="sbnet").start()
+        return call.future
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._alive -= 1
+                    return
+                call = self._waiting.popleft()
+            call.run()
+            del call  # or its result would live until the next one
+
+
+class Inline(Executor):
+    """Does at once, in the caller's thread, what it is given: for work that takes less time than to start a thread."""
+
+    _max_workers = 1
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        call = _Call(Future(), partial(fn, *args, **kwargs))
+        call.run()
+        return call.future
+
+
+@dataclass(frozen=True)
+class _Call(Generic[R]):
+    future: Future[R]
+    function: Callable[[], R]
+
+    def run(self) -> None:
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            result = self.function()
+        except BaseException as error:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(result)
+
+
+def thread_count(threads: int | None) -> int:
+    """How many threads to use; by default, as many as this process may run at once."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return checks.whole("threads", threads, 1)
+
+
+class Bar:
+    """A line with a bar, the rows done, rows per second, the time so far and the time left, on standard error.
+
+    It appears when the work has taken a second, if standard error is a terminal (or `show` says so), and is gone when
+    the work is done. The time left is that of the rows that remain at the average cost of all so far: the last few
+    would mislead where dear rows and cheap ones come in runs.
+    """
+
+    def __init__(self, what: str, n: int, show: bool | None, begun: int = 0) -> None:
+        self._what, self._n, self._begun, self._begin = what, n, begun, time.monotonic()
+        self._show = sys.stderr.isatty() if show is None else show
+        self._progress: Any = None
+        self._drawn = 0.0
+
+    def update(self, finished: int) -> None:
+        """So many rows are done."""
+        now = time.monotonic()
+        if not self._show or now - self._begin < _PATIENCE or now - self._drawn < _PATIENCE / 10:
+            return
+        self._drawn = now
+        if self._progress is None:
+            self._open()
+        seconds, rows = now - self._begin, finished - self._begun
+        self._progress.update(
+            self._task,
+            completed=finished,
+            description=self._what,
+            rate=f"{rows / seconds:,.{0 if rows >= 10 * seconds else 2}f} rows/s",
+            time=f"{_clock(seconds)}, {_clock(seconds * (self._n - finished) / rows) if rows else '?'} left",
+        )
+
+    def describe(self, what: str) -> None:
+        """Say what is going on, from the next update on."""
+        self._what = what
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self._progress is not None:
+            self._progress.stop()
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[time]}"),
+        )
+        console = Console(stderr=True)  # in a file or a pipe, only the last state is written
+        self._progress = Progress(*columns, console=console, transient=console.is_terminal)
+        self._task = self._progress.add_task(self._what, total=self._n, completed=self._begun, rate="", time="")
+        self._progress.start()
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
