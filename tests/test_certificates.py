@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 import oracle
 import sbnet as sb
 from sbnet.bounds.proven import softplus
+from sbnet.bounds.proven.gates import highest_hidden, highest_observed
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.lower import lower as proven_lower
-from sbnet.bounds.proven.upper import highest_hidden, highest_observed
 from sbnet.certificates import Certificate, Certificates, certify, enclosure, posterior_intervals
+from sbnet.kernels.gates import SIGMOID
 from strategies import cases
 
 flint = pytest.importorskip("flint")
@@ -181,13 +182,13 @@ def test_proven_maxima_are_above_the_function_and_touch_it(c, eta, lam, low, hig
         observed = lam * t - np.logaddexp(0, c + t)
         step = (high - low) / 2000 * (1 + abs(lam))
         for best, seen in (
-            (highest_hidden(arb, *balls), hidden),
-            (highest_observed(arb, balls[0], *balls[2:]), observed),
+            (highest_hidden(SIGMOID, *balls), hidden),
+            (highest_observed(SIGMOID, 0, balls[0], -balls[2], *balls[3:]), observed),
         ):
             assert float(best) >= seen.max() - 1e-12
             assert float(best) <= seen.max() + step + 1e-9
         cancelled = arb("0 +/- 1e-30")  # a sum of slopes that cancel, known only that well
-        assert float(highest_hidden(arb, balls[0], cancelled, *balls[2:])) >= (-lam * t).max() - 1e-12
+        assert float(highest_hidden(SIGMOID, balls[0], cancelled, *balls[2:])) >= (-lam * t).max() - 1e-12
         assert float(softplus(arb(c))) == pytest.approx(np.logaddexp(0, c), rel=1e-14)
 
 

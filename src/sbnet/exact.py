@@ -11,7 +11,7 @@ from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import TooManyHiddenError
 from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of, row_blocks
-from sbnet.kernels.enumerate import enumerate_rows, largest_components, mean_softplus
+from sbnet.kernels.enumerate import enumerate_rows, mean_softplus
 from sbnet.network import Network
 
 LIMIT = 25
@@ -118,11 +118,16 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
 def _enumerate(network: Network, states: States, limit: int) -> tuple[FloatArray, FloatArray]:
     """ln P(V) and the means of each row; the means of barren units are left as NaN."""
     checks.whole("limit", limit, 0, 60)
-    _check_limit(int(largest_components(network.model, states).max(initial=0)), limit)
     means = np.where(states == HIDDEN, np.nan, states.astype(np.float64))
-    result = np.empty(len(states))
-    for rows in row_blocks(len(states), network.n_units):
-        result[rows] = enumerate_rows(network.model, states[rows], absorb(network, states[rows]), means[rows])
+    result, largest = np.empty(len(states)), np.zeros(len(states), np.int64)
+    for most in (
+        -1,
+        limit,
+    ):  # first all sizes, and no sum; a sum may take long, and be of no use if another has to fail
+        for rows in row_blocks(len(states), network.n_units):
+            bias = absorb(network, states[rows])
+            result[rows] = enumerate_rows(network.model, states[rows], bias, most, means[rows], largest[rows])
+        _check_limit(int(largest.max(initial=0)), limit)
     return result, means
 
 

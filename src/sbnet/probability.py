@@ -9,8 +9,8 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, RngLike, States
 from sbnet.errors import EvidenceError
-from sbnet.evidence import EvidenceLike, absorb, coerce, row_blocks
-from sbnet.kernels.sampling import ancestral
+from sbnet.evidence import EvidenceLike, coerce, row_blocks
+from sbnet.kernels.sampling import ancestral, log_joint_rows
 from sbnet.network import Network
 
 
@@ -38,9 +38,7 @@ def log_joint(network: Network, states: EvidenceLike) -> Any:
             "Use log_likelihood() for partial evidence"
         )
     result = np.empty(len(complete))
-    for rows in row_blocks(len(complete), network.n_units):
-        z = absorb(network, complete[rows])
-        result[rows] = (complete[rows] * z - np.logaddexp(0.0, z)).sum(axis=1)
+    log_joint_rows(network.model, network.bias, complete, result)
     return float(result[0]) if single else result
 
 

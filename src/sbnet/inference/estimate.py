@@ -10,11 +10,11 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sbnet import checks
-from sbnet._types import FloatArray, RngLike
+from sbnet._types import FloatArray, RngLike, States
 from sbnet.evidence import EvidenceLike, absorb, coerce
 from sbnet.execution import Bar, Block, RowBlocks, Threads, join, map_blocks
 from sbnet.inference.meanfield import MeanField
-from sbnet.inference.solvers import Solver
+from sbnet.inference.solvers import Solution, Solver
 from sbnet.kernels.estimate import log_weights
 from sbnet.network import Network
 
@@ -131,7 +131,7 @@ def estimate(
     seed = np.random.default_rng(rng).integers(2**64, dtype=np.uint64)
     states, single = coerce(network, evidence)
     samples = int(samples)
-    draw = _Draw(samples, int(steps) if method == "annealed" else 0, float(delta), float(defence), seed)
+    draw = Draw(samples, int(steps) if method == "annealed" else 0, float(delta), float(defence), seed)
     parts = map_blocks(
         partial(_sample, network, solver, draw),
         RowBlocks(states, most=min(256, _BLOCK // max(network.n_units, samples))),
@@ -145,24 +145,31 @@ def estimate(
     return Estimate(log_p, error, lower, bound, effective, samples, float(delta))
 
 
-class _Draw(NamedTuple):
+class Draw(NamedTuple):
     """How weights are drawn."""
 
     samples: int
-    anneal: int
+    anneal: int  # intermediate distributions; none for plain importance sampling
     delta: float
     defence: float
     seed: np.uint64
 
 
-def _sample(network: Network, solver: Solver, draw: _Draw, block: Block) -> FloatArray:
+def _sample(network: Network, solver: Solver, draw: Draw, block: Block) -> FloatArray:
     """What :func:`_summary` says of each row, and the bound, in columns."""
     (states,) = block.columns
     solution = solver.solve(network, states, start=None, trace=False)
+    return np.column_stack((*weigh(network, states, solution, draw), solution.bound))
+
+
+def weigh(
+    network: Network, states: States, solution: Solution, draw: Draw
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """What :func:`_summary` says of each row, for samples around the means of a solution."""
     weights = np.empty((len(states), draw.samples))
     bias = absorb(network, states)
     log_weights(network.model, states, bias, solution.means, draw.defence, draw.anneal, draw.seed, weights)
-    return np.column_stack((*_summary(weights, draw.delta), solution.bound))
+    return _summary(weights, draw.delta)
 
 
 def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

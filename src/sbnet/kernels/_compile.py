@@ -28,7 +28,7 @@ vector: Any = njit(**_BARE, fastmath=_FAST)
 
 
 def plain(dispatcher: Any) -> Any:
-    """The Python function behind a kernel that only kernels may call."""
+    """The Python function behind a kernel that only kernels may call, and that calls none itself."""
     return getattr(dispatcher, "py_func", dispatcher)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, Settings, States
 from sbnet.bounds.lower import bound_terms
-from sbnet.bounds.proven import balls, log_sum, round_down, softplus
+from sbnet.bounds.proven import balls, gates, log_sum, round_down, softplus
 from sbnet.kernels._compile import plain
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.terms import MAX_NODES, OMEGA, trapezoid_nodes
@@ -49,7 +49,8 @@ def _bound(flint: Any, piece: Piece, settings: Settings) -> Any:
                 near.append(arb(float(mu[j])))
         own = arb(float(mu[i]))
         mean = bias + sum(w * m for w, m in zip(weight, near, strict=True))
-        value += own * mean - _log_term(flint, weight, near, bias, mean, float(xi[0, i]), settings)
+        a, c = gates.loads(int(network.model.gate[i]), own)
+        value += a * mean - c * _log_term(flint, weight, near, bias, mean, float(xi[0, i]), settings)
         if 0.0 < mu[i] < 1.0:
             value -= own * own.log() + (1 - own) * (1 - own).log()
     return value

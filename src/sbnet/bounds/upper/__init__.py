@@ -45,13 +45,13 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN
-from sbnet.bounds.upper.cells import BLOCK, Settings, pick, solve, split_all, split_best
+from sbnet.bounds.upper.cells import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
 from sbnet.evidence import EvidenceLike, coerce
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
-from sbnet.kernels.upper_rows import upper_rows
+from sbnet.kernels.upper import evaluate
 from sbnet.network import Network
 
 __all__ = ["UpperBound", "upper_bound"]
@@ -148,13 +148,13 @@ def upper_bound(
     True
     """
     states, single = coerce(network, evidence)
-    settings = _check(exact_up_to, table_up_to, tol, max_steps)
+    limits = _check(exact_up_to, table_up_to, tol, max_steps)
     units, n_cells = _check_condition(network, condition)
-    announce(upper_rows)
+    announce(evaluate)
     width = network.n_edges + 3 * network.n_units
     parts = map_blocks(
-        partial(_solve, network, settings, units, n_cells),
-        RowBlocks(states, most=min(256, BLOCK // width)),
+        partial(_solve, network, limits, units, n_cells),
+        RowBlocks(states, most=min(256, MOST_NUMBERS // width)),
         executor=Threads(threads),
         progress=Bar("upper bounds", len(states), progress),
     )
@@ -176,28 +176,28 @@ class _Row(NamedTuple):
     conditioned: tuple[str, ...]
 
 
-def _solve(network: Network, settings: Settings, units: list[int], n_cells: int, block: Block) -> list[_Row]:
+def _solve(network: Network, limits: Limits, units: list[int], n_cells: int, block: Block) -> list[_Row]:
     (states,) = block.columns
-    whole = solve(network, settings, states)
+    whole = solve(network, limits, states)
     rows = []
     for k, row in enumerate(states):
         bound, exact, cells, used = float(whole.bound[k]), bool(whole.exact[k]), 1, list[int]()
         if n_cells > 1 and not exact and units:
             live = live_units(network.model, row)
             used = [i for i in units if live[i] and row[i] == HIDDEN]
-            answer = split_all(network, settings, pick(whole, [k]), used)
+            answer = split_all(network, limits, pick(whole, [k]), used)
             bound, exact, cells = float(answer[0][0]), bool(answer[1][0]), int(answer[2][0])
         elif n_cells > 1 and not exact:
-            bound, exact, cells, used = split_best(network, settings, pick(whole, [k]), n_cells)
+            bound, exact, cells, used = split_best(network, limits, pick(whole, [k]), n_cells)
         names = tuple(network.names[i] for i in sorted(used)) if cells > 1 else ()
         rows.append(_Row(bound, exact, cells, names))
     return rows
 
 
-def _check(exact_up_to: int, table_up_to: int, tol: float, max_steps: int) -> Settings:
+def _check(exact_up_to: int, table_up_to: int, tol: float, max_steps: int) -> Limits:
     exact = checks.whole("exact_up_to", exact_up_to, 0, LIMIT)
     table = checks.whole("table_up_to", table_up_to, 0, MAX_TABLE)
-    return Settings((exact, table, checks.whole("max_steps", max_steps, 1)), checks.tolerance("tol", tol))
+    return Limits(exact, table, checks.whole("max_steps", max_steps, 1), checks.tolerance("tol", tol))
 
 
 def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:
