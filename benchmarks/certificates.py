@@ -38,7 +38,7 @@ def table() -> list[Table]:
 
 def _widest(network: sb.Network, k: int) -> list[int]:
     """The k units with the largest weights to their children."""
-    reach = np.bincount(network.parent, network.weight**2, network.n_units)
+    reach = np.bincount(network.graph.parent, network.weight**2, network.n_units)
     return [int(i) for i in np.argsort(-reach)[:k]]
 
 

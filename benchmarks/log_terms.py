@@ -64,7 +64,7 @@ def _one(name: str, net: sb.Network, X: np.ndarray) -> Table:
         for term in TERMS
         for limit in (0, sb.MeanField().enumerate_up_to)
     }
-    fan_in = np.diff(net.indptr)
+    fan_in = np.diff(net.graph.indptr)
     narrow = int(((fan_in > 0) & (fan_in <= sb.MeanField().enumerate_up_to)).sum())
     if not narrow:  # nothing to enumerate: the two settings are the same
         solvers = {key: solver for key, solver in solvers.items() if key[1] == 0}

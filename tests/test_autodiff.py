@@ -42,8 +42,8 @@ def bound(weight, bias, network, row, posterior, log_term, enumerate_up_to):
     """Eqs. (15)-(22) at the means and xi of a posterior, entropy in the sign of eq. (16), without barren units."""
     total, means = 0.0, posterior.means
     for i in live_units(network, row):
-        edges = slice(network.indptr[i], network.indptr[i + 1])
-        J, h, mu, pa = weight[edges], bias[i], means[network.parent[edges]], network.parent[edges]
+        edges = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
+        J, h, mu, pa = weight[edges], bias[i], means[network.graph.parent[edges]], network.graph.parent[edges]
         if log_term == "exact" or np.isnan(row[pa]).sum() <= enumerate_up_to:
             term = mean_log1pexp(J, h, mu)
         elif log_term == "quadratic":

@@ -191,7 +191,7 @@ def test_each_layer_has_the_whole_layer_above_as_parents():
     assert network.parents("h1_1") == ()
     assert network.parents("h2_2") == ("h1_0", "h1_1")
     assert network.parents("x3") == ("h2_0", "h2_1", "h2_2")
-    assert network.depths().tolist() == [0, 0, 1, 1, 1, 2, 2, 2, 2]
+    assert network.graph.depths.tolist() == [0, 0, 1, 1, 1, 2, 2, 2, 2]
 
 
 def test_lateral_edges_run_inside_the_bottom_layer_only():
@@ -306,7 +306,7 @@ def test_a_million_edges_in_any_order_build_the_same_network():
     network = sb.from_edges(triples)
     assert network.n_units == n
     assert network.n_edges == len(triples)
-    assert network.depths()[network.index("u99999")] == n - n_parents
+    assert network.graph.depths[network.index("u99999")] == n - n_parents
 
 
 @pytest.mark.parametrize("count", [1, 2])

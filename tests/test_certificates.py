@@ -245,6 +245,8 @@ def test_a_table_has_a_certificate_for_each_row():
     assert isinstance(table, Certificates)
     assert len(table) == 4
     assert [table[r] for r in range(4)] == list(table) == [certify(net, row) for row in rows]
+    assert isinstance(table[1:3], Certificates)
+    assert list(table[1:3]) == [table[1], table[2]]
     assert np.array_equal(table.gap, table.upper - table.lower)
     assert table.estimate[1] == table[1].estimate
     assert "4 rows" in repr(table)

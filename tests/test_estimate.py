@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 import sbnet as sb
-from sbnet.evidence import absorb
 from sbnet.inference.estimate import _summary
 from sbnet.kernels.estimate import log_weights
+from sbnet.reduction import absorb
 from strategies import cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
@@ -114,7 +114,7 @@ def test_a_row_has_the_answer_it_would_have_alone(options):
         assert np.array_equal(getattr(table, name), getattr(again, name)[::-1])
         assert np.array_equal(getattr(table, name), [getattr(one, name) for one in alone])
     assert not np.array_equal(table.log_probability, sb.estimate(network, X, samples=50, rng=4).log_probability)
-    assert repr(table) == "Estimate: 12 rows, 50 samples each"
+    assert repr(table) == "Estimates: 12 rows, 50 samples each"
     assert len(sb.estimate(network, np.empty((0, 4)), **options).lower) == 0
 
 

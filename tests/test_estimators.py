@@ -73,7 +73,7 @@ def by_hand(cells, hidden, generator, lateral, weights=None, **settings):
     """What an estimator does, in a few lines, for a table that has no empty column."""
     width = cells.shape[1]
     network = sb.layered((*hidden, width), rng=generator, scale=_base.WEIGHT_SCALE, lateral=lateral)
-    weight = np.where(network.parent < network.n_units - width, network.weight, 0.0)
+    weight = np.where(network.graph.parent < network.n_units - width, network.weight, 0.0)
     bias = network.bias.copy()
     for k in range(width):
         seen = ~np.isnan(cells[:, k])

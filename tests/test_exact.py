@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -40,7 +45,7 @@ def test_posterior_means_are_exact_for_every_unit(case):  # eq. (7), with observ
 def test_pairwise_posteriors_are_exact_for_every_pair(case):
     network, evidence = case
     J, h = dense(network)
-    found = sb.exact_posterior(network, evidence, pairwise=True)
+    found = sb.exact_pairs(network, evidence)
     assert_allclose(found, oracle.posterior_pairs(J, h, evidence), rtol=0, atol=8 * oracle.rounding(J, h))
     assert np.array_equal(np.diagonal(found), sb.exact_posterior(network, evidence))
 
@@ -112,7 +117,7 @@ def test_a_table_gives_what_its_rows_give_one_by_one(table):
     functions = [
         (sb.log_likelihood, ()),
         (sb.exact_posterior, (network.n_units,)),
-        (lambda net, rows: sb.exact_posterior(net, rows, pairwise=True), shape),
+        (sb.exact_pairs, shape),
         (lambda net, rows: sb.kl(net, rows, mu[0] if rows.ndim == 1 else mu), ()),
     ]
     for function, tail in functions:
@@ -132,7 +137,7 @@ def test_one_pattern_gives_a_float_and_a_table_of_one_row_an_array(sprinkler):
 def test_a_table_larger_than_one_block_of_work_gives_the_same_answers(sprinkler, monkeypatch):
     rows = np.where(np.random.default_rng(0).random((50, 4)) < 0.5, np.nan, sb.sample(sprinkler, 50, rng=0))
     whole = sb.log_likelihood(sprinkler, rows), sb.exact_posterior(sprinkler, rows)
-    monkeypatch.setattr("sbnet.evidence._BLOCK", 12)
+    monkeypatch.setattr("sbnet.execution._WORKING", 12)
     assert np.array_equal(whole[0], sb.log_likelihood(sprinkler, rows))
     assert np.array_equal(whole[1], sb.exact_posterior(sprinkler, rows))
 
@@ -199,6 +204,53 @@ def test_only_the_worst_row_of_a_table_counts_for_the_limit():
 def test_a_limit_is_a_whole_number_up_to_sixty(sprinkler, limit):
     with pytest.raises(sb.errors.ParameterError, match=f"limit is {limit}; it must be a whole number from 0 to 60"):
         sb.log_likelihood(sprinkler, {}, limit=limit)
+
+
+# --- large groups ---------------------------------------------------------------------------------------------------
+
+
+def test_a_sum_in_parts_is_the_sum(monkeypatch):
+    network = sb.add_switches(sb.layered((3, 4, 5), rng=1, scale=3.0), rng=2)
+    rows = np.full((4, network.n_units), np.nan)
+    rows[1:, network.index("x0")] = 1.0
+    rows[2:, network.index("x3")] = 0.0
+    rows[3, :3] = 1.0  # with the top layer observed, several groups are left
+    whole = sb.log_likelihood(network, rows), sb.exact_posterior(network, rows)
+    monkeypatch.setattr("sbnet.enumeration._PART", 5)
+    assert_allclose(sb.log_likelihood(network, rows), whole[0], rtol=1e-13)
+    assert_allclose(sb.exact_posterior(network, rows), whole[1], rtol=1e-12)
+
+
+def test_a_sum_in_parts_does_not_depend_on_the_number_of_threads():
+    network, evidence = sb.layered((17, 3), rng=0, scale=2.0), [1, 0, 1]
+    alone = sb.log_likelihood(network, evidence, threads=1)
+    assert sb.log_likelihood(network, evidence, threads=3) == alone
+    assert sb.log_likelihood(network, [evidence], threads=2).tolist() == [alone]
+
+
+INTERRUPTED = """
+import sbnet as sb
+sb.log_likelihood(sb.layered((16, 1), rng=0), [1])  # compile
+print("begun", flush=True)
+try:
+    sb.log_likelihood(sb.layered((40, 200), rng=0), [1] * 200, limit=40)  # years
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT cannot be sent to one process there")
+def test_ctrl_c_ends_a_sum_over_very_many_states():
+    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.5)  # it is adding up
+        process.send_signal(signal.SIGINT)
+        try:
+            rest, _ = process.communicate(timeout=30)
+        finally:
+            process.kill()
+        assert rest == "interrupted\n"
 
 
 # --- means ----------------------------------------------------------------------------------------------------------

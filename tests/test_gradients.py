@@ -56,7 +56,7 @@ def test_without_hidden_units_it_is_the_gradient_of_logistic_regressions():
     error = table - 1 / (1 + np.exp(-z))
     found = gradient(network, table)
     assert_allclose(found.bias, error.sum(axis=0), atol=1e-12)
-    parents, children = network.parent, np.repeat(np.arange(4), np.diff(network.indptr))
+    parents, children = network.graph.parent, np.repeat(np.arange(4), np.diff(network.graph.indptr))
     assert_allclose(found.weight, (error.T @ table)[children, parents], atol=1e-12)
 
 

@@ -47,7 +47,7 @@ def refused(path):
 @given(networks(), st.data())
 def test_what_is_saved_comes_back_the_same(tmp_path_factory, network, data):
     chosen = data.draw(st.lists(names, min_size=network.n_units, max_size=network.n_units, unique=True))
-    network = sb.Network(tuple(chosen), network.indptr, network.parent, network.weight, network.bias)
+    network = sb.Network(tuple(chosen), network.graph, network.weight, network.bias)
     path = tmp_path_factory.getbasetemp() / "round-trip.sbn"
     sb.save(network, path)
     assert sb.load(path) == network
@@ -293,13 +293,22 @@ SEALED = {  # the checksum is right, but what it seals is not a network
         "FILE is a safetensors file, but not one that sbnet.save() wrote",
     ),
     "types": ({"weight": np.array([1])}, {}, "FILE holds arrays of unexpected types"),
+    "wrapping": (
+        {"indptr": np.array([0, 2**63 - 1, -2, -1, 0]), "parent": np.zeros(0, np.int64)},
+        {},
+        "FILE does not describe a network: indptr must not fall",
+    ),
     "cycle": (
         {"parent": np.array([1])},
         {},
         "FILE does not describe a network: parents must precede their children",
     ),
     "not finite": ({"bias": np.array([0.0, np.nan])}, {}, "FILE does not describe a network: the bias of 'b' is nan"),
-    "few names": ({}, {"names": '["a"]'}, "FILE does not describe a network: indptr and parent do not describe"),
+    "few names": (
+        {},
+        {"names": '["a"]'},
+        "FILE does not describe a network: the graph has 2 units, the network 1 name",
+    ),
     "no names": ({}, {"names": "[]"}, "FILE does not describe a network: the network is empty"),
     "names not JSON": ({}, {"names": "a, b"}, "FILE does not describe a network: "),
     "names not a list": ({}, {"names": "3"}, "FILE does not describe a network: "),

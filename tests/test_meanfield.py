@@ -183,8 +183,7 @@ def test_names_do_not_matter(log_term, case):
     network, evidence = case
     renamed = sb.Network(
         tuple(f"other {k}" for k in range(network.n_units)),
-        network.indptr,
-        network.parent,
+        network.graph,
         network.weight,
         network.bias,
     )

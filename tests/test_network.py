@@ -28,14 +28,14 @@ def test_fields_cannot_be_set(sprinkler):
 
 
 def test_arrays_are_read_only(sprinkler):
-    for array in (sprinkler.indptr, sprinkler.parent, sprinkler.weight, sprinkler.bias, *sprinkler.model):
+    for array in (sprinkler.graph.indptr, sprinkler.graph.parent, sprinkler.weight, sprinkler.bias, *sprinkler.model):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
 
 
 def test_arrays_are_private_copies():
     weight, bias = np.array([1.0]), np.array([2.0, 3.0])
-    network = sb.Network(("a", "b"), np.array([0, 0, 1]), np.array([0]), weight, bias)
+    network = sb.Network(("a", "b"), sb.Graph(np.array([0, 0, 1]), np.array([0])), weight, bias)
     weight[0] = bias[0] = 9.0
     assert network.weight.tolist() == [1.0]
     assert network.bias.tolist() == [2.0, 3.0]
@@ -123,7 +123,7 @@ def test_all_views_show_the_same_edges(network):
 
 @given(networks())
 def test_depth_is_the_longest_path_from_a_root(network):
-    depths = network.depths()
+    depths = network.graph.depths
     for i, name in enumerate(network.names):
         above = [depths[network.index(parent)] for parent in network.parents(name)]
         assert depths[i] == (1 + max(above) if above else 0)
@@ -289,7 +289,10 @@ def test_html_shows_the_same_and_escapes_names():
         ((("",), [0, 0], [], [], [0]), "a unit has an empty name"),
         ((("a", "a"), [0, 0, 0], [], [], [0, 0]), "two units are called 'a'; names must differ"),
         ((("a",), [0, 0], [], [], ["x"]), "parameters must be numbers: could not convert string to float: 'x'"),
-        ((("a", "b"), [0, 0], [], [], [0, 0]), "indptr and parent do not describe the edges of 2 units"),
+        ((("a", "b"), [0, 0], [], [], [0, 0]), "the graph has 1 unit, the network 2 names; each unit needs one"),
+        ((("a",), [[0, 0]], [], [], [0]), "indptr and parent do not describe the edges of 1 units"),
+        ((("a",), [], [], [], [0]), "indptr and parent do not describe the edges of 0 units"),
+        (("abcd", [0, 2**63 - 1, -2, -1, 0], [], [], [0] * 4), "indptr must not fall"),
         ((("a", "b"), [0, 0, 2], [0], [1], [0, 0]), "indptr and parent do not describe the edges of 2 units"),
         ((("a", "b", "c"), [0, 1, 0, 1], [0], [1], [0, 0, 0]), "indptr must not fall"),
         ((("a", "b"), [0, 0, 1], [0], [1, 2], [0, 0]), "weight has shape (2,); expected (1,), one number per edge"),
@@ -319,6 +322,60 @@ def test_html_shows_the_same_and_escapes_names():
     ],
 )
 def test_records_that_cannot_be_are_refused(fields, text):
+    names, indptr, parent, weight, bias, *layers = fields
     with pytest.raises(NetworkError) as caught:
-        sb.Network(*fields)
+        sb.Network(names, sb.Graph(indptr, parent), weight, bias, None, *layers)
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(
+    ("gate", "text"),
+    [
+        ([0], "gate has shape (1,); expected (2,), one code per unit"),
+        ([0, 1], "the gate of 'b' is 1; the gates are 0 (sigmoid)"),
+        ([256, 0], "the gate of 'a' is 256; the gates are 0 (sigmoid)"),
+        ([0, 0.5], "the gate of 'b' is 0.5; the gates are 0 (sigmoid)"),
+        (["sigmoid", "or"], "the gate of 'a' is sigmoid; the gates are 0 (sigmoid)"),
+    ],
+)
+def test_gates_that_nobody_knows_are_refused(gate, text):
+    with pytest.raises(NetworkError) as caught:
+        sb.Network(("a", "b"), sb.Graph([0, 0, 0], []), [], [0, 0], gate)
+    assert str(caught.value) == text
+
+
+def test_a_network_wants_a_graph():
+    with pytest.raises(NetworkError, match=r"graph is \[0, 0\]; give a Graph\(indptr, parent\), or use from_edges\(\)"):
+        sb.Network(("a",), [0, 0], [], [0])
+
+
+# --- what is shared, and what is not --------------------------------------------------------------------------------
+
+
+def test_units_are_sigmoid_units_unless_something_else_is_said(sprinkler):
+    assert sprinkler.gate.tolist() == [0] * sprinkler.n_units
+    assert sprinkler.gate.dtype == np.int8
+    assert sprinkler.model.gate is sprinkler.gate
+
+
+def test_other_numbers_share_the_graph_and_nothing_that_hangs_on_numbers(sprinkler):
+    before = sprinkler.model  # and all else that is worked out once
+    other = sprinkler.with_parameters(weight=sprinkler.weight + 1.0, bias=sprinkler.bias - 1.0)
+    assert other.graph is sprinkler.graph
+    assert other.model.child is before.child
+    assert other.model.weight is other.weight
+    assert before.weight is sprinkler.weight
+    assert dataclasses.replace(other, weight=sprinkler.weight, bias=sprinkler.bias) == sprinkler
+
+
+def test_graphs_are_equal_by_what_they_hold():
+    graph, same, other = sb.Graph([0, 0, 1], [0]), sb.Graph(np.array([0, 0, 1]), np.array([0])), sb.Graph([0, 0, 0], [])
+    assert graph == same
+    assert hash(graph) == hash(same)
+    assert graph != other
+    assert graph != "graph"
+    assert repr(graph) == "<Graph: 2 units, 1 edge>"
+    assert graph.depths.tolist() == [0, 1]
+    copy = pickle.loads(pickle.dumps(graph))
+    assert copy == graph
+    assert "child_of_edge" in vars(copy)  # checked again, as files and pickles must be

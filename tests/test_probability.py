@@ -73,7 +73,7 @@ def test_log_joint_wants_a_value_for_every_unit(sprinkler):
 def test_frequencies_of_samples_are_the_exact_marginals(seed):
     network, n = sb.layered((2, 3, 4), rng=seed, scale=2.0, lateral=True), 20_000
     drawn = sb.sample(network, n, rng=seed).astype(float)
-    pairs = sb.exact_posterior(network, {}, pairwise=True)
+    pairs = sb.exact_pairs(network, {})
     assert np.all(np.abs(drawn.T @ drawn / n - pairs) <= five_sigma(pairs, n))
 
 
@@ -126,7 +126,7 @@ def test_samples_follow_from_the_rng(sprinkler):
 
 def test_samples_do_not_depend_on_the_size_of_a_block(sprinkler, monkeypatch):
     whole = sb.sample(sprinkler, 100, rng=7)
-    monkeypatch.setattr("sbnet.evidence._BLOCK", 28)
+    monkeypatch.setattr("sbnet.execution._WORKING", 28)
     assert np.array_equal(whole, sb.sample(sprinkler, 100, rng=7))
 
 

@@ -14,11 +14,12 @@ import oracle
 import sbnet as sb
 from sbnet.bounds import UpperBound, upper_bound
 from sbnet.bounds.upper.regions import Parameters, divide, start
-from sbnet.evidence import absorb, coerce
+from sbnet.evidence import coerce
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.upper import evaluate
 from sbnet.kernels.upper_gates import highest_hidden, highest_observed
+from sbnet.reduction import absorb
 from strategies import INTERPRETED, KINDS, SCALES, SHAPES, _edges, _evidence, _numbers, cases, tables
 
 OPTIONS = [
@@ -98,7 +99,7 @@ def test_all_units_conditioned_or_summed_is_exact(case):
     exact, atol = sb.log_likelihood(network, evidence), rounding(network)
     summed = upper_bound(network, evidence)
     assert summed.exact
-    assert summed.cells == 1
+    assert summed.n_cells == 1
     assert_allclose(summed.bound, min(exact, 0.0), rtol=0, atol=atol)
     split = upper_bound(network, evidence, exact_up_to=0, condition=network.names)
     assert_allclose(split.bound, exact, rtol=0, atol=4 * atol)
@@ -121,7 +122,7 @@ def test_a_single_hidden_unit_above_many_observed_ones_is_exact_by_one_split():
     split = upper_bound(network, pattern, exact_up_to=0, condition="h1_0")
     assert split.exact
     assert split.conditioned == ("h1_0",)
-    assert split.cells == 2
+    assert split.n_cells == 2
     assert_allclose(split.bound, sb.log_likelihood(network, pattern), rtol=0, atol=1e-12)
 
 
@@ -223,14 +224,14 @@ def test_a_table_gives_what_its_rows_give_one_by_one(table):
     network, rows = table
     for options in ({"exact_up_to": 0}, {"exact_up_to": 0, "condition": 2}):
         many = upper_bound(network, rows, **options)
-        assert many.bound.shape == many.exact.shape == many.cells.shape == (len(rows),)
+        assert many.bound.shape == many.exact.shape == many.n_cells.shape == (len(rows),)
         assert len(many.conditioned) == len(rows)
         for r, row in enumerate(rows):
             one = upper_bound(network, row, **options)
-            assert (type(one.bound), type(one.exact), type(one.cells)) == (float, bool, int)
+            assert (type(one.bound), type(one.exact), type(one.n_cells)) == (float, bool, int)
             assert one.bound == many.bound[r]
             assert one.exact == many.exact[r]
-            assert one.cells == many.cells[r]
+            assert one.n_cells == many.n_cells[r]
             assert one.conditioned == many.conditioned[r]
 
 
@@ -245,7 +246,7 @@ def test_special_evidence(sprinkler):
     assert_allclose(upper_bound(single, {"a": 0}).bound, -np.log1p(np.exp(0.7)), rtol=0, atol=1e-14)
     observed = upper_bound(sprinkler, {"wet": 1}, exact_up_to=0, condition=["wet", "slippery", "rain"])
     assert observed.conditioned == ("rain",)  # one is observed, one has no observed descendant
-    assert observed.cells == 2
+    assert observed.n_cells == 2
 
 
 @pytest.mark.small
@@ -254,9 +255,9 @@ def test_what_is_printed(sprinkler):
     assert repr(upper_bound(sprinkler, {"wet": 1})) == f"UpperBound: ln P = {exact:.6g} nats, from 1 cell"
     loose = upper_bound(sprinkler, {"wet": 1}, exact_up_to=0)
     assert repr(loose) == f"UpperBound: ln P ≤ {loose.bound:.6g} nats, from 1 cell"
-    assert repr(upper_bound(sprinkler, np.empty((0, 4)))) == "UpperBound: 0 rows"
+    assert repr(upper_bound(sprinkler, np.empty((0, 4)))) == "UpperBounds: 0 rows"
     text = repr(upper_bound(sprinkler, [{"wet": 1}, {}]))
-    assert text.splitlines()[0] == "UpperBound: 2 rows"
+    assert text.splitlines()[0] == "UpperBounds: 2 rows"
     assert text.splitlines()[2] == "  exact in 2 of 2"
     assert isinstance(upper_bound(sprinkler, {}), UpperBound)
 

@@ -49,7 +49,7 @@ def test_every_step_is_the_delta_rule(network, n_rows, seed):
     J, h, R, r, estimate = by_hand(network.weight_matrix(), network.bias, live, hidden, rows, uniform, rate)
     assert_allclose(result.network.weight_matrix(), J, atol=1e-12)
     assert_allclose(result.network.bias, h, atol=1e-12)
-    child, parent = np.repeat(np.arange(n), np.diff(network.indptr)), network.parent
+    child, parent = np.repeat(np.arange(n), np.diff(network.graph.indptr)), network.graph.parent
     assert_allclose(result.recognition.weight, np.where(hidden[parent], R[parent, child], R[child, parent]), atol=1e-12)
     assert_allclose(result.recognition.bias, r, atol=1e-12)
     assert_allclose(result.estimates, [estimate], atol=1e-10)
@@ -85,7 +85,7 @@ def test_recognition_finds_the_posterior_where_it_is_factorial():
     rows = sb.sample(truth, 1000, rng=0)[:, 2:]
     result = wake_sleep(truth, rows, epochs=30, rate=0.02, rng=0)
     R = np.zeros((2, 6))
-    R[truth.parent, np.repeat(np.arange(8), np.diff(truth.indptr)) - 2] = result.recognition.weight
+    R[truth.graph.parent, np.repeat(np.arange(8), np.diff(truth.graph.indptr)) - 2] = result.recognition.weight
     means = expit(rows @ R.T + result.recognition.bias[:2])
     assert np.abs(means - sb.exact_posterior(result.network, rows)[:, :2]).max() < 0.1
 
@@ -123,7 +123,7 @@ def test_equal_seeds_give_equal_weights(data):
 def test_long_tables_are_worked_off_in_blocks_that_do_not_count(data, monkeypatch):
     _, rows = data
     whole = wake_sleep(start(), rows, epochs=2, rng=0)
-    monkeypatch.setattr("sbnet.evidence._BLOCK", 500)
+    monkeypatch.setattr("sbnet.execution._WORKING", 500)
     parts = wake_sleep(start(), rows, epochs=2, rng=0)
     assert whole.network == parts.network
     assert_allclose(whole.estimates, parts.estimates)

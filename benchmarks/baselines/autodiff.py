@@ -138,7 +138,8 @@ def _blocks(network: Network, n_hidden: int, J: torch.Tensor) -> tuple[list[Bloc
     runs: list[tuple[tuple[int, ...], list[int]]] = []
     settled = []
     for i in range(network.n_units):
-        parents = tuple(j for j in network.parent[network.indptr[i] : network.indptr[i + 1]].tolist() if j < n_hidden)
+        edges = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
+        parents = tuple(j for j in network.graph.parent[edges].tolist() if j < n_hidden)
         if not parents:
             settled.append(i)
         elif runs and runs[-1][0] == parents:

@@ -54,7 +54,7 @@ def solve(
     function = library().solve if layout == "blocks" else library().solve_plain
     rows, n_hidden = _rows(network, X)
     inputs = np.abs(network.bias)
-    np.add.at(inputs, np.repeat(np.arange(network.n_units), np.diff(network.indptr)), np.abs(network.weight))
+    np.add.at(inputs, np.repeat(np.arange(network.n_units), np.diff(network.graph.indptr)), np.abs(network.weight))
     if layout == "parents" and inputs.max() > LARGEST_SUM:
         raise ValueError(f"a unit has inputs up to {inputs.max():.0f}; layout='parents' holds {LARGEST_SUM:.0f}")
     bounds, means = np.empty(len(rows)), np.empty((len(rows), n_hidden))
@@ -128,7 +128,7 @@ def _rows(network: Network, X: ArrayLike) -> tuple[NDArray[np.uint8], int]:
 
 
 def _network_arguments(network: Network, n_hidden: int, weight: NDArray[np.float64], bias: NDArray[np.float64]) -> list:
-    arrays = (network.indptr, network.parent, weight, bias)
+    arrays = (network.graph.indptr, network.graph.parent, weight, bias)
     return [ctypes.c_int64(network.n_units), ctypes.c_int64(n_hidden), *map(_pointer, arrays)]
 
 

@@ -42,7 +42,7 @@ def log_likelihood(network: Network, X: ArrayLike, memory: float = MEMORY) -> Ex
     n_hidden = network.n_units - rows.shape[1]
     needed = needed_bytes(network, n_hidden)
     if needed > memory:
-        widest = int(np.diff(network.indptr).max())
+        widest = int(np.diff(network.graph.indptr).max())
         raise DoesNotFit(
             f"tables for this network need about {needed:.1e} bytes; {memory:.1e} are allowed. Its widest unit has "
             f"{widest} parents; a single unit fits with at most {largest_fan_in(memory)}"
@@ -65,8 +65,8 @@ def build(network: Network) -> gum.BayesNet:
     for parent, child, _ in network.edges():
         tables.addArc(parent, child)
     for i, name in enumerate(network.names):
-        edges = slice(network.indptr[i], network.indptr[i + 1])
-        names = [network.names[j] for j in network.parent[edges]]
+        edges = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
+        names = [network.names[j] for j in network.graph.parent[edges]]
         weight_of = dict(zip(names, network.weight[edges].tolist(), strict=True))
         table = tables.cpt(name)
         z = np.array([network.bias[i]])
@@ -78,11 +78,12 @@ def build(network: Network) -> gum.BayesNet:
 
 def needed_bytes(network: Network, n_hidden: int) -> float:
     """Estimate: all tables, and some more of the size of the largest table or clique of the hidden units."""
-    fan_in = np.diff(network.indptr).astype(float)
+    fan_in = np.diff(network.graph.indptr).astype(float)
     moral = nx.Graph()
     moral.add_nodes_from(range(n_hidden))
     for i in range(network.n_units):
-        family = [int(j) for j in network.parent[network.indptr[i] : network.indptr[i + 1]] if j < n_hidden]
+        edges = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
+        family = [int(j) for j in network.graph.parent[edges] if j < n_hidden]
         family += [i] if i < n_hidden else []
         moral.add_edges_from((a, b) for k, a in enumerate(family) for b in family[:k])
     width = nx.algorithms.approximation.treewidth_min_degree(moral)[0] if n_hidden else 0

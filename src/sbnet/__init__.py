@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from sbnet import bounds, errors
 from sbnet._version import __version__
-from sbnet.bounds import UpperBound, upper_bound
+from sbnet.bounds import UpperBound, UpperBounds, upper_bound
 from sbnet.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.certificates import Certificate, Certificates, certify, posterior_intervals
-from sbnet.exact import exact_posterior, kl, log_likelihood
+from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.inference import (
     Conditioned,
     Estimate,
+    Estimates,
     Gibbs,
     MeanField,
     Mixture,
@@ -23,7 +24,7 @@ from sbnet.inference import (
 )
 from sbnet.io import load, save
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
-from sbnet.network import Network
+from sbnet.network import Graph, Network
 from sbnet.probability import log_joint, sample
 
 __all__ = [
@@ -33,9 +34,11 @@ __all__ = [
     "Certificates",
     "Conditioned",
     "Estimate",
+    "Estimates",
     "FitResult",
     "Gaussian",
     "Gibbs",
+    "Graph",
     "Laplace",
     "MeanField",
     "Mixture",
@@ -44,6 +47,7 @@ __all__ = [
     "PosteriorBatch",
     "Status",
     "UpperBound",
+    "UpperBounds",
     "WakeSleepResult",
     "__version__",
     "add_switches",
@@ -51,6 +55,7 @@ __all__ = [
     "certify",
     "errors",
     "estimate",
+    "exact_pairs",
     "exact_posterior",
     "fit",
     "from_edges",

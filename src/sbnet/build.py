@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, Matrix, RngLike
 from sbnet.errors import CycleError, NetworkError
-from sbnet.network import Network, as_floats
+from sbnet.kernels import gates
+from sbnet.network import Graph, Network, as_floats
 
 if TYPE_CHECKING:
     import networkx
@@ -164,7 +165,8 @@ def layered(
     generator = np.random.default_rng(rng)
     weight = generator.uniform(-scale, scale, size=int(indptr[-1]))
     bias = generator.uniform(-scale, scale, size=int(ends[-1]))
-    return Network(hidden + bottom, indptr, np.concatenate(parents), weight, bias, layers)
+    graph = Graph(indptr, np.concatenate(parents))
+    return Network(hidden + bottom, graph, weight, bias, layers=layers)
 
 
 def add_switches(
@@ -210,7 +212,7 @@ def add_switches(
     ('x0', 'x1.switch1', 'x1', 'x2.switch1', 'x2')
     """
     count = checks.whole("count", count, 0)
-    fan_in = np.diff(network.indptr)
+    graph, fan_in = network.graph, np.diff(network.graph.indptr)
     if units is None:
         low = network.n_units - network.layers[-1] if network.layers else 0
         chosen = {i for i in range(low, network.n_units) if fan_in[i]}
@@ -222,8 +224,8 @@ def add_switches(
     parents: list[IndexArray] = []
     weights: list[FloatArray] = []
     for i, name in enumerate(network.names):
-        edges = slice(network.indptr[i], network.indptr[i + 1])
-        above, weight, h = place[network.parent[edges]], network.weight[edges], network.bias[i]
+        edges = slice(graph.indptr[i], graph.indptr[i + 1])
+        above, weight, h = place[graph.parent[edges]], network.weight[edges], network.bias[i]
         own = np.arange(place[i] - count, place[i]) if i in chosen else np.zeros(0, np.int64)
         for k in range(len(own)):
             names.append(f"{name}.switch{k + 1}")
@@ -234,8 +236,10 @@ def add_switches(
         bias.append(h - 0.5 * strength * len(own))
         parents.append(np.concatenate([above, own]))
         weights.append(np.concatenate([weight, np.full(len(own), float(strength))]))
-    indptr = np.concatenate([[0], np.cumsum([len(p) for p in parents])])
-    return Network(tuple(names), indptr, np.concatenate(parents), np.concatenate(weights), np.array(bias))
+    larger = Graph(np.concatenate([[0], np.cumsum([len(p) for p in parents])]), np.concatenate(parents))
+    gate = np.full(len(names), gates.SIGMOID, dtype=np.int8)
+    gate[place] = network.gate
+    return Network(tuple(names), larger, np.concatenate(weights), np.array(bias), gate)
 
 
 def _layer_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
@@ -280,7 +284,7 @@ def to_networkx(network: Network) -> networkx.DiGraph[Any]:
 def layer_of_units(network: Network) -> IndexArray:
     """The layer of each unit: as built, or by depth."""
     if network.layers is None:
-        return network.depths()
+        return network.graph.depths
     return np.repeat(np.arange(len(network.layers)), network.layers)
 
 
@@ -300,7 +304,7 @@ def _assemble(names: tuple[str, ...], parent: IndexArray, child: IndexArray, wei
         first = edge[double[0]]
         raise NetworkError(f"the edge {names[parent[first]]!r} -> {names[child[first]]!r} is given twice")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(c, minlength=len(names)))])
-    return Network(tuple(names[i] for i in order), indptr, p, w[edge], h[order])
+    return Network(tuple(names[i] for i in order), Graph(indptr, p), w[edge], h[order])
 
 
 def _topological_order(names: tuple[str, ...], parent: IndexArray, child: IndexArray) -> IndexArray:

@@ -1,29 +1,43 @@
 """Evidence in any form a user may have it, turned once into one exact internal form.
 
 The internal form is an ``int8`` array, rows by units: 0, 1, or -1 for "not observed".
+
+One pattern or many, and what comes back, is the same everywhere: one pattern is answered by numbers (or by the record
+of one), a table by arrays with an axis of rows in front (or by the record of many). A mapping and a list of numbers are
+one pattern (:data:`OnePattern`); a data frame and a list of mappings, of lists or of arrays are tables
+(:data:`Table`). Of an array only its dimensions tell, which its type does not: functions that take either have three
+signatures, and the third promises one of the two.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, States
 from sbnet.errors import EvidenceError, unknown_unit
+from sbnet.execution import row_blocks
 from sbnet.network import Network
 
 if TYPE_CHECKING:
     import pandas
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
-EvidenceLike: TypeAlias = "Mapping[Any, Any] | Sequence[Any] | ArrayLike | pandas.DataFrame | pandas.Series[Any]"
 
-_BLOCK = 2_000_000
-"""Numbers in a working array of one block of rows: 16 MB."""
+class Frame(Protocol):
+    """A data frame, as far as types are concerned: a table with named columns."""
+
+    @property
+    def columns(self) -> Any: ...
+
+
+OnePattern: TypeAlias = "Mapping[Any, Any] | Sequence[float | None]"
+Table: TypeAlias = "Frame | Sequence[Mapping[Any, Any]] | Sequence[Sequence[float | None]] | Sequence[NDArray[Any]]"
+EvidenceLike: TypeAlias = "OnePattern | Table | ArrayLike | pandas.Series[Any]"
 
 _BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
 
@@ -78,23 +92,6 @@ def coerce(network: Network, evidence: EvidenceLike) -> tuple[States, bool]:
     return states, array.ndim == 1
 
 
-def absorb(network: Network, states: States) -> FloatArray:
-    """Biases with the evidence absorbed: h_i plus the weights of the observed parents that are 1.
-
-    Exact (an observed parent only shifts its child's bias), and one product for all rows whatever their masks.
-    """
-    on = (states == 1).astype(np.float64)
-    shifted: FloatArray
-    if len(on) == 1:  # the same sums in the same order, without the cost of setting up a sparse matrix
-        inputs = network.weight * on[0, network.parent]
-        sums = np.bincount(network.child_of_edge, weights=inputs, minlength=network.n_units)
-        shifted = sums.astype(np.float64, copy=False)[None, :]
-    else:
-        shifted = np.ascontiguousarray((network.sparse_weights() @ on.T).T)
-    shifted += network.bias
-    return shifted
-
-
 def check_means(states: States, means: ArrayLike, single: bool) -> FloatArray:
     """Means for every row and unit, with those of observed units put in."""
     mu = np.array(means, dtype=np.float64)
@@ -106,20 +103,6 @@ def check_means(states: States, means: ArrayLike, single: bool) -> FloatArray:
     if not good.all():
         raise EvidenceError(f"means must lie between 0 and 1; got {mu[~good][0]}")
     return mu
-
-
-def entropy_of(means: FloatArray) -> FloatArray:
-    """The entropy of each of several independent units, in nats; zero at means of 0 and 1."""
-    inside = np.clip(means, 1e-300, 1.0 - 2.0**-53)
-    parts: FloatArray = -(means * np.log(inside) + (1.0 - means) * np.log1p(-inside))
-    return parts
-
-
-def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Slices of rows small enough that a working array of `width` columns stays small."""
-    step = max(1, _BLOCK // max(width, 1))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
 
 
 def _is_records(evidence: Any) -> bool:

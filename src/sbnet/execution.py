@@ -31,6 +31,8 @@ _QUICK, _LONG = 0.1, 0.4
 """Seconds: blocks grow while they take less than the first, and shrink if they take more than the second."""
 _IN_FLIGHT = 256
 """Blocks handed to an executor that does not say how many it works on at once."""
+_WORKING = 2_000_000
+"""Numbers in a working array of one block of rows: 16 MB."""
 
 B = TypeVar("B", bound=Sized)
 R = TypeVar("R")
@@ -132,6 +134,18 @@ class RowBlocks(Iterable[Block]):
             self._size = max(min(self._size, n_rows // 2), 1)
 
 
+def rows_at_once(width: int) -> int:
+    """How many rows a working array of `width` columns may have, to stay small."""
+    return max(1, _WORKING // max(width, 1))
+
+
+def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Slices of so many rows."""
+    step = rows_at_once(width)
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
 def join(parts: Iterable[Any], empty: Any) -> Any:
     """Arrays of rows end to end; without any, `empty`."""
     arrays = list(parts)
@@ -203,15 +217,16 @@ def thread_count(threads: int | None) -> int:
 
 
 class Bar:
-    """A line with a bar, the rows done, rows per second, the time so far and the time left, on standard error.
+    """A line with a bar, the rows (or terms) done, their rate, the time so far and the time left, on standard error.
 
     It appears when the work has taken a second, if standard error is a terminal (or `show` says so), and is gone when
     the work is done. The time left is that of the rows that remain at the average cost of all so far: the last few
     would mislead where dear rows and cheap ones come in runs.
     """
 
-    def __init__(self, what: str, n: int, show: bool | None, begun: int = 0) -> None:
-        self._what, self._n, self._begun, self._begin = what, n, begun, time.monotonic()
+    def __init__(self, what: str, n: int, show: bool | None, begun: int = 0, unit: str = "rows") -> None:
+        self._what, self._n, self._begun, self._unit = what, n, begun, unit
+        self._begin = time.monotonic()
         self._show = sys.stderr.isatty() if show is None else show
         self._progress: Any = None
         self._drawn = 0.0
@@ -229,7 +244,7 @@ class Bar:
             self._task,
             completed=finished,
             description=self._what,
-            rate=f"{rows / seconds:,.{0 if rows >= 10 * seconds else 2}f} rows/s",
+            rate=f"{rows / seconds:,.{0 if rows >= 10 * seconds else 2}f} {self._unit}/s",
             time=f"{_clock(seconds)}, {_clock(seconds * (self._n - finished) / rows) if rows else '?'} left",
         )
 

@@ -21,7 +21,7 @@ import safetensors.numpy
 
 from sbnet._version import __version__
 from sbnet.errors import FileFormatError
-from sbnet.network import Network
+from sbnet.network import Graph, Network
 
 FORMAT = "sbnet-network"
 FORMAT_VERSION = 1
@@ -42,7 +42,8 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(network, Network):
         raise TypeError(f"save() writes a Network; got {type(network).__name__}")
-    arrays = {name: np.ascontiguousarray(getattr(network, name)) for name in _ARRAYS}
+    graph = network.graph
+    arrays = {"indptr": graph.indptr, "parent": graph.parent, "weight": network.weight, "bias": network.bias}
     metadata = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
@@ -69,7 +70,9 @@ def load(path: str | os.PathLike[str]) -> Network:
         fields = {name: np.asarray(arrays[name]) for name in _ARRAYS}
         if any(fields[name].dtype != dtype for name, dtype in _ARRAYS.items()):
             raise FileFormatError(f"{os.fspath(path)} holds arrays of unexpected types")
-        return Network(tuple(names), **fields, layers=None if layers is None else tuple(layers))
+        graph = Graph(fields["indptr"], fields["parent"])
+        layers = None if layers is None else tuple(layers)
+        return Network(tuple(names), graph, fields["weight"], fields["bias"], layers=layers)
     except FileFormatError:
         raise
     except (KeyError, TypeError, ValueError, RecursionError) as error:

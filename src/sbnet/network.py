@@ -1,23 +1,116 @@
-"""The model: a frozen record of a graph, its weights and biases, and the names of its units."""
+"""The model: a frozen graph, and a frozen record of its units: names, weights, biases and gates."""
 
 from __future__ import annotations
 
 import html
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from sbnet._types import FloatArray, IndexArray, Matrix, Model
+from sbnet._types import FloatArray, IndexArray, Matrix, Model, States
 from sbnet.errors import NetworkError, unknown_unit
+from sbnet.kernels import gates
+
+_Array = TypeVar("_Array", bound="np.ndarray[Any, Any]")
 
 MAX_PARAMETER = 1e8
 """Largest weight or bias: beyond it a double no longer tells the sum of inputs to a nat."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """Which units are the parents of which; units are numbers, and parents precede children.
+
+    Attributes
+    ----------
+    indptr, parent : arrays of int
+        The parents of unit ``i`` are ``parent[indptr[i]:indptr[i + 1]]``, in rising order.
+
+    Notes
+    -----
+    The arrays are read-only, and so is all that follows from them: it is worked out once, however many networks share
+    the graph. Two graphs are equal if they have the same units and edges.
+    """
+
+    indptr: IndexArray
+    parent: IndexArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "indptr", _frozen(self.indptr, np.int64))
+        object.__setattr__(self, "parent", _frozen(self.parent, np.int64))
+        indptr, parent = self.indptr, self.parent
+        n_edges = len(parent) if parent.ndim == 1 else -1
+        if indptr.ndim != 1 or not len(indptr) or n_edges < 0 or indptr[0] != 0 or indptr[-1] != n_edges:
+            raise NetworkError(f"indptr and parent do not describe the edges of {max(indptr.size - 1, 0)} units")
+        # By comparison, not by differences: those of numbers that no graph has could wrap, and pass.
+        if np.any(indptr[1:] < indptr[:-1]):
+            raise NetworkError("indptr must not fall")
+        child = self.child_of_edge
+        if np.any(parent < 0) or np.any(parent >= child):
+            raise NetworkError("parents must precede their children; from_edges() puts units in order")
+        if np.any((parent[1:] <= parent[:-1]) & (child[1:] == child[:-1])):
+            raise NetworkError("the parents of each unit must be in rising order, each once")
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return len(self.parent)
+
+    @cached_property
+    def child_of_edge(self) -> IndexArray:
+        """The child of each edge; its parent is in :attr:`parent`."""
+        return _read_only(np.repeat(np.arange(self.n_units, dtype=np.int64), np.diff(self.indptr)))
+
+    @cached_property
+    def child_indptr(self) -> IndexArray:
+        """The children of unit ``j`` are ``child[child_indptr[j]:child_indptr[j + 1]]``."""
+        counts = np.bincount(self.parent, minlength=self.n_units)
+        return _read_only(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+
+    @cached_property
+    def child_edge(self) -> IndexArray:
+        """The edges by parent: the number of each entry of :attr:`child` among the edges by child."""
+        return _read_only(np.argsort(self.parent, kind="stable").astype(np.int64))
+
+    @cached_property
+    def child(self) -> IndexArray:
+        """The children of all units, by parent."""
+        return _read_only(self.child_of_edge[self.child_edge])
+
+    @cached_property
+    def depths(self) -> IndexArray:
+        """Length of the longest path that ends in each unit; roots have depth 0."""
+        depth = [0] * self.n_units
+        for j, i in zip(self.parent.tolist(), self.child_of_edge.tolist(), strict=True):
+            depth[i] = max(depth[i], depth[j] + 1)  # parents come first, so depth[j] is final
+        return _read_only(np.asarray(depth, dtype=np.int64))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return self is other or (
+            np.array_equal(self.indptr, other.indptr) and np.array_equal(self.parent, other.parent)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n_units, self.parent.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Graph, (self.indptr, self.parent)
+
+    def __repr__(self) -> str:
+        return f"<Graph: {_count(self.n_units, 'unit')}, {_count(self.n_edges, 'edge')}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,12 +128,14 @@ class Network:
     ----------
     names : tuple of str
         The units, in topological order: every unit comes after its parents.
-    indptr, parent : arrays of int
-        The parents of unit ``i`` are ``parent[indptr[i]:indptr[i + 1]]``, in rising order.
+    graph : Graph
+        The edges: the parents of unit ``i`` are ``graph.parent[graph.indptr[i]:graph.indptr[i + 1]]``.
     weight : array of float, shape (n_edges,)
-        The weight :math:`J_{ij}` of each of these edges, in the same order.
+        The weight :math:`J_{ij}` of each edge, in the order of the graph.
     bias : array of float, shape (n_units,)
         The biases :math:`h_i`.
+    gate : array of int8, shape (n_units,)
+        What each unit is, as a code; 0, a sigmoid unit, is the only one so far and the default.
     layers : tuple of int or None
         Sizes of the layers, top to bottom, if the network was built in layers.
 
@@ -51,24 +146,23 @@ class Network:
     """
 
     names: tuple[str, ...]
-    indptr: IndexArray
-    parent: IndexArray
+    graph: Graph
     weight: FloatArray
     bias: FloatArray
-    layers: tuple[int, ...] | None = field(default=None)
+    gate: States = None  # type: ignore[assignment]  # filled in below
+    layers: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__  # the one place where a frozen record is filled in
         set_(self, "names", tuple(str(name) if isinstance(name, str) else name for name in self.names))
-        set_(self, "indptr", _frozen(self.indptr, np.int64))
-        set_(self, "parent", _frozen(self.parent, np.int64))
         set_(self, "weight", _frozen(self.weight, np.float64))
         set_(self, "bias", _frozen(self.bias, np.float64))
         if self.layers is not None:
             set_(self, "layers", tuple(int(size) for size in self.layers))
         _check_names(self.names)
-        _check_graph(self)
+        _check_shapes(self)
         _check_finite(self)
+        set_(self, "gate", _gates(self.gate, self.names))
 
     @property
     def n_units(self) -> int:
@@ -85,21 +179,11 @@ class Network:
         return {name: i for i, name in enumerate(self.names)}
 
     @cached_property
-    def child_of_edge(self) -> IndexArray:
-        """The child of each edge; its parent is in :attr:`parent`."""
-        return np.repeat(np.arange(self.n_units, dtype=np.int64), np.diff(self.indptr))
-
-    @cached_property
     def model(self) -> Model:
         """The arrays that kernels read."""
-        order = np.argsort(self.parent, kind="stable").astype(np.int64)
-        counts = np.bincount(self.parent, minlength=self.n_units)
-        child_indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        child = self.child_of_edge[order]
-        gate = np.zeros(self.n_units, dtype=np.int8)
-        for array in (child_indptr, child, order, gate):
-            array.setflags(write=False)
-        return Model(self.indptr, self.parent, child_indptr, child, order, self.weight, gate)
+        graph = self.graph
+        by_parent = graph.child_indptr, graph.child, graph.child_edge
+        return Model(graph.indptr, graph.parent, *by_parent, self.weight, self.gate)
 
     def index(self, unit: str | int) -> int:
         """Position of a unit, given by name or by position."""
@@ -119,17 +203,17 @@ class Network:
     def parents(self, unit: str | int) -> tuple[str, ...]:
         """Names of the parents of a unit."""
         i = self.index(unit)
-        return tuple(self.names[j] for j in self.parent[self.indptr[i] : self.indptr[i + 1]])
+        return tuple(self.names[j] for j in self.graph.parent[self.graph.indptr[i] : self.graph.indptr[i + 1]])
 
     def children(self, unit: str | int) -> tuple[str, ...]:
         """Names of the children of a unit."""
-        j, model = self.index(unit), self.model
-        return tuple(self.names[i] for i in model.child[model.child_indptr[j] : model.child_indptr[j + 1]])
+        j, graph = self.index(unit), self.graph
+        return tuple(self.names[i] for i in graph.child[graph.child_indptr[j] : graph.child_indptr[j + 1]])
 
     def edges(self) -> Iterator[tuple[str, str, float]]:
         """Each edge as (parent, child, weight), by child."""
-        names = self.names
-        for j, i, w in zip(self.parent.tolist(), self.child_of_edge.tolist(), self.weight.tolist(), strict=True):
+        names, graph = self.names, self.graph
+        for j, i, w in zip(graph.parent.tolist(), graph.child_of_edge.tolist(), self.weight.tolist(), strict=True):
             yield names[j], names[i], w
 
     def weight_matrix(self) -> FloatArray:
@@ -138,20 +222,13 @@ class Network:
         It takes 8 n_units² bytes; :meth:`sparse_weights` takes memory in proportion to the edges.
         """
         dense = np.zeros((self.n_units, self.n_units))
-        dense[self.child_of_edge, self.parent] = self.weight
+        dense[self.graph.child_of_edge, self.graph.parent] = self.weight
         return dense
 
     def sparse_weights(self) -> scipy.sparse.csr_array:
         """The matrix J as a sparse array; every edge is stored, also one of weight zero."""
         shape = (self.n_units, self.n_units)
-        return scipy.sparse.csr_array((self.weight, self.parent, self.indptr), shape=shape)
-
-    def depths(self) -> IndexArray:
-        """Length of the longest path that ends in each unit; roots have depth 0."""
-        depth = [0] * self.n_units
-        for j, i in zip(self.parent.tolist(), self.child_of_edge.tolist(), strict=True):
-            depth[i] = max(depth[i], depth[j] + 1)  # parents come first, so depth[j] is final
-        return np.asarray(depth, dtype=np.int64)
+        return scipy.sparse.csr_array((self.weight, self.graph.parent, self.graph.indptr), shape=shape)
 
     def with_parameters(
         self,
@@ -169,20 +246,15 @@ class Network:
         bias
             One number per unit, or a mapping from names to the biases that change.
         """
-        new_weight = self.weight if weight is None else self._edge_weights(weight)
-        new_bias = self.bias if bias is None else self._unit_biases(bias)
-        # Graph and names were checked when this network was made: share them, and all that follows from them alone.
-        new = object.__new__(Network)
-        new.__dict__.update(self.__dict__)
-        new.__dict__.update(weight=_frozen(new_weight, np.float64), bias=_frozen(new_bias, np.float64))
-        if "model" in self.__dict__:
-            new.__dict__["model"] = self.model._replace(weight=new.weight)
-        _check_finite(new)
-        return new
+        return replace(
+            self,
+            weight=self.weight if weight is None else self._edge_weights(weight),
+            bias=self.bias if bias is None else self._unit_biases(bias),
+        )
 
     def _edge_weights(self, weight: Any) -> FloatArray:
         if isinstance(weight, Mapping) and not scipy.sparse.issparse(weight):  # scipy's dok matrices are mappings too
-            ends = zip(self.parent.tolist(), self.child_of_edge.tolist(), strict=True)
+            ends = zip(self.graph.parent.tolist(), self.graph.child_of_edge.tolist(), strict=True)
             edge = {pair: e for e, pair in enumerate(ends)}
             changed = self.weight.copy()
             for key, value in weight.items():
@@ -211,7 +283,7 @@ class Network:
         if self.n_edges == 0:
             values = np.zeros(0)
         else:
-            values = np.asarray(matrix[self.child_of_edge, self.parent], dtype=np.float64).ravel()
+            values = np.asarray(matrix[self.graph.child_of_edge, self.graph.parent], dtype=np.float64).ravel()
         outside = _count_nonzero(matrix) - int(np.count_nonzero(values))
         if outside:
             raise NetworkError(f"weight has {outside} entries other than zero where the network has no edge")
@@ -233,35 +305,36 @@ class Network:
         kept = sorted({self.index(unit) for unit in units})
         place = np.full(self.n_units, -1, dtype=np.int64)
         place[kept] = np.arange(len(kept))
-        inside = (place[self.parent] >= 0) & (place[self.child_of_edge] >= 0)
-        counts = np.bincount(place[self.child_of_edge[inside]], minlength=len(kept))
-        indptr = np.concatenate([[0], np.cumsum(counts)])
+        parent, child = place[self.graph.parent], place[self.graph.child_of_edge]
+        inside = (parent >= 0) & (child >= 0)
+        counts = np.bincount(child[inside], minlength=len(kept))
+        graph = Graph(np.concatenate([[0], np.cumsum(counts)]), parent[inside])
         names = tuple(self.names[i] for i in kept)
-        return Network(names, indptr, place[self.parent[inside]], self.weight[inside], self.bias[kept])
+        return Network(names, graph, self.weight[inside], self.bias[kept], self.gate[kept])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Network):
             return NotImplemented
         return self is other or (
             self.names == other.names
-            and np.array_equal(self.indptr, other.indptr)
-            and np.array_equal(self.parent, other.parent)
+            and self.graph == other.graph
             and np.array_equal(self.weight, other.weight)
             and np.array_equal(self.bias, other.bias)
+            and np.array_equal(self.gate, other.gate)
         )
 
     def __hash__(self) -> int:
-        return hash((self.names, self.parent.tobytes(), self.weight.tobytes(), self.bias.tobytes()))
+        return hash((self.names, self.graph, self.weight.tobytes(), self.bias.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Network, (self.names, self.indptr, self.parent, self.weight, self.bias, self.layers)
+        return Network, (self.names, self.graph, self.weight, self.bias, self.gate, self.layers)
 
     def _summary(self) -> list[tuple[str, str]]:
         """What a person wants to know at a glance, as (label, value)."""
         strongest = "none"
         if self.n_edges:
             e = int(np.argmax(np.abs(self.weight)))
-            parent, child = self.names[self.parent[e]], self.names[self.child_of_edge[e]]
+            parent, child = self.names[self.graph.parent[e]], self.names[self.graph.child_of_edge[e]]
             strongest = f"{self.weight[e]:+.3g} ({parent} -> {child})"
         return [
             ("units", f"{self.n_units:,}"),
@@ -273,17 +346,15 @@ class Network:
     def _layer_text(self) -> str:
         if self.layers is not None:
             return " × ".join(f"{size:,}" for size in self.layers)
-        sizes = np.bincount(self.depths()).tolist()
+        sizes = np.bincount(self.graph.depths).tolist()
         if len(sizes) > 6:
             return f"{len(sizes):,} levels"
         return " × ".join(f"{size:,}" for size in sizes)
 
     def __repr__(self) -> str:
-        units, edges, layers, strongest = (value for _, value in self._summary())
-        plural = "" if units == "1" else "s", "" if edges == "1" else "s"
-        return (
-            f"<Network: {units} unit{plural[0]}, {edges} edge{plural[1]}, layers {layers}, largest weight {strongest}>"
-        )
+        _, _, layers, strongest = (value for _, value in self._summary())
+        size = f"{_count(self.n_units, 'unit')}, {_count(self.n_edges, 'edge')}"
+        return f"<Network: {size}, layers {layers}, largest weight {strongest}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -305,8 +376,16 @@ def _frozen(values: Any, dtype: type[np.generic]) -> Any:
     except (TypeError, ValueError) as error:
         raise NetworkError(f"parameters must be numbers: {error}") from None
     array += 0
+    return _read_only(array)
+
+
+def _read_only(array: _Array) -> _Array:
     array.setflags(write=False)
     return array
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def as_floats(values: Any) -> FloatArray:
@@ -341,22 +420,17 @@ def _check_names(names: Sequence[str]) -> None:
         raise NetworkError(f"two units are called {double!r}; names must differ")
 
 
-def _check_graph(net: Network) -> None:
-    n, n_edges = len(net.names), len(net.parent) if net.parent.ndim == 1 else -1
-    if net.indptr.shape != (n + 1,) or n_edges < 0 or net.indptr[0] != 0 or net.indptr[-1] != n_edges:
-        raise NetworkError(f"indptr and parent do not describe the edges of {n} units")
-    if np.any(np.diff(net.indptr) < 0):
-        raise NetworkError("indptr must not fall")
+def _check_shapes(net: Network) -> None:
+    if not isinstance(net.graph, Graph):
+        raise NetworkError(f"graph is {net.graph!r}; give a Graph(indptr, parent), or use from_edges()")
+    n, n_edges = len(net.names), net.graph.n_edges
+    if net.graph.n_units != n:
+        units = _count(net.graph.n_units, "unit")
+        raise NetworkError(f"the graph has {units}, the network {_count(n, 'name')}; each unit needs one")
     if net.weight.shape != (n_edges,):
         raise NetworkError(f"weight has shape {net.weight.shape}; expected ({n_edges},), one number per edge")
     if net.bias.shape != (n,):
         raise NetworkError(f"bias has shape {net.bias.shape}; expected ({n},), one number per unit")
-    child = net.child_of_edge
-    if np.any(net.parent < 0) or np.any(net.parent >= child):
-        raise NetworkError("parents must precede their children; from_edges() puts units in order")
-    within = np.diff(child) == 0
-    if np.any(np.diff(net.parent)[within] <= 0):
-        raise NetworkError("the parents of each unit must be in rising order, each once")
     if net.layers is not None and (sum(net.layers) != n or min(net.layers) < 1):
         raise NetworkError(f"layers {net.layers} do not add up to {n} units")
 
@@ -367,8 +441,20 @@ def _check_finite(net: Network) -> None:
         raise NetworkError(f"the bias of {net.names[bad[0]]!r} is {net.bias[bad[0]]}; {_RANGE}")
     bad = np.flatnonzero(~(np.abs(net.weight) <= MAX_PARAMETER))
     if bad.size:
-        parent, child = net.names[net.parent[bad[0]]], net.names[net.child_of_edge[bad[0]]]
+        parent, child = net.names[net.graph.parent[bad[0]]], net.names[net.graph.child_of_edge[bad[0]]]
         raise NetworkError(f"the weight {parent!r} -> {child!r} is {net.weight[bad[0]]}; {_RANGE}")
+
+
+def _gates(gate: Any, names: Sequence[str]) -> States:
+    """The codes of all units, sigmoid units by default; each is looked at before it is cast."""
+    codes = np.full(len(names), gates.SIGMOID) if gate is None else np.asarray(gate)
+    if codes.shape != (len(names),):
+        raise NetworkError(f"gate has shape {codes.shape}; expected ({len(names)},), one code per unit")
+    bad = np.flatnonzero(~np.isin(codes, np.arange(len(gates.NAMES))))
+    if bad.size:
+        known = ", ".join(f"{code} ({name})" for code, name in enumerate(gates.NAMES))
+        raise NetworkError(f"the gate of {names[bad[0]]!r} is {codes[bad[0]]}; the gates are {known}")
+    return _read_only(codes.astype(np.int8))
 
 
 _RANGE = f"parameters must be finite, and at most {MAX_PARAMETER:.0e} in size"

@@ -78,7 +78,7 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
     mean = np.where(state == HIDDEN, _means(net, means), np.nan)
     text = _text(net, state, mean)
     edges = np.argsort(np.abs(net.weight), kind="stable")[-MAX_EDGES:]  # the heaviest last, on top
-    weight, ends = net.weight[edges], np.column_stack([net.parent[edges], net.child_of_edge[edges]])
+    weight, ends = net.weight[edges], np.column_stack([net.graph.parent[edges], net.graph.child_of_edge[edges]])
     place, routes = _layout(net, text, ends)
     lines = [_clip(route, state[j], state[i]) for route, (j, i) in zip(routes, ends, strict=True)]
     boxes = np.column_stack([place - RADIUS, place + RADIUS])

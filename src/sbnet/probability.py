@@ -1,20 +1,27 @@
-"""The joint distribution itself: its logarithm, and samples from it."""
+"""The joint distribution itself: its logarithm, samples from it; and the entropy of a factorial one."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import HIDDEN, RngLike, States
+from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError
-from sbnet.evidence import EvidenceLike, coerce, row_blocks
+from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
+from sbnet.execution import row_blocks
 from sbnet.kernels.sampling import ancestral, log_joint_rows
 from sbnet.network import Network
 
 
-def log_joint(network: Network, states: EvidenceLike) -> Any:
+@overload
+def log_joint(network: Network, states: OnePattern) -> float: ...
+@overload
+def log_joint(network: Network, states: Table) -> FloatArray: ...
+@overload
+def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray: ...
+def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
     r"""Logarithm of the joint probability of complete states, eq. (6), in nats.
 
     .. math:: \ln P(S) = \sum_i \big[ S_i z_i - \ln(1 + e^{z_i}) \big], \qquad z_i = \sum_j J_{ij} S_j + h_i
@@ -71,3 +78,10 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     for rows in row_blocks(n, network.n_units):
         ancestral(network.model, network.bias, generator.random(states[rows].shape), states[rows])
     return states
+
+
+def entropy_of(means: FloatArray) -> FloatArray:
+    """The entropy of each of several independent units, in nats; zero at means of 0 and 1."""
+    inside = np.clip(means, 1e-300, 1.0 - 2.0**-53)
+    parts: FloatArray = -(means * np.log(inside) + (1.0 - means) * np.log1p(-inside))
+    return parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, Settings, States
 from sbnet.errors import EvidenceError
-from sbnet.evidence import EvidenceLike, absorb, check_means, coerce, entropy_of
+from sbnet.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
 from sbnet.kernels.evaluate import log_terms
 from sbnet.kernels.work import EXACT, JENSEN, QUADRATIC, XI
 from sbnet.network import Network
+from sbnet.probability import entropy_of
+from sbnet.reduction import absorb
 
 if TYPE_CHECKING:
     import pandas
@@ -23,6 +25,13 @@ __all__ = ["LOG_TERMS", "Breakdown", "lower_bound"]
 
 LOG_TERMS = {"xi": XI, "exact": EXACT, "quadratic": QUADRATIC, "jensen": JENSEN}
 MAX_ENUMERATED = 12
+
+
+class _Options(TypedDict, total=False):
+    """What :func:`lower_bound` takes after the data, for its signatures."""
+
+    log_term: str
+    enumerate_up_to: int
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,18 @@ class Breakdown:
         return "\n".join(lines)
 
 
+@overload
+def lower_bound(
+    network: Network, evidence: OnePattern, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
+) -> float: ...
+@overload
+def lower_bound(
+    network: Network, evidence: Table, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
+) -> FloatArray: ...
+@overload
+def lower_bound(
+    network: Network, evidence: EvidenceLike, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
+) -> float | FloatArray: ...
 def lower_bound(
     network: Network,
     evidence: EvidenceLike,
@@ -89,7 +110,7 @@ def lower_bound(
     *,
     log_term: str = "xi",
     enumerate_up_to: int = 0,
-) -> Any:
+) -> float | FloatArray:
     r"""The lower bound on ln P(V) for any given means and xi, eq. (22) with the entropy of eq. (16), in nats.
 
     .. math::
@@ -123,7 +144,7 @@ def lower_bound(
     settings = Settings(*check_log_term(log_term, enumerate_up_to), 0.0, 0)
     mu = check_means(states, means, single)
     parts = bound_terms(network, states, mu, _check_xi(states, xi, single), settings)
-    total = sum(part.sum(axis=1) for part in parts)
+    total: FloatArray = sum((part.sum(axis=1) for part in parts), np.zeros(len(states)))
     return float(total[0]) if single else total
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Literal, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
 from scipy.special import expit
@@ -16,7 +16,7 @@ from sbnet.bounds.lower import bound_terms
 from sbnet.certificates.enclosure import EFFORTS, Ends, enclose
 from sbnet.certificates.records import Certificate, Certificates
 from sbnet.errors import EvidenceError
-from sbnet.evidence import EvidenceLike, coerce
+from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.inference.estimate import Draw, weigh
 from sbnet.inference.solvers import Solution
@@ -25,17 +25,35 @@ from sbnet.network import Network
 
 __all__ = ["Certificate", "Certificates", "certify", "posterior_intervals"]
 
+Effort: TypeAlias = Literal["fast", "normal", "high"]
 
+
+class _Options(TypedDict, total=False):
+    """What :func:`certify` takes after the data, for its signatures."""
+
+    effort: Effort
+    proven: bool
+    rng: RngLike
+    threads: int | None
+    progress: bool | None
+
+
+@overload
+def certify(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> Certificate: ...
+@overload
+def certify(network: Network, evidence: Table, **options: Unpack[_Options]) -> Certificates: ...
+@overload
+def certify(network: Network, evidence: EvidenceLike, **options: Unpack[_Options]) -> Certificate | Certificates: ...
 def certify(
     network: Network,
     evidence: EvidenceLike,
     *,
-    effort: str = "fast",
+    effort: Effort = "fast",
     proven: bool = False,
     rng: RngLike = 0,
     threads: int | None = None,
     progress: bool | None = None,
-) -> Any:
+) -> Certificate | Certificates:
     """An interval that is certain to hold ln P(evidence), as narrow as the effort makes it.
 
     Parameters
@@ -91,7 +109,7 @@ def posterior_intervals(
     evidence: EvidenceLike,
     *,
     units: str | Sequence[str | int] | None = None,
-    effort: str = "fast",
+    effort: Effort = "fast",
     proven: bool = False,
     threads: int | None = None,
     progress: bool | None = None,

@@ -14,13 +14,13 @@ from sbnet.bounds.proven import upper as ball_upper
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.upper import Cell
 from sbnet.bounds.upper.cells import Cells, Limits, solve, split_cells
-from sbnet.evidence import absorb
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.mixture import Component
 from sbnet.inference.solvers import Solution
 from sbnet.kernels.enumerate import enumerate_rows
 from sbnet.kernels.reduce import reduce
-from sbnet.network import MAX_PARAMETER, Network
+from sbnet.network import MAX_PARAMETER, Graph, Network
+from sbnet.reduction import absorb
 
 _MAX_STEPS, _TOL = 200, 1e-5
 _GROUP = 12  # coupled hidden units that an upper bound sums exactly
@@ -145,8 +145,10 @@ def _with_gates(network: Network, row: States, problem: Problem, part: Component
     edges = network.n_edges + len(problem.hidden) * np.arange(1, len(gates.bias) + 1)
     larger = Network(
         tuple(f"unit {i}" for i in range(n + len(gates.bias))),
-        np.concatenate([network.indptr, edges]),
-        np.concatenate([network.parent, np.tile(problem.hidden, len(gates.bias))]),
+        Graph(
+            np.concatenate([network.graph.indptr, edges]),
+            np.concatenate([network.graph.parent, np.tile(problem.hidden, len(gates.bias))]),
+        ),
         np.concatenate([network.weight, gates.weight.ravel()]),
         np.concatenate([network.bias, gates.bias]),
     )

@@ -78,12 +78,12 @@ class Recipe:
         bias = network.bias.copy()
         bias[-width:] = np.log((ones + 0.5) / (zeros + 0.5))
         # Weights between columns need no noise to part them from each other, and would have to unlearn it.
-        beside = network.parent >= network.n_units - width
+        beside = network.graph.parent >= network.n_units - width
         network = network.with_parameters(weight=np.where(beside, 0.0, network.weight), bias=bias)
         if self.switches:
             network = add_switches(network, count=self.switches, rng=generator, scale=self.weight_scale)
         unseen = _unseen(network, cells, names)
-        cut = unseen[network.parent] | unseen[network.child_of_edge]
+        cut = unseen[network.graph.parent] | unseen[network.graph.child_of_edge]
         return network.with_parameters(
             weight=np.where(cut, 0.0, network.weight), bias=np.where(unseen, 0.0, network.bias)
         )
@@ -99,10 +99,10 @@ class Recipe:
         progress: bool,
     ) -> FitResult:
         """Climb the bound from `network`; columns without an observed cell stay as they are."""
-        unseen, child = _unseen(network, cells, names), network.child_of_edge
-        edges = np.flatnonzero(unseen[network.parent] | unseen[child])
+        unseen, child = _unseen(network, cells, names), network.graph.child_of_edge
+        edges = np.flatnonzero(unseen[network.graph.parent] | unseen[child])
         units = network.names
-        frozen: list[str | tuple[str, str]] = [(units[network.parent[e]], units[child[e]]) for e in edges]
+        frozen: list[str | tuple[str, str]] = [(units[network.graph.parent[e]], units[child[e]]) for e in edges]
         frozen += [units[i] for i in np.flatnonzero(unseen)]
         hold_out = self.validation is not None and len(cells) > 1  # one row cannot be divided
         epochs = _epochs(len(cells), self.batch_size) if self.epochs == "auto" else self.epochs
@@ -139,7 +139,7 @@ class Recipe:
             return None
         prior = self.prior_scale
         if not hasattr(prior, "slope"):
-            lateral = np.isin(network.parent, visible)
+            lateral = np.isin(network.graph.parent, visible)
             beside = prior if self.lateral_prior_scale is None else self.lateral_prior_scale
             prior = Gaussian(np.where(lateral, beside, prior).tolist()) if lateral.any() else Gaussian(prior)
         return prior if self.prior_share == 1.0 else _Shared(prior, self.prior_share)

@@ -99,7 +99,7 @@ def build(kind: Kind, rng: np.random.Generator) -> tuple[sb.Network, sb.Gaussian
     network = sb.layered((64,), lateral=True, scale=0.0, bottom_names=names)
     if kind.switches:
         network = sb.add_switches(network, rng=rng, scale=0.5, strength=STRENGTH)
-    child, parent = network.child_of_edge, network.parent
+    child, parent = network.graph.child_of_edge, network.graph.parent
     switch = np.array(["switch" in name for name in network.names])
     place = np.array([divmod(int(name[1:].split(".")[0]), 8) for name in network.names])  # row and column
     distance = np.hypot(*(place[child] - place[parent]).T)

@@ -78,8 +78,7 @@ def markov_blanket(network: Network, unit: str) -> set[str]:
     def odds(table: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         on, off = table.copy(), table.copy()
         on[:, network.index(unit)], off[:, network.index(unit)] = 1, 0
-        difference: np.ndarray[tuple[int], np.dtype[np.float64]] = log_joint(network, on) - log_joint(network, off)
-        return difference
+        return np.subtract(log_joint(network, on), log_joint(network, off))
 
     blanket = set()
     for other in set(network.names) - {unit}:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +14,7 @@ from sbnet.errors import ConvergenceWarning, EvidenceError, ParameterError
 from sbnet.evidence import EvidenceLike, coerce_many, coerce_one
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.inference.conditioned import Conditioned
-from sbnet.inference.estimate import Estimate, estimate
+from sbnet.inference.estimate import Estimate, Estimates, estimate
 from sbnet.inference.gibbs import Gibbs
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.mixture import Mixture
@@ -24,6 +25,7 @@ from sbnet.network import Network
 __all__ = [
     "Conditioned",
     "Estimate",
+    "Estimates",
     "Gibbs",
     "MeanField",
     "Mixture",
@@ -132,8 +134,9 @@ def infer_many(
     )
     # An empty table has an empty answer: ask the solver for the shape of it.
     parts = parts or [solver.solve(network, states, start=point, trace=False)]
-    columns = zip(*parts, strict=True)
-    batch = Solution._make(None if column[0] is None else np.concatenate(column) for column in columns)
+    columns = [list(column) for column in zip(*parts, strict=True)]
+    parts.clear()  # or all parts would be there twice; so it is one column
+    batch = Solution._make(_end_to_end(columns.pop(0)) for _ in Solution._fields)
     _warn_if_stopped(solver, batch.converged)
     return PosteriorBatch(
         network,
@@ -148,6 +151,10 @@ def infer_many(
         batch.r_hat,
         getattr(evidence, "index", None) if hasattr(evidence, "columns") else None,
     )
+
+
+def _end_to_end(parts: list[Any]) -> Any:
+    return None if parts[0] is None else np.concatenate(parts)
 
 
 def _solve(network: Network, solver: Solver, block: Block) -> Solution:

@@ -103,7 +103,7 @@ class Conditioned:
         if isinstance(self.on, int | np.integer):
             return None
         if isinstance(self.on, str):
-            return np.flatnonzero(np.diff(network.indptr) == 0)
+            return np.flatnonzero(np.diff(network.graph.indptr) == 0)
         units = list(dict.fromkeys(network.index(unit) for unit in self.on))  # each once, in the order given
         return np.array(units, dtype=np.int64)
 

@@ -4,40 +4,41 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 from scipy.special import logsumexp
 
 from sbnet import checks
 from sbnet._types import FloatArray, RngLike, States
-from sbnet.evidence import EvidenceLike, absorb, coerce
+from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.execution import Bar, Block, RowBlocks, Threads, join, map_blocks
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solvers import Solution, Solver
 from sbnet.kernels.estimate import log_weights
 from sbnet.network import Network
+from sbnet.reduction import absorb
 
 _BLOCK = 500_000
 METHODS = ("importance", "annealed")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Estimate:
-    """An estimate of ln P(evidence), in nats: numbers for one pattern, arrays for a table.
+    """An estimate of ln P(evidence), in nats.
 
     Attributes
     ----------
-    log_probability : float or ndarray of shape (n,)
+    log_probability : float
         Logarithm of an unbiased estimate of P(evidence).
-    error : float or ndarray
+    error : float
         Its standard error, as far as the weights that were drawn tell: the relative error of the estimate.
-    lower : float or ndarray
-        ln P(evidence) is at least this, with a chance of 1 - `delta` for each row, whatever the weights that were not
+    lower : float
+        ln P(evidence) is at least this, with a chance of 1 - `delta`, whatever the weights that were not
         drawn.
-    bound : float or ndarray
+    bound : float
         The bound of the solver that the samples start from; ln P(evidence) is at least this, for certain.
-    effective_samples : float or ndarray
+    effective_samples : float
         How many equal weights would be as good as these, :math:`(\\sum w)^2 / \\sum w^2`. If they are few, do not trust
         `log_probability` and `error`.
     samples : int
@@ -46,17 +47,15 @@ class Estimate:
         Chance that `lower` is too high.
     """
 
-    log_probability: Any
-    error: Any
-    lower: Any
-    bound: Any
-    effective_samples: Any
+    log_probability: float
+    error: float
+    lower: float
+    bound: float
+    effective_samples: float
     samples: int
     delta: float
 
     def __repr__(self) -> str:
-        if np.ndim(self.log_probability):
-            return f"Estimate: {len(self.log_probability):,} rows, {self.samples:,} samples each"
         return (
             f"ln P ≈ {self.log_probability:.6g} ± {self.error:.2g} nats, "
             f"from {self.effective_samples:,.1f} effective of {self.samples:,} samples\n"
@@ -64,6 +63,42 @@ class Estimate:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """An :class:`Estimate` for each row of a table: the same, in arrays of shape (n,)."""
+
+    log_probability: FloatArray
+    error: FloatArray
+    lower: FloatArray
+    bound: FloatArray
+    effective_samples: FloatArray
+    samples: int
+    delta: float
+
+    def __repr__(self) -> str:
+        return f"Estimates: {len(self.log_probability):,} rows, {self.samples:,} samples each"
+
+
+class _Options(TypedDict, total=False):
+    """What :func:`estimate` takes after the data, for its signatures."""
+
+    samples: int
+    method: str
+    steps: int
+    delta: float
+    solver: Solver | None
+    defence: float
+    rng: RngLike
+    threads: int | None
+    progress: bool | None
+
+
+@overload
+def estimate(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> Estimate: ...
+@overload
+def estimate(network: Network, evidence: Table, **options: Unpack[_Options]) -> Estimates: ...
+@overload
+def estimate(network: Network, evidence: EvidenceLike, **options: Unpack[_Options]) -> Estimate | Estimates: ...
 def estimate(
     network: Network,
     evidence: EvidenceLike,
@@ -77,7 +112,7 @@ def estimate(
     rng: RngLike = 0,
     threads: int | None = None,
     progress: bool | None = None,
-) -> Estimate:
+) -> Estimate | Estimates:
     r"""Estimate P(evidence) by sampling the hidden units, around the means that a solver finds.
 
     Weights w are drawn whose mean is P(V). The average of R independent batches of them has the same mean, and so the
@@ -116,7 +151,7 @@ def estimate(
 
     Returns
     -------
-    Estimate
+    Estimate, or Estimates for a table
 
     Examples
     --------
@@ -140,8 +175,9 @@ def estimate(
     )
     log_p, error, lower, effective, bound = join(parts, np.zeros((0, 5))).T.copy()
     lower = np.fmax(lower, bound)  # the bound is certain, so that the larger of the two holds as often
-    columns = (log_p, error, lower, bound, effective)
-    log_p, error, lower, bound, effective = ((float(column[0]) if single else column) for column in columns)
+    if not single:
+        return Estimates(log_p, error, lower, bound, effective, samples, float(delta))
+    log_p, error, lower, bound, effective = (float(column[0]) for column in (log_p, error, lower, bound, effective))
     return Estimate(log_p, error, lower, bound, effective, samples, float(delta))
 
 

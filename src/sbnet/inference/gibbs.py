@@ -9,10 +9,10 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import FloatArray, RngLike, States
-from sbnet.evidence import absorb
 from sbnet.inference.solvers import Solution
 from sbnet.kernels.gibbs import gibbs_rows
 from sbnet.network import Network
+from sbnet.reduction import absorb
 
 _AGREE = 1.05
 

@@ -10,11 +10,11 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import FloatArray, RngLike, Settings, States
 from sbnet.bounds.lower import check_log_term
-from sbnet.evidence import absorb
 from sbnet.inference.solvers import Solution
 from sbnet.kernels._compile import announce
 from sbnet.kernels.rows import solve_rows
 from sbnet.network import Network
+from sbnet.reduction import absorb
 
 
 @dataclass(frozen=True)

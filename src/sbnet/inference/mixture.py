@@ -11,12 +11,12 @@ from scipy.special import logit
 from sbnet import checks
 from sbnet._types import NO_SUM, FloatArray, Problem, Settings, States
 from sbnet.errors import ParameterError
-from sbnet.evidence import absorb
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solvers import Solution
 from sbnet.kernels.mixture import predict_components, solve_components
 from sbnet.kernels.reduce import reduce
 from sbnet.network import Network
+from sbnet.reduction import absorb
 
 _TRIALS = 8  # units, those nearest to one half, that a new gate may follow at first
 _STEEP = (4.0, 1000.0)  # the weight of that unit: a leaning, or an order, which leads to other modes

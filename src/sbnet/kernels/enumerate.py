@@ -46,8 +46,29 @@ def enumerate_rows(
             np.empty(n, np.int64), np.empty(n_factors, np.int64), np.empty(n_factors, np.int64),
         )  # fmt: skip
         complete = Complete(np.zeros(n, np.int8), np.empty(n_factors), np.empty(n_factors))
-        result[r], largest[r] = _sum_row(problem, states[r], bias[r], limit, lists, complete, np.empty(n), means[r])
+        result[r], largest[r] = _sum_row(problem, states[r], bias[r], limit, lists, complete, np.empty(n + 2), means[r])
     return result
+
+
+@kernel
+def enumerate_part(
+    problem: Problem, group: IndexArray, states: States, bias: FloatArray, first: int, last: int
+) -> FloatArray:
+    """The part of the sum of one group over the states `first` to `last` of its code.
+
+    The logarithm of the largest term, the sum in units of that term, and the part of it with each unit on.
+    """
+    n_factors, part = len(problem.factor), np.empty(len(group) + 2)
+    complete = Complete(np.zeros(len(problem.hidden), np.int8), np.empty(n_factors), np.empty(n_factors))
+    inside, mine, n_mine = np.zeros(len(problem.hidden), np.bool_), np.empty(n_factors, np.int64), 0
+    for b in range(len(group)):
+        inside[group[b]] = True
+    for f in range(n_factors):
+        if inside[problem.parent[problem.ptr[f]]]:
+            mine[n_mine] = f
+            n_mine += 1
+    _sum_states(problem, group, len(group), mine, n_mine, states, bias, complete, first, last, part)
+    return part
 
 
 @bare
@@ -58,7 +79,7 @@ def _sum_row(
     limit: int,
     lists: Lists,
     complete: Complete,
-    mass: FloatArray,
+    part: FloatArray,
     means: FloatArray,
 ) -> tuple[float, int]:
     """ln P of one row, but for groups beyond the limit, and the size of the largest group."""
@@ -71,7 +92,10 @@ def _sum_row(
             largest = max(largest, size)
             if size <= limit:
                 n_mine = _follow(lists.factor[first], lists.next_factor, mine)
-                total += _sum_group(problem, group, size, mine, n_mine, states, bias, complete, mass, means)
+                _sum_states(problem, group, size, mine, n_mine, states, bias, complete, 0, 1 << size, part)
+                total += part[0] + math.log(part[1])
+                for b in range(size):
+                    means[problem.hidden[group[b]]] = part[2 + b] / part[1]
     return total, largest
 
 
@@ -108,7 +132,7 @@ def _follow(first: int, next_one: IndexArray, out: IndexArray) -> int:
 
 
 @bare
-def _sum_group(
+def _sum_states(
     problem: Problem,
     group: IndexArray,
     size: int,
@@ -117,16 +141,17 @@ def _sum_group(
     states: States,
     bias: FloatArray,
     complete: Complete,
-    mass: FloatArray,
-    means: FloatArray,
-) -> float:
-    """ln of the sum over the states of one group, in Gray code: neighbouring states differ in one unit."""
+    first: int,
+    last: int,
+    part: FloatArray,
+) -> None:
+    """Add up the states `first` to `last` of a group in Gray code: neighbouring states differ in one unit."""
     on = complete.on
     top, total, value = -np.inf, 0.0, 0.0
     for b in range(size):
-        mass[b] = 0.0
-    for state in range(1 << size):
-        if state % _FRESH == 0:
+        part[2 + b] = 0.0
+    for state in range(first, last):
+        if state == first or state % _FRESH == 0:
             code = state ^ (state >> 1)
             for b in range(size):
                 on[group[b]] = (code >> b) & 1
@@ -140,15 +165,13 @@ def _sum_group(
             scale = math.exp(top - value)
             total *= scale
             for b in range(size):
-                mass[b] *= scale
+                part[2 + b] *= scale
             top = value
         w = math.exp(value - top)
         total += w
         for b in range(size):
-            mass[b] += w * on[group[b]]
-    for b in range(size):
-        means[problem.hidden[group[b]]] = mass[b] / total
-    return top + math.log(total)
+            part[2 + b] += w * on[group[b]]
+    part[0], part[1] = top, total
 
 
 @bare

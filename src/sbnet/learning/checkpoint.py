@@ -50,7 +50,8 @@ def describe(**settings: Any) -> dict[str, str]:
     found = {}
     for name, value in settings.items():
         if isinstance(value, Network):
-            found[name] = _fingerprint(value.indptr, value.parent, value.weight, value.bias, repr(value.names))
+            edges = value.graph.indptr, value.graph.parent
+            found[name] = _fingerprint(*edges, value.weight, value.bias, repr(value.names))
         elif isinstance(value, np.ndarray):
             found[name] = _fingerprint(value)
         else:  # frozen records have telling representations; the address of anything else means nothing

@@ -234,7 +234,7 @@ def _close_epoch(
     bound, exact, scores = step.total, run.exact, run.held_out
     if log_likelihood:  # both of the same weights, so that one is below the other
         bound = float(infer_many(step.network, states, solver=solver, threads=threads).bound.mean())
-        exact = (*exact, float(np.mean(exact_log_likelihood(step.network, states))))
+        exact = (*exact, float(np.mean(exact_log_likelihood(step.network, states, threads=threads, progress=False))))
     if held_out is not None:
         scores = (*scores, float(infer_many(step.network, held_out, solver=solver, threads=threads).bound.mean()))
     run = replace(
@@ -323,8 +323,8 @@ def _moving(network: Network, frozen: Iterable[str | tuple[str, str]]) -> FloatA
     for item in frozen:
         if isinstance(item, tuple):
             j, i = (network.index(unit) for unit in item)
-            edges = np.arange(network.indptr[i], network.indptr[i + 1])
-            found = edges[network.parent[edges] == j]
+            edges = np.arange(network.graph.indptr[i], network.graph.indptr[i + 1])
+            found = edges[network.graph.parent[edges] == j]
             if not len(found):
                 raise ParameterError(f"there is no edge {item[0]!r} -> {item[1]!r} to freeze")
             free[found] = False

@@ -12,8 +12,8 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError, ParameterError
-from sbnet.evidence import EvidenceLike, coerce_many, row_blocks
-from sbnet.execution import Bar
+from sbnet.evidence import EvidenceLike, coerce_many
+from sbnet.execution import Bar, row_blocks
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.wake import Recognition, wake_sleep_rows

@@ -40,8 +40,8 @@ def _bound(flint: Any, piece: Piece, settings: Settings) -> Any:
     value = arb(0)
     for i in np.flatnonzero(live_units(network.model, row)):
         bias, weight, near = arb(float(network.bias[i])), [], []
-        for e in range(network.indptr[i], network.indptr[i + 1]):
-            j = network.parent[e]
+        for e in range(network.graph.indptr[i], network.graph.indptr[i + 1]):
+            j = network.graph.parent[e]
             if mu[j] == 1.0:  # observed, or as good as that
                 bias += arb(float(network.weight[e]))
             elif mu[j] != 0.0:

@@ -48,8 +48,8 @@ class _Bound:
         self.weight = [self.arb(float(w)) for w in self.problem.weight]
         self.bias = [self.arb(float(h)) for h in network.bias]
         for i in range(network.n_units):
-            for e in range(network.indptr[i], network.indptr[i + 1]):
-                if row[network.parent[e]] == 1:
+            for e in range(network.graph.indptr[i], network.graph.indptr[i + 1]):
+                if row[network.graph.parent[e]] == 1:
                     self.bias[i] += self.arb(float(network.weight[e]))
 
     def value(self) -> Any:

@@ -39,61 +39,90 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import HIDDEN
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray
 from sbnet.bounds.upper.cells import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
-from sbnet.evidence import EvidenceLike, coerce
+from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.upper import evaluate
 from sbnet.network import Network
 
-__all__ = ["UpperBound", "upper_bound"]
+__all__ = ["UpperBound", "UpperBounds", "upper_bound"]
 
 LIMIT = 25
 MAX_CONDITIONED = 16
 MAX_TABLE = 12
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class UpperBound:
-    """An upper bound on ln P(evidence), for one pattern or for each row of a table.
+    """An upper bound on ln P(evidence).
 
     Attributes
     ----------
-    bound : float or ndarray of shape (n,)
+    bound : float
         In nats; never above zero.
-    exact : bool or ndarray of shape (n,)
+    exact : bool
         Is the bound ln P itself, because everything could be summed?
-    cells : int or ndarray of shape (n,)
+    n_cells : int
         Number of parts into which the states of the hidden units were split; one without conditioning.
-    conditioned : tuple of str, or a list of them
+    conditioned : tuple of str
         The units at which they were split.
     """
 
-    bound: Any
-    exact: Any
-    cells: Any
-    conditioned: Any
+    bound: float
+    exact: bool
+    n_cells: int
+    conditioned: tuple[str, ...]
 
     def __repr__(self) -> str:
-        if np.ndim(self.bound) == 0:
-            relation = "=" if self.exact else "≤"
-            return f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {self.cells} cell{'s' * (self.cells != 1)}"
+        relation = "=" if self.exact else "≤"
+        return f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {self.n_cells} cell{'s' * (self.n_cells != 1)}"
+
+
+@dataclass(frozen=True, eq=False)
+class UpperBounds:
+    """An :class:`UpperBound` for each row of a table: arrays of shape (n,), and a tuple of units for each row."""
+
+    bound: FloatArray
+    exact: BoolArray
+    n_cells: IndexArray
+    conditioned: tuple[tuple[str, ...], ...]
+
+    def __repr__(self) -> str:
         n = len(self.bound)
-        head = f"UpperBound: {n:,} row{'s' * (n != 1)}"
+        head = f"UpperBounds: {n:,} row{'s' * (n != 1)}"
         if n == 0:
             return head
         spread = f"mean {self.bound.mean():.6g}, from {self.bound.min():.6g} to {self.bound.max():.6g} nats"
         return f"{head}\n  bound: {spread}\n  exact in {int(self.exact.sum()):,} of {n:,}"
 
 
+class _Options(TypedDict, total=False):
+    """What :func:`upper_bound` takes after the data, for its signatures."""
+
+    condition: int | str | Sequence[str | int] | None
+    exact_up_to: int
+    table_up_to: int
+    tol: float
+    max_steps: int
+    threads: int | None
+    progress: bool | None
+
+
+@overload
+def upper_bound(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> UpperBound: ...
+@overload
+def upper_bound(network: Network, evidence: Table, **options: Unpack[_Options]) -> UpperBounds: ...
+@overload
+def upper_bound(network: Network, evidence: EvidenceLike, **options: Unpack[_Options]) -> UpperBound | UpperBounds: ...
 def upper_bound(
     network: Network,
     evidence: EvidenceLike,
@@ -105,7 +134,7 @@ def upper_bound(
     max_steps: int = 200,
     threads: int | None = None,
     progress: bool | None = None,
-) -> UpperBound:
+) -> UpperBound | UpperBounds:
     r"""A rigorous upper bound on the log-likelihood of the evidence, in nats.
 
     Hidden units are summed out one by one with Hölder's inequality; :mod:`sbnet.bounds.upper` has the proof. With the
@@ -136,8 +165,7 @@ def upper_bound(
 
     Returns
     -------
-    UpperBound
-        With numbers for a single pattern, with arrays for a table.
+    UpperBound, or UpperBounds for a table
 
     Examples
     --------
@@ -149,48 +177,41 @@ def upper_bound(
     """
     states, single = coerce(network, evidence)
     limits = _check(exact_up_to, table_up_to, tol, max_steps)
-    units, n_cells = _check_condition(network, condition)
+    units, most_cells = _check_condition(network, condition)
     announce(evaluate)
     width = network.n_edges + 3 * network.n_units
     parts = map_blocks(
-        partial(_solve, network, limits, units, n_cells),
+        partial(_solve, network, limits, units, most_cells),
         RowBlocks(states, most=min(256, MOST_NUMBERS // width)),
         executor=Threads(threads),
         progress=Bar("upper bounds", len(states), progress),
     )
     rows = [row for part in parts for row in part]
     if single:
-        return UpperBound(*rows[0])
-    return UpperBound(
+        return rows[0]
+    return UpperBounds(
         np.array([row.bound for row in rows], np.float64),
         np.array([row.exact for row in rows], np.bool_),
-        np.array([row.cells for row in rows], np.int64),
-        [row.conditioned for row in rows],
+        np.array([row.n_cells for row in rows], np.int64),
+        tuple(row.conditioned for row in rows),
     )
 
 
-class _Row(NamedTuple):
-    bound: float
-    exact: bool
-    cells: int
-    conditioned: tuple[str, ...]
-
-
-def _solve(network: Network, limits: Limits, units: list[int], n_cells: int, block: Block) -> list[_Row]:
+def _solve(network: Network, limits: Limits, units: list[int], most_cells: int, block: Block) -> list[UpperBound]:
     (states,) = block.columns
     whole = solve(network, limits, states)
     rows = []
     for k, row in enumerate(states):
-        bound, exact, cells, used = float(whole.bound[k]), bool(whole.exact[k]), 1, list[int]()
-        if n_cells > 1 and not exact and units:
+        bound, exact, n_cells, used = float(whole.bound[k]), bool(whole.exact[k]), 1, list[int]()
+        if most_cells > 1 and not exact and units:
             live = live_units(network.model, row)
             used = [i for i in units if live[i] and row[i] == HIDDEN]
             answer = split_all(network, limits, pick(whole, [k]), used)
-            bound, exact, cells = float(answer[0][0]), bool(answer[1][0]), int(answer[2][0])
-        elif n_cells > 1 and not exact:
-            bound, exact, cells, used = split_best(network, limits, pick(whole, [k]), n_cells)
-        names = tuple(network.names[i] for i in sorted(used)) if cells > 1 else ()
-        rows.append(_Row(bound, exact, cells, names))
+            bound, exact, n_cells = float(answer[0][0]), bool(answer[1][0]), int(answer[2][0])
+        elif most_cells > 1 and not exact:
+            bound, exact, n_cells, used = split_best(network, limits, pick(whole, [k]), most_cells)
+        names = tuple(network.names[i] for i in sorted(used)) if n_cells > 1 else ()
+        rows.append(UpperBound(bound, exact, n_cells, names))
     return rows
 
 

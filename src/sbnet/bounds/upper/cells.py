@@ -12,11 +12,11 @@ from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
 from sbnet.bounds.upper.descent import descend
 from sbnet.bounds.upper.regions import Parameters, divide, keep, rate
 from sbnet.bounds.upper.regions import start as first_guess
-from sbnet.evidence import absorb
 from sbnet.kernels.enumerate import enumerate_rows
 from sbnet.kernels.reduce import components, reduce
 from sbnet.kernels.upper import evaluate
 from sbnet.network import Network
+from sbnet.reduction import absorb
 
 MOST_NUMBERS = 500_000
 """In an array of several cells: 4 MB."""
@@ -92,7 +92,7 @@ def split_cells(network: Network, limits: Limits, cells: Cells, units: Sequence[
         start.states[k, i], start.states[n + k, i] = 0, 1
         for r in (k, n + k):  # observed now: the slopes of its factor are other ones
             start.unit[r, i, 0] = np.nan
-            start.edge[r, network.indptr[i] : network.indptr[i + 1]] = np.nan
+            start.edge[r, network.graph.indptr[i] : network.graph.indptr[i + 1]] = np.nan
     return solve(network, limits, start.states, start)
 
 

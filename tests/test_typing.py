@@ -1,0 +1,80 @@
+"""What comes back is known before anything runs: mypy --strict reads a user's script."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sbnet as sb
+
+pytest.importorskip("mypy")
+
+CACHE = Path(__file__).parents[1] / ".mypy_cache" / "script"  # the second time it takes a second, not twenty
+
+SCRIPT = """
+from typing import assert_type
+
+import numpy as np
+import pandas
+from numpy.typing import NDArray
+
+import sbnet as sb
+
+Floats = NDArray[np.float64]
+net = sb.from_edges({("rain", "wet"): 2.0})
+one = {"wet": 1}
+half = [0.5, 0.5]
+frame = pandas.DataFrame({"wet": [1, 0]})
+array = np.zeros((3, 2))
+rows: list[Floats] = [np.zeros(2)]
+
+assert_type(sb.log_joint(net, {"rain": 0, "wet": 1}), float)
+assert_type(sb.log_joint(net, [0, 1]), float)
+assert_type(sb.log_joint(net, [[0, 1], [1, 1]]), Floats)
+assert_type(sb.log_joint(net, array), float | Floats)
+assert_type(sb.log_likelihood(net, one, limit=3), float)
+assert_type(sb.log_likelihood(net, [None, 1]), float)
+assert_type(sb.log_likelihood(net, frame), Floats)
+assert_type(sb.log_likelihood(net, [one, one], threads=1), Floats)
+assert_type(sb.log_likelihood(net, rows), Floats)
+assert_type(sb.log_likelihood(net, array), float | Floats)
+assert_type(sb.kl(net, one, half), float)
+assert_type(sb.kl(net, [one], [half]), Floats)
+assert_type(sb.exact_posterior(net, one), Floats)
+assert_type(sb.exact_pairs(net, frame), Floats)
+assert_type(sb.bounds.lower_bound(net, one, half, log_term="exact"), float)
+assert_type(sb.bounds.lower_bound(net, [one], [half]), Floats)
+assert_type(sb.bounds.lower_bound(net, array, array), float | Floats)
+assert_type(sb.upper_bound(net, one, condition=1), sb.UpperBound)
+assert_type(sb.upper_bound(net, one).bound, float)
+assert_type(sb.upper_bound(net, frame), sb.UpperBounds)
+assert_type(sb.upper_bound(net, array).bound, float | Floats)
+assert_type(sb.estimate(net, one, samples=10), sb.Estimate)
+assert_type(sb.estimate(net, one).error, float)
+assert_type(sb.estimate(net, [one]).lower, Floats)
+assert_type(sb.estimate(net, array), sb.Estimate | sb.Estimates)
+assert_type(sb.certify(net, one, effort="high"), sb.Certificate)
+assert_type(sb.certify(net, frame), sb.Certificates)
+assert_type(sb.certify(net, array), sb.Certificate | sb.Certificates)
+sb.certify(net, one, effort="most")  # type: ignore[call-overload]
+sb.log_likelihood(net, object())  # type: ignore[call-overload]
+"""
+
+
+def test_mypy_knows_what_comes_back_to_a_user(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    source = str(Path(sb.__file__).parents[1])
+    options = ["--strict", "--config-file=", "--follow-imports=silent", f"--cache-dir={CACHE}"]
+    found = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "script.py"],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": source},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.stdout.startswith("Success"), found.stdout + found.stderr
