@@ -125,7 +125,7 @@ def test_proven_ends_agree_with_those_in_floating_point(effort, n):
         assert proven.proven
         assert proven.lower == pytest.approx(plain.lower, abs=1e-9)
         assert proven.upper == pytest.approx(plain.upper, abs=1e-9)
-        ball = sb.proven.upper.exact(net, sb.evidence.coerce(net, row)[0][0])
+        ball = sb.bounds.proven.upper.exact(net, sb.evidence.coerce(net, row)[0][0])
         assert proven.lower <= float(ball) <= proven.upper
         assert float(ball) == pytest.approx(sb.log_likelihood(net, row), abs=1e-12)
 
@@ -136,7 +136,7 @@ def test_proven_ends_enclose_the_exact_ball_on_hostile_networks():
         net, row, _ = hostile(seed)
         states = sb.evidence.coerce(net, row)[0][0]
         ends = enclosure.enclose(net, states, "fast", True)
-        ball = sb.proven.upper.exact(net, states)
+        ball = sb.bounds.proven.upper.exact(net, states)
         assert not ball < ends.lower, seed
         assert not ball > ends.upper, seed
 

@@ -75,8 +75,8 @@ def highest_hidden(gate: int, c: Any, eta: Any, lam: Any, low: Any, high: Any) -
     m = -c - eta / 2
     if m >= high:
         return ends
-    # The slope falls from m on, and is zero where floating point says, or nowhere.
-    y = plain(turn)(float(eta), float(lam)) if lam > 0 else math.inf
+    # The slope falls from m on, and is zero where floating point says, or too far out to matter.
+    y = plain(turn)(float(eta), float(lam)) if lam > 1e-300 else math.inf
     t = type(c)(min(max(float(m) + y, float(low)), float(high)))
     if not t >= m:  # the middle of a ball may be on the wrong side of m
         t = m.upper()

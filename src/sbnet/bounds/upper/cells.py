@@ -74,7 +74,8 @@ def _bound(
         x = first_guess(problem, regions, given)
         gradient = np.empty_like(x)
         evaluate_at = partial(evaluate, problem, regions)
-        best = min(best, descend(evaluate_at, x, limits.max_steps, limits.tol))
+        with np.errstate(all="ignore"):  # a direction that overflows is no way down, and is given up
+            best = min(best, descend(evaluate_at, x, limits.max_steps, limits.tol))
         keep(problem, regions, x, given)
     evaluate(problem, regions, x, gradient)
     return best, rate(problem, regions)
