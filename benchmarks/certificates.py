@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 import sbnet as sb
+from sbnet.bounds import upper_bound
 from sbnet.certificates import certify
 from sbnet.datasets import load_digits
-from sbnet.upper import upper_bound
 
 from .report import NONE, Table, say, seconds
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import sbnet as sb
-from sbnet.upper import upper_bound
+from sbnet.bounds import upper_bound
 
 from .report import Table, say, seconds
 

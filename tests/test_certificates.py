@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 import oracle
 import sbnet as sb
+from sbnet.bounds.proven import softplus
+from sbnet.bounds.proven.gates import highest_hidden, highest_observed
+from sbnet.bounds.proven.lower import Piece
+from sbnet.bounds.proven.lower import lower as proven_lower
 from sbnet.certificates import Certificate, Certificates, certify, enclosure, posterior_intervals
-from sbnet.proven import softplus
-from sbnet.proven.lower import Piece
-from sbnet.proven.lower import lower as proven_lower
-from sbnet.proven.upper import highest_hidden, highest_observed
+from sbnet.kernels.gates import SIGMOID
 from strategies import cases
 
 flint = pytest.importorskip("flint")
@@ -124,7 +125,7 @@ def test_proven_ends_agree_with_those_in_floating_point(effort, n):
         assert proven.proven
         assert proven.lower == pytest.approx(plain.lower, abs=1e-9)
         assert proven.upper == pytest.approx(plain.upper, abs=1e-9)
-        ball = sb.proven.upper.exact(net, sb.evidence.coerce(net, row)[0][0])
+        ball = sb.bounds.proven.upper.exact(net, sb.evidence.coerce(net, row)[0][0])
         assert proven.lower <= float(ball) <= proven.upper
         assert float(ball) == pytest.approx(sb.log_likelihood(net, row), abs=1e-12)
 
@@ -135,7 +136,7 @@ def test_proven_ends_enclose_the_exact_ball_on_hostile_networks():
         net, row, _ = hostile(seed)
         states = sb.evidence.coerce(net, row)[0][0]
         ends = enclosure.enclose(net, states, "fast", True)
-        ball = sb.proven.upper.exact(net, states)
+        ball = sb.bounds.proven.upper.exact(net, states)
         assert not ball < ends.lower, seed
         assert not ball > ends.upper, seed
 
@@ -154,7 +155,7 @@ def test_a_mixture_is_a_sum_over_larger_networks():
     ((total, how, pieces),) = enclosure._tighter(net, row, first, np.empty(0, np.int64), 3)
     assert how == "mixture of 3 factorial components"
     assert total == pytest.approx(sb.infer(net, [0] * 6, solver=sb.Mixture(3)).bound, abs=1e-12)
-    assert proven_lower(pieces) == pytest.approx(total, abs=1e-9)
+    assert proven_lower(pieces, sb.MeanField().settings) == pytest.approx(total, abs=1e-9)
     whole = np.logaddexp.reduce([sb.log_likelihood(p.network, p.states) for p in pieces])
     assert total <= whole == pytest.approx(sb.log_likelihood(net, [0] * 6), abs=1e-9)
 
@@ -165,7 +166,7 @@ def test_means_of_zero_and_one_are_taken_as_they_are():
     for mean in (0.0, 1.0, 1e-300, 1 - 1e-16):
         means = np.where(np.arange(13) < 5, mean, 0.5)
         plain = sb.bounds.lower_bound(net, [1] * 4, means, log_term="exact", enumerate_up_to=4)
-        assert proven_lower([Piece(net, row, means)]) == pytest.approx(plain, abs=1e-9)
+        assert proven_lower([Piece(net, row, means)], sb.MeanField().settings) == pytest.approx(plain, abs=1e-9)
 
 
 @few
@@ -181,13 +182,13 @@ def test_proven_maxima_are_above_the_function_and_touch_it(c, eta, lam, low, hig
         observed = lam * t - np.logaddexp(0, c + t)
         step = (high - low) / 2000 * (1 + abs(lam))
         for best, seen in (
-            (highest_hidden(arb, *balls), hidden),
-            (highest_observed(arb, balls[0], *balls[2:]), observed),
+            (highest_hidden(SIGMOID, *balls), hidden),
+            (highest_observed(SIGMOID, 0, balls[0], -balls[2], *balls[3:]), observed),
         ):
             assert float(best) >= seen.max() - 1e-12
             assert float(best) <= seen.max() + step + 1e-9
         cancelled = arb("0 +/- 1e-30")  # a sum of slopes that cancel, known only that well
-        assert float(highest_hidden(arb, balls[0], cancelled, *balls[2:])) >= (-lam * t).max() - 1e-12
+        assert float(highest_hidden(SIGMOID, balls[0], cancelled, *balls[2:])) >= (-lam * t).max() - 1e-12
         assert float(softplus(arb(c))) == pytest.approx(np.logaddexp(0, c), rel=1e-14)
 
 
@@ -244,6 +245,8 @@ def test_a_table_has_a_certificate_for_each_row():
     assert isinstance(table, Certificates)
     assert len(table) == 4
     assert [table[r] for r in range(4)] == list(table) == [certify(net, row) for row in rows]
+    assert isinstance(table[1:3], Certificates)
+    assert list(table[1:3]) == [table[1], table[2]]
     assert np.array_equal(table.gap, table.upper - table.lower)
     assert table.estimate[1] == table[1].estimate
     assert "4 rows" in repr(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sbnet import bounds, errors
 from sbnet._version import __version__
+from sbnet.bounds import UpperBound, UpperBounds, upper_bound
 from sbnet.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.certificates import Certificate, Certificates, certify, posterior_intervals
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
@@ -31,7 +32,6 @@ from sbnet.io import load, save
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
 from sbnet.network import Graph, Network
 from sbnet.probability import log_joint, sample
-from sbnet.upper import UpperBound, UpperBounds, upper_bound
 
 __all__ = [
     "SGD",

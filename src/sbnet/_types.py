@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.int64]
-PlaceArray: TypeAlias = NDArray[np.uint64]  # unsigned places, for kernels
 States: TypeAlias = NDArray[np.int8]
 BoolArray: TypeAlias = NDArray[np.bool_]
 RngLike: TypeAlias = "np.random.Generator | np.random.SeedSequence | int | None"
@@ -61,7 +60,7 @@ class Problem(NamedTuple):
     own place in `hidden` is ``own[f]``, or -1 if it is observed. The factors that have hidden unit k as a parent are
     ``child[child_ptr[k]:child_ptr[k + 1]]``; ``child_slot`` gives their place in
     `weight`. ``factor_of[k]`` is the
-    factor of hidden unit k itself, or -1. `settled` are the units whose parents are
+    factor of hidden unit k itself, or -1. `known` are the units whose parents are
     all observed. ``gate[i]`` is the gate of unit i of the network.
     """
 
@@ -76,19 +75,5 @@ class Problem(NamedTuple):
     child_ptr: IndexArray
     child: IndexArray
     child_slot: IndexArray
-    settled: IndexArray
+    known: IndexArray
     gate: States
-
-
-class Bound(NamedTuple):
-    """Which lower bound: the code of the logarithm term, and up to how many hidden parents are enumerated instead."""
-
-    log_term: int
-    enumerate_up_to: int
-
-
-class Stop(NamedTuple):
-    """When to stop: after a sweep that raises the bound by less than `tol` nats, or after so many sweeps."""
-
-    tol: float
-    max_sweeps: int

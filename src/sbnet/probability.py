@@ -11,9 +11,8 @@ from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.execution import row_blocks
-from sbnet.kernels.sampling import ancestral
+from sbnet.kernels.sampling import ancestral, log_joint_rows
 from sbnet.network import Network
-from sbnet.reduction import absorb
 
 
 @overload
@@ -46,9 +45,7 @@ def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
             "Use log_likelihood() for partial evidence"
         )
     result = np.empty(len(complete))
-    for rows in row_blocks(len(complete), network.n_units):
-        z = absorb(network, complete[rows])
-        result[rows] = (complete[rows] * z - np.logaddexp(0.0, z)).sum(axis=1)
+    log_joint_rows(network.model, network.bias, complete, result)
     return float(result[0]) if single else result
 
 

@@ -10,15 +10,16 @@ import numpy as np
 from scipy.special import expit
 
 from sbnet import checks
-from sbnet import proven as _proven
 from sbnet._types import HIDDEN, Bound, RngLike, States
-from sbnet.bounds import bound_terms
-from sbnet.certificates.enclosure import EFFORTS, enclose
+from sbnet.bounds import proven as _proven
+from sbnet.bounds.lower import bound_terms
+from sbnet.certificates.enclosure import EFFORTS, Ends, enclose
 from sbnet.certificates.records import Certificate, Certificates
 from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
-from sbnet.inference import estimate
+from sbnet.inference.estimation import Draw, weigh
+from sbnet.inference.solution import Solution
 from sbnet.kernels.terms import LOG_TERMS
 from sbnet.network import Network
 
@@ -208,35 +209,33 @@ def _certificate(network: Network, row: States, effort: str, proven: bool, seed:
     ends = enclose(network, row, effort, proven)
     guess, error = 0.5 * (ends.lower + ends.upper), 0.0
     if not ends.exact:
-        high = effort == "high"
-        sampled = estimate(
-            network,
-            row.tolist(),
-            samples=100 if high else 1000,
-            method="annealed" if high else "importance",
-            rng=seed,
-            threads=1,
-            progress=False,
-        )
-        guess, error = min(max(sampled.log_probability, ends.lower), ends.upper), sampled.error
-    paper = bound_terms(
-        network,
-        row[None, :],
-        np.where(row == HIDDEN, ends.means, row)[None, :],
-        np.full((1, network.n_units), np.nan),
-        Bound(LOG_TERMS["xi"], 0),
-    )
-    logarithm = max(ends.mean_field - float(sum(part.sum() for part in paper)), 0.0)
+        guess, error = _guess(network, row, ends, effort, seed)
+    mean_field = float(ends.mean_field.bound[0])
     return Certificate(
         ends.lower,
         ends.upper,
-        float(guess),
-        float(error),
+        guess,
+        error,
         ends.exact,
         ends.lower_from,
         ends.upper_from,
-        ends.mean_field,
-        logarithm,
+        mean_field,
+        max(mean_field - _paper_bound(network, row, ends.mean_field), 0.0),
         effort,
         proven,
     )
+
+
+def _guess(network: Network, row: States, ends: Ends, effort: str, seed: int) -> tuple[float, float]:
+    """An estimate of ln P between the ends, and its error, from samples around the means that were found."""
+    samples, anneal = (100, 100) if effort == "high" else (1000, 0)
+    own_seed = np.random.default_rng(seed).integers(2**64, dtype=np.uint64)
+    log_p, error, _, _ = weigh(network, row[None, :], ends.mean_field, Draw(samples, anneal, 0.05, 0.1, own_seed))
+    return min(max(float(log_p[0]), ends.lower), ends.upper), float(error[0])
+
+
+def _paper_bound(network: Network, row: States, solution: Solution) -> float:
+    """The bound with the paper's logarithm terms, eq. (20), at the means of a solution."""
+    xi = np.full((1, network.n_units), np.nan)
+    parts = bound_terms(network, row[None, :], solution.means, xi, Bound(LOG_TERMS["xi"], 0))
+    return float(sum(part.sum() for part in parts))

@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import HIDDEN, FloatArray, IndexArray, Problem, States
+from sbnet._types import HIDDEN, IndexArray, Problem, States
+from sbnet.bounds.proven import lower as ball_lower
+from sbnet.bounds.proven import round_down, round_up
+from sbnet.bounds.proven import upper as ball_upper
+from sbnet.bounds.proven.lower import Piece
+from sbnet.bounds.proven.upper import Cell
+from sbnet.bounds.upper.cells import Cells, Limits, solve, split_cells
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.mixture import Component
 from sbnet.inference.solvers import Solution
-from sbnet.kernels.enumerate import enumerate_rows, largest_components
+from sbnet.kernels.enumerate import enumerate_rows
 from sbnet.kernels.reduce import reduce
 from sbnet.network import MAX_PARAMETER, Graph, Network
-from sbnet.proven import lower as ball_lower
-from sbnet.proven import round_down, round_up
-from sbnet.proven import upper as ball_upper
-from sbnet.proven.lower import Piece
-from sbnet.proven.upper import Cell
 from sbnet.reduction import absorb
-from sbnet.upper.cells import Cells, Settings, solve, split_cells
 
 _MAX_STEPS, _TOL = 200, 1e-5
 _GROUP = 12  # coupled hidden units that an upper bound sums exactly
@@ -41,36 +41,38 @@ EFFORTS = {"fast": Effort(12, 0, 1, 4, 0), "normal": Effort(16, 4, 1, 4, 3), "hi
 
 
 class Ends(NamedTuple):
-    """Both ends, how they were obtained, and the means and the bound of mean field theory alone."""
+    """Both ends, how they were obtained, and the solution of mean field theory alone."""
 
     lower: float
     upper: float
     exact: bool
     lower_from: str
     upper_from: str
-    means: FloatArray
-    mean_field: float
+    mean_field: Solution
 
 
 def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
     """The best ends that an effort, or a lower one, finds."""
     tried = list(EFFORTS.values())[: list(EFFORTS).index(effort) + 1]
-    first = MeanField().solve(network, row[None, :], start=None, trace=False)
-    group = int(largest_components(network.model, row[None, :])[0])
-    if group <= (min(tried[-1].exact_up_to, _PROVEN_UP_TO) if proven else tried[-1].exact_up_to):
+    solver = MeanField()
+    first = solver.solve(network, row[None, :], start=None, trace=False)
+    most = tried[-1].exact_up_to
+    value, group = _sum(network, row, -1 if proven else most)
+    if group <= (min(most, _PROVEN_UP_TO) if proven else most):
         together = f"sum over all states, {_count(group, 'hidden unit')} at most together"
         how = together if group else "product of known factors"
-        return Ends(*_exact(network, row, proven), True, how, how, first.means[0], float(first.bound[0]))
+        both = _proven_sum(network, row) if proven else (value, value)
+        return Ends(*both, True, how, how, first)
     lower, lower_from, pieces = float(first.bound[0]), "mean field", [Piece(network, row, first.means[0])]
-    lines = solve(network, Settings((_GROUP, 0, _MAX_STEPS), _TOL), row[None, :])  # may be as good as tables
+    lines = solve(network, Limits(_GROUP, 0, _MAX_STEPS, _TOL), row[None, :])  # may be as good as tables
     upper, found = float(lines.bound[0]), lines
     order: IndexArray | None = None
     for level in tried:
-        settings = Settings((_GROUP, level.table_up_to, _MAX_STEPS), _TOL)
-        root = solve(network, settings, row[None, :])
+        limits = Limits(_GROUP, level.table_up_to, _MAX_STEPS, _TOL)
+        root = solve(network, limits, row[None, :])
         if order is None:
             order = np.argsort(-root.score[0], kind="stable")[: int((root.score[0] > 0.0).sum())]
-        for cells in _split(network, settings, root, order[: level.upper_units]):
+        for cells in _split(network, limits, root, order[: level.upper_units]):
             total = min(float(np.logaddexp.reduce(cells.bound)), 0.0)
             if total < upper:
                 upper, found = total, cells
@@ -79,31 +81,35 @@ def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
                 lower, lower_from, pieces = total, how, parts
     upper_from = f"Hölder's inequality, {_count(len(found.bound), 'cell')}"
     if proven:
-        lower = ball_lower.lower(pieces)
+        lower = ball_lower.lower(pieces, solver.bound)
         parameters = zip(found.states, found.edge, found.unit, strict=True)
         upper = ball_upper.upper([Cell(network, *given, _GROUP) for given in parameters])
     lower = min(lower, upper)  # only rounding can bring them past each other
-    return Ends(lower, upper, False, lower_from, upper_from, first.means[0], float(first.bound[0]))
+    return Ends(lower, upper, False, lower_from, upper_from, first)
 
 
 def _count(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
-def _exact(network: Network, row: States, proven: bool) -> tuple[float, float]:
-    if proven:
-        ball = ball_upper.exact(network, row)
-        return round_down(ball), min(round_up(ball), 0.0)
-    means = np.empty((1, network.n_units))
-    value = float(enumerate_rows(network.model, row[None, :], absorb(network, row[None, :]), means)[0])
-    return value, value
+def _sum(network: Network, row: States, most: int) -> tuple[float, int]:
+    """ln P if no group of coupled hidden units is larger than `most`, and the size of the largest group."""
+    means, largest = np.empty((1, network.n_units)), np.empty(1, np.int64)
+    bias = absorb(network, row[None, :])
+    value = enumerate_rows(network.model, row[None, :], bias, most, means, largest)
+    return float(value[0]), int(largest[0])
 
 
-def _split(network: Network, settings: Settings, cells: Cells, units: Sequence[int] | IndexArray) -> Iterator[Cells]:
+def _proven_sum(network: Network, row: States) -> tuple[float, float]:
+    ball = ball_upper.exact(network, row)
+    return round_down(ball), min(round_up(ball), 0.0)
+
+
+def _split(network: Network, limits: Limits, cells: Cells, units: Sequence[int] | IndexArray) -> Iterator[Cells]:
     """The whole, its parts after the first unit, after the second, and so on."""
     yield cells
     for unit in units:
-        cells = split_cells(network, settings, cells, [int(unit)] * len(cells.bound))
+        cells = split_cells(network, limits, cells, [int(unit)] * len(cells.bound))
         yield cells
 
 
@@ -124,7 +130,8 @@ def _tighter(
         kept = [
             part
             for part in parts
-            if max(np.abs(numbers).max(initial=0.0) for numbers in part.gates[:2]) <= MAX_PARAMETER
+            if max(np.abs(numbers).max(initial=0.0) for numbers in (part.gates.weight, part.gates.bias))
+            <= MAX_PARAMETER
         ]
         if kept:
             total = float(np.logaddexp.reduce([part.bound for part in kept]))

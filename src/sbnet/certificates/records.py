@@ -6,7 +6,7 @@ import html
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -121,8 +121,12 @@ class Certificates(Sequence[Certificate]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, key: Any) -> Any:
-        return self.rows[key]
+    @overload
+    def __getitem__(self, key: int) -> Certificate: ...
+    @overload
+    def __getitem__(self, key: slice) -> Certificates: ...
+    def __getitem__(self, key: int | slice) -> Certificate | Certificates:
+        return Certificates(self.rows[key]) if isinstance(key, slice) else self.rows[key]
 
     def __iter__(self) -> Iterator[Certificate]:
         return iter(self.rows)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import Bound, FloatArray, LogTerm, Model, RngLike, States, Stop
-from sbnet.bounds import check_log_term
+from sbnet.bounds.lower import check_log_term
 from sbnet.inference.solution import Solution, Status, Xi, codes
 from sbnet.inference.solvers import Slope
 from sbnet.kernels._compile import announce

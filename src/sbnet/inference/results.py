@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.bounds import Breakdown, bound_terms
+from sbnet.bounds.lower import Breakdown, bound_terms
 from sbnet.errors import ParameterError
 from sbnet.inference.solution import Solution, Status
 from sbnet.network import Network

@@ -30,6 +30,11 @@ vector: Any = njit(**_BARE, fastmath=_FAST)
 inlined: Any = njit(**_BARE, inline="always")
 
 
+def plain(dispatcher: Any) -> Any:
+    """The Python function behind a kernel that only kernels may call, and that calls none itself."""
+    return getattr(dispatcher, "py_func", dispatcher)
+
+
 def announce(dispatcher: Any) -> None:
     """Tell a person at a terminal why the very first call takes long: there is no compiled kernel to reuse yet."""
     if getattr(dispatcher, "overloads", True) or not sys.stderr.isatty():

@@ -3,198 +3,219 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Model, Problem, States
-from sbnet.kernels._compile import inner, kernel
+from sbnet.kernels import gates
+from sbnet.kernels._compile import bare, kernel
 from sbnet.kernels.gates import softplus
 from sbnet.kernels.reduce import components, reduce
+from sbnet.kernels.states import Complete, input_of, known_units, set_input, state_of
 
 _FRESH = 64  # states between two evaluations from scratch, so that rounding does not pile up
 
 
-@kernel
-def largest_components(model: Model, states: States) -> IndexArray:
-    """For each row, how many hidden units the largest coupled group has."""
-    result = np.zeros(states.shape[0], np.int64)
-    for r in range(states.shape[0]):
-        label = components(reduce(model, states[r]))
-        if len(label):
-            result[r] = np.bincount(label).max()
-    return result
+class Lists(NamedTuple):
+    """Groups of coupled hidden units: by label, the first unit and the first factor; for each of those the next."""
+
+    label: IndexArray
+    unit: IndexArray
+    next_unit: IndexArray
+    group: IndexArray  # the units of one group
+    factor: IndexArray
+    next_factor: IndexArray
+    mine: IndexArray  # the factors of one group
 
 
 @kernel
-def enumerate_rows(model: Model, states: States, bias: FloatArray, means: FloatArray) -> FloatArray:
-    """ln P(V) of each row; the posterior means of its hidden units that are not barren go to `means`."""
-    result = np.empty(states.shape[0])
-    for r in range(states.shape[0]):
-        problem = reduce(model, states[r])
-        total = _known_terms(problem, states[r], bias[r])
-        label = components(problem)
-        for first in range(len(label)):
-            if label[first] == first:
-                group = np.flatnonzero(label == first)
-                total += enumerate_group(problem, group, states[r], bias[r], means[r])
-        result[r] = total
-    return result
+def enumerate_rows(
+    model: Model, states: States, bias: FloatArray, limit: int, means: FloatArray, largest: IndexArray
+) -> FloatArray:
+    """ln P(V) of each row; groups of more than `limit` coupled hidden units are left out.
 
-
-@kernel
-def coupled_groups(model: Model, states: States) -> IndexArray:
-    """For each unit of one row, the first unit of the coupled group that it is in, or -1 if it is in none."""
-    problem = reduce(model, states)
-    label = components(problem)
-    result = np.full(len(states), -1, np.int64)
-    for k in range(len(label)):
-        result[problem.hidden[k]] = problem.hidden[label[k]]
-    return result
-
-
-@kernel
-def known_terms(model: Model, states: States, bias: FloatArray) -> float:
-    """ln P of the observed units of one row whose parents are all observed."""
-    return _known_terms(reduce(model, states), states, bias)
-
-
-@kernel
-def enumerate_part(model: Model, states: States, bias: FloatArray, unit: int, first: int, last: int) -> FloatArray:
-    """The part of the sum of one group, whose first unit is `unit`, over the states `first` to `last` of its code.
-
-    The logarithm of the largest term, the sum in units of that term, and the share of it with each unit on.
+    The posterior means of the units that are summed over go to `means`, the size of the largest group to `largest`.
     """
-    problem = reduce(model, states)
-    place = 0
-    while problem.hidden[place] != unit:
-        place += 1
-    group = np.flatnonzero(components(problem) == place)
-    part = np.empty(len(group) + 2)
-    _sum_states(problem, group, states, bias, first, last, part)
+    result = np.empty(len(states))
+    for r in range(len(states)):
+        problem = reduce(model, states[r])
+        n, n_factors = len(problem.hidden), len(problem.factor)
+        lists = Lists(
+            components(problem), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
+            np.empty(n, np.int64), np.empty(n_factors, np.int64), np.empty(n_factors, np.int64),
+        )  # fmt: skip
+        complete = Complete(np.zeros(n, np.int8), np.empty(n_factors), np.empty(n_factors))
+        result[r], largest[r] = _sum_row(problem, states[r], bias[r], limit, lists, complete, np.empty(n + 2), means[r])
+    return result
+
+
+@kernel
+def enumerate_part(
+    problem: Problem, group: IndexArray, states: States, bias: FloatArray, first: int, last: int
+) -> FloatArray:
+    """The part of the sum of one group over the states `first` to `last` of its code.
+
+    The logarithm of the largest term, the sum in units of that term, and the part of it with each unit on.
+    """
+    n_factors, part = len(problem.factor), np.empty(len(group) + 2)
+    complete = Complete(np.zeros(len(problem.hidden), np.int8), np.empty(n_factors), np.empty(n_factors))
+    inside, mine, n_mine = np.zeros(len(problem.hidden), np.bool_), np.empty(n_factors, np.int64), 0
+    for b in range(len(group)):
+        inside[group[b]] = True
+    for f in range(n_factors):
+        if inside[problem.parent[problem.ptr[f]]]:
+            mine[n_mine] = f
+            n_mine += 1
+    _sum_states(problem, group, len(group), mine, n_mine, states, bias, complete, first, last, part)
     return part
 
 
-@inner
-def enumerate_group(problem: Problem, group: IndexArray, states: States, bias: FloatArray, means: FloatArray) -> float:
-    """ln of the sum over all states of one group."""
-    part = np.empty(len(group) + 2)
-    _sum_states(problem, group, states, bias, 0, 1 << len(group), part)
-    for b in range(len(group)):
-        means[problem.hidden[group[b]]] = part[2 + b] / part[1]
-    return part[0] + math.log(part[1])
+@bare
+def _sum_row(
+    problem: Problem,
+    states: States,
+    bias: FloatArray,
+    limit: int,
+    lists: Lists,
+    complete: Complete,
+    part: FloatArray,
+    means: FloatArray,
+) -> tuple[float, int]:
+    """ln P of one row, but for groups beyond the limit, and the size of the largest group."""
+    label, group, mine = lists.label, lists.group, lists.mine
+    _list_groups(problem, label, lists.unit, lists.next_unit, lists.factor, lists.next_factor)
+    total, largest = known_units(problem, states, bias), 0
+    for first in range(len(label)):
+        if label[first] == first:
+            size = _follow(lists.unit[first], lists.next_unit, group)
+            largest = max(largest, size)
+            if size <= limit:
+                n_mine = _follow(lists.factor[first], lists.next_factor, mine)
+                _sum_states(problem, group, size, mine, n_mine, states, bias, complete, 0, 1 << size, part)
+                total += part[0] + math.log(part[1])
+                for b in range(size):
+                    means[problem.hidden[group[b]]] = part[2 + b] / part[1]
+    return total, largest
 
 
-@inner
-def _known_terms(problem: Problem, states: States, bias: FloatArray) -> float:
-    total = 0.0
-    for i in problem.settled:
-        if states[i] >= 0:
-            total += states[i] * bias[i] - softplus(bias[i])
-    return total
-
-
-@inner
-def _sum_states(
-    problem: Problem, group: IndexArray, states: States, bias: FloatArray, first: int, last: int, part: FloatArray
+@bare
+def _list_groups(
+    problem: Problem,
+    label: IndexArray,
+    unit: IndexArray,
+    next_unit: IndexArray,
+    factor: IndexArray,
+    next_factor: IndexArray,
 ) -> None:
-    """Add up the states `first` to `last` in Gray code: neighbouring states differ in one unit."""
-    k = len(group)
-    inside = np.zeros(len(problem.hidden), np.bool_)
-    inside[group] = True
-    n_factors = len(problem.factor)
-    mine = np.empty(n_factors, np.int64)  # the factors of this group
-    m = 0
-    for f in range(n_factors):
-        if inside[problem.parent[problem.ptr[f]]]:
-            mine[m] = f
-            m += 1
-    constant = 0.0  # a root that is hidden: its term is S z - ln(1 + e^z) with z known
-    for place in group:
-        if problem.factor_of[place] < 0:
-            constant -= softplus(bias[problem.hidden[place]])
-    on = np.zeros(len(problem.hidden), np.int8)
-    z = np.zeros(n_factors)
-    log_term = np.zeros(n_factors)  # ln(1 + e^z) of each factor, kept beside its z
-    top, total = -np.inf, 0.0
-    weight_on = part[2:]
-    weight_on[:] = 0.0
-    value = 0.0
+    """Lists of the units and of the factors of each group: the first of them, and the next of each; -1 ends a list."""
+    for k in range(len(label)):
+        unit[k] = factor[k] = -1
+    for k in range(len(label) - 1, -1, -1):
+        next_unit[k] = unit[label[k]]
+        unit[label[k]] = k
+    for f in range(len(problem.factor) - 1, -1, -1):
+        group = label[problem.parent[problem.ptr[f]]]
+        next_factor[f] = factor[group]
+        factor[group] = f
+
+
+@bare
+def _follow(first: int, next_one: IndexArray, out: IndexArray) -> int:
+    """Write a list out; returns its length."""
+    n = 0
+    while first >= 0:
+        out[n] = first
+        first = next_one[first]
+        n += 1
+    return n
+
+
+@bare
+def _sum_states(
+    problem: Problem,
+    group: IndexArray,
+    size: int,
+    mine: IndexArray,
+    n_mine: int,
+    states: States,
+    bias: FloatArray,
+    complete: Complete,
+    first: int,
+    last: int,
+    part: FloatArray,
+) -> None:
+    """Add up the states `first` to `last` of a group in Gray code: neighbouring states differ in one unit."""
+    on = complete.on
+    top, total, value = -np.inf, 0.0, 0.0
+    for b in range(size):
+        part[2 + b] = 0.0
     for state in range(first, last):
         if state == first or state % _FRESH == 0:
             code = state ^ (state >> 1)
-            for b in range(k):
+            for b in range(size):
                 on[group[b]] = (code >> b) & 1
-            value = _from_scratch(problem, group, mine[:m], on, states, bias, z, log_term)
+            value = _from_scratch(problem, group, size, mine, n_mine, states, bias, complete)
         else:
             flipped = 0
             while not (state >> flipped) & 1:
                 flipped += 1
-            value += _flip(problem, group[flipped], on, states, bias, z, log_term)
+            value += _flip(problem, group[flipped], states, bias, complete)
         if value > top:
             scale = math.exp(top - value)
             total *= scale
-            for b in range(k):
-                weight_on[b] *= scale
+            for b in range(size):
+                part[2 + b] *= scale
             top = value
         w = math.exp(value - top)
         total += w
-        for b in range(k):
-            weight_on[b] += w * on[group[b]]
-    part[0], part[1] = constant + top, total
+        for b in range(size):
+            part[2 + b] += w * on[group[b]]
+    part[0], part[1] = top, total
 
 
-@inner
+@bare
 def _from_scratch(
     problem: Problem,
     group: IndexArray,
+    size: int,
     mine: IndexArray,
-    on: States,
+    n_mine: int,
     states: States,
     bias: FloatArray,
-    z: FloatArray,
-    log_term: FloatArray,
+    complete: Complete,
 ) -> float:
-    """ln P(H, V), but for a constant, of the state `on`."""
+    """ln P of the units of a group and of its factors, in its present state."""
     value = 0.0
-    for place in group:
-        if problem.factor_of[place] < 0:
-            value += on[place] * bias[problem.hidden[place]]
-    for f in mine:
-        z[f] = bias[problem.factor[f]]
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            z[f] += problem.weight[s] * on[problem.parent[s]]
-        log_term[f] = softplus(z[f])
-        value += _state(problem, f, on, states) * z[f] - log_term[f]
+    for b in range(size):
+        i = problem.hidden[group[b]]
+        if problem.factor_of[group[b]] < 0:
+            value += gates.log_p(problem.gate[i], complete.on[group[b]], bias[i])
+    for g in range(n_mine):
+        f = mine[g]
+        gate = problem.gate[problem.factor[f]]
+        set_input(problem, f, bias, complete)
+        complete.t[f] = gates.t(gate, complete.z[f])
+        a, c = gates.loads(gate, state_of(problem, f, complete.on, states))
+        value += a * complete.z[f] - c * complete.t[f]
     return value
 
 
-@inner
-def _state(problem: Problem, f: int, on: States, states: States) -> int:
-    return on[problem.own[f]] if problem.own[f] >= 0 else states[problem.factor[f]]
-
-
-@inner
-def _flip(
-    problem: Problem,
-    place: int,
-    on: States,
-    states: States,
-    bias: FloatArray,
-    z: FloatArray,
-    log_term: FloatArray,
-) -> float:
-    """Flip one unit; return the change of ln P(H, V)."""
-    step = 1 - 2 * on[place]
-    on[place] += step
-    f = problem.factor_of[place]
-    change = step * (z[f] if f >= 0 else bias[problem.hidden[place]])
-    for c in range(problem.child_ptr[place], problem.child_ptr[place + 1]):
+@bare
+def _flip(problem: Problem, j: int, states: States, bias: FloatArray, complete: Complete) -> float:
+    """Flip hidden unit j; returns the change of ln P(H, V)."""
+    on, z, t = complete.on, complete.z, complete.t
+    step = 1 - 2 * on[j]
+    on[j] += step
+    change = step * gates.log_odds(problem.gate[problem.hidden[j]], input_of(problem, j, bias, z))
+    for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
         f = problem.child[c]
+        gate = problem.gate[problem.factor[f]]
         moved = z[f] + step * problem.weight[problem.child_slot[c]]
-        new_term = softplus(moved)
-        change += _state(problem, f, on, states) * (moved - z[f]) - (new_term - log_term[f])
-        z[f] = moved
-        log_term[f] = new_term
+        new_t = gates.t(gate, moved)
+        a, load = gates.loads(gate, state_of(problem, f, on, states))
+        change += a * (moved - z[f]) - load * (new_t - t[f])
+        z[f], t[f] = moved, new_t
     return change
 
 

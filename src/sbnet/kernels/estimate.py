@@ -3,38 +3,44 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from sbnet._types import FloatArray, Model, Problem, States
-from sbnet.kernels._compile import bare, inner, kernel
-from sbnet.kernels.gates import sigmoid, softplus
+from sbnet.kernels import gates
+from sbnet.kernels._compile import bare, kernel
+from sbnet.kernels.gibbs import sweep
 from sbnet.kernels.random import GOLDEN, mix, row_seed, uniform
 from sbnet.kernels.reduce import reduce
+from sbnet.kernels.states import Complete, input_of, known_units, set_inputs
 
 _FRESH = 64  # sweeps after which z is summed anew, so that rounding does not pile up
 
 
-@bare
-def _inputs(problem: Problem, bias: FloatArray, on: States, z: FloatArray) -> None:
-    """z of every factor."""
-    for f in range(len(z)):
-        z[f] = bias[problem.factor[f]]
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            z[f] += problem.weight[s] * on[problem.parent[s]]
+class Guess(NamedTuple):
+    """The factorial distribution Q, by hidden unit."""
+
+    mu: FloatArray
+    log_on: FloatArray
+    log_off: FloatArray
+    log_odds: FloatArray
 
 
 @bare
-def _log_p(problem: Problem, states: States, bias: FloatArray, on: States, z: FloatArray) -> tuple[float, float]:
-    """ln P(H, V) but for the settled units, and the part of it that is ln P of hidden units given their parents."""
+def _log_p(problem: Problem, states: States, bias: FloatArray, complete: Complete) -> tuple[float, float]:
+    """ln P(H, V) but for units with known inputs, and the part of it that is ln P of hidden units given their parents.
+
+    Needs the inputs only: t is not looked at.
+    """
+    on, z, gate = complete.on, complete.z, problem.gate
     total = hidden = 0.0
     for j in range(len(on)):
-        f = problem.factor_of[j]
-        input_ = z[f] if f >= 0 else bias[problem.hidden[j]]
-        hidden -= softplus(-input_ if on[j] == 1 else input_)
+        hidden += gates.log_p(gate[problem.hidden[j]], on[j], input_of(problem, j, bias, z))
     for f in range(len(z)):
+        i = problem.factor[f]
         if problem.own[f] < 0:
-            total -= softplus(-z[f] if states[problem.factor[f]] == 1 else z[f])
+            total += gates.log_p(gate[i], states[i], z[f])
     return total + hidden, hidden
 
 
@@ -47,62 +53,18 @@ def _log_q(log_on: FloatArray, log_off: FloatArray, on: States) -> float:
 
 
 @bare
-def _draw_prior(problem: Problem, bias: FloatArray, on: States, z: FloatArray, seed: np.uint64) -> np.uint64:
-    """Draw the hidden units from their parents, first to last; z of all factors follows."""
+def _draw_prior(problem: Problem, bias: FloatArray, complete: Complete, seed: np.uint64) -> np.uint64:
+    """Draw the hidden units from their parents, first to last; the inputs of all factors follow, but not their t."""
+    on, z = complete.on, complete.z
     for f in range(len(z)):
         z[f] = bias[problem.factor[f]]
     for j in range(len(on)):
-        f = problem.factor_of[j]
         seed += GOLDEN
-        on[j] = 1 if uniform(seed) < sigmoid(z[f] if f >= 0 else bias[problem.hidden[j]]) else 0
+        on[j] = gates.draw(problem.gate[problem.hidden[j]], input_of(problem, j, bias, z), uniform(seed))
         if on[j] == 1:
             for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
                 z[problem.child[c]] += problem.weight[problem.child_slot[c]]
     return seed
-
-
-@bare
-def _anneal(
-    problem: Problem,
-    states: States,
-    bias: FloatArray,
-    log_odds: FloatArray,
-    b: float,
-    on: States,
-    z: FloatArray,
-    term: FloatArray,
-    seed: np.uint64,
-) -> np.uint64:
-    """Draw every hidden unit given all others from Q^(1-b) P^b; `term` keeps ln(1 + e^z) beside z."""
-    own, weight = problem.own, problem.weight
-    for j in range(len(on)):
-        f = problem.factor_of[j]
-        field = z[f] if f >= 0 else bias[problem.hidden[j]]
-        for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
-            f = problem.child[c]
-            w = weight[problem.child_slot[c]]
-            value = on[own[f]] if own[f] >= 0 else states[problem.factor[f]]
-            change = softplus(z[f] - w) - term[f] if on[j] == 1 else term[f] - softplus(z[f] + w)
-            field += value * w + change
-        seed += GOLDEN
-        new = 1 if uniform(seed) < sigmoid((1.0 - b) * log_odds[j] + b * field) else 0
-        if new != on[j]:
-            for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
-                f = problem.child[c]
-                z[f] += (new - on[j]) * weight[problem.child_slot[c]]
-                term[f] = softplus(z[f])
-            on[j] = new
-    return seed
-
-
-@inner
-def _settled(problem: Problem, states: States, bias: FloatArray) -> float:
-    """ln P of the observed units whose parents are all observed."""
-    total = 0.0
-    for i in problem.settled:
-        if states[i] >= 0:
-            total -= softplus(-bias[i] if states[i] == 1 else bias[i])
-    return total
 
 
 @kernel
@@ -124,40 +86,59 @@ def log_weights(
     """
     for r in range(len(states)):
         problem = reduce(model, states[r])
-        constant = _settled(problem, states[r], bias[r])
-        n = len(problem.hidden)
+        n, n_factors = len(problem.hidden), len(problem.factor)
+        guess = Guess(np.empty(n), np.empty(n), np.empty(n), np.empty(n))
+        complete = Complete(np.zeros(n, np.int8), np.zeros(n_factors), np.zeros(n_factors))
         own_seed = row_seed(seed, states[r])
-        on, z, term = np.zeros(n, np.int8), np.zeros(len(problem.factor)), np.zeros(len(problem.factor))
-        mu, log_on, log_off = means[r][problem.hidden], np.empty(n), np.empty(n)
-        for j in range(n):
-            mu[j] = min(max(mu[j], 1e-14), 1.0 - 1e-14)  # no state is impossible, or the mean would be too low
-            log_on[j], log_off[j] = math.log(mu[j]), math.log1p(-mu[j])
-        log_odds = log_on - log_off
-        for k in range(out.shape[1]):
-            state = mix(own_seed + np.uint64(k + 1) * GOLDEN)
-            state += GOLDEN
-            if n == 0:
-                out[r, k] = constant
-                continue
-            if steps == 0 and uniform(state) < defence:
-                state = _draw_prior(problem, bias[r], on, z, state)
-            else:
-                for j in range(n):
-                    state += GOLDEN
-                    on[j] = 1 if uniform(state) < mu[j] else 0
-                _inputs(problem, bias[r], on, z)
-            log_p, log_prior = _log_p(problem, states[r], bias[r], on, z)
-            log_q = _log_q(log_on, log_off, on)
+        _weigh_row(
+            problem, states[r], bias[r], means[r], defence, steps, own_seed, guess, complete, np.empty(n), out[r]
+        )
+
+
+@bare
+def _weigh_row(
+    problem: Problem,
+    states: States,
+    bias: FloatArray,
+    means: FloatArray,
+    defence: float,
+    steps: int,
+    seed: np.uint64,
+    guess: Guess,
+    complete: Complete,
+    chance: FloatArray,
+    out: FloatArray,
+) -> None:
+    """ln w of each draw for one row."""
+    mu, log_on, log_off, log_odds = guess.mu, guess.log_on, guess.log_off, guess.log_odds
+    constant, n = known_units(problem, states, bias), len(mu)
+    for j in range(n):
+        mu[j] = min(max(means[problem.hidden[j]], 1e-14), 1.0 - 1e-14)  # no state is impossible
+        log_on[j], log_off[j] = math.log(mu[j]), math.log1p(-mu[j])
+        log_odds[j] = log_on[j] - log_off[j]
+    for k in range(len(out)):
+        out[k] = constant
+        state = mix(seed + np.uint64(k + 1) * GOLDEN) + GOLDEN
+        if steps == 0 and uniform(state) < defence:
+            state = _draw_prior(problem, bias, complete, state)
+        else:
+            for j in range(n):
+                state += GOLDEN
+                complete.on[j] = 1 if uniform(state) < mu[j] else 0
+            set_inputs(problem, bias, complete, False)
+        for s in range(max(steps, 1) if n > 0 else 0):
+            if s > 0:
+                if s % _FRESH == 1:
+                    set_inputs(problem, bias, complete, True)
+                state = sweep(problem, states, bias, log_odds, s / steps, complete, chance, state)
+            log_p, log_prior = _log_p(problem, states, bias, complete)
+            log_q = _log_q(log_on, log_off, complete.on)
             if steps == 0:
-                a, b = math.log1p(-defence) + log_q, math.log(defence) + log_prior
-                out[r, k] = constant + log_p - (max(a, b) + math.log1p(math.exp(-abs(a - b))))
-                continue
-            total = (log_p - log_q) / steps
-            for t in range(1, steps):
-                if t % _FRESH == 1:
-                    _inputs(problem, bias[r], on, z)
-                    for f in range(len(z)):
-                        term[f] = softplus(z[f])
-                state = _anneal(problem, states[r], bias[r], log_odds, t / steps, on, z, term, state)
-                total += (_log_p(problem, states[r], bias[r], on, z)[0] - _log_q(log_on, log_off, on)) / steps
-            out[r, k] = constant + total
+                out[k] += log_p - _log_add(math.log1p(-defence) + log_q, math.log(defence) + log_prior)
+            else:
+                out[k] += (log_p - log_q) / steps
+
+
+@bare
+def _log_add(a: float, b: float) -> float:
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))

@@ -73,6 +73,12 @@ def loads(gate: int, mean: float) -> tuple[float, float]:
 
 
 @inlined
+def slope(gate: int, state: float, x: float) -> float:
+    """The slope of a(S) x - c(S) t(x) in x: what a unit with a known input learns by, eq. (35)."""
+    return state - sigmoid(x) if gate == SIGMOID else math.nan
+
+
+@inlined
 def draw(gate: int, x: float, uniform: float) -> int:
     """A state from a uniform number: u < P(S = 1 | x), written so that neither tail loses digits or overflows."""
     if gate != SIGMOID:

@@ -5,33 +5,47 @@ from __future__ import annotations
 import numpy as np
 
 from sbnet._types import FloatArray, Model, Problem, States
+from sbnet.kernels import gates
 from sbnet.kernels._compile import bare, kernel
-from sbnet.kernels.gates import sigmoid, softplus
+from sbnet.kernels.gates import sigmoid
 from sbnet.kernels.random import GOLDEN, mix, row_seed, uniform
 from sbnet.kernels.reduce import reduce
+from sbnet.kernels.states import Complete, input_of, set_inputs, state_of
 
 
 @bare
-def _sweep(
-    problem: Problem, states: States, bias: FloatArray, on: States, z: FloatArray, chance: FloatArray, seed: np.uint64
+def sweep(
+    problem: Problem,
+    states: States,
+    bias: FloatArray,
+    prior: FloatArray,
+    b: float,
+    complete: Complete,
+    chance: FloatArray,
+    seed: np.uint64,
 ) -> np.uint64:
-    """Draw every hidden unit once given all others; its probability of being 1 goes to `chance`."""
-    own, weight = problem.own, problem.weight
-    for j in range(len(problem.hidden)):
-        f = problem.factor_of[j]
-        field = z[f] if f >= 0 else bias[problem.hidden[j]]
+    """Draw every hidden unit given all others, from Q^(1-b) P^b with `prior` the log odds of Q; from P at b = 1.
+
+    Its probability of being 1 goes to `chance`.
+    """
+    weight, gate, factor = problem.weight, problem.gate, problem.factor
+    on, z, t = complete.on, complete.z, complete.t
+    for j in range(len(on)):
+        field = gates.log_odds(gate[problem.hidden[j]], input_of(problem, j, bias, z))
         for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
             f = problem.child[c]
-            w = weight[problem.child_slot[c]]
-            off = z[f] - w * on[j]
-            value = on[own[f]] if own[f] >= 0 else states[problem.factor[f]]
-            field += value * w - (softplus(off + w) - softplus(off))
-        chance[j] = sigmoid(field)
+            w, kind = weight[problem.child_slot[c]], gate[factor[f]]
+            a, load = gates.loads(kind, state_of(problem, f, on, states))
+            rise = t[f] - gates.t(kind, z[f] - w) if on[j] == 1 else gates.t(kind, z[f] + w) - t[f]
+            field += a * w - load * rise
+        chance[j] = sigmoid((1.0 - b) * prior[j] + b * field)
         seed += GOLDEN
         new = 1 if uniform(seed) < chance[j] else 0
         if new != on[j]:
             for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
-                z[problem.child[c]] += (new - on[j]) * weight[problem.child_slot[c]]
+                f = problem.child[c]
+                z[f] += (new - on[j]) * weight[problem.child_slot[c]]
+                t[f] = gates.t(gate[factor[f]], z[f])
             on[j] = new
     return seed
 
@@ -52,42 +66,56 @@ def gibbs_rows(
     n_rows, n_units = states.shape
     for r in range(n_rows):
         problem = reduce(model, states[r])
-        n_hidden, n_factors = len(problem.hidden), len(problem.factor)
-        place = np.full(n_units, -1, np.int64)
-        for j in range(n_hidden):
-            place[problem.hidden[j]] = j
+        n, n_factors = len(problem.hidden), len(problem.factor)
         own_seed = row_seed(seed, states[r])
-        on = np.zeros(n_hidden, np.int8)
-        z, chance = np.zeros(n_factors), np.zeros(n_hidden)
+        complete = Complete(np.zeros(n, np.int8), np.zeros(n_factors), np.zeros(n_factors))
+        chance, flat = np.zeros(n), np.zeros(n)
         every, probability = np.zeros(n_units, np.int8), np.zeros(n_units)
         for chain in range(chains):
             state = mix(own_seed + np.uint64(chain + 1) * GOLDEN)
-            for j in range(n_hidden):
+            for j in range(n):
                 state += GOLDEN
-                on[j] = np.int8(mix(state) >> np.uint64(63))
-            for f in range(n_factors):
-                z[f] = bias[r, problem.factor[f]]
-                for s in range(problem.ptr[f], problem.ptr[f + 1]):
-                    z[f] += problem.weight[s] * on[problem.parent[s]]
-            for t in range(burn_in + samples):
-                state = _sweep(problem, states[r], bias[r], on, z, chance, state)
-                if t < burn_in:
-                    continue
-                for i in range(n_units):  # barren units follow from their parents
-                    if states[r, i] >= 0:
-                        every[i], probability[i] = states[r, i], states[r, i]
-                    elif place[i] >= 0:
-                        every[i], probability[i] = on[place[i]], chance[place[i]]
-                    else:
-                        total = bias[r, i]
-                        for e in range(model.indptr[i], model.indptr[i + 1]):
-                            if states[r, model.parent[e]] < 0:
-                                total += model.weight[e] * every[model.parent[e]]
-                        probability[i] = sigmoid(total)
-                        state += GOLDEN
-                        every[i] = 1 if uniform(state) < probability[i] else 0
-                    change = probability[i] - means[r, chain, i]
-                    means[r, chain, i] += change / (t - burn_in + 1)
-                    within[r, chain, i] += change * (probability[i] - means[r, chain, i])
+                complete.on[j] = np.int8(mix(state) >> np.uint64(63))
+            set_inputs(problem, bias[r], complete, True)
+            for k in range(burn_in + samples):
+                state = sweep(problem, states[r], bias[r], flat, 1.0, complete, chance, state)
+                if k >= burn_in:
+                    state = _all_units(
+                        model, problem, states[r], bias[r], complete.on, chance, every, probability, state
+                    )
+                    for i in range(n_units):
+                        change = probability[i] - means[r, chain, i]
+                        means[r, chain, i] += change / (k - burn_in + 1)
+                        within[r, chain, i] += change * (probability[i] - means[r, chain, i])
             for i in range(n_units):
                 within[r, chain, i] /= samples - 1
+
+
+@bare
+def _all_units(
+    model: Model,
+    problem: Problem,
+    states: States,
+    bias: FloatArray,
+    on: States,
+    chance: FloatArray,
+    every: States,
+    probability: FloatArray,
+    seed: np.uint64,
+) -> np.uint64:
+    """States and probabilities of all units: barren ones follow from their parents, and are drawn from them."""
+    place = 0
+    for i in range(len(states)):
+        if states[i] >= 0:
+            every[i], probability[i] = states[i], states[i]
+        elif place < len(on) and problem.hidden[place] == i:
+            every[i], probability[i] = on[place], chance[place]
+            place += 1
+        else:
+            x = bias[i]
+            for e in range(model.indptr[i], model.indptr[i + 1]):
+                if states[model.parent[e]] < 0:
+                    x += model.weight[e] * every[model.parent[e]]
+            seed += GOLDEN
+            probability[i], every[i] = gates.p(model.gate[i], x), gates.draw(model.gate[i], x, uniform(seed))
+    return seed

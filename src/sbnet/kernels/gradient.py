@@ -30,7 +30,7 @@ def add_gradient(
     value, on = np.zeros(n), np.zeros(n)  # of each unit: its state or mean, and whether it was seen to be 1
     push = np.zeros(n)  # the slope of its part of the bound in its input: zero for barren units
     _load_values(problem.hidden, states, mu, value, on)
-    for i in problem.settled:
+    for i in problem.known:
         a, c = gates.loads(problem.gate[i], value[i])
         push[i] = a - c * gates.t_slope(problem.gate[i], bias[i])
     by_slot, by_factor = np.zeros(len(problem.weight)), np.zeros(len(problem.factor))

@@ -12,9 +12,9 @@ import numpy as np
 from sbnet._types import FloatArray, IndexArray, Problem, States, Stop
 from sbnet.kernels import gates, terms
 from sbnet.kernels._compile import bare, inlined, inner
-from sbnet.kernels.reduce import log_known
+from sbnet.kernels.states import known_units
 from sbnet.kernels.terms import exact
-from sbnet.kernels.terms.work import FACTOR_OF, N_BLOCKS, UNIT, Work
+from sbnet.kernels.terms.work import FACTOR_OF, HIDDEN_GATE, N_BLOCKS, UNIT, Work
 from sbnet.kernels.vector_math import entropy
 
 EDGE = 1e-14  # means keep this distance from 0 and 1; it costs a bound at most 1e-14 of the weights
@@ -27,11 +27,11 @@ _ROUGH = 1e-2  # nats: how far the paper's bound is taken before the exact term 
 @inlined
 def _sweep(work: Work, bias: FloatArray, mu: FloatArray) -> None:
     """Eq. (24) for one hidden unit after the other: all at once, the bound could fall."""
-    index = work.index
+    index = work.ints
     terms.open_sweep(work, mu)
     for j in range(len(mu)):
         own, i = index[index[FACTOR_OF] + j], index[index[UNIT] + j]
-        field = terms.input_of(work, own) if own >= 0 else bias[i]
+        field = terms.input_of(work, own) if own >= 0 else gates.log_odds(index[index[HIDDEN_GATE] + j], bias[i])
         field += terms.pull(work, j, mu)
         old, new = mu[j], min(max(gates.sigmoid(field), EDGE), 1.0 - EDGE)
         mu[j] = new
@@ -45,8 +45,9 @@ def _bound(work: Work, constant: float, bias: FloatArray, mu: FloatArray) -> flo
     """Eq. (16), the logarithm terms being whatever they are."""
     total = constant + entropy(mu) + terms.total(work)
     for j in range(len(mu)):
-        if work.index[work.index[FACTOR_OF] + j] < 0:
-            total += mu[j] * bias[work.index[work.index[UNIT] + j]]
+        if work.ints[work.ints[FACTOR_OF] + j] < 0:
+            gate = work.ints[work.ints[HIDDEN_GATE] + j]
+            total += mu[j] * gates.log_odds(gate, bias[work.ints[work.ints[UNIT] + j]])
     return total
 
 
@@ -59,7 +60,7 @@ def _climb(
     rise = np.inf
     while done < stop.max_sweeps:
         _sweep(work, bias, mu)
-        enough = _SHARE * max(tol, min(rise, _ROUGH)) / max(work.index[N_BLOCKS], 1)
+        enough = _SHARE * max(tol, min(rise, _ROUGH)) / max(work.ints[N_BLOCKS], 1)
         promise = terms.close_sweep(work, mu, enough)
         done += 1
         before, bound = bound, _bound(work, constant, bias, mu)
@@ -116,7 +117,10 @@ def solve(
     bound that counts is evaluated with all frequencies. Where the means have moved so far that more are needed, it goes
     on with those. Means that someone has found (`warm`) go straight to the exact term.
     """
-    constant = log_known(problem, states, bias)
+    constant = known_units(problem, states, bias)
+    for j in range(len(mu)):
+        if problem.factor_of[j] < 0:  # its mean times its log-odds is added later
+            constant += gates.log_p(problem.gate[problem.hidden[j]], 0, bias[problem.hidden[j]])
     if len(mu) == 0:
         if len(trace):
             trace[0] = constant
@@ -161,4 +165,4 @@ def solve(
         again = turn > 0
     if done < len(trace):
         trace[done] = best  # with all frequencies it is a little above that of the last sweep
-    return best, done, converged, work
+    return best, int(done), converged, work

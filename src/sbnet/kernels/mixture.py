@@ -56,7 +56,7 @@ def with_gates(problem: Problem, first: int, weight: FloatArray) -> Problem:
     gate[:first] = problem.gate[:first]
     return Problem(
         problem.hidden, problem.factor_of, factor, own, ptr, parent, every, edge, child_ptr, child, child_slot,
-        problem.settled, gate,
+        problem.known, gate,
     )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def solve_components(
     mu: FloatArray,
     bound: FloatArray,
     sweeps: IndexArray,
-    settled: IndexArray,
+    converged: IndexArray,
 ) -> None:
     """Solve components of one pattern, each with gates of its own, from the means of the hidden units in `mu`.
 
@@ -90,7 +90,7 @@ def solve_components(
         work = terms.prepare(whole, kind)
         rough = work if len(mu[m]) == 0 else terms.prepare(whole, terms.rough_kinds(kind))
         warm = n > 0  # always; but for the constant True everything would be compiled once more
-        bound[m], sweeps[m], settled[m], _ = solve(
+        bound[m], sweeps[m], converged[m], _ = solve(
             whole, rough, work, kind, stop, more_states, more_bias, mu[m], warm, np.empty(0)
         )
 

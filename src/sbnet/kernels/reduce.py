@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, Model, Problem, States
-from sbnet.kernels import gates
+from sbnet._types import BoolArray, IndexArray, Model, Problem, States
 from sbnet.kernels._compile import inlined, kernel
 
 
@@ -31,7 +30,7 @@ def reduce(model: Model, states: States) -> Problem:
         if live[i] and states[i] < 0:
             place[i] = n_hidden
             n_hidden += 1
-    n_factors = n_slots = n_settled = 0
+    n_factors = n_slots = n_known = 0
     for i in range(n):
         if live[i]:
             before = n_slots
@@ -41,7 +40,7 @@ def reduce(model: Model, states: States) -> Problem:
             if n_slots > before:
                 n_factors += 1
             else:
-                n_settled += 1
+                n_known += 1
     hidden = np.empty(n_hidden, np.int64)
     factor_of = np.full(n_hidden, -1, np.int64)
     factor = np.empty(n_factors, np.int64)
@@ -50,7 +49,7 @@ def reduce(model: Model, states: States) -> Problem:
     parent = np.empty(n_slots, np.int64)
     weight = np.empty(n_slots, np.float64)
     edge = np.empty(n_slots, np.int64)
-    settled = np.empty(n_settled, np.int64)
+    known = np.empty(n_known, np.int64)
     f = s = t = 0
     for i in range(n):
         if not live[i]:
@@ -72,7 +71,7 @@ def reduce(model: Model, states: States) -> Problem:
             f += 1
             ptr[f] = s
         else:
-            settled[t] = i
+            known[t] = i
             t += 1
     child_ptr = np.zeros(n_hidden + 1, np.int64)
     for s in range(n_slots):
@@ -89,7 +88,7 @@ def reduce(model: Model, states: States) -> Problem:
             child_slot[c] = s
             fill[parent[s]] = c + 1
     return Problem(
-        hidden, factor_of, factor, own, ptr, parent, weight, edge, child_ptr, child, child_slot, settled,
+        hidden, factor_of, factor, own, ptr, parent, weight, edge, child_ptr, child, child_slot, known,
         model.gate,
     )  # fmt: skip
 
@@ -123,12 +122,3 @@ def _root(label: IndexArray, k: int) -> int:
         label[k] = label[label[k]]
         k = label[k]
     return k
-
-
-@inlined
-def log_known(problem: Problem, states: States, bias: FloatArray) -> float:
-    """ln P of the units whose inputs are known; that of a hidden one counts as if it were 0."""
-    total = 0.0
-    for i in problem.settled:
-        total += gates.log_p(problem.gate[i], max(states[i], 0), bias[i])
-    return total

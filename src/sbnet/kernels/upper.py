@@ -1,4 +1,4 @@
-"""The upper bound on ln P(evidence) at given parameters, and its gradient; `sbnet.upper` has the proof."""
+"""The upper bound on ln P(evidence) at given parameters, and its gradient; `sbnet.bounds.upper` has the proof."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import BoolArray, FloatArray, Problem, States
-from sbnet.kernels._compile import inner
-from sbnet.kernels.gates import sigmoid, softplus
+from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
+from sbnet.kernels._compile import bare, kernel
+from sbnet.kernels.gates import log_p
+from sbnet.kernels.upper_gates import bracket, curvature, highest_hidden, highest_observed
 
-_LARGEST = 25.0  # of the logarithm of a share: weights of Hölder's inequality stay above e^-25
+LARGEST = 25.0  # of the logarithm of a claim: weights of Hölder's inequality stay above e^-25
 
 
 class Regions(NamedTuple):
@@ -19,200 +20,176 @@ class Regions(NamedTuple):
 
     A factor f is `active` unless it is summed exactly with its group. The states of its hidden parents in `table`
     (places of slots) are enumerated; the others together move its input between `low[f]` and `high[f]`.
+
+    Parameters are one slope for each slot of a table, then a slope for each factor, then the logarithm of the *claim*
+    of each factor: its part of the weight, in Hölder's inequality, of each parent in its table, before they are made to
+    add up to one.
     """
 
-    problem: Problem
-    state: States  # of each factor: 0, 1, or -1 for a hidden one
-    bias: FloatArray  # of each factor
-    root_bias: FloatArray  # of each hidden unit without hidden parents
-    active: BoolArray
-    root: BoolArray  # the hidden units without hidden parents that are not summed exactly
-    table: BoolArray
-    low: FloatArray
+    states: States  # of all units
+    bias: FloatArray  # of all units
+    large: BoolArray  # by hidden unit: is its group not summed exactly?
+    active: BoolArray  # by factor
+    table: BoolArray  # by slot
+    low: FloatArray  # by factor
     high: FloatArray
+    busiest: IndexArray  # by factor: the parent in the table that has the largest load
+    by_unit: FloatArray  # what an evaluation finds: see the names of the rows below
+    by_factor: FloatArray
+    by_state: FloatArray  # scratch: z, p and t by state of one table
 
 
-@inner
-def evaluate(regions: Regions, x: FloatArray, gradient: FloatArray) -> float:
+MU, SPREAD, ETA, LOAD, OMEGA, PULL, BY_UNIT = range(7)
+"""Rows of `by_unit`: the mean; the slope in omega; what the children send up; the sum of the claims on a unit; the
+weight of its own factor; how the bound changes with its load."""
+CLAIM, TAU, ENTROPY, CURVATURE, BY_FACTOR = range(5)
+"""Rows of `by_factor`: the claim; the weight for the parents in its table; the slope in it; the mean curvature of t."""
+
+
+# A tuple of many arrays is dear to look into, for the compiler too: functions name the arrays they need first.
+
+
+@kernel
+def evaluate(problem: Problem, regions: Regions, x: FloatArray, gradient: FloatArray) -> float:
     """The bound on the active part at the parameters x, and its gradient."""
-    mu, curvature = np.zeros(len(regions.root)), np.zeros(len(regions.active))
-    return evaluate_all(regions, x, gradient, mu, curvature)
-
-
-@inner
-def evaluate_all(regions: Regions, x: FloatArray, gradient: FloatArray, mu: FloatArray, curvature: FloatArray) -> float:
-    problem = regions.problem
-    n_slots, n_factors, n_hidden = len(problem.parent), len(problem.factor), len(problem.hidden)
-    field, load, pull, spread = np.zeros(n_hidden), np.zeros(n_hidden), np.zeros(n_hidden), np.zeros(n_hidden)
-    omega, share, tau = np.ones(n_hidden), np.zeros(n_factors), np.zeros(n_factors)
-    busiest, own_spread = np.full(n_factors, -1), np.zeros(n_factors)
-    for f in range(n_factors):
-        share[f] = math.exp(min(max(x[n_slots + n_factors + f], -_LARGEST), _LARGEST))
-        if regions.active[f]:
-            for s in range(problem.ptr[f], problem.ptr[f + 1]):
-                k = problem.parent[s]
-                field[k] += x[s] if regions.table[s] else problem.weight[s] * x[n_slots + f]
-                if regions.table[s]:
-                    load[k] += share[f]
-    for f in range(n_factors):  # weights of Hölder's inequality: those of a unit and its tables add up to one
-        most = 0.0
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            if regions.table[s] and load[problem.parent[s]] > most:
-                most, busiest[f] = load[problem.parent[s]], problem.parent[s]
-        tau[f] = share[f] / (1.0 + most)
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            if regions.table[s]:
-                omega[problem.parent[s]] -= tau[f]
+    ptr, parent, weight, hidden, factor_of = (
+        problem.ptr, problem.parent, problem.weight, problem.hidden, problem.factor_of
+    )  # fmt: skip
+    table, active, large, bias, gate = regions.table, regions.active, regions.large, regions.bias, problem.gate
+    busiest, unit, factor = regions.busiest, regions.by_unit, regions.by_factor
+    n_slots, n_factors = len(parent), len(active)
+    _weigh(ptr, parent, weight, table, active, x, busiest, unit, factor)
     value = 0.0
-    for k in range(n_hidden):
-        omega[k] = max(omega[k], 1e-12)  # more weight than one is valid too
-        if regions.root[k]:
-            y = (regions.root_bias[k] + field[k]) / omega[k]
-            value += omega[k] * softplus(y) - softplus(regions.root_bias[k])
-            mu[k] = sigmoid(y)
-            spread[k] = softplus(y) - mu[k] * y
-    for f in range(n_factors):
-        if regions.active[f]:
-            k = problem.own[f]
-            eta, weight = (field[k], omega[k]) if k >= 0 else (0.0, 1.0)
-            part, own_spread[f], slope, mean, mean_spread, curvature[f] = _table(
-                regions, f, x, eta, weight, tau[f], gradient
-            )
+    for k in range(len(hidden)):
+        if large[k] and factor_of[k] < 0:
+            i = hidden[k]
+            part, unit[MU, k], unit[SPREAD, k] = bracket(gate[i], bias[i], unit[ETA, k], unit[OMEGA, k])
             value += part
-            gradient[n_slots + f] = slope
-            if k >= 0:
-                mu[k], spread[k] = mean, mean_spread
     for f in range(n_factors):
-        if not regions.active[f]:
-            continue
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            k = problem.parent[s]
-            if regions.table[s]:  # `gradient` holds the mean of the parent in the table
-                gradient[s] = mu[k] - gradient[s]
-                own_spread[f] -= spread[k]
+        if active[f]:
+            value += _table(problem, regions, f, x, gradient)
+    for f in range(n_factors):
+        for s in range(ptr[f], ptr[f + 1]):
+            k = parent[s]
+            if not active[f]:
+                gradient[s] = 0.0
+            elif table[s]:  # `gradient` holds the mean of the parent in the table
+                gradient[s] = unit[MU, k] - gradient[s]
+                factor[ENTROPY, f] -= unit[SPREAD, k]
             else:
                 gradient[s] = 0.0
-                gradient[n_slots + f] += problem.weight[s] * mu[k]
-        if busiest[f] >= 0:
-            pull[busiest[f]] += own_spread[f] * tau[f] * tau[f] / share[f]
+                gradient[n_slots + f] += weight[s] * unit[MU, k]
+        if active[f] and busiest[f] >= 0:
+            unit[PULL, busiest[f]] += factor[ENTROPY, f] * factor[TAU, f] * factor[TAU, f] / factor[CLAIM, f]
     for f in range(n_factors):
-        slope = tau[f] * own_spread[f]
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            if regions.table[s]:
-                slope -= share[f] * pull[problem.parent[s]]
-        if not regions.active[f]:
-            gradient[problem.ptr[f] : problem.ptr[f + 1]] = 0.0
+        slope = factor[TAU, f] * factor[ENTROPY, f]
+        for s in range(ptr[f], ptr[f + 1]):
+            if table[s]:
+                slope -= factor[CLAIM, f] * unit[PULL, parent[s]]
+        if not active[f]:
             gradient[n_slots + f] = slope = 0.0
-        gradient[n_slots + n_factors + f] = slope if abs(x[n_slots + n_factors + f]) < _LARGEST else 0.0
+        gradient[n_slots + n_factors + f] = slope if abs(x[n_slots + n_factors + f]) < LARGEST else 0.0
     return value
 
 
-@inner
-def _table(
-    regions: Regions, f: int, x: FloatArray, eta: float, omega: float, tau: float, gradient: FloatArray
-) -> tuple[float, float, float, float, float, float]:
+@bare
+def _weigh(
+    ptr: IndexArray,
+    parent: IndexArray,
+    weight: FloatArray,
+    table: BoolArray,
+    active: BoolArray,
+    x: FloatArray,
+    busiest: IndexArray,
+    unit: FloatArray,
+    factor: FloatArray,
+) -> None:
+    """What the children of each unit send up, and the weights of Hölder's inequality: those of a unit add up to one."""
+    n_slots, n_factors = len(parent), len(active)
+    for k in range(unit.shape[1]):
+        for row in range(BY_UNIT):
+            unit[row, k] = 0.0
+        unit[OMEGA, k] = 1.0
+    for f in range(n_factors):
+        factor[ENTROPY, f], factor[CURVATURE, f], busiest[f] = 0.0, 0.0, -1
+        claim = math.exp(min(max(x[n_slots + n_factors + f], -LARGEST), LARGEST))
+        factor[CLAIM, f] = claim
+        for s in range(ptr[f], ptr[f + 1]):
+            if table[s]:
+                unit[ETA, parent[s]] += x[s]
+                unit[LOAD, parent[s]] += claim
+            elif active[f]:
+                unit[ETA, parent[s]] += weight[s] * x[n_slots + f]
+    for f in range(n_factors):
+        most = 0.0
+        for s in range(ptr[f], ptr[f + 1]):
+            if table[s] and unit[LOAD, parent[s]] > most:
+                most, busiest[f] = unit[LOAD, parent[s]], parent[s]
+        tau = factor[CLAIM, f] / (1.0 + most)
+        factor[TAU, f] = tau
+        for s in range(ptr[f], ptr[f + 1]):
+            if table[s]:
+                unit[OMEGA, parent[s]] -= tau
+    for k in range(unit.shape[1]):
+        unit[OMEGA, k] = max(unit[OMEGA, k], 1e-12)  # more weight than one is valid too
+
+
+@bare
+def _table(problem: Problem, regions: Regions, f: int, x: FloatArray, gradient: FloatArray) -> float:
     """tau ln sum exp((G - b S) / tau) over the states of the parents in the table of factor f.
 
-    Also its slope in tau (the entropy of the states), its slope in the slope of the other parents, the mean of the
-    unit itself and its conditional entropy, and the mean curvature of ln(1 + e^z). The means of the parents in the
-    table go to `gradient`.
+    Its slope in tau (the entropy of the states), the mean of the unit itself and its conditional entropy, and the mean
+    curvature of t go to `regions`; the slope in the slope of the other parents, and the means of the parents in the
+    table, to `gradient`.
     """
-    problem, n_slots = regions.problem, len(regions.problem.parent)
-    slots = np.empty(problem.ptr[f + 1] - problem.ptr[f], np.int64)
-    n = 0
-    for s in range(problem.ptr[f], problem.ptr[f + 1]):
-        if regions.table[s]:
-            slots[n] = s
-            n += 1
-    lam, state, size = x[n_slots + f], regions.state[f], 1
-    z, log_p, t = np.empty(1 << n), np.empty(1 << n), np.zeros(1 << n)
-    z[0], log_p[0] = regions.bias[f], 0.0
-    for b in range(n):
-        w = problem.weight[slots[b]]
-        for c in range(size):
-            z[c + size] = z[c] + w
-            log_p[c + size] = log_p[c] - x[slots[b]]
-        size *= 2
+    ptr, weight, table, n_slots = problem.ptr, problem.weight, regions.table, len(problem.parent)
+    unit, factor, by_state = regions.by_unit, regions.by_factor, regions.by_state
+    z, p, shift = by_state[0], by_state[1], by_state[2]
+    i, k, tau, lam = problem.factor[f], problem.own[f], factor[TAU, f], x[n_slots + f]
+    gate, state, low, high = problem.gate[i], regions.states[i], regions.low[f], regions.high[f]
+    eta, omega = (unit[ETA, k], unit[OMEGA, k]) if k >= 0 else (0.0, 1.0)
+    size = 1
+    z[0], p[0] = regions.bias[i], 0.0
+    for s in range(ptr[f], ptr[f + 1]):
+        if table[s]:
+            for c in range(size):
+                z[c + size], p[c + size] = z[c] + weight[s], p[c] - x[s]
+            size *= 2
     top = -np.inf
     for c in range(size):
-        if state >= 0:
-            t[c] = _highest_observed(z[c], state - lam, regions.low[f], regions.high[f])
-        elif regions.low[f] < regions.high[f]:
-            t[c] = _highest_hidden(z[c], eta, lam, regions.low[f], regions.high[f])
-        z[c] += t[c]
-        gain = state * z[c] if state >= 0 else omega * softplus((z[c] + eta) / omega)
-        log_p[c] += gain - softplus(z[c]) - lam * t[c]
-        top = max(top, log_p[c])
-    total = mean_log = mean_t = mean = spread = curvature = 0.0
+        t = 0.0
+        if k < 0:
+            t = highest_observed(gate, state, z[c], lam, low, high)
+        elif low < high:
+            t = highest_hidden(gate, z[c], eta, lam, low, high)
+        z[c] += t
+        shift[c] = t
+        p[c] += (log_p(gate, state, z[c]) if k < 0 else bracket(gate, z[c], eta, omega)[0]) - lam * t
+        top = max(top, p[c])
+    total = mean_log = mean_t = mean = spread = bend = 0.0
     for c in range(size):
-        a = (log_p[c] - top) / tau
-        p = math.exp(a)
-        log_p[c] = p
-        total += p
-        if p > 0.0:
-            mean_log += p * a
-            mean_t += p * t[c]
-            s = sigmoid(z[c])
-            curvature += p * s * (1.0 - s)
-            if state < 0:
-                y = (z[c] + eta) / omega
-                s = sigmoid(y)
-                mean += p * s
-                spread += p * (softplus(y) - s * y)
-    for b in range(n):
-        on = 0.0
-        for c in range(size):
-            if (c >> b) & 1:
-                on += log_p[c]
-        gradient[slots[b]] = on / total
-    entropy = math.log(total) - mean_log / total
-    return (
-        top + tau * math.log(total),
-        entropy,
-        -mean_t / total,
-        mean / total,
-        spread / total,
-        curvature / total,
-    )
-
-
-@inner
-def _highest_observed(c: float, slope: float, low: float, high: float) -> float:
-    """Where in [low, high] slope t - ln(1 + e^(c + t)), which is concave, is largest."""
-    if slope <= 0.0:
-        return low
-    if slope >= 1.0:
-        return high
-    return min(max(math.log(slope) - math.log1p(-slope) - c, low), high)
-
-
-@inner
-def _highest_hidden(c: float, eta: float, lam: float, low: float, high: float) -> float:
-    """Where in [low, high] sp(c + t + eta) - sp(c + t) - lam t, with sp(z) = ln(1 + e^z), is largest.
-
-    Its slope is sinh(eta / 2) / (cosh(c + t + eta / 2) + cosh(eta / 2)) - lam: at most one local maximum inside.
-    """
-    best, highest = low, -np.inf
-    for candidate in (low, high, _turn(eta, lam) - 0.5 * eta - c):
-        t = min(max(candidate, low), high)
-        value = softplus(c + t + eta) - softplus(c + t) - lam * t
-        if value > highest:
-            best, highest = t, value
-    return best
-
-
-@inner
-def _turn(eta: float, lam: float) -> float:
-    """The y with cosh y = sinh(eta / 2) / lam - cosh(eta / 2) at which the slope above falls; 0 if there is none."""
-    if eta * lam <= 0.0 or abs(lam) < 1e-300:  # so flat a line: the ends decide
-        return 0.0
-    a, ratio = 0.5 * abs(eta), 1.0 / abs(lam)
-    # cosh y = e^a q, and e^a is kept apart: eta may be in the thousands
-    q = 0.5 * (ratio * (1.0 - math.exp(-2.0 * a)) - 1.0 - math.exp(-2.0 * a))
-    if q <= 0.0:
-        return 0.0
-    log_cosh = a + math.log(q)
-    if log_cosh <= 0.0:
-        return 0.0
-    y = log_cosh + math.log1p(math.sqrt(max(1.0 - math.exp(-2.0 * log_cosh), 0.0)))  # arcosh of e^log_cosh
-    return y if eta > 0.0 else -y
+        a = (p[c] - top) / tau
+        p[c] = math.exp(a)
+        total += p[c]
+        if p[c] > 0.0:
+            mean_log += p[c] * a
+            mean_t += p[c] * shift[c]
+            bend += p[c] * curvature(gate, z[c])
+            if k >= 0:
+                _, own_mean, own_spread = bracket(gate, z[c], eta, omega)
+                mean += p[c] * own_mean
+                spread += p[c] * own_spread
+    bit = 1
+    for s in range(ptr[f], ptr[f + 1]):
+        if table[s]:
+            on = 0.0
+            for c in range(size):
+                if c & bit:
+                    on += p[c]
+            gradient[s] = on / total
+            bit *= 2
+    if k >= 0:
+        unit[MU, k], unit[SPREAD, k] = mean / total, spread / total
+    factor[ENTROPY, f], factor[CURVATURE, f] = math.log(total) - mean_log / total, bend / total
+    gradient[n_slots + f] = -mean_t / total
+    return top + tau * math.log(total)

@@ -1,4 +1,4 @@
-"""Exponentials and logarithms that compile to vectors: polynomials, and powers of two by their bits. No library calls."""
+"""Exponentials and logarithms that compile to vectors: polynomials, and powers of two by their bits."""
 
 from __future__ import annotations
 

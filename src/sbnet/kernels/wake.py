@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, Model, States
+from sbnet.kernels import gates
 from sbnet.kernels._compile import bare, kernel
-from sbnet.kernels.gates import sigmoid, softplus
+from sbnet.kernels.gates import SIGMOID
 
 
 class Recognition(NamedTuple):
-    """A factorial guess at the hidden units, R(H | V), from the bottom up: each unit is drawn given its children.
+    """A factorial guess at the hidden units, R(H | V), from the bottom up: each is a sigmoid unit given its children.
 
     Attributes
     ----------
@@ -64,14 +65,14 @@ def _wake(
     for j in range(len(state) - 1, -1, -1):  # children come after their parents, so they are drawn by now
         if live[j] and hidden[j]:
             z = _recognition_input(model, recognition, hidden, state, j)
-            state[j] = 1 if uniform[j] < sigmoid(z) else 0
-            total -= state[j] * z - softplus(z)
+            state[j] = gates.draw(SIGMOID, z, uniform[j])
+            total -= gates.log_p(SIGMOID, state[j], z)
     for i in range(len(state)):
         if not live[i]:
             continue
         z = _input(model, bias, state, i)
-        total += state[i] * z - softplus(z)
-        step = rate * (state[i] - sigmoid(z))
+        total += gates.log_p(model.gate[i], state[i], z)
+        step = rate * gates.slope(model.gate[i], float(state[i]), z)
         bias[i] += step
         for e in range(model.indptr[i], model.indptr[i + 1]):
             model.weight[e] += step * state[model.parent[e]]
@@ -92,11 +93,12 @@ def _sleep(
     """Dream: draw all units from the network, and teach R to tell the hidden ones."""
     for i in range(len(state)):
         if live[i]:
-            state[i] = 1 if uniform[i] < sigmoid(_input(model, bias, state, i)) else 0
+            state[i] = gates.draw(model.gate[i], _input(model, bias, state, i), uniform[i])
     for j in range(len(state)):
         if not (live[j] and hidden[j]):
             continue
-        step = rate * (state[j] - sigmoid(_recognition_input(model, recognition, hidden, state, j)))
+        z = _recognition_input(model, recognition, hidden, state, j)
+        step = rate * gates.slope(SIGMOID, float(state[j]), z)
         recognition.bias[j] += step
         for c in range(model.child_indptr[j], model.child_indptr[j + 1]):
             recognition.weight[model.child_edge[c]] += step * state[model.child[c]]

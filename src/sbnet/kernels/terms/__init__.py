@@ -64,7 +64,7 @@ def _each(verb: str, arguments: str, *, adds: bool = False) -> Any:
     for room in ROOMS:
         if hasattr(room, verb):
             call = f"{room.__name__.rpartition('.')[2]}.{verb}({arguments})"
-            lines.append(f"if work.index[{HAS + room.ROOM}] > 0: {'total += ' * adds}{call}")
+            lines.append(f"if work.ints[{HAS + room.ROOM}] > 0: {'total += ' * adds}{call}")
     return _spelt_out(verb, arguments, "\n    ".join([*lines, "return total"]))
 
 
@@ -137,7 +137,7 @@ def prepare(problem: Problem, kind: IndexArray) -> Work:
 @bare
 def begin(work: Work, states: States, bias: FloatArray, mu: FloatArray) -> None:
     """Bring the row into the state: what is observed, biases, the range of x."""
-    index, numbers = work.index, work.numbers
+    index, numbers = work.ints, work.numbers
     for f in range(index[N_FACTORS]):
         i, own, at = index[index[FACTOR] + f], index[index[OWN] + f], np.uint64(index[index[PLACE] + f])
         numbers[at + VALUE] = mu[own] if own >= 0 else states[i]
@@ -150,19 +150,19 @@ def begin(work: Work, states: States, bias: FloatArray, mu: FloatArray) -> None:
 @inlined
 def input_of(work: Work, f: int) -> float:
     """The mean input of a factor."""
-    return work.numbers[np.uint64(work.index[work.index[PLACE] + f]) + MEAN]
+    return work.numbers[np.uint64(work.ints[work.ints[PLACE] + f]) + MEAN]
 
 
 @inlined
 def set_value(work: Work, f: int, value: float) -> None:
     """The mean of a hidden unit that is a factor has moved."""
-    work.numbers[np.uint64(work.index[work.index[PLACE] + f]) + VALUE] = value
+    work.numbers[np.uint64(work.ints[work.ints[PLACE] + f]) + VALUE] = value
 
 
 @bare
 def total(work: Work) -> float:
     """The sum over all factors of a(S) <x> - c(S) <t(x)>."""
-    index, numbers, value = work.index, work.numbers, 0.0
+    index, numbers, value = work.ints, work.numbers, 0.0
     for f in range(index[N_FACTORS]):
         if index[index[ROOM] + f] < 0:
             return math.nan
@@ -175,15 +175,15 @@ def total(work: Work) -> float:
 @inlined
 def parameter(work: Work, f: int) -> float:
     """The xi of a factor, or NaN if its term has none."""
-    has = work.index[work.index[ROOM] + f] == xi.ROOM
-    return work.numbers[np.uint64(work.index[work.index[PLACE] + f]) + xi.XI] if has else math.nan
+    has = work.ints[work.ints[ROOM] + f] == xi.ROOM
+    return work.numbers[np.uint64(work.ints[work.ints[PLACE] + f]) + xi.XI] if has else math.nan
 
 
 @bare
 def same_kinds(work: Work, kind: IndexArray) -> bool:
     """Is the problem laid out for these kinds?"""
     for f in range(len(kind)):  # noqa: SIM110 (kernels have no generators)
-        if work.index[work.index[KIND] + f] != kind[f]:
+        if work.ints[work.ints[KIND] + f] != kind[f]:
             return False
     return True
 

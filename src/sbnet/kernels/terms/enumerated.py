@@ -41,7 +41,7 @@ _u = np.uint64
 @bare
 def begin(work: Work) -> None:
     """Fill the tables; bit b of a state is that of parent b."""
-    index, numbers = work.index, work.numbers
+    index, numbers = work.ints, work.numbers
     for f in range(index[N_FACTORS]):
         if index[index[ROOM_OF] + f] != ROOM:
             continue
@@ -60,7 +60,7 @@ def _contract(work: Work, f: int, mu: FloatArray, skip: int) -> float:
 
     With `skip`, its slope in the mean of that parent instead.
     """
-    index, numbers = work.index, work.numbers
+    index, numbers = work.ints, work.numbers
     first, scratch = index[TABLES] + index[index[TABLE_PTR] + f], index[SCRATCH]
     start, size = index[index[PTR] + f], index[index[TABLE_PTR] + f + 1] - index[index[TABLE_PTR] + f]
     for s in range(size):
@@ -77,7 +77,7 @@ def _contract(work: Work, f: int, mu: FloatArray, skip: int) -> float:
 @bare
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input."""
-    index, numbers, total = work.index, work.numbers, 0.0
+    index, numbers, total = work.ints, work.numbers, 0.0
     for k in range(index[index[FEW_PTR] + j], index[index[FEW_PTR] + j + 1]):
         f, slot = index[index[FEW_FACTOR] + k], index[index[FEW_SLOT] + k]
         value = numbers[_u(index[index[PLACE] + f]) + VALUE]
@@ -88,7 +88,7 @@ def pull(work: Work, j: int, mu: FloatArray) -> float:
 @bare
 def push(work: Work, j: int, old: float, new: float) -> None:
     """Unit j has moved: the mean inputs of its children follow."""
-    index, numbers = work.index, work.numbers
+    index, numbers = work.ints, work.numbers
     for k in range(index[index[FEW_PTR] + j], index[index[FEW_PTR] + j + 1]):
         weight = numbers[index[WEIGHTS] + index[index[FEW_SLOT] + k]]
         at = _u(index[index[PLACE] + index[index[FEW_FACTOR] + k]])
@@ -98,7 +98,7 @@ def push(work: Work, j: int, old: float, new: float) -> None:
 @bare
 def renew(work: Work, mu: FloatArray, enough: float) -> float:
     """Compute the terms at the present means; nothing more to promise."""
-    index, numbers = work.index, work.numbers
+    index, numbers = work.ints, work.numbers
     for f in range(index[N_FACTORS]):
         if index[index[ROOM_OF] + f] == ROOM:
             at = _u(index[index[PLACE] + f])
@@ -129,7 +129,7 @@ def _state(weight: FloatArray, mu: FloatArray, bias: float, state: int) -> tuple
 @bare
 def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatArray) -> None:
     """The slopes of the terms in weights and in biases."""
-    index, numbers = work.index, work.numbers
+    index, numbers = work.ints, work.numbers
     for f in range(index[N_FACTORS]):
         if index[index[ROOM_OF] + f] != ROOM:
             continue

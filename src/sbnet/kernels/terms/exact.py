@@ -139,31 +139,31 @@ def _chunks(work: Work, b: int) -> int:
 @inlined
 def _used(work: Work, b: int) -> int:
     """Those of them that count at present."""
-    return work.wave_index[work.index[N_BLOCKS] + b]
+    return work.wave_index[work.ints[N_BLOCKS] + b]
 
 
 @inlined
 def _of_block(work: Work, b: int) -> int:
     """Where the chunks of block b begin."""
-    return work.wave_index[3 * work.index[N_BLOCKS] + b]
+    return work.wave_index[3 * work.ints[N_BLOCKS] + b]
 
 
 @inlined
 def _of_tile(work: Work, t: int) -> int:
     """Where the chunks of tile t begin."""
-    return work.wave_index[4 * work.index[N_BLOCKS] + t]
+    return work.wave_index[4 * work.ints[N_BLOCKS] + t]
 
 
 @inlined
 def _step(work: Work, b: int) -> float:
     """The distance between two frequencies of block b."""
-    return OMEGA / max(work.wave_index[b] * (_SIZE // _lanes(work.index[work.index[WIDTH] + b])), 1)
+    return OMEGA / max(work.wave_index[b] * (_SIZE // _lanes(work.ints[work.ints[WIDTH] + b])), 1)
 
 
 @inner
 def chunks_for(work: Work, needed: IndexArray) -> IndexArray:
     """How many chunks each block needs: a few numbers only, so that rows with other needs can share them."""
-    index = work.index
+    index = work.ints
     chunks = np.zeros(index[N_BLOCKS], np.int64)
     for f in range(index[N_FACTORS]):
         b = (index[index[PLACE] + f] - index[BLOCKS]) // np.int64(BLOCK)
@@ -189,7 +189,7 @@ def has_room(work: Work, chunks: IndexArray) -> bool:
 @inner
 def make_room(work: Work, chunks: IndexArray) -> Work:
     """The same with room for so many chunks of each block, still empty."""
-    index, n_blocks, n_tiles = work.index, work.index[N_BLOCKS], work.index[N_TILES]
+    index, n_blocks, n_tiles = work.ints, work.ints[N_BLOCKS], work.ints[N_TILES]
     wave_index = np.zeros(4 * n_blocks + n_tiles, np.int64)
     total = 0
     for b in range(n_blocks):
@@ -204,7 +204,7 @@ def make_room(work: Work, chunks: IndexArray) -> Work:
 @bare
 def tune(work: Work, chunks: IndexArray) -> None:
     """Give each block so many chunks, and e^(iwJ) to its edges; blocks that have that many keep what they have."""
-    index = work.index
+    index = work.ints
     for b in range(len(chunks)):
         if work.wave_index[b] == chunks[b]:
             continue
@@ -236,7 +236,7 @@ def attend(work: Work, whole: bool) -> None:
 
     Unless `whole`, only the lower frequencies count.
     """
-    index, numbers, waves = work.index, work.numbers, work.waves
+    index, numbers, waves = work.ints, work.numbers, work.waves
     for b in range(index[N_BLOCKS]):
         if index[index[BLOCK_ROOM] + b] != ROOM:
             continue
@@ -313,7 +313,7 @@ def _next_rest(waves: FloatArray, e: int, before: int, chunks: int, mu: float) -
 @bare
 def open_sweep(work: Work, mu: FloatArray) -> None:
     """Lay down the products over the parents that follow each parent, and begin those over the parents before it."""
-    index = work.index
+    index = work.ints
     for b in range(index[N_BLOCKS]):
         if index[index[BLOCK_ROOM] + b] != ROOM:
             continue
@@ -331,7 +331,7 @@ def open_sweep(work: Work, mu: FloatArray) -> None:
 @bare
 def close_sweep(work: Work, mu: FloatArray, enough: float) -> float:
     """The terms, from the products over all parents; nothing more to promise."""
-    index, numbers, waves = work.index, work.numbers, work.waves
+    index, numbers, waves = work.ints, work.numbers, work.waves
     for b in range(index[N_BLOCKS]):
         if index[index[BLOCK_ROOM] + b] != ROOM:
             continue
@@ -351,7 +351,7 @@ def close_sweep(work: Work, mu: FloatArray, enough: float) -> float:
 @bare
 def renew(work: Work, mu: FloatArray, enough: float) -> float:
     """Compute the terms at the present means, from scratch."""
-    index = work.index
+    index = work.ints
     for b in range(index[N_BLOCKS]):
         if index[index[BLOCK_ROOM] + b] == ROOM:
             at, used = _of_block(work, b), _used(work, b)
@@ -366,7 +366,7 @@ def renew(work: Work, mu: FloatArray, enough: float) -> float:
 @bare
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input: the sum of J S less the slope of the term."""
-    index, total = work.index, _straight(work.index, work.numbers, work.numbers, j, mu[j])
+    index, total = work.ints, _straight(work.ints, work.numbers, work.numbers, j, mu[j])
     for t in range(index[index[TILE_PTR] + j], index[index[TILE_PTR] + j + 1]):
         b = index[index[TILE_BLOCK] + t]
         if index[index[BLOCK_ROOM] + b] == ROOM:
@@ -377,7 +377,7 @@ def pull(work: Work, j: int, mu: FloatArray) -> float:
 @bare
 def push(work: Work, j: int, old: float, new: float) -> None:
     """Add unit j, at its new mean, to the products of its children; also if it has not moved."""
-    index = work.index
+    index = work.ints
     push_moments(index, work.numbers, work.numbers, j, np.int64(ROOM), old, new)
     for t in range(index[index[TILE_PTR] + j], index[index[TILE_PTR] + j + 1]):
         b = index[index[TILE_BLOCK] + t]
@@ -419,7 +419,7 @@ def _wave(waves: FloatArray, e: int, at: int, chunks: int) -> float:
 @bare
 def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatArray) -> None:
     """The slopes of the terms in weights and in biases; the parents of a block are the same for all its factors."""
-    index, numbers, waves = work.index, work.numbers, work.waves
+    index, numbers, waves = work.ints, work.numbers, work.waves
     open_sweep(work, mu)
     for b in range(index[N_BLOCKS]):
         if index[index[BLOCK_ROOM] + b] != ROOM:

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from sbnet._types import FloatArray
+from sbnet._types import FloatArray, IndexArray
 from sbnet.kernels._compile import bare, inlined, vector
 from sbnet.kernels.gates import softplus
 from sbnet.kernels.terms.work import (
@@ -57,7 +57,7 @@ def _lambda(c: float) -> float:
 @inlined
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input: the sum of J S less the slope of the term."""
-    return _pull(work.index, work.numbers, work.numbers, j, mu[j])
+    return _pull(work.ints, work.numbers, work.numbers, j, mu[j])
 
 
 @vector
@@ -77,13 +77,13 @@ def _pull(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, m: f
 @inlined
 def push(work: Work, j: int, old: float, new: float) -> None:
     """Unit j has moved: the moments of its children follow."""
-    push_moments(work.index, work.numbers, work.numbers, j, np.int64(ROOM), old, new)
+    push_moments(work.ints, work.numbers, work.numbers, j, np.int64(ROOM), old, new)
 
 
 @bare
 def renew(work: Work, mu: FloatArray, enough: float) -> float:
     """Compute the terms at the present means, with the best c; nothing more to promise."""
-    index, numbers = work.index, work.numbers
+    index, numbers = work.ints, work.numbers
     for b in range(index[N_BLOCKS]):
         if index[index[BLOCK_ROOM] + b] == ROOM:
             moments(index, numbers, numbers, b, mu)
@@ -107,7 +107,7 @@ def _term(mean: float, second: float, c: float) -> float:
 @bare
 def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatArray) -> None:
     """The slopes of the terms in weights and in biases."""
-    index, numbers = work.index, work.numbers
+    index, numbers = work.ints, work.numbers
     for f in range(index[N_FACTORS]):
         if index[index[ROOM_OF] + f] == ROOM:
             k = _u(index[index[PLACE] + f])

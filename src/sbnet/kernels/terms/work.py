@@ -1,7 +1,8 @@
 """The state of one problem while it is solved: everything in two arrays, one of whole numbers and one of the others.
 
 A record of forty arrays is dear to pass, and dearer to compile: every function that takes one is handed all of them.
-So the arrays stand one after the other as *regions*, and the first entries of `index` say where each begins:
+So the arrays stand one after the other as *regions*, and the first entries of the whole numbers, `index`, say where
+each begins:
 entry f of region PLACE is ``index[index[PLACE] + f]``.
 
 Factors (units with hidden parents) stand in *blocks* of sixteen lanes, each block served by one term; a *tile* is the
@@ -32,17 +33,18 @@ PARENT, EDGE_PLACE = 11, 12
 BLOCK_ROOM, WIDTH, BLOCK_PTR, BLOCK_TILE, LANE_FACTOR = 13, 14, 15, 16, 17
 # By tile: its block and its parent. By child with a table: the factor and the slot.
 TILE_BLOCK, TILE_PARENT, FEW_FACTOR, FEW_SLOT = 18, 19, 20, 21
-# By factor: the gate.
-GATE = 22
-# Regions of `numbers`: weights by slot, sums of negative and positive weights by factor, blocks, tiles, tables, scratch.
-WEIGHTS, BELOW, ABOVE, BLOCKS, TILES, TABLES, NEAR, SCRATCH = 23, 24, 25, 26, 27, 28, 29, 30
+# By factor, and by hidden unit: the gate.
+GATE, HIDDEN_GATE = 22, 23
+# Regions of `numbers`. By slot: the weight. By factor: the sums of its negative and of its positive weights. Then blocks,
+# tiles, tables, and scratch.
+WEIGHTS, BELOW, ABOVE, BLOCKS, TILES, TABLES, NEAR, SCRATCH = 24, 25, 26, 27, 28, 29, 30, 31
 # And how many there are of what.
-N_HIDDEN, N_FACTORS, N_BLOCKS, N_TILES = 31, 32, 33, 34
-# Sixteen, where the compiler cannot see it: it spells out a short loop of known length, and then finds no vectors in it.
-N_LANES = 35
+N_HIDDEN, N_FACTORS, N_BLOCKS, N_TILES = 32, 33, 34, 35
+# Sixteen, where the compiler cannot see it: it spells out a short loop of known length, and finds no vectors in that.
+N_LANES = 36
 # How many blocks each room has, by its number.
-HAS = 36
-_HEADER = 52
+HAS = 37
+_HEADER = 53
 
 _u = np.uint64
 LANES = _u(16)
@@ -68,7 +70,7 @@ _RUN = 8  # factors with the same parents that earn blocks of their own
 class Work(NamedTuple):
     """Factors and edges in their places, and the numbers that stand there; `waves` belong to the exact term."""
 
-    index: IndexArray
+    ints: IndexArray
     numbers: FloatArray
     wave_index: IndexArray
     waves: FloatArray
@@ -140,6 +142,7 @@ def lay_out(problem: Problem, kind: IndexArray, room: IndexArray, tiled: BoolArr
     index, numbers = _rooms(n_hidden, n_factors, n_slots, n_blocks, n_tiles, n_few, n_table, most)
     for j in range(n_hidden):
         index[index[UNIT] + j], index[index[FACTOR_OF] + j] = problem.hidden[j], problem.factor_of[j]
+        index[index[HIDDEN_GATE] + j] = problem.gate[problem.hidden[j]]
         index[index[TILE_PTR] + j + 1], index[index[FEW_PTR] + j + 1] = tile_ptr[j + 1], few_ptr[j + 1]
     for b in range(n_blocks):
         index[index[BLOCK_ROOM] + b], index[index[WIDTH] + b] = block_room[b], width[b]
@@ -188,7 +191,7 @@ def _rooms(
 ) -> tuple[IndexArray, FloatArray]:
     """The two arrays, with the beginnings of all regions in their header."""
     size = np.zeros(_HEADER, np.int64)
-    size[UNIT] = size[FACTOR_OF] = n_hidden
+    size[UNIT] = size[FACTOR_OF] = size[HIDDEN_GATE] = n_hidden
     size[TILE_PTR] = size[FEW_PTR] = n_hidden + 1
     for region in (FACTOR, OWN, PLACE, KIND, ROOM, BELOW, ABOVE, GATE):
         size[region] = n_factors

@@ -91,7 +91,7 @@ _STEPS = 60
 @bare
 def prepare(work: Work) -> None:
     """What depends on the weights alone: e^-W of every edge."""
-    index, numbers = work.index, work.numbers
+    index, numbers = work.ints, work.numbers
     for t in range(index[N_TILES]):
         if index[index[BLOCK_ROOM] + index[index[TILE_BLOCK] + t]] == ROOM:
             for lane in range(LANES):
@@ -105,7 +105,7 @@ def prepare(work: Work) -> None:
 @bare
 def begin(work: Work) -> None:
     """Every xi starts at one half, or stays at 0."""
-    index, numbers = work.index, work.numbers
+    index, numbers = work.ints, work.numbers
     for f in range(index[N_FACTORS]):
         if index[index[ROOM_OF] + f] == ROOM:
             free, k = index[index[KIND] + f] == ROOM, _u(index[index[PLACE] + f])
@@ -116,13 +116,13 @@ def begin(work: Work) -> None:
 @inlined
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input, eq. (24): the sum of J (S - xi) + K."""
-    return _pull(work.index, work.numbers, work.numbers, j)
+    return _pull(work.ints, work.numbers, work.numbers, j)
 
 
 @inlined
 def push(work: Work, j: int, old: float, new: float) -> None:
     """Unit j has moved: A and B of its children change by one factor each."""
-    _push(work.index, work.numbers, work.numbers, j, old, new)
+    _push(work.ints, work.numbers, work.numbers, j, old, new)
 
 
 @vector
@@ -271,7 +271,7 @@ def _renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     Steps are shortened until no term rises. Returns what more steps would promise. Exponentials are kept from the pass
     before unless `fresh`.
     """
-    index, numbers, promised = work.index, work.numbers, 0.0
+    index, numbers, promised = work.ints, work.numbers, 0.0
     for b in range(index[N_BLOCKS]):
         if index[index[BLOCK_ROOM] + b] != ROOM:
             continue
@@ -315,7 +315,7 @@ def _shorten(numbers: FloatArray, o: np.uint64) -> bool:
 @bare
 def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatArray) -> None:
     """The slopes of the terms in weights and in biases, eqs. (34) and (35)."""
-    index, numbers = work.index, work.numbers
+    index, numbers = work.ints, work.numbers
     for f in range(index[N_FACTORS]):
         if index[index[ROOM_OF] + f] != ROOM:
             continue

@@ -9,15 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sbnet._types import HIDDEN, Bound, FloatArray, States
-from sbnet.bounds import bound_terms
-from sbnet.inference.meanfield import MeanField
+from sbnet.bounds.lower import bound_terms
+from sbnet.bounds.proven import balls, gates, log_sum, round_down, softplus
+from sbnet.kernels._compile import plain
 from sbnet.kernels.reduce import live_units
-from sbnet.kernels.terms.exact import MAX_NODES, OMEGA
+from sbnet.kernels.terms.exact import MAX_NODES, OMEGA, nodes
 from sbnet.network import Network
-from sbnet.proven import balls, log_sum, round_down, softplus
-
-_MARGIN = 15.0
-_BERNSTEIN = 16.0
 
 
 class Piece(NamedTuple):
@@ -28,16 +25,17 @@ class Piece(NamedTuple):
     means: FloatArray
 
 
-def lower(pieces: Sequence[Piece]) -> float:
+def lower(pieces: Sequence[Piece], which: Bound) -> float:
     """A number that ln of the sum over the pieces is not below, rounding included."""
     with balls() as flint:
-        return round_down(log_sum([_bound(flint, *piece) for piece in pieces]))
+        return round_down(log_sum([_bound(flint, piece, which) for piece in pieces]))
 
 
-def _bound(flint: Any, network: Network, row: States, means: FloatArray) -> Any:
+def _bound(flint: Any, piece: Piece, which: Bound) -> Any:
     """Eq. (16), with an upper bound on each logarithm term."""
-    arb, terms, xi = flint.arb, MeanField().bound, np.full((1, network.n_units), np.nan)
-    bound_terms(network, row[None, :], means[None, :], xi, terms)  # for the best xi
+    network, row, means = piece
+    arb, xi = flint.arb, np.full((1, network.n_units), np.nan)
+    bound_terms(network, row[None, :], means[None, :], xi, which)  # for the best xi
     mu = np.where(row == HIDDEN, means, row)
     value = arb(0)
     for i in np.flatnonzero(live_units(network.model, row)):
@@ -51,7 +49,8 @@ def _bound(flint: Any, network: Network, row: States, means: FloatArray) -> Any:
                 near.append(arb(float(mu[j])))
         own = arb(float(mu[i]))
         mean = bias + sum(w * m for w, m in zip(weight, near, strict=True))
-        value += own * mean - _log_term(flint, weight, near, bias, mean, float(xi[0, i]), terms)
+        a, c = gates.loads(int(network.model.gate[i]), own)
+        value += a * mean - c * _log_term(flint, weight, near, bias, mean, float(xi[0, i]), which)
         if 0.0 < mu[i] < 1.0:
             value -= own * own.log() + (1 - own) * (1 - own).log()
     return value
@@ -93,14 +92,9 @@ def _quadratic(flint: Any, mean: Any, second: Any) -> Any:
 
 
 def _nodes(weight: list[float], bias: float, mean: float, variance: float) -> int:
-    """How many frequencies are enough, as in `kernels.terms`; the bound holds for any number of them."""
+    """How many frequencies are enough, to the kernels; the bound holds for any number of them."""
     low, high = bias + sum(min(w, 0.0) for w in weight), bias + sum(max(w, 0.0) for w in weight)
-    if low > 20.0 or high < -20.0:
-        return 0
-    third = max(map(abs, weight)) * _BERNSTEIN / 3.0
-    reach = third + math.sqrt(third * third + 2.0 * variance * _BERNSTEIN)
-    low, high = max(low, mean - reach), min(high, mean + reach)
-    return math.ceil(OMEGA * (max(-low, high, 0.0) + _MARGIN) / (2.0 * math.pi))
+    return int(plain(nodes)(low, high, mean, variance, max(map(abs, weight))))
 
 
 def _trapezoid(flint: Any, weight: list[Any], mu: list[Any], bias: Any, mean: Any, second: Any, nodes: int) -> Any:

@@ -45,14 +45,14 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray
+from sbnet.bounds.upper.cells import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
 from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
-from sbnet.kernels.upper_rows import upper_rows
+from sbnet.kernels.upper import evaluate
 from sbnet.network import Network
-from sbnet.upper.cells import BLOCK, Settings, pick, solve, split_all, split_best
 
 __all__ = ["UpperBound", "UpperBounds", "upper_bound"]
 
@@ -71,7 +71,7 @@ class UpperBound:
         In nats; never above zero.
     exact : bool
         Is the bound ln P itself, because everything could be summed?
-    cells : int
+    n_cells : int
         Number of parts into which the states of the hidden units were split; one without conditioning.
     conditioned : tuple of str
         The units at which they were split.
@@ -79,12 +79,12 @@ class UpperBound:
 
     bound: float
     exact: bool
-    cells: int
+    n_cells: int
     conditioned: tuple[str, ...]
 
     def __repr__(self) -> str:
         relation = "=" if self.exact else "≤"
-        return f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {self.cells} cell{'s' * (self.cells != 1)}"
+        return f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {self.n_cells} cell{'s' * (self.n_cells != 1)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class UpperBounds:
 
     bound: FloatArray
     exact: BoolArray
-    cells: IndexArray
+    n_cells: IndexArray
     conditioned: tuple[tuple[str, ...], ...]
 
     def __repr__(self) -> str:
@@ -137,8 +137,8 @@ def upper_bound(
 ) -> UpperBound | UpperBounds:
     r"""A rigorous upper bound on the log-likelihood of the evidence, in nats.
 
-    Hidden units are summed out one by one with Hölder's inequality; :mod:`sbnet.upper` has the proof. With the lower
-    bound of :func:`sbnet.infer` it encloses ln P(evidence) where that cannot be computed.
+    Hidden units are summed out one by one with Hölder's inequality; :mod:`sbnet.bounds.upper` has the proof. With the
+    lower bound of :func:`sbnet.infer` it encloses ln P(evidence) where that cannot be computed.
 
     Parameters
     ----------
@@ -176,13 +176,13 @@ def upper_bound(
     True
     """
     states, single = coerce(network, evidence)
-    settings = _check(exact_up_to, table_up_to, tol, max_steps)
-    units, n_cells = _check_condition(network, condition)
-    announce(upper_rows)
+    limits = _check(exact_up_to, table_up_to, tol, max_steps)
+    units, most_cells = _check_condition(network, condition)
+    announce(evaluate)
     width = network.n_edges + 3 * network.n_units
     parts = map_blocks(
-        partial(_solve, network, settings, units, n_cells),
-        RowBlocks(states, most=min(256, BLOCK // width)),
+        partial(_solve, network, limits, units, most_cells),
+        RowBlocks(states, most=min(256, MOST_NUMBERS // width)),
         executor=Threads(threads),
         progress=Bar("upper bounds", len(states), progress),
     )
@@ -192,33 +192,33 @@ def upper_bound(
     return UpperBounds(
         np.array([row.bound for row in rows], np.float64),
         np.array([row.exact for row in rows], np.bool_),
-        np.array([row.cells for row in rows], np.int64),
+        np.array([row.n_cells for row in rows], np.int64),
         tuple(row.conditioned for row in rows),
     )
 
 
-def _solve(network: Network, settings: Settings, units: list[int], n_cells: int, block: Block) -> list[UpperBound]:
+def _solve(network: Network, limits: Limits, units: list[int], most_cells: int, block: Block) -> list[UpperBound]:
     (states,) = block.columns
-    whole = solve(network, settings, states)
+    whole = solve(network, limits, states)
     rows = []
     for k, row in enumerate(states):
-        bound, exact, cells, used = float(whole.bound[k]), bool(whole.exact[k]), 1, list[int]()
-        if n_cells > 1 and not exact and units:
+        bound, exact, n_cells, used = float(whole.bound[k]), bool(whole.exact[k]), 1, list[int]()
+        if most_cells > 1 and not exact and units:
             live = live_units(network.model, row)
             used = [i for i in units if live[i] and row[i] == HIDDEN]
-            answer = split_all(network, settings, pick(whole, [k]), used)
-            bound, exact, cells = float(answer[0][0]), bool(answer[1][0]), int(answer[2][0])
-        elif n_cells > 1 and not exact:
-            bound, exact, cells, used = split_best(network, settings, pick(whole, [k]), n_cells)
-        names = tuple(network.names[i] for i in sorted(used)) if cells > 1 else ()
-        rows.append(UpperBound(bound, exact, cells, names))
+            answer = split_all(network, limits, pick(whole, [k]), used)
+            bound, exact, n_cells = float(answer[0][0]), bool(answer[1][0]), int(answer[2][0])
+        elif most_cells > 1 and not exact:
+            bound, exact, n_cells, used = split_best(network, limits, pick(whole, [k]), most_cells)
+        names = tuple(network.names[i] for i in sorted(used)) if n_cells > 1 else ()
+        rows.append(UpperBound(bound, exact, n_cells, names))
     return rows
 
 
-def _check(exact_up_to: int, table_up_to: int, tol: float, max_steps: int) -> Settings:
+def _check(exact_up_to: int, table_up_to: int, tol: float, max_steps: int) -> Limits:
     exact = checks.whole("exact_up_to", exact_up_to, 0, LIMIT)
     table = checks.whole("table_up_to", table_up_to, 0, MAX_TABLE)
-    return Settings((exact, table, checks.whole("max_steps", max_steps, 1)), checks.tolerance("tol", tol))
+    return Limits(exact, table, checks.whole("max_steps", max_steps, 1), checks.tolerance("tol", tol))
 
 
 def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:

@@ -1,19 +1,17 @@
-"""The upper bound at given parameters, and exact sums, in ball arithmetic; `sbnet.upper` has the proof."""
+"""The upper bound at given parameters, and exact sums, in ball arithmetic; `sbnet.bounds.upper` has the proof."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem, States
+from sbnet.bounds.proven import balls, gates, log_sum, round_up
 from sbnet.kernels.reduce import components, reduce
+from sbnet.kernels.upper import LARGEST
 from sbnet.network import Network
-from sbnet.proven import balls, log_sum, round_up, softplus
-
-_LARGEST = 25.0  # of the logarithm of a share
 
 
 class Cell(NamedTuple):
@@ -22,7 +20,7 @@ class Cell(NamedTuple):
     network: Network
     states: States
     edge: FloatArray  # b of a parent in a table; NaN for one that a line stands for
-    unit: FloatArray  # the slope of the line, and the logarithm of the share
+    unit: FloatArray  # the slope of the line, and the logarithm of the claim
     exact_up_to: int
 
 
@@ -46,6 +44,7 @@ class _Bound:
         network, row = cell.network, cell.states
         self.arb, self.cell = flint.arb, cell
         self.problem: Problem = reduce(network.model, row)
+        self.gate = [int(gate) for gate in self.problem.gate]
         self.weight = [self.arb(float(w)) for w in self.problem.weight]
         self.bias = [self.arb(float(h)) for h in network.bias]
         for i in range(network.n_units):
@@ -55,9 +54,9 @@ class _Bound:
 
     def value(self) -> Any:
         states, total = self.cell.states, self.arb(0)
-        for i in self.problem.settled:
+        for i in self.problem.known:
             if states[i] >= 0:
-                total += int(states[i]) * self.bias[i] - softplus(self.bias[i])
+                total += gates.log_p(self.gate[i], int(states[i]), self.bias[i])
         label = components(self.problem)
         large = np.zeros(len(label), np.bool_)
         for first in np.unique(label):
@@ -73,11 +72,12 @@ class _Bound:
         p, states = self.problem, self.cell.states
         inside = set(group.tolist())
         mine = [f for f in range(len(p.factor)) if int(p.parent[p.ptr[f]]) in inside]
+        gate = {f: self.gate[p.factor[f]] for f in mine}
         z = {f: self.bias[p.factor[f]] for f in mine}
-        log_term = {f: softplus(z[f]) for f in mine}
+        t = {f: gates.t(gate[f], z[f]) for f in mine}
         on = dict.fromkeys(group.tolist(), 0)
-        roots = [k for k in on if p.factor_of[k] < 0]
-        constant = -sum((softplus(self.bias[p.hidden[k]]) for k in roots), self.arb(0))
+        roots = {k: p.hidden[k] for k in on if p.factor_of[k] < 0}
+        root_log_p = {k: [gates.log_p(self.gate[i], s, self.bias[i]) for s in (0, 1)] for k, i in roots.items()}
         terms = []
         for code in range(1 << len(group)):
             if code:
@@ -86,12 +86,12 @@ class _Bound:
                 for c in range(p.child_ptr[k], p.child_ptr[k + 1]):
                     f, w = int(p.child[c]), self.weight[p.child_slot[c]]
                     z[f] = z[f] + w if on[k] else z[f] - w
-                    log_term[f] = softplus(z[f])
-            value = constant + sum(self.bias[p.hidden[k]] for k in roots if on[k])
+                    t[f] = gates.t(gate[f], z[f])
+            value = sum((both[on[k]] for k, both in root_log_p.items()), self.arb(0))
             for f in mine:
-                if on[int(p.own[f])] if p.own[f] >= 0 else states[p.factor[f]]:
-                    value += z[f]
-                value -= log_term[f]
+                state = on[int(p.own[f])] if p.own[f] >= 0 else int(states[p.factor[f]])
+                a, c = gates.loads(gate[f], state)
+                value += a * z[f] - c * t[f]
             terms.append(value)
         return log_sum(terms)
 
@@ -103,16 +103,16 @@ class _Bound:
         slots = {f: range(p.ptr[f], p.ptr[f + 1]) for f in active}
         b, unit = self.cell.edge[p.edge], self.cell.unit[p.factor]
         table = ~np.isnan(b)
-        share = np.exp(np.clip(np.nan_to_num(unit[:, 1]), -_LARGEST, _LARGEST))
+        claim = np.exp(np.clip(np.nan_to_num(unit[:, 1]), -LARGEST, LARGEST))
         load, eta, omega = np.zeros(n_hidden), [arb(0)] * n_hidden, [arb(1)] * n_hidden
         for f in active:
             for s in slots[f]:
                 k = p.parent[s]
-                load[k] += share[f] * table[s]
+                load[k] += claim[f] * table[s]
                 eta[k] = eta[k] + (arb(float(b[s])) if table[s] else self.weight[s] * arb(float(unit[f, 0])))
         tau = {}
         for f in active:  # numbers as any other; what counts is that those of a unit add up to one, or more
-            tau[f] = arb(float(share[f] / (1.0 + max((load[p.parent[s]] for s in slots[f] if table[s]), default=0.0))))
+            tau[f] = arb(float(claim[f] / (1.0 + max((load[p.parent[s]] for s in slots[f] if table[s]), default=0.0))))
             for s in slots[f]:
                 if table[s]:
                     omega[p.parent[s]] = omega[p.parent[s]] - tau[f]
@@ -120,8 +120,8 @@ class _Bound:
         total = arb(0)
         for k in range(n_hidden):
             if large[k] and p.factor_of[k] < 0:
-                h = self.bias[p.hidden[k]]
-                total += omega[k] * softplus((h + eta[k]) / omega[k]) - softplus(h)
+                i = p.hidden[k]
+                total += gates.bracket(self.gate[i], self.bias[i], eta[k], omega[k])
         for f in active:
             k = int(p.own[f])
             own = (None, None) if k < 0 else (eta[k], omega[k])
@@ -133,7 +133,8 @@ class _Bound:
         self, f: int, inside: list[int], outside: list[int], b: FloatArray, tau: Any, slope: float, eta: Any, omega: Any
     ) -> Any:
         """tau ln sum exp((max_t [G(z + t) - lam t] - b S) / tau) over the states of the parents in the table."""
-        arb, state = self.arb, int(self.cell.states[self.problem.factor[f]])
+        arb, i = self.arb, self.problem.factor[f]
+        gate, state = self.gate[i], int(self.cell.states[i])
         low, high = (sum((self.weight[s] for s in outside if sign * self.weight[s] > 0), arb(0)) for sign in (-1, 1))
         z, shift = [self.bias[self.problem.factor[f]]], [arb(0)]
         for s in inside:
@@ -142,67 +143,11 @@ class _Bound:
         lam, values = arb(slope), []
         for c, move in zip(z, shift, strict=True):
             if eta is None:
-                best = state * c + highest_observed(arb, c, state - lam, low, high)
+                best = gates.highest_observed(gate, state, c, lam, low, high)
             elif not outside:
-                best = omega * softplus((c + eta) / omega) - softplus(c)
+                best = gates.bracket(gate, c, eta, omega)
             else:
                 assert omega == 1  # such a unit is in no table
-                best = highest_hidden(arb, c, eta, lam, low, high)
+                best = gates.highest_hidden(gate, c, eta, lam, low, high)
             values.append((best + move) / tau)
         return tau * log_sum(values)
-
-
-def highest_observed(arb: Any, c: Any, slope: Any, low: Any, high: Any) -> Any:
-    """Not below the maximum over [low, high] of slope t - ln(1 + e^(c + t)), which is concave.
-
-    A concave function is below its tangents; the tangent where floating point sees the maximum is nearly level.
-    """
-    s, ends = float(slope), (float(low), float(high))
-    if s <= 0.0 or s >= 1.0:
-        t = arb(ends[s >= 1.0])
-    else:
-        t = arb(min(max(math.log(s) - math.log1p(-s) - float(c), ends[0]), ends[1]))
-    value = slope * t - softplus(c + t)
-    rise = slope - 1 / (1 + (-(c + t)).exp())
-    return value + _larger(rise * (low - t), rise * (high - t))
-
-
-def highest_hidden(arb: Any, c: Any, eta: Any, lam: Any, low: Any, high: Any) -> Any:
-    """Not below the maximum over [low, high] of g(t) = sp(c + t + eta) - sp(c + t) - lam t, sp(z) = ln(1 + e^z).
-
-    For eta > 0, g is convex up to t = m = -c - eta / 2 and concave from there: the maximum is at an end, at m, or below
-    a tangent in the concave part. For eta < 0 it is the mirror image, since sp(z) = z + sp(-z).
-    """
-    if eta.contains(0):  # sp rises by at most eta
-        return eta.abs_upper() + _larger(-lam * low, -lam * high)
-    if eta < 0:
-        return eta + highest_hidden(arb, -c, -eta, -lam, -high, -low)
-
-    def g(t: Any) -> Any:
-        return softplus(c + t + eta) - softplus(c + t) - lam * t
-
-    ends = _larger(g(low), g(high))
-    m = -c - eta / 2
-    if m >= high:
-        return ends
-    # The slope is sinh(eta / 2) / (cosh y + cosh(eta / 2)) - lam at t = m + y: it falls from y = 0 on.
-    a, s = float(eta) / 2.0, float(lam)
-    y = 0.0
-    if s > 0.0 and a > 0.0:
-        q = 0.5 * ((1.0 - math.exp(-2.0 * a)) / s - 1.0 - math.exp(-2.0 * a))  # e^-a cosh y
-        if q > 0.0 and a + math.log(q) > 0.0:
-            log_cosh = a + math.log(q)
-            y = log_cosh + math.log1p(math.sqrt(max(1.0 - math.exp(-2.0 * log_cosh), 0.0)))
-    elif s <= 0.0:
-        y = math.inf
-    t = arb(min(max(float(m) + y, float(low)), float(high)))
-    if not t >= m:  # the middle of a ball may be on the wrong side of m
-        t = m.upper()
-    rise = 1 / (1 + (-(c + t + eta)).exp()) - 1 / (1 + (-(c + t)).exp()) - lam
-    first = low if m <= low else m
-    tangent = g(t) + _larger(rise * (first - t), rise * (high - t))
-    return _larger(ends, _larger(g(first), tangent))
-
-
-def _larger(one: Any, other: Any) -> Any:
-    return one.max(other)

@@ -1,0 +1,90 @@
+"""What a unit is, in ball arithmetic: `kernels.gates` and `kernels.upper_gates` again. An unknown gate gives NaN."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sbnet.bounds.proven import softplus
+from sbnet.kernels._compile import plain
+from sbnet.kernels.gates import SIGMOID
+from sbnet.kernels.upper_gates import turn
+
+
+def t(gate: int, x: Any) -> Any:
+    """The function whose mean is hard."""
+    return softplus(x) if gate == SIGMOID else x * math.nan
+
+
+def loads(gate: int, state: Any) -> tuple[Any, Any]:
+    """a and c of a unit with that state, or mean."""
+    return (state, 1) if gate == SIGMOID else (math.nan, math.nan)
+
+
+def log_p(gate: int, state: int, x: Any) -> Any:
+    """ln P(S | x)."""
+    a, c = loads(gate, state)
+    return a * x - c * t(gate, x)
+
+
+def log_odds(gate: int, x: Any) -> Any:
+    """ln P(S = 1 | x) - ln P(S = 0 | x)."""
+    return x if gate == SIGMOID else x * math.nan
+
+
+def bracket(gate: int, x: Any, eta: Any, omega: Any) -> Any:
+    """G of a hidden unit."""
+    return omega * softplus((log_odds(gate, x) + eta) / omega) + log_p(gate, 0, x)
+
+
+def highest_observed(gate: int, state: int, c: Any, lam: Any, low: Any, high: Any) -> Any:
+    """Not below the maximum over [low, high] of ln P(S | c + t) - lam t.
+
+    A concave function is below its tangents; the tangent where floating point sees the maximum is nearly level.
+    """
+    if gate != SIGMOID:
+        return c * math.nan
+    arb, slope = type(c), state - lam
+    s, ends = float(slope), (float(low), float(high))
+    if s <= 0.0 or s >= 1.0:
+        t = arb(ends[s >= 1.0])
+    else:
+        t = arb(min(max(math.log(s) - math.log1p(-s) - float(c), ends[0]), ends[1]))
+    value = slope * t - softplus(c + t)
+    rise = slope - 1 / (1 + (-(c + t)).exp())
+    return state * c + value + _larger(rise * (low - t), rise * (high - t))
+
+
+def highest_hidden(gate: int, c: Any, eta: Any, lam: Any, low: Any, high: Any) -> Any:
+    """Not below the maximum over [low, high] of g(t) = sp(c + t + eta) - sp(c + t) - lam t, sp(z) = ln(1 + e^z).
+
+    For eta > 0, g is convex up to t = m = -c - eta / 2 and concave from there: the maximum is at an end, at m, or below
+    a tangent in the concave part. For eta < 0 it is the mirror image, since sp(z) = z + sp(-z).
+    """
+    if gate != SIGMOID:
+        return c * math.nan
+    if eta.contains(0):  # sp rises by at most eta
+        return eta.abs_upper() + _larger(-lam * low, -lam * high)
+    if eta < 0:
+        return eta + highest_hidden(gate, -c, -eta, -lam, -high, -low)
+
+    def g(t: Any) -> Any:
+        return softplus(c + t + eta) - softplus(c + t) - lam * t
+
+    ends = _larger(g(low), g(high))
+    m = -c - eta / 2
+    if m >= high:
+        return ends
+    # The slope falls from m on, and is zero where floating point says, or too far out to matter.
+    y = plain(turn)(float(eta), float(lam)) if lam > 1e-300 else math.inf
+    t = type(c)(min(max(float(m) + y, float(low)), float(high)))
+    if not t >= m:  # the middle of a ball may be on the wrong side of m
+        t = m.upper()
+    rise = 1 / (1 + (-(c + t + eta)).exp()) - 1 / (1 + (-(c + t)).exp()) - lam
+    first = low if m <= low else m
+    tangent = g(t) + _larger(rise * (first - t), rise * (high - t))
+    return _larger(ends, _larger(g(first), tangent))
+
+
+def _larger(one: Any, other: Any) -> Any:
+    return one.max(other)

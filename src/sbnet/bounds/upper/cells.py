@@ -1,0 +1,161 @@
+"""Conditioning: the states of the hidden units in cells, each with an upper bound of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
+from sbnet.bounds.upper.descent import descend
+from sbnet.bounds.upper.regions import Parameters, divide, keep, rate
+from sbnet.bounds.upper.regions import start as first_guess
+from sbnet.kernels.enumerate import enumerate_rows
+from sbnet.kernels.reduce import components, reduce
+from sbnet.kernels.upper import evaluate
+from sbnet.network import Network
+from sbnet.reduction import absorb
+
+MOST_NUMBERS = 500_000
+"""In an array of several cells: 4 MB."""
+
+_CANDIDATES = 3
+
+
+class Limits(NamedTuple):
+    """How far an upper bound is taken."""
+
+    exact_up_to: int  # units in a group that is summed exactly
+    table_up_to: int  # parents of a unit whose states are enumerated
+    max_steps: int
+    tol: float
+
+
+class Cells(NamedTuple):
+    """Extended evidence, its bounds, the parameters that gave them, and what a split at each unit promises."""
+
+    states: States
+    bound: FloatArray
+    exact: BoolArray
+    edge: FloatArray
+    unit: FloatArray
+    score: FloatArray
+
+
+def solve(network: Network, limits: Limits, states: States, start: Cells | None = None) -> Cells:
+    """Small groups of coupled hidden units are summed, the others bounded, from the parameters of `start`."""
+    n, n_units = states.shape
+    edge = np.full((n, network.n_edges), np.nan) if start is None else start.edge
+    unit = np.full((n, n_units, 2), np.nan) if start is None else start.unit
+    largest, means, score = np.empty(n, np.int64), np.empty((n, n_units)), np.zeros((n, n_units))
+    bias = absorb(network, states)
+    bound = enumerate_rows(network.model, states, bias, limits.exact_up_to, means, largest)
+    exact = largest <= limits.exact_up_to
+    for r in np.flatnonzero(~exact):
+        part, score[r] = _bound(network, limits, states[r], bias[r], Parameters(edge[r], unit[r]))
+        bound[r] += part
+    return Cells(states, np.minimum(bound, 0.0), exact, edge, unit, score)  # P <= 1
+
+
+def _bound(
+    network: Network, limits: Limits, states: States, bias: FloatArray, given: Parameters
+) -> tuple[float, FloatArray]:
+    """The bound on the large groups of one row, and a score for each unit; `given` is where to start, and to end."""
+    problem: Problem = reduce(network.model, states)
+    label = components(problem)
+    large = np.bincount(label)[label] > limits.exact_up_to
+    fresh = bool(np.isnan(given.unit[:, 0]).all())
+    best = np.inf
+    stages = [0, limits.table_up_to] if fresh and limits.table_up_to else [limits.table_up_to]
+    for room in stages:  # lines first: a quick way to a good start
+        regions = divide(problem, states, bias, large, room)
+        x = first_guess(problem, regions, given)
+        gradient = np.empty_like(x)
+        evaluate_at = partial(evaluate, problem, regions)
+        with np.errstate(all="ignore"):  # a direction that overflows is no way down, and is given up
+            best = min(best, descend(evaluate_at, x, limits.max_steps, limits.tol))
+        keep(problem, regions, x, given)
+    evaluate(problem, regions, x, gradient)
+    return best, rate(problem, regions)
+
+
+def pick(cells: Cells, rows: Sequence[int] | IndexArray) -> Cells:
+    return Cells._make(part[rows] for part in cells)
+
+
+def split_cells(network: Network, limits: Limits, cells: Cells, units: Sequence[int]) -> Cells:
+    """Each cell k split at ``units[k]``: first the halves where it is 0, then those where it is 1."""
+    n = len(units)
+    start = Cells._make(np.concatenate([part, part]) for part in cells)
+    for k, i in enumerate(units):
+        start.states[k, i], start.states[n + k, i] = 0, 1
+        for r in (k, n + k):  # observed now: the slopes of its factor are other ones
+            start.unit[r, i, 0] = np.nan
+            start.edge[r, network.graph.indptr[i] : network.graph.indptr[i + 1]] = np.nan
+    return solve(network, limits, start.states, start)
+
+
+def split_all(
+    network: Network, limits: Limits, cells: Cells, units: Sequence[int]
+) -> tuple[FloatArray, BoolArray, IndexArray]:
+    """Bounds of the cells when each is split at all units, whether they are exact, and the number of parts."""
+    n = len(cells.bound)
+    if not units:
+        return cells.bound, cells.exact, np.ones(n, np.int64)
+    if n > 1 and 2 * n * network.n_edges > MOST_NUMBERS:  # one half after the other, to save memory
+        halves = [split_all(network, limits, pick(cells, k), units) for k in np.array_split(np.arange(n), 2)]
+        return tuple(np.concatenate(parts) for parts in zip(*halves, strict=True))  # type: ignore[return-value]
+    children = split_cells(network, limits, cells, [units[0]] * n)
+    bound, exact, count = split_all(network, limits, children, units[1:])
+    both = np.logaddexp(bound[:n], bound[n:])
+    better = both < cells.bound
+    return (
+        np.where(better, both, cells.bound),
+        np.where(better, exact[:n] & exact[n:], cells.exact),
+        np.where(better, count[:n] + count[n:], 1),
+    )
+
+
+def _gain(before: float, after: float) -> float:
+    return float(np.exp(before) - np.exp(min(after, before)))
+
+
+def split_best(network: Network, limits: Limits, root: Cells, n_cells: int) -> tuple[float, bool, int, list[int]]:
+    """Split cells one after the other, each time where it lowers the sum most; also the units that were split."""
+    leaves, used = [_Leaf(root, *_best_split(network, limits, root))], set[int]()
+    while len(leaves) < n_cells:
+        top = max(leaf.cell.bound[0] for leaf in leaves)
+        gains = [_gain(leaf.cell.bound[0] - top, leaf.split_bound - top) for leaf in leaves]
+        best = int(np.argmax(gains))
+        if not gains[best] > 0.0:
+            break
+        leaf = leaves.pop(best)
+        used.add(leaf.unit)
+        for k in range(2):
+            child = pick(leaf.children, [k])
+            leaves.append(_Leaf(child, *_best_split(network, limits, child)))
+    bounds = np.array([leaf.cell.bound[0] for leaf in leaves])
+    total = min(float(np.logaddexp.reduce(bounds)), float(root.bound[0]))
+    return total, all(leaf.cell.exact[0] for leaf in leaves), len(leaves), list(used)
+
+
+class _Leaf(NamedTuple):
+    """A cell, the best way to split it, and the bound that this would give."""
+
+    cell: Cells
+    unit: int
+    children: Cells
+    split_bound: float
+
+
+def _best_split(network: Network, limits: Limits, cell: Cells) -> tuple[int, Cells, float]:
+    """Try the units that promise most, and keep the best."""
+    units = [int(i) for i in np.argsort(-cell.score[0], kind="stable")[:_CANDIDATES] if cell.score[0, i] > 0.0]
+    if not units:
+        return -1, cell, float(cell.bound[0])
+    children = split_cells(network, limits, pick(cell, [0] * len(units)), units)
+    both = np.logaddexp(children.bound[: len(units)], children.bound[len(units) :])
+    k = int(np.argmin(both))
+    return units[k], pick(children, [k, len(units) + k]), float(both[k])

@@ -1,0 +1,91 @@
+"""How the factors of one row are bounded: which parents are in tables, and where the parameters start."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sbnet._types import BoolArray, FloatArray, Problem, States
+from sbnet.kernels.upper import BY_FACTOR, BY_UNIT, CURVATURE, MU, Regions
+from sbnet.kernels.upper_gates import fill_slopes
+
+_SPLIT_WEIGHT = 4.0  # a weight beyond that decides a unit alone; it counts no more for the choice of a split
+
+
+class Parameters(NamedTuple):
+    """The parameters of one row by edge and by unit of the network; NaN where there are none."""
+
+    edge: FloatArray  # the slope of a parent in a table
+    unit: FloatArray  # the slope of a line, and the logarithm of the claim
+
+
+def divide(problem: Problem, states: States, bias: FloatArray, large: BoolArray, room: int) -> Regions:
+    """Put up to `room` parents of each factor of the large groups in its table: those with the largest weights."""
+    n_factors, weight = len(problem.factor), problem.weight
+    table, low, high = np.zeros(len(weight), np.bool_), np.zeros(n_factors), np.zeros(n_factors)
+    active = large[problem.parent[problem.ptr[:-1]]]
+    # A hidden unit whose input is known only up to an interval takes all of Hölder's weight itself (its term then has
+    # a closed form), so it may be in no table. Parents come first: what they are is known when a child asks.
+    alone = np.zeros(len(problem.hidden), np.bool_)
+    for f in np.flatnonzero(active):
+        slots = np.arange(problem.ptr[f], problem.ptr[f + 1])
+        free = slots[~alone[problem.parent[slots]]]
+        table[free[np.argsort(-np.abs(weight[free]), kind="stable")[:room]]] = True
+        outside = weight[slots[~table[slots]]]
+        low[f], high[f] = np.minimum(outside, 0.0).sum(), np.maximum(outside, 0.0).sum()
+        if len(outside) and problem.own[f] >= 0:
+            alone[problem.own[f]] = True
+    most = int(np.add.reduceat(table, problem.ptr[:-1], dtype=np.int64).max(initial=0))
+    return Regions(
+        states,
+        bias,
+        large,
+        active,
+        table,
+        low,
+        high,
+        np.empty(n_factors, np.int64),
+        np.empty((BY_UNIT, len(problem.hidden))),
+        np.empty((BY_FACTOR, n_factors)),
+        np.empty((3, 1 << most)),
+    )
+
+
+def start(problem: Problem, regions: Regions, given: Parameters) -> FloatArray:
+    """The parameters at the start: those that are given, or else those of lines at the middle of the inputs."""
+    n_factors, first, table = len(problem.factor), problem.ptr[:-1], regions.table
+    factor_of_slot = np.repeat(np.arange(n_factors), np.diff(problem.ptr))
+    middle = regions.bias[problem.factor] + 0.5 * np.add.reduceat(problem.weight, first)
+    children = 1.0 + np.bincount(problem.parent[table], minlength=len(problem.hidden))
+    most = np.maximum.reduceat(children[problem.parent], first)
+    slope, log_claim = given.unit[problem.factor, 0], given.unit[problem.factor, 1]
+    fill_slopes(problem.gate[problem.factor], regions.states[problem.factor], middle, slope)
+    log_claim = np.where(np.isnan(log_claim), -np.log(most), log_claim)
+    edge = given.edge[problem.edge]
+    edge = np.where(np.isnan(edge), slope[factor_of_slot] * problem.weight, edge)
+    active = regions.active
+    return np.concatenate(
+        [np.where(active[factor_of_slot], edge, 0.0), np.where(active, slope, 0.0), np.where(active, log_claim, 0.0)]
+    )
+
+
+def keep(problem: Problem, regions: Regions, x: FloatArray, given: Parameters) -> None:
+    """Put the parameters back where they came from."""
+    n_slots, n_factors, active = len(problem.parent), len(problem.factor), regions.active
+    tabled = np.logical_or.reduceat(regions.table, problem.ptr[:-1])
+    units, used = problem.factor[active], np.repeat(active, np.diff(problem.ptr))
+    given.unit[units, 0] = x[n_slots : n_slots + n_factors][active]
+    given.unit[units, 1] = np.where(tabled, x[n_slots + n_factors :], np.nan)[active]
+    given.edge[problem.edge[used]] = np.where(regions.table, x[:n_slots], np.nan)[used]
+
+
+def rate(problem: Problem, regions: Regions) -> FloatArray:
+    """How much would be gained by a split at each unit, after an evaluation at the parameters that were found."""
+    mu = regions.by_unit[MU][problem.parent]
+    curvature = np.where(regions.active, regions.by_factor[CURVATURE], 0.0)
+    step = np.minimum(np.abs(problem.weight), _SPLIT_WEIGHT)
+    gain = mu * (1.0 - mu) * step * step * np.repeat(curvature, np.diff(problem.ptr))
+    score = np.zeros(len(regions.states))
+    score[problem.hidden] = np.bincount(problem.parent, gain, len(problem.hidden))
+    return score

@@ -1,0 +1,90 @@
+"""What the upper bound needs to know of a gate; `sbnet.bounds.upper` has the proof.
+
+The maxima over an interval are those of the sigmoid gate: another gate needs a line in each ladder here too.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sbnet._types import FloatArray, States
+from sbnet.kernels import gates
+from sbnet.kernels._compile import bare, kernel
+from sbnet.kernels.gates import SIGMOID, sigmoid, softplus
+
+
+@bare
+def bracket(gate: int, z: float, eta: float, omega: float) -> tuple[float, float, float]:
+    """ln of (sum over S of [P(S | z) e^(eta S)]^(1 / omega))^omega: G of a hidden unit.
+
+    Also its slope in eta, which is the mean of the unit, and its slope in omega, an entropy.
+    """
+    y = (gates.log_odds(gate, z) + eta) / omega
+    mean, sum_ = sigmoid(y), softplus(y)
+    return omega * sum_ + gates.log_p(gate, 0, z), mean, sum_ - mean * y
+
+
+@kernel
+def fill_slopes(gate: States, states: States, z: FloatArray, slope: FloatArray) -> None:
+    """Where `slope` is NaN: that of G of an observed unit at z, and none for a hidden one."""
+    for f in range(len(slope)):
+        if math.isnan(slope[f]):
+            slope[f] = gates.slope(gate[f], float(states[f]), z[f]) if states[f] >= 0 else 0.0
+
+
+@bare
+def curvature(gate: int, z: float) -> float:
+    """The curvature of t."""
+    if gate != SIGMOID:
+        return math.nan
+    s = sigmoid(z)
+    return s * (1.0 - s)
+
+
+@bare
+def highest_observed(gate: int, state: int, c: float, lam: float, low: float, high: float) -> float:
+    """Where in [low, high] G(c + t) - lam t of an observed unit, ln P(S | c + t) - lam t, is largest."""
+    if gate != SIGMOID:
+        return math.nan
+    slope = state - lam  # of slope t - ln(1 + e^(c + t)), which is concave
+    if slope <= 0.0:
+        return low
+    if slope >= 1.0:
+        return high
+    return min(max(math.log(slope) - math.log1p(-slope) - c, low), high)
+
+
+@bare
+def highest_hidden(gate: int, c: float, eta: float, lam: float, low: float, high: float) -> float:
+    """Where in [low, high] G(c + t) - lam t of a hidden unit is largest, with all of Hölder's weight on its own factor.
+
+    That is sp(c + t + eta) - sp(c + t) - lam t, with sp(z) = ln(1 + e^z). Its slope is sinh(eta / 2) / (cosh(c + t +
+    eta / 2) + cosh(eta / 2)) - lam: at most one local maximum inside.
+    """
+    if gate != SIGMOID:
+        return math.nan
+    inside = min(max(turn(eta, lam) - 0.5 * eta - c, low), high)
+    best, highest = low, softplus(c + low + eta) - softplus(c + low) - lam * low
+    for k in range(2):
+        t = high if k == 0 else inside
+        value = softplus(c + t + eta) - softplus(c + t) - lam * t
+        if value > highest:
+            best, highest = t, value
+    return best
+
+
+@bare
+def turn(eta: float, lam: float) -> float:
+    """The y with cosh y = sinh(eta / 2) / lam - cosh(eta / 2) at which the slope above falls; 0 if there is none."""
+    if eta * lam <= 0.0 or abs(lam) < 1e-300:  # so flat a line: the ends decide
+        return 0.0
+    a, ratio = 0.5 * abs(eta), 1.0 / abs(lam)
+    # cosh y = e^a q, and e^a is kept apart: eta may be in the thousands
+    q = 0.5 * (ratio * (1.0 - math.exp(-2.0 * a)) - 1.0 - math.exp(-2.0 * a))
+    if q <= 0.0:
+        return 0.0
+    log_cosh = a + math.log(q)
+    if log_cosh <= 0.0:
+        return 0.0
+    y = log_cosh + math.log1p(math.sqrt(max(1.0 - math.exp(-2.0 * log_cosh), 0.0)))  # arcosh of e^log_cosh
+    return y if eta > 0.0 else -y
