@@ -6,16 +6,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer
 
-QUICK = {"hidden": (3,), "epochs": 5, "learning_rate": 0.05}
+QUICK = {"epochs": 5, "learning_rate": 0.05}
 
 
 @parametrize_with_checks(
     [
-        SBNDensity(**QUICK),
-        SBNClassifier(**QUICK),
-        SBNClassifier(**{**QUICK, "hidden": ()}),  # without hidden units
-        SBNImputer(**QUICK),
-        SBNImputer(**QUICK, strategy="sample"),
+        SBNDensity(**QUICK, hidden=(3,)),
+        SBNClassifier(density=SBNDensity(**QUICK), hidden=(3,)),
+        SBNClassifier(density=SBNDensity(**QUICK, hidden=())),  # without hidden units
+        SBNImputer(density=SBNDensity(**QUICK), hidden=(3,)),
+        SBNImputer(density=SBNDensity(**QUICK, hidden=(3,)), strategy="sample"),
     ]
 )
 def test_the_contract_of_scikit_learn(estimator, check):

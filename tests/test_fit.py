@@ -127,6 +127,10 @@ def test_frozen_parameters_stay(data):
     assert result.network.bias[network.index("x0")] == network.bias[network.index("x0")]
     assert j[network.index("x3"), network.index("h1_0")] == network.weight_matrix()[5, 0]
     assert j[network.index("x3"), network.index("h1_1")] != network.weight_matrix()[5, 1]
+    unit = np.arange(network.n_units) == network.index("x0")
+    edge = (network.graph.parent == network.index("h1_0")) & (network.graph.child_of_edge == network.index("x3"))
+    mask = np.r_[edge, unit]  # weights first
+    assert sb.fit(network, data[:50], epochs=2, frozen=mask, optimizer=sb.Adam(0.1), rng=0).network == result.network
 
 
 def test_held_out_rows_choose_the_epoch(data):
@@ -175,6 +179,7 @@ def test_the_result_prints_and_plots(data):
         ({"validation": 1.5}, "validation is 1.5; it must lie between 0 and 1"),
         ({"sample_weight": [1, 2]}, "sample_weight must hold 300 numbers"),
         ({"frozen": [("x0", "x1")]}, "there is no edge 'x0' -> 'x1' to freeze"),
+        ({"frozen": np.zeros(3, dtype=bool)}, r"the mask of frozen has shape \(3,\); expected \(26,\), weights first"),
     ],
 )
 def test_bad_arguments_are_refused(data, arguments, message):

@@ -1,18 +1,14 @@
-"""What the estimators share: their defaults, checked input, a start for learning, learning itself, filled cells."""
+"""What the estimators share: a checked table, a network learned from it, posteriors of its rows, filled cells."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+<<<<<<< HEAD
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.build import add_switches, layered
@@ -167,6 +163,17 @@ def learn_from_scratch(
     """A start and all epochs, from one generator."""
     network = recipe.start(cells, weights, names, generator)
     return recipe.learn(network, cells, weights, names, generator, threads, progress)
+=======
+from sbnet._types import HIDDEN, FloatArray, States
+from sbnet.errors import ParameterError
+from sbnet.estimators import _learning
+from sbnet.estimators._rows import Rows, columns, place
+from sbnet.inference import PosteriorBatch, infer_many
+from sbnet.network import Network
+
+if TYPE_CHECKING:
+    from sbnet.estimators.density import SBNDensity
+>>>>>>> estimators
 
 
 class SBNEstimator(BaseEstimator):  # type: ignore[misc]
@@ -180,6 +187,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         return tags
 
+<<<<<<< HEAD
     def _recipe(self) -> Recipe:
         """The arguments, checked; those that :func:`sbnet.fit` checks are left to it."""
         hidden = tuple(self.hidden) if isinstance(self.hidden, Iterable) else (self.hidden,)
@@ -201,73 +209,60 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
             self.validation_fraction,
             self.patience,
         )
+=======
+    def _settings(self) -> SBNDensity:
+        """The arguments in force; they are read at each call."""
+        raise NotImplementedError
+>>>>>>> estimators
 
-    def _optimizer(self) -> Any:
-        named = {"adam": Adam, "sgd": SGD}
-        if isinstance(self.optimizer, str) and self.optimizer in named:
-            return partial(named[self.optimizer], self.learning_rate)
-        if hasattr(self.optimizer, "init") and hasattr(self.optimizer, "step"):
-            return self.optimizer
-        raise ParameterError(
-            f"optimizer is {self.optimizer!r}; give 'adam', 'sgd', or an object such as sbnet.SGD(0.05)"
-        )
-
-    def _solver(self) -> MeanField:
-        if self.solver is not None and not isinstance(self.solver, MeanField):
-            raise ParameterError(f"solver is {self.solver!r}; estimators learn with it: give an sbnet.MeanField")
-        return SOLVER if self.solver is None else self.solver
-
-    def _threads(self) -> int | None:
-        """None: as many as there are cores."""
-        return None if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
-
-    def _names(self) -> list[str] | None:
+    def _names(self) -> tuple[str, ...]:
+        """Of the columns; those of a table without names are called as :func:`sbnet.layered` calls its units."""
         names = getattr(self, "feature_names_in_", None)
-        return None if names is None else list(names)
+        return tuple(f"x{k}" for k in range(self.n_features_in_)) if names is None else tuple(names)
 
     def _table(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         """Checked numbers with NaN, as they came; with `y`, both."""
         return validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
 
-    def _cells(self, table: FloatArray) -> FloatArray:
-        """0, 1 or NaN for each cell."""
-        missing = np.isnan(table)
-        if self.binarize is not None:
-            return np.where(missing, np.nan, table > self.binarize)
-        good = missing | (table == 0.0) | (table == 1.0)
-        if not good.all():
-            row, column = (int(k) for k in np.argwhere(~good)[0])
-            names = self._names() or [f"x{k}" for k in range(table.shape[1])]
-            raise ParameterError(
-                f"column {column} ({names[column]!r}) holds {table[row, column].item()!r} in row {row}; "
-                "with binarize=None cells are 0, 1 or NaN. Give a threshold, such as binarize=0.0"
-            )
-        return table
+    def _cells(self, table: FloatArray) -> States:
+        """0, 1 or -1 (not observed) for each cell."""
+        binarize, missing = self._settings().binarize, np.isnan(table)
+        if binarize is None:
+            good = missing | (table == 0.0) | (table == 1.0)
+            if not good.all():
+                row, column = (int(k) for k in np.argwhere(~good)[0])
+                raise ParameterError(
+                    f"column {column} ({self._names()[column]!r}) holds {table[row, column].item()!r} in row {row}; "
+                    "with binarize=None cells are 0, 1 or NaN. Give a threshold, such as binarize=0.0"
+                )
+        cells: States = (table > (0.0 if binarize is None else binarize)).astype(np.int8)
+        cells[missing] = HIDDEN
+        return cells
 
-    def _weights(self, sample_weight: Any, table: FloatArray) -> FloatArray:
+    def _rows(self, table: FloatArray, sample_weight: Any) -> Rows:
+        """The rows to learn from, those of weight zero among them."""
         weights: FloatArray = _check_sample_weight(sample_weight, table, dtype=np.float64)
         if np.any(weights < 0.0) or not np.any(weights > 0.0):
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
-        return weights
+        return Rows(self._cells(table), weights, self._names())
 
-    def _infer(self, network: Network, cells: FloatArray) -> PosteriorBatch:
-        progress = None if self.verbose else False
-        table = evidence(network, cells, self._names())
-        return infer_many(network, table, solver=self._solver(), threads=self._threads(), progress=progress)
+    def _states(self, network: Network, table: FloatArray) -> States:
+        return place(network, self._cells(table), self._names())
+
+    def _infer(self, network: Network, states: States) -> PosteriorBatch:
+        settings = self._settings()
+        solver, threads = _learning.solver(settings), _learning.threads(settings)
+        return infer_many(network, states, solver=solver, threads=threads, progress=None if settings.verbose else False)
 
     def _fit_one(self, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
         """Learn one network for a whole table; the generator and the sum of the weights are returned."""
-        table = self._table(X, reset=True)
-        weights = self._weights(sample_weight, table)
-        kept = weights > 0.0  # a row of weight zero is no row, in the division into batches too
-        recipe, cells = self._recipe(), self._cells(table)
-        generator = np.random.default_rng(make_seed(self.random_state))
-        result = learn_from_scratch(
-            recipe, cells[kept], weights[kept], self._names(), generator, self._threads(), bool(self.verbose)
-        )
+        rows, settings = self._rows(self._table(X, reset=True), sample_weight), self._settings()
+        generator = np.random.default_rng(_learning.make_seed(settings.random_state))
+        # A row of weight zero is no row, in the division into batches too.
+        result = _learning.learn_from_scratch(settings, rows.keep(rows.weights > 0.0), generator)
         self.network_, self.bounds_, self.held_out_bounds_ = result.network, result.bounds, result.held_out
-        self.n_iter_, self._n_hidden = len(self.bounds_), sum(recipe.hidden)
-        return generator, float(weights.sum())
+        self.n_iter_, self._n_hidden = len(self.bounds_), sum(_learning.layers(settings.hidden))
+        return generator, float(rows.weights.sum())
 
     def _fill(self, table: FloatArray, values: Any) -> FloatArray:
         """The table with its NaN replaced by `values` of the posteriors of the rows that have some."""
@@ -275,43 +270,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         missing = np.isnan(table)
         rows = np.flatnonzero(missing.any(axis=1))
         if len(rows):
-            posterior = self._infer(self.network_, self._cells(table[rows]))
-            found = values(posterior)[:, columns(self.network_, table.shape[1], self._names())]
+            posterior = self._infer(self.network_, self._states(self.network_, table[rows]))
+            found = values(posterior)[:, columns(self.network_, self._names())]
             filled[rows] = np.where(missing[rows], found, table[rows])
         return filled
-
-
-def make_seed(random_state: Any) -> int:
-    """A seed from scikit-learn's `random_state`: a whole number is the seed itself."""
-    if isinstance(random_state, int | np.integer):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _epochs(n_rows: int, batch_size: int) -> int:
-    """Twenty, or more for small tables: at least 250 steps."""
-    return max(20, -(-250 // -(-n_rows // max(batch_size, 1))))
-
-
-def resume(recipe: Recipe, optimizer: Any, prior_share: float) -> Recipe:
-    """The same recipe for one more pass."""
-    return replace(recipe, epochs=1, optimizer=optimizer, prior_share=prior_share, validation=None, patience=None)
-
-
-def columns(network: Network, width: int, names: Sequence[str] | None) -> IndexArray:
-    """The units that stand for the columns of a table."""
-    return np.array([network.index(name) for name in names or [f"x{k}" for k in range(width)]], dtype=np.int64)
-
-
-def evidence(network: Network, cells: FloatArray, names: Sequence[str] | None) -> States:
-    """The cells in the places of their units; everything else is hidden."""
-    states: States = np.full((len(cells), network.n_units), HIDDEN, dtype=np.int8)
-    states[:, columns(network, cells.shape[1], names)] = np.where(np.isnan(cells), HIDDEN, cells)
-    return states
-
-
-def _unseen(network: Network, cells: FloatArray, names: Sequence[str] | None) -> BoolArray:
-    """Units that have a column, but no observed cell."""
-    unseen: BoolArray = np.zeros(network.n_units, dtype=np.bool_)
-    unseen[columns(network, cells.shape[1], names)] = np.isnan(cells).all(axis=0)
-    return unseen

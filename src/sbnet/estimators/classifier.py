@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import log_softmax
@@ -13,11 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
-from sbnet.estimators import _base
+from sbnet.estimators._learning import learn_from_scratch, make_seed
+from sbnet.estimators._template import FromTemplate
+from sbnet.estimators.density import SBNDensity
 from sbnet.learning import FitResult
 
 
-class SBNClassifier(ClassifierMixin, _base.SBNEstimator):  # type: ignore[misc]
+class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     """A sigmoid belief network for each class, and Bayes' rule, as in section 4 of the paper.
 
     A row belongs to the class whose network gives it the highest bound plus logarithm of the class's prior. Cells may
@@ -28,14 +31,17 @@ class SBNClassifier(ClassifierMixin, _base.SBNEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
+    density : SBNDensity or None
+        How each network is learned: a template with all settings, which is copied, not fitted. None is
+        ``SBNDensity()``. Its arguments may be set from here, as ``density__epochs``.
+    hidden, random_state, verbose
+        As in :class:`SBNDensity`. Where given they take the place of those of `density`; None leaves them to it. Two
+        different `hidden` are refused.
+    n_jobs : int or None
+        Processes that learn networks at the same time, and threads for scoring. None leaves it to `density`; None
+        there too learns one network after the other. Results do not depend on it.
     class_prior : array-like of shape (n_classes,) or None
         Probabilities of the classes, in the order of `classes_`; None for their share of the training rows.
-    hidden, lateral, switches, epochs, batch_size, optimizer, learning_rate, prior_scale, \
-lateral_prior_scale, solver, weight_scale, validation_fraction, patience, binarize, random_state, verbose
-        As in :class:`SBNDensity`, for each network.
-    n_jobs : int or None
-        Processes that learn networks at the same time, and threads for scoring. None learns one network after the
-        other. Results do not depend on it.
 
     Attributes
     ----------
@@ -49,9 +55,8 @@ lateral_prior_scale, solver, weight_scale, validation_fraction, patience, binari
         Mean bound of each epoch for each class, in nats, measured while the weights were moving.
     n_iter_ : int
         Epochs done, the largest number of all classes.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        If the table had names.
+    n_features_in_, feature_names_in_
+        As in :class:`SBNDensity`.
 
     Examples
     --------
@@ -64,46 +69,20 @@ lateral_prior_scale, solver, weight_scale, validation_fraction, patience, binari
     array(['left', 'right'], dtype='<U5')
     """
 
+    _AUTO: ClassVar[dict[str, Any]] = {"hidden": (8, 24), "switches": 0}
+
     def __init__(
         self,
         *,
-        hidden: Any = _base.HIDDEN_CLASSIFIER,
+        density: SBNDensity | None = None,
+        hidden: Any = None,
         class_prior: Any = None,
-        lateral: bool = _base.LATERAL,
-        switches: int = _base.SWITCHES,
-        epochs: Any = _base.EPOCHS,
-        batch_size: int = _base.BATCH_SIZE,
-        optimizer: Any = _base.OPTIMIZER,
-        learning_rate: float = _base.LEARNING_RATE,
-        prior_scale: Any = _base.PRIOR_SCALE,
-        lateral_prior_scale: float | None = _base.LATERAL_PRIOR_SCALE,
-        solver: Any = None,
-        weight_scale: float = _base.WEIGHT_SCALE,
-        validation_fraction: float | None = None,
-        patience: int | None = None,
-        binarize: float | None = _base.BINARIZE,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: int | None = None,
     ) -> None:
-        self.hidden = hidden
+        super().__init__(density=density, hidden=hidden, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
         self.class_prior = class_prior
-        self.lateral = lateral
-        self.switches = switches
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.prior_scale = prior_scale
-        self.lateral_prior_scale = lateral_prior_scale
-        self.solver = solver
-        self.weight_scale = weight_scale
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.binarize = binarize
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SBNClassifier:
         """Learn a network from the rows of each class.
@@ -122,23 +101,20 @@ lateral_prior_scale, solver, weight_scale, validation_fraction, patience, binari
         table, y = self._table(X, y=y, reset=True)
         check_classification_targets(y)
         self.classes_, number = np.unique(y, return_inverse=True)
-        weights, cells, recipe = self._weights(sample_weight, table), self._cells(table), self._recipe()
-        share = np.bincount(number, weights=weights, minlength=len(self.classes_)).astype(np.float64)
+        rows, settings = self._rows(table, sample_weight), self._settings()
+        share = np.bincount(number, weights=rows.weights, minlength=len(self.classes_)).astype(np.float64)
         self.class_log_prior_ = self._log_prior(share)
-        seed = _base.make_seed(self.random_state)
-        in_turn = self.n_jobs in (None, 1)
-        threads, progress = (self._threads(), bool(self.verbose)) if in_turn else (1, False)
-
-        def task(k: int) -> Any:
-            # A class without weight has a prior of zero; its rows count as one each, so that it can be learned.
-            rows = (number == k) & ((weights > 0.0) | (share[k] == 0.0))
-            start = np.random.default_rng([seed, k])
-            return cells[rows], np.where(weights[rows] > 0.0, weights[rows], 1.0), self._names(), start
-
+        # A class without weight has a prior of zero; its rows count as one each, so that it can be learned.
+        weights = np.where(share[number] > 0.0, rows.weights, 1.0)
+        parts = (replace(rows, weights=weights).keep((number == k) & (weights > 0.0)) for k in range(len(share)))
+        seed, n_jobs, verbose = make_seed(settings.random_state), settings.n_jobs, settings.verbose
+        if n_jobs not in (None, 1):  # processes for networks instead of threads for rows
+            settings.set_params(n_jobs=1, verbose=0)
         jobs = (
-            delayed(_base.learn_from_scratch)(recipe, *task(k), threads, progress) for k in range(len(self.classes_))
+            delayed(learn_from_scratch)(settings, part, np.random.default_rng([seed, k]))
+            for k, part in enumerate(parts)
         )
-        results: list[FitResult] = Parallel(n_jobs=1 if in_turn else self.n_jobs, verbose=int(self.verbose))(jobs)
+        results: list[FitResult] = Parallel(n_jobs=1 if n_jobs is None else n_jobs, verbose=int(verbose or 0))(jobs)
         self.networks_ = [result.network for result in results]
         self.bounds_ = [result.bounds for result in results]
         self.n_iter_ = max(len(bounds) for bounds in self.bounds_)
@@ -169,8 +145,8 @@ lateral_prior_scale, solver, weight_scale, validation_fraction, patience, binari
 
     def _joint(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        cells = self._cells(self._table(X, reset=False))
-        bounds = [self._infer(network, cells).bound for network in self.networks_]
+        states = self._states(self.networks_[0], self._table(X, reset=False))  # one graph, so one place for each cell
+        bounds = [self._infer(network, states).bound for network in self.networks_]
         joint: FloatArray = np.column_stack(bounds) + self.class_log_prior_
         return joint
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import DensityMixin, TransformerMixin
+from sklearn.base import DensityMixin, TransformerMixin, clone
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
-from sbnet.estimators import _base
-from sbnet.learning import FitResult
+from sbnet.estimators import _learning
+from sbnet.estimators._base import SBNEstimator
+from sbnet.estimators._rows import columns
+from sbnet.inference import PosteriorBatch
 from sbnet.probability import sample
 
 
-class SBNDensity(TransformerMixin, DensityMixin, _base.SBNEstimator):  # type: ignore[misc]
+class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[misc]
     """The distribution of the rows of a binary table, as a sigmoid belief network.
 
     The columns are the bottom layer; hidden layers above explain their correlations. Cells may be missing (NaN), in
@@ -25,13 +27,15 @@ class SBNDensity(TransformerMixin, DensityMixin, _base.SBNEstimator):  # type: i
 
     Parameters
     ----------
-    hidden : tuple of int, or int
-        Sizes of the hidden layers, top to bottom; ``()`` for none.
+    hidden : tuple of int, int or "auto"
+        Sizes of the hidden layers, top to bottom; ``()`` for none. ``"auto"`` is ``(8,)``, and in the template of an
+        :class:`SBNClassifier` ``(8, 24)``.
     lateral : bool
         Edges inside the bottom layer: column k has the columns before it among its parents.
-    switches : int
+    switches : int or "auto"
         Hidden units that each column has for its own (see :func:`sbnet.add_switches`): with `lateral`, its regression
         on the columns before it becomes a mixture of regressions. One costs no tightness where all cells are observed.
+        ``"auto"`` is one, and in the template of a classifier or an imputer none.
     epochs : int or "auto"
         Passes over the table; ``"auto"`` is 20, and more for small tables, until 250 steps are made.
     batch_size : int
@@ -45,7 +49,7 @@ class SBNDensity(TransformerMixin, DensityMixin, _base.SBNEstimator):  # type: i
         :class:`sbnet.Laplace`.
     lateral_prior_scale : float or None
         The same for the weights from columns, of which there are many; None for `prior_scale`.
-    solver : MeanField or None
+    solver : MeanField, another Climber, or None
         For learning and for scores. None is the paper's logarithm term with a tolerance of 0.001 nats. It is read at
         each call: ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of a network learned quickly.
     weight_scale : float
@@ -92,20 +96,20 @@ class SBNDensity(TransformerMixin, DensityMixin, _base.SBNEstimator):  # type: i
     def __init__(
         self,
         *,
-        hidden: Any = _base.HIDDEN_DENSITY,
-        lateral: bool = _base.LATERAL,
-        switches: int = _base.SWITCHES_DENSITY,
-        epochs: Any = _base.EPOCHS,
-        batch_size: int = _base.BATCH_SIZE,
-        optimizer: Any = _base.OPTIMIZER,
-        learning_rate: float = _base.LEARNING_RATE,
-        prior_scale: Any = _base.PRIOR_SCALE,
-        lateral_prior_scale: float | None = _base.LATERAL_PRIOR_SCALE,
+        hidden: Any = "auto",
+        lateral: bool = True,
+        switches: Any = "auto",
+        epochs: Any = "auto",
+        batch_size: int = 100,
+        optimizer: Any = "adam",
+        learning_rate: float = 0.03,
+        prior_scale: Any = 2.0,
+        lateral_prior_scale: float | None = 0.5,
         solver: Any = None,
-        weight_scale: float = _base.WEIGHT_SCALE,
+        weight_scale: float = 0.2,
         validation_fraction: float | None = None,
         patience: int | None = None,
-        binarize: float | None = _base.BINARIZE,
+        binarize: float | None = 0.0,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -165,32 +169,29 @@ class SBNDensity(TransformerMixin, DensityMixin, _base.SBNEstimator):  # type: i
         SBNDensity
         """
         first = not hasattr(self, "network_")
-        table = self._table(X, reset=first)
-        cells, weights = self._cells(table), self._weights(sample_weight, table)
-        cells, weights = cells[weights > 0.0], weights[weights > 0.0]
-        recipe = self._recipe()
+        rows = self._rows(self._table(X, reset=first), sample_weight)
+        rows = rows.keep(rows.weights > 0.0)
         if first:
-            self._generator = np.random.default_rng(_base.make_seed(self.random_state))
-            self._optimizer_state, self.n_samples_seen_, self.n_iter_ = None, 0.0, 0
-            self._n_hidden = sum(recipe.hidden)
-            self.bounds_, self.held_out_bounds_ = np.empty(0), None
-        network = recipe.start(cells, weights, self._names(), self._generator) if first else self.network_
-        self.n_samples_seen_ += float(weights.sum())
-        optimizer = _Resumed(recipe.steady_optimizer(), self._optimizer_state, self.n_iter_)
-        share = float(weights.sum()) / self.n_samples_seen_
-        result: FitResult = _base.resume(recipe, optimizer, share).learn(
-            network, cells, weights, self._names(), self._generator, self._threads(), bool(self.verbose)
-        )
-        self.network_, self._optimizer_state = result.network, optimizer.state
-        self.bounds_ = np.append(self.bounds_, result.bounds)
-        self.n_iter_ += 1
+            generator = np.random.default_rng(_learning.make_seed(self.random_state))
+            network, state, bounds, seen = _learning.start(self, rows, generator), None, np.empty(0), 0.0
+        else:
+            generator, network, state = self._generator, self.network_, self._optimizer_state
+            bounds, seen = self.bounds_, self.n_samples_seen_
+        weight = float(rows.weights.sum())
+        optimizer = _learning.Resumed(_learning.optimizer(self), state, len(bounds))
+        once = clone(self).set_params(epochs=1, optimizer=optimizer, validation_fraction=None, patience=None)
+        result = _learning.learn(once, network, rows, generator, prior_share=weight / (seen + weight))
+        self.network_, self.bounds_ = result.network, np.append(bounds, result.bounds)
+        self.n_iter_, self.n_samples_seen_ = len(self.bounds_), seen + weight
+        self._generator, self._optimizer_state = generator, optimizer.state
+        if first:
+            self.held_out_bounds_, self._n_hidden = None, sum(_learning.layers(self.hidden))
         return self
 
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats."""
         check_is_fitted(self)
-        bound: FloatArray = self._infer(self.network_, self._cells(self._table(X, reset=False))).bound
-        return bound
+        return self._posterior(X).bound
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of :meth:`score_samples`."""
@@ -199,17 +200,15 @@ class SBNDensity(TransformerMixin, DensityMixin, _base.SBNEstimator):  # type: i
     def sample(self, n_samples: int = 1) -> FloatArray:
         """Draw rows of zeros and ones; with a whole number as `random_state`, the same at each call."""
         check_is_fitted(self)
-        rows = sample(self.network_, n_samples, rng=np.random.default_rng(_base.make_seed(self.random_state)))
-        return rows[:, _base.columns(self.network_, self.n_features_in_, self._names())].astype(np.float64)
+        rows = sample(self.network_, n_samples, rng=np.random.default_rng(_learning.make_seed(self.random_state)))
+        return rows[:, columns(self.network_, self._names())].astype(np.float64)
 
     def transform(self, X: Any) -> FloatArray:
         """Posterior means of the units in hidden layers, for use as features."""
         check_is_fitted(self)
         if not self._n_hidden:
             raise ParameterError("a network without hidden layers has no features to give; set hidden=")
-        cells = self._cells(self._table(X, reset=False))
-        means: FloatArray = self._infer(self.network_, cells).means[:, : self._n_hidden]
-        return means
+        return self._posterior(X).means[:, : self._n_hidden]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns of :meth:`transform`: those of the hidden units, after the name of the class."""
@@ -223,16 +222,8 @@ class SBNDensity(TransformerMixin, DensityMixin, _base.SBNEstimator):  # type: i
         check_is_fitted(self)
         return self._fill(self._table(X, reset=False), lambda posterior: posterior.means)
 
+    def _settings(self) -> SBNDensity:
+        return self
 
-class _Resumed:
-    """An optimiser that begins in a given state and epoch, and keeps the last state."""
-
-    def __init__(self, optimizer: Any, state: Any, epoch: int) -> None:
-        self.optimizer, self.state, self.epoch = optimizer, state, epoch
-
-    def init(self, n: int) -> Any:
-        return self.optimizer.init(n) if self.state is None else self.state
-
-    def step(self, gradient: FloatArray, state: Any, epoch: int) -> Any:
-        move, self.state = self.optimizer.step(gradient, state, self.epoch + epoch)
-        return move, self.state
+    def _posterior(self, X: Any) -> PosteriorBatch:
+        return self._infer(self.network_, self._states(self.network_, self._table(X, reset=False)))

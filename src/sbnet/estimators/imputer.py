@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
@@ -10,12 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _base
+from sbnet.estimators._learning import make_seed
+from sbnet.estimators._template import FromTemplate
+from sbnet.estimators.density import SBNDensity
 from sbnet.inference import PosteriorBatch
 from sbnet.probability import sample
 
 
-class SBNImputer(OneToOneFeatureMixin, TransformerMixin, _base.SBNEstimator):  # type: ignore[misc]
+class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type: ignore[misc]
     """Fill the holes of a binary table, from a sigmoid belief network learned from the same or another table.
 
     Observed cells stay as they are, to the last bit; what is filled in is the posterior mean of a cell given the
@@ -24,77 +26,43 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, _base.SBNEstimator):  #
 
     Parameters
     ----------
+    density, hidden, random_state, verbose
+        As in :class:`SBNClassifier`, for the one network.
+    n_jobs : int or None
+        Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
     strategy : {"mean", "sample"}
         Fill with posterior means; or with draws, which keep the spread, and within a row the correlations that the
         network finds. Several draws (from several values of `random_state`) make multiple imputations.
-    hidden, lateral, switches, epochs, batch_size, optimizer, learning_rate, prior_scale, \
-lateral_prior_scale, solver, weight_scale, validation_fraction, patience, binarize, n_jobs, random_state, verbose
-        As in :class:`SBNDensity`.
 
     Attributes
     ----------
-    network_ : Network
-        Its last units are the columns, with their names if the table has any.
-    bounds_ : ndarray
-        Mean bound of each epoch, in nats, measured while the weights were moving.
-    held_out_bounds_ : ndarray or None
-        Mean bound of the held-out rows after each epoch.
-    n_iter_ : int
-        Epochs done.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        If the table had names.
+    network_, bounds_, held_out_bounds_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`SBNDensity`.
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from math import nan
+    >>> X = [[1, 1, 0], [1, 1, nan], [0, 0, 1], [0, nan, 1]] * 25
     >>> from sbnet.estimators import SBNImputer
-    >>> X = np.array([[1, 1, 0], [1, 1, np.nan], [0, 0, 1], [0, np.nan, 1]] * 25)
-    >>> SBNImputer(hidden=2, random_state=0).fit(X).transform([[1, np.nan, 0], [0, 0, np.nan]]).round()
+    >>> SBNImputer(hidden=2, random_state=0).fit(X).transform([[1, nan, 0], [0, 0, nan]]).round()
     array([[1., 1., 0.],
            [0., 0., 1.]])
     """
 
+    _AUTO: ClassVar[dict[str, Any]] = {"switches": 0}
+
     def __init__(
         self,
         *,
-        strategy: str = "mean",
-        hidden: Any = _base.HIDDEN_IMPUTER,
-        lateral: bool = _base.LATERAL,
-        switches: int = _base.SWITCHES,
-        epochs: Any = _base.EPOCHS,
-        batch_size: int = _base.BATCH_SIZE,
-        optimizer: Any = _base.OPTIMIZER,
-        learning_rate: float = _base.LEARNING_RATE,
-        prior_scale: Any = _base.PRIOR_SCALE,
-        lateral_prior_scale: float | None = _base.LATERAL_PRIOR_SCALE,
-        solver: Any = None,
-        weight_scale: float = _base.WEIGHT_SCALE,
-        validation_fraction: float | None = None,
-        patience: int | None = None,
-        binarize: float | None = _base.BINARIZE,
+        density: SBNDensity | None = None,
+        hidden: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: int | None = None,
+        strategy: str = "mean",
     ) -> None:
+        super().__init__(density=density, hidden=hidden, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
         self.strategy = strategy
-        self.hidden = hidden
-        self.lateral = lateral
-        self.switches = switches
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.prior_scale = prior_scale
-        self.lateral_prior_scale = lateral_prior_scale
-        self.solver = solver
-        self.weight_scale = weight_scale
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.binarize = binarize
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -102,20 +70,7 @@ lateral_prior_scale, solver, weight_scale, validation_fraction, patience, binari
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNImputer:
-        """Learn a network from a table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN where a cell is missing.
-        y
-            Not used.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        SBNImputer
-        """
+        """Learn a network from a table with holes, as :meth:`SBNDensity.fit` does; `y` is not used."""
         if self.strategy not in ("mean", "sample"):
             raise ParameterError(f"strategy is {self.strategy!r}; give 'mean' or 'sample'")
         self._fit_one(X, sample_weight)
@@ -127,7 +82,7 @@ lateral_prior_scale, solver, weight_scale, validation_fraction, patience, binari
         table = self._table(X, reset=False)
         if self.strategy == "mean":
             return self._fill(table, lambda posterior: posterior.means)
-        generator = np.random.default_rng(_base.make_seed(self.random_state))
+        generator = np.random.default_rng(make_seed(self._settings().random_state))
         return self._fill(table, lambda posterior: _draw(posterior, generator))
 
 

@@ -108,7 +108,7 @@ def _ours(settings: Settings, images: Any, tables: dict[float, FloatArray]) -> d
     settings.say(f"missing pixels: {LATERAL}")
     model = SBNClassifier(hidden=8, random_state=0, n_jobs=settings.jobs)
     if settings.quick:
-        model.set_params(epochs=1)
+        model.set_params(density__epochs=1)
     digits = data(settings)
     model.fit(digits.train, digits.train_target)
     named[LATERAL] = np.stack([model.predict(table) for table in tables.values()])

@@ -43,7 +43,7 @@ def fit(
     validation: float | EvidenceLike | None = None,
     patience: int | None = None,
     sample_weight: ArrayLike | None = None,
-    frozen: Iterable[str | tuple[str, str]] = (),
+    frozen: Iterable[str | tuple[str, str]] | BoolArray = (),
     shuffle: bool = True,
     rng: RngLike = None,
     callbacks: Sequence[Callable[[int, Network, float], Any]] = (),
@@ -82,7 +82,7 @@ def fit(
     sample_weight
         A weight for each row of X.
     frozen
-        Units (whose bias stays) and edges, as (parent, child), that do not learn.
+        Units (whose bias stays) and edges, as (parent, child), that do not learn; or a mask, weights first.
     shuffle : bool
         Go through the rows in a new random order in each epoch; otherwise in that of the table.
     rng
@@ -341,9 +341,13 @@ def _hold_out(
     return states[kept], weights[kept], states[out]
 
 
-def _moving(network: Network, frozen: Iterable[str | tuple[str, str]]) -> FloatArray:
+def _moving(network: Network, frozen: Iterable[str | tuple[str, str]] | BoolArray) -> FloatArray:
     """1 for parameters that learn, 0 for frozen ones; weights first."""
     free: BoolArray = np.ones(network.n_edges + network.n_units, dtype=np.bool_)
+    if isinstance(frozen, np.ndarray) and frozen.dtype == np.bool_:
+        if frozen.shape != free.shape:
+            raise ParameterError(f"the mask of frozen has shape {frozen.shape}; expected {free.shape}, weights first")
+        return (~frozen).astype(np.float64)
     for item in frozen:
         if isinstance(item, tuple):
             j, i = (network.index(unit) for unit in item)

@@ -35,7 +35,7 @@ BLOCK_ROOM, WIDTH, BLOCK_PTR, BLOCK_TILE, LANE_FACTOR = 13, 14, 15, 16, 17
 TILE_BLOCK, TILE_PARENT, FEW_FACTOR, FEW_SLOT = 18, 19, 20, 21
 # By factor, and by hidden unit: the gate.
 GATE, HIDDEN_GATE = 22, 23
-# Regions of `numbers`. By slot: the weight. By factor: the sums of its negative and of its positive weights. Then blocks,
+# Regions of `numbers`. By slot: the weight. By factor: the sums of its negative and its positive weights. Then blocks,
 # tiles, tables, and scratch.
 WEIGHTS, BELOW, ABOVE, BLOCKS, TILES, TABLES, NEAR, SCRATCH = 24, 25, 26, 27, 28, 29, 30, 31
 # And how many there are of what.

@@ -1,0 +1,178 @@
+"""How a network is made and learned from the rows of a table, as the arguments of an SBNDensity say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
+
+from sbnet._types import BoolArray, FloatArray
+from sbnet.build import add_switches, layered
+from sbnet.errors import NetworkError, ParameterError
+from sbnet.estimators._rows import Rows, columns, place
+from sbnet.inference import MeanField
+from sbnet.learning import SGD, Adam, FitResult, Gaussian, fit
+from sbnet.network import Network
+
+if TYPE_CHECKING:
+    from sbnet.estimators.density import SBNDensity
+
+HIDDEN_LAYERS = (8,)
+SWITCHES = 1
+SOLVER = MeanField(log_term="xi", tol=1e-3)
+_NAMED: dict[Any, type[Adam | SGD]] = {"adam": Adam, "sgd": SGD}
+
+
+def learn_from_scratch(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> FitResult:
+    """A start and all epochs, from one generator. A function, so that it can travel to worker processes."""
+    return learn(density, start(density, rows, generator), rows, generator)
+
+
+def start(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> Network:
+    """Random weights, and biases of the visible units at the logits of the columns' means.
+
+    A column without a single observed cell is cut off: nothing is known about it, and with its edges in place it
+    would be learned as one more hidden unit, whose states have nothing to do with the column.
+    """
+    width, scale, switches = len(rows.names), density.weight_scale, _switches(density)
+    network = layered((*layers(density.hidden), width), rng=generator, scale=scale, lateral=bool(density.lateral))
+    hidden = network.names[:-width]
+    own = {f"{name}.switch{k + 1}" for name in rows.names for k in range(switches)}
+    taken = {*hidden, *own} & set(rows.names)
+    if taken:
+        raise NetworkError(f"column {min(taken)!r} has the name of a hidden unit; rename the column")
+    ones, zeros = rows.weights @ (rows.cells == 1), rows.weights @ (rows.cells == 0)
+    bias = network.bias.copy()
+    bias[-width:] = np.log((ones + 0.5) / (zeros + 0.5))
+    # Weights between columns need no noise to part them from each other, and would have to unlearn it.
+    beside = network.graph.parent >= network.n_units - width
+    network = replace(network, names=(*hidden, *rows.names), weight=np.where(beside, 0.0, network.weight), bias=bias)
+    if switches:
+        network = add_switches(network, count=switches, rng=generator, scale=scale)
+    edges, units = _cut_off(network, rows)
+    return network.with_parameters(weight=np.where(edges, 0.0, network.weight), bias=np.where(units, 0.0, network.bias))
+
+
+def learn(
+    density: SBNDensity, network: Network, rows: Rows, generator: np.random.Generator, *, prior_share: float = 1.0
+) -> FitResult:
+    """Climb the bound from `network`; columns without an observed cell stay as they are."""
+    fraction = density.validation_fraction
+    if density.patience is not None and fraction is None:
+        raise ParameterError("patience watches held-out rows; give their share with validation_fraction=")
+    if fraction is not None and not 0.0 < fraction < 1.0:
+        raise ParameterError(f"validation_fraction is {fraction!r}; a fraction lies between 0 and 1")
+    hold_out = fraction is not None and len(rows.cells) > 1  # one row cannot be divided
+    epochs = _epochs(len(rows.cells), density.batch_size) if density.epochs == "auto" else density.epochs
+    result = fit(
+        network,
+        place(network, rows.cells, rows.names),
+        epochs=epochs,
+        optimizer=optimizer(density, until=max(epochs, 1)),
+        batch_size=density.batch_size,
+        solver=solver(density),
+        prior=_prior(density, network, rows.names, prior_share),
+        validation=fraction if hold_out else None,
+        patience=density.patience if hold_out else None,
+        sample_weight=rows.weights,
+        frozen=np.concatenate(_cut_off(network, rows)),
+        rng=generator,
+        threads=threads(density),
+        progress=bool(density.verbose),
+    )
+    if result.interrupted:  # an estimator is fitted or it is not, and a search over settings must stop
+        raise KeyboardInterrupt
+    return result
+
+
+def layers(hidden: Any) -> tuple[int, ...]:
+    """Sizes of the hidden layers."""
+    if isinstance(hidden, str):
+        return HIDDEN_LAYERS if hidden == "auto" else (hidden,)  # type: ignore[return-value]  # refused by layered()
+    return tuple(hidden) if isinstance(hidden, Iterable) else (hidden,)
+
+
+def optimizer(density: SBNDensity, until: int | None = None) -> Any:
+    """What steps; given by name, at a rate that falls to nothing over `until` epochs, or stays if there is no end."""
+    given = density.optimizer
+    if isinstance(given, str) and given in _NAMED:
+        return _NAMED[given](density.learning_rate, until=until)
+    if hasattr(given, "init") and hasattr(given, "step"):
+        return given
+    raise ParameterError(f"optimizer is {given!r}; give 'adam', 'sgd', or an object such as sbnet.SGD(0.05)")
+
+
+def solver(density: SBNDensity) -> Any:
+    """The solver for learning and for scores."""
+    return SOLVER if density.solver is None else density.solver
+
+
+def threads(density: SBNDensity) -> int | None:
+    """None: as many as there are cores."""
+    return None if density.n_jobs is None else int(effective_n_jobs(density.n_jobs))
+
+
+def make_seed(random_state: Any) -> int:
+    """A seed from scikit-learn's `random_state`: a whole number is the seed itself."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+class Resumed:
+    """An optimiser that begins in a given state and epoch, and keeps the last state."""
+
+    def __init__(self, optimizer: Any, state: Any, epoch: int) -> None:
+        self.optimizer, self.state, self.epoch = optimizer, state, epoch
+
+    def init(self, n: int) -> Any:
+        return self.optimizer.init(n) if self.state is None else self.state
+
+    def step(self, gradient: FloatArray, state: Any, epoch: int) -> Any:
+        move, self.state = self.optimizer.step(gradient, state, self.epoch + epoch)
+        return move, self.state
+
+
+class _Shared:
+    """A share of a prior."""
+
+    def __init__(self, prior: Any, share: float) -> None:
+        self.prior, self.share = prior, share
+
+    def slope(self, weight: FloatArray, bias: FloatArray) -> Any:
+        return self.share * self.prior.slope(weight, bias)
+
+
+def _prior(density: SBNDensity, network: Network, names: tuple[str, ...], share: float) -> Any:
+    """A Gaussian prior with one scale for the weights from columns and one for all others; or what was given."""
+    prior, beside = density.prior_scale, density.lateral_prior_scale
+    if prior is None or (np.isscalar(prior) and prior == np.inf):
+        return None
+    if not hasattr(prior, "slope"):
+        lateral = np.isin(network.graph.parent, columns(network, names))
+        scales = np.where(lateral, prior if beside is None else beside, prior)
+        prior = Gaussian(scales.tolist()) if lateral.any() else Gaussian(prior)
+    return prior if share == 1.0 else _Shared(prior, share)
+
+
+def _switches(density: SBNDensity) -> int:
+    count = SWITCHES if density.switches == "auto" else density.switches
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+        raise ParameterError(f"switches is {count!r}; it must be a whole number, zero or more, or 'auto'")
+    return int(count)
+
+
+def _epochs(n_rows: int, batch_size: int) -> int:
+    """Twenty, or more for small tables: at least 250 steps."""
+    return max(20, -(-250 // -(-n_rows // max(batch_size, 1))))
+
+
+def _cut_off(network: Network, rows: Rows) -> tuple[BoolArray, BoolArray]:
+    """Edges and units of columns without an observed cell."""
+    units: BoolArray = np.zeros(network.n_units, dtype=np.bool_)
+    units[columns(network, rows.names)] = rows.unseen
+    return units[network.graph.parent] | units[network.graph.child_of_edge], units

@@ -1,0 +1,66 @@
+"""Estimators whose networks are learned as a template says: an SBNDensity, which owns the settings of learning."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sklearn.base import clone
+
+from sbnet.errors import ParameterError
+from sbnet.estimators._base import SBNEstimator
+from sbnet.estimators._learning import layers
+from sbnet.estimators.density import SBNDensity
+
+_SHORT = ("hidden", "n_jobs", "random_state", "verbose")
+
+
+class FromTemplate(SBNEstimator):
+    """An estimator with a template, and short-hands for the few settings that are often given."""
+
+    _AUTO: ClassVar[dict[str, Any]]
+    """What "auto" in the template stands for here, where a density alone takes it for something else."""
+
+    def __init__(self, *, density: Any, hidden: Any, n_jobs: int | None, random_state: Any, verbose: Any) -> None:
+        self.density = density
+        self.hidden = hidden
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def set_params(self, **params: Any) -> Any:
+        """Set arguments; those of the template as ``density__epochs=3``, also where none was given.
+
+        Parameters
+        ----------
+        **params
+            Arguments by name.
+
+        Returns
+        -------
+        self
+        """
+        nested = any(name.startswith("density__") for name in params)
+        if nested and params.get("density", self.density) is None:
+            params = {**params, "density": SBNDensity()}
+        return super().set_params(**params)
+
+    def _settings(self) -> SBNDensity:
+        """A copy of the template with the short-hands in it."""
+        template = SBNDensity() if self.density is None else self.density
+        if not isinstance(template, SBNDensity):
+            raise ParameterError(f"density is {template!r}; give an SBNDensity, such as SBNDensity(epochs=5)")
+        # Who runs an estimator decides on seeds and cores, as in scikit-learn's ensembles; but of two networks
+        # one would be lost without a word, in a search over density__hidden for instance.
+        both = self.hidden is not None and not _is_auto(template.hidden)
+        if both and layers(self.hidden) != layers(template.hidden):
+            raise ParameterError(
+                f"hidden is {self.hidden!r}, but hidden of density is {template.hidden!r}; give one of them"
+            )
+        settings: SBNDensity = clone(template)
+        settings.set_params(**{name: getattr(self, name) for name in _SHORT if getattr(self, name) is not None})
+        settings.set_params(**{k: v for k, v in self._AUTO.items() if _is_auto(getattr(settings, k))})
+        return settings
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
