@@ -56,9 +56,9 @@ def _folder() -> str | None:
     return str(folder)
 
 
-_FOLDER = _folder()
+FOLDER = _folder()
 _ALWAYS: dict[str, Any] = {
-    "cache": _FOLDER is not None,
+    "cache": FOLDER is not None,
     "nogil": True,
     "error_model": "numpy",  # 1 / 0 is an infinity, as in NumPy; no kernel means to be told of it by an exception
 }
@@ -76,7 +76,7 @@ def _compiled(**options: Any) -> Any:
 
     def decorate(function: Callable[..., Any]) -> Any:
         config: Any = numba.config
-        before, config.CACHE_DIR = config.CACHE_DIR, _FOLDER or config.CACHE_DIR
+        before, config.CACHE_DIR = config.CACHE_DIR, FOLDER or config.CACHE_DIR
         try:
             return njit(**options)(function)
         finally:
@@ -95,5 +95,5 @@ def announce(dispatcher: Any) -> None:
     """Tell a person at a terminal why the very first call takes long: there is no compiled kernel to reuse yet."""
     if getattr(dispatcher, "overloads", True) or not sys.stderr.isatty():
         return
-    if not _FOLDER or not any(Path(dispatcher.stats.cache_path).glob(f"*.{dispatcher.__name__}-*.nbi")):
+    if not FOLDER or not any(Path(dispatcher.stats.cache_path).glob(f"*.{dispatcher.__name__}-*.nbi")):
         print("sbnet: compiling kernels, once for this installation (about half a minute) ...", file=sys.stderr)
