@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .report import NONE, Table, before, say, seconds
+from .report import NONE, Table, before, before_note, say, seconds
 
 IMPORT, README, LAYERED = "import sbnet", "infer, two causes", "infer, 8 × 24 × 64"
 MORE = ("fit", "certify", "Gibbs")
@@ -37,7 +37,7 @@ def table() -> list[Table]:
     notes = (
         "Processor time of the first call in a new process; the folder for compiled kernels is empty, or holds what "
         f"the same {LAYERED.partition(', ')[0]} left there. functions: as numba counts what it compiles, NumPy's too.",
-        f"before: the time at commit {before('commit')}.",
+        before_note("compile"),
     )
     return [Table("compile: ready to answer", ("", "time", "functions", "budget", "before"), rows, notes)]
 

@@ -13,7 +13,7 @@ from sbnet.datasets import load_digits
 
 from .baselines import cpp, numpy_oracle
 from .baselines.digits import SIZES, digit_networks
-from .report import NONE, Run, Table, before, race, say, seconds
+from .report import NONE, Run, Table, before, before_note, race, say, seconds
 
 TOL = 1e-4
 SOLVER = sb.MeanField(log_term="xi", enumerate_up_to=0, tol=TOL)
@@ -121,8 +121,8 @@ def _ratios(after: dict[str, tuple[float | None, float]]) -> Table:
     rows = [
         (name, _ratio(before("digits", name)), _ratio(now), f"≤ {budget:g}") for name, (now, budget) in after.items()
     ]
-    note = f"Ratios of processor times, one thread, measured in one run. before: at commit {before('commit')}."
-    return Table("digits: before and after", ("", "before", "after", "budget"), rows, (note,))
+    notes = ("Ratios of processor times, one thread, measured in one run.", before_note("digits"))
+    return Table("digits: before and after", ("", "before", "after", "budget"), rows, notes)
 
 
 def _ratio(value: float | None) -> str:

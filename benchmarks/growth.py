@@ -12,7 +12,7 @@ import numpy as np
 
 import sbnet as sb
 
-from .report import NONE, Table, before, in_new_process, say, seconds
+from .report import NONE, Table, before, before_note, in_new_process, say, seconds
 
 CHAIN = (25_000, 50_000, 100_000, 200_000)
 ROWS = (1, 200, 20_000)
@@ -43,7 +43,7 @@ def table() -> list[Table]:
         f"Processor time of one thread. ratio: to the line above. Stopped after {LIMIT:.0f} s by the clock.",
         "Mixture: a twentieth of the units is hidden, above all others; twice the units have four times the edges. "
         "Conditioned: 40 hidden units above 20 observed ones.",
-        f"before: the time at commit {before('commit')}.",
+        before_note("growth"),
     )
     return [Table("growth: time and size", ("", "sweeps", "time", "ratio", "before"), rows, notes)]
 

@@ -71,6 +71,11 @@ def before(table: str, row: str | None = None) -> Any:
     return kept if row is None else (kept or {}).get(row)
 
 
+def before_note(table: str) -> str:
+    """Of which commit the column "before" is, and how busy the machine was: times are fair beside equally busy ones."""
+    return f"before: at commit {before('commit')}, measured {before('measured', table)}."
+
+
 def say(what: str) -> None:
     """A line about what is being measured."""
     print(f"  {what}", file=sys.stderr, flush=True)
@@ -92,7 +97,8 @@ def busy_note() -> tuple[str, ...]:
 def race(contestants: Mapping[str, Callable[[], Any]], repeats: int = 3) -> dict[str, Run]:
     """Time all contestants in turn, `repeats` times over, so that noise hits all alike; the best time counts.
 
-    Of one thread take the processor time: ratios of it hold on a busy machine too.
+    Of one thread take the processor time: waiting does not count. Cores and caches shared with other programs still do,
+    and not alike for all: the same kernels beside the same C++ gave 0.77 on a quiet machine and 1.05 on a busy one.
     """
     runs: dict[str, Run] = {}
     for turn in range(repeats):
