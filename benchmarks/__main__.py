@@ -9,10 +9,12 @@ from collections.abc import Callable
 
 from . import (
     certificates,
+    compile,
     density,
     digits,
     exact,
     gibbs,
+    growth,
     log_terms,
     scaling,
     tightness,
@@ -22,11 +24,13 @@ from . import (
 from .report import Table, busy_note, say
 
 TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
+    "compile": ("what the first calls after installation cost, and later ones", compile.table),
     "digits": ("digit networks: sbnet, C++, NumPy, PyTorch", digits.table),
     "log-terms": ("tightness against time of the four logarithm terms", log_terms.table),
     "training": ("rows a second of learning: sbnet, C++, scikit-learn, PyTorch", training.table),
     "density": ("log-likelihoods of three public tables", density.table),
     "scaling": ("time and memory for large networks and long tables", scaling.table),
+    "growth": ("what twice the units, equal rows, more components cost", growth.table),
     "exact": ("pyAgrum's tables, enumeration, and the bound", exact.table),
     "tightness": ("how near the tighter lower bounds come to the truth", tightness.table),
     "upper": ("how near the upper bound comes to the truth", upper.table),

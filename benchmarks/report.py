@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import json
 import multiprocessing
 import re
 import sys
@@ -51,10 +53,27 @@ class Table(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The best time of several, in seconds, and what the last call gave."""
+    """The best time of several by the clock, the least processor time, both in seconds, and what the last call gave."""
 
     seconds: float
+    processor: float
     result: Any
+
+
+@functools.cache
+def _before() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_name("before.json").read_text())
+
+
+def before(table: str, row: str | None = None) -> Any:
+    """What before.json says of a row of a table, or of the measurement as a whole; None if nothing."""
+    kept = _before().get(table)
+    return kept if row is None else (kept or {}).get(row)
+
+
+def before_note(table: str) -> str:
+    """Of which commit the column "before" is, and how busy the machine was: times are fair beside equally busy ones."""
+    return f"before: at commit {before('commit')}, measured {before('measured', table)}."
 
 
 def say(what: str) -> None:
@@ -76,18 +95,22 @@ def busy_note() -> tuple[str, ...]:
 
 
 def race(contestants: Mapping[str, Callable[[], Any]], repeats: int = 3) -> dict[str, Run]:
-    """Time all contestants in turn, `repeats` times over, so that noise hits all alike; the best time counts."""
-    best: dict[str, float] = dict.fromkeys(contestants, float("inf"))
-    results: dict[str, Any] = {}
+    """Time all contestants in turn, `repeats` times over, so that noise hits all alike; the best time counts.
+
+    Of one thread take the processor time: waiting does not count. Cores and caches shared with other programs still do,
+    and not alike for all: the same kernels beside the same C++ gave 0.77 on a quiet machine and 1.05 on a busy one.
+    """
+    runs: dict[str, Run] = {}
     for turn in range(repeats):
         for name, work in contestants.items():
             start, before = time.perf_counter(), time.process_time()
-            results[name] = work()
+            result = work()
             spent, used = time.perf_counter() - start, time.process_time() - before
-            best[name] = min(best[name], spent)
+            best = runs.get(name, Run(spent, used, result))
+            runs[name] = Run(min(best.seconds, spent), min(best.processor, used), result)
             _spent.append((spent, min(used, spent)))
-            say(f"{name}: {spent:.3g} s (turn {turn + 1} of {repeats})")
-    return {name: Run(best[name], results[name]) for name in contestants}
+            say(f"{name}: {spent:.3g} s, {used:.3g} s of a processor (turn {turn + 1} of {repeats})")
+    return runs
 
 
 def peak_memory(work: Callable[[], Any]) -> tuple[float | None, Any]:

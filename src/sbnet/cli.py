@@ -88,6 +88,11 @@ def _parser() -> argparse.ArgumentParser:
     given.add_argument("--table", type=Path, help="csv: names of units above, then 0, 1 or nothing in each cell")
     ask.add_argument("--out", type=Path, help="write the csv there instead of to standard output")
     ask.set_defaults(run=_infer)
+
+    warm = commands.add_parser("warmup", help="compile all kernels now, in parallel, so that no later process has to")
+    warm.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="processes (default: all cores)")
+    warm.add_argument("--quiet", action="store_true", help="print nothing")
+    warm.set_defaults(run=_warmup)
     return parser
 
 
@@ -153,6 +158,13 @@ def _infer(chosen: argparse.Namespace) -> int:
         sys.stdout.flush()
     else:
         write_atomically(chosen.out, text.encode())
+    return 0
+
+
+def _warmup(chosen: argparse.Namespace) -> int:
+    from sbnet.warmup import compile_all
+
+    compile_all(processes=chosen.jobs, say=(lambda line: None) if chosen.quiet else print)
     return 0
 
 

@@ -1,15 +1,64 @@
-"""How kernels are compiled: to files that later processes reuse, and without the lock, so that threads run at once."""
+"""How kernels are compiled: to files that later processes reuse, and without the lock, so that threads run at once.
+
+numba keeps compiled code beside a stamp of the file that a function stands in; that the function calls others, which
+may have changed in their files, it does not see. So the files are kept in a folder named after all that any kernel can
+see: kernels of other sources are in another folder, and nobody has to delete anything.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import shutil
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import llvmlite
+import numba
+import numpy as np
 from numba import njit
 
+_KEPT = 4  # folders: enough to go back and forth between versions; a process of an older one has long ended
+
+
+def _fingerprint() -> str:
+    """Of every kernel, of the records they read, and of the compilers; the import rules let a kernel see no more."""
+    here = Path(__file__).parent
+    sources = sorted((*here.rglob("*.py"), here.parent / "_types.py"))
+    state = hashlib.sha256(repr((numba.__version__, llvmlite.__version__, np.__version__)).encode())
+    for path in sources:
+        with contextlib.suppress(OSError):  # no sources, in a zip file: numba then looks after itself
+            state.update(path.relative_to(here.parent).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return state.hexdigest()[:16]
+
+
+def _folder() -> str | None:
+    """Where compiled kernels are kept; None where no folder can be written to, or nothing is compiled.
+
+    numba chooses the place, as for any function: NUMBA_CACHE_DIR, else the package's own, else the user's folder.
+    """
+    try:
+        probe: Any = njit(cache=True)(_fingerprint)
+        place = Path(probe.stats.cache_path)
+        folder = place / f"sbnet-{_fingerprint()}"
+        new = not folder.exists()
+        folder.mkdir(exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()  # numba would go elsewhere if it could not write here
+    except (AttributeError, RuntimeError, OSError):  # NUMBA_DISABLE_JIT; no place at all; not ours to write to
+        return None
+    if new:
+        with contextlib.suppress(OSError):  # another process may be doing the same
+            for stale in sorted(place.glob("sbnet-*"), key=lambda path: path.stat().st_mtime)[:-_KEPT]:
+                shutil.rmtree(stale, ignore_errors=True)
+    return str(folder)
+
+
+FOLDER = _folder()
 _ALWAYS: dict[str, Any] = {
-    "cache": True,
+    "cache": FOLDER is not None,
     "nogil": True,
     "error_model": "numpy",  # 1 / 0 is an infinity, as in NumPy; no kernel means to be told of it by an exception
 }
@@ -21,13 +70,28 @@ _BARE: dict[str, Any] = {**_INNER, "_nrt": False}
 # Reassociation lets the compiler use vector units for sums; nothing here assumes away NaN or infinity.
 _FAST = {"contract", "reassoc", "nsz", "arcp", "afn"}
 
-kernel: Any = njit(**_ALWAYS)
-inner: Any = njit(**_INNER)
-bare: Any = njit(**_BARE)
-vector: Any = njit(**_BARE, fastmath=_FAST)
+
+def _compiled(**options: Any) -> Any:
+    """`njit` that keeps its files in our folder; it looks where to when it decorates."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        config: Any = numba.config
+        before, config.CACHE_DIR = config.CACHE_DIR, FOLDER or config.CACHE_DIR
+        try:
+            return njit(**options)(function)
+        finally:
+            config.CACHE_DIR = before
+
+    return decorate
+
+
+kernel: Any = _compiled(**_ALWAYS)
+inner: Any = _compiled(**_INNER)
+bare: Any = _compiled(**_BARE)
+vector: Any = _compiled(**_BARE, fastmath=_FAST)
 # For small functions, and for those that only call others: they become part of whoever calls them before anything is
 # compiled. (A compiled function is optimised once more with every caller, and callers of callers.)
-inlined: Any = njit(**_BARE, inline="always")
+inlined: Any = _compiled(**_BARE, inline="always")
 
 
 def plain(dispatcher: Any) -> Any:
@@ -39,5 +103,5 @@ def announce(dispatcher: Any) -> None:
     """Tell a person at a terminal why the very first call takes long: there is no compiled kernel to reuse yet."""
     if getattr(dispatcher, "overloads", True) or not sys.stderr.isatty():
         return
-    if not any(Path(dispatcher.stats.cache_path).glob(f"*.{dispatcher.__name__}-*.nbi")):
+    if not FOLDER or not any(Path(dispatcher.stats.cache_path).glob(f"*.{dispatcher.__name__}-*.nbi")):
         print("sbnet: compiling kernels, once for this installation (about half a minute) ...", file=sys.stderr)

@@ -1,0 +1,93 @@
+"""What the first calls after installation cost: processor time that goes into compiling, each in a new process.
+
+``python -m benchmarks.compile step ...`` is one such process: it takes the steps and prints what each took.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from .report import NONE, Table, before, before_note, say, seconds
+
+IMPORT, README, LAYERED = "import sbnet", "infer, two causes", "infer, 8 × 24 × 64"
+MORE = ("fit", "certify", "Gibbs")
+BUDGET = {README: 10.0, LAYERED: 10.0} | dict.fromkeys(MORE, 4.0)
+
+
+def table() -> list[Table]:
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        first = _process(folder / "readme", README)
+        rows += [_row(IMPORT, *first[0]), _row(README, *first[1])]
+        rows.append(_row(LAYERED, *_process(folder / "layered", LAYERED)[1]))
+        for step in MORE:
+            shutil.copytree(folder / "layered", folder / step)
+            rows.append(_row(step, *_process(folder / step, LAYERED, step)[2], label=f"{step}, after that infer"))
+        warm = _process(folder / "layered", LAYERED)
+    rows.append(_row("warm", sum(w[0] for w in warm), warm[1][1], label="import and infer, later processes"))
+    notes = (
+        "Processor time of the first call in a new process; the folder for compiled kernels is empty, or holds what "
+        f"the same {LAYERED.partition(', ')[0]} left there. functions: as numba counts what it compiles, NumPy's too.",
+        before_note("compile"),
+    )
+    return [Table("compile: ready to answer", ("", "time", "functions", "budget", "before"), rows, notes)]
+
+
+def _row(step: str, spent: float, functions: int, *, label: str | None = None) -> tuple[str, ...]:
+    then, budget = before("compile", step), BUDGET.get(step)
+    shown = (seconds(value) if value else NONE for value in (budget, then))
+    return (label or step, seconds(spent), str(functions), *shown)
+
+
+def _process(folder: Path, *steps: str) -> list[tuple[float, int]]:
+    """Processor time and functions compiled, of importing and of each step, in a new process."""
+    say(f"compile: {', '.join(steps)}")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+    command = [sys.executable, "-m", "benchmarks.compile", *steps]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return [(spent, functions) for spent, functions in json.loads(done.stdout)]
+
+
+def _take(steps: list[str]) -> list[tuple[float, int]]:
+    start = time.process_time()
+    import sbnet as sb
+
+    taken = [(time.process_time() - start, 0)]
+    from numba.core.event import install_recorder
+
+    for step in steps:
+        net, evidence = _problem(sb, step)
+        calls = {
+            "fit": lambda net=net: sb.fit(net, [[0, 1] * 32] * 2, epochs=1, rng=0),
+            "certify": lambda net=net, evidence=evidence: sb.certify(net, evidence),
+            "Gibbs": lambda net=net, evidence=evidence: sb.infer(net, evidence, solver=sb.Gibbs(samples=4, burn_in=1)),
+        }
+        with install_recorder("numba:compile") as recorder:
+            start = time.process_time()
+            calls.get(step, lambda net=net, evidence=evidence: sb.infer(net, evidence))()
+            spent = time.process_time() - start
+        taken.append((spent, len(recorder.buffer) // 2))  # each has a beginning and an end
+    return taken
+
+
+def _problem(sb: Any, step: str) -> tuple[Any, dict[str, int]]:
+    if step == README:
+        edges = {("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}
+        return sb.from_edges(edges, bias={"rain": -1.0, "wet": -2.0}), {"wet": 1}
+    return sb.layered((8, 24, 64), rng=0, scale=0.1), {f"x{k}": k % 2 for k in range(64)}
+
+
+if __name__ == "__main__":
+    import warnings
+
+    warnings.simplefilter("ignore")  # four samples are few
+    print(json.dumps(_take(sys.argv[1:])))
