@@ -16,19 +16,19 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 import numpy as np
 
 from sbnet import bounds
-from sbnet._types import FloatArray
+from sbnet._types import FloatArray, LogTerm
+from sbnet.bounds.upper import upper_bound
 from sbnet.build import layered
 from sbnet.certificates import certify, posterior_intervals
-from sbnet.bounds.upper import upper_bound
 from sbnet.errors import ParameterError
-from sbnet.exact import exact_posterior, kl, log_likelihood
+from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.inference import Conditioned, Gibbs, MeanField, Mixture, estimate, infer, infer_many
 from sbnet.kernels._compile import FOLDER
 from sbnet.learning import fit, gradient, wake_sleep
 from sbnet.network import Network
 from sbnet.probability import log_joint, sample
 
-_TERMS = ("exact", "xi", "quadratic", "jensen")
+_TERMS: tuple[LogTerm, ...] = ("exact", "xi", "quadratic", "jensen")
 _ROW = {"x0": 1, "x1": 0, "x2": 1}
 
 
@@ -81,7 +81,7 @@ def _upper_bound() -> None:
 def _exact() -> None:
     net = _small()
     means = exact_posterior(net, _ROW)
-    exact_posterior(net, _ROW, pairwise=True)
+    exact_pairs(net, _ROW)
     log_likelihood(net, _table())
     kl(net, _ROW, means)
 
