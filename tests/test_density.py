@@ -290,7 +290,7 @@ def test_pipelines_and_searches(labelled):
 
 
 def test_progress_is_shown_if_asked(table, capsys, monkeypatch):
-    monkeypatch.setattr("sbnet._progress._PATIENCE", 0.0)
+    monkeypatch.setattr("sbnet.execution._PATIENCE", 0.0)
     quick().fit(table)
     assert capsys.readouterr().err == ""
     quick(verbose=1).fit(table)

@@ -106,7 +106,8 @@ from functools import partial
 from sbnet.execution import Threads, map_blocks
 
 def nap(block):
-    print("begun", flush=True)
+    sys.stdout.write("begun\\n")  # one write: two threads must not share a line
+    sys.stdout.flush()
     time.sleep(30)
 
 try:

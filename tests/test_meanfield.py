@@ -390,7 +390,9 @@ def test_the_trace_begins_at_the_bound_of_the_start(log_term, case, data):
     start = np.random.default_rng(data.draw(seeds)).uniform(0.01, 0.99, network.n_units)
     post = sb.infer(network, evidence, solver=sb.MeanField(log_term=log_term, enumerate_up_to=0), start=start)
     own = lower_bound(network, evidence, start, log_term=log_term)
-    assert post.trace[0] <= own + rounding(network)  # xi has yet to find its best value
+    # xi has yet to find its best value; the exact term is good to 1e-7 a unit, with a little more or less frequencies
+    slack = 1e-7 * network.n_units if log_term == "exact" else 0.0
+    assert post.trace[0] <= own + slack + rounding(network)
     if log_term in ("quadratic", "jensen"):
         assert_allclose(post.trace[0], own, rtol=0, atol=rounding(network))
 

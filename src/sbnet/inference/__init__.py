@@ -178,6 +178,7 @@ def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:
     used = point[states == HIDDEN]
     if np.any((used < 0.0) | (used > 1.0)):
         raise EvidenceError("starting means must lie between 0 and 1; NaN stands for one half")
+    point[np.isnan(point)] = 0.5
     return point
 
 
