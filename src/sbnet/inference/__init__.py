@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sbnet._types import HIDDEN, Bound, FloatArray, Model, States, Stop
 from sbnet.errors import ConvergenceWarning, EvidenceError
 from sbnet.evidence import EvidenceLike, coerce_many, coerce_one
-from sbnet.execution import Bar, Block, Inline, RowBlocks, Taken, Threads, each_block
+from sbnet.execution import Bar, Block, RowBlocks, Taken, Threads, each_block
 from sbnet.inference.conditioned import Conditioned
 from sbnet.inference.equal_rows import by_mask, first_equal
 from sbnet.inference.estimation import Estimate, Estimates, estimate
@@ -83,7 +83,7 @@ def infer(
     >>> print(f"{post.bound:.4f} <= {sb.log_likelihood(net, {'wet': 1}):.4f}, P(rain) about {post['rain']:.2f}")
     -0.3182 <= -0.3139, P(rain) about 0.34
     """
-    return _answer(network, coerce_one(network, evidence), solver, start, Inline(), trace=True)[0]
+    return _answer(network, coerce_one(network, evidence), solver, start, None, trace=True)[0]
 
 
 def infer_many(
@@ -129,22 +129,39 @@ def _answer(
     states: States,
     solver: Solver | None,
     start: ArrayLike | None,
-    executor: Executor,
+    executor: Executor | None,
     *,
     index: Any = None,
     trace: bool = False,
     progress: bool | None = False,
 ) -> PosteriorBatch:
-    """The one way from rows to answers. Equal rows are solved once; rows with equal masks share their reduction."""
+    """The one way from rows to answers."""
     solver = MeanField() if solver is None else solver
     check_solver(solver)
     point = check_start(states, start)
-    whole = Gather(*states.shape)
-    if point is None and len(states) > 1:
-        first = first_equal(states)
-        rows = by_mask(states, np.flatnonzero(first == np.arange(len(states))))
+    if executor is None or not len(states):  # here and now; an empty table gets an empty answer with the same parts
+        solution = solver.solve(network, states, start=point, trace=trace)
     else:
-        first = rows = np.arange(len(states))
+        solution = _gathered(network, states, solver, point, executor, trace, progress)
+    _warn_if_stopped(solution)
+    return PosteriorBatch(network, states, solution, index)
+
+
+def _gathered(
+    network: Network,
+    states: States,
+    solver: Solver,
+    point: FloatArray | None,
+    executor: Executor,
+    trace: bool,
+    progress: bool | None,
+) -> Solution:
+    """The answers of many rows: equal ones are solved once, rows with equal masks share their reduction."""
+    whole, first = Gather(*states.shape), np.arange(len(states))
+    rows = first
+    if point is None:
+        first = first_equal(states)
+        rows = by_mask(states, np.flatnonzero(first == rows))
     blocks = RowBlocks(
         Taken(states, rows),
         None if point is None else Taken(point, rows),
@@ -153,13 +170,9 @@ def _answer(
     task = partial(_solve, network, solver, trace)
     for block, part in each_block(task, blocks, executor=executor, progress=Bar("inference", len(rows), progress)):
         whole.put(rows[block.rows], part)
-    if not len(rows):  # an empty table has an empty answer: ask the solver for its parts
-        whole.put(rows, solver.solve(network, states, start=point, trace=trace))
     again = np.flatnonzero(first != np.arange(len(states)))
     whole.copy(again, first[again])
-    solution = whole.solution()
-    _warn_if_stopped(solution)
-    return PosteriorBatch(network, states, solution, index)
+    return whole.solution()
 
 
 def _solve(network: Network, solver: Solver, trace: bool, block: Block) -> Solution:
