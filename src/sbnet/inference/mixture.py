@@ -162,8 +162,8 @@ def _grow(pattern: _Pattern, first: Component, components: int) -> tuple[list[Co
         top = max(max(part.bound for part in parts), max(division.bound for division in divisions))
         gains = [np.exp(d.bound - top) - np.exp(p.bound - top) for p, d in zip(parts, divisions, strict=True)]
         k = int(np.argmax(gains))
-        if not gains[k] > 0.0:  # nothing to gain: one component is the posterior
-            break
+        if not gains[k] > pattern.stop.tol * sum(np.exp(p.bound - top) for p in parts):
+            break  # a gain of less than `tol` nats
         parts[k : k + 1] = divisions[k].parts
         if len(parts) < components:
             divisions[k : k + 1] = [_divide(pattern, part) for part in parts[k : k + 2]]
@@ -183,7 +183,9 @@ def _divide(pattern: _Pattern, whole: Component) -> _Division:
     climb = _Climb(pattern, whole.gates)
     total, trials = climb(mu, weight, bias, _SHORT)
     k = slice(int(total.argmax()), int(total.argmax()) + 1)
-    total, (bound, mu, weight, bias) = climb(trials[1][k], trials[2][k], trials[3][k], _LONG)
+    # A trial that gains nothing is not worth a hundred rounds.
+    rounds = _LONG if total.max() > whole.bound + pattern.stop.tol else 1
+    total, (bound, mu, weight, bias) = climb(trials[1][k], trials[2][k], trials[3][k], rounds)
     old = whole.gates
     parts = (
         Component(
