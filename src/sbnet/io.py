@@ -21,7 +21,8 @@ import safetensors.numpy
 
 from sbnet._version import __version__
 from sbnet.errors import FileFormatError
-from sbnet.network import Graph, Network
+from sbnet.graph import Graph
+from sbnet.network import Network
 
 FORMAT = "sbnet-network"
 FORMAT_VERSION = 1

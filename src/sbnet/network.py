@@ -1,4 +1,4 @@
-"""The model: a frozen graph, and a frozen record of its units: names, weights, biases and gates."""
+"""The model: a frozen record of a graph and of its units: names, weights, biases and gates."""
 
 from __future__ import annotations
 
@@ -7,110 +7,19 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from sbnet._types import FloatArray, IndexArray, Matrix, Model, States
+from sbnet._types import FloatArray, Matrix, Model, States
 from sbnet.errors import NetworkError, unknown_unit
+from sbnet.graph import Graph, count, frozen, read_only
 from sbnet.kernels import gates
-
-_Array = TypeVar("_Array", bound="np.ndarray[Any, Any]")
 
 MAX_PARAMETER = 1e8
 """Largest weight or bias: beyond it a double no longer tells the sum of inputs to a nat."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Graph:
-    """Which units are the parents of which; units are numbers, and parents precede children.
-
-    Attributes
-    ----------
-    indptr, parent : arrays of int
-        The parents of unit ``i`` are ``parent[indptr[i]:indptr[i + 1]]``, in rising order.
-
-    Notes
-    -----
-    The arrays are read-only, and so is all that follows from them: it is worked out once, however many networks share
-    the graph. Two graphs are equal if they have the same units and edges.
-    """
-
-    indptr: IndexArray
-    parent: IndexArray
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "indptr", _frozen(self.indptr, np.int64))
-        object.__setattr__(self, "parent", _frozen(self.parent, np.int64))
-        indptr, parent = self.indptr, self.parent
-        n_edges = len(parent) if parent.ndim == 1 else -1
-        if indptr.ndim != 1 or not len(indptr) or n_edges < 0 or indptr[0] != 0 or indptr[-1] != n_edges:
-            raise NetworkError(f"indptr and parent do not describe the edges of {max(indptr.size - 1, 0)} units")
-        # By comparison, not by differences: those of numbers that no graph has could wrap, and pass.
-        if np.any(indptr[1:] < indptr[:-1]):
-            raise NetworkError("indptr must not fall")
-        child = self.child_of_edge
-        if np.any(parent < 0) or np.any(parent >= child):
-            raise NetworkError("parents must precede their children; from_edges() puts units in order")
-        if np.any((parent[1:] <= parent[:-1]) & (child[1:] == child[:-1])):
-            raise NetworkError("the parents of each unit must be in rising order, each once")
-
-    @property
-    def n_units(self) -> int:
-        """Number of units."""
-        return len(self.indptr) - 1
-
-    @property
-    def n_edges(self) -> int:
-        """Number of edges."""
-        return len(self.parent)
-
-    @cached_property
-    def child_of_edge(self) -> IndexArray:
-        """The child of each edge; its parent is in :attr:`parent`."""
-        return _read_only(np.repeat(np.arange(self.n_units, dtype=np.int64), np.diff(self.indptr)))
-
-    @cached_property
-    def child_indptr(self) -> IndexArray:
-        """The children of unit ``j`` are ``child[child_indptr[j]:child_indptr[j + 1]]``."""
-        counts = np.bincount(self.parent, minlength=self.n_units)
-        return _read_only(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
-
-    @cached_property
-    def child_edge(self) -> IndexArray:
-        """The edges by parent: the number of each entry of :attr:`child` among the edges by child."""
-        return _read_only(np.argsort(self.parent, kind="stable").astype(np.int64))
-
-    @cached_property
-    def child(self) -> IndexArray:
-        """The children of all units, by parent."""
-        return _read_only(self.child_of_edge[self.child_edge])
-
-    @cached_property
-    def depths(self) -> IndexArray:
-        """Length of the longest path that ends in each unit; roots have depth 0."""
-        depth = [0] * self.n_units
-        for j, i in zip(self.parent.tolist(), self.child_of_edge.tolist(), strict=True):
-            depth[i] = max(depth[i], depth[j] + 1)  # parents come first, so depth[j] is final
-        return _read_only(np.asarray(depth, dtype=np.int64))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Graph):
-            return NotImplemented
-        return self is other or (
-            np.array_equal(self.indptr, other.indptr) and np.array_equal(self.parent, other.parent)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.n_units, self.parent.tobytes()))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Graph, (self.indptr, self.parent)
-
-    def __repr__(self) -> str:
-        return f"<Graph: {_count(self.n_units, 'unit')}, {_count(self.n_edges, 'edge')}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,8 +64,8 @@ class Network:
     def __post_init__(self) -> None:
         set_ = object.__setattr__  # the one place where a frozen record is filled in
         set_(self, "names", tuple(str(name) if isinstance(name, str) else name for name in self.names))
-        set_(self, "weight", _frozen(self.weight, np.float64))
-        set_(self, "bias", _frozen(self.bias, np.float64))
+        set_(self, "weight", frozen(self.weight, np.float64))
+        set_(self, "bias", frozen(self.bias, np.float64))
         if self.layers is not None:
             set_(self, "layers", tuple(int(size) for size in self.layers))
         _check_names(self.names)
@@ -353,7 +262,7 @@ class Network:
 
     def __repr__(self) -> str:
         _, _, layers, strongest = (value for _, value in self._summary())
-        size = f"{_count(self.n_units, 'unit')}, {_count(self.n_edges, 'edge')}"
+        size = f"{count(self.n_units, 'unit')}, {count(self.n_edges, 'edge')}"
         return f"<Network: {size}, layers {layers}, largest weight {strongest}>"
 
     def _repr_html_(self) -> str:
@@ -367,25 +276,6 @@ class Network:
             "<table><caption style='text-align:left'><b>sbnet.Network</b></caption>"
             f"{rows}<tr><th style='text-align:left'>names</th><td style='text-align:left'>{names}</td></tr></table>"
         )
-
-
-def _frozen(values: Any, dtype: type[np.generic]) -> Any:
-    """A private, read-only, contiguous copy; adding zero turns -0.0 into 0.0, so that equal arrays hash alike."""
-    try:
-        array = np.array(values, dtype=dtype, order="C")
-    except (TypeError, ValueError) as error:
-        raise NetworkError(f"parameters must be numbers: {error}") from None
-    array += 0
-    return _read_only(array)
-
-
-def _read_only(array: _Array) -> _Array:
-    array.setflags(write=False)
-    return array
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def as_floats(values: Any) -> FloatArray:
@@ -425,8 +315,8 @@ def _check_shapes(net: Network) -> None:
         raise NetworkError(f"graph is {net.graph!r}; give a Graph(indptr, parent), or use from_edges()")
     n, n_edges = len(net.names), net.graph.n_edges
     if net.graph.n_units != n:
-        units = _count(net.graph.n_units, "unit")
-        raise NetworkError(f"the graph has {units}, the network {_count(n, 'name')}; each unit needs one")
+        units = count(net.graph.n_units, "unit")
+        raise NetworkError(f"the graph has {units}, the network {count(n, 'name')}; each unit needs one")
     if net.weight.shape != (n_edges,):
         raise NetworkError(f"weight has shape {net.weight.shape}; expected ({n_edges},), one number per edge")
     if net.bias.shape != (n,):
@@ -454,7 +344,7 @@ def _gates(gate: Any, names: Sequence[str]) -> States:
     if bad.size:
         known = ", ".join(f"{code} ({name})" for code, name in enumerate(gates.NAMES))
         raise NetworkError(f"the gate of {names[bad[0]]!r} is {codes[bad[0]]}; the gates are {known}")
-    return _read_only(codes.astype(np.int8))
+    return read_only(codes.astype(np.int8))
 
 
 _RANGE = f"parameters must be finite, and at most {MAX_PARAMETER:.0e} in size"

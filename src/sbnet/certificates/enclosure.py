@@ -14,12 +14,13 @@ from sbnet.bounds.proven import upper as ball_upper
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.upper import Cell
 from sbnet.bounds.upper.cells import Cells, Limits, solve, split_cells
+from sbnet.graph import Graph
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.mixture import Component
 from sbnet.inference.solvers import Solution
 from sbnet.kernels.enumerate import enumerate_rows
 from sbnet.kernels.reduce import reduce
-from sbnet.network import MAX_PARAMETER, Graph, Network
+from sbnet.network import MAX_PARAMETER, Network
 from sbnet.reduction import absorb
 
 _MAX_STEPS, _TOL = 200, 1e-5

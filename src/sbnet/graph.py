@@ -1,0 +1,123 @@
+"""The structure of a network alone: which units are the parents of which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sbnet._types import IndexArray
+from sbnet.errors import NetworkError
+
+_Array = TypeVar("_Array", bound="np.ndarray[Any, Any]")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """Which units are the parents of which; units are numbers, and parents precede children.
+
+    Attributes
+    ----------
+    indptr, parent : arrays of int
+        The parents of unit ``i`` are ``parent[indptr[i]:indptr[i + 1]]``, in rising order.
+
+    Notes
+    -----
+    The arrays are read-only, and so is all that follows from them: it is worked out once, however many networks share
+    the graph. Two graphs are equal if they have the same units and edges.
+    """
+
+    indptr: IndexArray
+    parent: IndexArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "indptr", frozen(self.indptr, np.int64))
+        object.__setattr__(self, "parent", frozen(self.parent, np.int64))
+        indptr, parent = self.indptr, self.parent
+        n_edges = len(parent) if parent.ndim == 1 else -1
+        if indptr.ndim != 1 or not len(indptr) or n_edges < 0 or indptr[0] != 0 or indptr[-1] != n_edges:
+            raise NetworkError(f"indptr and parent do not describe the edges of {max(indptr.size - 1, 0)} units")
+        # By comparison, not by differences: those of numbers that no graph has could wrap, and pass.
+        if np.any(indptr[1:] < indptr[:-1]):
+            raise NetworkError("indptr must not fall")
+        child = self.child_of_edge
+        if np.any(parent < 0) or np.any(parent >= child):
+            raise NetworkError("parents must precede their children; from_edges() puts units in order")
+        if np.any((parent[1:] <= parent[:-1]) & (child[1:] == child[:-1])):
+            raise NetworkError("the parents of each unit must be in rising order, each once")
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return len(self.parent)
+
+    @cached_property
+    def child_of_edge(self) -> IndexArray:
+        """The child of each edge; its parent is in :attr:`parent`."""
+        return read_only(np.repeat(np.arange(self.n_units, dtype=np.int64), np.diff(self.indptr)))
+
+    @cached_property
+    def child_indptr(self) -> IndexArray:
+        """The children of unit ``j`` are ``child[child_indptr[j]:child_indptr[j + 1]]``."""
+        counts = np.bincount(self.parent, minlength=self.n_units)
+        return read_only(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+
+    @cached_property
+    def child_edge(self) -> IndexArray:
+        """The edges by parent: the number of each entry of :attr:`child` among the edges by child."""
+        return read_only(np.argsort(self.parent, kind="stable").astype(np.int64))
+
+    @cached_property
+    def child(self) -> IndexArray:
+        """The children of all units, by parent."""
+        return read_only(self.child_of_edge[self.child_edge])
+
+    @cached_property
+    def depths(self) -> IndexArray:
+        """Length of the longest path that ends in each unit; roots have depth 0."""
+        depth = [0] * self.n_units
+        for j, i in zip(self.parent.tolist(), self.child_of_edge.tolist(), strict=True):
+            depth[i] = max(depth[i], depth[j] + 1)  # parents come first, so depth[j] is final
+        return read_only(np.asarray(depth, dtype=np.int64))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return self is other or (
+            np.array_equal(self.indptr, other.indptr) and np.array_equal(self.parent, other.parent)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n_units, self.parent.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Graph, (self.indptr, self.parent)
+
+    def __repr__(self) -> str:
+        return f"<Graph: {count(self.n_units, 'unit')}, {count(self.n_edges, 'edge')}>"
+
+
+def frozen(values: Any, dtype: type[np.generic]) -> Any:
+    """A private, read-only, contiguous copy; adding zero turns -0.0 into 0.0, so that equal arrays hash alike."""
+    try:
+        array = np.array(values, dtype=dtype, order="C")
+    except (TypeError, ValueError) as error:
+        raise NetworkError(f"parameters must be numbers: {error}") from None
+    array += 0
+    return read_only(array)
+
+
+def read_only(array: _Array) -> _Array:
+    array.setflags(write=False)
+    return array
+
+
+def count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
