@@ -176,3 +176,21 @@ def test_bad_arguments_are_refused(labelled, arguments, message):
     for make in ALL:
         with pytest.raises(sb.errors.SBNetError, match=message):
             made(make, SBNDensity(**arguments)).fit(*labelled)
+
+
+class Quick:
+    """A climber of one's own: neither a MeanField nor derived from it."""
+
+    def solve(self, network, states, *, start, trace):
+        return sb.MeanField(log_term="jensen", tol=1e-2).solve(network, states, start=start, trace=trace)
+
+    def climb(self, model, bias, states, start, *, row_weight=None, trace=False):
+        solver = sb.MeanField(log_term="jensen", tol=1e-2)
+        return solver.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_any_climber_learns_and_scores(make, labelled):
+    X, y = labelled
+    own, ours = (made(make, quick(solver=s)).fit(X, y) for s in (Quick(), sb.MeanField(log_term="jensen", tol=1e-2)))
+    assert networks(own) == networks(ours)
