@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pkgutil import resolve_name
 
 import numpy as np
 import pytest
@@ -27,7 +28,9 @@ CONDITIONED = [
     pytest.param(sb.Conditioned(on=2, solver=sb.MeanField(log_term="xi")), id="conditioned-2"),
 ]
 MIXTURE = pytest.param(sb.Mixture(3, sb.MeanField(log_term="xi", tol=1e-4)), id="mixture-3")
-every_solver = pytest.mark.parametrize("solver", [*MEAN_FIELDS, RESTARTED, GIBBS, *CONDITIONED, MIXTURE])
+OTHERS: tuple[str, ...] = ()
+OWN = [pytest.param(resolve_name(name)(), id=name, marks=pytest.mark.small) for name in OTHERS]
+every_solver = pytest.mark.parametrize("solver", [*MEAN_FIELDS, RESTARTED, GIBBS, *CONDITIONED, MIXTURE, *OWN])
 
 
 def same(one, other):
@@ -66,7 +69,7 @@ def check(batch, rows, solver):
     else:
         assert batch.error is None
         assert batch.r_hat is None
-        assert np.all(batch.sweeps <= getattr(solver, "solver", solver).max_sweeps)
+        assert np.all(batch.sweeps <= getattr(getattr(solver, "solver", solver), "max_sweeps", np.inf))
 
 
 # --- any network, any evidence --------------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ def solve(
             exact.attend(work, turn > 0)
             terms.renew(work, mu, 0.0)
             bound = _bound(work, constant, bias, mu)
-        before, best = best, max(best, bound)
+        before, best = best, best if bound <= best else bound  # the larger, or NaN: a term that has no room shows
         if again and best - before < stop.tol:
             break
         again = turn > 0

@@ -12,6 +12,7 @@ keeps the term NaN, which shows at once; it never borrows another's.
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -41,14 +42,18 @@ from sbnet.kernels.terms.work import (
     lay_out,
 )
 
-ROOMS = (xi, exact, quadratic, enumerated)
+FILES = ("xi", "exact", "quadratic", "enumerated")
 """A new term: its file, and its name in this line."""
+
+ROOMS = tuple(import_module(f"{__name__}.{name}") for name in FILES)  # which also gives them their names here
 
 LOG_TERMS = dict(sorted((item for room in ROOMS for item in room.KINDS.items()), key=lambda item: item[1]))
 """The kinds by the names that users give them."""
 
-_ROOM_OF = np.full(16, -1)  # by kind
+_NOBODY = 15  # the room of kinds that have none: a place for their numbers, but no file to serve them
+_ROOM_OF = np.full(16, _NOBODY)  # by kind
 _TILED = np.zeros(16, np.bool_)  # by room
+_TILED[_NOBODY] = True  # or there would be a table for each factor, however many parents it has
 for _room in ROOMS:
     _TILED[_room.ROOM] = _room.TILED
     for _kind in (_room.ROOM, *_room.KINDS.values()):
@@ -126,8 +131,8 @@ def prepare(problem: Problem, kind: IndexArray) -> Work:
     room, tiled = np.empty(len(kind), np.int64), np.zeros(len(kind), np.bool_)
     n_exact = 0
     for f in range(len(kind)):
-        room[f] = _ROOM_OF[kind[f]] if 0 <= kind[f] < 16 else -1
-        tiled[f] = room[f] >= 0 and _TILED[room[f]]
+        room[f] = _ROOM_OF[kind[f]] if 0 <= kind[f] < 16 else _NOBODY
+        tiled[f] = _TILED[room[f]]
         n_exact += room[f] == exact.ROOM
     work = lay_out(problem, kind, room, tiled, n_exact > 0)
     _prepare(work)
@@ -164,8 +169,6 @@ def total(work: Work) -> float:
     """The sum over all factors of a(S) <x> - c(S) <t(x)>."""
     index, numbers, value = work.ints, work.numbers, 0.0
     for f in range(index[N_FACTORS]):
-        if index[index[ROOM] + f] < 0:
-            return math.nan
         at = np.uint64(index[index[PLACE] + f])
         a, c = gates.loads(index[index[GATE] + f], numbers[at + VALUE])
         value += a * numbers[at + MEAN] - c * numbers[at + TERM]
