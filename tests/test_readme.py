@@ -1,14 +1,17 @@
-"""The examples of the README run as they stand, and the numbers beside them are true."""
+"""The examples of the README and of the pages run as they stand, and what they say is true."""
 
 from __future__ import annotations
 
+import doctest
 import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pytest
 
 README = Path(__file__).parents[1] / "README.md"
+PAGES = sorted(README.parent.glob("docs/*.md"))
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
@@ -26,3 +29,11 @@ def test_every_example_runs_in_order_and_says_the_truth(tmp_path, monkeypatch):
     plt.close("all")
     assert len(BLOCKS) >= 3
     assert checked >= 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_example_on_a_page_prints_what_it_shows(page, tmp_path, monkeypatch):  # as `make docs` does
+    monkeypatch.chdir(tmp_path)
+    text = "\n".join("" if line.startswith("```") else line for line in page.read_text(encoding="utf-8").splitlines())
+    examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples).failed == 0
