@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 
-from sbnet._types import FloatArray, States
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, kernel
+from sbnet.kernels._compile import bare, inlined
 from sbnet.kernels.gates import SIGMOID, sigmoid, softplus
 
 
@@ -22,14 +21,6 @@ def bracket(gate: int, z: float, eta: float, omega: float) -> tuple[float, float
     y = (gates.log_odds(gate, z) + eta) / omega
     mean, sum_ = sigmoid(y), softplus(y)
     return omega * sum_ + gates.log_p(gate, 0, z), mean, sum_ - mean * y
-
-
-@kernel
-def fill_slopes(gate: States, states: States, z: FloatArray, slope: FloatArray) -> None:
-    """Where `slope` is NaN: that of G of an observed unit at z, and none for a hidden one."""
-    for f in range(len(slope)):
-        if math.isnan(slope[f]):
-            slope[f] = gates.slope(gate[f], float(states[f]), z[f]) if states[f] >= 0 else 0.0
 
 
 @bare
@@ -73,7 +64,7 @@ def highest_hidden(gate: int, c: float, eta: float, lam: float, low: float, high
     return best
 
 
-@bare
+@inlined
 def turn(eta: float, lam: float) -> float:
     """The y with cosh y = sinh(eta / 2) / lam - cosh(eta / 2) at which the slope above falls; 0 if there is none."""
     if eta * lam <= 0.0 or abs(lam) < 1e-300:  # so flat a line: the ends decide
