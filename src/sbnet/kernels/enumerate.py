@@ -9,7 +9,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Model, Problem, States
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, kernel
+from sbnet.kernels._compile import bare, entry, kernel
 from sbnet.kernels.reduce import components, reduce
 from sbnet.kernels.states import known_units
 
@@ -43,7 +43,7 @@ class Lists(NamedTuple):
     mine: IndexArray  # the factors of one group
 
 
-@kernel
+@entry
 def sum_states(flips: Flips, group: IndexArray, mine: IndexArray, first: int, last: int, part: FloatArray) -> None:
     """Add up the states `first` to `last` of a group in Gray code: neighbouring states differ in one unit.
 

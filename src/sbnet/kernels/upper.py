@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
-from sbnet.kernels._compile import inlined, kernel
+from sbnet.kernels._compile import entry, inlined
 from sbnet.kernels.gates import log_p
 from sbnet.kernels.upper_gates import bracket, curvature, highest_hidden, highest_observed
 
@@ -62,7 +62,7 @@ class OfFactor(NamedTuple):
 # A tuple of many arrays is dear to look into, for the compiler too: functions name the arrays they need first.
 
 
-@kernel
+@entry
 def evaluate(problem: Problem, regions: Regions, x: FloatArray, gradient: FloatArray) -> float:
     """The bound on the active part at the parameters x, and its gradient."""
     ptr, parent, weight, hidden, factor_of = (

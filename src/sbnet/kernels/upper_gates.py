@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, inlined
+from sbnet.kernels._compile import bare
 from sbnet.kernels.gates import SIGMOID, sigmoid, softplus
 
 
@@ -54,17 +54,20 @@ def highest_hidden(gate: int, c: float, eta: float, lam: float, low: float, high
     """
     if gate != SIGMOID:
         return math.nan
-    inside = min(max(turn(eta, lam) - 0.5 * eta - c, low), high)
-    best, highest = low, softplus(c + low + eta) - softplus(c + low) - lam * low
-    for k in range(2):
-        t = high if k == 0 else inside
+    best, highest = low, -math.inf
+    for k in range(3):  # an end is taken before the inside if they are equal
+        t = low
+        if k == 1:
+            t = high
+        elif k == 2:
+            t = min(max(turn(eta, lam) - 0.5 * eta - c, low), high)
         value = softplus(c + t + eta) - softplus(c + t) - lam * t
         if value > highest:
             best, highest = t, value
     return best
 
 
-@inlined
+@bare
 def turn(eta: float, lam: float) -> float:
     """The y with cosh y = sinh(eta / 2) / lam - cosh(eta / 2) at which the slope above falls; 0 if there is none."""
     if eta * lam <= 0.0 or abs(lam) < 1e-300:  # so flat a line: the ends decide
