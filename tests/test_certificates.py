@@ -23,6 +23,9 @@ from strategies import cases
 flint = pytest.importorskip("flint")
 EFFORTS = ("fast", "normal", "high")
 few = settings(max_examples=50)
+EXACT_TERM = 2e-7
+"""Nats for each unit: the exact term may be e^-15 / 2 above the mean itself, and by how much depends on the number of
+frequencies, which a solver chooses for blocks of units and ball arithmetic for each unit. Both give valid bounds."""
 
 
 @pytest.fixture
@@ -123,7 +126,7 @@ def test_proven_ends_agree_with_those_in_floating_point(effort, n):
         net, row = sb.layered(sizes, rng=seed, scale=[0.5, 1.0, 3.0][seed % 3]), [seed % 2] * 6
         plain, proven = (certify(net, row, effort=effort, proven=p) for p in (False, True))
         assert proven.proven
-        assert proven.lower == pytest.approx(plain.lower, abs=1e-9)
+        assert proven.lower == pytest.approx(plain.lower, abs=EXACT_TERM * net.n_units)
         assert proven.upper == pytest.approx(plain.upper, abs=1e-9)
         ball = sb.bounds.proven.upper.exact(net, sb.evidence.coerce(net, row)[0][0])
         assert proven.lower <= float(ball) <= proven.upper
@@ -144,7 +147,7 @@ def test_proven_ends_enclose_the_exact_ball_on_hostile_networks():
 def test_many_parents_are_averaged_by_the_trapezoid_rule_in_balls_too():
     net = sb.layered((40, 10), rng=0, scale=0.5)
     plain, proven = (certify(net, [0] * 10, proven=p) for p in (False, True))
-    assert proven.lower == pytest.approx(plain.lower, abs=1e-9)
+    assert proven.lower == pytest.approx(plain.lower, abs=EXACT_TERM * net.n_units)
     assert proven.upper == pytest.approx(plain.upper, abs=1e-9)
 
 
@@ -155,7 +158,7 @@ def test_a_mixture_is_a_sum_over_larger_networks():
     ((total, how, pieces),) = enclosure._tighter(net, row, first, np.empty(0, np.int64), 3)
     assert how == "mixture of 3 factorial components"
     assert total == pytest.approx(sb.infer(net, [0] * 6, solver=sb.Mixture(3)).bound, abs=1e-12)
-    assert proven_lower(pieces, sb.MeanField().settings) == pytest.approx(total, abs=1e-9)
+    assert proven_lower(pieces, sb.MeanField().bound) == pytest.approx(total, abs=EXACT_TERM * net.n_units)
     whole = np.logaddexp.reduce([sb.log_likelihood(p.network, p.states) for p in pieces])
     assert total <= whole == pytest.approx(sb.log_likelihood(net, [0] * 6), abs=1e-9)
 
@@ -166,7 +169,7 @@ def test_means_of_zero_and_one_are_taken_as_they_are():
     for mean in (0.0, 1.0, 1e-300, 1 - 1e-16):
         means = np.where(np.arange(13) < 5, mean, 0.5)
         plain = sb.bounds.lower_bound(net, [1] * 4, means, log_term="exact", enumerate_up_to=4)
-        assert proven_lower([Piece(net, row, means)], sb.MeanField().settings) == pytest.approx(plain, abs=1e-9)
+        assert proven_lower([Piece(net, row, means)], sb.MeanField().bound) == pytest.approx(plain, abs=1e-9)
 
 
 @few

@@ -9,7 +9,6 @@ from scipy.special import expit, logsumexp, xlogy
 
 import oracle
 import sbnet as sb
-from sbnet._types import Settings
 from sbnet.inference import mixture
 from sbnet.kernels.mixture import solve_components
 from sbnet.kernels.reduce import reduce
@@ -98,8 +97,7 @@ def test_a_component_is_the_problem_with_an_observed_gate():
     counts = np.empty(2, np.int64), np.empty(2, np.int64)
     shifted = network.bias + network.weight_matrix() @ (states == 1)
     gates = np.tile(weight, (2, 1, 1)), np.full((2, 1), bias), np.array([[0], [1]], np.int8)
-    settings = Settings(*solver.bound, *solver.stop)
-    solve_components(problem, settings, states, shifted, *gates, mu, bound, *counts)
+    solve_components(problem, solver.bound, solver.stop, states, shifted, *gates, mu, bound, *counts)
     for side in (0, 1):
         post = sb.infer(larger, [*[np.nan] * 5, 0, 1, 0, 1, side], solver=solver)
         assert abs(post.bound - bound[side]) < 1e-6

@@ -8,13 +8,16 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
 
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, Problem, States
 from sbnet.errors import TooManyHiddenError
 from sbnet.execution import Bar, Block, Inline, RowBlocks, Threads, map_blocks, row_blocks, rows_at_once
-from sbnet.kernels.enumerate import enumerate_part, enumerate_rows
-from sbnet.kernels.reduce import components, reduce
+from sbnet.kernels import array_gates as gates
+from sbnet.kernels.enumerate import Flips, enumerate_rows, sum_states
+from sbnet.kernels.reduce import reduce
 from sbnet.network import Network
 from sbnet.reduction import absorb
 
@@ -79,11 +82,9 @@ def _sum_rows(network: Network, block: Block) -> _Rows:
 
 @dataclass(frozen=True)
 class _Part:
-    """Some of the terms of one group of one row: from `first` to `last`."""
+    """Some of the terms of one group: from `first` to `last`."""
 
-    row: int
-    problem: Problem
-    group: IndexArray
+    sum: GroupSum
     first: int
     last: int
 
@@ -95,45 +96,128 @@ def _sum_large(
     network: Network, states: States, rows: IndexArray, effort: Effort, log_p: FloatArray, means: FloatArray
 ) -> None:
     """The same for rows with a large group, part by part: the same parts in the same order, whoever adds them up."""
-    bias = {int(r): absorb(network, states[r : r + 1])[0] for r in rows}
-    groups = [(r, problem, group) for r in bias for problem, group in _groups(network, states[r])]
-    for r, own in bias.items():  # the terms of units with known inputs alone
-        one = slice(r, r + 1)
-        log_p[one] = enumerate_rows(network.model, states[one], own[None, :], -1, means[one], np.empty(1, np.int64))
-    sums = map_blocks(
-        partial(_sum_part, states, bias),
-        (part for group in groups for part in _parts(*group)),
-        executor=Threads(effort.threads),
-        progress=Bar("exact sum", sum(2 ** len(group) for _, _, group in groups), effort.progress, unit="terms"),
+    sums = []
+    for r in rows:
+        bias = absorb(network, states[r : r + 1])[0]
+        problem: Problem = reduce(network.model, states[r])
+        log_p[r] = known_part(problem, states[r], bias)
+        sums += [(int(r), group) for group in group_sums(problem, states[r], bias)]
+    found = iter(
+        map_blocks(
+            _sum_part,
+            (part for _, group in sums for part in _parts(group)),
+            executor=Threads(effort.threads),
+            progress=Bar("exact sum", sum(2 ** len(group.units) for _, group in sums), effort.progress, unit="terms"),
+        )
     )
-    found = iter(sums)
-    for r, problem, group in groups:
-        parts = np.array([next(found) for _ in range(0, 2 ** len(group), 2**_PART)])
+    for r, group in sums:
+        parts = np.array([next(found) for _ in range(0, 2 ** len(group.units), 2**_PART)])
+        value, chances = group.joined(parts)
+        log_p[r] += value
+        means[r, group.hidden] = chances
+
+
+def _parts(group: GroupSum) -> Iterator[_Part]:
+    n = 2 ** len(group.units)
+    for first in range(0, n, 2**_PART):
+        yield _Part(group, first, min(first + 2**_PART, n))
+
+
+def _sum_part(part: _Part) -> FloatArray:
+    return part.sum.between(part.first, part.last)
+
+
+def sum_groups(problem: Problem, states: States, bias: FloatArray, limit: int) -> tuple[float, IndexArray]:
+    """ln P of one row, but for the groups of more than `limit` coupled hidden units; and a group for each unit.
+
+    For one row after the other. It needs one small kernel, where `enumerate_rows` is several.
+    """
+    label, total = coupled(problem), known_part(problem, states, bias)
+    for group in group_sums(problem, states, bias, label, limit):
+        total += group.joined(group.between(0, 2 ** len(group.units))[None, :])[0]
+    return total, label
+
+
+def known_part(problem: Problem, states: States, bias: FloatArray) -> float:
+    """ln P of the observed units whose parents are all observed."""
+    known = problem.known[states[problem.known] >= 0]
+    return float(gates.log_p(problem.gate[known], states[known], bias[known]).sum())
+
+
+def coupled(problem: Problem) -> IndexArray:
+    """The number of the group of each hidden unit: those of a group are coupled, directly or through others."""
+    n, n_factors = len(problem.hidden), len(problem.factor)
+    sizes = np.diff(problem.ptr)
+    if np.any(sizes + (problem.own >= 0) == n):  # one factor couples them all
+        return np.zeros(n, np.int64)
+    inner = np.flatnonzero(problem.own >= 0)
+    factor = np.concatenate([np.repeat(np.arange(n_factors), sizes), inner])
+    unit = np.concatenate([problem.parent, problem.own[inner]])
+    shape = (n + n_factors, n + n_factors)
+    graph = scipy.sparse.coo_array((np.ones(len(unit), np.int8), (unit, n + factor)), shape=shape)
+    label: IndexArray = connected_components(graph, directed=False)[1][:n].astype(np.int64)
+    return label
+
+
+def group_sums(
+    problem: Problem, states: States, bias: FloatArray, label: IndexArray | None = None, limit: int | None = None
+) -> Iterator[GroupSum]:
+    """The groups of up to `limit` coupled hidden units of one row."""
+    label = coupled(problem) if label is None else label
+    sizes = np.bincount(label)
+    if limit is not None and not np.any(sizes <= limit):
+        return
+    factors = label[problem.parent[problem.ptr[:-1]]]
+    units_of, factors_of = _members(label, len(sizes)), _members(factors, len(sizes))
+    flips = _flips(problem, states, bias)
+    roots = problem.factor_of < 0
+    off = np.where(roots, gates.log_p(problem.gate[problem.hidden], 0, bias[problem.hidden]), 0.0)
+    for units, mine in zip(units_of, factors_of, strict=True):
+        if limit is None or len(units) <= limit:
+            yield GroupSum(flips, problem.hidden[units], units, mine, float(off[units].sum()))
+
+
+def _members(label: IndexArray, n: int) -> list[IndexArray]:
+    """The places of each label."""
+    return np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label, minlength=n))[:-1])
+
+
+def _flips(problem: Problem, states: States, bias: FloatArray) -> Flips:
+    units, hidden = problem.factor, problem.hidden
+    return Flips(
+        problem.child_ptr,
+        problem.child,
+        problem.weight[problem.child_slot],
+        problem.factor_of,
+        gates.log_odds(problem.gate[hidden], bias[hidden]),
+        problem.gate[units].astype(np.int64),
+        bias[units],
+        np.maximum(states[units], 0).astype(np.float64),
+        np.empty(len(units)),
+        np.empty(len(units)),
+    )
+
+
+class GroupSum(NamedTuple):
+    """The sum over the states of one group of coupled hidden units."""
+
+    flips: Flips
+    hidden: IndexArray  # its units in the network
+    units: IndexArray  # its units in the problem
+    factors: IndexArray
+    off: float  # ln P of its units without factors, all of them off
+
+    def between(self, first: int, last: int) -> FloatArray:
+        """The part of the sum over the states `first` to `last` of its code; `sum_states` says what is in it."""
+        part, scratch = np.empty(len(self.units) + 2), [array.copy() for array in self.flips[-3:]]
+        sum_states(Flips(*self.flips[:-3], *scratch), self.units, self.factors, first, last, part)
+        return part
+
+    def joined(self, parts: FloatArray) -> tuple[float, FloatArray]:
+        """ln of the whole sum, and the chance of each unit to be 1."""
         top = parts[:, 0].max()
         total = (np.exp(parts[:, 0] - top)[:, None] * parts[:, 1:]).sum(axis=0)
-        log_p[r] += top + np.log(total[0])
-        means[r, problem.hidden[group]] = total[1:] / total[0]
-
-
-def _groups(network: Network, row: States) -> Iterator[tuple[Problem, IndexArray]]:
-    """The groups of coupled hidden units of one row."""
-    problem: Problem = reduce(network.model, row)
-    label = components(problem)
-    for first in np.unique(label):
-        yield problem, np.flatnonzero(label == first)
-
-
-def _parts(row: int, problem: Problem, group: IndexArray) -> Iterator[_Part]:
-    n = 2 ** len(group)
-    for first in range(0, n, 2**_PART):
-        yield _Part(row, problem, group, first, min(first + 2**_PART, n))
-
-
-def _sum_part(states: States, bias: dict[int, FloatArray], part: _Part) -> FloatArray:
-    found: FloatArray = enumerate_part(
-        part.problem, part.group, states[part.row], bias[part.row], part.first, part.last
-    )
-    return found
+        return float(top + np.log(total[0]) + self.off), total[1:] / total[0]
 
 
 def check_limit(n_hidden: int, limit: int) -> None:

@@ -14,11 +14,11 @@ from sbnet.bounds.proven import upper as ball_upper
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.upper import Cell
 from sbnet.bounds.upper.cells import Cells, Limits, solve, split_cells
+from sbnet.enumeration import sum_groups
 from sbnet.graph import Graph
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.mixture import Component
 from sbnet.inference.solvers import Solution
-from sbnet.kernels.enumerate import enumerate_rows
 from sbnet.kernels.reduce import reduce
 from sbnet.network import MAX_PARAMETER, Network
 from sbnet.reduction import absorb
@@ -95,10 +95,8 @@ def _count(n: int, what: str) -> str:
 
 def _sum(network: Network, row: States, most: int) -> tuple[float, int]:
     """ln P if no group of coupled hidden units is larger than `most`, and the size of the largest group."""
-    means, largest = np.empty((1, network.n_units)), np.empty(1, np.int64)
-    bias = absorb(network, row[None, :])
-    value = enumerate_rows(network.model, row[None, :], bias, most, means, largest)
-    return float(value[0]), int(largest[0])
+    value, label = sum_groups(reduce(network.model, row), row, absorb(network, row[None, :])[0], most)
+    return value, int(np.bincount(label).max(initial=0))
 
 
 def _proven_sum(network: Network, row: States) -> tuple[float, float]:

@@ -10,13 +10,15 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sbnet import checks
-from sbnet._types import FloatArray, RngLike, States
+from sbnet._types import FloatArray, Problem, RngLike, States
 from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.execution import Bar, Block, RowBlocks, Threads, join, map_blocks
+from sbnet.inference.importance import log_weights
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solution import Solution
 from sbnet.inference.solvers import Solver, check_solver
-from sbnet.kernels.estimate import log_weights
+from sbnet.kernels.estimate import anneal_rows
+from sbnet.kernels.reduce import reduce
 from sbnet.network import Network
 from sbnet.reduction import absorb
 
@@ -229,7 +231,12 @@ def weigh(
     """What :func:`_summary` says of each row, for samples around the means of a solution."""
     weights = np.empty((len(states), draw.samples))
     bias = absorb(network, states)
-    log_weights(network.model, states, bias, solution.means, draw.defence, draw.anneal, draw.seed, weights)
+    if draw.anneal:
+        anneal_rows(network.model, states, bias, solution.means, draw.anneal, draw.seed, weights)
+    else:
+        for r, row in enumerate(states):
+            problem: Problem = reduce(network.model, row)
+            weights[r] = log_weights(problem, row, bias[r], solution.means[r], draw.defence, draw.seed, draw.samples)
     return _summary(weights, draw.delta)
 
 

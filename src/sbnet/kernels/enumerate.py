@@ -9,12 +9,26 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Model, Problem, States
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, kernel
-from sbnet.kernels.gates import softplus
+from sbnet.kernels._compile import bare, entry, kernel
 from sbnet.kernels.reduce import components, reduce
-from sbnet.kernels.states import Complete, input_of, known_units, set_input, state_of
+from sbnet.kernels.states import known_units
 
 _FRESH = 64  # states between two evaluations from scratch, so that rounding does not pile up
+
+
+class Flips(NamedTuple):
+    """What a sum over states looks up when a hidden unit flips, and what it keeps."""
+
+    child_ptr: IndexArray  # by hidden unit
+    child: IndexArray
+    weight: FloatArray  # beside `child`
+    factor_of: IndexArray  # by hidden unit, or -1
+    root: FloatArray  # by hidden unit: the log odds of one that has no factor
+    gate: IndexArray  # by factor
+    bias: FloatArray
+    state: FloatArray  # that of an observed unit, for good; that of a hidden one, which is 0 at first
+    z: FloatArray
+    value: FloatArray  # a(S) z - c(S) t(z)
 
 
 class Lists(NamedTuple):
@@ -29,6 +43,59 @@ class Lists(NamedTuple):
     mine: IndexArray  # the factors of one group
 
 
+@entry
+def sum_states(flips: Flips, group: IndexArray, mine: IndexArray, first: int, last: int, part: FloatArray) -> None:
+    """Add up the states `first` to `last` of a group in Gray code: neighbouring states differ in one unit.
+
+    Units without a factor count as their log odds if they are on, else as nothing. The logarithm of the largest term,
+    the sum in units of that term, and the share of it with each unit on go to `part`.
+    """
+    child_ptr, child, weight, factor_of, root, gate, bias, state, z, value = flips
+    top, total, log_p, code = -np.inf, 0.0, 0.0, 0
+    for b in range(len(group)):
+        part[2 + b] = 0.0
+    for k in range(first, last):
+        before, code = code, k ^ (k >> 1)
+        if k == first or k % _FRESH == 0:
+            for b in range(len(group)):
+                f = factor_of[group[b]]
+                if f >= 0:
+                    state[f] = 0.0
+            log_p, before = 0.0, 0
+            for g in range(len(mine)):
+                f = mine[g]
+                z[f] = bias[f]
+                a, c = gates.loads(gate[f], state[f])
+                value[f] = a * z[f] - c * gates.t(gate[f], z[f])
+                log_p += value[f]
+        changed, b = before ^ code, 0
+        while changed >> b:
+            if (changed >> b) & 1:
+                j, step = group[b], 1.0 if (code >> b) & 1 else -1.0
+                f = factor_of[j]
+                change = step * (gates.log_odds(gate[f], z[f]) if f >= 0 else root[j])
+                log_p += change
+                if f >= 0:
+                    state[f] += step
+                    value[f] += change
+                for e in range(child_ptr[j], child_ptr[j + 1]):
+                    f = child[e]
+                    z[f] += step * weight[e]
+                    a, c = gates.loads(gate[f], state[f])
+                    new = a * z[f] - c * gates.t(gate[f], z[f])
+                    log_p += new - value[f]
+                    value[f] = new
+            b += 1
+        scale = 1.0
+        if log_p > top:
+            scale, top = math.exp(top - log_p), log_p
+        w = math.exp(log_p - top)
+        total = total * scale + w
+        for b in range(len(group)):
+            part[2 + b] = part[2 + b] * scale + w * ((code >> b) & 1)
+    part[0], part[1] = top, total
+
+
 @kernel
 def enumerate_rows(
     model: Model, states: States, bias: FloatArray, limit: int, means: FloatArray, largest: IndexArray
@@ -40,35 +107,33 @@ def enumerate_rows(
     result = np.empty(len(states))
     for r in range(len(states)):
         problem = reduce(model, states[r])
-        n, n_factors = len(problem.hidden), len(problem.factor)
+        n, m = len(problem.hidden), len(problem.factor)
         lists = Lists(
             components(problem), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
-            np.empty(n, np.int64), np.empty(n_factors, np.int64), np.empty(n_factors, np.int64),
+            np.empty(n, np.int64), np.empty(m, np.int64), np.empty(m, np.int64),
         )  # fmt: skip
-        complete = Complete(np.zeros(n, np.int8), np.empty(n_factors), np.empty(n_factors))
-        result[r], largest[r] = _sum_row(problem, states[r], bias[r], limit, lists, complete, np.empty(n + 2), means[r])
+        flips = Flips(
+            problem.child_ptr, problem.child, np.empty(len(problem.child)), problem.factor_of, np.empty(n),
+            np.empty(m, np.int64), np.empty(m), np.empty(m), np.empty(m), np.empty(m),
+        )  # fmt: skip
+        _fill(problem, states[r], bias[r], flips)
+        result[r], largest[r] = _sum_row(problem, states[r], bias[r], limit, lists, flips, np.empty(n + 2), means[r])
     return result
 
 
-@kernel
-def enumerate_part(
-    problem: Problem, group: IndexArray, states: States, bias: FloatArray, first: int, last: int
-) -> FloatArray:
-    """The part of the sum of one group over the states `first` to `last` of its code.
-
-    The logarithm of the largest term, the sum in units of that term, and the part of it with each unit on.
-    """
-    n_factors, part = len(problem.factor), np.empty(len(group) + 2)
-    complete = Complete(np.zeros(len(problem.hidden), np.int8), np.empty(n_factors), np.empty(n_factors))
-    inside, mine, n_mine = np.zeros(len(problem.hidden), np.bool_), np.empty(n_factors, np.int64), 0
-    for b in range(len(group)):
-        inside[group[b]] = True
-    for f in range(n_factors):
-        if inside[problem.parent[problem.ptr[f]]]:
-            mine[n_mine] = f
-            n_mine += 1
-    _sum_states(problem, group, len(group), mine, n_mine, states, bias, complete, first, last, part)
-    return part
+@bare
+def _fill(problem: Problem, states: States, bias: FloatArray, flips: Flips) -> None:
+    """What one row needs for a sum; `sbnet.enumeration` does the same with whole arrays."""
+    hidden, factor, every = problem.hidden, problem.factor, problem.gate
+    slot, slot_weight = problem.child_slot, problem.weight
+    weight, root, gate, own_bias, state = flips.weight, flips.root, flips.gate, flips.bias, flips.state
+    for e in range(len(weight)):
+        weight[e] = slot_weight[slot[e]]
+    for j in range(len(root)):
+        root[j] = gates.log_odds(every[hidden[j]], bias[hidden[j]])
+    for f in range(len(gate)):
+        i = factor[f]
+        gate[f], own_bias[f], state[f] = every[i], bias[i], max(states[i], 0)
 
 
 @bare
@@ -78,13 +143,13 @@ def _sum_row(
     bias: FloatArray,
     limit: int,
     lists: Lists,
-    complete: Complete,
+    flips: Flips,
     part: FloatArray,
     means: FloatArray,
 ) -> tuple[float, int]:
     """ln P of one row, but for groups beyond the limit, and the size of the largest group."""
-    label, group, mine = lists.label, lists.group, lists.mine
-    _list_groups(problem, label, lists.unit, lists.next_unit, lists.factor, lists.next_factor)
+    label, group, mine, hidden = lists.label, lists.group, lists.mine, problem.hidden
+    _list_groups(problem.ptr, problem.parent, label, lists.unit, lists.next_unit, lists.factor, lists.next_factor)
     total, largest = known_units(problem, states, bias), 0
     for first in range(len(label)):
         if label[first] == first:
@@ -92,16 +157,20 @@ def _sum_row(
             largest = max(largest, size)
             if size <= limit:
                 n_mine = _follow(lists.factor[first], lists.next_factor, mine)
-                _sum_states(problem, group, size, mine, n_mine, states, bias, complete, 0, 1 << size, part)
+                sum_states(flips, group[:size], mine[:n_mine], 0, 1 << size, part)
                 total += part[0] + math.log(part[1])
                 for b in range(size):
-                    means[problem.hidden[group[b]]] = part[2 + b] / part[1]
+                    i = hidden[group[b]]
+                    if flips.factor_of[group[b]] < 0:
+                        total += gates.log_p(problem.gate[i], 0, bias[i])
+                    means[i] = part[2 + b] / part[1]
     return total, largest
 
 
 @bare
 def _list_groups(
-    problem: Problem,
+    ptr: IndexArray,
+    parent: IndexArray,
     label: IndexArray,
     unit: IndexArray,
     next_unit: IndexArray,
@@ -114,8 +183,8 @@ def _list_groups(
     for k in range(len(label) - 1, -1, -1):
         next_unit[k] = unit[label[k]]
         unit[label[k]] = k
-    for f in range(len(problem.factor) - 1, -1, -1):
-        group = label[problem.parent[problem.ptr[f]]]
+    for f in range(len(next_factor) - 1, -1, -1):
+        group = label[parent[ptr[f]]]
         next_factor[f] = factor[group]
         factor[group] = f
 
@@ -129,109 +198,3 @@ def _follow(first: int, next_one: IndexArray, out: IndexArray) -> int:
         first = next_one[first]
         n += 1
     return n
-
-
-@bare
-def _sum_states(
-    problem: Problem,
-    group: IndexArray,
-    size: int,
-    mine: IndexArray,
-    n_mine: int,
-    states: States,
-    bias: FloatArray,
-    complete: Complete,
-    first: int,
-    last: int,
-    part: FloatArray,
-) -> None:
-    """Add up the states `first` to `last` of a group in Gray code: neighbouring states differ in one unit."""
-    on = complete.on
-    top, total, value = -np.inf, 0.0, 0.0
-    for b in range(size):
-        part[2 + b] = 0.0
-    for state in range(first, last):
-        if state == first or state % _FRESH == 0:
-            code = state ^ (state >> 1)
-            for b in range(size):
-                on[group[b]] = (code >> b) & 1
-            value = _from_scratch(problem, group, size, mine, n_mine, states, bias, complete)
-        else:
-            flipped = 0
-            while not (state >> flipped) & 1:
-                flipped += 1
-            value += _flip(problem, group[flipped], states, bias, complete)
-        if value > top:
-            scale = math.exp(top - value)
-            total *= scale
-            for b in range(size):
-                part[2 + b] *= scale
-            top = value
-        w = math.exp(value - top)
-        total += w
-        for b in range(size):
-            part[2 + b] += w * on[group[b]]
-    part[0], part[1] = top, total
-
-
-@bare
-def _from_scratch(
-    problem: Problem,
-    group: IndexArray,
-    size: int,
-    mine: IndexArray,
-    n_mine: int,
-    states: States,
-    bias: FloatArray,
-    complete: Complete,
-) -> float:
-    """ln P of the units of a group and of its factors, in its present state."""
-    value = 0.0
-    for b in range(size):
-        i = problem.hidden[group[b]]
-        if problem.factor_of[group[b]] < 0:
-            value += gates.log_p(problem.gate[i], complete.on[group[b]], bias[i])
-    for g in range(n_mine):
-        f = mine[g]
-        gate = problem.gate[problem.factor[f]]
-        set_input(problem, f, bias, complete)
-        complete.t[f] = gates.t(gate, complete.z[f])
-        a, c = gates.loads(gate, state_of(problem, f, complete.on, states))
-        value += a * complete.z[f] - c * complete.t[f]
-    return value
-
-
-@bare
-def _flip(problem: Problem, j: int, states: States, bias: FloatArray, complete: Complete) -> float:
-    """Flip hidden unit j; returns the change of ln P(H, V)."""
-    on, z, t = complete.on, complete.z, complete.t
-    step = 1 - 2 * on[j]
-    on[j] += step
-    change = step * gates.log_odds(problem.gate[problem.hidden[j]], input_of(problem, j, bias, z))
-    for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
-        f = problem.child[c]
-        gate = problem.gate[problem.factor[f]]
-        moved = z[f] + step * problem.weight[problem.child_slot[c]]
-        new_t = gates.t(gate, moved)
-        a, load = gates.loads(gate, state_of(problem, f, on, states))
-        change += a * (moved - z[f]) - load * (new_t - t[f])
-        z[f], t[f] = moved, new_t
-    return change
-
-
-@kernel
-def mean_softplus(weight: FloatArray, means: FloatArray, bias: float) -> float:
-    """<ln(1 + e^z)> for independent parents, summed over all their states."""
-    k = len(weight)
-    result = 0.0
-    for state in range(1 << k):
-        z, q = bias, 1.0
-        for b in range(k):
-            if (state >> b) & 1:
-                z += weight[b]
-                q *= means[b]
-            else:
-                q *= 1.0 - means[b]
-        if q > 0.0:
-            result += q * softplus(z)
-    return result

@@ -1,4 +1,4 @@
-"""Random states of the hidden units with weights whose mean is P(V): importance sampling, plain and annealed."""
+"""Random states of the hidden units with weights whose mean is P(V): annealed importance sampling."""
 
 from __future__ import annotations
 
@@ -28,20 +28,17 @@ class Guess(NamedTuple):
 
 
 @bare
-def _log_p(problem: Problem, states: States, bias: FloatArray, complete: Complete) -> tuple[float, float]:
-    """ln P(H, V) but for units with known inputs, and the part of it that is ln P of hidden units given their parents.
-
-    Needs the inputs only: t is not looked at.
-    """
+def _log_p(problem: Problem, states: States, bias: FloatArray, complete: Complete) -> float:
+    """ln P(H, V) but for units with known inputs."""
     on, z, gate = complete.on, complete.z, problem.gate
-    total = hidden = 0.0
+    total = 0.0
     for j in range(len(on)):
-        hidden += gates.log_p(gate[problem.hidden[j]], on[j], input_of(problem, j, bias, z))
+        total += gates.log_p(gate[problem.hidden[j]], on[j], input_of(problem, j, bias, z))
     for f in range(len(z)):
         i = problem.factor[f]
         if problem.own[f] < 0:
             total += gates.log_p(gate[i], states[i], z[f])
-    return total + hidden, hidden
+    return total
 
 
 @bare
@@ -52,37 +49,14 @@ def _log_q(log_on: FloatArray, log_off: FloatArray, on: States) -> float:
     return total
 
 
-@bare
-def _draw_prior(problem: Problem, bias: FloatArray, complete: Complete, seed: np.uint64) -> np.uint64:
-    """Draw the hidden units from their parents, first to last; the inputs of all factors follow, but not their t."""
-    on, z = complete.on, complete.z
-    for f in range(len(z)):
-        z[f] = bias[problem.factor[f]]
-    for j in range(len(on)):
-        seed += GOLDEN
-        on[j] = gates.draw(problem.gate[problem.hidden[j]], input_of(problem, j, bias, z), uniform(seed))
-        if on[j] == 1:
-            for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
-                z[problem.child[c]] += problem.weight[problem.child_slot[c]]
-    return seed
-
-
 @kernel
-def log_weights(
-    model: Model,
-    states: States,
-    bias: FloatArray,
-    means: FloatArray,
-    defence: float,
-    steps: int,
-    seed: np.uint64,
-    out: FloatArray,
+def anneal_rows(
+    model: Model, states: States, bias: FloatArray, means: FloatArray, steps: int, seed: np.uint64, out: FloatArray
 ) -> None:
     """ln w for each row and draw, with <w> = P(V).
 
-    Without steps, H comes from the factorial distribution Q with the given means, or with chance `defence` from the
-    network with the evidence held fixed, and w = P(H, V) / [(1 - defence) Q(H) + defence P(H)] is at most 1 / defence.
-    With steps, H comes from Q and goes through Q^(1-b) P^b, b rising from 0 to 1 (Neal 2001).
+    H comes from the factorial distribution Q with the given means and goes through Q^(1-b) P^b, b rising from 0 to 1
+    in `steps` steps (Neal 2001).
     """
     for r in range(len(states)):
         problem = reduce(model, states[r])
@@ -90,9 +64,7 @@ def log_weights(
         guess = Guess(np.empty(n), np.empty(n), np.empty(n), np.empty(n))
         complete = Complete(np.zeros(n, np.int8), np.zeros(n_factors), np.zeros(n_factors))
         own_seed = row_seed(seed, states[r])
-        _weigh_row(
-            problem, states[r], bias[r], means[r], defence, steps, own_seed, guess, complete, np.empty(n), out[r]
-        )
+        _weigh_row(problem, states[r], bias[r], means[r], steps, own_seed, guess, complete, np.empty(n), out[r])
 
 
 @bare
@@ -101,7 +73,6 @@ def _weigh_row(
     states: States,
     bias: FloatArray,
     means: FloatArray,
-    defence: float,
     steps: int,
     seed: np.uint64,
     guess: Guess,
@@ -119,26 +90,13 @@ def _weigh_row(
     for k in range(len(out)):
         out[k] = constant
         state = mix(seed + np.uint64(k + 1) * GOLDEN) + GOLDEN
-        if steps == 0 and uniform(state) < defence:
-            state = _draw_prior(problem, bias, complete, state)
-        else:
-            for j in range(n):
-                state += GOLDEN
-                complete.on[j] = 1 if uniform(state) < mu[j] else 0
-            set_inputs(problem, bias, complete, False)
-        for s in range(max(steps, 1) if n > 0 else 0):
+        for j in range(n):
+            state += GOLDEN
+            complete.on[j] = 1 if uniform(state) < mu[j] else 0
+        set_inputs(problem, bias, complete)
+        for s in range(steps if n > 0 else 0):
             if s > 0:
-                if s % _FRESH == 1:
-                    set_inputs(problem, bias, complete, True)
+                if s % _FRESH == 0:
+                    set_inputs(problem, bias, complete)
                 state = sweep(problem, states, bias, log_odds, s / steps, complete, chance, state)
-            log_p, log_prior = _log_p(problem, states, bias, complete)
-            log_q = _log_q(log_on, log_off, complete.on)
-            if steps == 0:
-                out[k] += log_p - _log_add(math.log1p(-defence) + log_q, math.log(defence) + log_prior)
-            else:
-                out[k] += (log_p - log_q) / steps
-
-
-@bare
-def _log_add(a: float, b: float) -> float:
-    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+            out[k] += (_log_p(problem, states, bias, complete) - _log_q(log_on, log_off, complete.on)) / steps

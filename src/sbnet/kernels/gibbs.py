@@ -76,7 +76,7 @@ def gibbs_rows(
             for j in range(n):
                 state += GOLDEN
                 complete.on[j] = np.int8(mix(state) >> np.uint64(63))
-            set_inputs(problem, bias[r], complete, True)
+            set_inputs(problem, bias[r], complete)
             for k in range(burn_in + samples):
                 state = sweep(problem, states[r], bias[r], flat, 1.0, complete, chance, state)
                 if k >= burn_in:

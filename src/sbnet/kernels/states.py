@@ -49,9 +49,8 @@ def set_input(problem: Problem, f: int, bias: FloatArray, complete: Complete) ->
 
 
 @bare
-def set_inputs(problem: Problem, bias: FloatArray, complete: Complete, with_t: bool) -> None:
-    """The inputs of all factors; and t of them, if it is wanted."""
+def set_inputs(problem: Problem, bias: FloatArray, complete: Complete) -> None:
+    """The inputs of all factors, and t of them."""
     for f in range(len(complete.z)):
         set_input(problem, f, bias, complete)
-        if with_t:
-            complete.t[f] = gates.t(problem.gate[problem.factor[f]], complete.z[f])
+        complete.t[f] = gates.t(problem.gate[problem.factor[f]], complete.z[f])

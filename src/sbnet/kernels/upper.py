@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
-from sbnet.kernels._compile import bare, kernel
+from sbnet.kernels._compile import entry, inlined
 from sbnet.kernels.gates import log_p
 from sbnet.kernels.upper_gates import bracket, curvature, highest_hidden, highest_observed
 
@@ -33,66 +33,79 @@ class Regions(NamedTuple):
     table: BoolArray  # by slot
     low: FloatArray  # by factor
     high: FloatArray
-    busiest: IndexArray  # by factor: the parent in the table that has the largest load
-    by_unit: FloatArray  # what an evaluation finds: see the names of the rows below
-    by_factor: FloatArray
-    by_state: FloatArray  # scratch: z, p and t by state of one table
+    of_unit: OfUnit  # what an evaluation finds
+    of_factor: OfFactor
+    by_state: FloatArray  # scratch: for each state of one table, what `_table` names
 
 
-MU, SPREAD, ETA, LOAD, OMEGA, PULL, BY_UNIT = range(7)
-"""Rows of `by_unit`: the mean; the slope in omega; what the children send up; the sum of the claims on a unit; the
-weight of its own factor; how the bound changes with its load."""
-CLAIM, TAU, ENTROPY, CURVATURE, BY_FACTOR = range(5)
-"""Rows of `by_factor`: the claim; the weight for the parents in its table; the slope in it; the mean curvature of t."""
+class OfUnit(NamedTuple):
+    """What an evaluation finds for each hidden unit."""
+
+    mu: FloatArray  # the mean
+    spread: FloatArray  # the slope in omega
+    eta: FloatArray  # what the children send up
+    load: FloatArray  # the sum of the claims on it
+    omega: FloatArray  # the weight of its own factor
+    pull: FloatArray  # how the bound changes with its load
+
+
+class OfFactor(NamedTuple):
+    """What an evaluation finds for each factor."""
+
+    busiest: IndexArray  # the parent in the table that has the largest load
+    claim: FloatArray
+    tau: FloatArray  # the weight for the parents in its table
+    entropy: FloatArray  # the slope in it
+    curvature: FloatArray  # the mean curvature of t
 
 
 # A tuple of many arrays is dear to look into, for the compiler too: functions name the arrays they need first.
 
 
-@kernel
+@entry
 def evaluate(problem: Problem, regions: Regions, x: FloatArray, gradient: FloatArray) -> float:
     """The bound on the active part at the parameters x, and its gradient."""
     ptr, parent, weight, hidden, factor_of = (
         problem.ptr, problem.parent, problem.weight, problem.hidden, problem.factor_of
     )  # fmt: skip
     table, active, large, bias, gate = regions.table, regions.active, regions.large, regions.bias, problem.gate
-    busiest, unit, factor = regions.busiest, regions.by_unit, regions.by_factor
+    mu, spread, eta, _, omega, pull = regions.of_unit
+    busiest, claim, tau, entropy, _ = regions.of_factor
     n_slots, n_factors = len(parent), len(active)
-    _weigh(ptr, parent, weight, table, active, x, busiest, unit, factor)
+    _weigh(ptr, parent, weight, table, active, x, regions.of_unit, busiest, claim, tau)
     value = 0.0
     for k in range(len(hidden)):
         if large[k] and factor_of[k] < 0:
             i = hidden[k]
-            part, unit[MU, k], unit[SPREAD, k] = bracket(gate[i], bias[i], unit[ETA, k], unit[OMEGA, k])
+            part, mu[k], spread[k] = bracket(gate[i], bias[i], eta[k], omega[k])
             value += part
     for f in range(n_factors):
+        entropy[f] = 0.0
         if active[f]:
             value += _table(problem, regions, f, x, gradient)
     for f in range(n_factors):
+        slope = 0.0
         for s in range(ptr[f], ptr[f + 1]):
-            k = parent[s]
-            if not active[f]:
-                gradient[s] = 0.0
-            elif table[s]:  # `gradient` holds the mean of the parent in the table
-                gradient[s] = unit[MU, k] - gradient[s]
-                factor[ENTROPY, f] -= unit[SPREAD, k]
+            mean = mu[parent[s]]
+            if table[s]:  # `gradient` holds the mean of the parent in the table
+                gradient[s] = mean - gradient[s]
+                entropy[f] -= spread[parent[s]]
             else:
                 gradient[s] = 0.0
-                gradient[n_slots + f] += weight[s] * unit[MU, k]
-        if active[f] and busiest[f] >= 0:
-            unit[PULL, busiest[f]] += factor[ENTROPY, f] * factor[TAU, f] * factor[TAU, f] / factor[CLAIM, f]
+                slope += weight[s] * mean
+        gradient[n_slots + f] = gradient[n_slots + f] + slope if active[f] else 0.0
+        if busiest[f] >= 0:
+            pull[busiest[f]] += entropy[f] * tau[f] * tau[f] / claim[f]
     for f in range(n_factors):
-        slope = factor[TAU, f] * factor[ENTROPY, f]
+        slope, place = tau[f] * entropy[f], n_slots + n_factors + f
         for s in range(ptr[f], ptr[f + 1]):
             if table[s]:
-                slope -= factor[CLAIM, f] * unit[PULL, parent[s]]
-        if not active[f]:
-            gradient[n_slots + f] = slope = 0.0
-        gradient[n_slots + n_factors + f] = slope if abs(x[n_slots + n_factors + f]) < LARGEST else 0.0
+                slope -= claim[f] * pull[parent[s]]
+        gradient[place] = slope if active[f] and abs(x[place]) < LARGEST else 0.0
     return value
 
 
-@bare
+@inlined
 def _weigh(
     ptr: IndexArray,
     parent: IndexArray,
@@ -100,41 +113,40 @@ def _weigh(
     table: BoolArray,
     active: BoolArray,
     x: FloatArray,
+    of_unit: OfUnit,
     busiest: IndexArray,
-    unit: FloatArray,
-    factor: FloatArray,
+    claim: FloatArray,
+    tau: FloatArray,
 ) -> None:
     """What the children of each unit send up, and the weights of Hölder's inequality: those of a unit add up to one."""
+    mu, spread, eta, load, omega, pull = of_unit
     n_slots, n_factors = len(parent), len(active)
-    for k in range(unit.shape[1]):
-        for row in range(BY_UNIT):
-            unit[row, k] = 0.0
-        unit[OMEGA, k] = 1.0
+    for k in range(len(mu)):
+        mu[k] = spread[k] = eta[k] = load[k] = pull[k] = 0.0
+        omega[k] = 1.0
     for f in range(n_factors):
-        factor[ENTROPY, f], factor[CURVATURE, f], busiest[f] = 0.0, 0.0, -1
-        claim = math.exp(min(max(x[n_slots + n_factors + f], -LARGEST), LARGEST))
-        factor[CLAIM, f] = claim
+        claim[f] = math.exp(min(max(x[n_slots + n_factors + f], -LARGEST), LARGEST))
         for s in range(ptr[f], ptr[f + 1]):
+            k = parent[s]
             if table[s]:
-                unit[ETA, parent[s]] += x[s]
-                unit[LOAD, parent[s]] += claim
+                eta[k] += x[s]
+                load[k] += claim[f]
             elif active[f]:
-                unit[ETA, parent[s]] += weight[s] * x[n_slots + f]
+                eta[k] += weight[s] * x[n_slots + f]
     for f in range(n_factors):
-        most = 0.0
+        most, busiest[f] = 0.0, -1
         for s in range(ptr[f], ptr[f + 1]):
-            if table[s] and unit[LOAD, parent[s]] > most:
-                most, busiest[f] = unit[LOAD, parent[s]], parent[s]
-        tau = factor[CLAIM, f] / (1.0 + most)
-        factor[TAU, f] = tau
+            k = parent[s]
+            if table[s] and load[k] > most:
+                most, busiest[f] = load[k], k
+        tau[f] = claim[f] / (1.0 + most)
         for s in range(ptr[f], ptr[f + 1]):
             if table[s]:
-                unit[OMEGA, parent[s]] -= tau
-    for k in range(unit.shape[1]):
-        unit[OMEGA, k] = max(unit[OMEGA, k], 1e-12)  # more weight than one is valid too
+                k = parent[s]
+                omega[k] = max(omega[k] - tau[f], 1e-12)  # more weight than one is valid too
 
 
-@bare
+@inlined
 def _table(problem: Problem, regions: Regions, f: int, x: FloatArray, gradient: FloatArray) -> float:
     """tau ln sum exp((G - b S) / tau) over the states of the parents in the table of factor f.
 
@@ -143,11 +155,11 @@ def _table(problem: Problem, regions: Regions, f: int, x: FloatArray, gradient: 
     table, to `gradient`.
     """
     ptr, weight, table, n_slots = problem.ptr, problem.weight, regions.table, len(problem.parent)
-    unit, factor, by_state = regions.by_unit, regions.by_factor, regions.by_state
-    z, p, shift = by_state[0], by_state[1], by_state[2]
-    i, k, tau, lam = problem.factor[f], problem.own[f], factor[TAU, f], x[n_slots + f]
+    of_unit, of_factor, by_state = regions.of_unit, regions.of_factor, regions.by_state
+    z, p, shift, own_mean, own_spread = by_state[0], by_state[1], by_state[2], by_state[3], by_state[4]
+    i, k, tau, lam = problem.factor[f], problem.own[f], of_factor.tau[f], x[n_slots + f]
     gate, state, low, high = problem.gate[i], regions.states[i], regions.low[f], regions.high[f]
-    eta, omega = (unit[ETA, k], unit[OMEGA, k]) if k >= 0 else (0.0, 1.0)
+    eta, omega = (of_unit.eta[k], of_unit.omega[k]) if k >= 0 else (0.0, 1.0)
     size = 1
     z[0], p[0] = regions.bias[i], 0.0
     for s in range(ptr[f], ptr[f + 1]):
@@ -157,28 +169,31 @@ def _table(problem: Problem, regions: Regions, f: int, x: FloatArray, gradient: 
             size *= 2
     top = -np.inf
     for c in range(size):
-        t = 0.0
+        t = own = 0.0
         if k < 0:
             t = highest_observed(gate, state, z[c], lam, low, high)
-        elif low < high:
-            t = highest_hidden(gate, z[c], eta, lam, low, high)
+            own = log_p(gate, state, z[c] + t)
+        else:
+            if low < high:
+                t = highest_hidden(gate, z[c], eta, lam, low, high)
+            own, own_mean[c], own_spread[c] = bracket(gate, z[c] + t, eta, omega)
         z[c] += t
         shift[c] = t
-        p[c] += (log_p(gate, state, z[c]) if k < 0 else bracket(gate, z[c], eta, omega)[0]) - lam * t
+        p[c] += own - lam * t
         top = max(top, p[c])
     total = mean_log = mean_t = mean = spread = bend = 0.0
     for c in range(size):
         a = (p[c] - top) / tau
-        p[c] = math.exp(a)
-        total += p[c]
-        if p[c] > 0.0:
-            mean_log += p[c] * a
-            mean_t += p[c] * shift[c]
-            bend += p[c] * curvature(gate, z[c])
+        w = math.exp(a)
+        p[c] = w
+        if w > 0.0:
+            total += w
+            mean_log += w * a
+            mean_t += w * shift[c]
+            bend += w * curvature(gate, z[c])
             if k >= 0:
-                _, own_mean, own_spread = bracket(gate, z[c], eta, omega)
-                mean += p[c] * own_mean
-                spread += p[c] * own_spread
+                mean += w * own_mean[c]
+                spread += w * own_spread[c]
     bit = 1
     for s in range(ptr[f], ptr[f + 1]):
         if table[s]:
@@ -189,7 +204,7 @@ def _table(problem: Problem, regions: Regions, f: int, x: FloatArray, gradient: 
             gradient[s] = on / total
             bit *= 2
     if k >= 0:
-        unit[MU, k], unit[SPREAD, k] = mean / total, spread / total
-    factor[ENTROPY, f], factor[CURVATURE, f] = math.log(total) - mean_log / total, bend / total
+        of_unit.mu[k], of_unit.spread[k] = mean / total, spread / total
+    of_factor.entropy[f], of_factor.curvature[f] = math.log(total) - mean_log / total, bend / total
     gradient[n_slots + f] = -mean_t / total
     return top + tau * math.log(total)

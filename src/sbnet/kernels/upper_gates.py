@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 
-from sbnet._types import FloatArray, States
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, kernel
+from sbnet.kernels._compile import bare
 from sbnet.kernels.gates import SIGMOID, sigmoid, softplus
 
 
@@ -22,14 +21,6 @@ def bracket(gate: int, z: float, eta: float, omega: float) -> tuple[float, float
     y = (gates.log_odds(gate, z) + eta) / omega
     mean, sum_ = sigmoid(y), softplus(y)
     return omega * sum_ + gates.log_p(gate, 0, z), mean, sum_ - mean * y
-
-
-@kernel
-def fill_slopes(gate: States, states: States, z: FloatArray, slope: FloatArray) -> None:
-    """Where `slope` is NaN: that of G of an observed unit at z, and none for a hidden one."""
-    for f in range(len(slope)):
-        if math.isnan(slope[f]):
-            slope[f] = gates.slope(gate[f], float(states[f]), z[f]) if states[f] >= 0 else 0.0
 
 
 @bare
@@ -63,10 +54,13 @@ def highest_hidden(gate: int, c: float, eta: float, lam: float, low: float, high
     """
     if gate != SIGMOID:
         return math.nan
-    inside = min(max(turn(eta, lam) - 0.5 * eta - c, low), high)
-    best, highest = low, softplus(c + low + eta) - softplus(c + low) - lam * low
-    for k in range(2):
-        t = high if k == 0 else inside
+    best, highest = low, -math.inf
+    for k in range(3):  # an end is taken before the inside if they are equal
+        t = low
+        if k == 1:
+            t = high
+        elif k == 2:
+            t = min(max(turn(eta, lam) - 0.5 * eta - c, low), high)
         value = softplus(c + t + eta) - softplus(c + t) - lam * t
         if value > highest:
             best, highest = t, value

@@ -10,11 +10,11 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
 from sbnet.bounds.upper.descent import descend
-from sbnet.bounds.upper.regions import Parameters, divide, keep, rate
+from sbnet.bounds.upper.regions import Parameters, divide, free_places, keep, rate
 from sbnet.bounds.upper.regions import start as first_guess
-from sbnet.kernels.enumerate import enumerate_rows
-from sbnet.kernels.reduce import components, reduce
-from sbnet.kernels.upper import evaluate
+from sbnet.enumeration import sum_groups
+from sbnet.kernels.reduce import reduce
+from sbnet.kernels.upper import Regions, evaluate
 from sbnet.network import Network
 from sbnet.reduction import absorb
 
@@ -49,36 +49,54 @@ def solve(network: Network, limits: Limits, states: States, start: Cells | None 
     n, n_units = states.shape
     edge = np.full((n, network.n_edges), np.nan) if start is None else start.edge
     unit = np.full((n, n_units, 2), np.nan) if start is None else start.unit
-    largest, means, score = np.empty(n, np.int64), np.empty((n, n_units)), np.zeros((n, n_units))
+    bound, exact, score = np.empty(n), np.empty(n, np.bool_), np.zeros((n, n_units))
     bias = absorb(network, states)
-    bound = enumerate_rows(network.model, states, bias, limits.exact_up_to, means, largest)
-    exact = largest <= limits.exact_up_to
-    for r in np.flatnonzero(~exact):
-        part, score[r] = _bound(network, limits, states[r], bias[r], Parameters(edge[r], unit[r]))
-        bound[r] += part
+    for r in range(n):
+        problem: Problem = reduce(network.model, states[r])
+        bound[r], label = sum_groups(problem, states[r], bias[r], limits.exact_up_to)
+        large = np.bincount(label)[label] > limits.exact_up_to
+        exact[r] = not large.any()
+        if not exact[r]:
+            part, score[r] = _bound(problem, limits, states[r], bias[r], large, Parameters(edge[r], unit[r]))
+            bound[r] += part
     return Cells(states, np.minimum(bound, 0.0), exact, edge, unit, score)  # P <= 1
 
 
 def _bound(
-    network: Network, limits: Limits, states: States, bias: FloatArray, given: Parameters
+    problem: Problem, limits: Limits, states: States, bias: FloatArray, large: BoolArray, given: Parameters
 ) -> tuple[float, FloatArray]:
     """The bound on the large groups of one row, and a score for each unit; `given` is where to start, and to end."""
-    problem: Problem = reduce(network.model, states)
-    label = components(problem)
-    large = np.bincount(label)[label] > limits.exact_up_to
     fresh = bool(np.isnan(given.unit[:, 0]).all())
     best = np.inf
     stages = [0, limits.table_up_to] if fresh and limits.table_up_to else [limits.table_up_to]
     for room in stages:  # lines first: a quick way to a good start
         regions = divide(problem, states, bias, large, room)
         x = first_guess(problem, regions, given)
-        gradient = np.empty_like(x)
-        evaluate_at = partial(evaluate, problem, regions)
+        free = free_places(problem, regions)
+        some, gradient = x[free], np.empty_like(x)
         with np.errstate(all="ignore"):  # a direction that overflows is no way down, and is given up
-            best = min(best, descend(evaluate_at, x, limits.max_steps, limits.tol))
+            evaluate_at = partial(_evaluate_at, problem, regions, free, x.copy(), gradient)
+            best = min(best, descend(evaluate_at, some, limits.max_steps, limits.tol))
+        x[free] = some
         keep(problem, regions, x, given)
     evaluate(problem, regions, x, gradient)
     return best, rate(problem, regions)
+
+
+def _evaluate_at(
+    problem: Problem,
+    regions: Regions,
+    free: IndexArray,
+    x: FloatArray,
+    gradient: FloatArray,
+    some: FloatArray,
+    slopes: FloatArray,
+) -> float:
+    """The bound at the parameters x with those in the free places replaced by some others, and its slopes in those."""
+    x[free] = some
+    value: float = evaluate(problem, regions, x, gradient)
+    slopes[:] = gradient[free]
+    return value
 
 
 def pick(cells: Cells, rows: Sequence[int] | IndexArray) -> Cells:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import BoolArray, FloatArray, Problem, States
-from sbnet.kernels.upper import BY_FACTOR, BY_UNIT, CURVATURE, MU, Regions
-from sbnet.kernels.upper_gates import fill_slopes
+from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
+from sbnet.kernels import array_gates as gates
+from sbnet.kernels.upper import OfFactor, OfUnit, Regions
 
 _SPLIT_WEIGHT = 4.0  # a weight beyond that decides a unit alone; it counts no more for the choice of a split
 
@@ -45,10 +45,9 @@ def divide(problem: Problem, states: States, bias: FloatArray, large: BoolArray,
         table,
         low,
         high,
-        np.empty(n_factors, np.int64),
-        np.empty((BY_UNIT, len(problem.hidden))),
-        np.empty((BY_FACTOR, n_factors)),
-        np.empty((3, 1 << most)),
+        OfUnit(*np.zeros((6, len(problem.hidden)))),
+        OfFactor(np.empty(n_factors, np.int64), *np.zeros((4, n_factors))),
+        np.empty((5, 1 << most)),
     )
 
 
@@ -60,7 +59,9 @@ def start(problem: Problem, regions: Regions, given: Parameters) -> FloatArray:
     children = 1.0 + np.bincount(problem.parent[table], minlength=len(problem.hidden))
     most = np.maximum.reduceat(children[problem.parent], first)
     slope, log_claim = given.unit[problem.factor, 0], given.unit[problem.factor, 1]
-    fill_slopes(problem.gate[problem.factor], regions.states[problem.factor], middle, slope)
+    gate, states = problem.gate[problem.factor], regions.states[problem.factor]
+    first_slope = np.where(states >= 0, gates.slope(gate, states, middle), 0.0)  # none for a hidden unit
+    slope = np.where(np.isnan(slope), first_slope, slope)
     log_claim = np.where(np.isnan(log_claim), -np.log(most), log_claim)
     edge = given.edge[problem.edge]
     edge = np.where(np.isnan(edge), slope[factor_of_slot] * problem.weight, edge)
@@ -68,6 +69,12 @@ def start(problem: Problem, regions: Regions, given: Parameters) -> FloatArray:
     return np.concatenate(
         [np.where(active[factor_of_slot], edge, 0.0), np.where(active, slope, 0.0), np.where(active, log_claim, 0.0)]
     )
+
+
+def free_places(problem: Problem, regions: Regions) -> IndexArray:
+    """Where the parameters are that the bound depends on: for lines alone, one for each factor and none for slots."""
+    tabled = np.logical_or.reduceat(regions.table, problem.ptr[:-1])
+    return np.flatnonzero(np.concatenate([regions.table, regions.low < regions.high, tabled]))
 
 
 def keep(problem: Problem, regions: Regions, x: FloatArray, given: Parameters) -> None:
@@ -82,8 +89,8 @@ def keep(problem: Problem, regions: Regions, x: FloatArray, given: Parameters) -
 
 def rate(problem: Problem, regions: Regions) -> FloatArray:
     """How much would be gained by a split at each unit, after an evaluation at the parameters that were found."""
-    mu = regions.by_unit[MU][problem.parent]
-    curvature = np.where(regions.active, regions.by_factor[CURVATURE], 0.0)
+    mu = regions.of_unit.mu[problem.parent]
+    curvature = np.where(regions.active, regions.of_factor.curvature, 0.0)
     step = np.minimum(np.abs(problem.weight), _SPLIT_WEIGHT)
     gain = mu * (1.0 - mu) * step * step * np.repeat(curvature, np.diff(problem.ptr))
     score = np.zeros(len(regions.states))
