@@ -80,7 +80,7 @@ def _climb(
     promise = np.inf
     for _ in range(1 + _XI_STEPS if warm else 1):  # means that someone has found deserve the best xi before they move
         if promise >= stop.tol:
-            promise = terms.renew(work, mu, 0.0)
+            promise = terms.renew(work, mu, 0.0, done >= 0)
     bound, rise, converged = _bound(work, constant, bias, mu), np.inf, False
     if done == 0 and done < len(trace):
         trace[0] = bound
@@ -88,7 +88,7 @@ def _climb(
     while done < stop.max_sweeps and not converged:
         _sweep(work, bias, mu)
         enough = _SHARE * max(tol, min(rise, _ROUGH)) / max(float(work.ints[N_BLOCKS]), 1.0)
-        promise = terms.close_sweep(work, mu, enough)
+        promise = terms.renew(work, mu, enough, done < 0)
         done += 1
         before, bound = bound, _bound(work, constant, bias, mu)
         rise = bound - before
@@ -97,7 +97,7 @@ def _climb(
             trace[done] = bound
     if fine:
         exact.attend(work, done >= 0)
-        terms.renew(work, mu, 0.0)
+        terms.renew(work, mu, 0.0, done >= 0)
         bound = _bound(work, constant, bias, mu)
     return done, converged, bound
 
@@ -169,9 +169,7 @@ def solve(
             if enough:
                 break
         is_rough, before = turn == 0 and climbs_exact, best
-        done, converged, bound = _climb(
-            work, stop, is_rough, turn > 0, warm, states, constant, bias, mu, trace, done
-        )
+        done, converged, bound = _climb(work, stop, is_rough, turn > 0, warm, states, constant, bias, mu, trace, done)
         best = max(best, bound)
         if again and best - before < stop.tol:
             break

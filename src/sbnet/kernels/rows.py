@@ -13,14 +13,14 @@ from sbnet.kernels._compile import inlined, inner, kernel
 from sbnet.kernels.arrays import real_numbers
 from sbnet.kernels.gradient import add_gradient
 from sbnet.kernels.meanfield import solve
-from sbnet.kernels.reduce import reduce
+from sbnet.kernels.reduce import posed
 from sbnet.kernels.terms import enumerated, exact
 from sbnet.kernels.terms.work import Work
 
 _ENUMERATED = 6  # parents whose states are summed for a prediction
 
 
-@inner
+@inlined
 def mean_p(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
     """The mean chance of being 1 for independent parents: the prediction for a unit that has no say in the evidence."""
     if len(weight) <= _ENUMERATED:
@@ -32,7 +32,7 @@ def mean_p(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
         high += max(weight[s], 0.0)
         largest = max(largest, abs(weight[s]))
         mean += weight[s] * mu[s]
-        variance += weight[s] ** 2 * mu[s] * (1.0 - mu[s])
+        variance += weight[s] * weight[s] * mu[s] * (1.0 - mu[s])
     nodes = exact.nodes(low, high, mean, variance, largest)
     if nodes == 0 or nodes > exact.MAX_NODES:  # far from 0, or spread too far: as if x had a normal distribution
         return gates.p(gate, mean / math.sqrt(1.0 + math.pi * variance / 8.0))
@@ -116,7 +116,7 @@ def solve_rows(
     """
     first = 0
     while first < len(states):  # rows with the same units observed pose the same problem
-        problem = reduce(model, states[first])
+        problem = posed(model, states[first])
         kind = terms.kinds_of(problem, which)
         rough = terms.prepare(problem, kind, first >= 0)
         fine = rough if terms.same_kinds(rough, kind) else terms.prepare(problem, kind, first < 0)

@@ -1,9 +1,9 @@
 """How the mean of t(x) is bounded, a file for each way; the only place that knows how many there are.
 
 Each file has the same verbs, as far as they apply: `prepare` (what depends on the weights), `begin` (what depends on
-the row), `open_sweep`, `pull` (what children tell a parent), `push` (a parent has moved), `close_sweep`, `renew` (the
-terms at the present means, from scratch), `gradient`; and a slow, obvious `reference` for one factor. A term
-serves all children of a parent in one call.
+the row), `open_sweep`, `pull` (what children tell a parent), `push` (a parent has moved), `renew` (the terms at the
+present means: after a sweep, or from scratch if `fresh`), `gradient`; and a slow, obvious `reference` for one factor.
+A term serves all children of a parent in one call.
 
 A *kind* is what a user asks for (`log_term`); a *room* is the file that serves it. A factor whose kind has no room
 keeps the term NaN, which shows at once; it never borrows another's.
@@ -90,8 +90,7 @@ _begin = _each("begin", "work")
 open_sweep = _each("open_sweep", "work, mu")
 pull = _each("pull", "work, j, mu", adds=True)
 push = _each("push", "work, j, old, new")
-close_sweep = _each("close_sweep", "work, mu, enough", adds=True)
-renew = _each("renew", "work, mu, enough", adds=True, compiled=bare)
+renew = _each("renew", "work, mu, enough, fresh", adds=True, compiled=bare)
 gradient = _each("gradient", "work, mu, by_slot, by_factor")
 reference = _ladder("reference", "kind, gate, weight, mu, bias, parameter", "math.nan, math.nan")
 
@@ -177,7 +176,7 @@ def same_kinds(work: Work, kind: IndexArray) -> bool:
     return True
 
 
-@inner
+@inlined
 def exact_kinds(problem: Problem, kind: IndexArray, nodes: IndexArray, bias: FloatArray, mu: FloatArray) -> IndexArray:
     """The kinds with which the exact term is climbed, given how many frequencies each factor needs.
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem
-from sbnet.kernels._compile import bare, inlined, inner, vector
+from sbnet.kernels._compile import bare, inlined, vector
 from sbnet.kernels.arrays import real_numbers, whole_numbers
 
 # Regions of `index`. By hidden unit: the unit, its own factor or -1, its first tile, its first child with a table.
@@ -100,7 +100,7 @@ _SIZE_OF[[PARENT, EDGE_PLACE, BLOCK_TILE, TILE_BLOCK, TILE_PARENT, FEW_FACTOR, F
 _SIZE_OF[LANE_FACTOR] = _BY_LANE
 
 
-@inner
+@inlined
 def lay_out(problem: Problem, kind: IndexArray, room: IndexArray, tiled: IndexArray, strict: int) -> Work:
     """Give every factor a lane in a block of its room; where `tiled` is 1, give its edges lanes in tiles.
 
@@ -133,9 +133,9 @@ def _fill_blocks(
 ) -> None:
     """What is known of each factor, and its lane in a block: its place there is that in the first of all regions."""
     block_room, width, place, lane_factor = index[BLOCK_ROOM], index[WIDTH], index[PLACE], index[LANE_FACTOR]
-    b = np.int64(-1)  # the last block
+    b = -1  # the last block
     for r in range(_HEADER - HAS):
-        before, run = np.int64(-1), 0
+        before, run = -1, 0
         for f in range(len(room)):
             if room[f] == r:
                 alike = before >= 0 and _same_parents(problem, f, before)
