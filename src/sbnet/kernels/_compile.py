@@ -8,6 +8,7 @@ see: kernels of other sources are in another folder, and nobody has to delete an
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import shutil
 import sys
@@ -20,6 +21,7 @@ import llvmlite
 import numba
 import numpy as np
 from numba import njit
+from numba.core import event
 
 _KEPT = 4  # folders: enough to go back and forth between versions; a process of an older one has long ended
 
@@ -69,6 +71,27 @@ _INNER: dict[str, Any] = {**_ALWAYS, "no_cpython_wrapper": True, "no_cfunc_wrapp
 _BARE: dict[str, Any] = {**_INNER, "_nrt": False}
 # Reassociation lets the compiler use vector units for sums; nothing here assumes away NaN or infinity.
 _FAST = {"contract", "reassoc", "nsz", "arcp", "afn"}
+
+
+class _Pause(event.Listener):
+    """No garbage collection while something is compiled: it goes through millions of objects again and again."""
+
+    def __init__(self) -> None:
+        self._depth, self._was_on = 0, False  # compiling is nested; the lock of the compiler is held meanwhile
+
+    def on_start(self, event: Any) -> None:
+        if self._depth == 0:
+            self._was_on = gc.isenabled()
+            gc.disable()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._was_on:
+            gc.enable()
+
+
+event.register("numba:compile", _Pause())
 
 
 def _compiled(**options: Any) -> Any:

@@ -14,7 +14,7 @@ from sbnet.kernels import gates, terms
 from sbnet.kernels._compile import bare, inlined, inner
 from sbnet.kernels.states import known_units
 from sbnet.kernels.terms import exact
-from sbnet.kernels.terms.work import FACTOR_OF, HIDDEN_GATE, N_BLOCKS, UNIT, Work
+from sbnet.kernels.terms.work import FACTOR_OF, HIDDEN_GATE, MEAN, N_BLOCKS, PLACE, UNIT, VALUE, Work
 from sbnet.kernels.vector_math import entropy
 
 EDGE = 1e-14  # means keep this distance from 0 and 1; it costs a bound at most 1e-14 of the weights
@@ -27,74 +27,108 @@ _ROUGH = 1e-2  # nats: how far the paper's bound is taken before the exact term 
 @inlined
 def _sweep(work: Work, bias: FloatArray, mu: FloatArray) -> None:
     """Eq. (24) for one hidden unit after the other: all at once, the bound could fall."""
-    index = work.ints
+    index, numbers = work.ints, work.numbers
+    factor_of, gate, unit, place = index[FACTOR_OF], index[HIDDEN_GATE], index[UNIT], index[PLACE]
     terms.open_sweep(work, mu)
     for j in range(len(mu)):
-        own, i = index[index[FACTOR_OF] + j], index[index[UNIT] + j]
-        field = terms.input_of(work, own) if own >= 0 else gates.log_odds(index[index[HIDDEN_GATE] + j], bias[i])
+        own, at = index[factor_of + j], np.uint64(0)
+        if own >= 0:
+            at = np.uint64(index[place + own])
+            field = numbers[at + MEAN]
+        else:
+            field = gates.log_odds(index[gate + j], bias[index[unit + j]])
         field += terms.pull(work, j, mu)
         old, new = mu[j], min(max(gates.sigmoid(field), EDGE), 1.0 - EDGE)
         mu[j] = new
         if own >= 0:
-            terms.set_value(work, own, new)
+            numbers[at + VALUE] = new
         terms.push(work, j, old, new)
 
 
-@inlined
+@bare
 def _bound(work: Work, constant: float, bias: FloatArray, mu: FloatArray) -> float:
     """Eq. (16), the logarithm terms being whatever they are."""
-    total = constant + entropy(mu) + terms.total(work)
+    index, total = work.ints, constant + entropy(mu) + terms.total(work)
+    factor_of, gate, unit = index[FACTOR_OF], index[HIDDEN_GATE], index[UNIT]
     for j in range(len(mu)):
-        if work.ints[work.ints[FACTOR_OF] + j] < 0:
-            gate = work.ints[work.ints[HIDDEN_GATE] + j]
-            total += mu[j] * gates.log_odds(gate, bias[work.ints[work.ints[UNIT] + j]])
+        if index[factor_of + j] < 0:
+            total += mu[j] * gates.log_odds(index[gate + j], bias[index[unit + j]])
     return total
 
 
 @bare
 def _climb(
-    work: Work, stop: Stop, tol: float, constant: float, bias: FloatArray, mu: FloatArray, trace: FloatArray, done: int
+    work: Work,
+    stop: Stop,
+    rough: bool,
+    fine: bool,
+    warm: bool,
+    states: States,
+    constant: float,
+    bias: FloatArray,
+    mu: FloatArray,
+    trace: FloatArray,
+    done: int,
 ) -> tuple[int, bool, float]:
-    """Sweep until the bound rises by less than `tol`: sweeps so far, whether that came about, and the bound."""
-    bound = _bound(work, constant, bias, mu)
-    rise = np.inf
-    while done < stop.max_sweeps:
+    """Sweep until the bound rises too little: sweeps so far, whether that came about, and the bound.
+
+    If `rough`, the paper's term stands in for the exact one, and need not be taken far. If `fine`, the bound is
+    evaluated with all frequencies in the end.
+    """
+    terms.begin(work, states, bias, mu)
+    exact.attend(work, done < 0)
+    promise = np.inf
+    for _ in range(1 + _XI_STEPS if warm else 1):  # means that someone has found deserve the best xi before they move
+        if promise >= stop.tol:
+            promise = terms.renew(work, mu, 0.0, done >= 0)
+    bound, rise, converged = _bound(work, constant, bias, mu), np.inf, False
+    if done == 0 and done < len(trace):
+        trace[0] = bound
+    tol = max(stop.tol, _ROUGH) if rough else stop.tol
+    while done < stop.max_sweeps and not converged:
         _sweep(work, bias, mu)
-        enough = _SHARE * max(tol, min(rise, _ROUGH)) / max(work.ints[N_BLOCKS], 1)
-        promise = terms.close_sweep(work, mu, enough)
+        enough = _SHARE * max(tol, min(rise, _ROUGH)) / max(float(work.ints[N_BLOCKS]), 1.0)
+        promise = terms.renew(work, mu, enough, done < 0)
         done += 1
         before, bound = bound, _bound(work, constant, bias, mu)
         rise = bound - before
+        converged = rise + promise < tol
         if done < len(trace):
             trace[done] = bound
-        if rise + promise < tol:
-            return done, True, bound
-    return done, False, bound
-
-
-@bare
-def _covers(one: IndexArray, other: IndexArray) -> bool:
-    """Is no number of the other larger?"""
-    for k in range(len(other)):  # noqa: SIM110 (kernels have no generators)
-        if other[k] > one[k]:
-            return False
-    return True
+    if fine:
+        exact.attend(work, done >= 0)
+        terms.renew(work, mu, 0.0, done >= 0)
+        bound = _bound(work, constant, bias, mu)
+    return done, converged, bound
 
 
 @inner
-def _attuned(work: Work, needed: IndexArray, again: bool) -> Work:
-    """The same with waves for the frequencies that are needed, where it has others.
+def _attuned(
+    problem: Problem, kind: IndexArray, fine: Work, work: Work, again: bool, bias: FloatArray, mu: FloatArray
+) -> tuple[Work, bool, bool]:
+    """A state with the exact term and waves for the frequencies that are needed at these means.
 
-    If `again`, this row had fewer: no block may lose any, or its term would loosen.
+    If `again`, this row had `work`, with fewer: no block may lose any, or its term would loosen. Also returned: whether
+    it has the same terms now, and whether it has all that is needed.
     """
-    chunks = exact.chunks_for(work, needed)
+    needed = exact.nodes_of(problem, bias, mu)
+    now = terms.exact_kinds(problem, kind, needed, bias, mu)
+    again = again and terms.same_kinds(work, now)
+    if not again:
+        work = fine if terms.same_kinds(fine, now) else terms.prepare(problem, now, again)
+    chunks, enough = exact.chunks_for(work, needed), again
     if again:
         for b in range(len(chunks)):
-            chunks[b] = max(chunks[b], work.wave_index[b])
-    if not exact.has_room(work, chunks):
-        work = exact.make_room(work, chunks)
-    exact.tune(work, chunks)
-    return work
+            has = work.wave_index[b]
+            if chunks[b] > has:
+                enough = False
+            else:
+                chunks[b] = has
+    if not enough:
+        if not exact.has_room(work, chunks):
+            work = exact.make_room(work, chunks)
+        exact.tune(work, chunks)
+    return work, again, enough
 
 
 @inlined
@@ -128,41 +162,20 @@ def solve(
     for j in range(len(mu)):
         mu[j] = min(max(mu[j], EDGE), 1.0 - EDGE)
     climbs_exact = not terms.same_kinds(rough, kind)
-    work, done, converged, best, again = rough, np.int64(0), False, -np.inf, False
-    for turn in range(1 + _ROUNDS if climbs_exact else 1):
-        if turn == 0 and climbs_exact and warm:
-            continue
+    work, done, converged, best, again = rough, np.int64(0), False, -np.inf, len(mu) < 0
+    for turn in range(1 if climbs_exact and warm else 0, 1 + _ROUNDS if climbs_exact else 1):
         if turn > 0:
-            needed = exact.nodes_of(problem, bias, mu)
-            now = terms.exact_kinds(problem, kind, needed, bias, mu)
-            if again and terms.same_kinds(work, now):
-                if _covers(work.wave_index, exact.chunks_for(work, needed)):
-                    break
-            elif terms.same_kinds(fine, now):
-                work, again = fine, turn < 0
-            else:
-                work, again = terms.prepare(problem, now), turn < 0
-            work = _attuned(work, needed, again)
-        terms.begin(work, states, bias, mu)
-        if turn > 0:
-            exact.attend(work, turn < 0)
-        promise = terms.renew(work, mu, 0.0)
-        for _ in range(_XI_STEPS if warm else 0):  # means that someone has found deserve the best xi before they move
-            if promise < stop.tol:
+            work, again, enough = _attuned(problem, kind, fine, work, again, bias, mu)
+            if enough:
                 break
-            promise = terms.renew(work, mu, 0.0)
-        if len(trace) and done == 0:
-            trace[0] = _bound(work, constant, bias, mu)
-        tol = max(stop.tol, _ROUGH) if turn == 0 and climbs_exact else stop.tol
-        done, converged, bound = _climb(work, stop, tol, constant, bias, mu, trace, done)
-        if turn > 0:
-            exact.attend(work, turn > 0)
-            terms.renew(work, mu, 0.0)
-            bound = _bound(work, constant, bias, mu)
-        before, best = best, best if bound <= best else bound  # the larger, or NaN: a term that has no room shows
+        is_rough, before = turn == 0 and climbs_exact, best
+        done, converged, bound = _climb(work, stop, is_rough, turn > 0, warm, states, constant, bias, mu, trace, done)
+        best = best if bound <= best else bound  # the larger, or NaN: a term that has no room shows
         if again and best - before < stop.tol:
             break
         again = turn > 0
     if done < len(trace):
         trace[done] = best  # with all frequencies it is a little above that of the last sweep
+    for k in range(1, min(int(done) + 1, len(trace))):
+        trace[k] = max(trace[k], trace[k - 1])  # the best so far: with few frequencies the exact term begins lower
     return best, int(done), converged, work

@@ -87,8 +87,8 @@ def solve_components(
         whole = with_gates(problem, n, gate_weight[m])
         more_states[n:], more_bias[n:] = side[m], gate_bias[m]
         kind = terms.kinds_of(whole, which)
-        work = terms.prepare(whole, kind)
-        rough = work if len(mu[m]) == 0 else terms.prepare(whole, terms.rough_kinds(kind))
+        rough = terms.prepare(whole, kind, n > 0)
+        work = rough if terms.same_kinds(rough, kind) else terms.prepare(whole, kind, n < 0)
         warm = n > 0  # always; but for the constant True everything would be compiled once more
         bound[m], sweeps[m], converged[m], _ = solve(
             whole, rough, work, kind, stop, more_states, more_bias, mu[m], warm, np.empty(0)

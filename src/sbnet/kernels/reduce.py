@@ -5,28 +5,43 @@ from __future__ import annotations
 import numpy as np
 
 from sbnet._types import BoolArray, IndexArray, Model, Problem, States
-from sbnet.kernels._compile import inlined, kernel
+from sbnet.kernels._compile import inlined, inner, kernel
+from sbnet.kernels.arrays import real_numbers, whole_numbers
+
+
+@inlined
+def _mark_live(model: Model, states: States, live: BoolArray | IndexArray) -> None:
+    for i in range(len(states) - 1, -1, -1):
+        if states[i] >= 0:
+            live[i] = 1
+        if live[i]:
+            for e in range(model.indptr[i], model.indptr[i + 1]):
+                live[model.parent[e]] = 1
 
 
 @kernel
 def live_units(model: Model, states: States) -> BoolArray:
     """Units that are observed or have an observed descendant; all others sum to one and drop out."""
-    live = states >= 0
-    for i in range(len(states) - 1, -1, -1):
-        if live[i]:
-            for e in range(model.indptr[i], model.indptr[i + 1]):
-                live[model.parent[e]] = True
+    live = np.zeros(len(states), np.bool_)
+    _mark_live(model, states, live)
     return live
 
 
 @kernel
 def reduce(model: Model, states: States) -> Problem:
     """The problem that one pattern poses; it depends on which units are observed, not on their values."""
+    return posed(model, states)
+
+
+@inner
+def posed(model: Model, states: States) -> Problem:
+    """The same for kernels. (Code that makes Python objects of so many arrays takes long to compile.)"""
     n = len(states)
-    live = live_units(model, states)
-    place = np.full(n, -1, np.int64)
+    live, place = whole_numbers(n), whole_numbers(n)
+    _mark_live(model, states, live)
     n_hidden = 0
     for i in range(n):
+        place[i] = -1
         if live[i] and states[i] < 0:
             place[i] = n_hidden
             n_hidden += 1
@@ -41,21 +56,17 @@ def reduce(model: Model, states: States) -> Problem:
                 n_factors += 1
             else:
                 n_known += 1
-    hidden = np.empty(n_hidden, np.int64)
-    factor_of = np.full(n_hidden, -1, np.int64)
-    factor = np.empty(n_factors, np.int64)
-    own = np.empty(n_factors, np.int64)
-    ptr = np.zeros(n_factors + 1, np.int64)
-    parent = np.empty(n_slots, np.int64)
-    weight = np.empty(n_slots, np.float64)
-    edge = np.empty(n_slots, np.int64)
-    known = np.empty(n_known, np.int64)
+    hidden, factor_of, child_ptr = whole_numbers(n_hidden), whole_numbers(n_hidden), whole_numbers(n_hidden + 1)
+    factor, own, ptr = whole_numbers(n_factors), whole_numbers(n_factors), whole_numbers(n_factors + 1)
+    parent, weight, edge = whole_numbers(n_slots), real_numbers(n_slots), whole_numbers(n_slots)
+    child, child_slot = whole_numbers(n_slots), whole_numbers(n_slots)
+    known = whole_numbers(n_known)
     f = s = t = 0
     for i in range(n):
         if not live[i]:
             continue
         if place[i] >= 0:
-            hidden[place[i]] = i
+            hidden[place[i]], factor_of[place[i]] = i, -1
         for e in range(model.indptr[i], model.indptr[i + 1]):
             k = place[model.parent[e]]
             if k >= 0:
@@ -73,20 +84,16 @@ def reduce(model: Model, states: States) -> Problem:
         else:
             known[t] = i
             t += 1
-    child_ptr = np.zeros(n_hidden + 1, np.int64)
     for s in range(n_slots):
         child_ptr[parent[s] + 1] += 1
     for k in range(n_hidden):
         child_ptr[k + 1] += child_ptr[k]
-    child = np.empty(n_slots, np.int64)
-    child_slot = np.empty(n_slots, np.int64)
-    fill = child_ptr[:-1].copy()
+        place[k] = child_ptr[k]  # from now on: where the next child of a hidden unit goes
     for f in range(n_factors):
         for s in range(ptr[f], ptr[f + 1]):
-            c = fill[parent[s]]
-            child[c] = f
-            child_slot[c] = s
-            fill[parent[s]] = c + 1
+            k = parent[s]
+            child[place[k]], child_slot[place[k]] = f, s
+            place[k] += 1
     return Problem(
         hidden, factor_of, factor, own, ptr, parent, weight, edge, child_ptr, child, child_slot, known,
         model.gate,

@@ -10,16 +10,17 @@ import numpy as np
 from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Model, Problem, States, Stop
 from sbnet.kernels import gates, terms
 from sbnet.kernels._compile import inlined, inner, kernel
+from sbnet.kernels.arrays import real_numbers
 from sbnet.kernels.gradient import add_gradient
 from sbnet.kernels.meanfield import solve
-from sbnet.kernels.reduce import reduce
+from sbnet.kernels.reduce import posed
 from sbnet.kernels.terms import enumerated, exact
 from sbnet.kernels.terms.work import Work
 
 _ENUMERATED = 6  # parents whose states are summed for a prediction
 
 
-@inner
+@inlined
 def mean_p(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
     """The mean chance of being 1 for independent parents: the prediction for a unit that has no say in the evidence."""
     if len(weight) <= _ENUMERATED:
@@ -31,7 +32,7 @@ def mean_p(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
         high += max(weight[s], 0.0)
         largest = max(largest, abs(weight[s]))
         mean += weight[s] * mu[s]
-        variance += weight[s] ** 2 * mu[s] * (1.0 - mu[s])
+        variance += weight[s] * weight[s] * mu[s] * (1.0 - mu[s])
     nodes = exact.nodes(low, high, mean, variance, largest)
     if nodes == 0 or nodes > exact.MAX_NODES:  # far from 0, or spread too far: as if x had a normal distribution
         return gates.p(gate, mean / math.sqrt(1.0 + math.pi * variance / 8.0))
@@ -44,7 +45,7 @@ def predict_barren(model: Model, states: States, bias: FloatArray, means: FloatA
     for i in range(len(states)):
         if states[i] < 0 and np.isnan(means[i]):
             start, end = model.indptr[i], model.indptr[i + 1]
-            weight, near = np.empty(end - start), np.empty(end - start)
+            weight, near = real_numbers(end - start), real_numbers(end - start)
             k = 0
             for e in range(start, end):
                 j = model.parent[e]
@@ -113,29 +114,28 @@ def solve_rows(
 
     Without `slopes`, no code for gradients is compiled.
     """
-    if len(states) == 0:
-        return
-    problem = reduce(model, states[0])
-    kind = terms.kinds_of(problem, which)
-    rough = fine = terms.prepare(problem, terms.rough_kinds(kind))
-    mu = np.empty(0)
-    for r in range(len(states)):
-        if r == 0 or not _same_mask(states, r):
-            if r > 0:
-                problem = reduce(model, states[r])
-                kind = terms.kinds_of(problem, which)
-                rough = terms.prepare(problem, terms.rough_kinds(kind))
-            fine = rough if terms.same_kinds(rough, kind) else terms.prepare(problem, kind)
-            mu = np.empty(len(problem.hidden))
-        for j in range(len(mu)):
-            mu[j] = answers.means[r, problem.hidden[j]]
-        bound, sweeps, converged, work = solve(
-            problem, rough, fine, kind, stop, states[r], bias[r], mu, warm, answers.trace[r]
-        )
-        if terms.same_kinds(work, kind):
-            fine = work  # the next row may need the same frequencies
-        answers.bound[r], answers.sweeps[r], answers.converged[r] = bound, sweeps, converged
-        if slopes is not None:
-            add_gradient(model, problem, work, states[r], bias[r], mu, slopes.row_weight[r], slopes.weight, slopes.bias)
-        if _store(problem, work, states[r], mu, answers.means[r], answers.xi[r]):
-            predict_barren(model, states[r], bias[r], answers.means[r])
+    first = 0
+    while first < len(states):  # rows with the same units observed pose the same problem
+        problem = posed(model, states[first])
+        kind = terms.kinds_of(problem, which)
+        rough = terms.prepare(problem, kind, first >= 0)
+        fine = rough if terms.same_kinds(rough, kind) else terms.prepare(problem, kind, first < 0)
+        mu = real_numbers(len(problem.hidden))
+        r = first
+        while r < len(states) and (r == first or _same_mask(states, r)):
+            for j in range(len(mu)):
+                mu[j] = answers.means[r, problem.hidden[j]]
+            bound, sweeps, converged, work = solve(
+                problem, rough, fine, kind, stop, states[r], bias[r], mu, warm, answers.trace[r]
+            )
+            if terms.same_kinds(work, kind):
+                fine = work  # the next row may need the same frequencies
+            answers.bound[r], answers.sweeps[r], answers.converged[r] = bound, sweeps, converged
+            if slopes is not None:
+                add_gradient(
+                    model, problem, work, states[r], bias[r], mu, slopes.row_weight[r], slopes.weight, slopes.bias
+                )
+            if _store(problem, work, states[r], mu, answers.means[r], answers.xi[r]):
+                predict_barren(model, states[r], bias[r], answers.means[r])
+            r += 1
+        first = r

@@ -1,9 +1,9 @@
 """How the mean of t(x) is bounded, a file for each way; the only place that knows how many there are.
 
 Each file has the same verbs, as far as they apply: `prepare` (what depends on the weights), `begin` (what depends on
-the row), `open_sweep`, `pull` (what children tell a parent), `push` (a parent has moved), `close_sweep`, `renew` (the
-terms at the present means, from scratch), `gradient`; and a slow, obvious `reference` for one factor. A term
-serves all children of a parent in one call.
+the row), `open_sweep`, `pull` (what children tell a parent), `push` (a parent has moved), `renew` (the terms at the
+present means: after a sweep, or from scratch if `fresh`), `gradient`; and a slow, obvious `reference` for one factor.
+A term serves all children of a parent in one call.
 
 A *kind* is what a user asks for (`log_term`); a *room* is the file that serves it. A factor whose kind has no room
 keeps the term NaN, which shows at once; it never borrows another's.
@@ -20,6 +20,7 @@ import numpy as np
 from sbnet._types import Bound, FloatArray, IndexArray, Problem, States
 from sbnet.kernels import gates
 from sbnet.kernels._compile import bare, inlined, inner
+from sbnet.kernels.arrays import real_numbers, whole_numbers
 from sbnet.kernels.terms import enumerated, exact, quadratic, xi
 from sbnet.kernels.terms.work import (
     ABOVE,
@@ -52,15 +53,15 @@ LOG_TERMS = dict(sorted((item for room in ROOMS for item in room.KINDS.items()),
 
 _NOBODY = 15  # the room of kinds that have none: a place for their numbers, but no file to serve them
 _ROOM_OF = np.full(16, _NOBODY)  # by kind
-_TILED = np.zeros(16, np.bool_)  # by room
-_TILED[_NOBODY] = True  # or there would be a table for each factor, however many parents it has
+_TILED = np.zeros(16, np.int64)  # by room
+_TILED[_NOBODY] = 1  # or there would be a table for each factor, however many parents it has
 for _room in ROOMS:
     _TILED[_room.ROOM] = _room.TILED
     for _kind in (_room.ROOM, *_room.KINDS.values()):
         _ROOM_OF[_kind] = _room.ROOM
 
 
-def _each(verb: str, arguments: str, *, adds: bool = False) -> Any:
+def _each(verb: str, arguments: str, *, adds: bool = False, compiled: Any = inlined) -> Any:
     """A kernel that calls the verb of every room that has it and has work, and adds up what they return if `adds`.
 
     Kernels cannot loop over functions, so the calls are spelt out, one after the other.
@@ -70,7 +71,7 @@ def _each(verb: str, arguments: str, *, adds: bool = False) -> Any:
         if hasattr(room, verb):
             call = f"{room.__name__.rpartition('.')[2]}.{verb}({arguments})"
             lines.append(f"if work.ints[{HAS + room.ROOM}] > 0: {'total += ' * adds}{call}")
-    return _spelt_out(verb, arguments, "\n    ".join([*lines, "return total"]))
+    return _spelt_out(verb, arguments, "\n    ".join([*lines, "return total"]), compiled)
 
 
 def _ladder(verb: str, arguments: str, otherwise: str) -> Any:
@@ -80,13 +81,13 @@ def _ladder(verb: str, arguments: str, otherwise: str) -> Any:
         f"        return {room.__name__.rpartition('.')[2]}.{verb}({arguments})\n"
         for room in ROOMS
     )
-    return _spelt_out(verb, arguments, "    ".join((*rungs, f"return {otherwise}")))
+    return _spelt_out(verb, arguments, "    ".join((*rungs, f"return {otherwise}")), inlined)
 
 
-def _spelt_out(verb: str, arguments: str, body: str) -> Any:
+def _spelt_out(verb: str, arguments: str, body: str, compiled: Any) -> Any:
     names: dict[str, Any] = {}
     exec(compile(f"def {verb}({arguments}):\n    {body}\n", __file__, "exec"), globals(), names)
-    return inlined(names[verb])
+    return compiled(names[verb])
 
 
 _prepare = _each("prepare", "work")
@@ -94,16 +95,15 @@ _begin = _each("begin", "work")
 open_sweep = _each("open_sweep", "work, mu")
 pull = _each("pull", "work, j, mu", adds=True)
 push = _each("push", "work, j, old, new")
-close_sweep = _each("close_sweep", "work, mu, enough", adds=True)
-renew = _each("renew", "work, mu, enough", adds=True)
+renew = _each("renew", "work, mu, enough, fresh", adds=True, compiled=bare)
 gradient = _each("gradient", "work, mu, by_slot, by_factor")
 reference = _ladder("reference", "kind, gate, weight, mu, bias, parameter", "math.nan, math.nan")
 
 
-@inner
+@inlined
 def kinds_of(problem: Problem, bound: Bound) -> IndexArray:
     """The kind of each factor: what was asked for, or a sum over the states of its parents if they are few."""
-    kind = np.empty(len(problem.factor), np.int64)
+    kind = whole_numbers(len(problem.factor))
     for f in range(len(kind)):
         kind[f] = kind_of(bound, problem.ptr[f + 1] - problem.ptr[f])
     return kind
@@ -116,61 +116,52 @@ def kind_of(bound: Bound, parents: int) -> int:
 
 
 @inner
-def rough_kinds(kind: IndexArray) -> IndexArray:
-    """The same with the paper's term in place of the exact one."""
-    found = kind.copy()
-    for f in range(len(kind)):
-        if kind[f] == exact.ROOM:
-            found[f] = xi.ROOM
-    return found
+def prepare(problem: Problem, asked: IndexArray, rough: bool) -> Work:
+    """Everything about a problem that does not depend on the values of the evidence.
 
-
-@inner
-def prepare(problem: Problem, kind: IndexArray) -> Work:
-    """Everything about a problem that does not depend on the values of the evidence."""
-    room, tiled = np.empty(len(kind), np.int64), np.zeros(len(kind), np.bool_)
-    n_exact = 0
-    for f in range(len(kind)):
-        room[f] = _ROOM_OF[kind[f]] if 0 <= kind[f] < 16 else _NOBODY
+    If `rough`, with the paper's term in place of the exact one. Only a sum over states serves every gate.
+    """
+    n, n_exact = len(asked), 0
+    kind, room, tiled = whole_numbers(n), whole_numbers(n), whole_numbers(n)
+    for f in range(n):
+        k = asked[f]
+        if rough and k == exact.ROOM:
+            k = xi.ROOM
+        kind[f], room[f] = k, _NOBODY
+        served = k == enumerated.ROOM or problem.gate[problem.factor[f]] == gates.SIGMOID
+        if 0 <= k < len(_ROOM_OF) and served:
+            room[f] = _ROOM_OF[k]
         tiled[f] = _TILED[room[f]]
-        n_exact += room[f] == exact.ROOM
-    work = lay_out(problem, kind, room, tiled, n_exact > 0)
+        if k == exact.ROOM:
+            n_exact += 1
+    work = lay_out(problem, kind, room, tiled, np.int64(n_exact))
     _prepare(work)
     return work
 
 
-@bare
+@inlined
 def begin(work: Work, states: States, bias: FloatArray, mu: FloatArray) -> None:
     """Bring the row into the state: what is observed, biases, the range of x."""
     index, numbers = work.ints, work.numbers
+    factor, own_of, place, below, above = index[FACTOR], index[OWN], index[PLACE], index[BELOW], index[ABOVE]
     for f in range(index[N_FACTORS]):
-        i, own, at = index[index[FACTOR] + f], index[index[OWN] + f], np.uint64(index[index[PLACE] + f])
-        numbers[at + VALUE] = mu[own] if own >= 0 else states[i]
-        numbers[at + BIAS] = bias[i]
-        numbers[at + LOW], numbers[at + HIGH] = bias[i] + numbers[index[BELOW] + f], bias[i] + numbers[index[ABOVE] + f]
+        i, own, at = index[factor + f], index[own_of + f], np.uint64(index[place + f])
+        h = bias[i]
+        numbers[at + VALUE] = mu[own] if own >= 0 else float(states[i])
+        numbers[at + BIAS] = h
+        numbers[at + LOW], numbers[at + HIGH] = h + numbers[below + f], h + numbers[above + f]
         numbers[at + TERM] = math.nan
     _begin(work)
 
 
 @inlined
-def input_of(work: Work, f: int) -> float:
-    """The mean input of a factor."""
-    return work.numbers[np.uint64(work.ints[work.ints[PLACE] + f]) + MEAN]
-
-
-@inlined
-def set_value(work: Work, f: int, value: float) -> None:
-    """The mean of a hidden unit that is a factor has moved."""
-    work.numbers[np.uint64(work.ints[work.ints[PLACE] + f]) + VALUE] = value
-
-
-@bare
 def total(work: Work) -> float:
     """The sum over all factors of a(S) <x> - c(S) <t(x)>."""
     index, numbers, value = work.ints, work.numbers, 0.0
+    place, gate = index[PLACE], index[GATE]
     for f in range(index[N_FACTORS]):
-        at = np.uint64(index[index[PLACE] + f])
-        a, c = gates.loads(index[index[GATE] + f], numbers[at + VALUE])
+        at = np.uint64(index[place + f])
+        a, c = gates.loads(index[gate + f], numbers[at + VALUE])
         value += a * numbers[at + MEAN] - c * numbers[at + TERM]
     return value
 
@@ -185,21 +176,22 @@ def parameter(work: Work, f: int) -> float:
 @bare
 def same_kinds(work: Work, kind: IndexArray) -> bool:
     """Is the problem laid out for these kinds?"""
+    at = work.ints[KIND]
     for f in range(len(kind)):  # noqa: SIM110 (kernels have no generators)
-        if work.ints[work.ints[KIND] + f] != kind[f]:
+        if work.ints[at + f] != kind[f]:
             return False
     return True
 
 
-@inner
+@inlined
 def exact_kinds(problem: Problem, kind: IndexArray, nodes: IndexArray, bias: FloatArray, mu: FloatArray) -> IndexArray:
     """The kinds with which the exact term is climbed, given how many frequencies each factor needs.
 
     Where that is too many, the tighter of the paper's term and the quadratic one takes its place.
     """
-    found = kind.copy()
-    numbers = 0
+    found, numbers = whole_numbers(len(kind)), 0
     for f in range(len(kind)):
+        found[f] = kind[f]
         if kind[f] != exact.ROOM:
             continue
         start, k, h = problem.ptr[f], problem.ptr[f + 1] - problem.ptr[f], bias[problem.factor[f]]
@@ -207,7 +199,7 @@ def exact_kinds(problem: Problem, kind: IndexArray, nodes: IndexArray, bias: Flo
         if nodes[f] <= exact.MAX_NODES and numbers + more <= exact.MAX_WAVES:
             numbers += more
             continue
-        weight, near = problem.weight[start : start + k], np.empty(k)
+        weight, near = problem.weight[start : start + k], real_numbers(k)
         mean, variance = h, 0.0
         for s in range(k):
             near[s] = mu[problem.parent[start + s]]

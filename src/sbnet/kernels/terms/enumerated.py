@@ -38,20 +38,22 @@ TILED = False
 _u = np.uint64
 
 
-@bare
+@inlined
 def begin(work: Work) -> None:
     """Fill the tables; bit b of a state is that of parent b."""
     index, numbers = work.ints, work.numbers
+    room, table, ptr, place, gate = index[ROOM_OF], index[TABLE_PTR], index[PTR], index[PLACE], index[GATE]
     for f in range(index[N_FACTORS]):
-        if index[index[ROOM_OF] + f] != ROOM:
+        if index[room + f] != ROOM:
             continue
-        first, start = index[TABLES] + index[index[TABLE_PTR] + f], index[index[PTR] + f]
-        for state in range(index[index[TABLE_PTR] + f + 1] - index[index[TABLE_PTR] + f]):
-            x = numbers[_u(index[index[PLACE] + f]) + BIAS]
-            for b in range(index[index[PTR] + f + 1] - start):
+        start, bias = index[ptr + f], numbers[_u(index[place + f]) + BIAS]
+        first, weights, k = index[TABLES] + index[table + f], index[WEIGHTS] + start, index[ptr + f + 1] - start
+        for state in range(1 << k):
+            x = bias
+            for b in range(k):
                 if (state >> b) & 1:
-                    x += numbers[index[WEIGHTS] + start + b]
-            numbers[first + state] = gates.t(index[index[GATE] + f], x)
+                    x += numbers[weights + b]
+            numbers[first + state] = gates.t(index[gate + f], x)
 
 
 @bare
@@ -61,56 +63,56 @@ def _contract(work: Work, f: int, mu: FloatArray, skip: int) -> float:
     With `skip`, its slope in the mean of that parent instead.
     """
     index, numbers = work.ints, work.numbers
-    first, scratch = index[TABLES] + index[index[TABLE_PTR] + f], index[SCRATCH]
-    start, size = index[index[PTR] + f], index[index[TABLE_PTR] + f + 1] - index[index[TABLE_PTR] + f]
+    ptr, scratch = index[PTR] + f, index[SCRATCH]
+    first, start, k = index[TABLES] + index[index[TABLE_PTR] + f], index[ptr], index[ptr + 1] - index[ptr]
+    size, parent = 1 << k, index[PARENT] + start
     for s in range(size):
         numbers[scratch + s] = numbers[first + s]
-    for b in range(index[index[PTR] + f + 1] - start - 1, -1, -1):
+    for b in range(k - 1, -1, -1):
         size >>= 1
-        m = mu[index[index[PARENT] + start + b]]
+        m = mu[index[parent + b]]
         for s in range(scratch, scratch + size):
             off, on = numbers[s], numbers[s + size]
             numbers[s] = on - off if b == skip else off + m * (on - off)
     return numbers[scratch]
 
 
-@bare
+@inlined
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input."""
     index, numbers, total = work.ints, work.numbers, 0.0
-    for k in range(index[index[FEW_PTR] + j], index[index[FEW_PTR] + j + 1]):
-        f, slot = index[index[FEW_FACTOR] + k], index[index[FEW_SLOT] + k]
+    few, factor, slots = index[FEW_PTR] + j, index[FEW_FACTOR], index[FEW_SLOT]
+    for k in range(index[few], index[few + 1]):
+        f, slot = index[factor + k], index[slots + k]
         value = numbers[_u(index[index[PLACE] + f]) + VALUE]
         total += numbers[index[WEIGHTS] + slot] * value - _contract(work, f, mu, slot - index[index[PTR] + f])
     return total
 
 
-@bare
+@inlined
 def push(work: Work, j: int, old: float, new: float) -> None:
     """Unit j has moved: the mean inputs of its children follow."""
     index, numbers = work.ints, work.numbers
-    for k in range(index[index[FEW_PTR] + j], index[index[FEW_PTR] + j + 1]):
-        weight = numbers[index[WEIGHTS] + index[index[FEW_SLOT] + k]]
-        at = _u(index[index[PLACE] + index[index[FEW_FACTOR] + k]])
-        numbers[at + MEAN] += weight * (new - old)
+    few, factor, slots = index[FEW_PTR] + j, index[FEW_FACTOR], index[FEW_SLOT]
+    for k in range(index[few], index[few + 1]):
+        at = _u(index[index[PLACE] + index[factor + k]])
+        numbers[at + MEAN] += numbers[index[WEIGHTS] + index[slots + k]] * (new - old)
 
 
-@bare
-def renew(work: Work, mu: FloatArray, enough: float) -> float:
+@inlined
+def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     """Compute the terms at the present means; nothing more to promise."""
     index, numbers = work.ints, work.numbers
+    room, place, ptr, parent, weights = index[ROOM_OF], index[PLACE], index[PTR], index[PARENT], index[WEIGHTS]
     for f in range(index[N_FACTORS]):
-        if index[index[ROOM_OF] + f] == ROOM:
-            at = _u(index[index[PLACE] + f])
+        if index[room + f] == ROOM:
+            at = _u(index[place + f])
             mean = numbers[at + BIAS]
-            for s in range(index[index[PTR] + f], index[index[PTR] + f + 1]):
-                mean += numbers[index[WEIGHTS] + s] * mu[index[index[PARENT] + s]]
+            for s in range(index[ptr + f], index[ptr + f + 1]):
+                mean += numbers[weights + s] * mu[index[parent + s]]
             numbers[at + MEAN] = mean
             numbers[at + TERM] = _contract(work, f, mu, np.int64(-1))
     return 0.0
-
-
-close_sweep = renew
 
 
 @inlined
@@ -166,7 +168,7 @@ def mean_t(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
     return total
 
 
-@bare
+@inlined
 def mean_p(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
     """The mean chance of being 1, likewise."""
     total = 0.0

@@ -23,6 +23,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem
 from sbnet.kernels._compile import bare, inlined, inner, vector
+from sbnet.kernels.arrays import real_numbers, whole_numbers
 from sbnet.kernels.terms import quadratic, xi
 from sbnet.kernels.terms.work import (
     BIAS,
@@ -97,10 +98,10 @@ def nodes(low: float, high: float, mean: float, variance: float, largest: float)
     return math.ceil(OMEGA * (max(-low, high, 0.0) + MARGIN) / (2.0 * math.pi))
 
 
-@inner
+@inlined
 def nodes_of(problem: Problem, bias: FloatArray, mu: FloatArray) -> IndexArray:
     """The same for every factor at the present means."""
-    found = np.zeros(len(problem.factor), np.int64)
+    found = whole_numbers(len(problem.factor))
     for f in range(len(found)):
         low = high = mean = bias[problem.factor[f]]
         variance = largest = 0.0
@@ -160,11 +161,11 @@ def _step(work: Work, b: int) -> float:
     return OMEGA / max(work.wave_index[b] * (_SIZE // _lanes(work.ints[work.ints[WIDTH] + b])), 1)
 
 
-@inner
+@inlined
 def chunks_for(work: Work, needed: IndexArray) -> IndexArray:
     """How many chunks each block needs: a few numbers only, so that rows with other needs can share them."""
     index = work.ints
-    chunks = np.zeros(index[N_BLOCKS], np.int64)
+    chunks = whole_numbers(index[N_BLOCKS])
     for f in range(index[N_FACTORS]):
         b = (index[index[PLACE] + f] - index[BLOCKS]) // np.int64(BLOCK)
         if index[index[BLOCK_ROOM] + b] == ROOM:
@@ -175,7 +176,7 @@ def chunks_for(work: Work, needed: IndexArray) -> IndexArray:
     return chunks
 
 
-@bare
+@inlined
 def has_room(work: Work, chunks: IndexArray) -> bool:
     """Can so many chunks be kept?"""
     if len(work.wave_index) == 0:
@@ -186,11 +187,11 @@ def has_room(work: Work, chunks: IndexArray) -> bool:
     return True
 
 
-@inner
+@inlined
 def make_room(work: Work, chunks: IndexArray) -> Work:
     """The same with room for so many chunks of each block, still empty."""
     index, n_blocks, n_tiles = work.ints, work.ints[N_BLOCKS], work.ints[N_TILES]
-    wave_index = np.zeros(4 * n_blocks + n_tiles, np.int64)
+    wave_index = whole_numbers(4 * n_blocks + n_tiles)
     total = 0
     for b in range(n_blocks):
         wave_index[2 * n_blocks + b], wave_index[3 * n_blocks + b] = chunks[b], total
@@ -198,10 +199,10 @@ def make_room(work: Work, chunks: IndexArray) -> Work:
     for t in range(n_tiles):
         wave_index[4 * n_blocks + t] = total
         total += chunks[index[index[TILE_BLOCK] + t]] * np.int64(_OF_TILE)
-    return Work(index, work.numbers, wave_index, np.zeros(total))
+    return Work(index, work.numbers, wave_index, real_numbers(total))
 
 
-@bare
+@inlined
 def tune(work: Work, chunks: IndexArray) -> None:
     """Give each block so many chunks, and e^(iwJ) to its edges; blocks that have that many keep what they have."""
     index = work.ints
@@ -264,7 +265,7 @@ def attend(work: Work, whole: bool) -> None:
                 numbers[k + _CONSTANT] = weights + _tail(used * each * step) + math.log(2.0)
 
 
-@vector
+@inlined
 def _start(waves: FloatArray, at: int, chunks: int) -> None:
     """The product over no parents: the function of the bias."""
     for k in range(_u(chunks)):
@@ -287,7 +288,7 @@ def _mix_in(of_tile: FloatArray, e: int, of_block: FloatArray, at: int, chunks: 
             of_block[o + i + _IM] = r * fi + s * fr
 
 
-@vector
+@inlined
 def _first_rest(waves: FloatArray, e: int, chunks: int) -> None:
     """No parent follows the last one."""
     for k in range(_u(chunks)):
@@ -328,72 +329,69 @@ def open_sweep(work: Work, mu: FloatArray) -> None:
             t = before
 
 
-@bare
-def close_sweep(work: Work, mu: FloatArray, enough: float) -> float:
-    """The terms, from the products over all parents; nothing more to promise."""
-    index, numbers, waves = work.ints, work.numbers, work.waves
+@inlined
+def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
+    """The terms, from the products over all parents: those of the sweep, or from scratch. Nothing more to promise."""
+    index, numbers, waves, of_block = work.ints, work.numbers, work.waves, 3 * work.ints[N_BLOCKS]
     for b in range(index[N_BLOCKS]):
         if index[index[BLOCK_ROOM] + b] != ROOM:
             continue
-        lanes, used, at = _lanes(index[index[WIDTH] + b]), _used(work, b), _of_block(work, b)
-        for lane in range(index[index[WIDTH] + b]):
-            k = _u(index[BLOCKS]) + _u(b) * BLOCK + _u(lane)
-            wave = 0.0
+        width, used, at = index[index[WIDTH] + b], _used(work, b), work.wave_index[of_block + b]
+        lanes, block_ptr = _lanes(width), index[BLOCK_PTR] + b
+        if fresh:
+            moments(index, numbers, numbers, b, mu)
+            _start(waves, at, used)
+            for k in range(index[block_ptr], index[block_ptr + 1]):
+                t = index[index[BLOCK_TILE] + k]
+                _mix_in(waves, _of_tile(work, t), waves, at, used, mu[index[index[TILE_PARENT] + t]])
+        first = _u(index[BLOCKS]) + _u(b) * BLOCK
+        for lane in range(width):
+            p, wave = first + _u(lane), 0.0
             for c in range(used):
                 o = _u(at) + _u(c) * _OF_BLOCK
                 for i in range(lane, _SIZE, lanes):
-                    wave += waves[o + _u(i) + _WEIGHT] * waves[o + _u(i) + _RE]
-            straight = numbers[k + _HALF] * numbers[k + MEAN] + numbers[k + _CURVE] * numbers[k + SECOND]
-            numbers[k + TERM] = numbers[k + _CONSTANT] + straight - wave
+                    q = o + _u(i)
+                    wave += waves[q + _WEIGHT] * waves[q + _RE]
+            straight = numbers[p + _HALF] * numbers[p + MEAN] + numbers[p + _CURVE] * numbers[p + SECOND]
+            numbers[p + TERM] = numbers[p + _CONSTANT] + straight - wave
     return 0.0
 
 
-@bare
-def renew(work: Work, mu: FloatArray, enough: float) -> float:
-    """Compute the terms at the present means, from scratch."""
-    index = work.ints
-    for b in range(index[N_BLOCKS]):
-        if index[index[BLOCK_ROOM] + b] == ROOM:
-            at, used = _of_block(work, b), _used(work, b)
-            moments(index, work.numbers, work.numbers, b, mu)
-            _start(work.waves, at, used)
-            for k in range(index[index[BLOCK_PTR] + b], index[index[BLOCK_PTR] + b + 1]):
-                t = index[index[BLOCK_TILE] + k]
-                _mix_in(work.waves, _of_tile(work, t), work.waves, at, used, mu[index[index[TILE_PARENT] + t]])
-    return close_sweep(work, mu, enough)
-
-
-@bare
+@inlined
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input: the sum of J S less the slope of the term."""
-    index, total = work.ints, _straight(work.ints, work.numbers, work.numbers, j, mu[j])
-    for t in range(index[index[TILE_PTR] + j], index[index[TILE_PTR] + j + 1]):
-        b = index[index[TILE_BLOCK] + t]
+    index, total, n_blocks = work.ints, _straight(work.ints, work.numbers, work.numbers, j, mu[j]), work.ints[N_BLOCKS]
+    tile_ptr, tile_block, waves = index[TILE_PTR] + j, index[TILE_BLOCK], work.wave_index
+    for t in range(index[tile_ptr], index[tile_ptr + 1]):
+        b = index[tile_block + t]
         if index[index[BLOCK_ROOM] + b] == ROOM:
-            total += _wave(work.waves, _of_tile(work, t), _of_block(work, b), _used(work, b))
+            total += _wave(work.waves, waves[4 * n_blocks + t], waves[3 * n_blocks + b], waves[n_blocks + b])
     return total
 
 
-@bare
+@inlined
 def push(work: Work, j: int, old: float, new: float) -> None:
     """Add unit j, at its new mean, to the products of its children; also if it has not moved."""
-    index = work.ints
+    index, waves, n_blocks = work.ints, work.wave_index, work.ints[N_BLOCKS]
+    tile_ptr, tile_block = index[TILE_PTR] + j, index[TILE_BLOCK]
     push_moments(index, work.numbers, work.numbers, j, np.int64(ROOM), old, new)
-    for t in range(index[index[TILE_PTR] + j], index[index[TILE_PTR] + j + 1]):
-        b = index[index[TILE_BLOCK] + t]
+    for t in range(index[tile_ptr], index[tile_ptr + 1]):
+        b = index[tile_block + t]
         if index[index[BLOCK_ROOM] + b] == ROOM:
-            _mix_in(work.waves, _of_tile(work, t), work.waves, _of_block(work, b), _used(work, b), new)
+            at, used = waves[3 * n_blocks + b], waves[n_blocks + b]
+            _mix_in(work.waves, waves[4 * n_blocks + t], work.waves, at, used, new)
 
 
 @vector
 def _straight(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, m: float) -> float:
     """The part of the term that is not a wave: linear in <z> and <z^2>."""
-    total, lanes = 0.0, _u(index[N_LANES])
-    for t in range(index[index[TILE_PTR] + j], index[index[TILE_PTR] + j + 1]):
-        b = index[index[TILE_BLOCK] + t]
-        if index[index[BLOCK_ROOM] + b] != ROOM:
+    total, lanes, tiles, first = 0.0, _u(index[N_LANES]), _u(index[TILES]), _u(index[BLOCKS])
+    tile_ptr, tile_block, block_room = index[TILE_PTR] + j, index[TILE_BLOCK], index[BLOCK_ROOM]
+    for t in range(index[tile_ptr], index[tile_ptr + 1]):
+        b = index[tile_block + t]
+        if index[block_room + b] != ROOM:
             continue
-        e, o = _u(index[TILES]) + _u(t) * TILE, _u(index[BLOCKS]) + _u(b) * BLOCK
+        e, o = tiles + _u(t) * TILE, first + _u(b) * BLOCK
         for lane in range(lanes):
             k, w = o + lane, edges[e + lane + WEIGHT]
             bend = w * (2.0 * blocks[k + MEAN] + w * (1.0 - 2.0 * m))  # the slope of <z^2>
@@ -462,17 +460,15 @@ def _turned(waves: FloatArray, e: int, at: int, used: int, lane: int, lanes: int
 def _characteristic(weight: FloatArray, mu: FloatArray, bias: float, n: int) -> tuple[float, float]:
     """Sums over n frequencies of the weights times 1 - Re phi, and of step / sinh(pi w) times Im phi."""
     step, k = OMEGA / n, len(weight)
-    turn, power = np.empty((2, k)), np.zeros((2, k))
+    c, d, re_of, im_of = real_numbers(k), real_numbers(k), real_numbers(k), real_numbers(k)
     for s in range(k):
-        turn[0, s], turn[1, s] = math.cos(step * weight[s]), math.sin(step * weight[s])
-        power[0, s] = 1.0
+        c[s], d[s], re_of[s] = math.cos(step * weight[s]), math.sin(step * weight[s]), 1.0
     real = imaginary = 0.0
     for q in range(1, n + 1):
         re, im = math.cos(q * step * bias), math.sin(q * step * bias)
         for s in range(k):
-            a, b = power[0, s], power[1, s]
-            a, b = a * turn[0, s] - b * turn[1, s], a * turn[1, s] + b * turn[0, s]
-            power[0, s], power[1, s] = a, b
+            a, b = re_of[s] * c[s] - im_of[s] * d[s], re_of[s] * d[s] + im_of[s] * c[s]
+            re_of[s], im_of[s] = a, b
             fr, fi = 1.0 - mu[s] + mu[s] * a, mu[s] * b
             re, im = re * fr - im * fi, re * fi + im * fr
         over = step / math.sinh(math.pi * q * step)
@@ -504,7 +500,7 @@ def reference(
     return parameter, term
 
 
-@inner
+@inlined
 def mean_sigmoid(weight: FloatArray, mu: FloatArray, bias: float, mean: float, n: int) -> float:
     """<sigma(z)>, the derivative of the same sum."""
     _, imaginary = _characteristic(weight, mu, bias, n)

@@ -62,11 +62,12 @@ def pull(work: Work, j: int, mu: FloatArray) -> float:
 
 @vector
 def _pull(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, m: float) -> float:
-    total, lanes = 0.0, _u(index[N_LANES])
-    for t in range(index[index[TILE_PTR] + j], index[index[TILE_PTR] + j + 1]):
-        b = index[index[TILE_BLOCK] + t]
-        if index[index[BLOCK_ROOM] + b] == ROOM:
-            e, o = _u(index[TILES]) + _u(t) * TILE, _u(index[BLOCKS]) + _u(b) * BLOCK
+    total, lanes, tiles, first = 0.0, _u(index[N_LANES]), _u(index[TILES]), _u(index[BLOCKS])
+    tile_ptr, tile_block, block_room = index[TILE_PTR] + j, index[TILE_BLOCK], index[BLOCK_ROOM]
+    for t in range(index[tile_ptr], index[tile_ptr + 1]):
+        b = index[tile_block + t]
+        if index[block_room + b] == ROOM:
+            e, o = tiles + _u(t) * TILE, first + _u(b) * BLOCK
             for lane in range(lanes):
                 k, w = o + lane, edges[e + lane + WEIGHT]
                 bend = w * (2.0 * blocks[k + MEAN] + w * (1.0 - 2.0 * m))  # the slope of <z^2>
@@ -80,22 +81,21 @@ def push(work: Work, j: int, old: float, new: float) -> None:
     push_moments(work.ints, work.numbers, work.numbers, j, np.int64(ROOM), old, new)
 
 
-@bare
-def renew(work: Work, mu: FloatArray, enough: float) -> float:
+@inlined
+def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     """Compute the terms at the present means, with the best c; nothing more to promise."""
     index, numbers = work.ints, work.numbers
     for b in range(index[N_BLOCKS]):
         if index[index[BLOCK_ROOM] + b] == ROOM:
             moments(index, numbers, numbers, b, mu)
+            o = _u(index[BLOCKS]) + _u(b) * BLOCK
             for lane in range(LANES):
-                k = _u(index[BLOCKS]) + _u(b) * BLOCK + lane
-                c = math.sqrt(numbers[k + SECOND])
+                k = o + lane
+                mean, second = numbers[k + MEAN], numbers[k + SECOND]
+                c = math.sqrt(second)
                 numbers[k + _LAMBDA] = _lambda(c)
-                numbers[k + TERM] = _term(numbers[k + MEAN], numbers[k + SECOND], c)
+                numbers[k + TERM] = _term(mean, second, c)
     return 0.0
-
-
-close_sweep = renew
 
 
 @inlined

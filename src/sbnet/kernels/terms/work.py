@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, Problem
-from sbnet.kernels._compile import bare, inner, vector
+from sbnet._types import FloatArray, IndexArray, Problem
+from sbnet.kernels._compile import bare, inlined, vector
+from sbnet.kernels.arrays import real_numbers, whole_numbers
 
 # Regions of `index`. By hidden unit: the unit, its own factor or -1, its first tile, its first child with a table.
 UNIT, FACTOR_OF, TILE_PTR, FEW_PTR = 0, 1, 2, 3
@@ -63,6 +64,7 @@ BLOCK = _u(336)
 WEIGHT = _u(0)
 MINE_TOO = _u(16)  # likewise
 TILE = _u(112)
+_BLOCK, _TILE = int(BLOCK), int(TILE)
 
 _RUN = 8  # factors with the same parents that earn blocks of their own
 
@@ -76,148 +78,160 @@ class Work(NamedTuple):
     waves: FloatArray
 
 
-@bare
-def block_at(index: IndexArray, b: int) -> np.uint64:
-    """Where block b begins."""
-    return _u(index[BLOCKS]) + _u(b) * BLOCK
-
-
-@bare
+@inlined
 def _same_parents(problem: Problem, f: int, g: int) -> bool:
-    k = problem.ptr[f + 1] - problem.ptr[f]
-    if problem.ptr[g + 1] - problem.ptr[g] != k:
+    ptr, parent = problem.ptr, problem.parent
+    one, other = ptr[f], ptr[g]
+    k = ptr[f + 1] - one
+    if ptr[g + 1] - other != k:
         return False
     for s in range(k):  # noqa: SIM110 (kernels have no generators)
-        if problem.parent[problem.ptr[f] + s] != problem.parent[problem.ptr[g] + s]:
+        if parent[one + s] != parent[other + s]:
             return False
     return True
 
 
-@inner
-def lay_out(problem: Problem, kind: IndexArray, room: IndexArray, tiled: BoolArray, strict: bool) -> Work:
-    """Give every factor a lane in a block of its room; where `tiled` is true, give its edges lanes in tiles.
+# How many entries each region of `index` has at most, as multiples of these. (A table, because every line of a kernel
+# takes time to compile.) Blocks are at most as many as factors, and tiles as many as slots.
+_BY_HIDDEN, _BY_FACTOR, _BY_SLOT, _BY_LANE = 0, 1, 2, 3
+_SIZE_OF = np.zeros(WEIGHTS, np.int64)
+_SIZE_OF[[FACTOR, OWN, PTR, PLACE, KIND, ROOM, TABLE_PTR, GATE, BLOCK_ROOM, WIDTH, BLOCK_PTR]] = _BY_FACTOR
+_SIZE_OF[[PARENT, EDGE_PLACE, BLOCK_TILE, TILE_BLOCK, TILE_PARENT, FEW_FACTOR, FEW_SLOT]] = _BY_SLOT
+_SIZE_OF[LANE_FACTOR] = _BY_LANE
+
+
+@inlined
+def lay_out(problem: Problem, kind: IndexArray, room: IndexArray, tiled: IndexArray, strict: int) -> Work:
+    """Give every factor a lane in a block of its room; where `tiled` is 1, give its edges lanes in tiles.
 
     A parent has a tile in every block where it has a child. So a factor with other parents than the one before begins a
     new block: always if `strict`, and otherwise unless that would leave too many lanes empty.
     """
-    n_factors, n_hidden, n_slots = len(problem.factor), len(problem.hidden), len(problem.weight)
-    block_of, lane_of = np.zeros(n_factors, np.int64), np.zeros(n_factors, np.int64)
-    block_room, width = np.zeros(n_factors + 1, np.int64), np.zeros(n_factors + 1, np.int64)
-    n_blocks = n_rooms = 0
-    for f in range(n_factors):
-        n_rooms = max(n_rooms, room[f] + 1)
-    for r in range(n_rooms):
-        before, run = -1, 0
-        for f in range(n_factors):
-            if room[f] != r:
-                continue
-            alike = before >= 0 and _same_parents(problem, f, before)
-            if before < 0 or width[n_blocks - 1] == 16 or (not alike and (run >= _RUN or (strict and tiled[f]))):
-                block_room[n_blocks] = r
-                n_blocks += 1
-            run = run + 1 if alike else 1
-            before = f
-            block_of[f], lane_of[f] = n_blocks - 1, width[n_blocks - 1]
-            width[n_blocks - 1] += 1
-    tile_of = np.zeros(n_slots, np.int64)
-    tile_ptr, few_ptr = np.zeros(n_hidden + 1, np.int64), np.zeros(n_hidden + 1, np.int64)
-    latest = np.zeros(n_blocks + 1, np.int64)  # one more than the last tile of each block
-    n_tiles = n_few = 0
-    for j in range(n_hidden):
-        for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
-            f = problem.child[c]
-            if tiled[f]:
-                if latest[block_of[f]] <= tile_ptr[j]:
-                    n_tiles += 1
-                    latest[block_of[f]] = n_tiles
-                tile_of[problem.child_slot[c]] = latest[block_of[f]] - 1
-            else:
-                n_few += 1
-        tile_ptr[j + 1], few_ptr[j + 1] = n_tiles, n_few
-    n_table = most = 0
-    for f in range(n_factors):
-        if not tiled[f] and room[f] >= 0:
-            most = max(most, problem.ptr[f + 1] - problem.ptr[f])
-            n_table += 1 << (problem.ptr[f + 1] - problem.ptr[f])
-    index, numbers = _rooms(n_hidden, n_factors, n_slots, n_blocks, n_tiles, n_few, n_table, most)
-    for j in range(n_hidden):
-        index[index[UNIT] + j], index[index[FACTOR_OF] + j] = problem.hidden[j], problem.factor_of[j]
-        index[index[HIDDEN_GATE] + j] = problem.gate[problem.hidden[j]]
-        index[index[TILE_PTR] + j + 1], index[index[FEW_PTR] + j + 1] = tile_ptr[j + 1], few_ptr[j + 1]
-    for b in range(n_blocks):
-        index[index[BLOCK_ROOM] + b], index[index[WIDTH] + b] = block_room[b], width[b]
-        index[HAS + block_room[b]] += 1
-    n_table = 0
-    for f in range(n_factors):
-        at = index[BLOCKS] + block_of[f] * np.int64(BLOCK) + lane_of[f]
-        index[index[FACTOR] + f], index[index[OWN] + f] = problem.factor[f], problem.own[f]
-        index[index[PTR] + f + 1], index[index[PLACE] + f] = problem.ptr[f + 1], at
-        index[index[KIND] + f], index[index[ROOM] + f] = kind[f], room[f]
-        index[index[GATE] + f] = problem.gate[problem.factor[f]]
-        index[index[LANE_FACTOR] + block_of[f] * 16 + lane_of[f]] = f
-        if not tiled[f] and room[f] >= 0:
-            n_table += 1 << (problem.ptr[f + 1] - problem.ptr[f])
-        index[index[TABLE_PTR] + f + 1] = n_table
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            w, t = problem.weight[s], tile_of[s]
-            index[index[PARENT] + s], numbers[index[WEIGHTS] + s] = problem.parent[s], w
-            numbers[index[BELOW] + f] += min(w, 0.0)
-            numbers[index[ABOVE] + f] += max(w, 0.0)
-            if tiled[f]:
-                at = index[TILES] + t * np.int64(TILE) + lane_of[f]
-                index[index[EDGE_PLACE] + s], numbers[at] = at, w
-                index[index[TILE_BLOCK] + t], index[index[TILE_PARENT] + t] = block_of[f], problem.parent[s]
-    for t in range(n_tiles):
-        index[index[BLOCK_PTR] + index[index[TILE_BLOCK] + t] + 1] += 1
-    for b in range(n_blocks):
-        index[index[BLOCK_PTR] + b + 1] += index[index[BLOCK_PTR] + b]
-        latest[b] = index[index[BLOCK_PTR] + b]
-    for t in range(n_tiles):
-        b = index[index[TILE_BLOCK] + t]
-        index[index[BLOCK_TILE] + latest[b]] = t
-        latest[b] += 1
-    n_few = 0
-    for c in range(n_slots):
-        if not tiled[problem.child[c]]:
-            index[index[FEW_FACTOR] + n_few] = problem.child[c]
-            index[index[FEW_SLOT] + n_few] = problem.child_slot[c]
-            n_few += 1
-    return Work(index, numbers, np.zeros(0, np.int64), np.zeros(0))
-
-
-@inner
-def _rooms(
-    n_hidden: int, n_factors: int, n_slots: int, n_blocks: int, n_tiles: int, n_few: int, n_table: int, most: int
-) -> tuple[IndexArray, FloatArray]:
-    """The two arrays, with the beginnings of all regions in their header."""
-    size = np.zeros(_HEADER, np.int64)
-    size[UNIT] = size[FACTOR_OF] = size[HIDDEN_GATE] = n_hidden
-    size[TILE_PTR] = size[FEW_PTR] = n_hidden + 1
-    for region in (FACTOR, OWN, PLACE, KIND, ROOM, BELOW, ABOVE, GATE):
-        size[region] = n_factors
-    size[PTR] = size[TABLE_PTR] = n_factors + 1
-    size[PARENT] = size[EDGE_PLACE] = size[WEIGHTS] = n_slots
-    size[BLOCK_ROOM] = size[WIDTH] = n_blocks
-    size[BLOCK_PTR], size[LANE_FACTOR] = n_blocks + 1, 16 * n_blocks
-    size[BLOCK_TILE] = size[TILE_BLOCK] = size[TILE_PARENT] = n_tiles
-    size[FEW_FACTOR] = size[FEW_SLOT] = n_few
-    size[BLOCKS], size[TILES] = n_blocks * np.int64(BLOCK), n_tiles * np.int64(TILE)
-    size[TABLES], size[NEAR], size[SCRATCH] = n_table, most, 1 << most
-    header = np.zeros(_HEADER, np.int64)
+    n_hidden, n_factors, n_slots = len(problem.hidden), len(problem.factor), len(problem.weight)
+    size = whole_numbers(4)
+    size[_BY_HIDDEN], size[_BY_FACTOR], size[_BY_SLOT] = n_hidden + 1, n_factors + 1, n_slots
+    size[_BY_LANE] = 16 * n_factors
     at = _HEADER
     for region in range(WEIGHTS):
-        header[region] = at
-        at += size[region]
-    index = np.zeros(at, np.int64)
-    at = 0
-    for region in range(WEIGHTS, N_HIDDEN):
-        header[region] = at
-        at += size[region]
-    header[N_HIDDEN], header[N_FACTORS], header[N_BLOCKS], header[N_TILES] = n_hidden, n_factors, n_blocks, n_tiles
-    header[N_LANES] = 16
-    for region in range(_HEADER):
-        index[region] = header[region]
-    return index, np.zeros(at)
+        at += size[_SIZE_OF[region]]
+    index, near = whole_numbers(at), whole_numbers(n_factors)
+    at = _HEADER
+    for region in range(WEIGHTS):
+        index[region] = at
+        at += size[_SIZE_OF[region]]
+    index[N_HIDDEN], index[N_FACTORS], index[N_LANES] = n_hidden, n_factors, 16
+    _fill_blocks(problem, kind, room, tiled, strict, index)
+    _fill_tiles(problem, tiled, near, index)
+    numbers = real_numbers(_rooms(n_slots, index))
+    _fill_edges(problem, tiled, index, numbers)
+    return Work(index, numbers, whole_numbers(len(size) - 4), real_numbers(len(size) - 4))
+
+
+@bare
+def _fill_blocks(
+    problem: Problem, kind: IndexArray, room: IndexArray, tiled: IndexArray, strict: int, index: IndexArray
+) -> None:
+    """What is known of each factor, and its lane in a block: its place there is that in the first of all regions."""
+    block_room, width, place, lane_factor = index[BLOCK_ROOM], index[WIDTH], index[PLACE], index[LANE_FACTOR]
+    b = -1  # the last block
+    for r in range(_HEADER - HAS):
+        before, run = -1, 0
+        for f in range(len(room)):
+            if room[f] == r:
+                alike = before >= 0 and _same_parents(problem, f, before)
+                full = before >= 0 and index[width + b] == 16
+                if before < 0 or full or (not alike and (run >= _RUN or strict * tiled[f] > 0)):
+                    b += 1
+                    index[block_room + b] = r
+                    index[HAS + r] += 1
+                run = run + 1 if alike else 1
+                before, lane = f, index[width + b]
+                index[place + f], index[lane_factor + 16 * b + lane] = b * _BLOCK + lane, f
+                index[width + b] = lane + 1
+    index[N_BLOCKS] = b + 1
+    factor, own, ptr, table = index[FACTOR], index[OWN], index[PTR], index[TABLE_PTR]
+    kinds, rooms, gate = index[KIND], index[ROOM], index[GATE]
+    most = 0
+    for f in range(len(room)):
+        i, end, size = problem.factor[f], problem.ptr[f + 1], 0
+        index[factor + f], index[own + f], index[ptr + f + 1] = i, problem.own[f], end
+        index[kinds + f], index[rooms + f], index[gate + f] = kind[f], room[f], problem.gate[i]
+        if tiled[f] == 0 and room[f] >= 0:
+            parents = end - problem.ptr[f]
+            size = 1 << parents
+            if parents > most:
+                most = parents
+        index[table + f + 1] = index[table + f] + size
+    index[NEAR] = most
+
+
+@bare
+def _fill_tiles(problem: Problem, tiled: IndexArray, latest: IndexArray, index: IndexArray) -> None:
+    """The tiles of each hidden unit and of each block, and the children that have none."""
+    unit, factor_of, gate, place = index[UNIT], index[FACTOR_OF], index[HIDDEN_GATE], index[PLACE]
+    tile_ptr, few_ptr, edge_place = index[TILE_PTR] + 1, index[FEW_PTR] + 1, index[EDGE_PLACE]
+    tile_block, tile_parent, few_factor, few_slot = (
+        index[TILE_BLOCK], index[TILE_PARENT], index[FEW_FACTOR], index[FEW_SLOT],
+    )  # fmt: skip
+    block_ptr, block_tile = index[BLOCK_PTR], index[BLOCK_TILE]
+    n_tiles = n_few = 0
+    for j in range(len(problem.hidden)):
+        i, first = problem.hidden[j], n_tiles
+        index[unit + j], index[factor_of + j], index[gate + j] = i, problem.factor_of[j], problem.gate[i]
+        for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
+            f, s = problem.child[c], problem.child_slot[c]
+            if tiled[f] > 0:
+                b = index[place + f] // _BLOCK
+                if latest[b] <= first:  # one more than the last tile of the block
+                    index[tile_block + n_tiles], index[tile_parent + n_tiles] = b, j
+                    n_tiles += 1
+                    latest[b] = n_tiles
+                    index[block_ptr + b + 1] += 1
+                index[edge_place + s] = (latest[b] - 1) * _TILE + index[place + f] % _BLOCK
+            else:
+                index[few_factor + n_few], index[few_slot + n_few] = f, s
+                n_few += 1
+        index[tile_ptr + j], index[few_ptr + j] = n_tiles, n_few
+    index[N_TILES] = n_tiles
+    for b in range(index[N_BLOCKS]):
+        latest[b] = index[block_ptr + b]
+        index[block_ptr + b + 1] += latest[b]
+    for t in range(n_tiles):
+        b = index[tile_block + t]
+        index[block_tile + latest[b]] = t
+        latest[b] += 1
+
+
+@inlined
+def _rooms(n_slots: int, index: IndexArray) -> int:
+    """Where the regions of `numbers` begin; how many numbers there are in all."""
+    n_factors, most = index[N_FACTORS], index[NEAR]
+    index[WEIGHTS], index[BELOW], index[ABOVE] = 0, n_slots, n_slots + n_factors
+    index[BLOCKS] = n_slots + 2 * n_factors
+    index[TILES] = index[BLOCKS] + index[N_BLOCKS] * _BLOCK
+    index[TABLES] = index[TILES] + index[N_TILES] * _TILE
+    index[NEAR] = index[TABLES] + index[index[TABLE_PTR] + n_factors]
+    index[SCRATCH] = index[NEAR] + most
+    return index[SCRATCH] + (1 << most)
+
+
+@bare
+def _fill_edges(problem: Problem, tiled: IndexArray, index: IndexArray, numbers: FloatArray) -> None:
+    """Weights where they belong; and places are counted from the beginning of all numbers from now on."""
+    place, edge_place, parent = index[PLACE], index[EDGE_PLACE], index[PARENT]
+    blocks, tiles, weights, below, above = index[BLOCKS], index[TILES], index[WEIGHTS], index[BELOW], index[ABOVE]
+    for f in range(index[N_FACTORS]):
+        index[place + f] += blocks
+        for s in range(problem.ptr[f], problem.ptr[f + 1]):
+            w = problem.weight[s]
+            index[parent + s], numbers[weights + s] = problem.parent[s], w
+            if w < 0.0:
+                numbers[below + f] += w
+            else:
+                numbers[above + f] += w
+            if tiled[f] > 0:
+                at = tiles + index[edge_place + s]
+                index[edge_place + s], numbers[at] = at, w
 
 
 # A function of tiles and blocks is given the same array twice: under two names the compiler checks once that two places
@@ -227,20 +241,24 @@ def _rooms(
 @vector
 def moments(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu: FloatArray) -> None:
     """<x> and <x^2> of the factors of block b."""
-    o, lanes = _u(index[BLOCKS]) + _u(b) * BLOCK, _u(index[N_LANES])
+    o, lanes, tiles = _u(index[BLOCKS]) + _u(b) * BLOCK, _u(index[N_LANES]), _u(index[TILES])
+    block_ptr, block_tile, parent = index[BLOCK_PTR] + b, index[BLOCK_TILE], index[TILE_PARENT]
     for lane in range(lanes):
-        blocks[o + lane + MEAN] = blocks[o + lane + BIAS]
-        blocks[o + lane + SECOND] = 0.0
-    for k in range(index[index[BLOCK_PTR] + b], index[index[BLOCK_PTR] + b + 1]):
-        t = index[index[BLOCK_TILE] + k]
-        m = mu[index[index[TILE_PARENT] + t]]
-        e, spread = _u(index[TILES]) + _u(t) * TILE, m * (1.0 - m)
+        k = o + lane
+        blocks[k + MEAN] = blocks[k + BIAS]
+        blocks[k + SECOND] = 0.0
+    for tile in range(index[block_ptr], index[block_ptr + 1]):
+        t = index[block_tile + tile]
+        e, m = tiles + _u(t) * TILE, mu[index[parent + t]]
+        spread = m * (1.0 - m)
         for lane in range(lanes):
-            w = edges[e + lane + WEIGHT]
-            blocks[o + lane + MEAN] += w * m
-            blocks[o + lane + SECOND] += w * w * spread
+            k, w = o + lane, edges[e + lane]
+            blocks[k + MEAN] += w * m
+            blocks[k + SECOND] += w * w * spread
     for lane in range(lanes):
-        blocks[o + lane + SECOND] += blocks[o + lane + MEAN] * blocks[o + lane + MEAN]
+        k = o + lane
+        mean = blocks[k + MEAN]
+        blocks[k + SECOND] += mean * mean
 
 
 @vector
@@ -248,13 +266,15 @@ def push_moments(
     index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, room: int, old: float, new: float
 ) -> None:
     """Unit j has moved: <x> and <x^2> of its children in one room follow."""
-    lanes = _u(index[N_LANES])
-    for t in range(index[index[TILE_PTR] + j], index[index[TILE_PTR] + j + 1]):
-        b = index[index[TILE_BLOCK] + t]
-        if index[index[BLOCK_ROOM] + b] != room:
-            continue
-        e, o = _u(index[TILES]) + _u(t) * TILE, _u(index[BLOCKS]) + _u(b) * BLOCK
-        for lane in range(lanes):
-            w, mean = edges[e + lane + WEIGHT], blocks[o + lane + MEAN]
-            blocks[o + lane + SECOND] += (new - old) * w * (2.0 * mean + w * (1.0 - 2.0 * old))
-            blocks[o + lane + MEAN] = mean + w * (new - old)
+    lanes, tiles, first = _u(index[N_LANES]), _u(index[TILES]), _u(index[BLOCKS])
+    tile_ptr, tile_block, block_room = index[TILE_PTR] + j, index[TILE_BLOCK], index[BLOCK_ROOM]
+    step, bend = new - old, 1.0 - 2.0 * old
+    for t in range(index[tile_ptr], index[tile_ptr + 1]):
+        b = index[tile_block + t]
+        if index[block_room + b] == room:
+            e, o = tiles + _u(t) * TILE, first + _u(b) * BLOCK
+            for lane in range(lanes):
+                k, w = o + lane, edges[e + lane]
+                mean = blocks[k + MEAN]
+                blocks[k + SECOND] += step * w * (2.0 * mean + w * bend)
+                blocks[k + MEAN] = mean + w * step

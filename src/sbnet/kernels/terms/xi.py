@@ -88,29 +88,31 @@ _SHORT = 1e-3
 _STEPS = 60
 
 
-@bare
+@inlined
 def prepare(work: Work) -> None:
     """What depends on the weights alone: e^-W of every edge."""
     index, numbers = work.ints, work.numbers
+    tile_block, block_room, tiles = index[TILE_BLOCK], index[BLOCK_ROOM], _u(index[TILES])
     for t in range(index[N_TILES]):
-        if index[index[BLOCK_ROOM] + index[index[TILE_BLOCK] + t]] == ROOM:
+        if index[block_room + index[tile_block + t]] == ROOM:
             for lane in range(LANES):
-                i = _u(index[TILES]) + _u(t) * TILE + lane
+                i = tiles + _u(t) * TILE + lane
                 w = abs(numbers[i + WEIGHT])
                 n = math.floor(w * LOG2E)
                 numbers[i + _MANTISSA] = math.exp(-((w - n * LN2_HIGH) - n * LN2_LOW))
                 numbers[i + _EXPONENT] = n
 
 
-@bare
+@inlined
 def begin(work: Work) -> None:
     """Every xi starts at one half, or stays at 0."""
     index, numbers = work.ints, work.numbers
+    room, kind, place = index[ROOM_OF], index[KIND], index[PLACE]
     for f in range(index[N_FACTORS]):
-        if index[index[ROOM_OF] + f] == ROOM:
-            free, k = index[index[KIND] + f] == ROOM, _u(index[index[PLACE] + f])
-            numbers[k + XI] = numbers[k + _NEXT] = numbers[k + _OLD] = 0.5 if free else 0.0
-            numbers[k + _FREE] = 1.0 if free else 0.0
+        if index[room + f] == ROOM:
+            free, k = 1.0 if index[kind + f] == ROOM else 0.0, _u(index[place + f])
+            numbers[k + XI] = numbers[k + _NEXT] = numbers[k + _OLD] = 0.5 * free
+            numbers[k + _FREE] = free
 
 
 @inlined
@@ -127,12 +129,13 @@ def push(work: Work, j: int, old: float, new: float) -> None:
 
 @vector
 def _pull(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int) -> float:
-    total = 0.0
-    for t in range(index[index[TILE_PTR] + j], index[index[TILE_PTR] + j + 1]):
-        b = index[index[TILE_BLOCK] + t]
-        if index[index[BLOCK_ROOM] + b] != ROOM:
+    total, tiles, first = 0.0, _u(index[TILES]), _u(index[BLOCKS])
+    tile_ptr, tile_block, block_room = index[TILE_PTR] + j, index[TILE_BLOCK], index[BLOCK_ROOM]
+    for t in range(index[tile_ptr], index[tile_ptr + 1]):
+        b = index[tile_block + t]
+        if index[block_room + b] != ROOM:
             continue
-        e, o = _u(index[TILES]) + _u(t) * TILE, _u(index[BLOCKS]) + _u(b) * BLOCK
+        e, o = tiles + _u(t) * TILE, first + _u(b) * BLOCK
         for lane in range(LANES):
             i, k = e + lane, o + lane
             w, phi = edges[i + WEIGHT], blocks[k + _PHI]
@@ -145,11 +148,13 @@ def _pull(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int) -> f
 
 @vector
 def _push(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, old: float, new: float) -> None:
-    for t in range(index[index[TILE_PTR] + j], index[index[TILE_PTR] + j + 1]):
-        b = index[index[TILE_BLOCK] + t]
-        if index[index[BLOCK_ROOM] + b] != ROOM:
+    tiles, first = _u(index[TILES]), _u(index[BLOCKS])
+    tile_ptr, tile_block, block_room = index[TILE_PTR] + j, index[TILE_BLOCK], index[BLOCK_ROOM]
+    for t in range(index[tile_ptr], index[tile_ptr + 1]):
+        b = index[tile_block + t]
+        if index[block_room + b] != ROOM:
             continue
-        e, o = _u(index[TILES]) + _u(t) * TILE, _u(index[BLOCKS]) + _u(b) * BLOCK
+        e, o = tiles + _u(t) * TILE, first + _u(b) * BLOCK
         for lane in range(LANES):
             i, k = e + lane, o + lane
             w, phi = edges[i + WEIGHT], blocks[k + _PHI]
@@ -163,7 +168,8 @@ def _push(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, old:
 @vector
 def _add_up(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu: FloatArray, fresh: bool) -> None:
     """What the terms of block b are made of at the present means; with new exponentials if its xi are new."""
-    o = _u(index[BLOCKS]) + _u(b) * BLOCK
+    o, tiles = _u(index[BLOCKS]) + _u(b) * BLOCK, _u(index[TILES])
+    block_ptr, block_tile, parent = index[BLOCK_PTR] + b, index[BLOCK_TILE], index[TILE_PARENT]
     for lane in range(LANES):
         k = o + lane
         blocks[k + _PRODUCT_A] = blocks[k + _PRODUCT_B] = 1.0
@@ -172,9 +178,9 @@ def _add_up(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu
         blocks[k + _VARIANCE_A] = blocks[k + _VARIANCE_B] = 0.0
         blocks[k + MEAN] = blocks[k + LOW]
     safe = _SAFE
-    for tile in range(index[index[BLOCK_PTR] + b], index[index[BLOCK_PTR] + b + 1]):
-        t = index[index[BLOCK_TILE] + tile]
-        e, m = _u(index[TILES]) + _u(t) * TILE, mu[index[index[TILE_PARENT] + t]]
+    for tile in range(index[block_ptr], index[block_ptr + 1]):
+        t = index[block_tile + tile]
+        e, m = tiles + _u(t) * TILE, mu[index[parent + t]]
         if fresh:
             for lane in range(LANES):
                 i = e + lane
@@ -257,46 +263,31 @@ def _step(numbers: FloatArray, o: np.uint64) -> None:
         numbers[k + XI] = numbers[k + _NEXT]
 
 
-@bare
-def _pass(index: IndexArray, numbers: FloatArray, b: int, mu: FloatArray, fresh: bool) -> float:
-    """Compute the terms of block b at the present means; returns what the next step of its xi promises."""
-    _add_up(index, numbers, numbers, b, mu, fresh)
-    return _close(numbers, _u(index[BLOCKS]) + _u(b) * BLOCK)
-
-
-@bare
-def _renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
+@inlined
+def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     """Compute the terms at the present means; where a step of xi promises more than `enough` in a block, take it.
 
     Steps are shortened until no term rises. Returns what more steps would promise. Exponentials are kept from the pass
-    before unless `fresh`.
+    before unless `fresh`: in a sweep no xi moves.
     """
     index, numbers, promised = work.ints, work.numbers, 0.0
     for b in range(index[N_BLOCKS]):
         if index[index[BLOCK_ROOM] + b] != ROOM:
             continue
-        o = _u(index[BLOCKS]) + _u(b) * BLOCK
-        promise, again = _pass(index, numbers, b, mu, fresh), False
-        if promise > enough:
-            _step(numbers, o)
-            again = True
+        o, anew, again = _u(index[BLOCKS]) + _u(b) * BLOCK, fresh, True
+        promise, stepped = 0.0, False
         while again:
-            promise = _pass(index, numbers, b, mu, np.bool_(True))
-            again = _shorten(numbers, o)
+            _add_up(index, numbers, numbers, b, mu, anew)
+            promise = _close(numbers, o)
+            if stepped:
+                again = _shorten(numbers, o)
+            else:
+                again = stepped = promise > enough
+                if again:
+                    _step(numbers, o)
+            anew = again
         promised += promise
     return promised
-
-
-@inlined
-def renew(work: Work, mu: FloatArray, enough: float) -> float:
-    """The same from scratch."""
-    return _renew(work, mu, enough, np.bool_(True))
-
-
-@inlined
-def close_sweep(work: Work, mu: FloatArray, enough: float) -> float:
-    """The same after a sweep: no xi has moved since."""
-    return _renew(work, mu, enough, np.bool_(False))
 
 
 @bare
@@ -349,7 +340,7 @@ def _term(weight: FloatArray, mu: FloatArray, bias: float, xi: float) -> tuple[f
         variance_b += j * j * beta * (1.0 - beta)
     phi = sigmoid(log_b - log_a)  # eq. (32)
     slope = mean - (1.0 - phi) * mean_a - phi * mean_b
-    curvature = (1.0 - phi) * variance_a + phi * variance_b + phi * (1.0 - phi) * (mean_b - mean_a) ** 2
+    curvature = (1.0 - phi) * variance_a + phi * variance_b + phi * (1.0 - phi) * (mean_b - mean_a) * (mean_b - mean_a)
     return xi * mean + log_a + softplus(log_b - log_a), slope, curvature
 
 
