@@ -177,5 +177,5 @@ def solve(
     if done < len(trace):
         trace[done] = best  # with all frequencies it is a little above that of the last sweep
     for k in range(1, min(int(done) + 1, len(trace))):
-        trace[k] = max(trace[k], trace[k - 1])  # the best so far: with few frequencies the exact term begins lower
+        trace[k] = min(max(trace[k], trace[k - 1]), best)  # the best so far: the exact term begins a little lower
     return best, int(done), converged, work

@@ -15,7 +15,7 @@ from sbnet.kernels.gradient import add_gradient
 from sbnet.kernels.meanfield import solve
 from sbnet.kernels.reduce import posed
 from sbnet.kernels.terms import enumerated, exact
-from sbnet.kernels.terms.work import Work
+from sbnet.kernels.terms.work import Work, spread
 
 _ENUMERATED = 6  # parents whose states are summed for a prediction
 
@@ -25,14 +25,7 @@ def mean_p(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
     """The mean chance of being 1 for independent parents: the prediction for a unit that has no say in the evidence."""
     if len(weight) <= _ENUMERATED:
         return enumerated.mean_p(gate, weight, mu, bias)
-    low = high = mean = bias
-    variance = largest = 0.0
-    for s in range(len(weight)):
-        low += min(weight[s], 0.0)
-        high += max(weight[s], 0.0)
-        largest = max(largest, abs(weight[s]))
-        mean += weight[s] * mu[s]
-        variance += weight[s] * weight[s] * mu[s] * (1.0 - mu[s])
+    low, high, mean, variance, largest = spread(weight, mu, bias)
     nodes = exact.nodes(low, high, mean, variance, largest)
     if nodes == 0 or nodes > exact.MAX_NODES:  # far from 0, or spread too far: as if x had a normal distribution
         return gates.p(gate, mean / math.sqrt(1.0 + math.pi * variance / 8.0))

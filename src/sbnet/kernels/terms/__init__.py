@@ -41,6 +41,7 @@ from sbnet.kernels.terms.work import (
     VALUE,
     Work,
     lay_out,
+    spread,
 )
 
 FILES = ("xi", "exact", "quadratic", "enumerated")
@@ -200,11 +201,9 @@ def exact_kinds(problem: Problem, kind: IndexArray, nodes: IndexArray, bias: Flo
             numbers += more
             continue
         weight, near = problem.weight[start : start + k], real_numbers(k)
-        mean, variance = h, 0.0
         for s in range(k):
             near[s] = mu[problem.parent[start + s]]
-            mean += weight[s] * near[s]
-            variance += weight[s] * weight[s] * near[s] * (1.0 - near[s])
+        _, _, mean, variance, _ = spread(weight, near, h)
         paper = xi.best(weight, near, h, math.nan)[1]
         found[f] = xi.ROOM if paper <= quadratic.best(mean, mean * mean + variance) else quadratic.ROOM
     return found

@@ -57,6 +57,7 @@ from sbnet.kernels.terms.work import (
     Work,
     moments,
     push_moments,
+    spread,
 )
 
 ROOM = 1
@@ -101,17 +102,14 @@ def nodes(low: float, high: float, mean: float, variance: float, largest: float)
 @inlined
 def nodes_of(problem: Problem, bias: FloatArray, mu: FloatArray) -> IndexArray:
     """The same for every factor at the present means."""
-    found = whole_numbers(len(problem.factor))
+    found, near = whole_numbers(len(problem.factor)), real_numbers(len(problem.weight))
+    for s in range(len(near)):
+        near[s] = mu[problem.parent[s]]
     for f in range(len(found)):
-        low = high = mean = bias[problem.factor[f]]
-        variance = largest = 0.0
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            j, m = problem.weight[s], mu[problem.parent[s]]
-            low += min(j, 0.0)
-            high += max(j, 0.0)
-            largest = max(largest, abs(j))
-            mean += j * m
-            variance += j * j * m * (1.0 - m)
+        first, last = problem.ptr[f], problem.ptr[f + 1]
+        low, high, mean, variance, largest = spread(
+            problem.weight[first:last], near[first:last], bias[problem.factor[f]]
+        )
         found[f] = nodes(low, high, mean, variance, largest)
     return found
 
@@ -482,14 +480,7 @@ def reference(
     kind: int, gate: int, weight: FloatArray, mu: FloatArray, bias: float, parameter: float
 ) -> tuple[float, float]:
     """The term of one factor, or one of those that stand in for it if that is less; also the xi of the paper's."""
-    low = high = mean = bias
-    variance = largest = 0.0
-    for s in range(len(weight)):
-        low += min(weight[s], 0.0)
-        high += max(weight[s], 0.0)
-        largest = max(largest, abs(weight[s]))
-        mean += weight[s] * mu[s]
-        variance += weight[s] * weight[s] * mu[s] * (1.0 - mu[s])
+    low, high, mean, variance, largest = spread(weight, mu, bias)
     second = mean * mean + variance
     parameter, term = xi.best(weight, mu, bias, parameter)
     term = min(term, quadratic.best(mean, second))

@@ -37,6 +37,7 @@ from sbnet.kernels.terms.work import (
     Work,
     moments,
     push_moments,
+    spread,
 )
 from sbnet.kernels.terms.work import ROOM as ROOM_OF
 
@@ -123,10 +124,7 @@ def reference(
     kind: int, gate: int, weight: FloatArray, mu: FloatArray, bias: float, parameter: float
 ) -> tuple[float, float]:
     """The term of one factor; it has no parameter to return."""
-    mean, variance = bias, 0.0
-    for s in range(len(weight)):
-        mean += weight[s] * mu[s]
-        variance += weight[s] * weight[s] * mu[s] * (1.0 - mu[s])
+    _, _, mean, variance, _ = spread(weight, mu, bias)
     return math.nan, best(mean, mean * mean + variance)
 
 

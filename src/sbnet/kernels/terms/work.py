@@ -36,16 +36,18 @@ BLOCK_ROOM, WIDTH, BLOCK_PTR, BLOCK_TILE, LANE_FACTOR = 13, 14, 15, 16, 17
 TILE_BLOCK, TILE_PARENT, FEW_FACTOR, FEW_SLOT = 18, 19, 20, 21
 # By factor, and by hidden unit: the gate.
 GATE, HIDDEN_GATE = 22, 23
+# By block, for the term that serves it: does it take part in a pass, and how many tiles has that added?
+ACTIVE, ADDED = 24, 25
 # Regions of `numbers`. By slot: the weight. By factor: the sums of its negative and its positive weights. Then blocks,
 # tiles, tables, and scratch.
-WEIGHTS, BELOW, ABOVE, BLOCKS, TILES, TABLES, NEAR, SCRATCH = 24, 25, 26, 27, 28, 29, 30, 31
+WEIGHTS, BELOW, ABOVE, BLOCKS, TILES, TABLES, NEAR, SCRATCH = 26, 27, 28, 29, 30, 31, 32, 33
 # And how many there are of what.
-N_HIDDEN, N_FACTORS, N_BLOCKS, N_TILES = 32, 33, 34, 35
+N_HIDDEN, N_FACTORS, N_BLOCKS, N_TILES = 34, 35, 36, 37
 # Sixteen, where the compiler cannot see it: it spells out a short loop of known length, and finds no vectors in that.
-N_LANES = 36
+N_LANES = 38
 # How many blocks each room has, by its number.
-HAS = 37
-_HEADER = 53
+HAS = 39
+_HEADER = 55
 
 _u = np.uint64
 LANES = _u(16)
@@ -95,7 +97,8 @@ def _same_parents(problem: Problem, f: int, g: int) -> bool:
 # takes time to compile.) Blocks are at most as many as factors, and tiles as many as slots.
 _BY_HIDDEN, _BY_FACTOR, _BY_SLOT, _BY_LANE = 0, 1, 2, 3
 _SIZE_OF = np.zeros(WEIGHTS, np.int64)
-_SIZE_OF[[FACTOR, OWN, PTR, PLACE, KIND, ROOM, TABLE_PTR, GATE, BLOCK_ROOM, WIDTH, BLOCK_PTR]] = _BY_FACTOR
+_SIZE_OF[[FACTOR, OWN, PTR, PLACE, KIND, ROOM, TABLE_PTR, GATE]] = _BY_FACTOR
+_SIZE_OF[[BLOCK_ROOM, WIDTH, BLOCK_PTR, ACTIVE, ADDED]] = _BY_FACTOR  # there are no more blocks than that
 _SIZE_OF[[PARENT, EDGE_PLACE, BLOCK_TILE, TILE_BLOCK, TILE_PARENT, FEW_FACTOR, FEW_SLOT]] = _BY_SLOT
 _SIZE_OF[LANE_FACTOR] = _BY_LANE
 
@@ -278,3 +281,17 @@ def push_moments(
                 mean = blocks[k + MEAN]
                 blocks[k + SECOND] += step * w * (2.0 * mean + w * bend)
                 blocks[k + MEAN] = mean + w * step
+
+
+@bare
+def spread(weight: FloatArray, mu: FloatArray, bias: float) -> tuple[float, float, float, float, float]:
+    """Of x = bias + sum of weight times S, with independent S: its range, mean and variance, and the largest weight."""
+    low = high = mean = bias
+    variance = largest = 0.0
+    for s in range(len(weight)):
+        low += min(weight[s], 0.0)
+        high += max(weight[s], 0.0)
+        largest = max(largest, abs(weight[s]))
+        mean += weight[s] * mu[s]
+        variance += weight[s] * weight[s] * mu[s] * (1.0 - mu[s])
+    return low, high, mean, variance, largest

@@ -23,10 +23,10 @@ from sbnet._types import FloatArray, IndexArray
 from sbnet.kernels._compile import bare, inlined, vector
 from sbnet.kernels.gates import sigmoid, softplus
 from sbnet.kernels.terms.work import (
+    ACTIVE,
+    ADDED,
     BLOCK,
-    BLOCK_PTR,
     BLOCK_ROOM,
-    BLOCK_TILE,
     BLOCKS,
     EDGE_PLACE,
     HIGH,
@@ -166,21 +166,30 @@ def _push(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, old:
 
 
 @vector
-def _add_up(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu: FloatArray, fresh: bool) -> None:
-    """What the terms of block b are made of at the present means; with new exponentials if its xi are new."""
-    o, tiles = _u(index[BLOCKS]) + _u(b) * BLOCK, _u(index[TILES])
-    block_ptr, block_tile, parent = index[BLOCK_PTR] + b, index[BLOCK_TILE], index[TILE_PARENT]
-    for lane in range(LANES):
-        k = o + lane
-        blocks[k + _PRODUCT_A] = blocks[k + _PRODUCT_B] = 1.0
-        blocks[k + _EXP_A] = blocks[k + _EXP_B] = 0.0
-        blocks[k + _MEAN_A] = blocks[k + _MEAN_B] = 0.0
-        blocks[k + _VARIANCE_A] = blocks[k + _VARIANCE_B] = 0.0
-        blocks[k + MEAN] = blocks[k + LOW]
-    safe = _SAFE
-    for tile in range(index[block_ptr], index[block_ptr + 1]):
-        t = index[block_tile + tile]
-        e, m = tiles + _u(t) * TILE, mu[index[parent + t]]
+def _add_up(index: IndexArray, edges: FloatArray, blocks: FloatArray, mu: FloatArray, fresh: bool) -> None:
+    """What the terms of the active blocks are made of at the present means; with new exponentials if their xi are new.
+
+    Tile after tile as they stand in memory; so each block is also left alone for a while after it was written to.
+    """
+    tiles, first, active, added = _u(index[TILES]), _u(index[BLOCKS]), index[ACTIVE], index[ADDED]
+    tile_block, parent = index[TILE_BLOCK], index[TILE_PARENT]
+    for b in range(index[N_BLOCKS]):
+        if index[active + b] == 0:
+            continue
+        index[added + b] = 0
+        o = first + _u(b) * BLOCK
+        for lane in range(LANES):
+            k = o + lane
+            blocks[k + _PRODUCT_A] = blocks[k + _PRODUCT_B] = 1.0
+            blocks[k + _EXP_A] = blocks[k + _EXP_B] = 0.0
+            blocks[k + _MEAN_A] = blocks[k + _MEAN_B] = 0.0
+            blocks[k + _VARIANCE_A] = blocks[k + _VARIANCE_B] = 0.0
+            blocks[k + MEAN] = blocks[k + LOW]
+    for t in range(index[N_TILES]):
+        b = index[tile_block + t]
+        if index[active + b] == 0:
+            continue
+        e, o, m = tiles + _u(t) * TILE, first + _u(b) * BLOCK, mu[index[parent + t]]
         if fresh:
             for lane in range(LANES):
                 i = e + lane
@@ -208,9 +217,8 @@ def _add_up(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu
             blocks[k + _VARIANCE_B] += w_b * (w - w_b)
             edges[i + _OVER_A] = over_a
             edges[i + _OVER_B] = over_b
-        safe -= 1
-        if safe == 0:  # long products must not underflow: their powers of two go into the exponents
-            safe = _SAFE
+        index[added + b] += 1
+        if index[added + b] % _SAFE == 0:  # long products must not underflow: their powers of two go into the exponents
             for lane in range(LANES):
                 k = o + lane
                 m_a, n_a = split(blocks[k + _PRODUCT_A])
@@ -271,22 +279,29 @@ def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     before unless `fresh`: in a sweep no xi moves.
     """
     index, numbers, promised = work.ints, work.numbers, 0.0
-    for b in range(index[N_BLOCKS]):
-        if index[index[BLOCK_ROOM] + b] != ROOM:
-            continue
-        o, anew, again = _u(index[BLOCKS]) + _u(b) * BLOCK, fresh, True
-        promise, stepped = 0.0, False
-        while again:
-            _add_up(index, numbers, numbers, b, mu, anew)
-            promise = _close(numbers, o)
-            if stepped:
-                again = _shorten(numbers, o)
-            else:
-                again = stepped = promise > enough
+    active, room, n_blocks = index[ACTIVE], index[BLOCK_ROOM], index[N_BLOCKS]
+    for b in range(n_blocks):
+        index[active + b] = 1 if index[room + b] == ROOM else 0
+    anew, left, stepped = fresh, n_blocks, False
+    while left > 0:
+        _add_up(index, numbers, numbers, mu, anew)
+        left = 0
+        for b in range(n_blocks):
+            if index[active + b] == 1:
+                o = _u(index[BLOCKS]) + _u(b) * BLOCK
+                promise = _close(numbers, o)
+                if stepped:
+                    again = _shorten(numbers, o)
+                else:
+                    again = promise > enough
+                    if again:
+                        _step(numbers, o)
                 if again:
-                    _step(numbers, o)
-            anew = again
-        promised += promise
+                    left += 1
+                else:
+                    index[active + b] = 0
+                    promised += promise
+        anew = stepped = left > 0
     return promised
 
 
