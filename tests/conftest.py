@@ -19,6 +19,12 @@ settings.register_profile("ci", **common, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Compiled kernels let whole numbers wrap and quotients overflow in silence; so should those that are not."""
+    if INTERPRETED:
+        config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")
+
+
 @pytest.fixture
 def sprinkler() -> sb.Network:
     """The textbook network: rain and a sprinkler wet the lawn, and a wet lawn is slippery."""

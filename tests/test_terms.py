@@ -11,9 +11,10 @@ from numpy.testing import assert_allclose
 import oracle
 import sbnet as sb
 from sbnet.bounds import lower_bound
-from sbnet.kernels import meanfield, terms
+from sbnet.kernels import terms
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.terms import enumerated, exact
+from sbnet.kernels.terms import work as at
 from sbnet.kernels.terms.work import MEAN, PLACE, TERM, VALUE
 from sbnet.reduction import absorb
 from strategies import INTERPRETED, LOG_TERMS, cases, live_units
@@ -128,6 +129,11 @@ def slope(function, x, step=1e-5):
     return np.array([(function(x + move) - function(x - move)) / (2 * step) for move in moves])
 
 
+def numbers(work, f):
+    """The numbers of factor f, from its lane on."""
+    return work.numbers[work.ints[work.ints[at.PLACE] + f] :]
+
+
 def prepared(name, seed):
     """A problem with factors of four to six hidden parents, laid out for one kind, and means anywhere."""
     rng = np.random.default_rng(seed)
@@ -136,14 +142,17 @@ def prepared(name, seed):
     states[0, 10:] = rng.integers(0, 2, 20)
     problem, bias = reduce(network.model, states[0]), absorb(network, states)[0]
     mu = rng.uniform(0.05, 0.95, len(problem.hidden))
-    work = terms.prepare(problem, np.full(len(problem.factor), KINDS[name]))
+    work = terms.prepare(problem, np.full(len(problem.factor), KINDS[name]), False)
     if name == "exact":
-        work = meanfield._attuned(work, np.maximum(exact.nodes_of(problem, bias, np.full(len(mu), 0.5)), 32), False)
+        needed = np.maximum(exact.nodes_of(problem, bias, np.full(len(mu), 0.5)), 32)
+        chunks = exact.chunks_for(work, needed)
+        work = exact.make_room(work, chunks)
+        exact.tune(work, chunks)
     terms.begin(work, states[0], bias, mu)
     exact.attend(work, True)
-    promise = terms.renew(work, mu, 0.0)
-    for _ in range(20):
-        promise = terms.renew(work, mu, 0.0)
+    promise = 1.0
+    for _ in range(21):
+        promise = terms.renew(work, mu, 0.0, True)
     assert promise < 1e-9
     return problem, work, bias, mu, rng
 
@@ -185,13 +194,13 @@ def test_the_verbs_of_a_term_agree_with_one_another(name, seed):
         assert_allclose(terms.pull(work, j, mu), slope(gain, mu[j : j + 1])[0], rtol=0, atol=20 * atol)
         old, mu[j] = mu[j], rng.uniform(0.05, 0.95)
         if problem.factor_of[j] >= 0:
-            terms.set_value(work, problem.factor_of[j], mu[j])
+            numbers(work, problem.factor_of[j])[at.VALUE] = mu[j]
         terms.push(work, j, old, mu[j])
         inputs = [factor.moments(factor.weight, mu, factor.bias)[0] for factor in factors]
-        assert_allclose([terms.input_of(work, f) for f in range(len(factors))], inputs, rtol=0, atol=1e-12)
-    terms.close_sweep(work, mu, 0.0)
+        assert_allclose([numbers(work, f)[at.MEAN] for f in range(len(factors))], inputs, rtol=0, atol=1e-12)
+    terms.renew(work, mu, 0.0, False)
     check_terms(name, every(), work, mu)
-    terms.renew(work, mu, 0.0)
+    terms.renew(work, mu, 0.0, True)
     factors = every()
     check_terms(name, factors, work, mu)
     by_slot, by_factor = np.full(len(problem.weight), np.nan), np.full(len(problem.factor), np.nan)
