@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help reproduce test lint docs bench clean
+.PHONY: help reproduce test lint hostile docs bench clean
 
 help:
 	@echo "make reproduce  the paper's figures and tables beside ours, into report/index.html"
 	@echo "make test       install, lint, types, import rules, all tests"
 	@echo "make lint       style, types and import rules only"
+	@echo "make hostile    hostile cases by the hundred thousand, with their counts (minutes)"
 	@echo "make docs       build the documentation into docs/_build/html"
 	@echo "make bench      print the benchmark tables"
 	@echo "make clean      remove everything the other targets made"
@@ -34,6 +35,9 @@ lint: $(VENV)/.dev
 test: lint
 	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report=
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q --numprocesses 2 -m small --cov --cov-append --cov-report term:skip-covered
+
+hostile: $(VENV)/.dev
+	$(BIN)/python -m pytest -m slow --capture=no --quiet --numprocesses 0
 
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
