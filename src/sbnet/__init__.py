@@ -6,6 +6,7 @@ from sbnet import bounds, errors
 from sbnet._version import __version__
 from sbnet.bounds import UpperBound, UpperBounds, upper_bound
 from sbnet.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
+from sbnet.chances import Nearest, from_probabilities, nearest, noisy_or
 from sbnet.certificates import Certificate, Certificates, certify, posterior_intervals
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.graph import Graph
@@ -51,6 +52,7 @@ __all__ = [
     "Laplace",
     "MeanField",
     "Mixture",
+    "Nearest",
     "Network",
     "Posterior",
     "PosteriorBatch",
@@ -73,6 +75,7 @@ __all__ = [
     "fit",
     "from_edges",
     "from_networkx",
+    "from_probabilities",
     "from_weight_matrix",
     "gradient",
     "infer",
@@ -82,6 +85,8 @@ __all__ = [
     "load",
     "log_joint",
     "log_likelihood",
+    "nearest",
+    "noisy_or",
     "posterior_intervals",
     "sample",
     "save",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
 from sbnet import checks
-from sbnet._types import FloatArray, IndexArray, Matrix, RngLike
+from sbnet._types import FloatArray, IndexArray, Matrix, RngLike, States
 from sbnet.errors import CycleError, NetworkError
 from sbnet.graph import Graph
 from sbnet.kernels import gates
@@ -20,11 +21,14 @@ from sbnet.network import Network, as_floats
 if TYPE_CHECKING:
     import networkx
 
+GateLike: TypeAlias = "str | Mapping[str, str] | None"
+
 
 def from_edges(
     edges: Mapping[tuple[str, str], float] | Iterable[tuple[str, str, float]],
     *,
     bias: Mapping[str, float] | None = None,
+    gate: GateLike = None,
     names: Sequence[str] | None = None,
 ) -> Network:
     """Build a network from its edges.
@@ -35,6 +39,10 @@ def from_edges(
         A mapping from (parent, child) to the weight, or (parent, child, weight) triples.
     bias
         Biases by name; zero where none is given. A unit that appears only here has no edges.
+    gate
+        What units are, by name: ``"sigmoid"`` (which all others are) or ``"noisy-or"``; or one word for all units that
+        have parents. Weights into a noisy-OR unit are -ln(1 - p) of its causes, its bias is that of its leak;
+        :func:`sbnet.noisy_or` takes the probabilities themselves.
     names
         The units in the order they should have, as far as parents may come before children. Without it, the order is
         that in which the units are first mentioned.
@@ -76,7 +84,28 @@ def from_edges(
     h = [0.0] * len(listed)
     for name, value in (bias or {}).items():
         h[number[name]] = value
-    return _assemble(listed, np.array(parent, np.int64), np.array(child, np.int64), weight, h)
+    network = _assemble(listed, np.array(parent, np.int64), np.array(child, np.int64), weight, h)
+    return network if gate is None else replace(network, gate=gate_codes(network, gate))
+
+
+def gate_codes(network: Network, gate: GateLike) -> States:
+    """The codes of all units from words: by name, or one for all units that have parents."""
+    codes = network.gate.copy()
+    if isinstance(gate, str):
+        codes[np.diff(network.graph.indptr) > 0] = _gate_code(gate, "all units")
+        return codes
+    if not isinstance(gate, Mapping):
+        raise NetworkError(f"gate is a word or a mapping from names to words; got {type(gate).__name__}")
+    for name, word in gate.items():
+        codes[network.index(name)] = _gate_code(word, repr(name))
+    return codes
+
+
+def _gate_code(word: Any, unit: str) -> int:
+    if word not in gates.NAMES:
+        known = " or ".join(repr(name) for name in gates.NAMES)
+        raise NetworkError(f"the gate of {unit} is {word!r}; it is {known}")
+    return gates.NAMES.index(word)
 
 
 def _mapped_edge(key: Any, weight: Any) -> tuple[Any, Any, Any]:
@@ -127,6 +156,7 @@ def layered(
     scale: float = 0.1,
     lateral: bool = False,
     bottom_names: Sequence[str] | None = None,
+    gate: GateLike = None,
 ) -> Network:
     """Build a network of fully connected layers, with random parameters.
 
@@ -142,6 +172,9 @@ def layered(
         Add edges inside the bottom layer: its unit k has the units 0 to k-1 among its parents.
     bottom_names
         Names of the bottom layer; ``x0``, ``x1``, … by default. Hidden units are ``h1_0``, … from the top layer down.
+    gate
+        What units are, as in :func:`from_edges`. Weights and biases of noisy-OR units are uniform between 0 and
+        ``scale``.
 
     Examples
     --------
@@ -167,7 +200,13 @@ def layered(
     weight = generator.uniform(-scale, scale, size=int(indptr[-1]))
     bias = generator.uniform(-scale, scale, size=int(ends[-1]))
     graph = Graph(indptr, np.concatenate(parents))
-    return Network(hidden + bottom, graph, weight, bias, layers=layers)
+    network = Network(hidden + bottom, graph, weight, bias, layers=layers)
+    if gate is None:
+        return network
+    codes = gate_codes(network, gate)
+    noisy = codes == gates.NOISY_OR
+    weight, bias = np.where(noisy[graph.child_of_edge], abs(weight), weight), np.where(noisy, abs(bias), bias)
+    return replace(network, weight=weight, bias=bias, gate=codes)
 
 
 def add_switches(
@@ -253,31 +292,36 @@ def _layer_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(int(size) for size in layers)
 
 
-def from_networkx(graph: networkx.DiGraph[Any], *, weight: str = "weight", bias: str = "bias") -> Network:
+def from_networkx(
+    graph: networkx.DiGraph[Any], *, weight: str = "weight", bias: str = "bias", gate: str = "gate"
+) -> Network:
     """Build a network from a networkx ``DiGraph``.
 
     Parameters
     ----------
     graph
         Its nodes become units; nodes that are not strings are named by ``str(node)``.
-    weight, bias
-        The edge attribute and the node attribute that hold the parameters; zero where they are missing.
+    weight, bias, gate
+        The edge attribute and the node attributes that hold the parameters and the gate; where they are missing, zero
+        and ``"sigmoid"``.
     """
     if not graph.is_directed() or graph.is_multigraph():
         raise NetworkError(f"a network needs a networkx.DiGraph; got {type(graph).__name__}")
     names = tuple(str(node) for node in graph)
     triples = [(str(a), str(b), data.get(weight, 0.0)) for a, b, data in graph.edges(data=True)]
     biases = {str(node): data.get(bias, 0.0) for node, data in graph.nodes(data=True)}
-    return from_edges(triples, bias=biases, names=names)
+    kinds = {str(node): data[gate] for node, data in graph.nodes(data=True) if gate in data}
+    return from_edges(triples, bias=biases, gate=kinds, names=names)
 
 
 def to_networkx(network: Network) -> networkx.DiGraph[Any]:
-    """The network as a networkx ``DiGraph``: node attributes ``bias`` and ``layer``, edge attribute ``weight``."""
+    """The network as a networkx ``DiGraph``: node attributes ``bias``, ``layer`` and ``gate``, edge attribute ``weight``."""
     import networkx
 
     graph: networkx.DiGraph[Any] = networkx.DiGraph()
-    for name, h, layer in zip(network.names, network.bias.tolist(), layer_of_units(network).tolist(), strict=True):
-        graph.add_node(name, bias=h, layer=layer)
+    layers, kinds = layer_of_units(network).tolist(), network.gate.tolist()
+    for name, h, layer, code in zip(network.names, network.bias.tolist(), layers, kinds, strict=True):
+        graph.add_node(name, bias=h, layer=layer, gate=gates.NAMES[code])
     graph.add_weighted_edges_from(network.edges())
     return graph
 

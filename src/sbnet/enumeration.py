@@ -193,8 +193,7 @@ def _flips(problem: Problem, states: States, bias: FloatArray) -> Flips:
         problem.gate[units].astype(np.int64),
         bias[units],
         np.maximum(states[units], 0).astype(np.float64),
-        np.empty(len(units)),
-        np.empty(len(units)),
+        *(np.empty(len(units)) for _ in range(3)),
     )
 
 
@@ -209,8 +208,8 @@ class GroupSum(NamedTuple):
 
     def between(self, first: int, last: int) -> FloatArray:
         """The part of the sum over the states `first` to `last` of its code; `sum_states` says what is in it."""
-        part, scratch = np.empty(len(self.units) + 2), [array.copy() for array in self.flips[-3:]]
-        sum_states(Flips(*self.flips[:-3], *scratch), self.units, self.factors, first, last, part)
+        part, scratch = np.empty(len(self.units) + 2), [array.copy() for array in self.flips[-4:]]
+        sum_states(Flips(*self.flips[:-4], *scratch), self.units, self.factors, first, last, part)
         return part
 
     def joined(self, parts: FloatArray) -> tuple[float, FloatArray]:

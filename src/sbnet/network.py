@@ -14,6 +14,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from sbnet._types import FloatArray, Matrix, Model, States
+from sbnet.conditional import Conditional, conditional
 from sbnet.errors import NetworkError, unknown_unit
 from sbnet.graph import Graph, count, frozen, read_only
 from sbnet.kernels import gates
@@ -24,14 +25,16 @@ MAX_PARAMETER = 1e8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Network:
-    r"""A sigmoid belief network, eqs. (2)-(6). Parents precede children.
+    r"""A belief network of binary units, eqs. (2)-(6). Parents precede children.
 
     .. math::
-        P(S_i = 1 \mid \mathrm{pa}(S_i)) = \sigma\Big(\sum_j J_{ij} S_j + h_i\Big), \qquad
-        P(S) = \prod_i P(S_i \mid \mathrm{pa}(S_i))
+        P(S) = \prod_i P(S_i \mid x_i), \qquad x_i = h_i + \sum_j J_{ij} S_j
 
-    Build one with :func:`sbnet.from_edges`, :func:`sbnet.layered`, :func:`sbnet.from_weight_matrix` or
-    :func:`sbnet.from_networkx`. A network never changes: :meth:`with_parameters` gives a copy with other numbers.
+    A sigmoid unit is on with chance :math:`\sigma(x_i) = 1/(1 + e^{-x_i})`, a noisy-OR unit (the paper's appendix A)
+    with chance :math:`1 - e^{-x_i}`, where no weight and no bias is negative.
+
+    Build one with :func:`sbnet.from_edges`, :func:`sbnet.noisy_or`, :func:`sbnet.layered`,
+    :func:`sbnet.from_weight_matrix` or :func:`sbnet.from_networkx`. A network never changes: :meth:`with_parameters` gives a copy with other numbers.
 
     Attributes
     ----------
@@ -44,7 +47,7 @@ class Network:
     bias : array of float, shape (n_units,)
         The biases :math:`h_i`.
     gate : array of int8, shape (n_units,)
-        What each unit is, as a code; 0, a sigmoid unit, is the only one so far and the default.
+        What each unit is, as a code: 0, a sigmoid unit, by default; 1, a noisy-OR unit. Names are taken too.
     layers : tuple of int or None
         Sizes of the layers, top to bottom, if the network was built in layers.
 
@@ -72,6 +75,7 @@ class Network:
         _check_shapes(self)
         _check_finite(self)
         set_(self, "gate", _gates(self.gate, self.names))
+        _check_noisy_or(self)
 
     @property
     def n_units(self) -> int:
@@ -118,6 +122,34 @@ class Network:
         """Names of the children of a unit."""
         j, graph = self.index(unit), self.graph
         return tuple(self.names[i] for i in graph.child[graph.child_indptr[j] : graph.child_indptr[j + 1]])
+
+    def conditional(self, unit: str | int, given: Any = None) -> Conditional:
+        """P(unit = 1) for chosen states of its parents, as a table of probabilities.
+
+        Parameters
+        ----------
+        unit
+            Its name or number.
+        given
+            A mapping from parents to states, or the parents that are on, or a list of either; parents that are not
+            named are off. By default all states of up to five parents; of more, none on, each alone, and all.
+
+        Examples
+        --------
+        >>> import sbnet as sb
+        >>> sb.noisy_or({("flu", "fever"): 0.9, ("cold", "fever"): 0.2}, prior=0.1).conditional("fever")
+        P(fever = 1), noisy-or, with these parents on:
+          none of its parents  0.0000
+          cold                 0.2000
+          flu                  0.9000
+          flu + cold           0.9200
+        """
+        i = self.index(unit)
+        edges = slice(self.graph.indptr[i], self.graph.indptr[i + 1])
+        name, code = self.names[i], int(self.gate[i])
+        return conditional(
+            name, code, gates.NAMES[code], self.parents(i), self.weight[edges], float(self.bias[i]), given
+        )
 
     def edges(self) -> Iterator[tuple[str, str, float]]:
         """Each edge as (parent, child, weight), by child."""
@@ -233,7 +265,7 @@ class Network:
         )
 
     def __hash__(self) -> int:
-        return hash((self.names, self.graph, self.weight.tobytes(), self.bias.tobytes()))
+        return hash((self.names, self.graph, self.weight.tobytes(), self.bias.tobytes(), self.gate.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Network, (self.names, self.graph, self.weight, self.bias, self.gate, self.layers)
@@ -249,8 +281,13 @@ class Network:
             ("units", f"{self.n_units:,}"),
             ("edges", f"{self.n_edges:,}"),
             ("layers", self._layer_text()),
+            ("gates", self._gate_text()),
             ("largest weight", strongest),
         ]
+
+    def _gate_text(self) -> str:
+        counts = np.bincount(self.gate, minlength=len(gates.NAMES)).tolist()
+        return ", ".join(f"{n:,} {name}" for n, name in zip(counts, gates.NAMES, strict=True) if n)
 
     def _layer_text(self) -> str:
         if self.layers is not None:
@@ -261,9 +298,10 @@ class Network:
         return " × ".join(f"{size:,}" for size in sizes)
 
     def __repr__(self) -> str:
-        _, _, layers, strongest = (value for _, value in self._summary())
+        _, _, layers, gate, strongest = (value for _, value in self._summary())
         size = f"{count(self.n_units, 'unit')}, {count(self.n_edges, 'edge')}"
-        return f"<Network: {size}, layers {layers}, largest weight {strongest}>"
+        mixed = f", {gate} units" if self.gate.any() else ""
+        return f"<Network: {size}{mixed}, layers {layers}, largest weight {strongest}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -335,9 +373,25 @@ def _check_finite(net: Network) -> None:
         raise NetworkError(f"the weight {parent!r} -> {child!r} is {net.weight[bad[0]]}; {_RANGE}")
 
 
+def _check_noisy_or(net: Network) -> None:
+    """A noisy-OR unit adds up -ln(1 - p) of its causes and of its leak: a negative one would be no probability."""
+    noisy = net.gate == gates.NOISY_OR
+    if not noisy.any():
+        return
+    bad = np.flatnonzero(noisy & (net.bias < 0.0))
+    if bad.size:
+        raise NetworkError(f"the leak of noisy-OR unit {net.names[bad[0]]!r} is {net.bias[bad[0]]}; {_NOT_NEGATIVE}")
+    bad = np.flatnonzero(noisy[net.graph.child_of_edge] & (net.weight < 0.0))
+    if bad.size:
+        parent, child = net.names[net.graph.parent[bad[0]]], net.names[net.graph.child_of_edge[bad[0]]]
+        raise NetworkError(f"the weight {parent!r} -> {child!r} is {net.weight[bad[0]]}; {_NOT_NEGATIVE}")
+
+
 def _gates(gate: Any, names: Sequence[str]) -> States:
     """The codes of all units, sigmoid units by default; each is looked at before it is cast."""
     codes = np.full(len(names), gates.SIGMOID) if gate is None else np.asarray(gate)
+    if codes.dtype.kind in "UO":
+        codes = np.array([gates.NAMES.index(name) if name in gates.NAMES else name for name in codes.tolist()])
     if codes.shape != (len(names),):
         raise NetworkError(f"gate has shape {codes.shape}; expected ({len(names)},), one code per unit")
     bad = np.flatnonzero(~np.isin(codes, np.arange(len(gates.NAMES))))
@@ -347,4 +401,8 @@ def _gates(gate: Any, names: Sequence[str]) -> States:
     return read_only(codes.astype(np.int8))
 
 
+_NOT_NEGATIVE = (
+    "a noisy-OR unit takes -ln(1 - p), which is not negative. A cause that prevents needs a sigmoid unit, "
+    "or a unit for its absence"
+)
 _RANGE = f"parameters must be finite, and at most {MAX_PARAMETER:.0e} in size"

@@ -5,16 +5,20 @@ An unknown gate gives NaN.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, States
-from sbnet.kernels.gates import SIGMOID
+from sbnet.kernels.gates import LEAST, NOISY_OR, SIGMOID
 
 
-def _known(gate: States, value: FloatArray) -> FloatArray:
-    return value if np.all(gate == SIGMOID) else np.where(gate == SIGMOID, value, np.nan)
+def _by_gate(gate: States, sigmoid: FloatArray, noisy_or: Callable[[], FloatArray]) -> FloatArray:
+    """The one or the other, unit by unit; what belongs to noisy-OR units is computed only where there are some."""
+    if np.all(gate == SIGMOID):
+        return sigmoid
+    return np.select([gate == SIGMOID, gate == NOISY_OR], [sigmoid, noisy_or()], np.nan)
 
 
 def softplus(x: FloatArray) -> FloatArray:
@@ -24,24 +28,34 @@ def softplus(x: FloatArray) -> FloatArray:
     return value
 
 
+def rarity(x: FloatArray) -> FloatArray:
+    """-ln(1 - e^-x)."""
+    y = np.maximum(x, LEAST)
+    value: FloatArray = np.where(y < np.log(2.0), -np.log(-np.expm1(-y)), -np.log1p(-np.exp(-y)))
+    return value
+
+
 def log_p(gate: States, state: Any, x: FloatArray) -> FloatArray:
     """ln P(S | x), without loss of digits where the chance is near 1."""
-    return _known(gate, -softplus(np.where(state == 1, -x, x)))
+    sigmoid = -softplus(np.where(state == 1, -x, x))
+    return _by_gate(gate, sigmoid, lambda: np.where(state == 1, -rarity(x), -np.maximum(x, 0.0)))
 
 
 def log_odds(gate: States, x: FloatArray) -> FloatArray:
     """ln P(S = 1 | x) - ln P(S = 0 | x)."""
-    return _known(gate, x)
+    return _by_gate(gate, x, lambda: np.maximum(x, 0.0) - rarity(x))
 
 
 def slope(gate: States, state: Any, x: FloatArray) -> FloatArray:
     """The slope of ln P(S | x) in x."""
     tail = np.exp(-np.abs(x))
-    return _known(gate, state - np.where(x >= 0.0, 1.0, tail) / (1.0 + tail))
+    sigmoid = state - np.where(x >= 0.0, 1.0, tail) / (1.0 + tail)
+    return _by_gate(gate, sigmoid, lambda: state - 1.0 + state / np.expm1(np.clip(x, LEAST, 700.0)))
 
 
 def draw(gate: States, x: FloatArray, uniform: FloatArray) -> BoolArray:
     """Is the state 1? From uniform numbers, as `gates.draw` does it."""
     tail = np.exp(-np.abs(x))
-    on: BoolArray = _known(gate, uniform * (1.0 + tail)) < np.where(x >= 0.0, 1.0, tail)
+    sigmoid = uniform * (1.0 + tail) - np.where(x >= 0.0, 1.0, tail)
+    on: BoolArray = _by_gate(gate, sigmoid, lambda: uniform + np.expm1(-x)) < 0.0
     return on

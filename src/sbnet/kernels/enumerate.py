@@ -9,7 +9,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Model, Problem, States
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, entry, kernel
+from sbnet.kernels._compile import bare, entry, inlined, kernel
 from sbnet.kernels.reduce import components, reduce
 from sbnet.kernels.states import known_units
 
@@ -28,6 +28,7 @@ class Flips(NamedTuple):
     bias: FloatArray
     state: FloatArray  # that of an observed unit, for good; that of a hidden one, which is 0 at first
     z: FloatArray
+    rest: FloatArray  # what z has lost to rounding: small leaks must survive large weights that come and go
     value: FloatArray  # a(S) z - c(S) t(z)
 
 
@@ -43,6 +44,14 @@ class Lists(NamedTuple):
     mine: IndexArray  # the factors of one group
 
 
+@inlined
+def _added(x: float, y: float) -> tuple[float, float]:
+    """x + y, and what its rounding has lost (Knuth's two-sum)."""
+    total = x + y
+    back = total - x
+    return total, (x - (total - back)) + (y - back)
+
+
 @entry
 def sum_states(flips: Flips, group: IndexArray, mine: IndexArray, first: int, last: int, part: FloatArray) -> None:
     """Add up the states `first` to `last` of a group in Gray code: neighbouring states differ in one unit.
@@ -50,7 +59,7 @@ def sum_states(flips: Flips, group: IndexArray, mine: IndexArray, first: int, la
     Units without a factor count as their log odds if they are on, else as nothing. The logarithm of the largest term,
     the sum in units of that term, and the share of it with each unit on go to `part`.
     """
-    child_ptr, child, weight, factor_of, root, gate, bias, state, z, value = flips
+    child_ptr, child, weight, factor_of, root, gate, bias, state, z, rest, value = flips
     top, total, log_p, code = -np.inf, 0.0, 0.0, 0
     for b in range(len(group)):
         part[2 + b] = 0.0
@@ -64,7 +73,7 @@ def sum_states(flips: Flips, group: IndexArray, mine: IndexArray, first: int, la
             log_p, before = 0.0, 0
             for g in range(len(mine)):
                 f = mine[g]
-                z[f] = bias[f]
+                z[f], rest[f] = bias[f], 0.0
                 a, c = gates.loads(gate[f], state[f])
                 value[f] = a * z[f] - c * gates.t(gate[f], z[f])
                 log_p += value[f]
@@ -73,16 +82,18 @@ def sum_states(flips: Flips, group: IndexArray, mine: IndexArray, first: int, la
             if (changed >> b) & 1:
                 j, step = group[b], 1.0 if (code >> b) & 1 else -1.0
                 f = factor_of[j]
-                change = step * (gates.log_odds(gate[f], z[f]) if f >= 0 else root[j])
+                change = step * (gates.log_odds(gate[f], z[f] + rest[f]) if f >= 0 else root[j])
                 log_p += change
                 if f >= 0:
                     state[f] += step
                     value[f] += change
                 for e in range(child_ptr[j], child_ptr[j + 1]):
                     f = child[e]
-                    z[f] += step * weight[e]
+                    z[f], lost = _added(z[f], step * weight[e])
+                    rest[f] += lost
+                    x = z[f] + rest[f]
                     a, c = gates.loads(gate[f], state[f])
-                    new = a * z[f] - c * gates.t(gate[f], z[f])
+                    new = a * x - c * gates.t(gate[f], x)
                     log_p += new - value[f]
                     value[f] = new
             b += 1
@@ -114,7 +125,7 @@ def enumerate_rows(
         )  # fmt: skip
         flips = Flips(
             problem.child_ptr, problem.child, np.empty(len(problem.child)), problem.factor_of, np.empty(n),
-            np.empty(m, np.int64), np.empty(m), np.empty(m), np.empty(m), np.empty(m),
+            np.empty(m, np.int64), np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m),
         )  # fmt: skip
         _fill(problem, states[r], bias[r], flips)
         result[r], largest[r] = _sum_row(problem, states[r], bias[r], limit, lists, flips, np.empty(n + 2), means[r])

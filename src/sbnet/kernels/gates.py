@@ -8,6 +8,11 @@ to ln P, with a and c linear in S: under a factorial distribution its mean is a(
 
     gate        a(S)    c(S)    t(x)
     sigmoid     S       1       ln(1 + e^x)
+    noisy-OR    S - 1   S       -ln(1 - e^-x)
+
+The input of a noisy-OR unit is never negative: x = -ln P(S = 0), and every cause that is on adds -ln(1 - p). A unit
+without a leak and without a cause that is on has x = 0 and cannot be on; so that no sum meets an infinity, its chance
+counts as LEAST there.
 
 A gate that has no line in a ladder below gives NaN, which shows at once; it never borrows another's.
 """
@@ -18,9 +23,12 @@ import math
 
 from sbnet.kernels._compile import inlined
 
-SIGMOID = 0
-NAMES = ("sigmoid",)
+SIGMOID, NOISY_OR = 0, 1
+NAMES = ("sigmoid", "noisy-or")
 """The gates by their codes."""
+
+LEAST = 1e-300
+"""The smallest chance of being on that a noisy-OR unit has; smaller ones count as this."""
 
 
 @inlined
@@ -37,50 +45,77 @@ def sigmoid(x: float) -> float:
 
 
 @inlined
+def rarity(x: float) -> float:
+    """-ln(1 - e^-x): how unlikely it is that none of the causes of a noisy-OR unit fails to work."""
+    y = max(x, LEAST)
+    return -math.log(-math.expm1(-y)) if y < 0.6931471805599453 else -math.log1p(-math.exp(-y))
+
+
+@inlined
 def t(gate: int, x: float) -> float:
     """The function whose mean is hard."""
-    return softplus(x) if gate == SIGMOID else math.nan
+    if gate == SIGMOID:
+        return softplus(x)
+    return rarity(x) if gate == NOISY_OR else math.nan
 
 
 @inlined
 def t_slope(gate: int, x: float) -> float:
     """Its slope."""
-    return sigmoid(x) if gate == SIGMOID else math.nan
+    if gate == SIGMOID:
+        return sigmoid(x)
+    return -1.0 / math.expm1(max(x, LEAST)) if gate == NOISY_OR else math.nan
 
 
 @inlined
 def p(gate: int, x: float) -> float:
     """The chance of S = 1."""
-    return sigmoid(x) if gate == SIGMOID else math.nan
+    if gate == SIGMOID:
+        return sigmoid(x)
+    return -math.expm1(-max(x, LEAST)) if gate == NOISY_OR else math.nan
 
 
 @inlined
 def log_p(gate: int, state: int, x: float) -> float:
     """ln P(S | x), without loss of digits where the chance is near 1."""
-    return -softplus(-x if state == 1 else x) if gate == SIGMOID else math.nan
+    if gate == SIGMOID:
+        return -softplus(-x if state == 1 else x)
+    if gate == NOISY_OR:
+        return -rarity(x) if state == 1 else -max(x, 0.0)
+    return math.nan
 
 
 @inlined
 def log_odds(gate: int, x: float) -> float:
     """ln P(S = 1 | x) - ln P(S = 0 | x)."""
-    return x if gate == SIGMOID else math.nan
+    if gate == SIGMOID:
+        return x
+    return max(x, 0.0) - rarity(x) if gate == NOISY_OR else math.nan
 
 
 @inlined
 def loads(gate: int, mean: float) -> tuple[float, float]:
     """a and c of a unit with that mean."""
-    return (mean, 1.0) if gate == SIGMOID else (math.nan, math.nan)
+    if gate == SIGMOID:
+        return mean, 1.0
+    return (mean - 1.0, mean) if gate == NOISY_OR else (math.nan, math.nan)
 
 
 @inlined
 def slope(gate: int, state: float, x: float) -> float:
     """The slope of a(S) x - c(S) t(x) in x: what a unit with a known input learns by, eq. (35)."""
-    return state - sigmoid(x) if gate == SIGMOID else math.nan
+    if gate == SIGMOID:
+        return state - sigmoid(x)
+    if gate == NOISY_OR:
+        return state - 1.0 + state / math.expm1(max(x, LEAST))
+    return math.nan
 
 
 @inlined
 def draw(gate: int, x: float, uniform: float) -> int:
     """A state from a uniform number: u < P(S = 1 | x), written so that neither tail loses digits or overflows."""
+    if gate == NOISY_OR:
+        return 1 if uniform < -math.expm1(-x) else 0
     if gate != SIGMOID:
         return -1
     if x >= 0.0:
