@@ -48,6 +48,7 @@ _u = np.uint64
 _TAIL = MINE  # what lies beyond the last node
 _FAR = 30.0  # where e^-x is nothing beside 1e-12
 _N = len(NODES)
+_NOTHING = 1e-20  # a cause that works less often than that has none of the octaves
 
 
 @bare
@@ -64,10 +65,10 @@ def nodes_for(weakest: float) -> int:
 
 @bare
 def weakest(weight: FloatArray) -> float:
-    """The smallest weight that is not zero."""
+    """The smallest weight that counts. Weaker ones count as zero, which only raises t."""
     least = math.inf
     for s in range(len(weight)):
-        if 0.0 < weight[s] < least:
+        if _NOTHING < weight[s] < least:
             least = weight[s]
     return least
 
@@ -109,9 +110,10 @@ def prepare(work: Work) -> None:
 def _fill(numbers: FloatArray, at: int, k: int, width: int, theta: FloatArray) -> None:
     n = nodes_for(weakest(theta))
     for s in range(k):
+        counts = 1.0 if theta[s] > _NOTHING else 0.0
         for q in range(width):
-            numbers[at + s * width + q] = math.exp(-NODES[q] * theta[s]) if q < n else 0.0
-        numbers[at + s * width + n] = 1.0 if theta[s] == 0.0 else 0.0
+            numbers[at + s * width + q] = math.exp(-NODES[q] * theta[s] * counts) if q < n else 0.0
+        numbers[at + s * width + n] = 1.0 - counts
     for q in range(width):
         numbers[at + k * width + q] = WEIGHTS[q] if q < n else 0.0
 
@@ -268,11 +270,11 @@ def reference(
     tail = math.exp(-reach) / reach
     none, total, missed = 1.0, tail, tail
     for s in range(len(weight)):
-        none *= 1.0 - mu[s] if weight[s] > 0.0 else 1.0
+        none *= 1.0 - mu[s] if weight[s] > _NOTHING else 1.0
     for q in range(n):
         product = WEIGHTS[q] * math.exp(-NODES[q] * bias)
         missed += product
         for s in range(len(weight)):
-            product *= 1.0 - mu[s] + mu[s] * math.exp(-NODES[q] * weight[s])
+            product *= 1.0 - mu[s] + mu[s] * math.exp(-NODES[q] * (weight[s] if weight[s] > _NOTHING else 0.0))
         total += product
     return math.nan, total + none * (gates.rarity(bias) - missed)
