@@ -1,7 +1,4 @@
-"""What the upper bound needs to know of a gate; `sbnet.bounds.upper` has the proof.
-
-The maxima over an interval are those of the sigmoid gate: another gate needs a line in each ladder here too.
-"""
+"""What the upper bound needs to know of a gate; `sbnet.bounds.upper` has the proof. A gate has a line in each ladder."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import math
 
 from sbnet.kernels import gates
 from sbnet.kernels._compile import bare
-from sbnet.kernels.gates import SIGMOID, sigmoid, softplus
+from sbnet.kernels.gates import NOISY_OR, SIGMOID, sigmoid, softplus
 
 
 @bare
@@ -25,7 +22,10 @@ def bracket(gate: int, z: float, eta: float, omega: float) -> tuple[float, float
 
 @bare
 def curvature(gate: int, z: float) -> float:
-    """The curvature of t."""
+    """The curvature of t, as a measure of what a split could gain: no more than 1 for a noisy-OR unit."""
+    if gate == NOISY_OR:
+        half = 2.0 * math.sinh(min(max(0.5 * z, 0.5), 300.0))
+        return 1.0 / (half * half)
     if gate != SIGMOID:
         return math.nan
     s = sigmoid(z)
@@ -35,6 +35,12 @@ def curvature(gate: int, z: float) -> float:
 @bare
 def highest_observed(gate: int, state: int, c: float, lam: float, low: float, high: float) -> float:
     """Where in [low, high] G(c + t) - lam t of an observed unit, ln P(S | c + t) - lam t, is largest."""
+    if gate == NOISY_OR:
+        if state == 0:  # -(c + t) - lam t is straight
+            return high if lam < -1.0 else low
+        if lam <= 0.0:  # ln(1 - e^-x) rises
+            return high
+        return min(max(math.log1p(1.0 / lam) - c, low), high)  # its slope, 1 / (e^x - 1), falls
     if gate != SIGMOID:
         return math.nan
     slope = state - lam  # of slope t - ln(1 + e^(c + t)), which is concave
@@ -50,9 +56,10 @@ def highest_hidden(gate: int, c: float, eta: float, lam: float, low: float, high
     """Where in [low, high] G(c + t) - lam t of a hidden unit is largest, with all of Hölder's weight on its own factor.
 
     That is sp(c + t + eta) - sp(c + t) - lam t, with sp(z) = ln(1 + e^z). Its slope is sinh(eta / 2) / (cosh(c + t +
-    eta / 2) + cosh(eta / 2)) - lam: at most one local maximum inside.
+    eta / 2) + cosh(eta / 2)) - lam: at most one local maximum inside. For a noisy-OR unit it is
+    ln(e^eta + (1 - e^eta) e^-(c + t)) - lam t, convex for eta < 0 and concave for eta > 0.
     """
-    if gate != SIGMOID:
+    if gate != SIGMOID and gate != NOISY_OR:
         return math.nan
     best, highest = low, -math.inf
     for k in range(3):  # an end is taken before the inside if they are equal
@@ -60,11 +67,20 @@ def highest_hidden(gate: int, c: float, eta: float, lam: float, low: float, high
         if k == 1:
             t = high
         elif k == 2:
-            t = min(max(turn(eta, lam) - 0.5 * eta - c, low), high)
-        value = softplus(c + t + eta) - softplus(c + t) - lam * t
+            inside = noisy_turn(eta, lam) if gate == NOISY_OR else turn(eta, lam) - 0.5 * eta
+            t = min(max(inside - c, low), high)
+        value = softplus(gates.log_odds(gate, c + t) + eta) + gates.log_p(gate, 0, c + t) - lam * t
         if value > highest:
             best, highest = t, value
     return best
+
+
+@bare
+def noisy_turn(eta: float, lam: float) -> float:
+    """The x at which ln(e^eta + (1 - e^eta) e^-x) has slope lam, for a concave one; 0 if there is none."""
+    if eta <= 0.0 or lam <= 0.0:
+        return 0.0
+    return math.log(-math.expm1(-eta)) + math.log1p(1.0 / lam)
 
 
 @bare

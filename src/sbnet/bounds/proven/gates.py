@@ -5,19 +5,24 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sbnet.bounds.proven import softplus
+from sbnet.bounds.proven import log_sum, softplus
+from sbnet.kernels import upper_gates
 from sbnet.kernels._compile import plain
-from sbnet.kernels.gates import SIGMOID
+from sbnet.kernels.gates import LEAST, NOISY_OR, SIGMOID
 from sbnet.kernels.upper_gates import turn
 
 
 def t(gate: int, x: Any) -> Any:
     """The function whose mean is hard."""
+    if gate == NOISY_OR:
+        return -(-(-x.max(type(x)(LEAST))).expm1()).log()
     return softplus(x) if gate == SIGMOID else x * math.nan
 
 
 def loads(gate: int, state: Any) -> tuple[Any, Any]:
     """a and c of a unit with that state, or mean."""
+    if gate == NOISY_OR:
+        return state - 1, state
     return (state, 1) if gate == SIGMOID else (math.nan, math.nan)
 
 
@@ -29,6 +34,8 @@ def log_p(gate: int, state: int, x: Any) -> Any:
 
 def log_odds(gate: int, x: Any) -> Any:
     """ln P(S = 1 | x) - ln P(S = 0 | x)."""
+    if gate == NOISY_OR:
+        return x - t(gate, x)
     return x if gate == SIGMOID else x * math.nan
 
 
@@ -42,6 +49,12 @@ def highest_observed(gate: int, state: int, c: Any, lam: Any, low: Any, high: An
 
     A concave function is below its tangents; the tangent where floating point sees the maximum is nearly level.
     """
+    if gate == NOISY_OR and state == 0:
+        return -c + _larger(-(1 + lam) * low, -(1 + lam) * high)
+    if gate == NOISY_OR:
+        at = type(c)(plain(upper_gates.highest_observed)(gate, 1, float(c), float(lam), float(low), float(high)))
+        rise = 1 / (c + at).expm1() - lam
+        return -t(gate, c + at) - lam * at + _larger(rise * (low - at), rise * (high - at))
     if gate != SIGMOID:
         return c * math.nan
     arb, slope = type(c), state - lam
@@ -59,12 +72,15 @@ def highest_hidden(gate: int, c: Any, eta: Any, lam: Any, low: Any, high: Any) -
     """Not below the maximum over [low, high] of g(t) = sp(c + t + eta) - sp(c + t) - lam t, sp(z) = ln(1 + e^z).
 
     For eta > 0, g is convex up to t = m = -c - eta / 2 and concave from there: the maximum is at an end, at m, or below
-    a tangent in the concave part. For eta < 0 it is the mirror image, since sp(z) = z + sp(-z).
+    a tangent in the concave part. For eta < 0 it is the mirror image, since sp(z) = z + sp(-z). A noisy-OR unit has
+    ln(e^eta + (1 - e^eta) e^-(c + t)) - lam t, convex for eta < 0 and concave for eta > 0.
     """
-    if gate != SIGMOID:
+    if gate not in (SIGMOID, NOISY_OR):
         return c * math.nan
     if eta.contains(0):  # sp rises by at most eta
         return eta.abs_upper() + _larger(-lam * low, -lam * high)
+    if gate == NOISY_OR:
+        return _highest_noisy(c, eta, lam, low, high)
     if eta < 0:
         return eta + highest_hidden(gate, -c, -eta, -lam, -high, -low)
 
@@ -84,6 +100,23 @@ def highest_hidden(gate: int, c: Any, eta: Any, lam: Any, low: Any, high: Any) -
     first = low if m <= low else m
     tangent = g(t) + _larger(rise * (first - t), rise * (high - t))
     return _larger(ends, _larger(g(first), tangent))
+
+
+def _highest_noisy(c: Any, eta: Any, lam: Any, low: Any, high: Any) -> Any:
+    """The same for a noisy-OR unit."""
+
+    def g(t: Any) -> Any:
+        return log_sum([-(c + t), eta + (-(-(c + t)).expm1()).log()]) - lam * t
+
+    if eta < 0:
+        return _larger(g(low), g(high))
+    inside = plain(upper_gates.noisy_turn)(float(eta), float(lam)) - float(c)
+    at = type(c)(min(max(inside, float(low)), float(high)))
+    if not c + at > 0:
+        return eta.abs_upper() + _larger(-lam * low, -lam * high)
+    on, off = eta - (c + at), -(c + at)  # the slope of ln(e^eta - (e^eta - 1) e^-x)
+    rise = (on.exp() - off.exp()) / (eta.exp() - on.exp() + off.exp()) - lam
+    return g(at) + _larger(rise * (low - at), rise * (high - at))
 
 
 def _larger(one: Any, other: Any) -> Any:
