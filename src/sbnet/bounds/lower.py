@@ -12,6 +12,7 @@ from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, States
 from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
+from sbnet.kernels.array_gates import loads
 from sbnet.kernels.evaluate import log_terms
 from sbnet.kernels.terms import LOG_TERMS
 from sbnet.network import Network
@@ -158,9 +159,10 @@ def bound_terms(
     hidden = np.where(states == HIDDEN, means, 0.0)
     mean_z = bias + (network.sparse_weights() @ hidden.T).T
     mu = np.where(states == HIDDEN, means, states)
-    energy = np.where(live, mu * mean_z, 0.0)
+    a, c = loads(network.gate, mu)
+    energy = np.where(live, a * mean_z, 0.0)
     entropy = np.where(live & (states == HIDDEN), entropy_of(mu), 0.0)
-    return energy, np.where(live, -terms, 0.0), entropy
+    return energy, np.where(live, -c * terms, 0.0), entropy
 
 
 def check_log_term(log_term: str, enumerate_up_to: int) -> Bound:

@@ -46,6 +46,11 @@ def log_odds(gate: States, x: FloatArray) -> FloatArray:
     return _by_gate(gate, x, lambda: np.maximum(x, 0.0) - rarity(x))
 
 
+def loads(gate: States, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """a and c of units with those means."""
+    return _by_gate(gate, mean, lambda: mean - 1.0), _by_gate(gate, np.ones_like(mean), lambda: mean)
+
+
 def slope(gate: States, state: Any, x: FloatArray) -> FloatArray:
     """The slope of ln P(S | x) in x."""
     tail = np.exp(-np.abs(x))

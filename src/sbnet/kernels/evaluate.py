@@ -41,5 +41,5 @@ def log_terms(
             if k == 0:
                 out[r, i] = gates.t(model.gate[i], h)
             else:
-                kind = terms.kind_of(which, k)
+                kind = terms.kind_of(which, model.gate[i], k)
                 xi[r, i], out[r, i] = terms.reference(kind, model.gate[i], weight[:k], near[:k], h, xi[r, i])

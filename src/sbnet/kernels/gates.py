@@ -64,7 +64,7 @@ def t_slope(gate: int, x: float) -> float:
     """Its slope."""
     if gate == SIGMOID:
         return sigmoid(x)
-    return -1.0 / math.expm1(max(x, LEAST)) if gate == NOISY_OR else math.nan
+    return -1.0 / math.expm1(min(max(x, LEAST), 700.0)) if gate == NOISY_OR else math.nan
 
 
 @inlined
@@ -102,12 +102,20 @@ def loads(gate: int, mean: float) -> tuple[float, float]:
 
 
 @inlined
+def weighs(gate: int) -> float:
+    """The slope of c in S: does a unit's own state weigh its term? (That of a is 1 for every gate.)"""
+    if gate == SIGMOID:
+        return 0.0
+    return 1.0 if gate == NOISY_OR else math.nan
+
+
+@inlined
 def slope(gate: int, state: float, x: float) -> float:
     """The slope of a(S) x - c(S) t(x) in x: what a unit with a known input learns by, eq. (35)."""
     if gate == SIGMOID:
         return state - sigmoid(x)
     if gate == NOISY_OR:
-        return state - 1.0 + state / math.expm1(max(x, LEAST))
+        return state - 1.0 + state / math.expm1(min(max(x, LEAST), 700.0))
     return math.nan
 
 

@@ -14,7 +14,7 @@ from sbnet.kernels import gates, terms
 from sbnet.kernels._compile import bare, inlined, inner
 from sbnet.kernels.states import known_units
 from sbnet.kernels.terms import exact
-from sbnet.kernels.terms.work import FACTOR_OF, HIDDEN_GATE, MEAN, N_BLOCKS, PLACE, UNIT, VALUE, Work
+from sbnet.kernels.terms.work import FACTOR_OF, HIDDEN_GATE, MEAN, N_BLOCKS, PLACE, TERM, UNIT, VALUE, Work
 from sbnet.kernels.vector_math import entropy
 
 EDGE = 1e-14  # means keep this distance from 0 and 1; it costs a bound at most 1e-14 of the weights
@@ -35,6 +35,8 @@ def _sweep(work: Work, bias: FloatArray, mu: FloatArray) -> None:
         if own >= 0:
             at = np.uint64(index[place + own])
             field = numbers[at + MEAN]
+            if gates.weighs(index[gate + j]) > 0.0:
+                field -= numbers[at + TERM]
         else:
             field = gates.log_odds(index[gate + j], bias[index[unit + j]])
         field += terms.pull(work, j, mu)
@@ -42,7 +44,7 @@ def _sweep(work: Work, bias: FloatArray, mu: FloatArray) -> None:
         mu[j] = new
         if own >= 0:
             numbers[at + VALUE] = new
-        terms.push(work, j, old, new)
+        terms.push(work, mu, j, old, new)
 
 
 @bare

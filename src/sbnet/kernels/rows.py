@@ -23,6 +23,11 @@ _ENUMERATED = 6  # parents whose states are summed for a prediction
 @inlined
 def mean_p(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
     """The mean chance of being 1 for independent parents: the prediction for a unit that has no say in the evidence."""
+    if gate == gates.NOISY_OR:
+        none = math.exp(-bias)
+        for s in range(len(weight)):
+            none *= 1.0 - mu[s] + mu[s] * math.exp(-weight[s])
+        return 1.0 - none
     if len(weight) <= _ENUMERATED:
         return enumerated.mean_p(gate, weight, mu, bias)
     low, high, mean, variance, largest = spread(weight, mu, bias)

@@ -21,7 +21,7 @@ from sbnet._types import Bound, FloatArray, IndexArray, Problem, States
 from sbnet.kernels import gates
 from sbnet.kernels._compile import bare, inlined, inner
 from sbnet.kernels.arrays import real_numbers, whole_numbers
-from sbnet.kernels.terms import enumerated, exact, quadratic, xi
+from sbnet.kernels.terms import enumerated, exact, linear, quadratic, series, xi
 from sbnet.kernels.terms.work import (
     ABOVE,
     BELOW,
@@ -44,7 +44,7 @@ from sbnet.kernels.terms.work import (
     spread,
 )
 
-FILES = ("xi", "exact", "quadratic", "enumerated")
+FILES = ("xi", "exact", "quadratic", "enumerated", "series", "linear")
 """A new term: its file, and its name in this line."""
 
 ROOMS = tuple(import_module(f"{__name__}.{name}") for name in FILES)  # which also gives them their names here
@@ -52,6 +52,7 @@ ROOMS = tuple(import_module(f"{__name__}.{name}") for name in FILES)  # which al
 LOG_TERMS = dict(sorted((item for room in ROOMS for item in room.KINDS.items()), key=lambda item: item[1]))
 """The kinds by the names that users give them."""
 
+_JENSEN = xi.KINDS["jensen"]
 _NOBODY = 15  # the room of kinds that have none: a place for their numbers, but no file to serve them
 _ROOM_OF = np.full(16, _NOBODY)  # by kind
 _TILED = np.zeros(16, np.int64)  # by room
@@ -95,7 +96,7 @@ _prepare = _each("prepare", "work")
 _begin = _each("begin", "work")
 open_sweep = _each("open_sweep", "work, mu")
 pull = _each("pull", "work, j, mu", adds=True)
-push = _each("push", "work, j, old, new")
+push = _each("push", "work, mu, j, old, new")
 renew = _each("renew", "work, mu, enough, fresh", adds=True, compiled=bare)
 gradient = _each("gradient", "work, mu, by_slot, by_factor")
 reference = _ladder("reference", "kind, gate, weight, mu, bias, parameter", "math.nan, math.nan")
@@ -106,14 +107,19 @@ def kinds_of(problem: Problem, bound: Bound) -> IndexArray:
     """The kind of each factor: what was asked for, or a sum over the states of its parents if they are few."""
     kind = whole_numbers(len(problem.factor))
     for f in range(len(kind)):
-        kind[f] = kind_of(bound, problem.ptr[f + 1] - problem.ptr[f])
+        kind[f] = kind_of(bound, problem.gate[problem.factor[f]], problem.ptr[f + 1] - problem.ptr[f])
     return kind
 
 
 @inlined
-def kind_of(bound: Bound, parents: int) -> int:
-    """The kind of a factor with so many hidden parents."""
-    return enumerated.ROOM if parents <= bound.enumerate_up_to else bound.log_term
+def kind_of(bound: Bound, gate: int, parents: int) -> int:
+    """The kind of a factor with so many hidden parents. What is cheap for one gate is another thing for the other."""
+    if parents <= bound.enumerate_up_to:
+        return enumerated.ROOM
+    if gate == gates.NOISY_OR:
+        cheap = bound.log_term == quadratic.ROOM or bound.log_term == _JENSEN
+        return linear.ROOM if cheap else series.ROOM
+    return bound.log_term
 
 
 @inner
@@ -123,21 +129,34 @@ def prepare(problem: Problem, asked: IndexArray, rough: bool) -> Work:
     If `rough`, with the paper's term in place of the exact one. Only a sum over states serves every gate.
     """
     n, n_exact = len(asked), 0
-    kind, room, tiled = whole_numbers(n), whole_numbers(n), whole_numbers(n)
+    kind, room, tiled, table = whole_numbers(n), whole_numbers(n), whole_numbers(n), whole_numbers(n)
     for f in range(n):
         k = asked[f]
         if rough and k == exact.ROOM:
             k = xi.ROOM
         kind[f], room[f] = k, _NOBODY
-        served = k == enumerated.ROOM or problem.gate[problem.factor[f]] == gates.SIGMOID
+        gate, noisy = problem.gate[problem.factor[f]], k == series.ROOM or k == linear.ROOM
+        served = k == enumerated.ROOM or gate == (gates.NOISY_OR if noisy else gates.SIGMOID)
         if 0 <= k < len(_ROOM_OF) and served:
             room[f] = _ROOM_OF[k]
         tiled[f] = _TILED[room[f]]
+        table[f] = _table_size(problem, f, room[f])
         if k == exact.ROOM:
             n_exact += 1
-    work = lay_out(problem, kind, room, tiled, np.int64(n_exact))
+    work = lay_out(problem, kind, room, tiled, table, np.int64(n_exact))
     _prepare(work)
     return work
+
+
+@inlined
+def _table_size(problem: Problem, f: int, room: int) -> int:
+    """Numbers that a factor without tiles keeps in a table of its own."""
+    weight = problem.weight[problem.ptr[f] : problem.ptr[f + 1]]
+    if room == enumerated.ROOM:
+        return 1 << len(weight)
+    if room == series.ROOM:
+        return series.rows_of(len(weight)) * series.width_of(weight)
+    return 3 * len(weight) if room == linear.ROOM else 0
 
 
 @inlined

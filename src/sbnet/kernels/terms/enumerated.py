@@ -18,6 +18,7 @@ from sbnet.kernels.terms.work import (
     MEAN,
     N_FACTORS,
     NEAR,
+    OWN,
     PARENT,
     PLACE,
     PTR,
@@ -84,19 +85,24 @@ def pull(work: Work, j: int, mu: FloatArray) -> float:
     few, factor, slots = index[FEW_PTR] + j, index[FEW_FACTOR], index[FEW_SLOT]
     for k in range(index[few], index[few + 1]):
         f, slot = index[factor + k], index[slots + k]
-        value = numbers[_u(index[index[PLACE] + f]) + VALUE]
-        total += numbers[index[WEIGHTS] + slot] * value - _contract(work, f, mu, slot - index[index[PTR] + f])
+        if index[index[ROOM_OF] + f] == ROOM:
+            a, c = gates.loads(index[index[GATE] + f], numbers[_u(index[index[PLACE] + f]) + VALUE])
+            total += a * numbers[index[WEIGHTS] + slot] - c * _contract(work, f, mu, slot - index[index[PTR] + f])
     return total
 
 
 @inlined
-def push(work: Work, j: int, old: float, new: float) -> None:
-    """Unit j has moved: the mean inputs of its children follow."""
+def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
+    """Unit j has moved: the mean inputs of its children follow, and the terms of those that look at them."""
     index, numbers = work.ints, work.numbers
     few, factor, slots = index[FEW_PTR] + j, index[FEW_FACTOR], index[FEW_SLOT]
     for k in range(index[few], index[few + 1]):
-        at = _u(index[index[PLACE] + index[factor + k]])
-        numbers[at + MEAN] += numbers[index[WEIGHTS] + index[slots + k]] * (new - old)
+        f = index[factor + k]
+        if index[index[ROOM_OF] + f] == ROOM:
+            at = _u(index[index[PLACE] + f])
+            numbers[at + MEAN] += numbers[index[WEIGHTS] + index[slots + k]] * (new - old)
+            if index[index[OWN] + f] >= 0 and gates.weighs(index[index[GATE] + f]) > 0.0:
+                numbers[at + TERM] = _contract(work, f, mu, np.int64(-1))
 
 
 @inlined

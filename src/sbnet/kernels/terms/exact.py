@@ -368,7 +368,7 @@ def pull(work: Work, j: int, mu: FloatArray) -> float:
 
 
 @inlined
-def push(work: Work, j: int, old: float, new: float) -> None:
+def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
     """Add unit j, at its new mean, to the products of its children; also if it has not moved."""
     index, waves, n_blocks = work.ints, work.wave_index, work.ints[N_BLOCKS]
     tile_ptr, tile_block = index[TILE_PTR] + j, index[TILE_BLOCK]

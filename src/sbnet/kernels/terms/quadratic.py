@@ -77,7 +77,7 @@ def _pull(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, m: f
 
 
 @inlined
-def push(work: Work, j: int, old: float, new: float) -> None:
+def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
     """Unit j has moved: the moments of its children follow."""
     push_moments(work.ints, work.numbers, work.numbers, j, np.int64(ROOM), old, new)
 

@@ -198,7 +198,7 @@ def pull(work: Work, j: int, mu: FloatArray) -> float:
 
 
 @inlined
-def push(work: Work, j: int, old: float, new: float) -> None:
+def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
     """Unit j has moved: mean inputs, products and terms of its children follow."""
     index, numbers = work.ints, work.numbers
     few, factor, slots = index[FEW_PTR] + j, index[FEW_FACTOR], index[FEW_SLOT]

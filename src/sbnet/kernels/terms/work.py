@@ -104,8 +104,12 @@ _SIZE_OF[LANE_FACTOR] = _BY_LANE
 
 
 @inlined
-def lay_out(problem: Problem, kind: IndexArray, room: IndexArray, tiled: IndexArray, strict: int) -> Work:
+def lay_out(
+    problem: Problem, kind: IndexArray, room: IndexArray, tiled: IndexArray, table: IndexArray, strict: int
+) -> Work:
     """Give every factor a lane in a block of its room; where `tiled` is 1, give its edges lanes in tiles.
+
+    A factor without tiles has a table of its own, of the given size.
 
     A parent has a tile in every block where it has a child. So a factor with other parents than the one before begins a
     new block: always if `strict`, and otherwise unless that would leave too many lanes empty.
@@ -123,7 +127,7 @@ def lay_out(problem: Problem, kind: IndexArray, room: IndexArray, tiled: IndexAr
         index[region] = at
         at += size[_SIZE_OF[region]]
     index[N_HIDDEN], index[N_FACTORS], index[N_LANES] = n_hidden, n_factors, 16
-    _fill_blocks(problem, kind, room, tiled, strict, index)
+    _fill_blocks(problem, kind, room, tiled, table, strict, index)
     _fill_tiles(problem, tiled, near, index)
     numbers = real_numbers(_rooms(n_slots, index))
     _fill_edges(problem, tiled, index, numbers)
@@ -132,7 +136,13 @@ def lay_out(problem: Problem, kind: IndexArray, room: IndexArray, tiled: IndexAr
 
 @bare
 def _fill_blocks(
-    problem: Problem, kind: IndexArray, room: IndexArray, tiled: IndexArray, strict: int, index: IndexArray
+    problem: Problem,
+    kind: IndexArray,
+    room: IndexArray,
+    tiled: IndexArray,
+    size_of_table: IndexArray,
+    strict: int,
+    index: IndexArray,
 ) -> None:
     """What is known of each factor, and its lane in a block: its place there is that in the first of all regions."""
     block_room, width, place, lane_factor = index[BLOCK_ROOM], index[WIDTH], index[PLACE], index[LANE_FACTOR]
@@ -156,14 +166,11 @@ def _fill_blocks(
     kinds, rooms, gate = index[KIND], index[ROOM], index[GATE]
     most = 0
     for f in range(len(room)):
-        i, end, size = problem.factor[f], problem.ptr[f + 1], 0
+        i, end, size = problem.factor[f], problem.ptr[f + 1], size_of_table[f]
         index[factor + f], index[own + f], index[ptr + f + 1] = i, problem.own[f], end
         index[kinds + f], index[rooms + f], index[gate + f] = kind[f], room[f], problem.gate[i]
-        if tiled[f] == 0 and room[f] >= 0:
-            parents = end - problem.ptr[f]
-            size = 1 << parents
-            if parents > most:
-                most = parents
+        if size == 1 << min(end - problem.ptr[f], 60):  # a sum over states, which needs as much once more
+            most = max(most, end - problem.ptr[f])
         index[table + f + 1] = index[table + f] + size
     index[NEAR] = most
 

@@ -122,7 +122,7 @@ def pull(work: Work, j: int, mu: FloatArray) -> float:
 
 
 @inlined
-def push(work: Work, j: int, old: float, new: float) -> None:
+def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
     """Unit j has moved: A and B of its children change by one factor each."""
     _push(work.ints, work.numbers, work.numbers, j, old, new)
 
