@@ -19,6 +19,7 @@ from sbnet.evidence import EvidenceLike, coerce_many
 from sbnet.exact import log_likelihood as exact_log_likelihood
 from sbnet.execution import Bar
 from sbnet.inference import Climber, MeanField, check_climber, infer_many
+from sbnet.learning.coordinates import chances, moved, slope_in
 from sbnet.learning.checkpoint import Run, describe, first_generator, read, write
 from sbnet.learning.gradients import gradient_of_rows
 from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer
@@ -207,6 +208,7 @@ def _steps(lesson: _Lesson, run: Run, order: IndexArray) -> Iterator[_Step]:
     state, total, everything = run.optimizer, 0.0, lesson.weights.sum()
     parameters, n_edges = _parameters(run.network), run.network.n_edges
     means = np.empty(lesson.states.shape) if lesson.warm and run.warm is None else run.warm
+    chance = chances(run.network)
     for start in range(0, len(order), lesson.batch_size):
         rows = order[start : start + lesson.batch_size]
         weights = lesson.weights[rows]
@@ -227,8 +229,8 @@ def _steps(lesson: _Lesson, run: Run, order: IndexArray) -> Iterator[_Step]:
         direction = np.concatenate([slope.weight, slope.bias])
         if lesson.prior is not None:
             direction += lesson.prior.slope(weight, bias) / everything
-        move, state = lesson.optimizer.step(direction, state, run.epoch)
-        parameters = parameters + move * lesson.moving
+        move, state = lesson.optimizer.step(slope_in(parameters, direction, chance), state, run.epoch)
+        parameters = moved(parameters, move * lesson.moving, chance)
         if not np.abs(parameters).max() <= MAX_PARAMETER:
             _network(run.network, parameters)  # says which of them went astray
         parameters.setflags(write=False)  # as the arrays of a network are: one kind of array, one compiled kernel
