@@ -10,7 +10,7 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
 from sbnet.bounds.upper.descent import descend
-from sbnet.bounds.upper.regions import Parameters, divide, free_places, keep, rate
+from sbnet.bounds.upper.regions import Parameters, divide, free_places, keep, positive_slopes, rate
 from sbnet.bounds.upper.regions import start as first_guess
 from sbnet.enumeration import sum_groups
 from sbnet.kernels.reduce import reduce
@@ -22,6 +22,7 @@ MOST_NUMBERS = 500_000
 """In an array of several cells: 4 MB."""
 
 _CANDIDATES = 3
+_LEAST = 1e-12  # of the slope of a line above ln(1 - e^-x)
 
 
 class Limits(NamedTuple):
@@ -72,12 +73,13 @@ def _bound(
     for room in stages:  # lines first: a quick way to a good start
         regions = divide(problem, states, bias, large, room)
         x = first_guess(problem, regions, given)
-        free = free_places(problem, regions)
-        some, gradient = x[free], np.empty_like(x)
+        free, gradient = free_places(problem, regions), np.empty_like(x)
+        positive = positive_slopes(problem, regions)[free]
+        some = np.where(positive, np.log(np.maximum(x[free], _LEAST)), x[free])
         with np.errstate(all="ignore"):  # a direction that overflows is no way down, and is given up
-            evaluate_at = partial(_evaluate_at, problem, regions, free, x.copy(), gradient)
+            evaluate_at = partial(_evaluate_at, problem, regions, free, positive, x.copy(), gradient)
             best = min(best, descend(evaluate_at, some, limits.max_steps, limits.tol))
-        x[free] = some
+        x[free] = np.where(positive, np.exp(some), some)
         keep(problem, regions, x, given)
     evaluate(problem, regions, x, gradient)
     return best, rate(problem, regions)
@@ -87,15 +89,20 @@ def _evaluate_at(
     problem: Problem,
     regions: Regions,
     free: IndexArray,
+    positive: BoolArray,
     x: FloatArray,
     gradient: FloatArray,
     some: FloatArray,
     slopes: FloatArray,
 ) -> float:
-    """The bound at the parameters x with those in the free places replaced by some others, and its slopes in those."""
-    x[free] = some
+    """The bound at the parameters x with those in the free places replaced by some others, and its slopes in those.
+
+    Of a slope that is positive, the logarithm is what moves: the bound is convex in that too.
+    """
+    x[free] = np.where(positive, np.exp(some), some)
     value: float = evaluate(problem, regions, x, gradient)
     slopes[:] = gradient[free]
+    slopes[positive] *= x[free][positive]
     return value
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
 from sbnet.kernels import array_gates as gates
+from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.upper import OfFactor, OfUnit, Regions
 
 _SPLIT_WEIGHT = 4.0  # a weight beyond that decides a unit alone; it counts no more for the choice of a split
@@ -28,10 +29,11 @@ def divide(problem: Problem, states: States, bias: FloatArray, large: BoolArray,
     # A hidden unit whose input is known only up to an interval takes all of Hölder's weight itself (its term then has
     # a closed form), so it may be in no table. Parents come first: what they are is known when a child asks.
     alone = np.zeros(len(problem.hidden), np.bool_)
+    absent = _absent(problem, states)
     for f in np.flatnonzero(active):
         slots = np.arange(problem.ptr[f], problem.ptr[f + 1])
         free = slots[~alone[problem.parent[slots]]]
-        table[free[np.argsort(-np.abs(weight[free]), kind="stable")[:room]]] = True
+        table[free[np.argsort(-np.abs(weight[free]), kind="stable")[: 0 if absent[f] else room]]] = True
         outside = weight[slots[~table[slots]]]
         low[f], high[f] = np.minimum(outside, 0.0).sum(), np.maximum(outside, 0.0).sum()
         if len(outside) and problem.own[f] >= 0:
@@ -61,7 +63,7 @@ def start(problem: Problem, regions: Regions, given: Parameters) -> FloatArray:
     slope, log_claim = given.unit[problem.factor, 0], given.unit[problem.factor, 1]
     gate, states = problem.gate[problem.factor], regions.states[problem.factor]
     first_slope = np.where(states >= 0, gates.slope(gate, states, middle), 0.0)  # none for a hidden unit
-    slope = np.where(np.isnan(slope), first_slope, slope)
+    slope = np.where(np.isnan(slope) | _absent(problem, regions.states), first_slope, slope)
     log_claim = np.where(np.isnan(log_claim), -np.log(most), log_claim)
     edge = given.edge[problem.edge]
     edge = np.where(np.isnan(edge), slope[factor_of_slot] * problem.weight, edge)
@@ -74,7 +76,20 @@ def start(problem: Problem, regions: Regions, given: Parameters) -> FloatArray:
 def free_places(problem: Problem, regions: Regions) -> IndexArray:
     """Where the parameters are that the bound depends on: for lines alone, one for each factor and none for slots."""
     tabled = np.logical_or.reduceat(regions.table, problem.ptr[:-1])
-    return np.flatnonzero(np.concatenate([regions.table, regions.low < regions.high, tabled]))
+    lines = (regions.low < regions.high) & ~_absent(problem, regions.states)
+    return np.flatnonzero(np.concatenate([regions.table, lines, tabled]))
+
+
+def _absent(problem: Problem, states: States) -> BoolArray:
+    """Noisy-OR findings that are absent: ln P is straight, -x, so that the line of that slope is exact."""
+    absent: BoolArray = (problem.gate[problem.factor] == NOISY_OR) & (states[problem.factor] == 0)
+    return absent
+
+
+def positive_slopes(problem: Problem, regions: Regions) -> BoolArray:
+    """Which parameters are slopes of lines above ln(1 - e^-x), a function that rises."""
+    on = (problem.gate[problem.factor] == NOISY_OR) & (regions.states[problem.factor] == 1)
+    return np.concatenate([np.zeros(len(problem.parent), np.bool_), on, np.zeros(len(on), np.bool_)])
 
 
 def keep(problem: Problem, regions: Regions, x: FloatArray, given: Parameters) -> None:

@@ -14,7 +14,8 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, inlined
+from sbnet.kernels._compile import bare, inlined, inner
+from sbnet.kernels.arrays import real_numbers
 from sbnet.kernels.terms.work import (
     BIAS,
     FEW_FACTOR,
@@ -158,12 +159,14 @@ def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatAr
             by_factor[f] += share * m * (slope - flat)
 
 
-@bare
+@inner
 def reference(
     kind: int, gate: int, weight: FloatArray, mu: FloatArray, bias: float, parameter: float
 ) -> tuple[float, float]:
     """The term of one factor with shares that no more steps improve; it has no parameter to return."""
-    share, new, before, term = np.full(len(weight), 1.0 / len(weight)), np.empty(len(weight)), math.inf, math.inf
+    share, new, before, term = real_numbers(len(weight)), real_numbers(len(weight)), math.inf, math.inf
+    for s in range(len(weight)):
+        share[s] = 1.0 / len(weight)
     for _ in range(100):
         before, term = term, _improve(share, new, weight, mu, bias)
         if not term < before - 1e-12:
