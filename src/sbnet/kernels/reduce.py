@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sbnet._types import BoolArray, IndexArray, Model, Problem, States
-from sbnet.kernels._compile import inlined, inner, kernel
+from sbnet.kernels._compile import caller, inlined, kernel
 from sbnet.kernels.arrays import real_numbers, whole_numbers
 
 
@@ -27,15 +29,8 @@ def live_units(model: Model, states: States) -> BoolArray:
     return live
 
 
-@kernel
-def reduce(model: Model, states: States) -> Problem:
-    """The problem that one pattern poses; it depends on which units are observed, not on their values."""
-    return posed(model, states)
-
-
-@inner
 def posed(model: Model, states: States) -> Problem:
-    """The same for kernels. (Code that makes Python objects of so many arrays takes long to compile.)"""
+    """The problem that one pattern poses; it depends on which units are observed, not on their values."""
     n = len(states)
     live, place = whole_numbers(n), whole_numbers(n)
     _mark_live(model, states, live)
@@ -98,6 +93,11 @@ def posed(model: Model, states: States) -> Problem:
         hidden, factor_of, factor, own, ptr, parent, weight, edge, child_ptr, child, child_slot, known,
         model.gate,
     )  # fmt: skip
+
+
+call_posed = caller(posed)
+reduce: Any = kernel(posed)
+"""The same for Python."""
 
 
 @kernel
