@@ -16,6 +16,7 @@ from sbnet._types import FloatArray, IndexArray, Problem, States, Stop
 from sbnet.kernels import gates, terms
 from sbnet.kernels._compile import address, bare, caller, inlined, variant
 from sbnet.kernels.arrays import load, whole_numbers
+from sbnet.kernels.reduce import posed
 from sbnet.kernels.states import known_units
 from sbnet.kernels.terms import exact
 from sbnet.kernels.terms.work import FACTOR_OF, HIDDEN_GATE, MEAN, N_BLOCKS, PLACE, UNIT, VALUE, Work
@@ -45,6 +46,7 @@ class Kit(NamedTuple):
     fine: Verbs
     enumerates: bool  # is there a sum over states for factors with few parents?
     any_term: bool  # does `fine` serve whatever term may take the place of the exact one?
+    posed: int
     layout: int
     climb: int
     attuned: int
@@ -249,6 +251,7 @@ def kit_for(rooms: tuple[Any, ...]) -> Kit:
         _verbs(rooms),
         terms.enumerated in rooms,
         any_term,
+        address(posed, allocates=True),
         address(terms.prepare, allocates=True),
         address(climb),
         address(attuned, allocates=True) if rough != rooms else 0,

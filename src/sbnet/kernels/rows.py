@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from sbnet.kernels._compile import address, announce, inlined, inner, kernel
 from sbnet.kernels.arrays import real_numbers
 from sbnet.kernels.gradient import add_gradient, call_add_gradient
 from sbnet.kernels.meanfield import Kit, call_solve, kit_for
-from sbnet.kernels.reduce import call_posed, posed
+from sbnet.kernels.reduce import call_posed
 from sbnet.kernels.terms import enumerated, exact
 from sbnet.kernels.terms.work import Work, spread
 
@@ -110,6 +111,9 @@ class Learning(NamedTuple):
     gradient: int
 
 
+_NO_LEARNING = Learning(0, 0)
+
+
 def solve_rows(
     model: Model,
     which: Bound,
@@ -125,23 +129,26 @@ def solve_rows(
     What the terms of these rows do not need is not compiled, nor what differentiates without `slopes`.
     """
     announce(climb_rows)
-    parents = np.diff(model.indptr)
-    most = int(parents.max(initial=0))
-    fewest = int(parents.min(where=parents > 0, initial=most))
     row, barren = 0, False
-    # The fewest terms first. Observed parents leave few hidden ones to a factor; and where the exact term would need
-    # too many frequencies, any term may take its place.
-    for rooms in (terms.rooms_for(which, fewest, most), terms.rooms_for(which, 0, most), terms.ROOMS):
-        if row < len(states):
-            row, more = _go_on(rooms, model, which, stop, states, bias, warm, answers, slopes, row)
-            barren = barren or more
+    for rooms in _rooms_to_try(which, model.indptr[1:] - model.indptr[:-1]):
+        learning = _learning(rooms) if len(slopes.row_weight) else _NO_LEARNING
+        row, more = climb_rows(kit_for(rooms), learning, model, which, stop, states, bias, warm, answers, slopes, row)
+        barren = barren or more
+        if row == len(states):
+            break
     if barren:
         predict_rows(model, states, bias, answers.means)
 
 
-def _go_on(rooms: tuple[Any, ...], model: Model, *rest: Any) -> Any:
-    learning = _learning(rooms) if len(rest[-2].row_weight) else Learning(0, 0)
-    return climb_rows(kit_for(rooms), address(posed, allocates=True), learning, model, *rest)
+def _rooms_to_try(which: Bound, parents: IndexArray) -> Iterator[tuple[Any, ...]]:
+    """The fewest terms first. Observed parents leave few hidden ones to a factor, and so a sum over their states; and
+    where the exact term would need too many frequencies, any term may take its place.
+    """
+    some = parents[parents > 0]
+    fewest, most = (int(some.min()), int(some.max())) if len(some) else (0, 0)
+    yield terms.rooms_for(which, fewest, most)
+    yield terms.rooms_for(which, 0, most)
+    yield terms.ROOMS
 
 
 @cache
@@ -153,7 +160,6 @@ def _learning(rooms: tuple[Any, ...]) -> Learning:
 @kernel
 def climb_rows(
     kit: Kit,
-    posed: int,
     learning: Learning,
     model: Model,
     which: Bound,
@@ -168,7 +174,7 @@ def climb_rows(
     """Solve the rows from `first` on: one more than the last that the kit could solve; and are any units barren?"""
     barren = False
     while first < len(states):  # rows with the same units observed pose the same problem
-        problem = call_posed(posed, model, states[first])
+        problem = call_posed(kit.posed, model, states[first])
         kind = terms.kinds_of(problem, which)
         rough = terms.call_layout(kit.layout, problem, kind, True, kit.rough.prepare)
         if terms.lacks(kit.enumerates, rough):

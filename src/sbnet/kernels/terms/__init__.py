@@ -107,6 +107,7 @@ call_prepare, call_begin, call_attend = caller(xi.prepare), caller(xi.begin), ca
 call_renew, call_gradient = caller(enumerated.renew), caller(enumerated.gradient)
 
 
+@cache
 def rooms_for(bound: Bound, fewest: int, most: int) -> tuple[Any, ...]:
     """The rooms that serve factors with so many hidden parents."""
     kinds = {enumerated.ROOM if parents <= bound.enumerate_up_to else bound.log_term for parents in (fewest, most)}
