@@ -96,6 +96,7 @@ def test_gradients_are_slopes_of_the_bound_at_fixed_parameters(log_term, lateral
 # --- the verbs, one after the other ---------------------------------------------------------------------------------
 
 each = terms.each
+pull = each("pull", "work, j, mu", adds=True)
 renew = each("renew", "work, mu, enough, fresh", adds=True)
 KINDS = {**terms.LOG_TERMS, "enumerated": enumerated.ROOM}
 
@@ -193,9 +194,7 @@ def test_the_verbs_of_a_term_agree_with_one_another(name, seed):
                 for factor in children
             )
 
-        assert_allclose(
-            each("pull", "work, j, mu", adds=True)(work, j, mu), slope(gain, mu[j : j + 1])[0], rtol=0, atol=20 * atol
-        )
+        assert_allclose(pull(work, j, mu), slope(gain, mu[j : j + 1])[0], rtol=0, atol=20 * atol)
         old, mu[j] = mu[j], rng.uniform(0.05, 0.95)
         if problem.factor_of[j] >= 0:
             numbers(work, problem.factor_of[j])[at.VALUE] = mu[j]

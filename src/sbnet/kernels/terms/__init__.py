@@ -3,7 +3,7 @@
 Each file has the same verbs, as far as they apply: `prepare` (what depends on the weights), `begin` (what depends on
 the row), `open_sweep`, `pull` (what children tell a parent), `push` (a parent has moved), `renew` (the terms at the
 present means: after a sweep, or from scratch if `fresh`), `gradient`; and a slow, obvious `reference` for one factor.
-A term serves all children of a parent in one call.
+A term serves all children of a parent in one call. Verbs are compiled for sets of rooms, when a problem needs them.
 
 A *kind* is what a user asks for (`log_term`); a *room* is the file that serves it. A factor whose kind has no room
 keeps the term NaN, which shows at once; it never borrows another's.
@@ -116,7 +116,7 @@ def rooms_for(bound: Bound, fewest: int, most: int) -> tuple[Any, ...]:
 
 def roughly(rooms: tuple[Any, ...]) -> tuple[Any, ...]:
     """The same with the paper's term in place of the exact one."""
-    return tuple(xi if room is exact else room for room in rooms)
+    return tuple(dict.fromkeys(xi if room is exact else room for room in rooms))
 
 
 @inlined
