@@ -102,8 +102,11 @@ def from_probabilities(
     roots = list(dict.fromkeys(cause for cause, _ in causes if cause not in set(effects)))
     leaks = _chances("leak", leak, effects, "an effect")
     if prior is None:
-        raise NetworkError(f"{roots[0]!r} has no prior; give prior={{{roots[0]!r}: 0.05, …}} or one for all" if roots else
-                           "every unit has a cause: the edges contain a cycle")
+        raise NetworkError(
+            f"{roots[0]!r} has no prior; give prior={{{roots[0]!r}: 0.05, …}} or one for all"
+            if roots
+            else "every unit has a cause: the edges contain a cycle"
+        )
     priors = _chances("prior", prior, roots, "a unit without causes")
     for name in roots:
         if name not in priors:

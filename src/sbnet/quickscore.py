@@ -36,7 +36,9 @@ class TwoLevels:
         return len(self.leak)
 
 
-def two_levels(problem: Problem, states: States, bias: FloatArray, units: IndexArray, mine: IndexArray) -> TwoLevels | None:
+def two_levels(
+    problem: Problem, states: States, bias: FloatArray, units: IndexArray, mine: IndexArray
+) -> TwoLevels | None:
     """A group of hidden units and its factors in that form, or None if it has another."""
     factors = problem.factor[mine]
     if np.any(problem.factor_of[units] >= 0) or np.any(problem.gate[factors] != gates.NOISY_OR):

@@ -131,7 +131,10 @@ def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
             continue
         start, end, o = index[index[PTR] + f], index[index[PTR] + f + 1], _u(index[index[PLACE] + f])
         at, bias = index[TABLES] + index[index[TABLE_PTR] + f], numbers[o + BIAS]
-        near, new = numbers[at + end - start : at + 2 * (end - start)], numbers[at + 2 * (end - start) : at + 3 * (end - start)]
+        near, new = (
+            numbers[at + end - start : at + 2 * (end - start)],
+            numbers[at + 2 * (end - start) : at + 3 * (end - start)],
+        )
         numbers[o + MEAN] = bias
         for s in range(start, end):
             near[s - start] = mu[index[index[PARENT] + s]]
