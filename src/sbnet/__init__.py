@@ -6,8 +6,8 @@ from sbnet import bounds, errors
 from sbnet._version import __version__
 from sbnet.bounds import UpperBound, UpperBounds, upper_bound
 from sbnet.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
-from sbnet.chances import Nearest, from_probabilities, nearest, noisy_or
 from sbnet.certificates import Certificate, Certificates, certify, posterior_intervals
+from sbnet.chances import Nearest, from_probabilities, nearest, noisy_or
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.graph import Graph
 from sbnet.inference import (

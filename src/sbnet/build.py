@@ -315,7 +315,7 @@ def from_networkx(
 
 
 def to_networkx(network: Network) -> networkx.DiGraph[Any]:
-    """The network as a networkx ``DiGraph``: node attributes ``bias``, ``layer`` and ``gate``, edge attribute ``weight``."""
+    """The network as a networkx ``DiGraph``: node attributes ``bias``, ``layer``, ``gate``, edge attribute ``weight``."""
     import networkx
 
     graph: networkx.DiGraph[Any] = networkx.DiGraph()

@@ -95,7 +95,7 @@ def _chosen(unit: str, parents: tuple[str, ...], given: Any) -> States:
     rows = [given] if isinstance(given, Mapping) else list(given)
     states = np.zeros((len(rows), n), dtype=np.int8)
     for r, row in enumerate(rows):
-        named = row if isinstance(row, Mapping) else {name: 1 for name in ([row] if isinstance(row, str) else row)}
+        named = row if isinstance(row, Mapping) else dict.fromkeys([row] if isinstance(row, str) else row, 1)
         for name, state in named.items():
             if name not in parents:
                 raise unknown_unit(name, parents, f"the parents of {unit!r}")

@@ -19,8 +19,8 @@ from sbnet.evidence import EvidenceLike, coerce_many
 from sbnet.exact import log_likelihood as exact_log_likelihood
 from sbnet.execution import Bar
 from sbnet.inference import Climber, MeanField, check_climber, infer_many
-from sbnet.learning.coordinates import chances, moved, slope_in
 from sbnet.learning.checkpoint import Run, describe, first_generator, read, write
+from sbnet.learning.coordinates import chances, moved, slope_in
 from sbnet.learning.gradients import gradient_of_rows
 from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer
 from sbnet.learning.results import FitResult
