@@ -8,6 +8,7 @@ from sbnet.bounds import UpperBound, UpperBounds, upper_bound
 from sbnet.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.certificates import Certificate, Certificates, certify, posterior_intervals
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
+from sbnet.files import load, save
 from sbnet.graph import Graph
 from sbnet.inference import (
     Chains,
@@ -29,7 +30,6 @@ from sbnet.inference import (
     infer,
     infer_many,
 )
-from sbnet.io import load, save
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
 from sbnet.network import Network
 from sbnet.probability import log_joint, sample

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, Matrix, RngLike
 from sbnet.errors import CycleError, NetworkError
-from sbnet.graph import Graph
+from sbnet.graph import Graph, as_floats
 from sbnet.kernels import gates
-from sbnet.network import Network, as_floats
+from sbnet.network import Network
 
 if TYPE_CHECKING:
     import networkx

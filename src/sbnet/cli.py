@@ -18,8 +18,9 @@ import numpy as np
 from sbnet._types import FloatArray
 from sbnet._version import __version__
 from sbnet.errors import EvidenceError, ParameterError, SBNetError, unknown_unit
+from sbnet.files import load
+from sbnet.files.atomic import check_target, write_atomically
 from sbnet.inference import PosteriorBatch, infer, infer_many
-from sbnet.io import load, write_atomically
 from sbnet.network import Network
 
 
@@ -115,6 +116,8 @@ def _reproduce(chosen: argparse.Namespace) -> int:
     if chosen.out.exists() and not chosen.out.is_dir():
         raise ParameterError(f"{chosen.out} is a file; --out names a folder for index.html and results.json")
     chosen.out.mkdir(parents=True, exist_ok=True)  # complain now, not in five minutes
+    for name in ("index.html", "results.json"):
+        check_target(chosen.out / name)
     started, begin = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), time.monotonic()
     done: list[Experiment] = []
     out, progress = Console(), Console(stderr=True)
@@ -148,6 +151,8 @@ def _info(chosen: argparse.Namespace) -> int:
 
 
 def _infer(chosen: argparse.Namespace) -> int:
+    if chosen.out is not None:  # complain now, not after the work
+        _check_out(chosen.out)
     network = load(chosen.network)
     if chosen.table is not None:
         text = _as_csv(infer_many(network, _read_table(chosen.table, network)))
@@ -159,6 +164,13 @@ def _infer(chosen: argparse.Namespace) -> int:
     else:
         write_atomically(chosen.out, text.encode())
     return 0
+
+
+def _check_out(path: Path) -> None:
+    instead = "leave --out away to write to standard output"
+    if str(path) == "-":
+        raise ParameterError(f"--out names a file, and - is none; {instead}")
+    check_target(path, instead=instead)
 
 
 def _warmup(chosen: argparse.Namespace) -> int:

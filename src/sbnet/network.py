@@ -13,9 +13,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
+from sbnet import checks
 from sbnet._types import FloatArray, Matrix, Model, States
 from sbnet.errors import NetworkError, unknown_unit
-from sbnet.graph import Graph, count, frozen, read_only
+from sbnet.graph import Graph, as_floats, count, frozen, read_only
 from sbnet.kernels import gates
 
 MAX_PARAMETER = 1e8
@@ -63,11 +64,13 @@ class Network:
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__  # the one place where a frozen record is filled in
-        set_(self, "names", tuple(str(name) if isinstance(name, str) else name for name in self.names))
-        set_(self, "weight", frozen(self.weight, np.float64))
-        set_(self, "bias", frozen(self.bias, np.float64))
+        set_(
+            self, "names", tuple(str(name) if isinstance(name, str) else name for name in _listed("names", self.names))
+        )
+        set_(self, "weight", frozen(self.weight))
+        set_(self, "bias", frozen(self.bias))
         if self.layers is not None:
-            set_(self, "layers", tuple(int(size) for size in self.layers))
+            set_(self, "layers", _sizes(self.layers))
         _check_names(self.names)
         _check_shapes(self)
         _check_finite(self)
@@ -278,14 +281,6 @@ class Network:
         )
 
 
-def as_floats(values: Any) -> FloatArray:
-    """Weights or biases as an array of numbers."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise NetworkError(f"weights and biases must be numbers: {error}") from None
-
-
 def _number(value: Any) -> float:
     if np.ndim(value) != 0:
         raise NetworkError(f"a weight or a bias is one number; got {value!r}")
@@ -294,6 +289,21 @@ def _number(value: Any) -> float:
 
 def _count_nonzero(matrix: Any) -> int:
     return int(matrix.count_nonzero() if scipy.sparse.issparse(matrix) else np.count_nonzero(matrix))
+
+
+def _listed(what: str, values: Any) -> tuple[Any, ...]:
+    """The values one by one; a text is not a list of its letters."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise NetworkError(f"{what} must be a list; got {values!r}")
+    return tuple(values)
+
+
+def _sizes(layers: Any) -> tuple[int, ...]:
+    sizes = _listed("layers", layers)
+    bad = [size for size in sizes if not checks.is_whole(size)]
+    if bad:
+        raise NetworkError(f"the sizes of layers are whole numbers; got {bad[0]!r}")
+    return tuple(int(size) for size in sizes)
 
 
 def _check_names(names: Sequence[str]) -> None:

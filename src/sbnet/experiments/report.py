@@ -21,7 +21,7 @@ from sbnet._version import __version__
 from sbnet.experiments import published
 from sbnet.experiments.record import AnyTable, Experiment, Grid, Picture, Settings, Table
 from sbnet.experiments.svg import render
-from sbnet.io import write_atomically
+from sbnet.files.atomic import write_atomically
 
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "matplotlib")
 _MARKS = {"yes": "✓", "no": "✗"}

@@ -18,14 +18,15 @@ from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce_many
 from sbnet.exact import log_likelihood as exact_log_likelihood
 from sbnet.execution import Bar
+from sbnet.files.atomic import PathLike, as_name, check_target
+from sbnet.files.tensors import Stored
 from sbnet.inference import Climber, MeanField, check_climber, infer_many
-from sbnet.learning.checkpoint import Run, describe, first_generator, read, write
+from sbnet.learning.checkpoint import Run, describe, first_generator, read, restore, write
+from sbnet.learning.generators import check_known
 from sbnet.learning.gradients import gradient_of_rows
 from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer
 from sbnet.learning.results import FitResult
 from sbnet.network import MAX_PARAMETER, Network
-
-PathLike = str | os.PathLike[str]
 
 _WARM_BYTES = 500_000_000
 """Means of all rows are kept between epochs, to start from, as long as they take no more than this."""
@@ -122,6 +123,8 @@ def fit(
     source = _source(checkpoint, resume)
     # A resumed run holds out what it held out when it began.
     generator = np.random.default_rng(rng) if source is None else first_generator(source)
+    if checkpoint is not None:
+        check_known(generator)
     first = generator.bit_generator.state
     states = coerce_many(network, X)
     weights = _row_weights(states, sample_weight)
@@ -146,7 +149,7 @@ def fit(
     state = optimizer.init(network.n_edges + network.n_units)
     run = Run(network, state, None, generator.bit_generator.state, best=network)
     if source is not None:
-        run = read(source, run, states, settings, warm=lesson.warm)
+        run = restore(source, run, states, settings, warm=lesson.warm)
         generator.bit_generator.state = run.rng
     before, latest, interrupted = run.seconds, _parameters(run.network), False
     bar = Bar(_note(run, epochs), epochs * len(states), progress, run.epoch * len(states))
@@ -278,15 +281,18 @@ def _note(run: Run, epochs: int) -> str:
     return note + (f", held out {run.held_out[-1]:.4g}" if run.held_out else "")
 
 
-def _source(checkpoint: PathLike | None, resume: bool | PathLike) -> PathLike | None:
-    """The file to go on from, if any."""
-    if checkpoint is not None and not os.path.isdir(os.path.dirname(os.path.abspath(checkpoint))):
-        raise ParameterError(f"checkpoint is {os.fspath(checkpoint)!r}, but there is no such folder; make it first")
-    if isinstance(resume, bool):
-        if resume and checkpoint is None:
-            raise ParameterError("resume=True goes on from the file given as checkpoint=; give one, or resume=path")
-        return checkpoint if resume and checkpoint is not None and os.path.exists(checkpoint) else None
-    return resume
+def _source(checkpoint: PathLike | None, resume: bool | PathLike) -> Stored | None:
+    """The run to go on from, if any, after a look at where checkpoints shall be written: now, not after an epoch."""
+    if checkpoint is not None:
+        name = as_name(checkpoint)
+        if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
+            raise ParameterError(f"checkpoint is {name!r}, but there is no such folder; make it first")
+        check_target(name)
+    if not isinstance(resume, bool):
+        return read(resume)
+    if resume and checkpoint is None:
+        raise ParameterError("resume=True goes on from the file given as checkpoint=; give one, or resume=path")
+    return read(checkpoint) if resume and checkpoint is not None and os.path.exists(checkpoint) else None
 
 
 def _without_rng(solver: Climber) -> Climber:
