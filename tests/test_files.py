@@ -297,7 +297,7 @@ SEALED = {  # the checksum is right, but what it seals is not a network
         {"format": "sbnet-posterior"},
         "FILE is a safetensors file, but not one that sbnet.save() wrote",
     ),
-    "types": ({"weight": np.array([1])}, {}, "FILE does not describe a network: its arrays are of unexpected types"),
+    "types": ({"weight": np.array([1])}, {}, "FILE holds arrays of unexpected types"),
     "wrapping": (
         {"indptr": np.array([0, 2**63 - 1, -2, -1, 0]), "parent": np.zeros(0, np.int64)},
         {},

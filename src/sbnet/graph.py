@@ -106,19 +106,19 @@ class Graph:
 
 def frozen(values: Any) -> FloatArray:
     """A private, read-only, contiguous copy; adding zero turns -0.0 into 0.0, so that equal arrays hash alike."""
-    array = np.array(as_floats(values), order="C")
+    array = np.array(as_floats(values, "parameters"), order="C")
     array += 0
     return read_only(array)
 
 
-def as_floats(values: Any) -> FloatArray:
+def as_floats(values: Any, what: str = "weights and biases") -> FloatArray:
     """Weights or biases as an array of numbers."""
     try:
         if getattr(getattr(values, "dtype", None), "kind", "") == "c":  # NumPy would only warn
             raise TypeError("these are complex")
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise NetworkError(f"weights and biases must be numbers: {error}") from None
+        raise NetworkError(f"{what} must be numbers: {error}") from None
 
 
 def _whole_numbers(name: str, values: Any) -> IndexArray:

@@ -56,6 +56,8 @@ def load(path: PathLike) -> Network:
     stored = read_tensors(path, NETWORK)
     try:
         return _network(stored)
+    except FileFormatError:
+        raise
     except ValueError as error:
         raise FileFormatError(f"{stored.name} does not describe a network: {error}") from None
 
@@ -69,7 +71,7 @@ def _network(stored: Stored) -> Network:
     if len(arrays) > len(_ARRAYS):
         raise ValueError(f"nothing is known about its array {min(arrays.keys() - _ARRAYS.keys())[:40]!r}")
     if any(arrays[part].dtype != dtype for part, dtype in _ARRAYS.items()):
-        raise ValueError("its arrays are of unexpected types")
+        raise FileFormatError(f"{stored.name} holds arrays of unexpected types")
     names, layers = stored.metadata["names"], stored.metadata["layers"]
     most = arrays["indptr"].size  # the names of a network with so many units, and one to spare
     return Network(
