@@ -64,7 +64,6 @@ def shortened(text: str) -> str:
 
 def unknown_unit(name: object, names: Iterable[str], source: str) -> UnknownUnitError:
     """An error for `name`, with the nearest name in the network, if one is near."""
-    asked = str(name)[:200]  # to compare texts takes the product of their lengths
-    near = difflib.get_close_matches(asked, list(names), n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(name), list(names), n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return UnknownUnitError(f"{source} names unit {name!r}, which is not in the network{hint}")

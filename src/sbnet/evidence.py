@@ -210,7 +210,7 @@ def _binary_object(value: Any) -> int:
         raise ValueError
     try:
         number = float(value)
-    except TypeError:
+    except (TypeError, OverflowError):
         raise ValueError from None
     if np.isnan(number) or number == -1.0:
         return -1
@@ -225,4 +225,6 @@ def _not_binary(value: Any, row: int, column: int, name: str) -> EvidenceError:
 
 def _plain(value: Any) -> Any:
     """A numpy scalar as the Python number that a reader expects in a message."""
+    if isinstance(value, int) and value.bit_length() > 1_000:  # Python does not even print the largest
+        return "a huge number"
     return value.item() if isinstance(value, np.generic) else value

@@ -149,8 +149,9 @@ def _check_kind(name: str, metadata: Mapping[str, str], kind: Kind) -> None:
     if not re.fullmatch("[1-9][0-9]{0,8}", found):
         raise FileFormatError(f"{name} is damaged: its format version reads {found[:20]!r}")
     if int(found) > kind.version:
+        maker = " ".join(metadata.get("made_by", "an unknown program").split())[:40]
         raise FileFormatError(
-            f"{name} has format version {found} (made by {metadata.get('made_by', 'an unknown program')[:40]}); "
+            f"{name} has format version {found} (made by {maker}); "
             f"this sbnet reads up to version {kind.version}. Upgrade sbnet to read it"
         )
 
