@@ -343,3 +343,23 @@ def test_files_with_a_part_missing_are_refused(tmp_path, missing):
 def test_a_file_without_its_checksum_is_refused(tmp_path):
     (tmp_path / "net.sbn").write_bytes(safetensors.numpy.save(ARRAYS, metadata=METADATA))
     assert refused(tmp_path / "net.sbn") == "FILE is damaged: its contents do not match its checksum"
+
+
+# --- one file for one network ---------------------------------------------------------------------------------------
+
+
+def test_equal_networks_give_equal_files(tmp_path, network):
+    for name in ("a.sbn", "b.sbn"):
+        sb.save(network, tmp_path / name)
+    assert (tmp_path / "a.sbn").read_bytes() == (tmp_path / "b.sbn").read_bytes()
+
+
+@given(networks())
+def test_files_are_what_the_reference_implementation_writes_but_for_the_order(tmp_path_factory, network):
+    path = tmp_path_factory.getbasetemp() / "reference.sbn"
+    sb.save(network, path)
+    with safetensors.safe_open(path, "numpy") as file:
+        metadata = file.metadata()
+    arrays = safetensors.numpy.load_file(path)
+    path.write_bytes(safetensors.numpy.save(arrays, metadata=metadata))
+    assert sb.load(path) == network

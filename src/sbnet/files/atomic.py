@@ -41,8 +41,10 @@ def check_target(path: PathLike, *, instead: str = _ANOTHER_NAME) -> None:
     name = as_name(path)
     with _speaking_of(name):
         handle, temporary = _beside(_real_file(name, instead))
-        os.close(handle)
-        os.unlink(temporary)
+        try:
+            os.close(handle)
+        finally:
+            os.unlink(temporary)
 
 
 def write_atomically(path: PathLike, data: bytes) -> None:

@@ -17,12 +17,12 @@ from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-import safetensors.numpy
 
 from sbnet.errors import FileFormatError
 from sbnet.files.atomic import PathLike, as_name, write_atomically
 
 _TYPES = {"F64": "<f8", "I64": "<i8"}
+_NAMES = {dtype: name for name, dtype in _TYPES.items()}
 _SIZE = 8
 """Bytes of a number, of either type."""
 _MAX_DIMENSIONS = 8
@@ -53,7 +53,7 @@ def write_tensors(path: PathLike, kind: Kind, arrays: Mapping[str, Any], metadat
     """Write arrays and text to a safetensors file with a checksum, all or nothing."""
     named = {"format": kind.name, "format_version": str(kind.version), **metadata}
     sealed = {**named, "sha256": checksum(arrays, named)}
-    write_atomically(path, safetensors.numpy.save(dict(arrays), metadata=sealed))
+    write_atomically(path, _serialised(arrays, sealed))
 
 
 def read_tensors(path: PathLike, kind: Kind) -> Stored:
@@ -70,6 +70,20 @@ def read_tensors(path: PathLike, kind: Kind) -> Stored:
     if metadata.pop("sha256", None) != checksum(arrays, metadata):
         raise FileFormatError(f"{name} is damaged: its contents do not match its checksum")
     return Stored(name, arrays, metadata)
+
+
+def _serialised(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> bytes:
+    """The bytes of a file: equal contents give equal files, with the numbers at a multiple of eight."""
+    header: dict[str, Any] = {"__metadata__": dict(sorted(metadata.items()))}
+    data, end = [], 0
+    for key in sorted(arrays):
+        array = np.ascontiguousarray(arrays[key])
+        begin, end = end, end + array.nbytes
+        header[key] = {"dtype": _NAMES[array.dtype.str], "shape": list(array.shape), "data_offsets": [begin, end]}
+        data.append(array.data)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % _SIZE)
+    return b"".join([len(text).to_bytes(8, "little"), text, *data])
 
 
 def checksum(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> str:
