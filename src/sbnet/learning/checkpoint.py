@@ -24,7 +24,7 @@ from sbnet.network import Network
 CHECKPOINT = Kind("sbnet-checkpoint", 1, "a checkpoint that sbnet.fit() wrote")
 _DIGEST = re.compile("[0-9a-f]{64}")
 _PARTS = 200
-"""Parts of the settings, each a name and a text."""
+"""Parts of the settings, each a name and a text; there are not many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +209,7 @@ def _means(stored: Stored, states: States) -> FloatArray:
 
 
 def _best(text: str, epochs: int) -> tuple[int, float]:
-    best = parse(text, 3)
+    best = parse(text, _PARTS)
     if not isinstance(best, list) or len(best) != 2:
         raise ValueError("'best' is not an epoch and its bound")
     epoch, bound = best
@@ -223,9 +223,9 @@ def _best(text: str, epochs: int) -> tuple[int, float]:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text[:40])
+    seconds = float(text) if len(text) <= 40 else np.nan
     if not 0.0 <= seconds < np.inf:
-        raise ValueError(f"'seconds' is {seconds}")
+        raise ValueError(f"'seconds' is {text[:40]!r}")
     return seconds
 
 
