@@ -387,12 +387,12 @@ CHECKPOINT = (*ANY, generator, generator, generator, best, seconds, settings, wa
 
 @st.composite
 def wrecks(draw, ways):
-    """What to do to a good file: a function from files to bytes."""
+    """What to do to a good file, in many ways: a function from files and numbers to bytes."""
     chosen = draw(st.lists(st.sampled_from(ways), min_size=1, max_size=3))
     seed = draw(st.integers(0, 2**32 - 1))
 
-    def wreck(file: File) -> bytes:
-        rng = random.Random(seed)
+    def wreck(file: File, number: int) -> bytes:
+        rng = random.Random(f"{seed} {number}")
         for way in chosen:
             if file.arrays:
                 way(file, rng)

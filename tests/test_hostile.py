@@ -23,6 +23,8 @@ from strategies import INTERPRETED
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
 
 LONGEST = 300
+EACH = 10
+"""Cases of each example: Hypothesis chooses what goes wrong, which takes longer than to try it in several ways."""
 LAWN = sb.from_edges(
     {("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5, ("wet", "slippery"): -0.5}, bias={"rain": -1.0, "wet": -2.0}
 )
@@ -50,17 +52,17 @@ class Tally:
 
 
 def many(count):
-    """So many cases of a strategy, without time for shrinking, which a generator by seed does not gain from."""
+    """So many cases, without time for shrinking, from which a generator by seed does not gain."""
     return settings(
-        max_examples=count,
+        max_examples=count // EACH,
         database=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
 
 
-def few(count=150):
-    return many(20 if INTERPRETED else count)
+def few(count=300):
+    return many(50 if INTERPRETED else count)
 
 
 # --- network files --------------------------------------------------------------------------------------------------
@@ -97,21 +99,22 @@ def fuzz_networks(path, good, count, tally):
     @count
     @given(hostile_files.wrecks(hostile_files.NETWORK))
     def run(wreck):
-        path.write_bytes(wreck(hostile_files.opened(good[tally.ends.total() % len(good)])))
-        try:
-            network = sb.load(path)
-        except FileFormatError as error:
-            tally.refused(str(error))
-        else:
-            check_network(network)
-            tally.ends["read"] += 1
+        for number in range(EACH):
+            path.write_bytes(wreck(hostile_files.opened(good[number % len(good)]), number))
+            try:
+                network = sb.load(path)
+            except FileFormatError as error:
+                tally.refused(str(error))
+            else:
+                check_network(network)
+                tally.ends["read"] += 1
 
     run()
 
 
 def test_sealed_files_that_hold_anything_are_read_or_refused(tmp_path, networks):
     tally = Tally("network files")
-    fuzz_networks(tmp_path / "net.sbn", networks, few(300), tally)
+    fuzz_networks(tmp_path / "net.sbn", networks, few(500), tally)
     assert tally.ends["refused"]
 
 
@@ -157,15 +160,16 @@ def fuzz_checkpoints(path, runs, count, tally):
     @count
     @given(hostile_files.wrecks(hostile_files.CHECKPOINT))
     def run(wreck):
-        options, data = runs[tally.ends.total() % len(runs)]
-        path.write_bytes(wreck(hostile_files.opened(data)))
-        try:
-            result = sb.fit(START, ROWS, epochs=3, resume=path, threads=1, **options)
-        except SBNetError as error:
-            tally.refused(str(error))
-        else:
-            check_network(result.network)
-            tally.ends["read"] += 1
+        for number in range(EACH):
+            options, data = runs[number % len(runs)]
+            path.write_bytes(wreck(hostile_files.opened(data), number))
+            try:
+                result = sb.fit(START, ROWS, epochs=3, resume=path, threads=1, **options)
+            except SBNetError as error:
+                tally.refused(str(error))
+            else:
+                check_network(result.network)
+                tally.ends["read"] += 1
 
     run()
 
@@ -193,35 +197,41 @@ def fuzz_csv(folder, count, tally):
 
     @count
     @given(hostile_tables.csv_files())
-    def run(data):
-        (folder / "data.csv").write_bytes(data)
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = main(["infer", str(folder / "lawn.sbn"), "--table", str(folder / "data.csv")])
-        if status == 2:
-            assert out.getvalue() == ""
-            assert err.getvalue().startswith("sbnet: error: ")
-            assert err.getvalue().endswith("\n")
-            tally.refused(err.getvalue()[len("sbnet: error: ") : -1])
-        else:
-            assert (status, err.getvalue()) == (0, "")
-            assert out.getvalue().startswith("bound,converged,rain,sprinkler,wet,slippery\n")
-            tally.ends["read"] += 1
+    def run(made):
+        for number in range(EACH):
+            (folder / "data.csv").write_bytes(made(number))
+            infer_from_csv(folder, tally)
 
     run()
+
+
+def infer_from_csv(folder, tally):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(["infer", str(folder / "lawn.sbn"), "--table", str(folder / "data.csv")])
+    if status == 2:
+        assert out.getvalue() == ""
+        assert err.getvalue().startswith("sbnet: error: ")
+        assert err.getvalue().endswith("\n")
+        tally.refused(err.getvalue()[len("sbnet: error: ") : -1])
+    else:
+        assert (status, err.getvalue()) == (0, "")
+        assert out.getvalue().startswith("bound,converged,rain,sprinkler,wet,slippery\n")
+        tally.ends["read"] += 1
 
 
 def fuzz_tables(count, tally):
     @count
     @given(hostile_tables.tables())
-    def run(table):
-        try:
-            batch = sb.infer_many(LAWN, table, threads=1)
-        except SBNetError as error:
-            tally.refused(str(error))
-        else:
-            assert np.isfinite(batch.bound).all()
-            tally.ends["read"] += 1
+    def run(made):
+        for number in range(EACH):
+            try:
+                batch = sb.infer_many(LAWN, made(number), threads=1)
+            except SBNetError as error:
+                tally.refused(str(error))
+            else:
+                assert np.isfinite(batch.bound).all()
+                tally.ends["read"] += 1
 
     run()
 
@@ -234,7 +244,7 @@ def test_csv_files_that_hold_anything_are_read_or_refused(tmp_path):
 
 def test_tables_of_every_form_are_read_or_refused():
     tally = Tally("tables")
-    fuzz_tables(few(300), tally)
+    fuzz_tables(few(500), tally)
     assert tally.ends["refused"]
 
 

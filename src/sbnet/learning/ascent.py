@@ -149,7 +149,7 @@ def fit(
     state = optimizer.init(network.n_edges + network.n_units)
     run = Run(network, state, None, generator.bit_generator.state, best=network)
     if source is not None:
-        run = restore(source, run, states, settings, warm=lesson.warm)
+        run = restore(source, run, states, settings, optimizer, warm=lesson.warm)
         generator.bit_generator.state = run.rng
     before, latest, interrupted = run.seconds, _parameters(run.network), False
     bar = Bar(_note(run, epochs), epochs * len(states), progress, run.epoch * len(states))

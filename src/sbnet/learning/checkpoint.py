@@ -19,7 +19,8 @@ from sbnet.errors import FileFormatError, ParameterError
 from sbnet.files.atomic import PathLike, as_name
 from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
 from sbnet.learning import generators
-from sbnet.network import Network
+from sbnet.learning.optimizers import Optimizer
+from sbnet.network import MAX_PARAMETER, Network
 
 CHECKPOINT = Kind("sbnet-checkpoint", 1, "a checkpoint that sbnet.fit() wrote")
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -105,7 +106,9 @@ def first_generator(stored: Stored) -> np.random.Generator:
         return generators.from_text(_text(stored, "first_rng"))
 
 
-def restore(stored: Stored, fresh: Run, states: States, settings: dict[str, str], *, warm: bool) -> Run:
+def restore(
+    stored: Stored, fresh: Run, states: States, settings: dict[str, str], optimizer: Optimizer, *, warm: bool
+) -> Run:
     """The run that was written; `fresh` is the same run before its first epoch, `warm` if it keeps means.
 
     Every part is held against what this run would have written: a checkpoint is also a file, which anyone can make.
@@ -114,7 +117,10 @@ def restore(stored: Stored, fresh: Run, states: States, settings: dict[str, str]
         old = parse(_text(stored, "settings"), _PARTS)
     _check_settings(stored.name, old, settings)
     with _of_one_run(stored):
-        return _restored(stored, fresh, _means(stored, states) if warm else None, _lengths(fresh, stored, settings))
+        means = _means(stored, states) if warm else None
+        run = _restored(stored, fresh, means, _lengths(fresh, stored, settings))
+        _check_step(optimizer, run)
+        return run
 
 
 @contextmanager
@@ -176,6 +182,15 @@ def _restored(stored: Stored, fresh: Run, means: FloatArray | None, shapes: dict
         exact=tuple(parts["exact"].tolist()),
         seconds=_seconds(_text(stored, "seconds")),
     )
+
+
+def _check_step(optimizer: Optimizer, run: Run) -> None:
+    """Only the optimiser knows what its state means: with nothing to climb, it must not send parameters astray."""
+    flat = np.zeros(run.network.n_edges + run.network.n_units)
+    with np.errstate(all="ignore"):
+        move, _ = optimizer.step(flat, run.optimizer, run.epoch)
+    if not np.abs(move).max() <= MAX_PARAMETER:
+        raise ValueError("the state of its optimiser leads nowhere")
 
 
 def _text(stored: Stored, key: str) -> str:
