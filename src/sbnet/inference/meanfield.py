@@ -9,6 +9,7 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import Bound, FloatArray, LogTerm, Model, RngLike, States, Stop
+from sbnet.bounds import margins
 from sbnet.bounds.lower import check_log_term
 from sbnet.inference.solution import Solution, Status, Xi, codes
 from sbnet.inference.solvers import Slope
@@ -21,6 +22,8 @@ from sbnet.reduction import absorb_rows
 @dataclass(frozen=True)
 class MeanField:
     """Mean field theory: factorial posteriors and a rigorous lower bound on ln P(evidence), eqs. (15)-(24).
+
+    Rounding is covered: a margin in proportion to weights and biases, :mod:`sbnet.bounds.margins`, is taken off.
 
     Parameters
     ----------
@@ -115,6 +118,9 @@ class MeanField:
         announce(solve_rows)
         absorbed = absorb_rows(model, bias, states)
         solve_rows(model, self.bound, stop, states, absorbed, start is not None, answers, slopes)
+        margin = margins.of_mean_field(model, bias, self.bound, states)
+        answers.bound[:] -= margin
+        path -= margin[:, None]
         status = codes(answers.converged, Status.CONVERGED, Status.MAX_SWEEPS)
         parameters = Xi(self.bound, answers.xi)
         solution = Solution(answers.bound, means, status, answers.sweeps, parameters, trace=path if trace else None)
