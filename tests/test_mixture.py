@@ -45,7 +45,7 @@ def components_of(network, evidence, m):
     problem = reduce(network.model, states)
     plain = sb.infer(network, evidence, solver=solver)
     bias = network.bias + network.weight_matrix() @ (states == 1)
-    scale = margins.scale(network.model, network.bias)
+    scale = margins.scale(network)
     pattern = mixture._Pattern(problem, solver.bound, solver.stop, states, bias, scale)
     first = mixture.Component(plain.bound, plain.means[problem.hidden], mixture._no_gates(problem))
     return mixture._grow(pattern, first, m)[0], problem.hidden

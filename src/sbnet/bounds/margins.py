@@ -22,10 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Model, Problem, States
+from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Problem, States
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.terms import exact
 from sbnet.kernels.upper import Regions
+from sbnet.network import Network
 
 UNIT = 2.0**-53
 """Of rounding: half the distance from 1 to the next number."""
@@ -46,11 +47,15 @@ class Scale(NamedTuple):
         return Scale(self.size[units], self.parents[units])
 
 
-def scale(model: Model, bias: FloatArray) -> Scale:
-    """Of all units of a network."""
-    sums = np.concatenate([[0.0], np.cumsum(np.abs(model.weight))])
-    size = np.abs(bias) + (sums[model.indptr[1:]] - sums[model.indptr[:-1]]) + 2.0
-    return Scale(size, np.diff(model.indptr))
+def scale(network: Network) -> Scale:
+    """Of all units of a network, worked out once."""
+    known: Scale | None = network._notes.get(Scale)
+    if known is None:
+        sums = np.concatenate([[0.0], np.cumsum(np.abs(network.weight))])
+        first, last = network.graph.indptr[:-1], network.graph.indptr[1:]
+        size = np.abs(network.bias) + (sums[last] - sums[first]) + 2.0
+        known = network._notes[Scale] = Scale(size, last - first)
+    return known
 
 
 def involved(problem: Problem, states: States) -> BoolArray:
@@ -61,13 +66,15 @@ def involved(problem: Problem, states: States) -> BoolArray:
     return mask
 
 
-def of_mean_field(model: Model, bias: FloatArray, which: Bound, states: States) -> FloatArray:
+def of_mean_field(network: Network, which: Bound, states: States) -> FloatArray:
     """For each row: how far a mean field bound, as computed, may be above the bound itself."""
-    every = scale(model, bias)
-    whole = of_terms(every, which)
+    every = scale(network)
+    whole = network._notes.get(which)
+    if whole is None:
+        whole = network._notes[which] = of_terms(every, which)
     if whole <= _NEGLIGIBLE:
         return np.where(np.any(states >= 0, axis=1), whole, 0.0)
-    return np.array([of_terms(every.of(live_units(model, row)), which) for row in states], np.float64)
+    return np.array([of_terms(every.of(live_units(network.model, row)), which) for row in states], np.float64)
 
 
 def of_terms(scale: Scale, which: Bound) -> float:
@@ -147,4 +154,4 @@ def _log_sum(values: FloatArray) -> float:
 
 def _of_log_sum(total: float) -> float:
     """How far it may be off: NumPy adds up in pairs, and sums are nested sixteen deep at most, so n hardly counts."""
-    return 40.0 * UNIT * (abs(total) + 4.0)
+    return 64.0 * UNIT * (abs(total) + 4.0)

@@ -96,7 +96,7 @@ def _sum(network: Network, row: States, most: int) -> tuple[float, float, int]:
     """ln P if no group of coupled hidden units is larger than `most`, its margin, and the size of the largest group."""
     problem: Problem = reduce(network.model, row)
     value, label = sum_groups(problem, row, absorb(network, row[None, :])[0], most)
-    scale = margins.scale(network.model, network.bias).of(margins.involved(problem, row))
+    scale = margins.scale(network).of(margins.involved(problem, row))
     return value, margins.of_sum(scale, problem, label, most), int(np.bincount(label).max(initial=0))
 
 

@@ -92,6 +92,10 @@ class MeanField:
             start = np.repeat(point[None, :], len(states), axis=0)
             new, _ = self.climb(network.model, network.bias, states, start, trace=trace)
             best = best.where(new.bound > best.bound, new)
+        margin = margins.of_mean_field(network, self.bound, states)
+        best.bound[:] -= margin
+        if best.trace is not None:
+            best.trace[:] -= margin[:, None]
         return best
 
     def climb(
@@ -104,7 +108,10 @@ class MeanField:
         row_weight: FloatArray | None = None,
         trace: bool = False,
     ) -> tuple[Solution, Slope | None]:
-        """Solve every row from one starting point; see :class:`Climber`. By default all means start at one half."""
+        """Solve every row from one starting point; see :class:`Climber`. By default all means start at one half.
+
+        These bounds are for learning, which compares them: no margin for rounding is taken off.
+        """
         n, stop = len(states), self.stop
         means = np.full(states.shape, 0.5) if start is None else np.array(start, dtype=np.float64)
         path = np.full((n, stop.max_sweeps + 1 if trace else 0), np.nan)
@@ -118,9 +125,6 @@ class MeanField:
         announce(solve_rows)
         absorbed = absorb_rows(model, bias, states)
         solve_rows(model, self.bound, stop, states, absorbed, start is not None, answers, slopes)
-        margin = margins.of_mean_field(model, bias, self.bound, states)
-        answers.bound[:] -= margin
-        path -= margin[:, None]
         status = codes(answers.converged, Status.CONVERGED, Status.MAX_SWEEPS)
         parameters = Xi(self.bound, answers.xi)
         solution = Solution(answers.bound, means, status, answers.sweeps, parameters, trace=path if trace else None)

@@ -114,7 +114,7 @@ class Mixture:
         self, network: Network, problem: Problem, row: States, bias: FloatArray, bound: float, means: FloatArray
     ) -> tuple[list[Component], int, bool]:
         """The components of one row, from the answer with one of them; sweeps, and whether all have settled."""
-        scale = margins.scale(network.model, network.bias).of(margins.involved(problem, row))
+        scale = margins.scale(network).of(margins.involved(problem, row))
         pattern = _Pattern(problem, self.solver.bound, self.solver.stop, row, bias, scale)
         return _grow(pattern, Component(bound, means[problem.hidden], _no_gates(problem)), int(self.components))
 

@@ -51,7 +51,7 @@ def solve(network: Network, limits: Limits, states: States, start: Cells | None 
     edge = np.full((n, network.n_edges), np.nan) if start is None else start.edge
     unit = np.full((n, n_units, 2), np.nan) if start is None else start.unit
     bound, exact, score = np.empty(n), np.empty(n, np.bool_), np.zeros((n, n_units))
-    bias, every = absorb(network, states), margins.scale(network.model, network.bias)
+    bias, every = absorb(network, states), margins.scale(network)
     for r in range(n):
         problem: Problem = reduce(network.model, states[r])
         scale = every.of(margins.involved(problem, states[r]))
@@ -165,7 +165,7 @@ def split_best(network: Network, limits: Limits, root: Cells, n_cells: int) -> t
             child = pick(leaf.children, [k])
             leaves.append(_Leaf(child, *_best_split(network, limits, child)))
     bounds = np.array([leaf.cell.bound[0] for leaf in leaves])
-    total = min(float(np.logaddexp.reduce(bounds)), float(root.bound[0]))
+    total = min(margins.log_sum_above(bounds), float(root.bound[0]))
     return total, all(leaf.cell.exact[0] for leaf in leaves), len(leaves), list(used)
 
 
