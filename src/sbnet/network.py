@@ -97,6 +97,11 @@ class Network:
         by_parent = graph.child_indptr, graph.child, graph.child_edge
         return Model(graph.indptr, graph.parent, *by_parent, self.weight, self.gate)
 
+    @cached_property
+    def _notes(self) -> dict[Any, Any]:
+        """What others have worked out about this network and would have to work out again; it never changes."""
+        return {}
+
     def index(self, unit: str | int) -> int:
         """Position of a unit, given by name or by position."""
         if isinstance(unit, str):

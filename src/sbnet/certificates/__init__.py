@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Literal, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
-from scipy.special import expit
 
 from sbnet import checks
 from sbnet._types import HIDDEN, Bound, RngLike, States, Stop
@@ -72,8 +72,8 @@ def certify(
         - ``"normal"``: the states of four units are enumerated from below, of three from above; exact sums up to 16;
         - ``"high"``: of seven and five, larger tables, a mixture, annealed samples for the guess; exact sums up to 20.
     proven : bool
-        Evaluate both ends in ball arithmetic, so that rounding is covered too; needs ``sbnet[proven]``. Exact sums end
-        at 14 units.
+        Evaluate both ends in ball arithmetic, where every rounding is counted as it comes about, instead of taking off
+        a margin for the worst; needs ``sbnet[proven]``. Exact sums end at 14 units.
     rng
         Seed of the samples behind the guess; the ends do not depend on it.
     threads, progress
@@ -91,7 +91,7 @@ def certify(
     ln P(evidence) = -0.3139 (sum over all states, 2 hidden units at most together)
       mean field: -0.318167; taking the hidden units as independent costs 0.00425
                   the paper's logarithm terms would cost 0.0051 more
-      rounding:   not covered; proven=True does that
+      rounding:   covered, by a margin for the worst; proven=True counts it in ball arithmetic
     """
     states, single = coerce(network, evidence)
     _check(effort, proven)
@@ -123,7 +123,8 @@ def posterior_intervals(
 
     .. math:: \frac{L_1}{L_1 + U_0} \le P(S_i = 1 \mid V) \le \frac{U_1}{U_1 + L_0}
 
-    Rounding is covered with `proven`; without it, by a margin of 1e-12 times the logarithms: ample, but no proof.
+    Rounding is covered: by margins in proportion to the weights and biases of the units involved,
+    :mod:`sbnet.bounds.margins`, or with `proven` by ball arithmetic. A tail too small for a number is above zero.
 
     Parameters
     ----------
@@ -166,21 +167,22 @@ def posterior_intervals(
     answer = {}
     for i, ends in zip(asked, (unit for part in parts for unit in part), strict=True):
         (low_0, high_0), (low_1, high_1) = ends
-        # Rounding is covered in the balls of proven=True; elsewhere a margin far above it must do.
-        margin = 0.0 if proven else _MARGIN * (1.0 + np.abs(ends).max())
-        inside = _outward(low_1 - high_0 - margin, high_1 - low_0 + margin)
+        inside = _outward(low_1 - high_0, high_1 - low_0)
         answer[network.names[i]] = inside if row[i] == HIDDEN else (float(row[i]), float(row[i]))
     return answer
 
 
-_MARGIN = 1e-12
-"""Of logarithms of probabilities, relative: sums over thousands of states are good to 13 digits."""
-
-
 def _outward(low: float, high: float) -> tuple[float, float]:
-    """The sigmoid of two differences, a few roundings further out."""
-    ends = expit([np.nextafter(low, -np.inf), np.nextafter(high, np.inf)])
-    return float(ends[0] * (1.0 - 1e-15)), float(min(ends[1] * (1.0 + 1e-15), 1.0))
+    """The sigmoid of two differences, each rounded once, a few roundings further out: never 0 above, nor 1 below."""
+    below, above = _sigmoid(math.nextafter(low, -math.inf)), _sigmoid(math.nextafter(high, math.inf))
+    above = math.nextafter(above * (1.0 + 1e-15), 1.0)  # among denormal numbers, only a step to the next one counts
+    return math.nextafter(below * (1.0 - 1e-15), 0.0), min(above, 1.0)
+
+
+def _sigmoid(x: float) -> float:
+    """1 / (1 + e^-x), through denormal numbers down to zero."""
+    tail = math.exp(-abs(x))
+    return (1.0 if x >= 0.0 else tail) / (1.0 + tail)
 
 
 def _check(effort: str, proven: bool) -> None:
@@ -209,16 +211,14 @@ def _certificates(network: Network, effort: str, proven: bool, seed: int, block:
 
 def _certificate(network: Network, row: States, effort: str, proven: bool, seed: int) -> Certificate:
     ends = enclose(network, row, effort, proven)
-    guess, error = 0.5 * (ends.lower + ends.upper), 0.0
-    if not ends.exact:
-        guess, error = _guess(network, row, ends, effort, seed)
+    guess, error = _guess(network, row, ends, effort, seed) if ends.value is None else (ends.value, 0.0)
     mean_field = float(ends.mean_field.bound[0])
     return Certificate(
         ends.lower,
         ends.upper,
         guess,
         error,
-        ends.exact,
+        ends.value is not None,
         ends.lower_from,
         ends.upper_from,
         mean_field,

@@ -23,12 +23,12 @@ class Certificate:
     Attributes
     ----------
     lower, upper : float
-        ln P(evidence) lies between them: by theorems for the two bounds, and, if `proven`, rounding included.
+        ln P(evidence) lies between them: by theorems for the two bounds, rounding included.
     estimate, error : float
         A guess at ln P(evidence), from sampling, and its standard error; not proven, but never outside the interval.
         The value itself, and zero, if it is known.
     exact : bool
-        Are both ends ln P itself, because all states could be summed?
+        Are both ends ln P itself, but for rounding, because all states could be summed?
     lower_from, upper_from : str
         How the two ends were obtained.
     mean_field : float
@@ -37,7 +37,7 @@ class Certificate:
         How much lower that would be with the paper's logarithm terms, eq. (20), at the same means. Known.
     effort : str
     proven : bool
-        Is rounding covered, by ball arithmetic?
+        Is rounding counted, in ball arithmetic? Otherwise there is a margin for the worst that it can do.
     """
 
     lower: float
@@ -80,13 +80,12 @@ class Certificate:
         spread = f"{guess:.3g}" if self.exact else f"{low:.3g} to {high:.3g} nats, about {guess:.3g}"
         lines.append(("mean field", f"{self.mean_field:.6g}; taking the hidden units as independent costs {spread}"))
         lines.append(("", f"the paper's logarithm terms would cost {self.logarithm:.3g} more"))
-        covered = "covered, by ball arithmetic" if self.proven else "not covered; proven=True does that"
-        return [*lines, ("rounding", covered)]
+        return [*lines, ("rounding", _ROUNDING[self.proven])]
 
     def _headline(self) -> str:
         # Numbers are rounded outwards, so that what is printed holds too.
         gap, digits = self.gap, 4
-        if gap > 0.0:
+        if gap > 0.0 and (self.proven or not self.exact):
             digits = min(max(3, 1 - math.floor(math.log10(gap))), 15)
         scale = 10.0**digits
         if self.exact:
@@ -173,6 +172,12 @@ class Certificates(Sequence[Certificate]):
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+_ROUNDING = {
+    True: "covered, by ball arithmetic",
+    False: "covered, by a margin for the worst; proven=True counts it in ball arithmetic",
+}
 
 
 def _three_digits(p: float, sign: int) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import Bound, FloatArray, LogTerm, Model, RngLike, States, Stop
+from sbnet.bounds import margins
 from sbnet.bounds.lower import check_log_term
 from sbnet.inference.solution import Solution, Status, Xi, codes
 from sbnet.inference.solvers import Slope
@@ -21,6 +22,8 @@ from sbnet.reduction import absorb_rows
 @dataclass(frozen=True)
 class MeanField:
     """Mean field theory: factorial posteriors and a rigorous lower bound on ln P(evidence), eqs. (15)-(24).
+
+    Rounding is covered: a margin in proportion to weights and biases, :mod:`sbnet.bounds.margins`, is taken off.
 
     Parameters
     ----------
@@ -89,6 +92,10 @@ class MeanField:
             start = np.repeat(point[None, :], len(states), axis=0)
             new, _ = self.climb(network.model, network.bias, states, start, trace=trace)
             best = best.where(new.bound > best.bound, new)
+        margin = margins.of_mean_field(network, self.bound, states)
+        best.bound[:] -= margin
+        if best.trace is not None:
+            best.trace[:] -= margin[:, None]
         return best
 
     def climb(
@@ -101,7 +108,10 @@ class MeanField:
         row_weight: FloatArray | None = None,
         trace: bool = False,
     ) -> tuple[Solution, Slope | None]:
-        """Solve every row from one starting point; see :class:`Climber`. By default all means start at one half."""
+        """Solve every row from one starting point; see :class:`Climber`. By default all means start at one half.
+
+        These bounds are for learning, which compares them: no margin for rounding is taken off.
+        """
         n, stop = len(states), self.stop
         means = np.full(states.shape, 0.5) if start is None else np.array(start, dtype=np.float64)
         path = np.full((n, stop.max_sweeps + 1 if trace else 0), np.nan)

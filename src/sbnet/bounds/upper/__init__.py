@@ -45,6 +45,7 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray
+from sbnet.bounds.margins import widened
 from sbnet.bounds.upper.cells import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
 from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
@@ -68,9 +69,10 @@ class UpperBound:
     Attributes
     ----------
     bound : float
-        In nats; never above zero.
+        In nats; never above zero. Rounding is covered: a margin in proportion to weights and biases,
+        :mod:`sbnet.bounds.margins`, has been added.
     exact : bool
-        Is the bound ln P itself, because everything could be summed?
+        Is the bound ln P itself, but for that margin, because everything could be summed?
     n_cells : int
         Number of parts into which the states of the hidden units were split; one without conditioning.
     conditioned : tuple of str
@@ -211,6 +213,7 @@ def _solve(network: Network, limits: Limits, units: list[int], most_cells: int, 
         elif most_cells > 1 and not exact:
             bound, exact, n_cells, used = split_best(network, limits, pick(whole, [k]), most_cells)
         names = tuple(network.names[i] for i in sorted(used)) if n_cells > 1 else ()
+        bound = min(widened(bound), 0.0) if n_cells > 1 else bound
         rows.append(UpperBound(bound, exact, n_cells, names))
     return rows
 
