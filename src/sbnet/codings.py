@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from sbnet._types import HIDDEN, States
-from sbnet.tables import Column, as_number
+from sbnet._types import HIDDEN, BoolArray, States
+from sbnet.tables import Array, Column, as_number
 
 _PAIRS = (("0", "1"), ("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"))
 _WORDS = {word: (pair, bit) for pair in _PAIRS for bit, word in enumerate(pair)}
@@ -68,6 +68,21 @@ def read(column: Column, coding: Coding) -> tuple[States, int | None]:
         return np.empty(0, np.int8), column.values.tolist().index(strange[0])
     known[None] = int(HIDDEN)
     return np.array([known[value] for value in column.values.tolist()], dtype=np.int8), None
+
+
+def zeros_and_ones(table: Array, gone: tuple[Any, ...] = ()) -> tuple[States, BoolArray]:
+    """0, 1 and -1 from numbers of any type, and which cells could be read; `gone` are not observed."""
+    kind = table.dtype.kind
+    if kind == "b":
+        return table.astype(np.int8), np.ones(table.shape, dtype=np.bool_)
+    observed = (table == 0) | (table == 1)
+    good = observed | np.isnan(table) if kind == "f" else observed.copy()
+    for number in [number for number in map(as_number, gone) if number is not None]:
+        absent = table == (int(number) if kind in "iu" and number.is_integer() else number)
+        good |= absent
+        if number in (0.0, 1.0):
+            observed &= ~absent
+    return np.where(observed, table, -1).astype(np.int8), good
 
 
 def distinct(column: Column, most: int = 5) -> list[Any]:

@@ -169,7 +169,7 @@ class _Reader:
         odd: BoolArray = np.zeros(width, dtype=np.bool_)
         if table.dtype.kind in "biuf":
             for block in row_blocks(len(table), width):  # a long table must not cost several more of its size
-                states[block, first:], good = _zeros_and_ones(table[block], self.gone)
+                states[block, first:], good = codings.zeros_and_ones(table[block], self.gone)
                 odd |= ~good.all(axis=0)
         else:
             odd[:] = True
@@ -228,7 +228,7 @@ class _Reader:
                 raise
             raise refuse(0) from None
         if i not in self.known and column.is_number:
-            states, good = _zeros_and_ones(column.values, ())
+            states, good = codings.zeros_and_ones(column.values, ())
             if good.all():
                 return states
         coding = self.known.get(i) or codings.learn(column)
@@ -276,21 +276,6 @@ def _several(column: tables.Column) -> str:
     return (
         f". It holds {codings.listing(values)}; say missing=[…] for those that are no state" if len(values) > 2 else ""
     )
-
-
-def _zeros_and_ones(table: np.ndarray[Any, Any], gone: tuple[Any, ...]) -> tuple[States, BoolArray]:
-    """0, 1 and -1 from numbers of any type, and which cells could be read; `gone` are not observed."""
-    kind = table.dtype.kind
-    if kind == "b":
-        return table.astype(np.int8), np.ones(table.shape, dtype=np.bool_)
-    observed = (table == 0) | (table == 1)
-    good = observed | np.isnan(table) if kind == "f" else observed.copy()
-    for number in [number for number in map(tables.as_number, gone) if number is not None]:
-        absent = table == (int(number) if kind in "iu" and number.is_integer() else number)
-        good |= absent
-        if number in (0.0, 1.0):
-            observed &= ~absent
-    return np.where(observed, table, -1).astype(np.int8), good
 
 
 def _outside() -> int:
