@@ -85,6 +85,12 @@ def zeros_and_ones(table: Array, gone: tuple[Any, ...] = ()) -> tuple[States, Bo
     return np.where(observed, table, -1).astype(np.int8), good
 
 
+def bit(value: Any) -> int | None:
+    """0 or 1 for a value that says itself what it means; None for any other."""
+    meaning = _meaning(value.strip() if isinstance(value, str) else value)
+    return None if meaning is None else meaning[1]
+
+
 def distinct(column: Column, most: int = 5) -> list[Any]:
     """Values of a column, up to `most` and one more: numbers by size, text as it comes; or its two categories."""
     if column.categories is not None and len(column.categories) == 2:
