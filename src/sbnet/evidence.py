@@ -223,8 +223,8 @@ class _Reader:
         """One column, by the coding that is known, by its words, or by the order of its two values."""
 
         def refuse(r: int, more: str = "") -> TableError:
-            cell, place = _plain(sheet.given(r, k)), f" {sheet.row(r)}" if where is None else where
-            return TableError(f"{what} holds {cell!r}{place}; {_BINARY}{more}")
+            cell, place = tables.brief(sheet.given(r, k)), f" {sheet.row(r)}" if where is None else where
+            return TableError(f"{what} holds {cell}{place}; {_BINARY}{more}")
 
         try:
             column = sheet.columns[k]
@@ -301,8 +301,3 @@ def _unit_index(network: Network, key: Any) -> int:
             return int(key)
         raise EvidenceError(f"evidence names unit number {key}; the network has units 0 to {network.n_units - 1}")
     raise EvidenceError(f"evidence names units by name or by number; got {key!r}")
-
-
-def _plain(value: Any) -> Any:
-    """A numpy scalar as the Python number that a reader expects in a message."""
-    return value.item() if isinstance(value, np.generic) else value

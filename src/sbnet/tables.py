@@ -297,7 +297,10 @@ def _clean(value: Any, name: str) -> Any:
     if isinstance(value, _DATES) or type(value).__name__ == "Period":
         raise _dates(name)
     if isinstance(value, Real | Decimal | np.bool_):
-        return None if value != value else float(value)
+        try:
+            return None if value != value else float(value)
+        except ArithmeticError:  # no float is as large
+            pass
     raise _nested(name, value)
 
 
@@ -316,6 +319,13 @@ def _dates(name: str) -> TableError:
 
 
 def _nested(name: str, value: Any) -> TableError:
-    shown = repr(value)
-    shown = shown if len(shown) <= 40 else shown[:39] + "…"
-    return TableError(f"column {name!r} holds {shown}; a cell is a number, a truth value, text, or missing")
+    return TableError(f"column {name!r} holds {brief(value)}; a cell is a number, a truth value, text, or missing")
+
+
+def brief(value: Any, most: int = 40) -> str:
+    """A value for a message, whatever it is."""
+    try:
+        shown = repr(value.item() if isinstance(value, np.generic) else value)
+    except Exception:  # numbers of many thousand digits, and objects that cannot show themselves
+        shown = f"a {type(value).__name__}"
+    return shown if len(shown) <= most else shown[: most - 1] + "…"

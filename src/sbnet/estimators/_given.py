@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from sbnet import codings, tables
@@ -94,6 +96,18 @@ def cells(sheet: tables.Sheet, values: tables.Array, known: Mapping[str, Coding]
             return states
     columns = [_read_one(sheet, k, name, coding) for k, (name, coding) in enumerate(known.items())]
     return np.column_stack(columns)
+
+
+def as_asked(estimator: Any, filled: tables.Array, X: Any) -> Any:
+    """An array; or, if words and numbers are in it and a data frame was asked for, one with a type for each column."""
+    kind = _get_output_config("transform", estimator)["dense"]
+    if filled.dtype.kind != "O" or kind == "default":
+        return filled
+    columns = dict(zip(estimator.get_feature_names_out(), filled.T.tolist(), strict=True))
+    frame = nw.from_dict(columns, backend=kind).to_native()
+    given = tables.as_frame(X)
+    index = None if given is None else getattr(given.to_native(), "index", None)
+    return frame.set_axis(index) if kind == "pandas" and index is not None else frame
 
 
 def tell(known: Mapping[str, Coding]) -> None:

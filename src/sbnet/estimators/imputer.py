@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from sbnet._types import HIDDEN, BoolArray, States
 from sbnet.errors import ParameterError
+from sbnet.estimators._given import as_asked
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
 from sbnet.inference import PosteriorBatch
 from sbnet.probability import sample
-from sbnet.tables import Array
 
 
 class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type: ignore[misc]
@@ -89,14 +89,16 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         self._fit_one(X, sample_weight)
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Any:
         """The table with every missing cell filled in: numbers, or objects if there are words in it."""
         check_is_fitted(self)
         table, _ = self._table(X, reset=False)
         if self.strategy != "sample":
-            return self._fill(table, lambda posterior: posterior.means, certain=self.strategy == "mode")
-        generator = np.random.default_rng(make_seed(self._settings().random_state))
-        return self._fill(table, lambda posterior: _draw(posterior, generator))
+            filled = self._fill(table, lambda posterior: posterior.means, certain=self.strategy == "mode")
+        else:
+            generator = np.random.default_rng(make_seed(self._settings().random_state))
+            filled = self._fill(table, lambda posterior: _draw(posterior, generator))
+        return as_asked(self, filled, X)
 
 
 def _draw(posterior: PosteriorBatch, generator: np.random.Generator) -> States:
