@@ -44,6 +44,14 @@ class ParameterError(SBNetError, ValueError):
     """An argument outside its range."""
 
 
+class TableError(EvidenceError, ParameterError):
+    """A table that cannot be read as columns of zeros and ones."""
+
+
+class CodingWarning(UserWarning):
+    """A column holds two values other than 0 and 1 or words for them; the message says how they were read."""
+
+
 class ConvergenceWarning(UserWarning):
     """Some rows stopped before their bound settled; the bounds are valid all the same."""
 
