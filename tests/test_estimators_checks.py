@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
+from sbnet.estimators import BinaryEncoder, SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
 
 QUICK = {"epochs": 5, "learning_rate": 0.05}
 
@@ -16,6 +16,8 @@ QUICK = {"epochs": 5, "learning_rate": 0.05}
         SBNClassifier(density=SBNDensity(**QUICK, hidden=())),  # without hidden units
         SBNImputer(density=SBNDensity(**QUICK), hidden=(3,)),
         SBNImputer(density=SBNDensity(**QUICK, hidden=(3,)), strategy="sample"),
+        BinaryEncoder(),
+        BinaryEncoder(drop="most_frequent", n_bins=3),
         SBNOutlier(density=SBNDensity(**QUICK), hidden=(3,)),
         SBNOutlier(density=SBNDensity(**QUICK, hidden=()), contamination=0.1),
     ]

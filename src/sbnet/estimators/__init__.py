@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sbnet.estimators.classifier import SBNClassifier
 from sbnet.estimators.density import SBNDensity
+from sbnet.estimators.encoder import BinaryEncoder
 from sbnet.estimators.imputer import SBNImputer
 from sbnet.estimators.outlier import SBNOutlier
 
-__all__ = ["SBNClassifier", "SBNDensity", "SBNImputer", "SBNOutlier"]
+__all__ = ["BinaryEncoder", "SBNClassifier", "SBNDensity", "SBNImputer", "SBNOutlier"]
