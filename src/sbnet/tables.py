@@ -54,12 +54,14 @@ class Sheet:
     """A table as columns; `names` is None where it had none, and columns are then called x0, x1, …
 
     Columns are made when they are asked for, so that a long table does not cost several of its size. `index` is that
-    of a pandas frame; `lines` says where rows stand in a file, for messages.
+    of a pandas frame. For messages, `given` tells a cell as it came, by row and column, and `lines` where rows stand in
+    a file.
     """
 
     names: tuple[str, ...] | None
     columns: Sequence[Column]
     n_rows: int
+    given: Callable[[int, int], Any]
     index: Any = None
     lines: Sequence[int] | None = None
 
@@ -100,7 +102,7 @@ def sheet(X: Any, missing: Iterable[Any] | Any = ()) -> Sheet:
         return from_columns({name: array[name] for name in array.dtype.names}, len(array), gone)
     if array.ndim != 2:
         raise TableError(f"a table has rows and columns; this one has {array.ndim} dimension{'s' * (array.ndim != 1)}")
-    return _from_array(array, gone)
+    return from_array(array, gone)
 
 
 def missing_values(missing: Iterable[Any] | Any) -> tuple[Any, ...]:
@@ -165,7 +167,7 @@ def from_columns(
     def read(k: int) -> Column:
         return column(names[k], _objects(cells[names[k]]), gone)
 
-    return Sheet(names, _Columns(len(names), read), n_rows, lines=lines)
+    return Sheet(names, _Columns(len(names), read), n_rows, lambda r, k: cells[names[k]][r], lines=lines)
 
 
 def column(name: str, values: Array, gone: tuple[Any, ...] = ()) -> Column:
@@ -200,7 +202,8 @@ def from_frame(frame: nw.DataFrame[Any], names: tuple[str, ...] | None, gone: tu
     def read(k: int) -> Column:
         return _from_series(f"x{k}" if names is None else names[k], frame[:, k], gone)
 
-    return Sheet(names, _Columns(len(frame.columns), read), len(frame), None if callable(index) else index)
+    columns = _Columns(len(frame.columns), read)
+    return Sheet(names, columns, len(frame), lambda r, k: frame[:, k][r], None if callable(index) else index)
 
 
 def names_of(frame: nw.DataFrame[Any]) -> tuple[str, ...] | None:
@@ -248,11 +251,13 @@ def _truths(series: nw.Series[Any]) -> FloatArray:
     return values
 
 
-def _from_array(array: Array, gone: tuple[Any, ...]) -> Sheet:
+def from_array(array: Array, gone: tuple[Any, ...] = ()) -> Sheet:
+    """The columns of a 2-D array."""
+
     def read(k: int) -> Column:
         return column(f"x{k}", array[:, k], gone)
 
-    return Sheet(None, _Columns(array.shape[1], read), len(array))
+    return Sheet(None, _Columns(array.shape[1], read), len(array), lambda r, k: array[r, k])
 
 
 def _objects(cells: Any) -> Array:

@@ -11,7 +11,7 @@ from sbnet.estimators._base import SBNEstimator
 from sbnet.estimators._learning import layers
 from sbnet.estimators.density import SBNDensity
 
-_SHORT = ("hidden", "n_jobs", "random_state", "verbose")
+_SHORT = ("hidden", "binarize", "missing", "n_jobs", "random_state", "verbose")
 
 
 class FromTemplate(SBNEstimator):
@@ -20,9 +20,21 @@ class FromTemplate(SBNEstimator):
     _AUTO: ClassVar[dict[str, Any]]
     """What "auto" in the template stands for here, where a density alone takes it for something else."""
 
-    def __init__(self, *, density: Any, hidden: Any, n_jobs: int | None, random_state: Any, verbose: Any) -> None:
+    def __init__(
+        self,
+        *,
+        density: Any,
+        hidden: Any,
+        binarize: float | None,
+        missing: Any,
+        n_jobs: int | None,
+        random_state: Any,
+        verbose: Any,
+    ) -> None:
         self.density = density
         self.hidden = hidden
+        self.binarize = binarize
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

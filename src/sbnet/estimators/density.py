@@ -15,6 +15,7 @@ from sbnet.estimators._base import SBNEstimator
 from sbnet.estimators._rows import columns
 from sbnet.inference import PosteriorBatch
 from sbnet.probability import sample
+from sbnet.tables import Array
 
 
 class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[misc]
@@ -59,7 +60,10 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     patience : int or None
         Stop after so many epochs without a better held-out bound.
     binarize : float or None
-        Cells above it are 1, others 0; NaN stays NaN. None for a table of 0, 1 and NaN.
+        A threshold: cells above it are 1, others 0; what is missing stays missing. None for a table whose columns hold
+        two values each: 0 and 1, words for them such as "yes" and "no", or any other two, of which the smaller is 0.
+    missing : list
+        Values that mark missing cells, such as ``[-99, 9]``, beside NaN, None, NA and empty cells.
     n_jobs : int or None
         Number of threads; None or -1 for all cores. Results do not depend on it.
     random_state : int, RandomState or None
@@ -79,6 +83,8 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         Epochs done.
     n_samples_seen_ : float
         Rows learned from, or the sum of their weights.
+    codings_ : dict or None
+        Which value means 0 and which 1, for each column, as learned in :meth:`fit`; None with a threshold.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If the table had names.
@@ -109,7 +115,8 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         weight_scale: float = 0.2,
         validation_fraction: float | None = None,
         patience: int | None = None,
-        binarize: float | None = 0.0,
+        binarize: float | None = None,
+        missing: Any = (),
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -128,6 +135,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.binarize = binarize
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -137,7 +145,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             NaN where a cell is missing.
         y
             Not used.
@@ -169,7 +177,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         SBNDensity
         """
         first = not hasattr(self, "network_")
-        rows = self._rows(self._table(X, reset=first), sample_weight)
+        rows = self._rows(self._table(X, reset=first)[0], sample_weight)
         rows = rows.keep(rows.weights > 0.0)
         if first:
             generator = np.random.default_rng(_learning.make_seed(self.random_state))
@@ -191,7 +199,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats."""
         check_is_fitted(self)
-        return self._bounds(self.network_, self._states(self.network_, self._table(X, reset=False)))
+        return self._bounds(self.network_, self._states(self.network_, self._table(X, reset=False)[0]))
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of :meth:`score_samples`."""
@@ -217,13 +225,13 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}_{name}" for name in self.network_.names[: self._n_hidden]], dtype=object)
 
-    def impute(self, X: Any) -> FloatArray:
-        """The table with each NaN replaced by the posterior mean of its unit, a number between 0 and 1."""
+    def impute(self, X: Any) -> Array:
+        """The table with posterior means in its holes; in a column of two other values, with the more probable one."""
         check_is_fitted(self)
-        return self._fill(self._table(X, reset=False), lambda posterior: posterior.means)
+        return self._fill(self._table(X, reset=False)[0], lambda posterior: posterior.means)
 
     def _settings(self) -> SBNDensity:
         return self
 
     def _posterior(self, X: Any) -> PosteriorBatch:
-        return self._infer(self.network_, self._states(self.network_, self._table(X, reset=False)))
+        return self._infer(self.network_, self._states(self.network_, self._table(X, reset=False)[0]))

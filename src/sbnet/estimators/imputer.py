@@ -8,35 +8,38 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sbnet._types import HIDDEN, BoolArray, FloatArray, States
+from sbnet._types import HIDDEN, BoolArray, States
 from sbnet.errors import ParameterError
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
 from sbnet.inference import PosteriorBatch
 from sbnet.probability import sample
+from sbnet.tables import Array
 
 
 class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type: ignore[misc]
     """Fill the holes of a binary table, from a sigmoid belief network learned from the same or another table.
 
-    Observed cells stay as they are, to the last bit; what is filled in is the posterior mean of a cell given the
-    observed cells of its row, a number between 0 and 1, or a draw of 0 or 1. With a table in other numbers than 0
-    and 1, cells above `binarize` count as 1, and what is filled in is still on the scale from 0 to 1.
+    Observed cells stay as they are, to the last bit. In a column of zeros and ones, what is filled in is the posterior
+    mean of a cell given the observed cells of its row, a number between 0 and 1, or a draw of 0 or 1. A column of two
+    other values, such as "yes" and "no" or 1 and 2, is filled with these: with the more probable one, or with a draw.
+    With a threshold, `binarize`, what is filled in is on the scale from 0 to 1.
 
     Parameters
     ----------
-    density, hidden, random_state, verbose
+    density, hidden, binarize, missing, random_state, verbose
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
-    strategy : {"mean", "sample"}
-        Fill with posterior means; or with draws, which keep the spread, and within a row the correlations that the
-        network finds. Several draws (from several values of `random_state`) make multiple imputations.
+    strategy : {"mean", "mode", "sample"}
+        Fill with posterior means; or with the more probable value, in columns of zeros and ones too; or with draws,
+        which keep the spread, and within a row the correlations that the network finds. Several draws (from several
+        values of `random_state`) make multiple imputations.
 
     Attributes
     ----------
-    network_, bounds_, held_out_bounds_, n_iter_, n_features_in_, feature_names_in_
+    network_, bounds_, held_out_bounds_, n_iter_, codings_, n_features_in_, feature_names_in_
         As in :class:`SBNDensity`.
 
     Examples
@@ -56,12 +59,22 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         *,
         density: SBNDensity | None = None,
         hidden: Any = None,
+        binarize: float | None = None,
+        missing: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int | None = None,
         strategy: str = "mean",
     ) -> None:
-        super().__init__(density=density, hidden=hidden, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
+        super().__init__(
+            density=density,
+            hidden=hidden,
+            binarize=binarize,
+            missing=missing,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
         self.strategy = strategy
 
     def __sklearn_tags__(self) -> Any:
@@ -71,17 +84,17 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNImputer:
         """Learn a network from a table with holes, as :meth:`SBNDensity.fit` does; `y` is not used."""
-        if self.strategy not in ("mean", "sample"):
-            raise ParameterError(f"strategy is {self.strategy!r}; give 'mean' or 'sample'")
+        if self.strategy not in ("mean", "mode", "sample"):
+            raise ParameterError(f"strategy is {self.strategy!r}; give 'mean', 'mode' or 'sample'")
         self._fit_one(X, sample_weight)
         return self
 
-    def transform(self, X: Any) -> FloatArray:
-        """The table with every NaN filled in."""
+    def transform(self, X: Any) -> Array:
+        """The table with every missing cell filled in: numbers, or objects if there are words in it."""
         check_is_fitted(self)
-        table = self._table(X, reset=False)
-        if self.strategy == "mean":
-            return self._fill(table, lambda posterior: posterior.means)
+        table, _ = self._table(X, reset=False)
+        if self.strategy != "sample":
+            return self._fill(table, lambda posterior: posterior.means, certain=self.strategy == "mode")
         generator = np.random.default_rng(make_seed(self._settings().random_state))
         return self._fill(table, lambda posterior: _draw(posterior, generator))
 

@@ -77,7 +77,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats: low for odd rows."""
         check_is_fitted(self)
-        return self._bounds(self.network_, self._states(self.network_, self._table(X, reset=False)))
+        return self._bounds(self.network_, self._states(self.network_, self._table(X, reset=False)[0]))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Nats above the threshold; negative for outliers."""
@@ -101,7 +101,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
             An :class:`Explanation` for each row, to print, to draw or to turn into a pandas table.
         """
         check_is_fitted(self)
-        states, labels = self._states(self.network_, self._table(X, reset=False)), getattr(X, "index", None)
+        states, labels = self._states(self.network_, self._table(X, reset=False)[0]), getattr(X, "index", None)
         score = lambda rows: self._bounds(self.network_, rows)  # noqa: E731
         places = self._places(self.network_)
         return explain_rows(states, places, score, range(len(states)) if labels is None else labels)

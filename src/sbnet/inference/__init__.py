@@ -94,6 +94,7 @@ def infer_many(
     start: ArrayLike | None = None,
     threads: int | None = None,
     progress: bool | None = None,
+    missing: Any = (),
 ) -> PosteriorBatch:
     """The same for a table of evidence, with a different mask in every row if need be.
 
@@ -105,7 +106,9 @@ def infer_many(
     network : Network
     evidence
         An array of rows by units with NaN (or -1, or a mask) where a unit is not observed; fewer columns than units
-        mean the last units. Or a DataFrame, matched by column name; or a list of mappings.
+        mean the last units. Or a data frame of any kind, matched by column name; or a list of mappings. Words such as
+        "yes" and "no" are read too, and any two values of a column, with a
+        :class:`~sbnet.errors.CodingWarning`.
     solver
         :class:`MeanField` by default.
     start
@@ -114,13 +117,15 @@ def infer_many(
         Number of threads; all cores by default.
     progress
         Show a progress bar; by default, if the work is long and standard error is a terminal.
+    missing
+        Values that stand for "not observed", such as ``[-99, 9]``, beside NaN, None, NA, -1 and empty cells.
 
     Returns
     -------
     PosteriorBatch
     """
     index = getattr(evidence, "index", None) if hasattr(evidence, "columns") else None
-    states = coerce_many(network, evidence)
+    states = coerce_many(network, evidence, missing=missing)
     return _answer(network, states, solver, start, Threads(threads), index=index, progress=progress)
 
 

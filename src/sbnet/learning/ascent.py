@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, IndexArray, RngLike, States
 from sbnet.errors import ParameterError
-from sbnet.evidence import EvidenceLike, coerce_many
+from sbnet.evidence import EvidenceLike, Reading, read_many
 from sbnet.exact import log_likelihood as exact_log_likelihood
 from sbnet.execution import Bar
 from sbnet.inference import Climber, MeanField, check_climber, infer_many
@@ -52,6 +52,7 @@ def fit(
     resume: bool | PathLike = False,
     threads: int | None = None,
     progress: bool | None = None,
+    missing: Any = (),
 ) -> FitResult:
     """Learn weights and biases from a table, by climbing the bound on its log-likelihood.
 
@@ -64,7 +65,7 @@ def fit(
         Where to start; its graph stays as it is.
     X
         Rows by units; NaN (or -1, or a mask) where a unit is missing or hidden. Fewer columns than units mean the last
-        units, the bottom layer.
+        units, the bottom layer. Tables are read as by :func:`sbnet.infer_many`.
     epochs : int
         How often to go through the table.
     optimizer
@@ -97,8 +98,8 @@ def fit(
         A checkpoint to go on from, until `epochs` epochs are done in all. The network, the table and the settings must
         be those of that run, and the weights will be the same, to the last bit, as if it had never stopped. True means
         the file given as `checkpoint` if it is there, and a new run if not. The random state is the one in the file.
-    threads, progress
-        As in :func:`sbnet.infer_many`.
+    threads, progress, missing
+        As in :func:`sbnet.infer_many`; `missing` also for the table of `validation`.
 
     Returns
     -------
@@ -123,9 +124,9 @@ def fit(
     # A resumed run holds out what it held out when it began.
     generator = np.random.default_rng(rng) if source is None else first_generator(source)
     first = generator.bit_generator.state
-    states = coerce_many(network, X)
-    weights = _row_weights(states, sample_weight)
-    states, weights, held_out = _hold_out(network, states, weights, validation, generator)
+    reading = read_many(network, X, missing=missing)
+    weights = _row_weights(reading.states, sample_weight)
+    states, weights, held_out = _hold_out(network, reading, weights, validation, missing, generator)
     if log_likelihood:  # refuse now, not after an epoch
         exact_log_likelihood(network, states[[np.argmax((states < 0).sum(axis=1))]])
     moving, warm = _moving(network, frozen), 8 * states.size <= _WARM_BYTES
@@ -326,12 +327,13 @@ def _row_weights(states: States, sample_weight: ArrayLike | None) -> FloatArray:
 
 
 def _hold_out(
-    network: Network, states: States, weights: FloatArray, validation: Any, generator: np.random.Generator
+    network: Network, X: Reading, weights: FloatArray, validation: Any, missing: Any, generator: np.random.Generator
 ) -> tuple[States, FloatArray, States | None]:
+    states = X.states
     if validation is None:
         return states, weights, None
-    if not isinstance(validation, float | int):
-        return states, weights, coerce_many(network, validation)
+    if not isinstance(validation, float | int):  # in the codings of the table to learn from
+        return states, weights, read_many(network, validation, missing=missing, known=X.codings).states
     checks.chance("validation", validation)
     n_out = min(max(1, round(validation * len(states))), len(states) - 1)
     if n_out < 1:
