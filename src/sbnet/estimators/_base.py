@@ -9,10 +9,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight
 
 from sbnet._types import HIDDEN, FloatArray, States
-from sbnet.codings import PLAIN, Coding
+from sbnet.codings import PLAIN, Coding, show
 from sbnet.errors import ParameterError
 from sbnet.estimators import _given, _learning
 from sbnet.estimators._given import Given
+from sbnet.estimators._places import BINARY, Place
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.network import Network
@@ -76,6 +77,21 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         settings = self._settings()
         solver, threads = _learning.solver(settings), _learning.threads(settings)
         return infer_many(network, states, solver=solver, threads=threads, progress=None if settings.verbose else False)
+
+    def _bounds(self, network: Network, states: States) -> FloatArray:
+        """Lower bounds on the log-likelihood of the rows."""
+        return self._infer(network, states).bound
+
+    def _places(self, network: Network) -> list[Place]:
+        """The columns as units of the network."""
+        names = self._names()
+        units = columns(network, names)
+        return [Place(name, units[k : k + 1], BINARY, self._words(name)) for k, name in enumerate(names)]
+
+    def _words(self, name: str) -> tuple[str, str]:
+        """What 0 and 1 stand for in a column."""
+        coding = PLAIN if self.codings_ is None else self.codings_[name]
+        return str(show(coding.zero)).strip("'"), str(show(coding.one)).strip("'")
 
     def _fit_one(self, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
         """Learn one network for a whole table; the generator and the sum of the weights are returned."""

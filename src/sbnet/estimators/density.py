@@ -199,7 +199,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats."""
         check_is_fitted(self)
-        return self._posterior(X).bound
+        return self._bounds(self.network_, self._states(self.network_, self._table(X, reset=False)[0]))
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of :meth:`score_samples`."""
