@@ -22,6 +22,7 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, States
 from sbnet.errors import EvidenceError, unknown_unit
 from sbnet.execution import row_blocks
 from sbnet.network import Network
+from sbnet.slips import check_kinds
 
 if TYPE_CHECKING:
     import pandas
@@ -53,6 +54,8 @@ def coerce_one(network: Network, evidence: EvidenceLike) -> States:
 def coerce_many(network: Network, evidence: EvidenceLike) -> States:
     """A batch of patterns, shape (n_rows, n_units); a single pattern is refused."""
     states, single = coerce(network, evidence)
+    if isinstance(evidence, list | tuple) and not evidence:  # a search that found nothing: a table without rows
+        return states[:0]
     if single:
         raise EvidenceError("a table of patterns was expected, but the evidence is one pattern; use infer()")
     return states
@@ -60,6 +63,7 @@ def coerce_many(network: Network, evidence: EvidenceLike) -> States:
 
 def coerce(network: Network, evidence: EvidenceLike) -> tuple[States, bool]:
     """The internal form of `evidence`, and whether it was a single pattern rather than a table."""
+    check_kinds(network, evidence)
     if isinstance(evidence, Mapping) and not hasattr(evidence, "toarray"):  # scipy's dok matrices are mappings too
         return _from_mapping(network, evidence)[None, :], True
     pandas = sys.modules.get("pandas")  # a DataFrame can only come from someone who has imported pandas
@@ -94,7 +98,7 @@ def coerce(network: Network, evidence: EvidenceLike) -> tuple[States, bool]:
 
 def check_means(states: States, means: ArrayLike, single: bool) -> FloatArray:
     """Means for every row and unit, with those of observed units put in."""
-    mu = np.array(means, dtype=np.float64)
+    mu = checks.numbers("means", means)
     expected = states.shape[1:] if single else states.shape
     if mu.shape != expected:
         raise EvidenceError(f"means have shape {mu.shape}; expected {expected}, one for every unit")
