@@ -15,6 +15,7 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 SHOWN = 12
 """Units in a table; the others are counted."""
 _CELLS = 20
+_LEFT, _BLOCK = "text-align:left", "display:inline-block"
 _KEPT, _GAINED, _LOST = "#8da0b3", "#1b7837", "#d95f02"
 
 
@@ -53,7 +54,8 @@ class Span:
 
     def html(self) -> str:
         """The same in colour."""
-        return _strip(self.top, (self.low, "none"), (self.high - self.low, _GAINED))
+        width = max(self.high - self.low, 0.01 * self.top)  # a point is seen too
+        return _strip(self.top, (min(self.low, self.top - width), "none"), (width, _GAINED))
 
 
 Bar: TypeAlias = "Move | Span"
@@ -91,12 +93,14 @@ class Reading:
 
     def html(self) -> str:
         """For a notebook."""
+        if not self._table():
+            return f"<pre>{html.escape(self.text())}</pre>"
         small = "".join(f"<br><small>{html.escape(line)}</small>" for line in (*self.summary, *self.remarks))
-        caption = f"<caption style='text-align:left'><b>{html.escape(self.headline)}</b>{small}</caption>"
-        titles, *rows = self._table() or [()]
-        head = "".join(f"<th style='text-align:left'>{html.escape(str(title))}</th>" for title in titles)
+        caption = f"<caption style='{_LEFT};white-space:nowrap'><b>{html.escape(self.headline)}</b>{small}</caption>"
+        titles, *rows = self._table()
+        head = "".join(f"<th style='{_LEFT}'>{html.escape(str(title))}</th>" for title in titles)
         body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-        return f"<table>{caption}{f'<tr>{head}</tr>' * bool(head)}{body}</table>"
+        return f"<table>{caption}<tr>{head}</tr>{body}</table>"
 
     def _table(self) -> Sequence[Sequence[str | Bar]]:
         """Titles alone are no table."""
@@ -183,13 +187,13 @@ def _cells(value: float, top: float) -> int:
 
 
 def _cell(cell: str | Bar) -> str:
-    return f"<td style='text-align:left'>{html.escape(cell) if isinstance(cell, str) else cell.html()}</td>"
+    return f"<td style='{_LEFT}'>{html.escape(cell) if isinstance(cell, str) else cell.html()}</td>"
 
 
 def _strip(top: float, *parts: tuple[float, str]) -> str:
     """Coloured parts of a strip of fixed length, which is the top."""
     spans = "".join(
-        f"<span style='display:inline-block;height:0.8em;width:{100 * share / top:.1f}%;background:{colour}'></span>"
+        f"<span style='{_BLOCK};height:0.8em;width:{100 * share / top:.1f}%;background:{colour}'></span>"
         for share, colour in parts
     )
-    return f"<span style='display:inline-block;width:10em;background:#eee;font-size:1em;line-height:0'>{spans}</span>"
+    return f"<span style='{_BLOCK};width:10em;background:#eee;white-space:nowrap;line-height:0'>{spans}</span>"
