@@ -379,4 +379,4 @@ def test_a_class_in_place_of_a_solver_is_told_apart(sprinkler):
     ):
         with pytest.raises(sb.errors.ParameterError) as caught:
             call()
-        assert str(caught.value) == "solver is the class Gibbs; give one of its kind: Gibbs()"
+        assert str(caught.value) == "solver is the class Gibbs; write solver=sb.Gibbs()"

@@ -201,7 +201,7 @@ REFUSED = {
         "evidence has 5 columns, but the network has only 4 units; rows are patterns, columns are units",
     ),
     "no dimensions": (np.array(1), "evidence has 0 dimensions; expected one pattern or a table of rows by units"),
-    "text": ("0101", "evidence has 0 dimensions; expected one pattern or a table of rows by units"),
+    "text": ("0101", "evidence is the text '0101'; write a mapping from units to 0 or 1: {'slippery': 1}"),
     "three dimensions": (
         np.zeros((1, 1, 4)),
         "evidence has 3 dimensions; expected one pattern or a table of rows by units",

@@ -61,6 +61,14 @@ class CodingWarning(UserWarning):
     """A column holds two values other than 0 and 1 or words for them; the message says how they were read."""
 
 
+class MissingExtraError(SBNetError, ImportError):
+    """A package that this function needs is not installed; the message says how to get it."""
+
+
+class NearNameWarning(UserWarning):
+    """A unit was named that may be a slip of the pen: another one has nearly the same name."""
+
+
 class ConvergenceWarning(UserWarning):
     """Some rows stopped before their bound settled; the bounds are valid all the same."""
 
@@ -70,8 +78,14 @@ def shortened(text: str) -> str:
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:160]} … {text[-130:]}"
 
 
+def near_name(name: object, names: Iterable[str], likeness: float) -> str | None:
+    """The nearest of the names, if one is as like as that; 1 is the same."""
+    near = difflib.get_close_matches(str(name), list(names), n=1, cutoff=likeness)
+    return near[0] if near else None
+
+
 def unknown_unit(name: object, names: Iterable[str], source: str) -> UnknownUnitError:
     """An error for `name`, with the nearest name in the network, if one is near."""
-    near = difflib.get_close_matches(str(name), list(names), n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    near = near_name(name, names, 0.5)
+    hint = f"; did you mean {near!r}?" if near else ""
     return UnknownUnitError(f"{source} names unit {name!r}, which is not in the network{hint}")

@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -28,6 +28,7 @@ from sbnet.codings import Coding
 from sbnet.errors import CodingWarning, EvidenceError, TableError, unknown_unit
 from sbnet.execution import row_blocks
 from sbnet.network import Network
+from sbnet.slips import check_kinds
 
 if TYPE_CHECKING:
     import pandas
@@ -81,6 +82,8 @@ def read_many(
 ) -> Reading:
     """A table of patterns; `known` are the codings of units, by number, that another table has shown."""
     reading = read(network, evidence, missing=missing, known=known)
+    if isinstance(evidence, list | tuple) and not evidence:  # a search that found nothing: a table without rows
+        return replace(reading, states=reading.states[:0], single=False)
     if reading.single:
         raise EvidenceError("a table of patterns was expected, but the evidence is one pattern; use infer()")
     return reading
@@ -90,6 +93,7 @@ def read(
     network: Network, evidence: EvidenceLike, *, missing: Any = (), known: Mapping[int, Coding] | None = None
 ) -> Reading:
     """Evidence in any form; what is in `missing` is not observed, nor are -1, NaN, None, NA and empty cells."""
+    check_kinds(network, evidence)
     gone = (*tables.missing_values(missing), -1.0)
     reader = _Reader(network, gone, known or {})
     frame = tables.as_frame(evidence)
@@ -115,7 +119,7 @@ def read_sheet(network: Network, sheet: tables.Sheet) -> States:
 
 def check_means(states: States, means: ArrayLike, single: bool) -> FloatArray:
     """Means for every row and unit, with those of observed units put in."""
-    mu = np.array(means, dtype=np.float64)
+    mu = checks.numbers("means", means)
     expected = states.shape[1:] if single else states.shape
     if mu.shape != expected:
         raise EvidenceError(f"means have shape {mu.shape}; expected {expected}, one for every unit")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from sbnet.enumeration import Effort, check_limit, enumerate_states
 from sbnet.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
 from sbnet.execution import row_blocks
 from sbnet.kernels.terms.enumerated import mean_t
+from sbnet.means import ExactPosterior, ExactPosteriors
 from sbnet.network import Network
 from sbnet.probability import entropy_of
 from sbnet.reduction import absorb
@@ -84,6 +85,22 @@ def log_likelihood(
     return float(log_p[0]) if single else log_p
 
 
+class _Options(TypedDict, total=False):
+    """What :func:`exact_posterior` takes after the data, for its signatures."""
+
+    limit: int
+    threads: int | None
+    progress: bool | None
+
+
+@overload
+def exact_posterior(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> ExactPosterior: ...
+@overload
+def exact_posterior(network: Network, evidence: Table, **options: Unpack[_Options]) -> ExactPosteriors: ...
+@overload
+def exact_posterior(
+    network: Network, evidence: EvidenceLike, **options: Unpack[_Options]
+) -> ExactPosterior | ExactPosteriors: ...
 def exact_posterior(
     network: Network,
     evidence: EvidenceLike,
@@ -91,7 +108,7 @@ def exact_posterior(
     limit: int = LIMIT,
     threads: int | None = None,
     progress: bool | None = None,
-) -> FloatArray:
+) -> ExactPosterior | ExactPosteriors:
     """Exact posterior means P(S_i = 1 | V) of all units.
 
     Parameters
@@ -104,11 +121,25 @@ def exact_posterior(
 
     Returns
     -------
-    ndarray of shape (n_units,), or (n, n_units) for a table
+    ExactPosterior, or ExactPosteriors for a table
+        The means as an array of shape (n_units,), or (n, n_units) for a table, with names: ``exact["rain"]``,
+        ``exact.log_likelihood``, ``exact.to_frame()``.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> sb.exact_posterior(net, {"wet": 1})
+    Exact posterior given 1 of 3 units: ln P = -0.313913 nats
+      hidden unit  prior → posterior  0 to 1
+      sprinkler    0.5000 → 0.5877    ██████████++
+      rain         0.2689 → 0.3408    █████++
     """
     states, single = coerce(network, evidence)
-    means = _exact_means(network, states, Effort(limit, threads, progress))
-    return means[0] if single else means
+    log_p, means = _exact_means(network, states, Effort(limit, threads, progress))
+    if single:
+        return ExactPosterior.of(network, states[0], float(log_p[0]), means[0])
+    return ExactPosteriors.of(network, states, log_p, means)
 
 
 def exact_pairs(
@@ -135,7 +166,7 @@ def exact_pairs(
     """
     states, single = coerce(network, evidence)
     effort = Effort(limit, threads, progress)
-    means = _exact_means(network, states, effort)
+    _, means = _exact_means(network, states, effort)
     pairs = np.empty((len(states), network.n_units, network.n_units))
     for r, row in enumerate(states):
         pairs[r] = _pairs(network, row, means[r], effort)
@@ -187,7 +218,8 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     return float(result[0]) if single else result
 
 
-def _exact_means(network: Network, states: States, effort: Effort) -> FloatArray:
+def _exact_means(network: Network, states: States, effort: Effort) -> tuple[FloatArray, FloatArray]:
+    """ln P(V), and the means of all units, barren ones too."""
     log_p, means = enumerate_states(network, states, effort)
     rows, barren = np.nonzero(np.isnan(means))
     for block in row_blocks(len(rows), network.n_units):
@@ -196,7 +228,7 @@ def _exact_means(network: Network, states: States, effort: Effort) -> FloatArray
         with_unit = states[r]
         with_unit[np.arange(len(r)), b] = 1
         means[r, b] = np.exp(np.minimum(enumerate_states(network, with_unit, effort)[0] - log_p[r], 0.0))
-    return means
+    return log_p, means
 
 
 def _pairs(network: Network, row: States, means: FloatArray, effort: Effort) -> FloatArray:
@@ -205,7 +237,7 @@ def _pairs(network: Network, row: States, means: FloatArray, effort: Effort) -> 
     np.fill_diagonal(given, 1)
     possible = np.flatnonzero(means > 0.0)
     pairs = np.zeros((network.n_units, network.n_units))
-    pairs[possible] = means[possible, None] * _exact_means(network, given[possible], effort)
+    pairs[possible] = means[possible, None] * _exact_means(network, given[possible], effort)[1]
     pairs = (pairs + pairs.T) / 2
     np.fill_diagonal(pairs, means)
     return pairs

@@ -219,7 +219,7 @@ class Network:
 
     def subnetwork(self, units: Iterable[str | int]) -> Network:
         """The network of the given units and the edges among them, in the order of this network."""
-        kept = sorted({self.index(unit) for unit in units})
+        kept = sorted({self.index(unit) for unit in checks.units("units", units)})
         place = np.full(self.n_units, -1, dtype=np.int64)
         place[kept] = np.arange(len(kept))
         parent, child = place[self.graph.parent], place[self.graph.child_of_edge]

@@ -71,10 +71,10 @@ class Breakdown:
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit."""
-        import pandas
-
+        pd = checks.extra("pandas", "to_frame()")
         columns = {"energy": self.energy, "log_term": self.log_term, "entropy": self.entropy, "total": self.by_unit}
-        return pandas.DataFrame(columns, index=pandas.Index(self.names, name="unit"))
+        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
+        return frame
 
     def __str__(self) -> str:
         lines = [f"{'unit':<16}{'energy':>12}{'log term':>12}{'entropy':>12}{'total':>12}"]
@@ -172,7 +172,7 @@ def check_log_term(log_term: str, enumerate_up_to: int) -> Bound:
 def _check_xi(states: States, xi: ArrayLike | None, single: bool) -> FloatArray:
     if xi is None:
         return np.full(states.shape, np.nan)
-    array = np.array(xi, dtype=np.float64)
+    array = checks.numbers("xi", xi)
     expected = states.shape[1:] if single else states.shape
     if array.shape != expected:
         raise EvidenceError(f"xi has shape {array.shape}; expected {expected}, one for every unit")

@@ -13,7 +13,7 @@ from sbnet import checks
 from sbnet._types import HIDDEN, Bound, RngLike, States, Stop
 from sbnet.bounds import proven as _proven
 from sbnet.certificates.enclosure import EFFORTS, Ends, enclose
-from sbnet.certificates.records import Certificate, Certificates
+from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
 from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
@@ -24,7 +24,7 @@ from sbnet.kernels.terms import LOG_TERMS
 from sbnet.network import Network
 from sbnet.reduction import absorb
 
-__all__ = ["Certificate", "Certificates", "certify", "posterior_intervals"]
+__all__ = ["Certificate", "Certificates", "PosteriorIntervals", "certify", "posterior_intervals"]
 
 Effort: TypeAlias = Literal["fast", "normal", "high"]
 _XI_TOL = 1e-13  # nats: how near its best value each xi is brought
@@ -95,7 +95,7 @@ def certify(
     """
     states, single = coerce(network, evidence)
     _check(effort, proven)
-    seed = int(np.random.default_rng(rng).integers(2**63))
+    seed = int(checks.generator(rng).integers(2**63))
     parts = map_blocks(
         partial(_certificates, network, effort, proven, seed),
         RowBlocks(states, most=16),
@@ -110,12 +110,12 @@ def posterior_intervals(
     network: Network,
     evidence: EvidenceLike,
     *,
-    units: str | Sequence[str | int] | None = None,
+    units: str | int | Sequence[str | int] | None = None,
     effort: Effort = "fast",
     proven: bool = False,
     threads: int | None = None,
     progress: bool | None = None,
-) -> dict[str, tuple[float, float]]:
+) -> PosteriorIntervals:
     r"""An interval that is certain to hold P(S_i = 1 | evidence), for each hidden unit.
 
     With bounds :math:`L_s \le P(S_i = s, V) \le U_s`, the share of one of two numbers is smallest if it is small itself
@@ -138,8 +138,8 @@ def posterior_intervals(
 
     Returns
     -------
-    dict
-        From the name of a unit to the two ends. An observed unit has its state twice.
+    PosteriorIntervals
+        A mapping from the name of a unit to the two ends. An observed unit has its state twice.
 
     Examples
     --------
@@ -156,8 +156,8 @@ def posterior_intervals(
         )
     _check(effort, proven)
     row = states[0]
-    units = [units] if isinstance(units, str) else units
-    asked = np.flatnonzero(row == HIDDEN).tolist() if units is None else [network.index(unit) for unit in units]
+    wanted = np.flatnonzero(row == HIDDEN).tolist() if units is None else checks.units("units", units)
+    asked = [network.index(unit) for unit in wanted]
     parts = map_blocks(
         partial(_both_ends, network, row, effort, proven),
         RowBlocks(asked, most=16),
@@ -169,7 +169,7 @@ def posterior_intervals(
         (low_0, high_0), (low_1, high_1) = ends
         inside = _outward(low_1 - high_0, high_1 - low_0)
         answer[network.names[i]] = inside if row[i] == HIDDEN else (float(row[i]), float(row[i]))
-    return answer
+    return PosteriorIntervals.of(network, row, answer, effort, proven)
 
 
 def _outward(low: float, high: float) -> tuple[float, float]:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, Model, States, Stop
 from sbnet.errors import ConvergenceWarning, EvidenceError
 from sbnet.evidence import EvidenceLike, coerce_many, coerce_one
 from sbnet.execution import Bar, Block, RowBlocks, Taken, Threads, each_block
+from sbnet.inference.comparison import Comparison
 from sbnet.inference.conditioned import Conditioned
 from sbnet.inference.equal_rows import by_mask, first_equal
 from sbnet.inference.estimation import Estimate, Estimates, estimate
@@ -29,6 +31,7 @@ __all__ = [
     "Bound",
     "Chains",
     "Climber",
+    "Comparison",
     "Conditioned",
     "Estimate",
     "Estimates",
@@ -189,7 +192,7 @@ def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:
     """Starting means for every row and unit, or an error."""
     if start is None:
         return None
-    array = np.asarray(start, dtype=np.float64)
+    array = checks.numbers("start", start)
     if array.shape not in (states.shape, states.shape[1:]):
         raise EvidenceError(f"start has shape {array.shape}; expected {states.shape}, a mean for every unit")
     point = np.array(np.broadcast_to(array, states.shape))

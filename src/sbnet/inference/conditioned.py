@@ -70,7 +70,7 @@ class Conditioned:
         if isinstance(self.on, int | np.integer):
             checks.whole("on", self.on, 0, LIMIT)
         elif not isinstance(self.on, str):
-            object.__setattr__(self, "on", tuple(self.on))
+            object.__setattr__(self, "on", tuple(checks.units("on", self.on)))
         check_solver(self.solver)
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:

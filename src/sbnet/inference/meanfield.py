@@ -43,7 +43,8 @@ class MeanField:
         Number of starting points; the best answer of each row is kept. The first start has all means at one half.
     enumerate_up_to : int
         A unit with at most that many hidden parents gets its exact term by a sum over their states, which is tighter.
-        Zero gives the bound of `log_term` to the letter.
+        In a small network that may be every unit, whatever `log_term` says; the answer tells how many
+        (:attr:`Posterior.enumerated`), and prints it. Zero gives the bound of `log_term` to the letter.
     rng
         Seed of the random starting points.
 
@@ -54,6 +55,8 @@ class MeanField:
     >>> paper = sb.MeanField(log_term="xi", enumerate_up_to=0)
     >>> print(f"{sb.infer(net, {'wet': 1}, solver=paper).bound:.4f}")
     -0.3233
+    >>> sb.infer(net, {"wet": 1}, solver=sb.MeanField(log_term="xi")).enumerated  # of one unit with hidden parents
+    1
     """
 
     log_term: LogTerm = "exact"
@@ -81,7 +84,7 @@ class MeanField:
 
     @cached_property
     def _seed(self) -> int:
-        return int(np.random.default_rng(self.rng).integers(2**63))
+        return int(checks.generator(self.rng).integers(2**63))
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row from each starting point, and keep the best."""

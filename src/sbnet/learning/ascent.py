@@ -123,7 +123,7 @@ def fit(
     _check_helpers(optimizer, solver, prior, callbacks)
     source = _source(checkpoint, resume)
     # A resumed run holds out what it held out when it began.
-    generator = np.random.default_rng(rng) if source is None else first_generator(source)
+    generator = checks.generator(rng) if source is None else first_generator(source)
     if checkpoint is not None:
         check_known(generator)
     first = generator.bit_generator.state
@@ -302,6 +302,8 @@ def _without_rng(solver: Climber) -> Climber:
 
 
 def _check_helpers(optimizer: Any, solver: Any, prior: Any, callbacks: Any) -> None:
+    checks.no_class("optimizer", optimizer)
+    checks.no_class("prior", prior)
     if not (hasattr(optimizer, "init") and hasattr(optimizer, "step")):
         raise ParameterError(f"optimizer is {optimizer!r}; give an optimiser, such as sbnet.SGD(0.05) or sbnet.Adam()")
     check_climber(solver)

@@ -36,15 +36,16 @@ own. A split that does not lower the sum is not made. Groups of a few coupled hi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from sbnet import checks
+from sbnet import batches, checks, reading
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray
+from sbnet.batches import OneRow, SomeRows
 from sbnet.bounds.margins import widened
 from sbnet.bounds.upper.cells import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
@@ -54,6 +55,7 @@ from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.upper import evaluate
 from sbnet.network import Network
+from sbnet.reading import Readable, Reading
 
 __all__ = ["UpperBound", "UpperBounds", "upper_bound"]
 
@@ -89,22 +91,42 @@ class UpperBound:
         return f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {self.n_cells} cell{'s' * (self.n_cells != 1)}"
 
 
-@dataclass(frozen=True, eq=False)
-class UpperBounds:
-    """An :class:`UpperBound` for each row of a table: arrays of shape (n,), and a tuple of units for each row."""
+@dataclass(frozen=True, eq=False, repr=False)
+class UpperBounds(Readable):
+    """An :class:`UpperBound` for each row of a table: arrays of shape (n,), and a tuple of units for each row.
+
+    ``bounds[3]`` is that of row 3; a slice, or an array of row numbers or of truth values, gives those of some rows.
+    """
 
     bound: FloatArray
     exact: BoolArray
     n_cells: IndexArray
     conditioned: tuple[tuple[str, ...], ...]
 
-    def __repr__(self) -> str:
-        n = len(self.bound)
-        head = f"UpperBounds: {n:,} row{'s' * (n != 1)}"
+    def __len__(self) -> int:
+        return len(self.bound)
+
+    def __iter__(self) -> Iterator[UpperBound]:
+        return (self[r] for r in range(len(self)))
+
+    @overload
+    def __getitem__(self, key: OneRow) -> UpperBound: ...
+    @overload
+    def __getitem__(self, key: SomeRows) -> UpperBounds: ...
+    def __getitem__(self, key: OneRow | SomeRows) -> UpperBound | UpperBounds:
+        if batches.are_some(key):
+            rows = batches.some(key, len(self))
+            units = tuple(self.conditioned[r] for r in rows)
+            return UpperBounds(self.bound[rows], self.exact[rows], self.n_cells[rows], units)
+        r = batches.one(key, len(self))
+        return UpperBound(float(self.bound[r]), bool(self.exact[r]), int(self.n_cells[r]), self.conditioned[r])
+
+    def _reading(self) -> Reading:
+        n, head = len(self), f"UpperBounds: {reading.rows(len(self))}"
         if n == 0:
-            return head
-        spread = f"mean {self.bound.mean():.6g}, from {self.bound.min():.6g} to {self.bound.max():.6g} nats"
-        return f"{head}\n  bound: {spread}\n  exact in {int(self.exact.sum()):,} of {n:,}"
+            return Reading(head)
+        summary = (f"bound: {reading.spread(self.bound)} nats", f"exact in {int(self.exact.sum()):,} of {n:,}")
+        return Reading(head, summary=summary)
 
 
 class _Options(TypedDict, total=False):
