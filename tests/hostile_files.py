@@ -323,7 +323,7 @@ def generator(file, rng):
     try:
         state = json.loads(file.metadata[key])
         inner = state["state"]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         file.metadata[key] = rng.choice(TEXTS)
         return
     what = rng.random()
@@ -371,7 +371,7 @@ def settings(file, rng):
         known = json.loads(file.metadata["settings"])
         known[rng.choice(sorted(known))] = rng.choice([*JSON])
         file.metadata["settings"] = rng.choice([json.dumps(known), *TEXTS])
-    except (IndexError, KeyError, TypeError, ValueError, AttributeError):
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         file.metadata["settings"] = rng.choice(TEXTS)
 
 

@@ -169,7 +169,7 @@ def test_weights_are_those_of_a_network(tmp_path, good):
     assert "parameters must be finite, and at most 1e+08 in size" in refusal(tmp_path, good, arrays={"weight": weight})
 
 
-@pytest.mark.parametrize("change", [{"optimizer_1": -1.0}, {"optimizer_2": -5.0}, {"optimizer_0": 1e300}])
+@pytest.mark.parametrize("change", [{"optimizer_1": -1.0}, {"optimizer_2": -1e300}, {"optimizer_0": 1e300}])
 def test_the_state_of_the_optimiser_leads_somewhere(tmp_path, good, change):
     arrays = {name: np.full_like(hostile_files.opened(good).arrays[name], value) for name, value in change.items()}
     assert refusal(tmp_path, good, arrays=arrays) == "the state of its optimiser leads nowhere"

@@ -193,7 +193,7 @@ def test_a_fault_at_any_call_of_a_checkpoint_or_a_command(tmp_path, capfd):
 
 @pytest.mark.slow
 def test_faults_everywhere(tmp_path, capfd):
-    begin = time.monotonic()
+    begin = time.process_time()
     ends = strike(tmp_path, WRITERS, FAULTS, [False, True], [True, False])
     calls = ", ".join(f"{ends[name]} {name}" for name in CALLS if ends[name])
     states = {key: ends[key] for key in ("old", "new", "none, as before")}
@@ -201,7 +201,7 @@ def test_faults_everywhere(tmp_path, capfd):
         print(
             f"\nfaults while writing: {sum(states.values()):,} injected ({calls}); left the old file {states['old']}, "
             f"the new one {states['new']}, no file as before {states['none, as before']}, never half a file, "
-            f"{time.monotonic() - begin:.0f} s"
+            f"{time.process_time() - begin:.0f} s of processor time"
         )
     assert sum(states.values()) > 500
 
@@ -262,10 +262,9 @@ def test_memory_that_runs_out_while_saving(tmp_path):
 
 @pytest.mark.slow
 def test_memory_that_runs_out_at_every_allocation(tmp_path):
-    begin = time.monotonic()
     old, new = out_of_memory(tmp_path, 1)
     print(
         f"\nout of memory while saving: {old + new} allocations failed, one at a time; left the old file {old}, "
-        f"the new one {new}, {time.monotonic() - begin:.0f} s"
+        f"the new one {new}"
     )
     assert old > 100

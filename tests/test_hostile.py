@@ -37,7 +37,7 @@ class Tally:
     what: str
     ends: Counter = field(default_factory=Counter)
     longest: int = 0
-    begin: float = field(default_factory=time.monotonic)
+    begin: float = field(default_factory=time.process_time)
 
     def refused(self, message: str) -> None:
         assert 0 < len(message) <= LONGEST, message
@@ -47,7 +47,7 @@ class Tally:
 
     def __str__(self) -> str:
         counts = f"{self.ends.total():,} cases, {self.ends['read']:,} read, {self.ends['refused']:,} refused"
-        seconds = f"{time.monotonic() - self.begin:.0f} s"
+        seconds = f"{time.process_time() - self.begin:.0f} s of processor time"
         return f"{self.what}: {counts}, none crashed; longest message {self.longest} characters, {seconds}"
 
 

@@ -93,7 +93,8 @@ def _real_file(name: str, instead: str = _ANOTHER_NAME) -> str:
         raise TargetError(f"{name} is {kind}, not a regular file; {instead}")
     if not os.path.exists(real) or not os.path.samestat(found, os.stat(real)):
         raise TargetError(f"{name} leads to a file that has no name any more; {instead}")
-    os.close(os.open(real, os.O_WRONLY))  # renaming would not ask whether the old file may be changed
+    # Renaming would not ask whether the old file may be changed.
+    os.close(os.open(real, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0)))
     return real
 
 
