@@ -21,7 +21,6 @@ import exact_arithmetic
 import hostile
 import sbnet as sb
 from sbnet.bounds import margins, proven
-from sbnet.certificates import enclosure
 from strategies import LOG_TERMS, cases
 
 pytestmark = [
@@ -30,14 +29,6 @@ pytestmark = [
 ]
 some = settings(max_examples=60)
 CASES = 100_000
-
-
-@pytest.fixture
-def bounded(monkeypatch):
-    """Nothing is summed exactly, so that small networks, whose ln P is known, take the way of large ones."""
-    for name, effort in enclosure.EFFORTS.items():
-        monkeypatch.setitem(enclosure.EFFORTS, name, effort._replace(exact_up_to=0))
-    monkeypatch.setattr(enclosure, "_GROUP", 0)
 
 
 def lower_ends(network, rows) -> Iterator[tuple[str, np.ndarray]]:
