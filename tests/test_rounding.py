@@ -32,11 +32,10 @@ CASES = 100_000
 
 
 def lower_ends(network, rows) -> Iterator[tuple[str, np.ndarray]]:
-    """Every lower bound that a solver can give, with all logarithm terms."""
+    """Mean field bounds with all logarithm terms, sums over states among them in every other network."""
     for name in LOG_TERMS:
-        for few in (0, 4):
-            solver = sb.MeanField(log_term=name, enumerate_up_to=few)
-            yield f"mean field, {name}", sb.infer_many(network, rows, solver=solver).bound
+        solver = sb.MeanField(log_term=name, enumerate_up_to=4 * (network.n_edges % 2))
+        yield f"mean field, {name}", sb.infer_many(network, rows, solver=solver).bound
 
 
 def more_lower_ends(network, rows) -> Iterator[tuple[str, np.ndarray]]:
@@ -267,7 +266,7 @@ def test_a_users_precision_neither_matters_nor_changes(precision):
 
 @pytest.mark.slow
 def test_a_hundred_thousand_hostile_cases():
-    """A case is a network and a pattern; all have the eight mean field bounds, and some all other ends as well."""
+    """A case is a network and a pattern; all have the four mean field bounds, and some all other ends as well."""
     count, each, n_cases = Count(), 50, 0
     for seed in range(CASES // each):
         network = hostile.network(seed)
