@@ -28,14 +28,6 @@ EXACT_TERM = 2e-7
 frequencies, which a solver chooses for blocks of units and ball arithmetic for each unit. Both give valid bounds."""
 
 
-@pytest.fixture
-def bounded(monkeypatch):
-    """Nothing is summed exactly, so that small networks, whose ln P is known, take the way of large ones."""
-    for name, effort in enclosure.EFFORTS.items():
-        monkeypatch.setitem(enclosure.EFFORTS, name, effort._replace(exact_up_to=0))
-    monkeypatch.setattr(enclosure, "_GROUP", 0)
-
-
 def hostile(seed, sizes=None):
     """A network with weights to ±1000, evidence on its last layer, and how far apart two right answers may lie."""
     rng = np.random.default_rng([96, seed])

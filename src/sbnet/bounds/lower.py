@@ -117,8 +117,8 @@ def lower_bound(
             - \sum_i \Big[ \xi_i \langle z_i \rangle + \ln \langle e^{-\xi_i z_i} + e^{(1-\xi_i) z_i} \rangle \Big]
             - \sum_i \big[ \mu_i \ln \mu_i + (1-\mu_i) \ln(1-\mu_i) \big]
 
-    It holds for every choice of `means` between 0 and 1 and of `xi`. Units without observed descendants are left out,
-    which is exact.
+    It holds for every choice of `means` between 0 and 1 and of `xi`, in exact arithmetic: no margin for rounding is
+    taken off, as it is from the bounds of solvers. Units without observed descendants are left out, which is exact.
 
     Parameters
     ----------

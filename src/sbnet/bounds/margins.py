@@ -31,8 +31,7 @@ from sbnet.network import Network
 UNIT = 2.0**-53
 """Of rounding: half the distance from 1 to the next number."""
 
-_NEGLIGIBLE = 1e-10
-"""Nats: where a margin for all units is less than that, nobody asks which of them are involved."""
+_MOST_KEPT = 1000  # margins, for as many sets of observed units
 _FRESH = 64  # states that an exact sum goes through between two evaluations from scratch
 
 
@@ -68,13 +67,20 @@ def involved(problem: Problem, states: States) -> BoolArray:
 
 def of_mean_field(network: Network, which: Bound, states: States) -> FloatArray:
     """For each row: how far a mean field bound, as computed, may be above the bound itself."""
-    every = scale(network)
-    whole = network._notes.get(which)
-    if whole is None:
-        whole = network._notes[which] = of_terms(every, which)
-    if whole <= _NEGLIGIBLE:
-        return np.where(np.any(states >= 0, axis=1), whole, 0.0)
-    return np.array([of_terms(every.of(live_units(network.model, row)), which) for row in states], np.float64)
+    seen = states >= 0
+    first = np.flatnonzero(np.append(True, np.any(seen[1:] != seen[:-1], axis=1)))[: len(states)]  # of rows seen alike
+    each = [_of_mask(network, which, states[r], seen[r].tobytes()) for r in first]
+    return np.repeat(np.array(each, np.float64), np.diff(np.append(first, len(states))))
+
+
+def _of_mask(network: Network, which: Bound, row: States, mask: bytes) -> float:
+    """The same for one row; it depends on which units are observed, not on their states, and is kept."""
+    kept: float | None = network._notes.get((which, mask))
+    if kept is None:
+        kept = of_terms(scale(network).of(live_units(network.model, row)), which)
+        if len(network._notes) < _MOST_KEPT:
+            network._notes[which, mask] = kept
+    return kept
 
 
 def of_terms(scale: Scale, which: Bound) -> float:

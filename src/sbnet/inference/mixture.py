@@ -103,7 +103,7 @@ class Mixture:
             share = np.exp(value - value.max())
             each = np.empty((len(parts), network.n_units))
             predict_components(network.model, problem, row, bias[r], np.array([part.mu for part in parts]), each)
-            solution.bound[r] = margins.log_sum_below(value)
+            solution.bound[r] = max(solution.bound[r], margins.log_sum_below(value))
             solution.means[r] = np.clip(share @ each / share.sum(), 0.0, 1.0)
             solution.sweeps[r] = max(solution.sweeps[r], most)
             if not settled:

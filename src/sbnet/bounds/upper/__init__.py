@@ -235,7 +235,7 @@ def _solve(network: Network, limits: Limits, units: list[int], most_cells: int, 
         elif most_cells > 1 and not exact:
             bound, exact, n_cells, used = split_best(network, limits, pick(whole, [k]), most_cells)
         names = tuple(network.names[i] for i in sorted(used)) if n_cells > 1 else ()
-        bound = min(widened(bound), 0.0) if n_cells > 1 else bound
+        bound = bound if n_cells == 1 else min(widened(bound), float(whole.bound[k]))
         rows.append(UpperBound(bound, exact, n_cells, names))
     return rows
 
