@@ -433,6 +433,13 @@ def test_estimators_keep_names_and_codings(kind):
         density.score(turned)
 
 
+def test_fields_have_names():
+    X = np.array([(0, 1), (1, 0), (1, 1)], dtype=[("a", int), ("b", float)])
+    density = SBNDensity(**QUICK).fit(X)
+    assert list(density.feature_names_in_) == ["a", "b"]
+    assert np.array_equal(density.score_samples(X[["b", "a"]]), density.score_samples(X))
+
+
 def test_records_have_no_order():
     X = [dict(zip(SMOKERS, row, strict=True)) for row in zip(*SMOKERS.values(), strict=True)]
     density = SBNDensity(**QUICK).fit(X)
@@ -482,6 +489,8 @@ def test_an_imputer_fills_in_what_the_column_holds():
     for strategy in ("mean", "mode", "sample"):
         filled = SBNImputer(**FILL, strategy=strategy).fit_transform(words)
         assert set(np.unique(filled)) == {"no", "Yes"}
+    empty = np.full((1, 3), nan)  # no word is left to tell that they are words
+    assert set(SBNImputer(**FILL).fit(words).transform(empty)[0]) <= {"no", "Yes"}
     zeros = ones_and_twos - 1
     means, modes = (SBNImputer(**FILL, strategy=s).fit_transform(zeros) for s in ("mean", "mode"))
     assert 0.0 < means[2, 2] < 0.5

@@ -38,7 +38,8 @@ class Given:
         A column of zeros and ones takes means as they are, unless an answer is to be `certain`; between two other
         values there is none, and the more probable one is filled in.
         """
-        filled = self.values.copy()
+        words = any(isinstance(value, str) for coding in self.codings for value in (coding.zero, coding.one))
+        filled = self.values.astype(object if words else self.values.dtype)  # a column of words may hold none here
         for k, coding in enumerate(self.codings):
             holes = rows[self.cells[rows, k] == HIDDEN]
             means = found[self.cells[rows, k] == HIDDEN, k]
