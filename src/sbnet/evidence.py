@@ -179,6 +179,7 @@ class _Reader:
                 odd |= ~good.all(axis=0)
         else:
             odd[:] = [not self.plain(table[:, k].tolist(), states[:, first + k]) for k in range(width)]
+        odd[[i - first for i in self.known if i >= first]] = True
         if not odd.any():
             return Reading(states, single)
         sheet, columns = tables.from_array(table, self.gone), np.flatnonzero(odd)

@@ -108,7 +108,7 @@ def sheet(X: Any, missing: Iterable[Any] | Any = ()) -> Sheet:
 
 def missing_values(missing: Iterable[Any] | Any) -> tuple[Any, ...]:
     """What a user lists as missing; one value alone may stand without a list."""
-    if missing == ():
+    if isinstance(missing, tuple) and not missing:
         return ()
     if isinstance(missing, str) or not isinstance(missing, Iterable):
         missing = (missing,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -70,6 +70,7 @@ def checked(
         sheet = _by_name(estimator, sheet, reset)
     else:
         validate_data(estimator, np.empty((sheet.n_rows, len(sheet.columns))), y, reset=reset, skip_check_array=True)
+    sheet = replace(sheet, columns=list(sheet.columns))  # read once, used for codings and for cells
     values = _stacked(sheet, numbers)
     kind = {"dtype": None if values.dtype.kind == "O" else np.float64, "estimator": estimator, **_FINITE}
     if y is None or isinstance(y, str):
@@ -158,7 +159,7 @@ def _by_name(estimator: Any, sheet: tables.Sheet, reset: bool) -> tables.Sheet:
 
 def _stacked(sheet: tables.Sheet, numbers: bool) -> tables.Array:
     """All cells in one array: of numbers, if all columns are."""
-    columns = list(sheet.columns)
+    columns = sheet.columns
     for k, column in enumerate(columns):
         if numbers and not column.is_number:
             first = next(value for value in column.values if isinstance(value, str))
