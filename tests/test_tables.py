@@ -388,15 +388,16 @@ def test_what_is_listed_is_missing(missing):
     assert sb.infer_many(NET, array[:2], missing=1).evidence[:, 2].tolist() == [0, -1]
 
 
-def test_held_out_rows_are_read_as_the_table_that_is_learned_from():
-    X, held_out = pl.DataFrame({"wet": [1, 2, 2, 1, 2]}), pl.DataFrame({"wet": [1, 1]})
+@pytest.mark.parametrize("make", [pl.DataFrame, lambda columns: np.array(columns["wet"])[:, None]])
+def test_held_out_rows_are_read_as_the_table_that_is_learned_from(make):
+    X, held_out = make({"wet": [1, 2, 2, 1, 2]}), make({"wet": [1, 1]})
     with pytest.warns(CodingWarning):
         found = sb.fit(NET, X, validation=held_out, epochs=2, rng=0)
     plain = pl.DataFrame({"wet": [0, 1, 1, 0, 1]})
     expected = sb.fit(NET, plain, validation=pl.DataFrame({"wet": [0, 0]}), epochs=2, rng=0)
     assert found.held_out.tolist() == expected.held_out.tolist()
     with pytest.warns(CodingWarning), pytest.raises(TableError, match="holds 3 in row 0; .* elsewhere 1 = 0, 2 = 1"):
-        sb.fit(NET, X, validation=pl.DataFrame({"wet": [3]}), epochs=1, rng=0)
+        sb.fit(NET, X, validation=make({"wet": [3]}), epochs=1, rng=0)
 
 
 def test_a_long_table_of_strings_takes_no_longer_than_it_must():
@@ -431,6 +432,13 @@ def test_estimators_keep_names_and_codings(kind):
     turned = FRAMES[kind]({name: SMOKERS[name] for name in ("ill", "smoker", "old")})
     with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
         density.score(turned)
+
+
+def test_fields_have_names():
+    X = np.array([(0, 1), (1, 0), (1, 1)], dtype=[("a", int), ("b", float)])
+    density = SBNDensity(**QUICK).fit(X)
+    assert list(density.feature_names_in_) == ["a", "b"]
+    assert np.array_equal(density.score_samples(X[["b", "a"]]), density.score_samples(X))
 
 
 def test_records_have_no_order():
@@ -482,6 +490,8 @@ def test_an_imputer_fills_in_what_the_column_holds():
     for strategy in ("mean", "mode", "sample"):
         filled = SBNImputer(**FILL, strategy=strategy).fit_transform(words)
         assert set(np.unique(filled)) == {"no", "Yes"}
+    empty = np.full((1, 3), nan)  # no word is left to tell that they are words
+    assert set(SBNImputer(**FILL).fit(words).transform(empty)[0]) <= {"no", "Yes"}
     zeros = ones_and_twos - 1
     means, modes = (SBNImputer(**FILL, strategy=s).fit_transform(zeros) for s in ("mean", "mode"))
     assert 0.0 < means[2, 2] < 0.5

@@ -46,6 +46,7 @@ OnePattern: TypeAlias = "Mapping[Any, Any] | Sequence[float | None]"
 Table: TypeAlias = "Frame | Sequence[Mapping[Any, Any]] | Sequence[Sequence[float | None]] | Sequence[NDArray[Any]]"
 EvidenceLike: TypeAlias = "OnePattern | Table | ArrayLike | pandas.Series[Any]"
 
+_NUMBERS = (int, float, np.integer, np.bool_)
 _BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
 
 
@@ -96,7 +97,7 @@ def read(
     check_kinds(network, evidence)
     gone = (*tables.missing_values(missing), -1.0)
     reader = _Reader(network, gone, known or {})
-    frame = tables.as_frame(evidence)
+    frame = None if isinstance(evidence, dict) else tables.as_frame(evidence)
     if frame is not None:
         return reader.frame(frame)
     evidence = _series(evidence)
@@ -181,7 +182,10 @@ class _Reader:
                 states[block, first:], good = codings.zeros_and_ones(table[block], self.gone)
                 odd |= ~good.all(axis=0)
         else:
-            odd[:] = True
+            odd[:] = [not self.plain(table[:, k].tolist(), states[:, first + k]) for k in range(width)]
+        odd[[i - first for i in self.known if i >= first]] = True
+        if not odd.any():
+            return Reading(states, single)
         sheet, columns = tables.from_array(table, self.gone), np.flatnonzero(odd)
         return self.place(sheet, columns + first, columns, states=states, single=single)
 
@@ -199,10 +203,19 @@ class _Reader:
                     )
                 given[i] = key
                 cells.setdefault(i, [None] * len(rows))[r] = value
-        sheet = tables.from_columns(
-            {self.network.names[i]: values for i, values in cells.items()}, len(rows), self.gone
-        )
-        return self.place(sheet, list(cells), single=single, records=True)
+        states = self.hidden(len(rows))
+        odd = [i for i, values in cells.items() if not self.plain(values, states[:, i])]
+        if not odd:
+            return Reading(states, single)
+        sheet = tables.from_columns({self.network.names[i]: cells[i] for i in odd}, len(rows), self.gone)
+        return self.place(sheet, odd, states=states, single=single, records=True)
+
+    def plain(self, values: list[Any], out: States) -> bool:
+        """Put states `out` for cells that are 0, 1, -1, NaN or None, as most are; False if there are others."""
+        states = None if self.known or len(self.gone) > 1 else _plain_states(values)
+        if states is not None:
+            out[:] = states
+        return states is not None
 
     def place(
         self,
@@ -271,6 +284,19 @@ class _Reader:
                 "one of them would be read otherwise or refused; recode to 0 and 1 to be sure"
             )
             warnings.warn(text, CodingWarning, stacklevel=_outside())
+
+
+def _plain_states(values: list[Any]) -> list[int] | None:
+    """What most records hold, numbers and None, in no time; None if there is anything else."""
+    states: list[int] = []
+    for value in values:
+        if value is None or (isinstance(value, _NUMBERS) and (value != value or value == -1)):
+            states.append(-1)
+        elif isinstance(value, _NUMBERS) and (value == 0 or value == 1):
+            states.append(int(value))
+        else:
+            return None
+    return states
 
 
 def _are_codes(coding: Coding) -> bool:

@@ -27,6 +27,7 @@ Array: TypeAlias = NDArray[Any]
 
 _NUMERIC = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _ABSENT = frozenset({"", "na", "nan", "<na>", "n/a", "null"})
+_NO_FRAMES = (np.ndarray, dict, list, tuple)
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
@@ -107,6 +108,8 @@ def sheet(X: Any, missing: Iterable[Any] | Any = ()) -> Sheet:
 
 def missing_values(missing: Iterable[Any] | Any) -> tuple[Any, ...]:
     """What a user lists as missing; one value alone may stand without a list."""
+    if isinstance(missing, tuple) and not missing:
+        return ()
     if isinstance(missing, str) or not isinstance(missing, Iterable):
         missing = (missing,)
     return tuple(clean for clean in (_clean(value, "missing=") for value in missing) if clean is not None)
@@ -114,6 +117,8 @@ def missing_values(missing: Iterable[Any] | Any) -> tuple[Any, ...]:
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """A data frame of any kind, or None if `X` is none; one that is not computed yet is refused."""
+    if isinstance(X, _NO_FRAMES):
+        return None
     try:
         frame = nw.from_native(nw.to_native(X, pass_through=True), pass_through=True)
     except DuplicateError:
