@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sbnet._types import FloatArray, IndexArray, States
+from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import TableError
 from sbnet.tables import Array, Column
 
@@ -128,13 +128,14 @@ class ColumnCoding:
             steps = np.hstack([ones, means, np.zeros((n, 1))])
             return steps[:, :-1] - steps[:, 1:]
         rest = 1.0 - means.sum(axis=1)
-        return np.column_stack([means[:, int(code.argmax())] if code.any() else rest for code in self.codes])
+        of = [int(code.argmax()) if code.any() else -1 for code in self.codes]
+        return np.column_stack([rest if k < 0 else means[:, k] for k in of])
 
     def most_probable(self, means: FloatArray) -> IndexArray:
         """The number of the value with the highest probability; -1 where means are missing."""
         if not means.shape[1]:
             return np.zeros(len(means), dtype=np.int64)
-        missing = np.isnan(means).any(axis=1)
+        missing: BoolArray = np.isnan(means).any(axis=1)
         return np.where(missing, -1, self.probabilities(np.where(missing[:, None], 0.0, means)).argmax(axis=1))
 
     def __repr__(self) -> str:

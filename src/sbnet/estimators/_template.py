@@ -11,7 +11,7 @@ from sbnet.estimators._base import SBNEstimator
 from sbnet.estimators._learning import layers
 from sbnet.estimators.density import SBNDensity
 
-_SHORT = ("hidden", "binarize", "missing", "n_jobs", "random_state", "verbose")
+_SHORT = ("hidden", "binarize", "encode", "missing", "n_jobs", "random_state", "verbose")
 
 
 class FromTemplate(SBNEstimator):
@@ -26,6 +26,7 @@ class FromTemplate(SBNEstimator):
         density: Any,
         hidden: Any,
         binarize: float | None,
+        encode: Any,
         missing: Any,
         n_jobs: int | None,
         random_state: Any,
@@ -34,6 +35,7 @@ class FromTemplate(SBNEstimator):
         self.density = density
         self.hidden = hidden
         self.binarize = binarize
+        self.encode = encode
         self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -163,7 +163,25 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         means = self._means(X)
         starts = np.cumsum([0, *(len(coding.units) for coding in self.columns_)])
         index = [coding.most_probable(means[:, starts[k] : starts[k + 1]]) for k, coding in enumerate(self.columns_)]
-        return self._originals.table(np.column_stack(index))
+        return self.table(np.column_stack(index))
+
+    def fill(self, X: Any, index: IndexArray) -> Any:
+        """The table with some of its cells replaced by values that columns had in fitting.
+
+        Parameters
+        ----------
+        X
+            A table.
+        index : ndarray of int, rows by columns
+            The number of the new value, as :meth:`read` counts them; -1 leaves the cell as it is.
+        """
+        check_is_fitted(self)
+        return self._originals.fill(X, index)
+
+    def table(self, index: IndexArray) -> Any:
+        """A table, of the kind that was there in fitting, of the values with these numbers; -1 is a missing cell."""
+        check_is_fitted(self)
+        return self._originals.table(index)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the units."""

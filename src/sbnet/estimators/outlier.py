@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +24,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
 
     Parameters
     ----------
-    density, hidden, random_state, verbose
+    density, hidden, binarize, encode, missing, random_state, verbose
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
@@ -36,7 +37,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
     ----------
     offset_ : float
         The threshold in nats: rows with a lower score are outliers.
-    network_, bounds_, held_out_bounds_, n_iter_, n_features_in_, feature_names_in_
+    network_, bounds_, held_out_bounds_, n_iter_, codings_, encoder_, n_features_in_, feature_names_in_
         As in :class:`SBNDensity`.
 
     Examples
@@ -58,12 +59,24 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         *,
         density: SBNDensity | None = None,
         hidden: Any = None,
+        binarize: float | None = None,
+        encode: Any = None,
+        missing: Any = None,
         contamination: Any = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int | None = None,
     ) -> None:
-        super().__init__(density=density, hidden=hidden, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
+        super().__init__(
+            density=density,
+            hidden=hidden,
+            binarize=binarize,
+            encode=encode,
+            missing=missing,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
         self.contamination = contamination
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNOutlier:
@@ -102,9 +115,9 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         """
         check_is_fitted(self)
         states, labels = self._states(self.network_, self._table(X, reset=False)[0]), getattr(X, "index", None)
-        score = lambda rows: self._bounds(self.network_, rows)  # noqa: E731
-        places = self._places(self.network_)
-        return explain_rows(states, places, score, range(len(states)) if labels is None else labels)
+        if labels is None or callable(labels):  # not the index of a pandas table; a list has a method index
+            labels = range(len(states))
+        return explain_rows(states, self._places(self.network_), partial(self._bounds, self.network_), labels)
 
 
 def _share(contamination: Any) -> float | None:
