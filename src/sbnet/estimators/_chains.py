@@ -16,7 +16,7 @@ from sbnet.estimators._places import BINARY, Place
 from sbnet.network import Network
 from sbnet.probability import sample
 
-BURN_IN, SWEEPS = 20, 60
+BURN_IN, SWEEPS = 15, 40
 """Sweeps before a chain counts, and sweeps that are averaged."""
 
 

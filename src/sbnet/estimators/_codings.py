@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, States
+from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import TableError
 from sbnet.tables import Array, Column
 
@@ -135,8 +135,8 @@ class ColumnCoding:
         """The number of the value with the highest probability; -1 where means are missing."""
         if not means.shape[1]:
             return np.zeros(len(means), dtype=np.int64)
-        missing: BoolArray = np.isnan(means).any(axis=1)
-        return np.where(missing, -1, self.probabilities(np.where(missing[:, None], 0.0, means)).argmax(axis=1))
+        whole = ~np.isnan(means.sum(axis=1))
+        return np.where(whole, self.probabilities(np.nan_to_num(means)).argmax(axis=1), -1)
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.kind.value}, {self._words()}"
