@@ -45,6 +45,7 @@ OnePattern: TypeAlias = "Mapping[Any, Any] | Sequence[float | None]"
 Table: TypeAlias = "Frame | Sequence[Mapping[Any, Any]] | Sequence[Sequence[float | None]] | Sequence[NDArray[Any]]"
 EvidenceLike: TypeAlias = "OnePattern | Table | ArrayLike | pandas.Series[Any]"
 
+_NUMBERS = (int, float, np.integer, np.bool_)
 _BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
 
 
@@ -92,7 +93,7 @@ def read(
     """Evidence in any form; what is in `missing` is not observed, nor are -1, NaN, None, NA and empty cells."""
     gone = (*tables.missing_values(missing), -1.0)
     reader = _Reader(network, gone, known or {})
-    frame = tables.as_frame(evidence)
+    frame = None if isinstance(evidence, dict) else tables.as_frame(evidence)
     if frame is not None:
         return reader.frame(frame)
     evidence = _series(evidence)
@@ -177,7 +178,10 @@ class _Reader:
                 states[block, first:], good = codings.zeros_and_ones(table[block], self.gone)
                 odd |= ~good.all(axis=0)
         else:
-            odd[:] = True
+            odd[:] = [not self.plain(table[:, k].tolist(), states[:, first + k]) for k in range(width)]
+        odd[[i - first for i in self.known if i >= first]] = True
+        if not odd.any():
+            return Reading(states, single)
         sheet, columns = tables.from_array(table, self.gone), np.flatnonzero(odd)
         return self.place(sheet, columns + first, columns, states=states, single=single)
 
@@ -195,10 +199,19 @@ class _Reader:
                     )
                 given[i] = key
                 cells.setdefault(i, [None] * len(rows))[r] = value
-        sheet = tables.from_columns(
-            {self.network.names[i]: values for i, values in cells.items()}, len(rows), self.gone
-        )
-        return self.place(sheet, list(cells), single=single, records=True)
+        states = self.hidden(len(rows))
+        odd = [i for i, values in cells.items() if not self.plain(values, states[:, i])]
+        if not odd:
+            return Reading(states, single)
+        sheet = tables.from_columns({self.network.names[i]: cells[i] for i in odd}, len(rows), self.gone)
+        return self.place(sheet, odd, states=states, single=single, records=True)
+
+    def plain(self, values: list[Any], out: States) -> bool:
+        """Put states `out` for cells that are 0, 1, -1, NaN or None, as most are; False if there are others."""
+        states = None if self.known or len(self.gone) > 1 else _plain_states(values)
+        if states is not None:
+            out[:] = states
+        return states is not None
 
     def place(
         self,
@@ -223,8 +236,8 @@ class _Reader:
         """One column, by the coding that is known, by its words, or by the order of its two values."""
 
         def refuse(r: int, more: str = "") -> TableError:
-            cell, place = _plain(sheet.given(r, k)), f" {sheet.row(r)}" if where is None else where
-            return TableError(f"{what} holds {cell!r}{place}; {_BINARY}{more}")
+            cell, place = tables.brief(sheet.given(r, k)), f" {sheet.row(r)}" if where is None else where
+            return TableError(f"{what} holds {cell}{place}; {_BINARY}{more}")
 
         try:
             column = sheet.columns[k]
@@ -269,6 +282,19 @@ class _Reader:
             warnings.warn(text, CodingWarning, stacklevel=_outside())
 
 
+def _plain_states(values: list[Any]) -> list[int] | None:
+    """What most records hold, numbers and None, in no time; None if there is anything else."""
+    states: list[int] = []
+    for value in values:
+        if value is None or (isinstance(value, _NUMBERS) and (value != value or value == -1)):
+            states.append(-1)
+        elif isinstance(value, _NUMBERS) and (value == 0 or value == 1):
+            states.append(int(value))
+        else:
+            return None
+    return states
+
+
 def _are_codes(coding: Coding) -> bool:
     """Two words, or two whole numbers; numbers with a fraction are measurements or chances, and no states."""
     numbers = [tables.as_number(value) for value in (coding.zero, coding.one)]
@@ -301,8 +327,3 @@ def _unit_index(network: Network, key: Any) -> int:
             return int(key)
         raise EvidenceError(f"evidence names unit number {key}; the network has units 0 to {network.n_units - 1}")
     raise EvidenceError(f"evidence names units by name or by number; got {key!r}")
-
-
-def _plain(value: Any) -> Any:
-    """A numpy scalar as the Python number that a reader expects in a message."""
-    return value.item() if isinstance(value, np.generic) else value

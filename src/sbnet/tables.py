@@ -27,6 +27,7 @@ Array: TypeAlias = NDArray[Any]
 
 _NUMERIC = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _ABSENT = frozenset({"", "na", "nan", "<na>", "n/a", "null"})
+_NO_FRAMES = (np.ndarray, dict, list, tuple)
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
@@ -107,6 +108,8 @@ def sheet(X: Any, missing: Iterable[Any] | Any = ()) -> Sheet:
 
 def missing_values(missing: Iterable[Any] | Any) -> tuple[Any, ...]:
     """What a user lists as missing; one value alone may stand without a list."""
+    if isinstance(missing, tuple) and not missing:
+        return ()
     if isinstance(missing, str) or not isinstance(missing, Iterable):
         missing = (missing,)
     return tuple(clean for clean in (_clean(value, "missing=") for value in missing) if clean is not None)
@@ -114,6 +117,8 @@ def missing_values(missing: Iterable[Any] | Any) -> tuple[Any, ...]:
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """A data frame of any kind, or None if `X` is none; one that is not computed yet is refused."""
+    if isinstance(X, _NO_FRAMES):
+        return None
     try:
         frame = nw.from_native(nw.to_native(X, pass_through=True), pass_through=True)
     except DuplicateError:
@@ -297,7 +302,10 @@ def _clean(value: Any, name: str) -> Any:
     if isinstance(value, _DATES) or type(value).__name__ == "Period":
         raise _dates(name)
     if isinstance(value, Real | Decimal | np.bool_):
-        return None if value != value else float(value)
+        try:
+            return None if value != value else float(value)
+        except ArithmeticError:  # no float is as large
+            pass
     raise _nested(name, value)
 
 
@@ -316,6 +324,13 @@ def _dates(name: str) -> TableError:
 
 
 def _nested(name: str, value: Any) -> TableError:
-    shown = repr(value)
-    shown = shown if len(shown) <= 40 else shown[:39] + "…"
-    return TableError(f"column {name!r} holds {shown}; a cell is a number, a truth value, text, or missing")
+    return TableError(f"column {name!r} holds {brief(value)}; a cell is a number, a truth value, text, or missing")
+
+
+def brief(value: Any, most: int = 40) -> str:
+    """A value for a message, whatever it is."""
+    try:
+        shown = repr(value.item() if isinstance(value, np.generic) else value)
+    except Exception:  # numbers of many thousand digits, and objects that cannot show themselves
+        shown = f"a {type(value).__name__}"
+    return shown if len(shown) <= most else shown[: most - 1] + "…"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from sbnet import codings, tables
@@ -36,7 +38,8 @@ class Given:
         A column of zeros and ones takes means as they are, unless an answer is to be `certain`; between two other
         values there is none, and the more probable one is filled in.
         """
-        filled = self.values.copy()
+        words = any(isinstance(value, str) for coding in self.codings for value in (coding.zero, coding.one))
+        filled = self.values.astype(object if words else self.values.dtype)  # a column of words may hold none here
         for k, coding in enumerate(self.codings):
             holes = rows[self.cells[rows, k] == HIDDEN]
             means = found[self.cells[rows, k] == HIDDEN, k]
@@ -67,6 +70,7 @@ def checked(
         sheet = _by_name(estimator, sheet, reset)
     else:
         validate_data(estimator, np.empty((sheet.n_rows, len(sheet.columns))), y, reset=reset, skip_check_array=True)
+    sheet = replace(sheet, columns=list(sheet.columns))  # read once, used for codings and for cells
     values = _stacked(sheet, numbers)
     kind = {"dtype": None if values.dtype.kind == "O" else np.float64, "estimator": estimator, **_FINITE}
     if y is None or isinstance(y, str):
@@ -94,6 +98,18 @@ def cells(sheet: tables.Sheet, values: tables.Array, known: Mapping[str, Coding]
             return states
     columns = [_read_one(sheet, k, name, coding) for k, (name, coding) in enumerate(known.items())]
     return np.column_stack(columns)
+
+
+def as_asked(estimator: Any, filled: tables.Array, X: Any) -> Any:
+    """An array; or, if words and numbers are in it and a data frame was asked for, one with a type for each column."""
+    kind = _get_output_config("transform", estimator)["dense"]
+    if filled.dtype.kind != "O" or kind == "default":
+        return filled
+    columns = dict(zip(estimator.get_feature_names_out(), filled.T.tolist(), strict=True))
+    frame = nw.from_dict(columns, backend=kind).to_native()
+    given = tables.as_frame(X)
+    index = None if given is None else getattr(given.to_native(), "index", None)
+    return frame.set_axis(index) if kind == "pandas" and index is not None else frame
 
 
 def tell(known: Mapping[str, Coding]) -> None:
@@ -143,7 +159,7 @@ def _by_name(estimator: Any, sheet: tables.Sheet, reset: bool) -> tables.Sheet:
 
 def _stacked(sheet: tables.Sheet, numbers: bool) -> tables.Array:
     """All cells in one array: of numbers, if all columns are."""
-    columns = list(sheet.columns)
+    columns = sheet.columns
     for k, column in enumerate(columns):
         if numbers and not column.is_number:
             first = next(value for value in column.values if isinstance(value, str))

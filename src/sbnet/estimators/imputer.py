@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sbnet._types import HIDDEN, BoolArray, States
 from sbnet.errors import ParameterError
+from sbnet.estimators._given import as_asked
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
@@ -102,9 +103,11 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
             )
         table, _ = self._table(X, reset=False)
         if self.strategy != "sample":
-            return self._fill(table, lambda posterior: posterior.means, certain=self.strategy == "mode")
-        generator = np.random.default_rng(make_seed(self._settings().random_state))
-        return self._fill(table, lambda posterior: _draw(posterior, generator))
+            filled = self._fill(table, lambda posterior: posterior.means, certain=self.strategy == "mode")
+        else:
+            generator = np.random.default_rng(make_seed(self._settings().random_state))
+            filled = self._fill(table, lambda posterior: _draw(posterior, generator))
+        return as_asked(self, filled, X)
 
 
 def _draw(posterior: PosteriorBatch, generator: np.random.Generator) -> States:

@@ -124,8 +124,8 @@ def infer_many(
     -------
     PosteriorBatch
     """
-    index = getattr(evidence, "index", None) if hasattr(evidence, "columns") else None
     states = coerce_many(network, evidence, missing=missing)
+    index = getattr(evidence, "index", None) if hasattr(evidence, "columns") else None
     return _answer(network, states, solver, start, Threads(threads), index=index, progress=progress)
 
 
