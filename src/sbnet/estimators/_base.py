@@ -36,7 +36,12 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.string = tags.input_tags.categorical = self._is_encoded()
         return tags
+
+    def _is_encoded(self) -> bool:
+        """Whether tables of categories and numbers are taken."""
+        return getattr(self, "encode", None) is not None
 
     def _settings(self) -> SBNDensity:
         """The arguments in force; they are read at each call."""
@@ -49,11 +54,11 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         return tuple(f"x{k}" for k in range(self.n_features_in_)) if names is None else tuple(names)
 
-    def _table(self, X: Any, *, reset: bool, y: Any = "no_validation") -> tuple[Given, Any]:
+    def _table(self, X: Any, *, reset: bool, y: Any = "no_validation", sample_weight: Any = None) -> tuple[Given, Any]:
         """A checked table, read as zeros and ones, and `y`; with `reset`, its codings are learned and kept."""
         settings = self._settings()
         if settings.encode is not None:
-            return _encoding.checked(self, X, y, reset=reset)
+            return _encoding.checked(self, X, y, reset=reset, sample_weight=sample_weight)
         if reset:
             self.encoder_ = None
         threshold = settings.binarize
@@ -110,7 +115,10 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fit_one(self, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
         """Learn one network for a whole table; the generator and the sum of the weights are returned."""
-        rows, settings = self._rows(self._table(X, reset=True)[0], sample_weight), self._settings()
+        rows, settings = (
+            self._rows(self._table(X, reset=True, sample_weight=sample_weight)[0], sample_weight),
+            self._settings(),
+        )
         generator = np.random.default_rng(_learning.make_seed(settings.random_state))
         # A row of weight zero is no row, in the division into batches too.
         result = _learning.learn_from_scratch(settings, rows.keep(rows.weights > 0.0), generator)

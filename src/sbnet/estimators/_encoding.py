@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_X_y, validate_data
+from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from sbnet._types import HIDDEN, IndexArray, States
 from sbnet.codings import PLAIN
@@ -19,6 +19,7 @@ from sbnet.estimators._rows import columns
 from sbnet.estimators._structure import Group
 from sbnet.estimators.encoder import BinaryEncoder
 from sbnet.network import Network
+from sbnet.tables import as_frame, is_records
 
 
 def encoder_for(encode: Any, missing: Any) -> BinaryEncoder:
@@ -32,18 +33,23 @@ def encoder_for(encode: Any, missing: Any) -> BinaryEncoder:
     raise ParameterError(f"encode is {encode!r}; give None, 'auto', or a BinaryEncoder")
 
 
-def checked(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Given, Any]:
+def checked(estimator: Any, X: Any, y: Any, *, reset: bool, sample_weight: Any) -> tuple[Given, Any]:
     """A table as the units of its columns, and `y`; with `reset`, an encoder is fitted and kept."""
     settings = estimator._settings()
     if settings.binarize is not None:
         raise ParameterError("encode= and binarize= were both given; numbers are read by the one or by the other")
+    if as_frame(X) is None and not is_records(X):
+        X = check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator)
     validate_data(estimator, X, y, reset=reset, skip_check_array=True)  # the number of columns, and their names
     if reset:
-        estimator.encoder_, estimator.codings_ = encoder_for(settings.encode, settings.missing).fit(X), None
+        encoder = encoder_for(settings.encode, settings.missing).fit(X, sample_weight=sample_weight)
+        estimator.encoder_, estimator.codings_ = encoder, None
         _check(estimator.encoder_)
         if settings.verbose:
             print(estimator.encoder_.columns_, file=sys.stderr)
-    units = estimator.encoder_.transform(X)
+    encoder = estimator.encoder_
+    # What only rows of weight zero hold is not known, and does not matter.
+    units = encoder._units(encoder._read(X, "missing" if reset else encoder.handle_unknown))
     if not (y is None or isinstance(y, str)):
         units, y = check_X_y(units, y, dtype=np.float64, ensure_all_finite="allow-nan", estimator=estimator)
     cells: States = np.where(np.isnan(units), HIDDEN, units).astype(np.int8)

@@ -58,6 +58,9 @@ class FromTemplate(SBNEstimator):
             params = {**params, "density": SBNDensity()}
         return super().set_params(**params)
 
+    def _is_encoded(self) -> bool:
+        return self.encode is not None or getattr(self.density, "encode", None) is not None
+
     def _settings(self) -> SBNDensity:
         """A copy of the template with the short-hands in it."""
         template = SBNDensity() if self.density is None else self.density

@@ -110,7 +110,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         -------
         SBNClassifier
         """
-        table, y = self._table(X, y=y, reset=True)
+        table, y = self._table(X, y=y, reset=True, sample_weight=sample_weight)
         check_classification_targets(y)
         self.classes_, number = np.unique(y, return_inverse=True)
         rows, settings = self._rows(table, sample_weight), self._settings()

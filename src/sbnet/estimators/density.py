@@ -184,7 +184,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         SBNDensity
         """
         first = not hasattr(self, "network_")
-        rows = self._rows(self._table(X, reset=first)[0], sample_weight)
+        rows = self._rows(self._table(X, reset=first, sample_weight=sample_weight)[0], sample_weight)
         rows = rows.keep(rows.weights > 0.0)
         if first:
             generator = np.random.default_rng(_learning.make_seed(self.random_state))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import OutlierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import ParameterError
@@ -84,7 +84,8 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         share = _share(self.contamination)
         self._fit_one(X, sample_weight)
         scores = self.score_samples(X)
-        self.offset_ = _fence(scores) if share is None else float(np.percentile(scores, 100.0 * share))
+        weights = _check_sample_weight(sample_weight, scores[:, None], dtype=np.float64)
+        self.offset_ = _fence(scores, weights) if share is None else _quantile(scores, weights, share)
         return self
 
     def score_samples(self, X: Any) -> FloatArray:
@@ -130,7 +131,19 @@ def _share(contamination: Any) -> float | None:
     return float(contamination)
 
 
-def _fence(scores: FloatArray) -> float:
+def _fence(scores: FloatArray, weights: FloatArray) -> float:
     """One and a half times the interquartile range below the lower quartile."""
-    low, high = np.percentile(scores, [25.0, 75.0])
-    return float(low - 1.5 * (high - low))
+    low, high = _quantile(scores, weights, 0.25), _quantile(scores, weights, 0.75)
+    return low - 1.5 * (high - low)
+
+
+def _quantile(scores: FloatArray, weights: FloatArray, share: float) -> float:
+    """That share of the weight lies below: between two scores where they divide it just so, else at a score."""
+    order = np.argsort(scores, kind="stable")
+    order = order[weights[order] > 0.0]
+    below, slack = np.cumsum(weights[order]), 1e-12 * weights.sum()
+    wanted = share * below[-1]
+    last = len(order) - 1
+    low = min(int(np.searchsorted(below, wanted - slack, side="left")), last)
+    high = min(int(np.searchsorted(below, wanted + slack, side="right")), last)
+    return float(0.5 * scores[order[low]] + 0.5 * scores[order[high]])
