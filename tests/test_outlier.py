@@ -33,8 +33,7 @@ def test_contamination_sets_the_share_of_outliers(holes):
     for share in (0.05, 0.2, np.float32(0.5)):
         found = SBNOutlier(density=quick(), contamination=share).fit_predict(holes)
         assert np.mean(found == -1) <= share
-        scores = SBNOutlier(density=quick(), contamination=share).fit(holes).score_samples(holes)
-        assert np.mean(scores <= np.percentile(scores, 100 * share)) >= share
+        assert np.mean(found == -1) >= share - 0.05  # several rows may be equal
 
 
 @pytest.mark.parametrize("contamination", [0.0, 0.6, "some", True, None])
@@ -114,3 +113,11 @@ def test_an_explanation_is_a_picture(outlier, holes):
     _, mine = plt.subplots()
     assert found[0].plot(ax=mine) is mine
     plt.close("all")
+
+
+def test_a_share_of_different_scores_is_met():
+    rng = np.random.default_rng(0)
+    X = (rng.random((100, 12)) < rng.uniform(0.2, 0.8, 12)).astype(float)
+    outlier = SBNOutlier(density=quick(lateral=False), contamination=0.1).fit(X)
+    assert len(np.unique(outlier.score_samples(X))) > 90
+    assert np.sum(outlier.predict(X) == -1) == 10

@@ -11,7 +11,8 @@ from sklearn.utils.validation import _check_sample_weight
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.codings import PLAIN, Coding, show
 from sbnet.errors import ParameterError
-from sbnet.estimators import _given, _learning
+from sbnet.estimators import _encoding, _given, _learning
+from sbnet.estimators._completions import complete
 from sbnet.estimators._given import Given
 from sbnet.estimators._places import BINARY, Place
 from sbnet.estimators._rows import Rows, columns, place
@@ -21,32 +22,45 @@ from sbnet.tables import Array
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
+    from sbnet.estimators.encoder import BinaryEncoder
 
 
 class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     """The part of an estimator that does not depend on what it is for."""
 
     bounds_: Any
+    encoder_: BinaryEncoder | None
     codings_: dict[str, Coding] | None
     _n_hidden: int
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.string = tags.input_tags.categorical = self._is_encoded()
         return tags
+
+    def _is_encoded(self) -> bool:
+        """Whether tables of categories and numbers are taken."""
+        return getattr(self, "encode", None) is not None
 
     def _settings(self) -> SBNDensity:
         """The arguments in force; they are read at each call."""
         raise NotImplementedError
 
     def _names(self) -> tuple[str, ...]:
-        """Of the columns; those of a table without names are called as :func:`sbnet.layered` calls its units."""
+        """Of the columns, or of their units; without any, they are called as :func:`sbnet.layered` calls its units."""
+        if self.encoder_ is not None:
+            return tuple(self.encoder_.get_feature_names_out())
         names = getattr(self, "feature_names_in_", None)
         return tuple(f"x{k}" for k in range(self.n_features_in_)) if names is None else tuple(names)
 
-    def _table(self, X: Any, *, reset: bool, y: Any = "no_validation") -> tuple[Given, Any]:
+    def _table(self, X: Any, *, reset: bool, y: Any = "no_validation", sample_weight: Any = None) -> tuple[Given, Any]:
         """A checked table, read as zeros and ones, and `y`; with `reset`, its codings are learned and kept."""
         settings = self._settings()
+        if settings.encode is not None:
+            return _encoding.checked(self, X, y, reset=reset, sample_weight=sample_weight)
+        if reset:
+            self.encoder_ = None
         threshold = settings.binarize
         sheet, values, y = _given.checked(
             self, X, y, reset=reset, missing=settings.missing, numbers=threshold is not None
@@ -68,7 +82,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         weights: FloatArray = _check_sample_weight(sample_weight, table.cells, dtype=np.float64)
         if np.any(weights < 0.0) or not np.any(weights > 0.0):
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
-        return Rows(table.cells, weights, self._names())
+        groups = () if self.encoder_ is None else _encoding.groups(self.encoder_)
+        return Rows(table.cells, weights, self._names(), groups)
 
     def _states(self, network: Network, table: Given) -> States:
         return place(network, table.cells, self._names())
@@ -80,10 +95,15 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _bounds(self, network: Network, states: States) -> FloatArray:
         """Lower bounds on the log-likelihood of the rows."""
-        return self._infer(network, states).bound
+        if self.encoder_ is None:
+            return self._infer(network, states).bound
+        whole = complete(network, states, _encoding.places(self.encoder_, network))
+        return whole.sum(self._infer(network, whole.states).bound)
 
     def _places(self, network: Network) -> list[Place]:
         """The columns as units of the network."""
+        if self.encoder_ is not None:
+            return _encoding.places(self.encoder_, network)
         names = self._names()
         units = columns(network, names)
         return [Place(name, units[k : k + 1], BINARY, self._words(name)) for k, name in enumerate(names)]
@@ -95,13 +115,27 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fit_one(self, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
         """Learn one network for a whole table; the generator and the sum of the weights are returned."""
-        rows, settings = self._rows(self._table(X, reset=True)[0], sample_weight), self._settings()
+        rows, settings = (
+            self._rows(self._table(X, reset=True, sample_weight=sample_weight)[0], sample_weight),
+            self._settings(),
+        )
         generator = np.random.default_rng(_learning.make_seed(settings.random_state))
         # A row of weight zero is no row, in the division into batches too.
         result = _learning.learn_from_scratch(settings, rows.keep(rows.weights > 0.0), generator)
         self.network_, self.bounds_, self.held_out_bounds_ = result.network, result.bounds, result.held_out
         self.n_iter_, self._n_hidden = len(self.bounds_), sum(_learning.layers(settings.hidden))
         return generator, float(rows.weights.sum())
+
+    def _fill_encoded(self, X: Any, rng: np.random.Generator | None) -> Any:
+        """The table, of its own kind, with missing cells at their most probable values; or, given `rng`, at draws."""
+        encoder, network = self.encoder_, self.network_
+        assert encoder is not None
+        states = self._states(network, self._table(X, reset=False)[0])
+        given = encoder.read(X)
+        rows, found = np.flatnonzero((given < 0).any(axis=1)), np.full_like(given, -1)
+        if len(rows):
+            found[rows] = _encoding.completed(encoder, network, states[rows], rng)
+        return encoder.fill(X, np.where(given < 0, found, -1))
 
     def _fill(self, table: Given, values: Any, *, certain: bool = False) -> Array:
         """The table with its holes filled by `values` of the posteriors of the rows that have some."""

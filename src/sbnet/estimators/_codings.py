@@ -128,14 +128,15 @@ class ColumnCoding:
             steps = np.hstack([ones, means, np.zeros((n, 1))])
             return steps[:, :-1] - steps[:, 1:]
         rest = 1.0 - means.sum(axis=1)
-        return np.column_stack([means[:, int(code.argmax())] if code.any() else rest for code in self.codes])
+        of = [int(code.argmax()) if code.any() else -1 for code in self.codes]
+        return np.column_stack([rest if k < 0 else means[:, k] for k in of])
 
     def most_probable(self, means: FloatArray) -> IndexArray:
         """The number of the value with the highest probability; -1 where means are missing."""
         if not means.shape[1]:
             return np.zeros(len(means), dtype=np.int64)
-        missing = np.isnan(means).any(axis=1)
-        return np.where(missing, -1, self.probabilities(np.where(missing[:, None], 0.0, means)).argmax(axis=1))
+        whole = ~np.isnan(means.sum(axis=1))
+        return np.where(whole, self.probabilities(np.nan_to_num(means)).argmax(axis=1), -1)
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.kind.value}, {self._words()}"
@@ -150,6 +151,19 @@ class ColumnCoding:
 
 
 @dataclass(frozen=True)
+class _Sample:
+    """A column to learn from, and the weights of its cells, all of them above zero."""
+
+    column: Column
+    weights: FloatArray
+
+    @property
+    def seen(self) -> set[Any]:
+        """The values that are there."""
+        return {cell for cell in self.column.values.tolist() if cell is not None and cell == cell}
+
+
+@dataclass(frozen=True)
 class Rules:
     """What decides how a column is read."""
 
@@ -157,18 +171,25 @@ class Rules:
     n_levels: int
     drop: str | None
 
-    def code(self, column: Column, order: Sequence[Any] | None = None) -> ColumnCoding:
-        """Two values, ordered or not; then ordered values; then numbers, few or many; all else is categories."""
-        if order is not None:
-            return _listed(column, tuple(order), "ordered")
-        if column.is_number and column.categories is None:
-            return self._numbers(column)
-        if column.ordered and column.categories is not None:
-            return _listed(column, column.categories, "the table's own order")
-        return self._categories(column)
+    def code(self, column: Column, weights: FloatArray, order: Sequence[Any] | None = None) -> ColumnCoding:
+        """Ordered values; then numbers, few or many; all else is categories. Two values are one unit in each case."""
+        counted = np.flatnonzero(weights > 0.0)
+        some = _Sample(replace(column, values=column.values[counted]), weights[counted])
+        found = self._code(some, order)
+        return replace(found, rows=np.where(found.rows < 0, -1, counted[found.rows]))
 
-    def _numbers(self, column: Column) -> ColumnCoding:
-        values = column.values
+    def _code(self, some: _Sample, order: Sequence[Any] | None) -> ColumnCoding:
+        column = some.column
+        if order is not None:
+            return _listed(some, tuple(order), "ordered")
+        if column.is_number and column.categories is None:
+            return self._numbers(some)
+        if column.ordered and column.categories is not None:
+            return _listed(some, column.categories, "the table's own order")
+        return self._categories(some)
+
+    def _numbers(self, some: _Sample) -> ColumnCoding:
+        column, values = some.column, some.column.values
         if np.isinf(values).any():
             row = int(np.flatnonzero(np.isinf(values))[0])
             raise TableError(
@@ -177,23 +198,23 @@ class Rules:
         distinct = np.unique(values[~np.isnan(values)])
         whole = bool(np.all(distinct == np.round(distinct)))
         if len(distinct) == 2 and whole:
-            return _two(column, tuple(distinct.tolist()))
+            return _two(some, tuple(distinct.tolist()))
         if 2 <= len(distinct) <= self.n_levels and whole:
-            return _levels(column, distinct)
-        return _intervals(column, distinct, self.n_bins)
+            return _levels(some, distinct)
+        return _intervals(some, distinct, self.n_bins)
 
-    def _categories(self, column: Column) -> ColumnCoding:
-        seen = {cell for cell in column.values.tolist() if cell is not None and cell == cell}
+    def _categories(self, some: _Sample) -> ColumnCoding:
+        column, seen = some.column, some.seen
         order = sorted(seen, key=_by_kind) if column.categories is None else column.categories
         known = tuple(value for value in order if value in seen)
         if len(known) == 2:
-            return _two(column, known)
+            return _two(some, known)
         if len(known) > MOST_CATEGORIES:
             raise TableError(
                 f"column {column.name!r} holds {len(known):,} different values, which would be a unit each; at most "
                 f"{MOST_CATEGORIES} are taken. Leave the column out, merge its rare values, or make numbers of them"
             )
-        return self._without_reference(_one_each(column, known))
+        return self._without_reference(_one_each(some, known))
 
     def _without_reference(self, coding: ColumnCoding) -> ColumnCoding:
         """Leave out the unit of the most frequent category, which is then the state with all units at 0."""
@@ -204,21 +225,22 @@ class Rules:
         return replace(coding, units=units, codes=coding.codes[:, kept])
 
 
-def _two(column: Column, known: tuple[Any, ...]) -> ColumnCoding:
-    plain = known in ((0.0, 1.0), (False, True))
-    unit = column.name if plain else f"{column.name}={_text(known[1])}"
-    return _coding(column, Kind.TWO, Known(known), _texts(known), (unit,))
+def _two(some: _Sample, known: tuple[Any, ...]) -> ColumnCoding:
+    name = some.column.name
+    unit = name if known == (0.0, 1.0) else f"{name}={_text(known[1])}"
+    return _coding(some, Kind.TWO, Known(known), _texts(known), (unit,))
 
 
-def _one_each(column: Column, known: tuple[Any, ...]) -> ColumnCoding:
+def _one_each(some: _Sample, known: tuple[Any, ...]) -> ColumnCoding:
     labels = _texts(known)
-    return _coding(column, Kind.CATEGORIES, Known(known), labels, tuple(f"{column.name}={label}" for label in labels))
+    units = tuple(f"{some.column.name}={label}" for label in labels)
+    return _coding(some, Kind.CATEGORIES, Known(known), labels, units)
 
 
-def _listed(column: Column, order: tuple[Any, ...], source: str) -> ColumnCoding:
+def _listed(some: _Sample, order: tuple[Any, ...], source: str) -> ColumnCoding:
     """A thermometer over the values that were seen, in a given order."""
+    column, seen = some.column, some.seen
     order = tuple(float(value) if column.is_number else value for value in order)
-    seen = {cell for cell in column.values.tolist() if cell is not None and cell == cell}
     strange = sorted(seen - set(order), key=_by_kind)
     if strange:
         raise TableError(
@@ -226,35 +248,37 @@ def _listed(column: Column, order: tuple[Any, ...], source: str) -> ColumnCoding
         )
     known = tuple(value for value in order if value in seen)
     if len(known) == 2:
-        return _two(column, known)
+        return _two(some, known)
     labels = _texts(known)
     units = tuple(f"{column.name}>{label}" for label in labels[:-1])
-    return _coding(column, Kind.ORDERED, Known(known), labels, units)
+    return _coding(some, Kind.ORDERED, Known(known), labels, units)
 
 
-def _levels(column: Column, distinct: FloatArray) -> ColumnCoding:
+def _levels(some: _Sample, distinct: FloatArray) -> ColumnCoding:
     """Each whole number is a level; one that was never seen counts as the next level above it, or as the last."""
     labels = _texts(distinct.tolist())
-    units = tuple(f"{column.name}>{label}" for label in labels[:-1])
-    return _coding(column, Kind.LEVELS, Thresholds(tuple(distinct[:-1].tolist())), labels, units)
+    units = tuple(f"{some.column.name}>{label}" for label in labels[:-1])
+    return _coding(some, Kind.LEVELS, Thresholds(tuple(distinct[:-1].tolist())), labels, units)
 
 
-def _intervals(column: Column, distinct: FloatArray, n_bins: int) -> ColumnCoding:
-    cuts = _cuts(column.values[~np.isnan(column.values)], distinct, n_bins)
+def _intervals(some: _Sample, distinct: FloatArray, n_bins: int) -> ColumnCoding:
+    cuts = _cuts(some, distinct, n_bins)
     ends = _texts(cuts)
     inner = [f"{low} to {high}" for low, high in pairwise(ends)]
     labels = (f"up to {ends[0]}", *inner, f"above {ends[-1]}")
-    return _coding(column, Kind.NUMBER, Thresholds(cuts), labels, tuple(f"{column.name}>{end}" for end in ends))
+    units = tuple(f"{some.column.name}>{end}" for end in ends)
+    return _coding(some, Kind.NUMBER, Thresholds(cuts), labels, units)
 
 
-def _cuts(observed: FloatArray, distinct: FloatArray, n_bins: int) -> tuple[float, ...]:
+def _cuts(some: _Sample, distinct: FloatArray, n_bins: int) -> tuple[float, ...]:
     """Thresholds at quantiles, each as short a number as tells the same training values apart.
 
     A column that never changes has its own value as the threshold, and one without any observed cell has zero.
     """
     if len(distinct) < 2:
         return (float(distinct[0]) if len(distinct) else 0.0,)
-    at = np.quantile(observed, np.arange(1, n_bins) / n_bins, method="inverted_cdf")
+    observed = np.flatnonzero(~np.isnan(some.column.values))
+    at = some.column.values[[_quantile(some, observed, k / n_bins) for k in range(1, n_bins)]]
     lower = np.unique(at[at < distinct[-1]]) if np.any(at < distinct[-1]) else distinct[-2:-1]
     upper = distinct[np.searchsorted(distinct, lower, side="right")]
     return tuple(_short(low, high) for low, high in zip(lower.tolist(), upper.tolist(), strict=True))
@@ -271,26 +295,30 @@ def _short(low: float, high: float) -> float:
     return low
 
 
-def _coding(
-    column: Column, kind: Kind, reader: Reader, labels: tuple[str, ...], units: tuple[str, ...]
-) -> ColumnCoding:
+def _coding(some: _Sample, kind: Kind, reader: Reader, labels: tuple[str, ...], units: tuple[str, ...]) -> ColumnCoding:
     n = len(labels)
     codes = np.eye(n, dtype=np.int8) if kind is Kind.CATEGORIES else np.tri(n, max(n - 1, 0), -1, dtype=np.int8)
-    index = reader.index(column.values)
-    counts = np.bincount(index[index >= 0], minlength=n).astype(np.float64)
-    rows = np.array([_representative(column.values, np.flatnonzero(index == k)) for k in range(n)], dtype=np.int64)
+    index, name = reader.index(some.column.values), some.column.name
+    counts = np.bincount(index[index >= 0], weights=some.weights[index >= 0], minlength=n)
+    rows = np.array([_representative(some, np.flatnonzero(index == k)) for k in range(n)], dtype=np.int64)
     if kind is Kind.NUMBER:  # an interval without a training value borrows the value of its neighbour
         rows = np.where(rows < 0, rows.max(), rows)
-    return ColumnCoding(column.name, kind, labels, units, codes, reader, rows, counts / max(counts.sum(), 1.0))
+    return ColumnCoding(name, kind, labels, units, codes, reader, rows, counts / (counts.sum() or 1.0))
 
 
-def _representative(values: Array, rows: IndexArray) -> int:
-    """The row with the median of these; of an even number of them, the lower one."""
+def _representative(some: _Sample, rows: IndexArray) -> int:
+    """The first of these rows; of numbers, the one with the median, the lower one of an even number of them."""
     if not len(rows):
         return -1
-    if values.dtype.kind == "O":
-        return int(rows[0])
-    return int(rows[np.argsort(values[rows], kind="stable")[(len(rows) - 1) // 2]])
+    return int(rows[0]) if some.column.values.dtype.kind == "O" else _quantile(some, rows, 0.5)
+
+
+def _quantile(some: _Sample, rows: IndexArray, share: float) -> int:
+    """The first row, by size, up to which these rows have that share of their weight; weights count as repetitions."""
+    order = rows[np.argsort(some.column.values[rows], kind="stable")]
+    below = np.cumsum(some.weights[order])
+    # A share that is met but for rounding is met.
+    return int(order[np.searchsorted(below, share * below[-1] * (1.0 - 1e-12), side="left")])
 
 
 def _by_kind(value: Any) -> tuple[bool, Any]:

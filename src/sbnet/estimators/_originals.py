@@ -67,18 +67,18 @@ class Originals:
         new = _taken(self.columns[k], np.maximum(index, 0)).alias(given.name)
         if new.dtype != given.dtype:
             new = new.cast(given.dtype)
-        new = nw.maybe_set_index(new, index=_labels(given))
-        return given.zip_with(_mask(given, index < 0), new)
+        return given.zip_with(_mask(given, index < 0), _beside(new, given))
 
 
-def _labels(series: nw.Series[Any]) -> Any:
-    return nw.maybe_get_index(series)
+def _mask(given: nw.Series[Any], flags: BoolArray) -> nw.Series[Any]:
+    mask = nw.new_series("mask", flags.tolist(), nw.Boolean(), backend=given.implementation)
+    return _beside(mask, given)
 
 
-def _mask(like: nw.Series[Any], flags: BoolArray) -> nw.Series[Any]:
-    mask = nw.new_series("mask", flags.tolist(), nw.Boolean(), backend=like.implementation)
-    labels = _labels(like)
-    return mask if labels is None else nw.maybe_set_index(mask, index=labels)
+def _beside(series: nw.Series[Any], given: nw.Series[Any]) -> nw.Series[Any]:
+    """The series with the row labels of another, where there are such."""
+    labels = nw.maybe_get_index(given)
+    return series if labels is None else nw.maybe_set_index(series, index=labels)
 
 
 def _array(X: Any) -> Any:

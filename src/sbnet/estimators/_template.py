@@ -11,7 +11,7 @@ from sbnet.estimators._base import SBNEstimator
 from sbnet.estimators._learning import layers
 from sbnet.estimators.density import SBNDensity
 
-_SHORT = ("hidden", "binarize", "missing", "n_jobs", "random_state", "verbose")
+_SHORT = ("hidden", "binarize", "encode", "missing", "n_jobs", "random_state", "verbose")
 
 
 class FromTemplate(SBNEstimator):
@@ -26,6 +26,7 @@ class FromTemplate(SBNEstimator):
         density: Any,
         hidden: Any,
         binarize: float | None,
+        encode: Any,
         missing: Any,
         n_jobs: int | None,
         random_state: Any,
@@ -34,6 +35,7 @@ class FromTemplate(SBNEstimator):
         self.density = density
         self.hidden = hidden
         self.binarize = binarize
+        self.encode = encode
         self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -55,6 +57,9 @@ class FromTemplate(SBNEstimator):
         if nested and params.get("density", self.density) is None:
             params = {**params, "density": SBNDensity()}
         return super().set_params(**params)
+
+    def _is_encoded(self) -> bool:
+        return self.encode is not None or getattr(self.density, "encode", None) is not None
 
     def _settings(self) -> SBNDensity:
         """A copy of the template with the short-hands in it."""

@@ -34,7 +34,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     density : SBNDensity or None
         How each network is learned: a template with all settings, which is copied, not fitted. None is
         ``SBNDensity()``. Its arguments may be set from here, as ``density__epochs``.
-    hidden, binarize, missing, random_state, verbose
+    hidden, binarize, encode, missing, random_state, verbose
         As in :class:`SBNDensity`. Where given they take the place of those of `density`; None leaves them to it. Two
         different `hidden` are refused.
     n_jobs : int or None
@@ -77,6 +77,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         density: SBNDensity | None = None,
         hidden: Any = None,
         binarize: float | None = None,
+        encode: Any = None,
         missing: Any = None,
         class_prior: Any = None,
         n_jobs: int | None = None,
@@ -87,6 +88,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
             density=density,
             hidden=hidden,
             binarize=binarize,
+            encode=encode,
             missing=missing,
             n_jobs=n_jobs,
             random_state=random_state,
@@ -108,7 +110,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         -------
         SBNClassifier
         """
-        table, y = self._table(X, y=y, reset=True)
+        table, y = self._table(X, y=y, reset=True, sample_weight=sample_weight)
         check_classification_targets(y)
         self.classes_, number = np.unique(y, return_inverse=True)
         rows, settings = self._rows(table, sample_weight), self._settings()

@@ -12,6 +12,7 @@ from sklearn.utils.validation import (
     _check_feature_names,
     _check_feature_names_in,
     _check_n_features,
+    _check_sample_weight,
     check_array,
     check_is_fitted,
 )
@@ -121,12 +122,29 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> BinaryEncoder:
-        """Decide how each column is read; `y` is not used."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BinaryEncoder:
+        """Decide how each column is read.
+
+        Parameters
+        ----------
+        X : table
+            Any table that :func:`sbnet.infer_many` takes: an array, a data frame of any library, a list of mappings.
+        y
+            Not used.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights count as repetitions, in quantiles and frequencies; a row of weight zero is no row.
+
+        Returns
+        -------
+        BinaryEncoder
+        """
         rules = self._rules()
         found = self._sheet(X, reset=True)
         order = self._order(found)
-        codings = [rules.code(column, order.get(column.name)) for column in found.columns]
+        weights = _check_sample_weight(sample_weight, np.empty((found.n_rows, 1)), dtype=np.float64)
+        if np.any(weights < 0.0) or not np.any(weights > 0.0):
+            raise ParameterError("sample_weight must not be negative, nor zero in all rows")
+        codings = [rules.code(column, weights, order.get(column.name)) for column in found.columns]
         self._check_units([unit for coding in codings for unit in coding.units])
         self.columns_ = Columns(codings)
         self._originals = Originals.of(X, codings)
@@ -134,16 +152,21 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> FloatArray:
         """Zeros and ones, a column for each unit; NaN where a cell is missing."""
-        index = self.read(X)
+        return self._units(self.read(X))
+
+    def _units(self, index: IndexArray) -> FloatArray:
         parts = [coding.states(index[:, k]) for k, coding in enumerate(self.columns_)]
         return np.hstack(parts)
 
     def read(self, X: Any) -> IndexArray:
         """The number of each cell's value, rows by columns, in the order of ``columns_[k].labels``; -1 if missing."""
+        return self._read(X, self.handle_unknown)
+
+    def _read(self, X: Any, handle_unknown: str) -> IndexArray:
         check_is_fitted(self)
         columns = self._sheet(X, reset=False).columns
         pairs = zip(columns, self.columns_, strict=True)
-        return np.column_stack([coding.read(column, self.handle_unknown) for column, coding in pairs])
+        return np.column_stack([coding.read(column, handle_unknown) for column, coding in pairs])
 
     def inverse_transform(self, X: Any) -> Any:
         """The table that these units stand for: the most probable value of each column.
@@ -163,7 +186,25 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         means = self._means(X)
         starts = np.cumsum([0, *(len(coding.units) for coding in self.columns_)])
         index = [coding.most_probable(means[:, starts[k] : starts[k + 1]]) for k, coding in enumerate(self.columns_)]
-        return self._originals.table(np.column_stack(index))
+        return self.table(np.column_stack(index))
+
+    def fill(self, X: Any, index: IndexArray) -> Any:
+        """The table with some of its cells replaced by values that columns had in fitting.
+
+        Parameters
+        ----------
+        X
+            A table.
+        index : ndarray of int, rows by columns
+            The number of the new value, as :meth:`read` counts them; -1 leaves the cell as it is.
+        """
+        check_is_fitted(self)
+        return self._originals.fill(X, index)
+
+    def table(self, index: IndexArray) -> Any:
+        """A table, of the kind that was there in fitting, of the values with these numbers; -1 is a missing cell."""
+        check_is_fitted(self)
+        return self._originals.table(index)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the units."""

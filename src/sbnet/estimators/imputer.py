@@ -24,11 +24,13 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
     Observed cells stay as they are, to the last bit. In a column of zeros and ones, what is filled in is the posterior
     mean of a cell given the observed cells of its row, a number between 0 and 1, or a draw of 0 or 1. A column of two
     other values, such as "yes" and "no" or 1 and 2, is filled with these: with the more probable one, or with a draw.
-    With a threshold, `binarize`, what is filled in is on the scale from 0 to 1.
+    With a threshold, `binarize`, what is filled in is on the scale from 0 to 1. With `encode`, a table of categories
+    and numbers comes back as it was given, of the same kind and with the same types, its holes filled with the most
+    probable values or with draws.
 
     Parameters
     ----------
-    density, hidden, binarize, missing, random_state, verbose
+    density, hidden, binarize, encode, missing, random_state, verbose
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
@@ -39,7 +41,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
 
     Attributes
     ----------
-    network_, bounds_, held_out_bounds_, n_iter_, codings_, n_features_in_, feature_names_in_
+    network_, bounds_, held_out_bounds_, n_iter_, codings_, encoder_, n_features_in_, feature_names_in_
         As in :class:`SBNDensity`.
 
     Examples
@@ -60,6 +62,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         density: SBNDensity | None = None,
         hidden: Any = None,
         binarize: float | None = None,
+        encode: Any = None,
         missing: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -70,6 +73,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
             density=density,
             hidden=hidden,
             binarize=binarize,
+            encode=encode,
             missing=missing,
             n_jobs=n_jobs,
             random_state=random_state,
@@ -92,6 +96,11 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
     def transform(self, X: Any) -> Any:
         """The table with every missing cell filled in: numbers, or objects if there are words in it."""
         check_is_fitted(self)
+        if self.encoder_ is not None:
+            sampling = self.strategy == "sample"
+            return self._fill_encoded(
+                X, np.random.default_rng(make_seed(self._settings().random_state)) if sampling else None
+            )
         table, _ = self._table(X, reset=False)
         if self.strategy != "sample":
             filled = self._fill(table, lambda posterior: posterior.means, certain=self.strategy == "mode")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import OutlierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import ParameterError
@@ -23,7 +24,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
 
     Parameters
     ----------
-    density, hidden, random_state, verbose
+    density, hidden, binarize, encode, missing, random_state, verbose
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
@@ -36,7 +37,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
     ----------
     offset_ : float
         The threshold in nats: rows with a lower score are outliers.
-    network_, bounds_, held_out_bounds_, n_iter_, n_features_in_, feature_names_in_
+    network_, bounds_, held_out_bounds_, n_iter_, codings_, encoder_, n_features_in_, feature_names_in_
         As in :class:`SBNDensity`.
 
     Examples
@@ -58,12 +59,24 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         *,
         density: SBNDensity | None = None,
         hidden: Any = None,
+        binarize: float | None = None,
+        encode: Any = None,
+        missing: Any = None,
         contamination: Any = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int | None = None,
     ) -> None:
-        super().__init__(density=density, hidden=hidden, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
+        super().__init__(
+            density=density,
+            hidden=hidden,
+            binarize=binarize,
+            encode=encode,
+            missing=missing,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
         self.contamination = contamination
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNOutlier:
@@ -71,7 +84,8 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         share = _share(self.contamination)
         self._fit_one(X, sample_weight)
         scores = self.score_samples(X)
-        self.offset_ = _fence(scores) if share is None else float(np.percentile(scores, 100.0 * share))
+        weights = _check_sample_weight(sample_weight, scores[:, None], dtype=np.float64)
+        self.offset_ = _fence(scores, weights) if share is None else _quantile(scores, weights, share)
         return self
 
     def score_samples(self, X: Any) -> FloatArray:
@@ -102,9 +116,9 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         """
         check_is_fitted(self)
         states, labels = self._states(self.network_, self._table(X, reset=False)[0]), getattr(X, "index", None)
-        score = lambda rows: self._bounds(self.network_, rows)  # noqa: E731
-        places = self._places(self.network_)
-        return explain_rows(states, places, score, range(len(states)) if labels is None else labels)
+        if labels is None or callable(labels):  # not the index of a pandas table; a list has a method index
+            labels = range(len(states))
+        return explain_rows(states, self._places(self.network_), partial(self._bounds, self.network_), labels)
 
 
 def _share(contamination: Any) -> float | None:
@@ -117,7 +131,19 @@ def _share(contamination: Any) -> float | None:
     return float(contamination)
 
 
-def _fence(scores: FloatArray) -> float:
+def _fence(scores: FloatArray, weights: FloatArray) -> float:
     """One and a half times the interquartile range below the lower quartile."""
-    low, high = np.percentile(scores, [25.0, 75.0])
-    return float(low - 1.5 * (high - low))
+    low, high = _quantile(scores, weights, 0.25), _quantile(scores, weights, 0.75)
+    return low - 1.5 * (high - low)
+
+
+def _quantile(scores: FloatArray, weights: FloatArray, share: float) -> float:
+    """That share of the weight lies below: between two scores where they divide it just so, else at a score."""
+    order = np.argsort(scores, kind="stable")
+    order = order[weights[order] > 0.0]
+    below, slack = np.cumsum(weights[order]), 1e-12 * weights.sum()
+    wanted = share * below[-1]
+    last = len(order) - 1
+    low = min(int(np.searchsorted(below, wanted - slack, side="left")), last)
+    high = min(int(np.searchsorted(below, wanted + slack, side="right")), last)
+    return float(0.5 * scores[order[low]] + 0.5 * scores[order[high]])
