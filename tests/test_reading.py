@@ -233,6 +233,7 @@ def test_an_exact_posterior_is_the_array_of_means_it_always_was(sprinkler):
     ):
         assert type(computed) is np.ndarray
     assert exact.max() == plain.max()
+    assert type(exact.max()) is type(exact.sum()) is np.float64
     assert exact.mean() == plain.mean()
     assert exact.tolist() == plain.tolist()
     assert repr(exact.T) == repr(plain)  # nothing is claimed of a view

@@ -36,7 +36,7 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
         return new
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        return array[()] if return_scalar else np.asarray(array)
+        return array[()] if return_scalar or array.ndim == 0 else np.asarray(array)
 
     def __reduce__(self) -> Any:
         if not hasattr(self, "network"):

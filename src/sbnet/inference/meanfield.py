@@ -32,7 +32,8 @@ class MeanField:
 
         - ``"exact"``: its exact value, at any number of parents, plus a proven error of about 1e-7 (units whose
           inputs spread over several hundred nats keep the tighter of the next two);
-        - ``"xi"``: the paper's bound, eq. (20), with the best xi for each unit; several times faster;
+        - ``"xi"``: the paper's bound, eq. (20), with the best xi for each unit; several times faster (but units with
+          few hidden parents are enumerated whatever stands here, see `enumerate_up_to`);
         - ``"quadratic"``: a parabola above ln(1 + e^z);
         - ``"jensen"``: the standard bound, xi = 0.
     tol : float

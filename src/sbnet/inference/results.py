@@ -289,7 +289,7 @@ _STATUSES = tuple(Status)
 
 
 def _first(rows: FloatArray) -> FloatArray:
-    one: FloatArray = rows[0]
+    one: FloatArray = np.asarray(rows)[0]  # a solver may answer with named means
     return one
 
 
