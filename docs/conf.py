@@ -58,7 +58,11 @@ html_title = "sbnet"
 html_static_path = ["_static"]
 html_css_files = ["sbnet.css"]
 html_show_sourcelink = False
-html_theme_options = {"navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"]}
+html_theme_options = {
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 7,
+}
 _WIDE = (
     "index install migration command_line tables queries inference certificates learning estimators reproduce theory "
     "files changelog auto_examples/*"

@@ -28,7 +28,14 @@ net = sb.from_edges(
         ("bronchitis", "cough"): 3.0,
         ("bronchitis", "wheeze"): 2.5,
     },
-    bias={"smoker": -1.0, "flu": -2.5, "bronchitis": -3.0, "fever": -3.5, "cough": -2.5, "wheeze": -3.0},
+    bias={
+        "smoker": -1.0,
+        "flu": -2.5,
+        "bronchitis": -3.0,
+        "fever": -3.5,
+        "cough": -2.5,
+        "wheeze": -3.0,
+    },
 )
 evidence = {"cough": 1, "wheeze": 0}
 post = sb.infer(net, evidence)

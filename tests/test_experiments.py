@@ -424,10 +424,10 @@ def test_labels_of_digits_do_not_overprint():
 
 def test_equal_pipelines_are_told_apart():
     names = [missing.OURS, missing.LATERAL, *(one.name for one in baselines.PIPELINES)]
-    errors = {name: np.array([3.0, 5.0, 11.0, 30.0]) for name in names}
-    behind = {name: np.full((4, 2), 0.5) for name in names}
+    rng = np.random.default_rng(0)
+    wrong = {name: rng.permuted(np.tile(np.arange(200) < 20, (4, 1, 1)), axis=2) for name in names}
     figure = mpl_figure.Figure((4.6, 8.2), layout="constrained")
-    missing._draw(figure, errors, behind)
+    missing.draw(figure, wrong)
     assert len(figure.axes) == len(missing.SHARES)
     for ax in figure.axes:
         rows = [tick.get_text() for tick in ax.get_yticklabels()]

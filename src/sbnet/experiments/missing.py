@@ -17,7 +17,7 @@ from sbnet.experiments import baselines
 from sbnet.experiments.baselines import PIPELINES
 from sbnet.experiments.digits import SOLVER, data, trained
 from sbnet.experiments.record import Experiment, Grid, Picture, Settings
-from sbnet.experiments.style import FIRST, INK, SECOND
+from sbnet.experiments.style import FIRST, SECOND
 from sbnet.inference import infer_many
 from sbnet.network import Network
 
@@ -59,7 +59,7 @@ def run(settings: Settings) -> Experiment:
         f"last 100 training images of each digit, after learning from the other 600: `{TUNED}`.\n\n"
         f"{_verdict(wrong, [pipeline.name for pipeline in PIPELINES])}",
         tables=(Grid("error, %, by the share of missing pixels", header, cells, f"{_NOTE} {typical}.", bold),),
-        pictures=(Picture(_CAPTION, lambda figure: _draw(figure, errors, behind), _ALT, (4.6, 8.2)),),
+        pictures=(Picture(_CAPTION, lambda figure: draw(figure, wrong), _ALT, (4.6, 8.2)),),
         numbers={
             "error, %": {name: values.tolist() for name, values in errors.items()},
             "minus sbnet, % and its standard error": {name: values.tolist() for name, values in behind.items()},
@@ -193,22 +193,25 @@ def _list(words: list[str]) -> str:
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 
-def _draw(figure: Figure, errors: dict[str, FloatArray], behind: dict[str, FloatArray]) -> None:
-    """A panel for each share with a scale of its own, and a row for each name: lines would lie on one another."""
+def draw(figure: Figure, wrong: Wrong) -> None:
+    """A panel for each share with a scale of its own, and a row for each name: lines would lie on one another.
+
+    Whiskers are standard errors of the difference to the paper's networks, which have none themselves.
+    """
+    errors = {name: 100 * flags.mean(axis=(1, 2)) for name, flags in wrong.items()}
     names = [LATERAL, OURS, *_best_of_each(errors)]
+    behind = {name: _behind(wrong[name], wrong[OURS]) for name in names}
     panels = figure.subplots(len(SHARES), 1)
     rows = [name.replace(", ", ",\n").replace(" + ", "\n+ ") for name in names]
     place = np.arange(len(names))
     colours = [FIRST, FIRST, *[SECOND] * (len(names) - 2)]
     for s, (ax, share) in enumerate(zip(panels, SHARES, strict=True)):
         values = [errors[name][s] for name in names]
-        spread = [behind[name][s, 1] for name in names]  # none for the networks that the others are compared with
+        spread = [behind[name][s, 1] for name in names]
         ax.errorbar(values, place, xerr=spread, fmt="none", ecolor="#888888", elinewidth=1.2)
         ax.scatter(values, place, color=colours, s=26, zorder=3)
         for x, y, half in zip(values, place, spread, strict=True):
-            ax.annotate(
-                f"{x:.1f}", (x + half, y), (5, 0), textcoords="offset points", va="center", fontsize=8, color=INK
-            )
+            ax.annotate(f"{x:.1f}", (x + half, y), (5, 0), textcoords="offset points", va="center", fontsize=8)
         ax.set(yticks=place, yticklabels=rows, ylim=(len(names) - 0.5, -0.5))
         ax.margins(x=0.16)
         ax.tick_params(labelsize=8)

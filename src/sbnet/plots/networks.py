@@ -110,7 +110,7 @@ def _as_heat_map(net: Network, state: States, mean: FloatArray, ax: Axes | None)
     note = f"{int(layer_of_units(net).max()) + 1} levels are too many to draw as rows: the weights instead"
     known = (state != HIDDEN) | ~np.isnan(mean)
     if known.any():
-        note += "\nat the left: means in green, observed units black for 1 and white for 0"
+        note += "\nat the left: means in green, observed units filled for 1 and empty for 0"
         colours = MEANS(np.nan_to_num(mean))
         colours[state != HIDDEN] = [to_rgba(INK if s else "white") for s in state[state != HIDDEN]]
         colours[~known] = 0.0
