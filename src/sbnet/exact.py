@@ -14,6 +14,7 @@ from sbnet.execution import row_blocks
 from sbnet.kernels.terms.enumerated import mean_t
 from sbnet.network import Network
 from sbnet.probability import entropy_of
+from sbnet.question import Part, ask
 from sbnet.reduction import absorb
 
 LIMIT = 25
@@ -25,19 +26,27 @@ def log_likelihood(
     network: Network,
     evidence: OnePattern,
     *,
+    do: EvidenceLike | None = ...,
     limit: int = ...,
     threads: int | None = ...,
     progress: bool | None = ...,
 ) -> float: ...
 @overload
 def log_likelihood(
-    network: Network, evidence: Table, *, limit: int = ..., threads: int | None = ..., progress: bool | None = ...
+    network: Network,
+    evidence: Table,
+    *,
+    do: EvidenceLike | None = ...,
+    limit: int = ...,
+    threads: int | None = ...,
+    progress: bool | None = ...,
 ) -> FloatArray: ...
 @overload
 def log_likelihood(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = ...,
     limit: int = ...,
     threads: int | None = ...,
     progress: bool | None = ...,
@@ -46,6 +55,7 @@ def log_likelihood(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     limit: int = LIMIT,
     threads: int | None = None,
     progress: bool | None = None,
@@ -61,7 +71,12 @@ def log_likelihood(
     ----------
     network : Network
     evidence
-        One pattern (a mapping, a sequence) or a table of them; units left out, NaN or -1 are not observed.
+        One pattern (a mapping, a sequence) or a table of them; units left out, NaN or -1 are not observed. In a
+        mapping, a pair is soft evidence: the likelihoods of a report if the unit is 0 and if it is 1; P(V) is then the
+        expected likelihood of all reports.
+    do
+        Units held at given states by intervention, as in :func:`sbnet.sample`: they ignore their parents, and are no
+        part of P.
     limit : int
         Largest number of coupled hidden units that will be enumerated.
     threads, progress
@@ -79,15 +94,16 @@ def log_likelihood(
     >>> round(sb.log_likelihood(net, {"wet": 1}), 4)
     -0.3139
     """
-    states, single = coerce(network, evidence)
-    log_p, _ = enumerate_states(network, states, Effort(limit, threads, progress))
-    return float(log_p[0]) if single else log_p
+    question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
+    log_p = question.gather(lambda part: enumerate_states(part.network, part.states, effort)[0] + part.constant)
+    return float(log_p[0]) if question.single else log_p
 
 
 def exact_posterior(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     limit: int = LIMIT,
     threads: int | None = None,
     progress: bool | None = None,
@@ -99,22 +115,23 @@ def exact_posterior(
     network : Network
     evidence
         One pattern or a table of them.
-    limit, threads, progress
+    do, limit, threads, progress
         As in :func:`log_likelihood`.
 
     Returns
     -------
     ndarray of shape (n_units,), or (n, n_units) for a table
     """
-    states, single = coerce(network, evidence)
-    means = _exact_means(network, states, Effort(limit, threads, progress))
-    return means[0] if single else means
+    question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
+    means = question.gather(lambda part: _exact_means(part, effort))
+    return means[0] if question.single else means
 
 
 def exact_pairs(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     limit: int = LIMIT,
     threads: int | None = None,
     progress: bool | None = None,
@@ -126,20 +143,16 @@ def exact_pairs(
     network : Network
     evidence
         One pattern or a table of them.
-    limit, threads, progress
+    do, limit, threads, progress
         As in :func:`log_likelihood`; there is one more enumeration for each hidden unit.
 
     Returns
     -------
     ndarray of shape (n_units, n_units), or (n, n_units, n_units) for a table
     """
-    states, single = coerce(network, evidence)
-    effort = Effort(limit, threads, progress)
-    means = _exact_means(network, states, effort)
-    pairs = np.empty((len(states), network.n_units, network.n_units))
-    for r, row in enumerate(states):
-        pairs[r] = _pairs(network, row, means[r], effort)
-    return pairs[0] if single else pairs
+    question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
+    pairs = question.gather(lambda part: _exact_pairs(part, effort))
+    return pairs[0] if question.single else pairs
 
 
 @overload
@@ -187,8 +200,10 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     return float(result[0]) if single else result
 
 
-def _exact_means(network: Network, states: States, effort: Effort) -> FloatArray:
+def _exact_means(part: Part, effort: Effort) -> FloatArray:
+    network, states = part.network, part.states
     log_p, means = enumerate_states(network, states, effort)
+    means = part.shown(means)
     rows, barren = np.nonzero(np.isnan(means))
     for block in row_blocks(len(rows), network.n_units):
         # A barren unit dropped out of the sum; P(S_b = 1 | V) = P(S_b = 1, V) / P(V) brings it back.
@@ -199,13 +214,22 @@ def _exact_means(network: Network, states: States, effort: Effort) -> FloatArray
     return means
 
 
-def _pairs(network: Network, row: States, means: FloatArray, effort: Effort) -> FloatArray:
+def _exact_pairs(part: Part, effort: Effort) -> FloatArray:
+    means = _exact_means(part, effort)
+    pairs = np.empty((len(means), part.n_units, part.n_units))
+    for r, row in enumerate(part.states):
+        pairs[r] = _pairs(part, row, means[r], effort)
+    return pairs
+
+
+def _pairs(part: Part, row: States, means: FloatArray, effort: Effort) -> FloatArray:
     """P(S_i, S_j | V) = P(S_i | V) P(S_j | S_i, V), one more enumeration for each hidden unit i."""
-    given = np.repeat(row[None, :], network.n_units, axis=0)
-    np.fill_diagonal(given, 1)
+    given = np.repeat(row[None, :], part.n_units, axis=0)
+    free = np.flatnonzero(part.held == HIDDEN)  # a held unit is cut out of the network
+    given[free, free] = 1
     possible = np.flatnonzero(means > 0.0)
-    pairs = np.zeros((network.n_units, network.n_units))
-    pairs[possible] = means[possible, None] * _exact_means(network, given[possible], effort)
+    pairs = np.zeros((part.n_units, part.n_units))
+    pairs[possible] = means[possible, None] * _exact_means(part._replace(states=given[possible]), effort)
     pairs = (pairs + pairs.T) / 2
     np.fill_diagonal(pairs, means)
     return pairs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeAlias, TypedDict, Unpack, overload
 
@@ -15,13 +16,14 @@ from sbnet.bounds import proven as _proven
 from sbnet.certificates.enclosure import EFFORTS, Ends, enclose
 from sbnet.certificates.records import Certificate, Certificates
 from sbnet.errors import EvidenceError
-from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
+from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.inference.estimation import Draw, weigh
 from sbnet.inference.solution import Solution
 from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.kernels.terms import LOG_TERMS
 from sbnet.network import Network
+from sbnet.question import Part, ask
 from sbnet.reduction import absorb
 
 __all__ = ["Certificate", "Certificates", "certify", "posterior_intervals"]
@@ -33,6 +35,7 @@ _XI_TOL = 1e-13  # nats: how near its best value each xi is brought
 class _Options(TypedDict, total=False):
     """What :func:`certify` takes after the data, for its signatures."""
 
+    do: EvidenceLike | None
     effort: Effort
     proven: bool
     rng: RngLike
@@ -50,6 +53,7 @@ def certify(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     effort: Effort = "fast",
     proven: bool = False,
     rng: RngLike = 0,
@@ -62,7 +66,9 @@ def certify(
     ----------
     network : Network
     evidence
-        One pattern or a table of them.
+        One pattern or a table of them; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
+    do
+        Units held by intervention, as in :func:`sbnet.infer`.
     effort : {"fast", "normal", "high"}
         How much time may be spent. Each effort does all that the ones before it do, and takes the best of it, so that
         more effort never gives a wider interval:
@@ -93,23 +99,43 @@ def certify(
                   the paper's logarithm terms would cost 0.0051 more
       rounding:   not covered; proven=True does that
     """
-    states, single = coerce(network, evidence)
+    question = ask(network, evidence, do)
     _check(effort, proven)
     seed = int(np.random.default_rng(rng).integers(2**63))
-    parts = map_blocks(
-        partial(_certificates, network, effort, proven, seed),
-        RowBlocks(states, most=16),
-        executor=Threads(1 if proven else threads),  # balls are no faster in threads
-        progress=Bar("certificates", len(states), progress),
+
+    def certified(part: Part) -> list[Certificate]:
+        blocks = map_blocks(
+            partial(_certificates, part.network, effort, proven, seed),
+            RowBlocks(part.states, most=16),
+            executor=Threads(1 if proven else threads),  # balls are no faster in threads
+            progress=Bar("certificates", len(part.states), progress),
+        )
+        found = [row for block in blocks for row in block]
+        return [_shifted(row, float(c), float(s)) for row, c, s in zip(found, part.constant, part.slack, strict=True)]
+
+    made = tuple(question.collect(certified))
+    return made[0] if question.single else Certificates(made)
+
+
+def _shifted(row: Certificate, constant: float, slack: float) -> Certificate:
+    """With what reports add to ln P; a proof has to cover the rounding of what was made of them."""
+    if constant == 0.0 and slack == 0.0:
+        return row
+    slack = slack + 4.0 * np.spacing(abs(row.lower) + abs(constant) + slack) if row.proven else 0.0
+    return replace(
+        row,
+        lower=row.lower + constant - slack,
+        upper=row.upper + constant + slack,
+        estimate=row.estimate + constant,
+        mean_field=row.mean_field + constant,
     )
-    made = tuple(row for part in parts for row in part)
-    return made[0] if single else Certificates(made)
 
 
 def posterior_intervals(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     units: str | Sequence[str | int] | None = None,
     effort: Effort = "fast",
     proven: bool = False,
@@ -129,7 +155,9 @@ def posterior_intervals(
     ----------
     network : Network
     evidence
-        One pattern.
+        One pattern; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
+    do
+        Units held by intervention, as in :func:`sbnet.infer`.
     units
         The units asked for, by name or number; all hidden ones by default.
     effort, proven, threads, progress
@@ -148,17 +176,18 @@ def posterior_intervals(
     >>> print(f"{low:.2f} to {high:.2f}, mean field {sb.infer(net, [0] * 30)['h1_0']:.2f}")
     0.43 to 0.73, mean field 0.60
     """
-    states, single = coerce(network, evidence)
-    if not single:
+    question = ask(network, evidence, do)
+    if not question.single:
         raise EvidenceError(
             "posterior_intervals() takes one pattern, but the evidence is a table; call it for each row"
         )
     _check(effort, proven)
-    row = states[0]
+    (part,) = question.parts
+    row = question.given[0]
     units = [units] if isinstance(units, str) else units
     asked = np.flatnonzero(row == HIDDEN).tolist() if units is None else [network.index(unit) for unit in units]
     parts = map_blocks(
-        partial(_both_ends, network, row, effort, proven),
+        partial(_both_ends, part.network, part.states[0], effort, proven),
         RowBlocks(asked, most=16),
         executor=Threads(1 if proven else threads),
         progress=Bar("posterior intervals", len(asked), progress),
@@ -167,7 +196,7 @@ def posterior_intervals(
     for i, ends in zip(asked, (unit for part in parts for unit in part), strict=True):
         (low_0, high_0), (low_1, high_1) = ends
         # Rounding is covered in the balls of proven=True; elsewhere a margin far above it must do.
-        margin = 0.0 if proven else _MARGIN * (1.0 + np.abs(ends).max())
+        margin = 2.0 * float(part.slack[0]) if proven else _MARGIN * (1.0 + np.abs(ends).max())
         inside = _outward(low_1 - high_0 - margin, high_1 - low_0 + margin)
         answer[network.names[i]] = inside if row[i] == HIDDEN else (float(row[i]), float(row[i]))
     return answer

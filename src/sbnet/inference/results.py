@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds.lower import Breakdown, bound_terms
 from sbnet.errors import ParameterError
+from sbnet.inference.asking import broken_down
 from sbnet.inference.solution import Solution, Status
 from sbnet.network import Network
+from sbnet.question import Question
 
 if TYPE_CHECKING:
     import pandas
@@ -34,11 +36,14 @@ class Posterior:
         0, 1, or -1 for a hidden unit.
     solution : Solution
         What the solver answered, for one row; the properties below look it up.
+    question : Question or None
+        What was asked, if it was more than evidence: interventions or soft evidence.
     """
 
     network: Network
     evidence: States
     solution: Solution
+    question: Question | None = None
 
     @property
     def means(self) -> FloatArray:
@@ -100,6 +105,8 @@ class Posterior:
         terms = self.solution.parameters
         if terms is None:
             raise ParameterError("this bound is not a sum over units; use the MeanField solver")
+        if self.question is not None:
+            return broken_down(self.question, self.means, terms)
         parts = bound_terms(self.network, self.evidence[None, :], self.solution.means, terms.xi.copy(), terms.bound)
         return Breakdown(self.network.names, *(part[0] for part in parts))
 
@@ -124,8 +131,10 @@ class Posterior:
         return lines
 
     def _headline(self) -> str:
-        n_observed = int((self.evidence != HIDDEN).sum())
-        given = f"Posterior given {n_observed} of {self.network.n_units} units: "
+        n_observed, more = int((self.evidence != HIDDEN).sum()), ""
+        if self.question is not None:
+            n_observed, more = n_observed - self.question.n_held, self.question.text()
+        given = f"Posterior given {n_observed} of {self.network.n_units} units{more}: "
         return given + (_no_bound(self.solution) if np.isnan(self.bound) else f"ln P ≥ {self.bound:.6g} nats")
 
     def __repr__(self) -> str:
@@ -161,12 +170,15 @@ class PosteriorBatch:
         What the solver answered.
     index
         The labels of the rows, if the evidence was a pandas table.
+    question : Question or None
+        What was asked, if it was more than evidence: interventions or soft evidence.
     """
 
     network: Network
     evidence: States
     solution: Solution
     index: pandas.Index[Any] | None = None
+    question: Question | None = None
 
     @property
     def means(self) -> FloatArray:
@@ -234,11 +246,13 @@ class PosteriorBatch:
             rows = np.asarray(key)
             return self._some(np.arange(len(self))[rows if rows.size else rows.astype(np.int64)])
         r = range(len(self))[operator.index(key)]
-        return Posterior(self.network, self.evidence[r], self.solution.rows(slice(r, r + 1)))
+        row = self._some(slice(r, r + 1))
+        return Posterior(row.network, row.evidence[0], row.solution, row.question)
 
     def _some(self, rows: slice | IndexArray) -> PosteriorBatch:
         index = None if self.index is None else self.index[rows]
-        return PosteriorBatch(self.network, self.evidence[rows], self.solution.rows(rows), index)
+        question = None if self.question is None else self.question.some(rows)
+        return PosteriorBatch(self.network, self.evidence[rows], self.solution.rows(rows), index, question)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: its bound, whether it settled, and the mean of every unit."""
