@@ -18,6 +18,8 @@ from sbnet.inference import (
     Gibbs,
     MeanField,
     Mixture,
+    MostProbable,
+    MostProbableBatch,
     Posterior,
     PosteriorBatch,
     Slope,
@@ -28,6 +30,7 @@ from sbnet.inference import (
     estimate,
     infer,
     infer_many,
+    most_probable,
 )
 from sbnet.io import load, save
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
@@ -51,6 +54,8 @@ __all__ = [
     "Laplace",
     "MeanField",
     "Mixture",
+    "MostProbable",
+    "MostProbableBatch",
     "Network",
     "Posterior",
     "PosteriorBatch",
@@ -82,6 +87,7 @@ __all__ = [
     "load",
     "log_joint",
     "log_likelihood",
+    "most_probable",
     "posterior_intervals",
     "sample",
     "save",

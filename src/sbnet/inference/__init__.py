@@ -15,6 +15,7 @@ from sbnet.errors import ConvergenceWarning, EvidenceError
 from sbnet.evidence import EvidenceLike
 from sbnet.execution import Bar, Block, RowBlocks, Taken, Threads, each_block
 from sbnet.inference.asking import as_asked
+from sbnet.inference.best_state import MostProbable, MostProbableBatch, most_probable
 from sbnet.inference.conditioned import Conditioned
 from sbnet.inference.equal_rows import by_mask, first_equal
 from sbnet.inference.estimation import Estimate, Estimates, estimate
@@ -38,6 +39,8 @@ __all__ = [
     "MeanField",
     "Mixture",
     "Model",
+    "MostProbable",
+    "MostProbableBatch",
     "Posterior",
     "PosteriorBatch",
     "Slope",
@@ -51,6 +54,7 @@ __all__ = [
     "estimate",
     "infer",
     "infer_many",
+    "most_probable",
 ]
 
 _BLOCK = 500_000
