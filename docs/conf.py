@@ -59,7 +59,7 @@ html_static_path = ["_static"]
 html_css_files = ["sbnet.css"]
 html_show_sourcelink = False
 html_theme_options = {"navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"]}
-_WIDE = "index inference certificates learning estimators reproduce theory files changelog auto_examples/*"
+_WIDE = "index inference queries certificates learning estimators reproduce theory files changelog auto_examples/*"
 html_sidebars = {page: [] for page in _WIDE.split()}
 
 

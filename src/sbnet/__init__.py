@@ -26,11 +26,13 @@ from sbnet.inference import (
     Solution,
     Solver,
     Status,
+    Step,
     Xi,
     estimate,
     infer,
     infer_many,
     most_probable,
+    steps,
 )
 from sbnet.io import load, save
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
@@ -63,6 +65,7 @@ __all__ = [
     "Solution",
     "Solver",
     "Status",
+    "Step",
     "UpperBound",
     "UpperBounds",
     "WakeSleepResult",
@@ -91,6 +94,7 @@ __all__ = [
     "posterior_intervals",
     "sample",
     "save",
+    "steps",
     "to_networkx",
     "upper_bound",
     "wake_sleep",

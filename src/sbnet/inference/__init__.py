@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet._types import HIDDEN, Bound, FloatArray, Model, States, Stop
-from sbnet.errors import ConvergenceWarning, EvidenceError
+from sbnet._types import Bound, FloatArray, Model, Stop
+from sbnet.errors import ConvergenceWarning
 from sbnet.evidence import EvidenceLike
 from sbnet.execution import Bar, Block, RowBlocks, Taken, Threads, each_block
-from sbnet.inference.asking import as_asked
+from sbnet.inference.asking import as_asked, check_start
 from sbnet.inference.best_state import MostProbable, MostProbableBatch, most_probable
 from sbnet.inference.conditioned import Conditioned
 from sbnet.inference.equal_rows import by_mask, first_equal
@@ -25,6 +25,7 @@ from sbnet.inference.mixture import Mixture
 from sbnet.inference.results import Posterior, PosteriorBatch
 from sbnet.inference.solution import Chains, Gather, Solution, Status, Xi
 from sbnet.inference.solvers import Climber, Slope, Solver, check_climber, check_solver
+from sbnet.inference.step_by_step import Step, steps
 from sbnet.network import Network
 from sbnet.question import Part, Question, ask_many, ask_one
 
@@ -47,14 +48,17 @@ __all__ = [
     "Solution",
     "Solver",
     "Status",
+    "Step",
     "Stop",
     "Xi",
     "check_climber",
     "check_solver",
+    "check_start",
     "estimate",
     "infer",
     "infer_many",
     "most_probable",
+    "steps",
 ]
 
 _BLOCK = 500_000
@@ -204,21 +208,6 @@ def _gathered(
 def _solve(network: Network, solver: Solver, trace: bool, block: Block) -> Solution:
     states, start = block.columns
     return solver.solve(network, states, start=start, trace=trace)
-
-
-def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:
-    """Starting means for every row and unit, or an error."""
-    if start is None:
-        return None
-    array = np.asarray(start, dtype=np.float64)
-    if array.shape not in (states.shape, states.shape[1:]):
-        raise EvidenceError(f"start has shape {array.shape}; expected {states.shape}, a mean for every unit")
-    point = np.array(np.broadcast_to(array, states.shape))
-    used = point[states == HIDDEN]
-    if np.any((used < 0.0) | (used > 1.0)):
-        raise EvidenceError("starting means must lie between 0 and 1; NaN stands for one half")
-    point[np.isnan(point)] = 0.5
-    return point
 
 
 def _warn_if_stopped(solution: Solution) -> None:

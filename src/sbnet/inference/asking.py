@@ -1,15 +1,32 @@
-"""From answers on the network that was solved back to those on the network that was asked."""
+"""What was asked and what was solved: starting means on the way in, answers for the network that was asked after."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from sbnet._types import FloatArray
+from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.bounds.lower import Breakdown, bound_terms
+from sbnet.errors import EvidenceError
 from sbnet.inference.solution import Chains, Solution, Xi
 from sbnet.question import Part, Question
+
+
+def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:
+    """Starting means for every row and unit, or an error."""
+    if start is None:
+        return None
+    array = np.asarray(start, dtype=np.float64)
+    if array.shape not in (states.shape, states.shape[1:]):
+        raise EvidenceError(f"start has shape {array.shape}; expected {states.shape}, a mean for every unit")
+    point = np.array(np.broadcast_to(array, states.shape))
+    used = point[states == HIDDEN]
+    if np.any((used < 0.0) | (used > 1.0)):
+        raise EvidenceError("starting means must lie between 0 and 1; NaN stands for one half")
+    point[np.isnan(point)] = 0.5
+    return point
 
 
 def as_asked(part: Part, solution: Solution) -> Solution:
