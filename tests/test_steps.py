@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -89,6 +92,25 @@ def test_interventions_and_reports_are_stepped_through_too(sprinkler):
     assert last["rain"] == 1.0
     assert last.bound == pytest.approx(sb.infer(sprinkler, evidence, do=do, solver=PAPER).bound, abs=1e-5)
     assert {step.unit for step in sb.steps(sprinkler, evidence, do=do)} <= {None, *sprinkler.names}
+
+
+def test_the_animation_on_the_page_draws_every_step(sprinkler, monkeypatch):
+    from matplotlib.animation import FuncAnimation
+
+    drawn = []
+
+    def save(animation, filename):
+        drawn.append(filename)
+        for step in list(animation.new_frame_seq())[:2]:
+            animation._func(step)
+        animation._draw_was_started = True  # or it warns that nobody has seen it
+
+    monkeypatch.setattr(FuncAnimation, "save", save)
+    page = Path(__file__).parents[1] / "docs" / "queries.md"
+    (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    exec(compile(code, str(page), "exec"), {"sb": sb, "net": sprinkler})
+    plt.close("all")
+    assert drawn == ["climb.gif"]
 
 
 def test_it_reads_well_and_refuses_at_once(sprinkler):

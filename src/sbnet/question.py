@@ -83,6 +83,8 @@ class Part(NamedTuple):
 
     def widened(self, values: FloatArray, fill: float) -> FloatArray:
         """The other way: a column for each report too."""
+        if not len(self.owner):
+            return values
         return np.pad(values, ((0, 0), (0, len(self.owner))), constant_values=fill)
 
 

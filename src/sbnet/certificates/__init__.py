@@ -121,7 +121,7 @@ def _shifted(row: Certificate, constant: float, slack: float) -> Certificate:
     """With what reports add to ln P; a proof has to cover the rounding of what was made of them."""
     if constant == 0.0 and slack == 0.0:
         return row
-    slack = slack + 4.0 * np.spacing(abs(row.lower) + abs(constant) + slack) if row.proven else 0.0
+    slack = slack + 4.0 * np.spacing(abs(row.lower) + abs(row.upper) + abs(constant) + slack) if row.proven else 0.0
     return replace(
         row,
         lower=row.lower + constant - slack,

@@ -169,7 +169,7 @@ def _answer(
             found = solver.solve(part.network, part.states, start=begin, trace=trace)
         else:
             found = _gathered(part, solver, begin, executor, trace, progress)
-        solution = as_asked(part, found)
+        solution = found if question.conditions is None else as_asked(part, found)
         if len(question.parts) > 1:
             whole.put(part.rows, solution)
     solution = whole.solution() if len(question.parts) > 1 else solution
