@@ -110,6 +110,28 @@ def test_a_proof_covers_what_was_made_of_reports_and_interventions():
     assert cut.lower < -np.log1p(np.exp(-0.3)) < cut.upper
 
 
+@pytest.mark.slow
+def test_many_hostile_questions():
+    seen = []
+
+    @settings(max_examples=3000, database=None)
+    @given(questions(max_units=9, scales=("hostile", "strong")), st.sampled_from(SOLVERS[:2]))
+    def run(case, solver):
+        network, evidence, do, arrays = case
+        log_p, _, rounding = truth(network, arrays)
+        exact = abs(sb.log_likelihood(network, evidence, do=do) - log_p) / rounding
+        bound = (sb.infer(network, evidence, do=do, solver=solver).bound - log_p) / rounding
+        seen.append((exact, bound))
+        assert max(exact, bound) <= 1.0
+
+    run()
+    worst = np.max(seen, axis=0)
+    print(
+        f"\ninterventions and reports: {len(seen)} questions; of the rounding allowed, ln P took {worst[0]:.2g} and "
+        f"bounds exceeded it by {max(worst[1], 0.0):.2g}"
+    )
+
+
 def test_estimates_are_near_the_truth():
     network = sb.layered((2, 4, 6), rng=0, scale=2.0)
     evidence, do = {"x0": 1, "x1": (0.2, 0.6), "h2_1": (3.0, 1.0)}, {"h2_0": 1}
