@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeAlias, TypedDict, Unpack, overload
 
@@ -15,13 +16,14 @@ from sbnet.bounds import proven as _proven
 from sbnet.certificates.enclosure import EFFORTS, Ends, enclose
 from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
 from sbnet.errors import EvidenceError
-from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
+from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.inference.estimation import Draw, weigh
 from sbnet.inference.solution import Solution
 from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.kernels.terms import LOG_TERMS
 from sbnet.network import Network
+from sbnet.question import Part, ask
 from sbnet.reduction import absorb
 
 __all__ = ["Certificate", "Certificates", "PosteriorIntervals", "certify", "posterior_intervals"]
@@ -33,6 +35,7 @@ _XI_TOL = 1e-13  # nats: how near its best value each xi is brought
 class _Options(TypedDict, total=False):
     """What :func:`certify` takes after the data, for its signatures."""
 
+    do: EvidenceLike | None
     effort: Effort
     proven: bool
     rng: RngLike
@@ -50,6 +53,7 @@ def certify(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     effort: Effort = "fast",
     proven: bool = False,
     rng: RngLike = 0,
@@ -62,7 +66,9 @@ def certify(
     ----------
     network : Network
     evidence
-        One pattern or a table of them.
+        One pattern or a table of them; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
+    do
+        Units held by intervention, as in :func:`sbnet.infer`.
     effort : {"fast", "normal", "high"}
         How much time may be spent. Each effort does all that the ones before it do, and takes the best of it, so that
         more effort never gives a wider interval:
@@ -93,23 +99,43 @@ def certify(
                   the paper's logarithm terms would cost 0.0051 more
       rounding:   covered, by a margin for the worst; proven=True counts it in ball arithmetic
     """
-    states, single = coerce(network, evidence)
+    question = ask(network, evidence, do)
     _check(effort, proven)
     seed = int(checks.generator(rng).integers(2**63))
-    parts = map_blocks(
-        partial(_certificates, network, effort, proven, seed),
-        RowBlocks(states, most=16),
-        executor=Threads(1 if proven else threads),  # balls are no faster in threads
-        progress=Bar("certificates", len(states), progress),
-    )
-    made = tuple(row for part in parts for row in part)
-    return made[0] if single else Certificates(made)
+
+    def certified(part: Part) -> list[Certificate]:
+        blocks = map_blocks(
+            partial(_certificates, part.network, effort, proven, seed),
+            RowBlocks(part.states, most=16),
+            executor=Threads(1 if proven else threads),  # balls are no faster in threads
+            progress=Bar("certificates", len(part.states), progress),
+        )
+        return _shifted(part, [row for block in blocks for row in block])
+
+    made = tuple(question.collect(certified))
+    return made[0] if question.single else Certificates(made)
+
+
+def _shifted(part: Part, rows: list[Certificate]) -> list[Certificate]:
+    """With what reports add to ln P, outward by the rounding of what was made of them."""
+    lower, upper = part.below(np.array([row.lower for row in rows])), part.above(np.array([row.upper for row in rows]))
+    return [
+        replace(
+            row,
+            lower=float(lower[k]),
+            upper=float(upper[k]),
+            estimate=row.estimate + float(part.constant[k]),
+            mean_field=row.mean_field + float(part.constant[k]),
+        )
+        for k, row in enumerate(rows)
+    ]
 
 
 def posterior_intervals(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     units: str | int | Sequence[str | int] | None = None,
     effort: Effort = "fast",
     proven: bool = False,
@@ -130,7 +156,9 @@ def posterior_intervals(
     ----------
     network : Network
     evidence
-        One pattern.
+        One pattern; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
+    do
+        Units held by intervention, as in :func:`sbnet.infer`.
     units
         The units asked for, by name or number; all hidden ones by default.
     effort, proven, threads, progress
@@ -149,25 +177,26 @@ def posterior_intervals(
     >>> print(f"{low:.2f} to {high:.2f}, mean field {sb.infer(net, [0] * 30)['h1_0']:.2f}")
     0.43 to 0.73, mean field 0.60
     """
-    states, single = coerce(network, evidence)
-    if not single:
+    question = ask(network, evidence, do)
+    if not question.single:
         raise EvidenceError(
             "posterior_intervals() takes one pattern, but the evidence is a table; call it for each row"
         )
     _check(effort, proven)
-    row = states[0]
+    (part,) = question.parts
+    row, slack = question.given[0], 2.0 * float(part.slack[0])
     wanted = np.flatnonzero(row == HIDDEN).tolist() if units is None else checks.units("units", units)
     asked = [network.index(unit) for unit in wanted]
-    parts = map_blocks(
-        partial(_both_ends, network, row, effort, proven),
+    blocks = map_blocks(
+        partial(_both_ends, part.network, part.states[0], effort, proven),
         RowBlocks(asked, most=16),
         executor=Threads(1 if proven else threads),
         progress=Bar("posterior intervals", len(asked), progress),
     )
     answer = {}
-    for i, ends in zip(asked, (unit for part in parts for unit in part), strict=True):
+    for i, ends in zip(asked, (unit for block in blocks for unit in block), strict=True):
         (low_0, high_0), (low_1, high_1) = ends
-        inside = _outward(low_1 - high_0, high_1 - low_0)
+        inside = _outward(low_1 - high_0 - slack, high_1 - low_0 + slack)
         answer[network.names[i]] = inside if row[i] == HIDDEN else (float(row[i]), float(row[i]))
     return PosteriorIntervals.of(network, row, answer, effort, proven)
 

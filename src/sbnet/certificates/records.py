@@ -96,7 +96,7 @@ class Certificate:
         scale = 10.0**digits
         if self.exact:
             return f"ln P(evidence) = {self.estimate:.{digits}f} ({self.lower_from})"
-        low, high = math.floor(self.lower * scale) / scale, min(math.ceil(self.upper * scale) / scale, 0.0)
+        low, high = math.floor(self.lower * scale) / scale, math.ceil(self.upper * scale) / scale
         ratio = f"{100 * math.expm1(gap):.2g} %" if gap < 0.5 else f"a factor of {math.exp(min(gap, 700.0)):,.3g}"
         return (
             f"ln P(evidence) lies between {low:.{digits}f} and {high:.{digits}f} "

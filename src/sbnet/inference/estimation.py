@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from sbnet import batches, checks, reading
 from sbnet._types import FloatArray, Problem, RngLike, States
 from sbnet.batches import OneRow, SomeRows
-from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
+from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.execution import Bar, Block, RowBlocks, Threads, join, map_blocks
 from sbnet.inference.importance import log_weights
 from sbnet.inference.meanfield import MeanField
@@ -22,6 +22,7 @@ from sbnet.inference.solvers import Solver, check_solver
 from sbnet.kernels.estimate import anneal_rows
 from sbnet.kernels.reduce import reduce
 from sbnet.network import Network
+from sbnet.question import Part, ask
 from sbnet.reading import Readable, Reading
 from sbnet.reduction import absorb
 
@@ -144,6 +145,7 @@ _SHOWN = 5
 class _Options(TypedDict, total=False):
     """What :func:`estimate` takes after the data, for its signatures."""
 
+    do: EvidenceLike | None
     samples: int
     method: Method
     steps: int
@@ -165,6 +167,7 @@ def estimate(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     samples: int = 1000,
     method: Method = "importance",
     steps: int = 100,
@@ -189,7 +192,9 @@ def estimate(
     ----------
     network : Network
     evidence
-        One pattern or a table of them.
+        One pattern or a table of them; a pair in a mapping is soft evidence, as in :func:`infer`.
+    do
+        Units held by intervention, as in :func:`infer`.
     samples : int
         Number of weights for each row.
     method : {"importance", "annealed"}
@@ -227,19 +232,14 @@ def estimate(
     check_solver(solver)
     _check(samples, method, steps, delta, defence)
     seed = checks.generator(rng).integers(2**64, dtype=np.uint64)
-    states, single = coerce(network, evidence)
+    question = ask(network, evidence, do)
     samples = int(samples)
     draw = Draw(samples, int(steps) if method == "annealed" else 0, float(delta), float(defence), seed)
-    parts = map_blocks(
-        partial(_sample, network, solver, draw),
-        RowBlocks(states, most=min(256, _BLOCK // max(network.n_units, samples))),
-        executor=Threads(threads),
-        progress=Bar("sampling", len(states), progress),
-    )
-    log_p, error, lower, effective, bound = join(parts, np.zeros((0, 5))).T.copy()
+    table = question.gather(lambda part: _table(part, solver, draw, threads, progress))
+    log_p, error, lower, effective, bound = table.T.copy()
     lower = np.fmax(lower, bound)  # the bound is certain, so that the larger of the two holds as often
     found = Estimates(log_p, error, lower, bound, effective, samples, float(delta))
-    return found[0] if single else found
+    return found[0] if question.single else found
 
 
 class Draw(NamedTuple):
@@ -250,6 +250,20 @@ class Draw(NamedTuple):
     delta: float
     defence: float
     seed: np.uint64
+
+
+def _table(part: Part, solver: Solver, draw: Draw, threads: int | None, progress: bool | None) -> FloatArray:
+    """What :func:`_sample` says of all rows; its logarithms of probabilities have what the reports add to them."""
+    network, states = part.network, part.states
+    found = map_blocks(
+        partial(_sample, network, solver, draw),
+        RowBlocks(states, most=min(256, _BLOCK // max(network.n_units, draw.samples))),
+        executor=Threads(threads),
+        progress=Bar("sampling", len(states), progress),
+    )
+    table: FloatArray = join(found, np.zeros((0, 5)))
+    table[:, [0, 2, 4]] += part.constant[:, None]
+    return table
 
 
 def _sample(network: Network, solver: Solver, draw: Draw, block: Block) -> FloatArray:

@@ -14,12 +14,14 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.batches import OneRow, SomeRows
 from sbnet.bounds.lower import Breakdown, bound_terms
 from sbnet.errors import ParameterError
+from sbnet.inference.asking import broken_down
 from sbnet.inference.comparison import Comparison
 from sbnet.inference.counting import count_terms, remark
 from sbnet.inference.solution import Solution, Status
 from sbnet.means import ExactPosterior, posterior_table
 from sbnet.network import Network
 from sbnet.prior import best_prior, predicted_prior
+from sbnet.question import Question
 from sbnet.reading import Readable, Reading
 
 if TYPE_CHECKING:
@@ -40,11 +42,14 @@ class Posterior(Readable):
         0, 1, or -1 for a hidden unit.
     solution : Solution
         What the solver answered, for one row; the properties below look it up.
+    question : Question or None
+        What was asked, if it was more than evidence: interventions or soft evidence.
     """
 
     network: Network
     evidence: States
     solution: Solution
+    question: Question | None = None
 
     @property
     def means(self) -> FloatArray:
@@ -111,7 +116,10 @@ class Posterior(Readable):
 
     @cached_property
     def _terms(self) -> IndexArray:
-        counts: IndexArray = count_terms(self.network, self.evidence[None, :], self.solution.parameters)[0]
+        network, states = self.network, self.evidence[None, :]
+        if self.question is not None:  # what was solved: units held are cut out, reports have terms of their own
+            network, states = self.question.parts[0].network, self.question.parts[0].states
+        counts: IndexArray = count_terms(network, states, self.solution.parameters)[0]
         return counts
 
     def __getitem__(self, unit: str | int) -> float:
@@ -125,6 +133,8 @@ class Posterior(Readable):
         terms = self.solution.parameters
         if terms is None:
             raise ParameterError("this bound is not a sum over units; use the MeanField solver")
+        if self.question is not None:
+            return broken_down(self.question, self.means, terms)
         parts = bound_terms(self.network, self.evidence[None, :], self.solution.means, terms.xi.copy(), terms.bound)
         return Breakdown(self.network.names, *(part[0] for part in parts))
 
@@ -159,9 +169,15 @@ class Posterior(Readable):
         frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.network.names, name="unit"))
         return frame
 
+    def _given(self) -> str:
+        """What was observed, and what else was asked."""
+        if self.question is None:
+            return reading.given(self.evidence)
+        return reading.given(self.question.states[0]) + self.question.text()
+
     def _reading(self) -> Reading:
         bound = _no_bound(self.solution) if np.isnan(self.bound) else f"ln P ≥ {self.bound:.6g} nats"
-        head = f"Posterior {reading.given(self.evidence)}: {bound}"
+        head = f"Posterior {self._given()}: {bound}"
         table = posterior_table(self.network, self.evidence, self.means, lambda: self.prior, self.error)
         return Reading(head, table, (*remark(self._terms, self.solution.parameters), self.status.value))
 
@@ -181,12 +197,15 @@ class PosteriorBatch(Readable):
         What the solver answered.
     index
         The labels of the rows, if the evidence was a pandas table.
+    question : Question or None
+        What was asked, if it was more than evidence: interventions or soft evidence.
     """
 
     network: Network
     evidence: States
     solution: Solution
     index: pandas.Index[Any] | None = None
+    question: Question | None = None
 
     @property
     def means(self) -> FloatArray:
@@ -254,11 +273,13 @@ class PosteriorBatch(Readable):
         if batches.are_some(key):
             return self._some(batches.some(key, len(self)))
         r = batches.one(key, len(self))
-        return Posterior(self.network, self.evidence[r], self.solution.rows(slice(r, r + 1)))
+        row = self._some(slice(r, r + 1))
+        return Posterior(row.network, row.evidence[0], row.solution, row.question)
 
     def _some(self, rows: slice | IndexArray) -> PosteriorBatch:
         index = None if self.index is None else self.index[rows]
-        return PosteriorBatch(self.network, self.evidence[rows], self.solution.rows(rows), index)
+        question = None if self.question is None else self.question.some(rows)
+        return PosteriorBatch(self.network, self.evidence[rows], self.solution.rows(rows), index, question)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: its bound, whether it settled, and the mean of every unit."""

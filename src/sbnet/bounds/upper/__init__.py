@@ -37,7 +37,7 @@ own. A split that does not lower the sum is not made. Groups of a few coupled hi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypedDict, Unpack, overload
 
@@ -49,12 +49,13 @@ from sbnet.batches import OneRow, SomeRows
 from sbnet.bounds.margins import widened
 from sbnet.bounds.upper.cells import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
-from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
+from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.upper import evaluate
 from sbnet.network import Network
+from sbnet.question import Part, ask
 from sbnet.reading import Readable, Reading
 
 __all__ = ["UpperBound", "UpperBounds", "upper_bound"]
@@ -71,8 +72,8 @@ class UpperBound:
     Attributes
     ----------
     bound : float
-        In nats; never above zero. Rounding is covered: a margin in proportion to weights and biases,
-        :mod:`sbnet.bounds.margins`, has been added.
+        In nats; never above zero, unless soft evidence has likelihoods above one. Rounding is covered: a margin in
+        proportion to weights and biases, :mod:`sbnet.bounds.margins`, has been added.
     exact : bool
         Is the bound ln P itself, but for that margin, because everything could be summed?
     n_cells : int
@@ -132,6 +133,7 @@ class UpperBounds(Readable):
 class _Options(TypedDict, total=False):
     """What :func:`upper_bound` takes after the data, for its signatures."""
 
+    do: EvidenceLike | None
     condition: int | str | Sequence[str | int] | None
     exact_up_to: int
     table_up_to: int
@@ -151,6 +153,7 @@ def upper_bound(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     condition: int | str | Sequence[str | int] | None = None,
     exact_up_to: int = 12,
     table_up_to: int = 8,
@@ -168,7 +171,10 @@ def upper_bound(
     ----------
     network : Network
     evidence
-        One pattern or a table of them; units left out, NaN or -1 are not observed.
+        One pattern or a table of them; units left out, NaN or -1 are not observed, and a pair in a mapping is soft
+        evidence, as in :func:`sbnet.infer`.
+    do
+        Units held by intervention, as in :func:`sbnet.infer`.
     condition
         Units whose states are enumerated, each with a bound of its own: names, or a whole number k, for up to
         :math:`2^k` cells, split one after the other where that lowers the bound most. Never worse than without, and the
@@ -199,19 +205,24 @@ def upper_bound(
     >>> sb.infer(net, [0] * 30).bound < upper.bound
     True
     """
-    states, single = coerce(network, evidence)
+    question = ask(network, evidence, do)
     limits = _check(exact_up_to, table_up_to, tol, max_steps)
     units, most_cells = _check_condition(network, condition)
     announce(evaluate)
-    width = network.n_edges + 3 * network.n_units
-    parts = map_blocks(
-        partial(_solve, network, limits, units, most_cells),
-        RowBlocks(states, most=min(256, MOST_NUMBERS // width)),
-        executor=Threads(threads),
-        progress=Bar("upper bounds", len(states), progress),
-    )
-    rows = [row for part in parts for row in part]
-    if single:
+
+    def bounded(part: Part) -> list[UpperBound]:
+        blocks = map_blocks(
+            partial(_solve, part.network, limits, units, most_cells),
+            RowBlocks(part.states, most=min(256, MOST_NUMBERS // (part.network.n_edges + 3 * part.network.n_units))),
+            executor=Threads(threads),
+            progress=Bar("upper bounds", len(part.states), progress),
+        )
+        found = [row for block in blocks for row in block]
+        bound = part.above(np.array([row.bound for row in found]))
+        return [replace(row, bound=float(value)) for row, value in zip(found, bound, strict=True)]
+
+    rows = question.collect(bounded)
+    if question.single:
         return rows[0]
     return UpperBounds(
         np.array([row.bound for row in rows], np.float64),
