@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 import subprocess
 import sys
@@ -236,6 +237,8 @@ def test_cells_that_are_neither_numbers_nor_text_are_refused(cell):
     column[1] = cell
     for X in (pd.DataFrame({"wet": column}), [{"wet": 0}, {"wet": cell}]):
         for ask in (inferred, fitted, density):
+            if ask is inferred and isinstance(X, list) and isinstance(cell, list | tuple | np.ndarray):
+                continue  # in a mapping that would be soft evidence, which has its own tests
             with pytest.raises(TableError, match="'wet'") as caught:
                 ask(X)
             assert len(str(caught.value)) <= 300
@@ -307,7 +310,10 @@ def test_modin():
         "print(sb.infer_many(net, pd.DataFrame({'wet': ['yes', None], 'rain': [0, 1]})).evidence.tolist())"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, env={"MODIN_ENGINE": "python"}
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "MODIN_ENGINE": "python"},
     )
     assert done.stdout.splitlines()[-1] == "[[0, 1], [1, -1]]"
 

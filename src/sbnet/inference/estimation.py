@@ -262,7 +262,8 @@ def _table(part: Part, solver: Solver, draw: Draw, threads: int | None, progress
         progress=Bar("sampling", len(states), progress),
     )
     table: FloatArray = join(found, np.zeros((0, 5)))
-    table[:, [0, 2, 4]] += part.constant[:, None]
+    table[:, [0, 2]] += part.constant[:, None]
+    table[:, 4] = part.below(table[:, 4])
     return table
 
 
