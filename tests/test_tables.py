@@ -217,14 +217,14 @@ class Odd:
 HOSTILE = [
     [1],
     {"a": 1},
-    (1, 2),
+    (1, 2, 3),
     {1},
     b"yes",
     1j,
     Odd(),
     pd.Timestamp("2020"),
     np.datetime64("2020"),
-    np.ones(2),
+    np.ones(3),
     object,
     Decimal("sNaN"),
 ]
