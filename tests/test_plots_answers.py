@@ -89,6 +89,14 @@ def test_every_picture_can_be_drawn_at_any_size(draw, net):
     assert height <= 24.5
 
 
+@pytest.mark.parametrize("name", ["means", "weights", "breakdown"])
+def test_a_name_on_a_tick_is_not_read_as_a_formula(name, garden):
+    ax = EVERY[name](garden)
+    ticks = [tick for tick in (*ax.get_xticklabels(), *ax.get_yticklabels()) if "$" in tick.get_text()]
+    assert ticks
+    assert not any(tick.get_parse_math() for tick in ticks)
+
+
 def test_units_are_ranked_by_how_far_the_evidence_moved_them(garden):
     post, prior = sb.infer(garden, {"wet": 1}), sb.infer(garden, {})
     ax = plots.means(post)
