@@ -61,7 +61,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
 }
 _WIDE = (
     "index install migration command_line tables queries inference certificates learning estimators reproduce theory "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import matplotlib
 import numpy as np
 import pytest
@@ -87,6 +89,14 @@ def test_every_picture_can_be_drawn_at_any_size(draw, net):
     assert height <= 24.5
 
 
+@pytest.mark.parametrize("name", ["means", "weights", "breakdown"])
+def test_a_name_on_a_tick_is_not_read_as_a_formula(name, garden):
+    ax = EVERY[name](garden)
+    ticks = [tick for tick in (*ax.get_xticklabels(), *ax.get_yticklabels()) if "$" in tick.get_text()]
+    assert ticks
+    assert not any(tick.get_parse_math() for tick in ticks)
+
+
 def test_units_are_ranked_by_how_far_the_evidence_moved_them(garden):
     post, prior = sb.infer(garden, {"wet": 1}), sb.infer(garden, {})
     ax = plots.means(post)
@@ -163,6 +173,16 @@ def test_a_breakdown_adds_up_to_the_bound():
         assert points(ax, "sum").sum() == pytest.approx(post.bound)
         shown = np.abs(points(ax, "sum"))
         assert np.all(np.diff(shown) <= 0)
+
+
+def test_bars_of_a_unit_stand_beside_one_another_and_the_largest_come_first():
+    parts = sb.bounds.Breakdown(("a", "b", "c"), *np.array([[1.0, 4.0, -1.0], [-3.0, -1.0, -1.0], [0.5, 0.5, 0.5]]))
+    ax = plots.breakdown(parts)
+    assert rows(ax) == ["b", "a", "c"]  # 3.5, -1.5 and -1.5 nats
+    for k in range(3):
+        spans = sorted((bar[k].get_x(), bar[k].get_x() + bar[k].get_width()) for bar in ax.containers)
+        spans = sorted((min(span), max(span)) for span in spans)
+        assert all(first[1] <= second[0] + 1e-12 for first, second in pairwise(spans))
 
 
 def test_a_breakdown_says_what_it_leaves_out():

@@ -59,7 +59,7 @@ def means(
 
     Notes
     -----
-    The mean before the evidence is what :func:`sbnet.infer` answers without any: parents are taken as independent.
+    The mean before the evidence is the ``prior`` of the answer, or what :func:`sbnet.infer` answers without evidence.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def means(
     n = checks.whole("n", n, 1)
     checks.choice("by", by, ("change", "mean"))
     ends = _ends(net, intervals)
-    prior = infer(net, {}).means
+    prior = _prior(posterior)
     hidden = np.flatnonzero(np.asarray(posterior.evidence) == HIDDEN)
     if not hidden.size:
         raise ParameterError("all units are observed; there are no means to draw")
@@ -184,6 +184,12 @@ def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None 
     ax.set_xlabel(f"nats\n{_some(len(shown), len(total), 'unit')}{rest}")
     _legend_above(ax)
     return ax
+
+
+def _prior(posterior: Answer) -> FloatArray:
+    """What the answer says its means were before; if it says nothing, what inference answers without evidence."""
+    own = getattr(posterior, "prior", None)
+    return infer(posterior.network, {}).means if own is None else np.asarray(own, dtype=np.float64)
 
 
 def _ranked(hidden: IndexArray, mean: FloatArray, prior: FloatArray, by: str) -> IndexArray:
