@@ -68,6 +68,8 @@ def involved(problem: Problem, states: States) -> BoolArray:
 def of_mean_field(network: Network, which: Bound, states: States) -> FloatArray:
     """For each row: how far a mean field bound, as computed, may be above the bound itself."""
     seen = states >= 0
+    if len(states) == 1:  # no need to look for rows that are alike
+        return np.array([_of_mask(network, which, states[0], seen.tobytes())])
     first = np.flatnonzero(np.append(True, np.any(seen[1:] != seen[:-1], axis=1)))[: len(states)]  # of rows seen alike
     each = [_of_mask(network, which, states[r], seen[r].tobytes()) for r in first]
     return np.repeat(np.array(each, np.float64), np.diff(np.append(first, len(states))))
