@@ -74,7 +74,9 @@ def of_mean_field(network: Network, which: Bound, states: States) -> FloatArray:
     if len(states) == 1:
         return np.array([_of_mask(network, which, states[0], seen.tobytes())])
     first = np.flatnonzero(np.append(True, np.any(seen[1:] != seen[:-1], axis=1)))[: len(states)]  # of rows seen alike
-    live = np.array([live_units(network.model, states[r]) for r in first], np.bool_).reshape(len(first), network.n_units)
+    live = np.empty((len(first), network.n_units), np.bool_)
+    for k, r in enumerate(first):
+        live[k] = live_units(network.model, states[r])
     return np.repeat(of_terms(scale(network), which, live), np.diff(np.append(first, len(states))))
 
 
