@@ -66,37 +66,43 @@ def involved(problem: Problem, states: States) -> BoolArray:
 
 
 def of_mean_field(network: Network, which: Bound, states: States) -> FloatArray:
-    """For each row: how far a mean field bound, as computed, may be above the bound itself."""
+    """For each row: how far a mean field bound, as computed, may be above the bound itself.
+
+    It depends on which units are observed, not on their states.
+    """
     seen = states >= 0
+    if len(states) == 1:
+        return np.array([_of_mask(network, which, states[0], seen.tobytes())])
     first = np.flatnonzero(np.append(True, np.any(seen[1:] != seen[:-1], axis=1)))[: len(states)]  # of rows seen alike
-    each = [_of_mask(network, which, states[r], seen[r].tobytes()) for r in first]
-    return np.repeat(np.array(each, np.float64), np.diff(np.append(first, len(states))))
+    live = np.empty((len(first), network.n_units), np.bool_)
+    for k, r in enumerate(first):
+        live[k] = live_units(network.model, states[r])
+    return np.repeat(of_terms(scale(network), which, live), np.diff(np.append(first, len(states))))
 
 
 def _of_mask(network: Network, which: Bound, row: States, mask: bytes) -> float:
-    """The same for one row; it depends on which units are observed, not on their states, and is kept."""
+    """The same for one row, and kept: who asks once will ask again, with other states of the same units."""
     kept: float | None = network._notes.get((which, mask))
     if kept is None:
-        kept = of_terms(scale(network).of(live_units(network.model, row)), which)
+        kept = float(of_terms(scale(network), which, live_units(network.model, row)[None, :])[0])
         if len(network._notes) < _MOST_KEPT:
             network._notes[which, mask] = kept
     return kept
 
 
-def of_terms(scale: Scale, which: Bound) -> float:
-    """The same for units of one scale.
+def of_terms(scale: Scale, which: Bound, live: BoolArray) -> FloatArray:
+    """The same for rows of units that are involved.
 
     A term goes through three roundings for each parent (the input, its mean, a product or a mean over states), and some
     twenty more; then all units are added up.
     """
-    margin = float((3 * scale.parents + len(scale.size) + 24) @ scale.size)
-    if which.log_term == exact.ROOM:
-        parents = scale.parents[scale.parents > which.enumerate_up_to]
-        if len(parents):
-            # Q frequencies, with weights that add up to Q/9 or less: Q roundings for each of two sums, five for each
-            # parent in each product, and some for the powers. Units of a block share the frequencies of the widest.
-            q = min(exact.MAX_NODES, max(32.0, 28.0 + 1.3 * float(scale.size.max())))
-            margin += q * float(np.sum(0.25 * q + 0.6 * parents + 2.0))
+    margin: FloatArray = live @ ((3 * scale.parents + 24) * scale.size) + live.sum(axis=1) * (live @ scale.size)
+    many = scale.parents > which.enumerate_up_to
+    if which.log_term == exact.ROOM and np.any(many):
+        # Q frequencies, with weights that add up to Q/9 or less: Q roundings for each of two sums, five for each
+        # parent in each product, and some for the powers. Units of a block share the frequencies of the widest.
+        q = np.clip(28.0 + 1.3 * np.where(live, scale.size, 0.0).max(axis=1), 32.0, exact.MAX_NODES)
+        margin += q * ((0.25 * q + 2.0) * (live @ many.astype(np.float64)) + 0.6 * (live @ (many * scale.parents)))
     return UNIT * margin
 
 
@@ -105,7 +111,7 @@ def of_components(scale: Scale, which: Bound, gate_weight: FloatArray, gate_bias
     gates = np.abs(gate_bias) + np.abs(gate_weight).sum(axis=2) + 2.0  # components by gates
     n_gates, n_hidden = gate_weight.shape[1:]
     widest = Scale(np.append(scale.size, gates.max(axis=0)), np.append(scale.parents, np.full(n_gates, n_hidden)))
-    return of_terms(widest, which)
+    return float(of_terms(widest, which, np.ones((1, len(widest.size)), np.bool_))[0])
 
 
 def of_sum(scale: Scale, problem: Problem, label: IndexArray, limit: int) -> float:
