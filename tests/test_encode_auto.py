@@ -19,7 +19,7 @@ from sbnet.estimators import BinaryEncoder, SBNClassifier, SBNDensity, SBNImpute
 from sbnet.estimators._chains import Chains, cell_probabilities
 from sbnet.estimators._completions import complete
 
-QUICK = {"epochs": 5, "learning_rate": 0.05, "encode": "auto"}
+QUICK = {"epochs": 2, "learning_rate": 0.1, "encode": "auto"}
 
 
 @parametrize_with_checks(
@@ -280,3 +280,13 @@ def test_settings_that_do_not_go_together_are_refused(table):
         SBNDensity(encode="auto", binarize=0.5).fit(table)
     with pytest.raises(sb.errors.ParameterError, match="no column of the table has two different values"):
         SBNDensity(encode="auto").fit(pd.DataFrame({"a": ["x", "x"]}))
+
+
+def test_drawing_missing_cells_learns_more_than_mean_field(monkeypatch):
+    """From a table with many holes, scored on one without."""
+    holes, whole = survey(300, 0.4, seed=1), survey(300, 0.0, seed=2)
+    whole["weight"] = whole["weight"].clip(30, 100)
+    density = SBNDensity(encode="auto", hidden=(), switches=0, epochs=30, random_state=0)
+    drawn = clone(density).fit(holes).score(whole)
+    monkeypatch.setattr("sbnet.estimators._learning.is_needed", lambda rows: False)
+    assert drawn > density.fit(holes).score(whole) + 0.02
