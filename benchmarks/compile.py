@@ -23,47 +23,41 @@ BUDGET = {README: 10.0, LAYERED: 10.0} | dict.fromkeys(MORE, 4.0)
 
 
 def table() -> list[Table]:
-    rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        first = _process(folder / "readme", README)
-        rows += [_row(IMPORT, *first[0]), _row(README, *first[1])]
-        rows.append(_row(LAYERED, *_process(folder / "layered", LAYERED)[1]))
+        imported, small = _process(folder / "readme", README)
+        rows = [_row(IMPORT, imported), _row(README, small), _row(LAYERED, _process(folder / "layered", LAYERED)[1])]
         for step in MORE:
             shutil.copytree(folder / "layered", folder / step)
-            rows.append(_row(step, *_process(folder / step, LAYERED, step)[2], label=f"{step}, after that infer"))
-        warm = _process(folder / "layered", LAYERED)
-    rows.append(_row("warm", sum(w[0] for w in warm), warm[1][1], label="import and infer, later processes"))
+            rows.append(_row(step, _process(folder / step, LAYERED, step)[2], label=f"{step}, after that infer"))
+        rows.append(_row("warm", sum(_process(folder / "layered", LAYERED)), label="import and infer, later processes"))
     notes = (
         "Processor time of the first call in a new process; the folder for compiled kernels is empty, or holds what "
-        f"the same {LAYERED.partition(', ')[0]} left there. functions: as numba counts what it compiles, NumPy's too.",
+        f"the same {LAYERED.partition(', ')[0]} left there. Nothing is recorded meanwhile.",
         before_note("compile"),
     )
-    return [Table("compile: ready to answer", ("", "time", "functions", "budget", "before"), rows, notes)]
+    return [Table("compile: ready to answer", ("", "time", "budget", "before"), rows, notes)]
 
 
-def _row(step: str, spent: float, functions: int, *, label: str | None = None) -> tuple[str, ...]:
-    then, budget = before("compile", step), BUDGET.get(step)
-    shown = (seconds(value) if value else NONE for value in (budget, then))
-    return (label or step, seconds(spent), str(functions), *shown)
+def _row(step: str, spent: float, *, label: str | None = None) -> tuple[str, ...]:
+    shown = (seconds(value) if value else NONE for value in (BUDGET.get(step), before("compile", step)))
+    return (label or step, seconds(spent), *shown)
 
 
-def _process(folder: Path, *steps: str) -> list[tuple[float, int]]:
-    """Processor time and functions compiled, of importing and of each step, in a new process."""
+def _process(folder: Path, *steps: str) -> list[float]:
+    """Processor time of importing and of each step, in a new process."""
     say(f"compile: {', '.join(steps)}")
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
     command = [sys.executable, "-m", "benchmarks.compile", *steps]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    return [(spent, functions) for spent, functions in json.loads(done.stdout)]
+    return [float(spent) for spent in json.loads(done.stdout)]
 
 
-def _take(steps: list[str]) -> list[tuple[float, int]]:
+def _take(steps: list[str]) -> list[float]:
     start = time.process_time()
     import sbnet as sb
 
-    taken = [(time.process_time() - start, 0)]
-    from numba.core.event import install_recorder
-
+    taken = [time.process_time() - start]
     for step in steps:
         net, evidence = _problem(sb, step)
         calls = {
@@ -71,11 +65,9 @@ def _take(steps: list[str]) -> list[tuple[float, int]]:
             "certify": lambda net=net, evidence=evidence: sb.certify(net, evidence),
             "Gibbs": lambda net=net, evidence=evidence: sb.infer(net, evidence, solver=sb.Gibbs(samples=4, burn_in=1)),
         }
-        with install_recorder("numba:compile") as recorder:
-            start = time.process_time()
-            calls.get(step, lambda net=net, evidence=evidence: sb.infer(net, evidence))()
-            spent = time.process_time() - start
-        taken.append((spent, len(recorder.buffer) // 2))  # each has a beginning and an end
+        start = time.process_time()
+        calls.get(step, lambda net=net, evidence=evidence: sb.infer(net, evidence))()
+        taken.append(time.process_time() - start)
     return taken
 
 

@@ -95,6 +95,9 @@ def test_gradients_are_slopes_of_the_bound_at_fixed_parameters(log_term, lateral
 
 # --- the verbs, one after the other ---------------------------------------------------------------------------------
 
+each = terms.each
+pull = each("pull", "work, j, mu", adds=True)
+renew = each("renew", "work, mu, enough, fresh", adds=True)
 KINDS = {**terms.LOG_TERMS, "enumerated": enumerated.ROOM}
 
 
@@ -142,17 +145,17 @@ def prepared(name, seed):
     states[0, 10:] = rng.integers(0, 2, 20)
     problem, bias = reduce(network.model, states[0]), absorb(network, states)[0]
     mu = rng.uniform(0.05, 0.95, len(problem.hidden))
-    work = terms.prepare(problem, np.full(len(problem.factor), KINDS[name]), False)
+    work = terms.prepare(problem, np.full(len(problem.factor), KINDS[name]), False, each("prepare", "work"))
     if name == "exact":
         needed = np.maximum(exact.nodes_of(problem, bias, np.full(len(mu), 0.5)), 32)
         chunks = exact.chunks_for(work, needed)
         work = exact.make_room(work, chunks)
         exact.tune(work, chunks)
-    terms.begin(work, states[0], bias, mu)
+    terms.begin(work, states[0], bias, mu, each("begin", "work"))
     exact.attend(work, True)
     promise = 1.0
     for _ in range(21):
-        promise = terms.renew(work, mu, 0.0, True)
+        promise = renew(work, mu, 0.0, True)
     assert promise < 1e-9
     return problem, work, bias, mu, rng
 
@@ -179,7 +182,7 @@ def test_the_verbs_of_a_term_agree_with_one_another(name, seed):
 
     factors, atol = every(), TIGHT if name == "exact" else 1e-7
     check_terms(name, factors, work, mu)
-    terms.open_sweep(work, mu)
+    each("open_sweep", "work, mu")(work, mu)
     for j in range(len(mu)):  # a sweep of eq. (24), but to means of our own
         children = [factor for factor in factors if j in factor.parent]
 
@@ -191,20 +194,20 @@ def test_the_verbs_of_a_term_agree_with_one_another(name, seed):
                 for factor in children
             )
 
-        assert_allclose(terms.pull(work, j, mu), slope(gain, mu[j : j + 1])[0], rtol=0, atol=20 * atol)
+        assert_allclose(pull(work, j, mu), slope(gain, mu[j : j + 1])[0], rtol=0, atol=20 * atol)
         old, mu[j] = mu[j], rng.uniform(0.05, 0.95)
         if problem.factor_of[j] >= 0:
             numbers(work, problem.factor_of[j])[at.VALUE] = mu[j]
-        terms.push(work, j, old, mu[j])
+        each("push", "work, j, old, new")(work, j, old, mu[j])
         inputs = [factor.moments(factor.weight, mu, factor.bias)[0] for factor in factors]
         assert_allclose([numbers(work, f)[at.MEAN] for f in range(len(factors))], inputs, rtol=0, atol=1e-12)
-    terms.renew(work, mu, 0.0, False)
+    renew(work, mu, 0.0, False)
     check_terms(name, every(), work, mu)
-    terms.renew(work, mu, 0.0, True)
+    renew(work, mu, 0.0, True)
     factors = every()
     check_terms(name, factors, work, mu)
     by_slot, by_factor = np.full(len(problem.weight), np.nan), np.full(len(problem.factor), np.nan)
-    terms.gradient(work, mu, by_slot, by_factor)
+    each("gradient", "work, mu, by_slot, by_factor")(work, mu, by_slot, by_factor)
     for f, factor in enumerate(factors):
         in_weight = slope(lambda weight, factor=factor: factor.term(weight, mu, factor.bias), factor.weight)
         in_bias = slope(lambda bias, factor=factor: factor.term(factor.weight, mu, bias[0]), np.array([factor.bias]))

@@ -42,13 +42,19 @@ def _wide() -> Network:
     return layered((26, 3), rng=0, scale=0.5)
 
 
+def _shapes() -> tuple[Network, ...]:
+    """One for each set of terms that is compiled on its own: few parents, many, both; and any term at all."""
+    return layered((2, 3), rng=0), _wide(), _small(), layered((26, 3), rng=0, scale=1e4)
+
+
 def _table() -> FloatArray:
     return np.array([[1.0, 0.0, np.nan, 1.0], [0.0, 1.0, 1.0, 1.0], [1.0, 0.0, np.nan, 1.0]])
 
 
 def _infer() -> None:
     for term in _TERMS:
-        infer(_small(), _ROW, solver=MeanField(log_term=term, restarts=2))
+        for net in _shapes():
+            infer(net, _ROW, solver=MeanField(log_term=term, restarts=2))
 
 
 def _infer_many() -> None:
@@ -59,7 +65,8 @@ def _infer_many() -> None:
 
 def _fit() -> None:
     for term in _TERMS:
-        gradient(_small(), _table(), solver=MeanField(log_term=term))
+        for net in _shapes():
+            gradient(net, _table()[1:2, :3], solver=MeanField(log_term=term))
     fit(_small(), _table(), epochs=1, rng=0, progress=False)
     fit(_small(), _table(), epochs=1, batch_size=2, validation=_table(), rng=0, progress=False)
 

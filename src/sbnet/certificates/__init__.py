@@ -271,5 +271,5 @@ def _paper_bound(network: Network, row: States, solution: Solution) -> float:
     no_trace, xi = np.empty((1, 0)), np.empty((1, n))
     answers = Answers(np.empty(1), solution.means.copy(), xi, np.empty(1, np.int64), np.empty(1, np.bool_), no_trace)
     paper = Bound(LOG_TERMS["xi"], 0)
-    solve_rows(network.model, paper, Stop(_XI_TOL, 0), states, absorb(network, states), True, answers, None)
+    solve_rows(network.model, paper, Stop(_XI_TOL, 0), states, absorb(network, states), True, answers)
     return float(answers.bound[0])

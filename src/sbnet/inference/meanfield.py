@@ -13,8 +13,7 @@ from sbnet.bounds import margins
 from sbnet.bounds.lower import check_log_term
 from sbnet.inference.solution import Solution, Status, Xi, codes
 from sbnet.inference.solvers import Slope
-from sbnet.kernels._compile import announce
-from sbnet.kernels.rows import Answers, Slopes, solve_rows
+from sbnet.kernels.rows import NO_SLOPES, Answers, Slopes, solve_rows
 from sbnet.network import Network
 from sbnet.reduction import absorb_rows
 
@@ -122,11 +121,10 @@ class MeanField:
         answers = Answers(
             np.empty(n), means, np.empty(states.shape), np.empty(n, np.int64), np.empty(n, np.bool_), path
         )
-        slope = slopes = None
+        slope, slopes = None, NO_SLOPES
         if row_weight is not None:
             slope = Slope(np.zeros(len(model.weight)), np.zeros(len(bias)))
             slopes = Slopes(np.asarray(row_weight, dtype=np.float64), *slope)
-        announce(solve_rows)
         absorbed = absorb_rows(model, bias, states)
         solve_rows(model, self.bound, stop, states, absorbed, start is not None, answers, slopes)
         status = codes(answers.converged, Status.CONVERGED, Status.MAX_SWEEPS)

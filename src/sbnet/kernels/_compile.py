@@ -8,21 +8,28 @@ see: kernels of other sources are in another folder, and nobody has to delete an
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import hashlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, get_args, get_type_hints
 
 import llvmlite
 import numba
 import numpy as np
-from numba import njit
-from numba.core import event
+from llvmlite import ir
+from numba import cfunc, njit, types
+from numba.core import cgutils, event
+from numba.core.compiler_lock import global_compiler_lock
+from numba.extending import intrinsic
 
+_CONFIG: Any = numba.config
+INTERPRETED = bool(_CONFIG.DISABLE_JIT)
 _KEPT = 4  # folders: enough to go back and forth between versions; a process of an older one has long ended
 
 
@@ -91,19 +98,26 @@ class _Pause(event.Listener):
             gc.enable()
 
 
-event.register("numba:compile", _Pause())
+_PAUSE = _Pause()
+event.register("numba:compile", _PAUSE)
+
+
+@contextlib.contextmanager
+def _in_our_folder() -> Iterator[None]:
+    """Files of kernels that are decorated here are kept in our folder."""
+    before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, FOLDER or _CONFIG.CACHE_DIR
+    try:
+        yield
+    finally:
+        _CONFIG.CACHE_DIR = before
 
 
 def _compiled(**options: Any) -> Any:
-    """`njit` that keeps its files in our folder; it looks where to when it decorates."""
+    """`njit` that keeps its files in our folder."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        config: Any = numba.config
-        before, config.CACHE_DIR = config.CACHE_DIR, FOLDER or config.CACHE_DIR
-        try:
+        with _in_our_folder():
             return njit(**options)(function)
-        finally:
-            config.CACHE_DIR = before
 
     return decorate
 
@@ -119,6 +133,73 @@ vector: Any = _compiled(**_BARE, fastmath=_FAST)
 inlined: Any = _compiled(**_BARE, inline="always")
 
 
+# A function that numba knows becomes part of every caller, and is optimised once more with each. Large ones are
+# compiled apart, when Python first asks for their `address`; kernels are handed that number, and call through it. So
+# only those are compiled that a problem needs.
+
+
+def _type_of(hint: Any) -> Any:
+    """The type that kernels have for an annotation: a number, a record or a tuple of such, else an array."""
+    if hint in _NUMBERS:
+        return _NUMBERS[hint]
+    if getattr(hint, "_fields", None) is not None:
+        return types.BaseTuple.from_types([_type_of(part) for part in get_type_hints(hint).values()], hint)
+    if getattr(hint, "__origin__", None) is tuple:
+        return types.BaseTuple.from_types([_type_of(part) for part in get_args(hint)])
+    return types.Array(numba.from_dtype(np.dtype(get_args(get_args(hint)[1])[0])), 1, "C")
+
+
+_NUMBERS: dict[Any, Any] = {float: types.float64, int: types.int64, bool: types.boolean, type(None): types.none}
+
+
+@functools.cache
+def _signature(function: Any) -> Any:
+    hints = get_type_hints(plain(function))
+    result = _type_of(hints.pop("return"))
+    return result(*map(_type_of, hints.values()))
+
+
+@functools.cache
+def _apart(function: Any, like: Any, allocates: bool) -> Any:
+    with global_compiler_lock, _in_our_folder():
+        _PAUSE.on_start(None)
+        try:
+            return cfunc(_signature(like), **(_ALWAYS if allocates else _ALWAYS | {"_nrt": False}))(function)
+        finally:
+            _PAUSE.on_end(None)
+
+
+def address(function: Any, like: Any = None, *, allocates: bool = False) -> Any:
+    """Where a function has been compiled apart, by its annotations or those of another; without a compiler, itself."""
+    return function if INTERPRETED else _apart(function, like or function, allocates).address
+
+
+def caller(like: Any) -> Any:
+    """What kernels call such a function with: its address comes first."""
+    if INTERPRETED:
+        return lambda function, *arguments: function(*arguments)
+
+    def call(typing: Any, address: Any, *arguments: Any) -> Any:
+        wanted = _signature(like)
+
+        def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            given = zip(cgutils.unpack_tuple(builder, values[1]), signature.args[1], wanted.args, strict=True)
+            cast = [context.cast(builder, v, a, b) if isinstance(b, types.Number) else v for v, a, b in given]
+            kind = ir.FunctionType(context.get_value_type(wanted.return_type), [v.type for v in cast])
+            return builder.call(builder.inttoptr(values[0], kind.as_pointer()), cast)
+
+        return wanted.return_type(address, types.StarArgTuple.from_types(arguments)), build
+
+    return intrinsic(call)
+
+
+def variant(function: Any, name: str, **names: Any) -> Any:
+    """The same function in which some names mean something else; it needs a name of its own to be kept under."""
+    copy = FunctionType(function.__code__, {**function.__globals__, **names}, name)
+    copy.__qualname__, copy.__module__, copy.__annotations__ = name, function.__module__, function.__annotations__
+    return copy
+
+
 def plain(dispatcher: Any) -> Any:
     """The Python function behind a kernel that only kernels may call, and that calls none itself."""
     return getattr(dispatcher, "py_func", dispatcher)
@@ -129,4 +210,4 @@ def announce(dispatcher: Any) -> None:
     if getattr(dispatcher, "overloads", True) or not sys.stderr.isatty():
         return
     if not FOLDER or not any(Path(dispatcher.stats.cache_path).glob(f"*.{dispatcher.__name__}-*.nbi")):
-        print("sbnet: compiling kernels, once for this installation (about half a minute) ...", file=sys.stderr)
+        print("sbnet: compiling kernels, once for this installation (some ten seconds) ...", file=sys.stderr)

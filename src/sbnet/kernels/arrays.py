@@ -1,11 +1,20 @@
-"""New arrays for kernels: `np.zeros` itself is compiled once more for every shape, element, and place it is called."""
+"""Arrays of kernels, in few operations: what the compiler must look up for each takes longer than all the rest.
+
+`np.zeros` is compiled once more for every shape, element, and place it is called. A subscript is looked for among all
+that Python, NumPy and numba ever call one.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from sbnet._types import FloatArray, IndexArray
-from sbnet.kernels._compile import inner
+from sbnet.kernels._compile import INTERPRETED, inner
 
 
 @inner
@@ -18,3 +27,25 @@ def whole_numbers(n: int) -> IndexArray:
 def real_numbers(n: int) -> FloatArray:
     """So many zeros."""
     return np.zeros(n, np.float64)
+
+
+def _load(array: Any, i: int, j: int = 0) -> Any:
+    return array[i + j]
+
+
+def _typed_load(typing: Any, array: Any, i: Any, j: Any = None) -> Any:
+    """The same for the compiler: two places of 64 bits, an addition, a load; none counts from the end."""
+    places = [place for place in (i, j) if isinstance(place, types.Integer)]
+
+    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        data = cgutils.create_struct_proxy(array)(context, builder, values[0]).data
+        place, *more = (context.cast(builder, v, t, types.uint64) for v, t in zip(values[1:], places, strict=False))
+        for other in more:
+            place = builder.add(place, other)
+        return context.unpack_value(builder, array.dtype, builder.gep(data, [place]))
+
+    return array.dtype(array, i, types.Omitted(None) if j is None else j), build
+
+
+load: Any = _load if INTERPRETED else intrinsic(_typed_load)
+"""``load(array, i, j)`` is ``array[i + j]``, for an array of one dimension whose numbers stand side by side."""

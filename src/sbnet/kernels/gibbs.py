@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sbnet._types import FloatArray, Model, Problem, States
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, kernel
+from sbnet.kernels._compile import address, bare, kernel
 from sbnet.kernels.gates import sigmoid
 from sbnet.kernels.random import GOLDEN, mix, row_seed, uniform
-from sbnet.kernels.reduce import reduce
+from sbnet.kernels.reduce import call_posed, posed
 from sbnet.kernels.states import Complete, input_of, set_inputs, state_of
 
 
@@ -50,8 +52,14 @@ def sweep(
     return seed
 
 
+def gibbs_rows(*given: Any) -> None:
+    """As `sample_rows`, with the kernel that poses problems."""
+    sample_rows(address(posed, allocates=True), *given)
+
+
 @kernel
-def gibbs_rows(
+def sample_rows(
+    posed: int,
     model: Model,
     states: States,
     bias: FloatArray,
@@ -65,7 +73,7 @@ def gibbs_rows(
     """Means of the conditional probabilities in each chain, rows by chains by units, and their variances within it."""
     n_rows, n_units = states.shape
     for r in range(n_rows):
-        problem = reduce(model, states[r])
+        problem = call_posed(posed, model, states[r])
         n, n_factors = len(problem.hidden), len(problem.factor)
         own_seed = row_seed(seed, states[r])
         complete = Complete(np.zeros(n, np.int8), np.zeros(n_factors), np.zeros(n_factors))

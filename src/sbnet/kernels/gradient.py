@@ -9,11 +9,10 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Model, Problem, States
 from sbnet.kernels import gates, terms
-from sbnet.kernels._compile import bare, inner, vector
+from sbnet.kernels._compile import bare, caller, vector
 from sbnet.kernels.terms.work import Work
 
 
-@inner
 def add_gradient(
     model: Model,
     problem: Problem,
@@ -24,6 +23,7 @@ def add_gradient(
     scale: float,
     grad_weight: FloatArray,
     grad_bias: FloatArray,
+    verb: int,
 ) -> None:
     """Add `scale` times the gradient of the bound of one solved pattern."""
     n = len(states)
@@ -34,7 +34,7 @@ def add_gradient(
         a, c = gates.loads(problem.gate[i], value[i])
         push[i] = a - c * gates.t_slope(problem.gate[i], bias[i])
     by_slot, by_factor = np.zeros(len(problem.weight)), np.zeros(len(problem.factor))
-    terms.gradient(work, mu, by_slot, by_factor)
+    terms.call_gradient(verb, work, mu, by_slot, by_factor)
     for f in range(len(problem.factor)):
         i = problem.factor[f]
         a, c = gates.loads(problem.gate[i], value[i])
@@ -42,6 +42,9 @@ def add_gradient(
         for s in range(problem.ptr[f], problem.ptr[f + 1]):
             grad_weight[problem.edge[s]] += scale * (a * mu[problem.parent[s]] - c * by_slot[s])
     _add_known(model, push, on, scale, grad_weight, grad_bias)
+
+
+call_add_gradient = caller(add_gradient)
 
 
 @bare

@@ -7,11 +7,16 @@ with the convex part replaced by its tangent; in one xi it is concave.
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem, States, Stop
 from sbnet.kernels import gates, terms
-from sbnet.kernels._compile import bare, inlined, inner
+from sbnet.kernels._compile import address, bare, caller, inlined, variant
+from sbnet.kernels.arrays import load, whole_numbers
+from sbnet.kernels.reduce import posed
 from sbnet.kernels.states import known_units
 from sbnet.kernels.terms import exact
 from sbnet.kernels.terms.work import FACTOR_OF, HIDDEN_GATE, MEAN, N_BLOCKS, PLACE, UNIT, VALUE, Work
@@ -24,41 +29,76 @@ _ROUNDS = 4  # how often the exact term may be given new frequencies
 _ROUGH = 1e-2  # nats: how far the paper's bound is taken before the exact term replaces it
 
 
-@inlined
-def _sweep(work: Work, bias: FloatArray, mu: FloatArray) -> None:
+class Verbs(NamedTuple):
+    """Where the verbs of some terms are, compiled for these alone."""
+
+    prepare: int
+    begin: int
+    attend: int
+    sweep: int
+    renew: int
+
+
+class Kit(NamedTuple):
+    """Where the kernels are that solve a problem: the verbs of its terms, and what all problems have in common."""
+
+    rough: Verbs
+    fine: Verbs
+    enumerates: bool  # is there a sum over states for factors with few parents?
+    any_term: bool  # does `fine` serve whatever term may take the place of the exact one?
+    posed: int
+    layout: int
+    climb: int
+    attuned: int
+    other_kinds: int
+    solve: int
+
+
+def sweep(work: Work, bias: FloatArray, mu: FloatArray) -> None:
     """Eq. (24) for one hidden unit after the other: all at once, the bound could fall."""
     index, numbers = work.ints, work.numbers
-    factor_of, gate, unit, place = index[FACTOR_OF], index[HIDDEN_GATE], index[UNIT], index[PLACE]
-    terms.open_sweep(work, mu)
+    factor_of, gate, unit, place = (
+        load(index, FACTOR_OF),
+        load(index, HIDDEN_GATE),
+        load(index, UNIT),
+        load(index, PLACE),
+    )
+    open_sweep(work, mu)
     for j in range(len(mu)):
-        own, at = index[factor_of + j], np.uint64(0)
+        own, at = load(index, factor_of, j), np.uint64(0)
         if own >= 0:
-            at = np.uint64(index[place + own])
-            field = numbers[at + MEAN]
+            at = np.uint64(load(index, place, own))
+            field = load(numbers, at, MEAN)
         else:
-            field = gates.log_odds(index[gate + j], bias[index[unit + j]])
-        field += terms.pull(work, j, mu)
-        old, new = mu[j], min(max(gates.sigmoid(field), EDGE), 1.0 - EDGE)
+            field = gates.log_odds(load(index, gate, j), load(bias, load(index, unit, j)))
+        field += pull(work, j, mu)
+        old, new = load(mu, j), min(max(gates.sigmoid(field), EDGE), 1.0 - EDGE)
         mu[j] = new
         if own >= 0:
             numbers[at + VALUE] = new
-        terms.push(work, j, old, new)
+        push(work, j, old, new)
+
+
+open_sweep = inlined(terms.each("open_sweep", "work, mu"))
+pull = inlined(terms.each("pull", "work, j, mu", adds=True))
+push = inlined(terms.each("push", "work, j, old, new"))
+_call_sweep = caller(sweep)
 
 
 @bare
 def _bound(work: Work, constant: float, bias: FloatArray, mu: FloatArray) -> float:
     """Eq. (16), the logarithm terms being whatever they are."""
     index, total = work.ints, constant + entropy(mu) + terms.total(work)
-    factor_of, gate, unit = index[FACTOR_OF], index[HIDDEN_GATE], index[UNIT]
+    factor_of, gate, unit = load(index, FACTOR_OF), load(index, HIDDEN_GATE), load(index, UNIT)
     for j in range(len(mu)):
-        if index[factor_of + j] < 0:
-            total += mu[j] * gates.log_odds(index[gate + j], bias[index[unit + j]])
+        if load(index, factor_of, j) < 0:
+            total += load(mu, j) * gates.log_odds(load(index, gate, j), load(bias, load(index, unit, j)))
     return total
 
 
-@bare
-def _climb(
+def climb(
     work: Work,
+    verbs: Verbs,
     stop: Stop,
     rough: bool,
     fine: bool,
@@ -75,20 +115,20 @@ def _climb(
     If `rough`, the paper's term stands in for the exact one, and need not be taken far. If `fine`, the bound is
     evaluated with all frequencies in the end.
     """
-    terms.begin(work, states, bias, mu)
-    exact.attend(work, done < 0)
+    terms.begin(work, states, bias, mu, verbs.begin)
+    terms.call_attend(verbs.attend, work, False)
     promise = np.inf
     for _ in range(1 + _XI_STEPS if warm else 1):  # means that someone has found deserve the best xi before they move
         if promise >= stop.tol:
-            promise = terms.renew(work, mu, 0.0, done >= 0)
+            promise = terms.call_renew(verbs.renew, work, mu, 0.0, True)
     bound, rise, converged = _bound(work, constant, bias, mu), np.inf, False
     if done == 0 and done < len(trace):
         trace[0] = bound
     tol = max(stop.tol, _ROUGH) if rough else stop.tol
     while done < stop.max_sweeps and not converged:
-        _sweep(work, bias, mu)
-        enough = _SHARE * max(tol, min(rise, _ROUGH)) / max(float(work.ints[N_BLOCKS]), 1.0)
-        promise = terms.renew(work, mu, enough, done < 0)
+        _call_sweep(verbs.sweep, work, bias, mu)
+        enough = _SHARE * max(tol, min(rise, _ROUGH)) / max(float(load(work.ints, N_BLOCKS)), 1.0)
+        promise = terms.call_renew(verbs.renew, work, mu, enough, False)
         done += 1
         before, bound = bound, _bound(work, constant, bias, mu)
         rise = bound - before
@@ -96,31 +136,37 @@ def _climb(
         if done < len(trace):
             trace[done] = bound
     if fine:
-        exact.attend(work, done >= 0)
-        terms.renew(work, mu, 0.0, done >= 0)
+        terms.call_attend(verbs.attend, work, True)
+        terms.call_renew(verbs.renew, work, mu, 0.0, True)
         bound = _bound(work, constant, bias, mu)
     return done, converged, bound
 
 
-@inner
-def _attuned(
-    problem: Problem, kind: IndexArray, fine: Work, work: Work, again: bool, bias: FloatArray, mu: FloatArray
-) -> tuple[Work, bool, bool]:
+_call_climb = caller(climb)
+
+
+def attuned(
+    problem: Problem, kind: IndexArray, fine: Work, work: Work, again: bool, kit: Kit, bias: FloatArray, mu: FloatArray
+) -> tuple[Work, bool, bool, bool]:
     """A state with the exact term and waves for the frequencies that are needed at these means.
 
     If `again`, this row had `work`, with fewer: no block may lose any, or its term would loosen. Also returned: whether
-    it has the same terms now, and whether it has all that is needed.
+    it has the same terms now, whether it has all that is needed, and whether the kit serves its terms.
     """
-    needed = exact.nodes_of(problem, bias, mu)
-    now = terms.exact_kinds(problem, kind, needed, bias, mu)
+    needed, now = exact.nodes_of(problem, bias, mu), kind
+    if not exact.fits(problem, kind, needed, whole_numbers(len(kind))):
+        if not kit.any_term:
+            return work, again, False, False
+        now = terms.call_other_kinds(kit.other_kinds, problem, kind, needed, bias, mu)
     again = again and terms.same_kinds(work, now)
     if not again:
-        work = fine if terms.same_kinds(fine, now) else terms.prepare(problem, now, again)
+        same = terms.same_kinds(fine, now)
+        work = fine if same else terms.call_layout(kit.layout, problem, now, False, kit.fine.prepare)
     chunks, enough = exact.chunks_for(work, needed), again
     if again:
         for b in range(len(chunks)):
-            has = work.wave_index[b]
-            if chunks[b] > has:
+            has = load(work.wave_index, b)
+            if load(chunks, b) > has:
                 enough = False
             else:
                 chunks[b] = has
@@ -128,23 +174,28 @@ def _attuned(
         if not exact.has_room(work, chunks):
             work = exact.make_room(work, chunks)
         exact.tune(work, chunks)
-    return work, again, enough
+    return work, again, enough, True
 
 
-@inlined
+_call_attuned = caller(attuned)
+
+
 def solve(
     problem: Problem,
     rough: Work,
     fine: Work,
     kind: IndexArray,
+    kit: Kit,
     stop: Stop,
     states: States,
     bias: FloatArray,
     mu: FloatArray,
     warm: bool,
     trace: FloatArray,
-) -> tuple[float, int, bool, Work]:
+) -> tuple[float, int, bool, bool, Work]:
     """Solve one problem from the means in `mu`: (bound, sweeps, converged), and the state in which it was left.
+
+    Before that: whether it was solved at all, or needs a kit for any term.
 
     `rough` has the paper's term wherever `kind` has the exact one, and `fine` has that: the climb begins with the one,
     which is quick while the means are far from where they end, and goes on with the lower frequencies of the other. The
@@ -153,23 +204,27 @@ def solve(
     """
     constant = known_units(problem, states, bias)
     for j in range(len(mu)):
-        if problem.factor_of[j] < 0:  # its mean times its log-odds is added later
-            constant += gates.log_p(problem.gate[problem.hidden[j]], 0, bias[problem.hidden[j]])
+        if load(problem.factor_of, j) < 0:  # its mean times its log-odds is added later
+            constant += gates.log_p(load(problem.gate, load(problem.hidden, j)), 0, load(bias, load(problem.hidden, j)))
     if len(mu) == 0:
         if len(trace):
             trace[0] = constant
-        return constant, 0, True, rough
+        return constant, 0, True, True, rough
     for j in range(len(mu)):
-        mu[j] = min(max(mu[j], EDGE), 1.0 - EDGE)
+        mu[j] = min(max(load(mu, j), EDGE), 1.0 - EDGE)
     climbs_exact = not terms.same_kinds(rough, kind)
-    work, done, converged, best, again = rough, np.int64(0), False, -np.inf, len(mu) < 0
+    work, done, converged, best, again = rough, np.int64(0), False, -np.inf, False
     for turn in range(1 if climbs_exact and warm else 0, 1 + _ROUNDS if climbs_exact else 1):
         if turn > 0:
-            work, again, enough = _attuned(problem, kind, fine, work, again, bias, mu)
+            work, again, enough, served = _call_attuned(kit.attuned, problem, kind, fine, work, again, kit, bias, mu)
+            if not served:
+                return best, int(done), False, False, work
             if enough:
                 break
-        is_rough, before = turn == 0 and climbs_exact, best
-        done, converged, bound = _climb(work, stop, is_rough, turn > 0, warm, states, constant, bias, mu, trace, done)
+        is_rough, before, verbs = turn == 0 and climbs_exact, best, kit.fine if turn > 0 else kit.rough
+        done, converged, bound = _call_climb(
+            kit.climb, work, verbs, stop, is_rough, turn > 0, warm, states, constant, bias, mu, trace, done
+        )
         best = best if bound <= best else bound  # the larger, or NaN: a term that has no room shows
         if again and best - before < stop.tol:
             break
@@ -177,5 +232,42 @@ def solve(
     if done < len(trace):
         trace[done] = best  # with all frequencies it is a little above that of the last sweep
     for k in range(1, min(int(done) + 1, len(trace))):
-        trace[k] = min(max(trace[k], trace[k - 1]), best)  # the best so far: the exact term begins a little lower
-    return best, int(done), converged, work
+        trace[k] = min(
+            max(load(trace, k), load(trace, k - 1)), best
+        )  # the best so far: the exact term begins a little lower
+    return best, int(done), converged, True, work
+
+
+call_solve = caller(solve)
+
+
+@cache
+def kit_for(rooms: tuple[Any, ...]) -> Kit:
+    """What solves problems that these rooms serve, compiled now unless it has been before."""
+    rough = terms.roughly(rooms)
+    any_term = rooms == terms.ROOMS
+    return Kit(
+        _verbs(rough),
+        _verbs(rooms),
+        terms.enumerated in rooms,
+        any_term,
+        address(posed, allocates=True),
+        address(terms.prepare, allocates=True),
+        address(climb),
+        address(attuned, allocates=True) if rough != rooms else 0,
+        address(terms.other_kinds, allocates=True) if any_term else 0,
+        address(solve, allocates=True),
+    )
+
+
+@cache
+def _verbs(rooms: tuple[Any, ...]) -> Verbs:
+    names = {"open_sweep": "work, mu", "pull": "work, j, mu", "push": "work, j, old, new"}
+    parts = {verb: inlined(terms.each(verb, given, rooms, adds=verb == "pull")) for verb, given in names.items()}
+    return Verbs(
+        address(terms.each("prepare", "work", rooms), terms.xi.prepare),
+        address(terms.each("begin", "work", rooms), terms.xi.begin),
+        address(terms.each("attend", "work, whole", rooms), exact.attend),
+        address(variant(sweep, "_".join(("sweep", *map(terms.name_of, rooms))), **parts)),
+        address(terms.each("renew", "work, mu, enough, fresh", rooms, adds=True), terms.enumerated.renew),
+    )

@@ -15,12 +15,14 @@ component by a further gate.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sbnet._types import Bound, FloatArray, IndexArray, Model, Problem, States, Stop
 from sbnet.kernels import terms
 from sbnet.kernels._compile import inner, kernel
-from sbnet.kernels.meanfield import solve
+from sbnet.kernels.meanfield import Kit, call_solve, kit_for
 from sbnet.kernels.rows import predict_barren
 
 
@@ -60,8 +62,17 @@ def with_gates(problem: Problem, first: int, weight: FloatArray) -> Problem:
     )  # fmt: skip
 
 
+def solve_components(problem: Problem, which: Bound, *rest: Any) -> None:
+    """As `climb_components`, with what such problems need."""
+    parents = max(int(np.diff(problem.ptr).max(initial=0)), len(problem.hidden))  # all hidden units have the gates
+    rooms = terms.rooms_for(which, 0, parents)
+    if not climb_components(kit_for(rooms), problem, which, *rest):
+        climb_components(kit_for(terms.ROOMS), problem, which, *rest)
+
+
 @kernel
-def solve_components(
+def climb_components(
+    kit: Kit,
     problem: Problem,
     which: Bound,
     stop: Stop,
@@ -74,11 +85,11 @@ def solve_components(
     bound: FloatArray,
     sweeps: IndexArray,
     converged: IndexArray,
-) -> None:
+) -> bool:
     """Solve components of one pattern, each with gates of its own, from the means of the hidden units in `mu`.
 
     Component m has gates with weights ``gate_weight[m]``, gates by hidden units, and biases ``gate_bias[m]``, which are
-    observed to be ``side[m]``.
+    observed to be ``side[m]``. Returns whether the kit could solve them all.
     """
     n, gates = len(states), side.shape[1]
     more_states, more_bias = np.empty(n + gates, np.int8), np.empty(n + gates)
@@ -87,12 +98,16 @@ def solve_components(
         whole = with_gates(problem, n, gate_weight[m])
         more_states[n:], more_bias[n:] = side[m], gate_bias[m]
         kind = terms.kinds_of(whole, which)
-        rough = terms.prepare(whole, kind, n > 0)
-        work = rough if terms.same_kinds(rough, kind) else terms.prepare(whole, kind, n < 0)
-        warm = n > 0  # always; but for the constant True everything would be compiled once more
-        bound[m], sweeps[m], converged[m], _ = solve(
-            whole, rough, work, kind, stop, more_states, more_bias, mu[m], warm, np.empty(0)
+        rough = terms.call_layout(kit.layout, whole, kind, True, kit.rough.prepare)
+        work = rough
+        if not terms.same_kinds(rough, kind):
+            work = terms.call_layout(kit.layout, whole, kind, False, kit.fine.prepare)
+        bound[m], sweeps[m], converged[m], solved, _ = call_solve(
+            kit.solve, whole, rough, work, kind, kit, stop, more_states, more_bias, mu[m], True, np.empty(0)
         )
+        if not solved:
+            return False
+    return True
 
 
 @kernel

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sbnet._types import BoolArray, IndexArray, Model, Problem, States
-from sbnet.kernels._compile import inlined, inner, kernel
-from sbnet.kernels.arrays import real_numbers, whole_numbers
+from sbnet.kernels._compile import caller, inlined, kernel
+from sbnet.kernels.arrays import load, real_numbers, whole_numbers
 
 
 @inlined
 def _mark_live(model: Model, states: States, live: BoolArray | IndexArray) -> None:
     for i in range(len(states) - 1, -1, -1):
-        if states[i] >= 0:
+        if load(states, i) >= 0:
             live[i] = 1
-        if live[i]:
-            for e in range(model.indptr[i], model.indptr[i + 1]):
-                live[model.parent[e]] = 1
+        if load(live, i):
+            for e in range(load(model.indptr, i), load(model.indptr, i, 1)):
+                live[load(model.parent, e)] = 1
 
 
 @kernel
@@ -27,30 +29,23 @@ def live_units(model: Model, states: States) -> BoolArray:
     return live
 
 
-@kernel
-def reduce(model: Model, states: States) -> Problem:
-    """The problem that one pattern poses; it depends on which units are observed, not on their values."""
-    return posed(model, states)
-
-
-@inner
 def posed(model: Model, states: States) -> Problem:
-    """The same for kernels. (Code that makes Python objects of so many arrays takes long to compile.)"""
+    """The problem that one pattern poses; it depends on which units are observed, not on their values."""
     n = len(states)
     live, place = whole_numbers(n), whole_numbers(n)
     _mark_live(model, states, live)
     n_hidden = 0
     for i in range(n):
         place[i] = -1
-        if live[i] and states[i] < 0:
+        if load(live, i) and load(states, i) < 0:
             place[i] = n_hidden
             n_hidden += 1
     n_factors = n_slots = n_known = 0
     for i in range(n):
-        if live[i]:
+        if load(live, i):
             before = n_slots
-            for e in range(model.indptr[i], model.indptr[i + 1]):
-                if place[model.parent[e]] >= 0:
+            for e in range(load(model.indptr, i), load(model.indptr, i, 1)):
+                if load(place, load(model.parent, e)) >= 0:
                     n_slots += 1
             if n_slots > before:
                 n_factors += 1
@@ -63,41 +58,46 @@ def posed(model: Model, states: States) -> Problem:
     known = whole_numbers(n_known)
     f = s = t = 0
     for i in range(n):
-        if not live[i]:
+        if not load(live, i):
             continue
-        if place[i] >= 0:
-            hidden[place[i]], factor_of[place[i]] = i, -1
-        for e in range(model.indptr[i], model.indptr[i + 1]):
-            k = place[model.parent[e]]
+        if load(place, i) >= 0:
+            hidden[load(place, i)], factor_of[load(place, i)] = i, -1
+        for e in range(load(model.indptr, i), load(model.indptr, i, 1)):
+            k = load(place, load(model.parent, e))
             if k >= 0:
                 parent[s] = k
-                weight[s] = model.weight[e]
+                weight[s] = load(model.weight, e)
                 edge[s] = e
                 s += 1
-        if s > ptr[f]:
+        if s > load(ptr, f):
             factor[f] = i
-            own[f] = place[i]
-            if place[i] >= 0:
-                factor_of[place[i]] = f
+            own[f] = load(place, i)
+            if load(place, i) >= 0:
+                factor_of[load(place, i)] = f
             f += 1
             ptr[f] = s
         else:
             known[t] = i
             t += 1
     for s in range(n_slots):
-        child_ptr[parent[s] + 1] += 1
+        child_ptr[load(parent, s) + 1] += 1
     for k in range(n_hidden):
-        child_ptr[k + 1] += child_ptr[k]
-        place[k] = child_ptr[k]  # from now on: where the next child of a hidden unit goes
+        child_ptr[k + 1] += load(child_ptr, k)
+        place[k] = load(child_ptr, k)  # from now on: where the next child of a hidden unit goes
     for f in range(n_factors):
-        for s in range(ptr[f], ptr[f + 1]):
-            k = parent[s]
-            child[place[k]], child_slot[place[k]] = f, s
+        for s in range(load(ptr, f), load(ptr, f, 1)):
+            k = load(parent, s)
+            child[load(place, k)], child_slot[load(place, k)] = f, s
             place[k] += 1
     return Problem(
         hidden, factor_of, factor, own, ptr, parent, weight, edge, child_ptr, child, child_slot, known,
         model.gate,
     )  # fmt: skip
+
+
+call_posed = caller(posed)
+reduce: Any = kernel(posed)
+"""The same for Python."""
 
 
 @kernel

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Model, Problem, States, Stop
 from sbnet.kernels import gates, terms
-from sbnet.kernels._compile import inlined, inner, kernel
+from sbnet.kernels._compile import address, announce, inlined, inner, kernel
 from sbnet.kernels.arrays import real_numbers
-from sbnet.kernels.gradient import add_gradient
-from sbnet.kernels.meanfield import solve
-from sbnet.kernels.reduce import posed
+from sbnet.kernels.gradient import add_gradient, call_add_gradient
+from sbnet.kernels.meanfield import Kit, call_solve, kit_for
+from sbnet.kernels.reduce import call_posed
 from sbnet.kernels.terms import enumerated, exact
 from sbnet.kernels.terms.work import Work, spread
 
@@ -58,6 +60,13 @@ def _same_mask(states: States, r: int) -> bool:
     return True
 
 
+@kernel
+def predict_rows(model: Model, states: States, bias: FloatArray, means: FloatArray) -> None:
+    """The same for every row."""
+    for r in range(len(states)):
+        predict_barren(model, states[r], bias[r], means[r])
+
+
 @inlined
 def _store(problem: Problem, work: Work, states: States, mu: FloatArray, means: FloatArray, xi: FloatArray) -> bool:
     """The results of a row, but for its barren units; are there any?"""
@@ -85,14 +94,26 @@ class Answers(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Where the gradients of the bounds are added up, each times the weight of its row."""
+    """Where the gradients of the bounds are added up, each times the weight of its row; no rows: no gradients."""
 
     row_weight: FloatArray
     weight: FloatArray
     bias: FloatArray
 
 
-@kernel
+NO_SLOPES = Slopes(np.zeros(0), np.zeros(0), np.zeros(0))
+
+
+class Learning(NamedTuple):
+    """Where the kernels are that differentiate."""
+
+    add_gradient: int
+    gradient: int
+
+
+_NO_LEARNING = Learning(0, 0)
+
+
 def solve_rows(
     model: Model,
     which: Bound,
@@ -101,34 +122,87 @@ def solve_rows(
     bias: FloatArray,
     warm: bool,
     answers: Answers,
-    slopes: Slopes | None,
+    slopes: Slopes = NO_SLOPES,
 ) -> None:
     """Solve every row from its starting point; `warm`: someone has found it, and it deserves a good start.
 
-    Without `slopes`, no code for gradients is compiled.
+    What the terms of these rows do not need is not compiled, nor what differentiates without `slopes`.
     """
-    first = 0
+    announce(climb_rows)
+    row, barren = 0, False
+    for rooms in _rooms_to_try(which, model.indptr[1:] - model.indptr[:-1]):
+        learning = _learning(rooms) if len(slopes.row_weight) else _NO_LEARNING
+        row, more = climb_rows(kit_for(rooms), learning, model, which, stop, states, bias, warm, answers, slopes, row)
+        barren = barren or more
+        if row == len(states):
+            break
+    if barren:
+        predict_rows(model, states, bias, answers.means)
+
+
+def _rooms_to_try(which: Bound, parents: IndexArray) -> Iterator[tuple[Any, ...]]:
+    """The fewest terms first. Observed parents leave few hidden ones to a factor, and so a sum over their states; and
+    where the exact term would need too many frequencies, any term may take its place.
+    """
+    some = parents[parents > 0]
+    fewest, most = (int(some.min()), int(some.max())) if len(some) else (0, 0)
+    yield terms.rooms_for(which, fewest, most)
+    yield terms.rooms_for(which, 0, most)
+    yield terms.ROOMS
+
+
+@cache
+def _learning(rooms: tuple[Any, ...]) -> Learning:
+    verb = terms.each("gradient", "work, mu, by_slot, by_factor", rooms)
+    return Learning(address(add_gradient, allocates=True), address(verb, enumerated.gradient))
+
+
+@kernel
+def climb_rows(
+    kit: Kit,
+    learning: Learning,
+    model: Model,
+    which: Bound,
+    stop: Stop,
+    states: States,
+    bias: FloatArray,
+    warm: bool,
+    answers: Answers,
+    slopes: Slopes,
+    first: int,
+) -> tuple[int, bool]:
+    """Solve the rows from `first` on: one more than the last that the kit could solve; and are any units barren?"""
+    barren = False
     while first < len(states):  # rows with the same units observed pose the same problem
-        problem = posed(model, states[first])
+        problem = call_posed(kit.posed, model, states[first])
         kind = terms.kinds_of(problem, which)
-        rough = terms.prepare(problem, kind, first >= 0)
-        fine = rough if terms.same_kinds(rough, kind) else terms.prepare(problem, kind, first < 0)
+        rough = terms.call_layout(kit.layout, problem, kind, True, kit.rough.prepare)
+        if terms.lacks(kit.enumerates, rough):
+            return first, barren
+        fine = rough
+        if not terms.same_kinds(rough, kind):
+            fine = terms.call_layout(kit.layout, problem, kind, False, kit.fine.prepare)
         mu = real_numbers(len(problem.hidden))
         r = first
         while r < len(states) and (r == first or _same_mask(states, r)):
             for j in range(len(mu)):
                 mu[j] = answers.means[r, problem.hidden[j]]
-            bound, sweeps, converged, work = solve(
-                problem, rough, fine, kind, stop, states[r], bias[r], mu, warm, answers.trace[r]
+            bound, sweeps, converged, solved, work = call_solve(
+                kit.solve, problem, rough, fine, kind, kit, stop, states[r], bias[r], mu, warm, answers.trace[r]
             )
+            if not solved:
+                return r, barren
             if terms.same_kinds(work, kind):
                 fine = work  # the next row may need the same frequencies
             answers.bound[r], answers.sweeps[r], answers.converged[r] = bound, sweeps, converged
-            if slopes is not None:
-                add_gradient(
-                    model, problem, work, states[r], bias[r], mu, slopes.row_weight[r], slopes.weight, slopes.bias
-                )
+            if len(slopes.row_weight):
+                scale = slopes.row_weight[r]
+                call_add_gradient(
+                    learning.add_gradient, model, problem, work, states[r], bias[r], mu, scale, slopes.weight,
+                    slopes.bias, learning.gradient,
+                )  # fmt: skip
             if _store(problem, work, states[r], mu, answers.means[r], answers.xi[r]):
-                predict_barren(model, states[r], bias[r], answers.means[r])
+                barren = True
             r += 1
         first = r
+    return first, barren

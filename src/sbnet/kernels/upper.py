@@ -9,6 +9,7 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
 from sbnet.kernels._compile import entry, inlined
+from sbnet.kernels.arrays import load
 from sbnet.kernels.gates import log_p
 from sbnet.kernels.upper_gates import bracket, curvature, highest_hidden, highest_observed
 
@@ -44,15 +45,15 @@ class OfUnit(NamedTuple):
     mu: FloatArray  # the mean
     spread: FloatArray  # the slope in omega
     eta: FloatArray  # what the children send up
-    load: FloatArray  # the sum of the claims on it
+    claims: FloatArray  # the sum of the claims on it
     omega: FloatArray  # the weight of its own factor
-    pull: FloatArray  # how the bound changes with its load
+    pull: FloatArray  # how the bound changes with its claims
 
 
 class OfFactor(NamedTuple):
     """What an evaluation finds for each factor."""
 
-    busiest: IndexArray  # the parent in the table that has the largest load
+    busiest: IndexArray  # the parent in the table that has the largest claims
     claim: FloatArray
     tau: FloatArray  # the weight for the parents in its table
     entropy: FloatArray  # the slope in it
@@ -75,33 +76,33 @@ def evaluate(problem: Problem, regions: Regions, x: FloatArray, gradient: FloatA
     _weigh(ptr, parent, weight, table, active, x, regions.of_unit, busiest, claim, tau)
     value = 0.0
     for k in range(len(hidden)):
-        if large[k] and factor_of[k] < 0:
-            i = hidden[k]
-            part, mu[k], spread[k] = bracket(gate[i], bias[i], eta[k], omega[k])
+        if load(large, k) and load(factor_of, k) < 0:
+            i = load(hidden, k)
+            part, mu[k], spread[k] = bracket(load(gate, i), load(bias, i), load(eta, k), load(omega, k))
             value += part
     for f in range(n_factors):
         entropy[f] = 0.0
-        if active[f]:
+        if load(active, f):
             value += _table(problem, regions, f, x, gradient)
     for f in range(n_factors):
         slope = 0.0
-        for s in range(ptr[f], ptr[f + 1]):
-            mean = mu[parent[s]]
-            if table[s]:  # `gradient` holds the mean of the parent in the table
-                gradient[s] = mean - gradient[s]
-                entropy[f] -= spread[parent[s]]
+        for s in range(load(ptr, f), load(ptr, f, 1)):
+            mean = load(mu, load(parent, s))
+            if load(table, s):  # `gradient` holds the mean of the parent in the table
+                gradient[s] = mean - load(gradient, s)
+                entropy[f] -= load(spread, load(parent, s))
             else:
                 gradient[s] = 0.0
-                slope += weight[s] * mean
-        gradient[n_slots + f] = gradient[n_slots + f] + slope if active[f] else 0.0
-        if busiest[f] >= 0:
-            pull[busiest[f]] += entropy[f] * tau[f] * tau[f] / claim[f]
+                slope += load(weight, s) * mean
+        gradient[n_slots + f] = load(gradient, n_slots, f) + slope if load(active, f) else 0.0
+        if load(busiest, f) >= 0:
+            pull[load(busiest, f)] += load(entropy, f) * load(tau, f) * load(tau, f) / load(claim, f)
     for f in range(n_factors):
-        slope, place = tau[f] * entropy[f], n_slots + n_factors + f
-        for s in range(ptr[f], ptr[f + 1]):
-            if table[s]:
-                slope -= claim[f] * pull[parent[s]]
-        gradient[place] = slope if active[f] and abs(x[place]) < LARGEST else 0.0
+        slope, place = load(tau, f) * load(entropy, f), n_slots + n_factors + f
+        for s in range(load(ptr, f), load(ptr, f, 1)):
+            if load(table, s):
+                slope -= load(claim, f) * load(pull, load(parent, s))
+        gradient[place] = slope if load(active, f) and abs(load(x, place)) < LARGEST else 0.0
     return value
 
 
@@ -119,31 +120,31 @@ def _weigh(
     tau: FloatArray,
 ) -> None:
     """What the children of each unit send up, and the weights of Hölder's inequality: those of a unit add up to one."""
-    mu, spread, eta, load, omega, pull = of_unit
+    mu, spread, eta, claims, omega, pull = of_unit
     n_slots, n_factors = len(parent), len(active)
     for k in range(len(mu)):
-        mu[k] = spread[k] = eta[k] = load[k] = pull[k] = 0.0
+        mu[k] = spread[k] = eta[k] = claims[k] = pull[k] = 0.0
         omega[k] = 1.0
     for f in range(n_factors):
-        claim[f] = math.exp(min(max(x[n_slots + n_factors + f], -LARGEST), LARGEST))
-        for s in range(ptr[f], ptr[f + 1]):
-            k = parent[s]
-            if table[s]:
-                eta[k] += x[s]
-                load[k] += claim[f]
-            elif active[f]:
-                eta[k] += weight[s] * x[n_slots + f]
+        claim[f] = math.exp(min(max(load(x, n_slots + n_factors, f), -LARGEST), LARGEST))
+        for s in range(load(ptr, f), load(ptr, f, 1)):
+            k = load(parent, s)
+            if load(table, s):
+                eta[k] += load(x, s)
+                claims[k] += load(claim, f)
+            elif load(active, f):
+                eta[k] += load(weight, s) * load(x, n_slots, f)
     for f in range(n_factors):
         most, busiest[f] = 0.0, -1
-        for s in range(ptr[f], ptr[f + 1]):
-            k = parent[s]
-            if table[s] and load[k] > most:
-                most, busiest[f] = load[k], k
-        tau[f] = claim[f] / (1.0 + most)
-        for s in range(ptr[f], ptr[f + 1]):
-            if table[s]:
-                k = parent[s]
-                omega[k] = max(omega[k] - tau[f], 1e-12)  # more weight than one is valid too
+        for s in range(load(ptr, f), load(ptr, f, 1)):
+            k = load(parent, s)
+            if load(table, s) and load(claims, k) > most:
+                most, busiest[f] = load(claims, k), k
+        tau[f] = load(claim, f) / (1.0 + most)
+        for s in range(load(ptr, f), load(ptr, f, 1)):
+            if load(table, s):
+                k = load(parent, s)
+                omega[k] = max(load(omega, k) - load(tau, f), 1e-12)  # more weight than one is valid too
 
 
 @inlined
@@ -157,50 +158,50 @@ def _table(problem: Problem, regions: Regions, f: int, x: FloatArray, gradient: 
     ptr, weight, table, n_slots = problem.ptr, problem.weight, regions.table, len(problem.parent)
     of_unit, of_factor, by_state = regions.of_unit, regions.of_factor, regions.by_state
     z, p, shift, own_mean, own_spread = by_state[0], by_state[1], by_state[2], by_state[3], by_state[4]
-    i, k, tau, lam = problem.factor[f], problem.own[f], of_factor.tau[f], x[n_slots + f]
-    gate, state, low, high = problem.gate[i], regions.states[i], regions.low[f], regions.high[f]
-    eta, omega = (of_unit.eta[k], of_unit.omega[k]) if k >= 0 else (0.0, 1.0)
+    i, k, tau, lam = load(problem.factor, f), load(problem.own, f), load(of_factor.tau, f), load(x, n_slots, f)
+    gate, state, low, high = load(problem.gate, i), load(regions.states, i), load(regions.low, f), load(regions.high, f)
+    eta, omega = (load(of_unit.eta, k), load(of_unit.omega, k)) if k >= 0 else (0.0, 1.0)
     size = 1
-    z[0], p[0] = regions.bias[i], 0.0
-    for s in range(ptr[f], ptr[f + 1]):
-        if table[s]:
+    z[0], p[0] = load(regions.bias, i), 0.0
+    for s in range(load(ptr, f), load(ptr, f, 1)):
+        if load(table, s):
             for c in range(size):
-                z[c + size], p[c + size] = z[c] + weight[s], p[c] - x[s]
+                z[c + size], p[c + size] = load(z, c) + load(weight, s), load(p, c) - load(x, s)
             size *= 2
     top = -np.inf
     for c in range(size):
         t = own = 0.0
         if k < 0:
-            t = highest_observed(gate, state, z[c], lam, low, high)
-            own = log_p(gate, state, z[c] + t)
+            t = highest_observed(gate, state, load(z, c), lam, low, high)
+            own = log_p(gate, state, load(z, c) + t)
         else:
             if low < high:
-                t = highest_hidden(gate, z[c], eta, lam, low, high)
-            own, own_mean[c], own_spread[c] = bracket(gate, z[c] + t, eta, omega)
+                t = highest_hidden(gate, load(z, c), eta, lam, low, high)
+            own, own_mean[c], own_spread[c] = bracket(gate, load(z, c) + t, eta, omega)
         z[c] += t
         shift[c] = t
         p[c] += own - lam * t
-        top = max(top, p[c])
+        top = max(top, load(p, c))
     total = mean_log = mean_t = mean = spread = bend = 0.0
     for c in range(size):
-        a = (p[c] - top) / tau
+        a = (load(p, c) - top) / tau
         w = math.exp(a)
         p[c] = w
         if w > 0.0:
             total += w
             mean_log += w * a
-            mean_t += w * shift[c]
-            bend += w * curvature(gate, z[c])
+            mean_t += w * load(shift, c)
+            bend += w * curvature(gate, load(z, c))
             if k >= 0:
-                mean += w * own_mean[c]
-                spread += w * own_spread[c]
+                mean += w * load(own_mean, c)
+                spread += w * load(own_spread, c)
     bit = 1
-    for s in range(ptr[f], ptr[f + 1]):
-        if table[s]:
+    for s in range(load(ptr, f), load(ptr, f, 1)):
+        if load(table, s):
             on = 0.0
             for c in range(size):
                 if c & bit:
-                    on += p[c]
+                    on += load(p, c)
             gradient[s] = on / total
             bit *= 2
     if k >= 0:

@@ -3,7 +3,7 @@
 Each file has the same verbs, as far as they apply: `prepare` (what depends on the weights), `begin` (what depends on
 the row), `open_sweep`, `pull` (what children tell a parent), `push` (a parent has moved), `renew` (the terms at the
 present means: after a sweep, or from scratch if `fresh`), `gradient`; and a slow, obvious `reference` for one factor.
-A term serves all children of a parent in one call.
+A term serves all children of a parent in one call. Verbs are compiled for sets of rooms, when a problem needs them.
 
 A *kind* is what a user asks for (`log_term`); a *room* is the file that serves it. A factor whose kind has no room
 keeps the term NaN, which shows at once; it never borrows another's.
@@ -12,6 +12,7 @@ keeps the term NaN, which shows at once; it never borrows another's.
 from __future__ import annotations
 
 import math
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -19,8 +20,8 @@ import numpy as np
 
 from sbnet._types import Bound, FloatArray, IndexArray, Problem, States
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, inlined, inner
-from sbnet.kernels.arrays import real_numbers, whole_numbers
+from sbnet.kernels._compile import bare, caller, inlined
+from sbnet.kernels.arrays import load, real_numbers, whole_numbers
 from sbnet.kernels.terms import enumerated, exact, quadratic, xi
 from sbnet.kernels.terms.work import (
     ABOVE,
@@ -52,6 +53,7 @@ ROOMS = tuple(import_module(f"{__name__}.{name}") for name in FILES)  # which al
 LOG_TERMS = dict(sorted((item for room in ROOMS for item in room.KINDS.items()), key=lambda item: item[1]))
 """The kinds by the names that users give them."""
 
+_FEW = HAS + enumerated.ROOM
 _NOBODY = 15  # the room of kinds that have none: a place for their numbers, but no file to serve them
 _ROOM_OF = np.full(16, _NOBODY)  # by kind
 _TILED = np.zeros(16, np.int64)  # by room
@@ -62,43 +64,59 @@ for _room in ROOMS:
         _ROOM_OF[_kind] = _room.ROOM
 
 
-def _each(verb: str, arguments: str, *, adds: bool = False, compiled: Any = inlined) -> Any:
-    """A kernel that calls the verb of every room that has it and has work, and adds up what they return if `adds`.
+@cache
+def each(verb: str, arguments: str, rooms: tuple[Any, ...] = ROOMS, *, adds: bool = False) -> Any:
+    """A function that calls the verb of every room that has it and has work, and adds up what they return if `adds`.
 
     Kernels cannot loop over functions, so the calls are spelt out, one after the other.
     """
-    lines = ["total = 0.0"]
-    for room in ROOMS:
-        if hasattr(room, verb):
-            call = f"{room.__name__.rpartition('.')[2]}.{verb}({arguments})"
-            lines.append(f"if work.ints[{HAS + room.ROOM}] > 0: {'total += ' * adds}{call}")
-    return _spelt_out(verb, arguments, "\n    ".join([*lines, "return total"]), compiled)
+    names = {name_of(room): room.ROOM for room in rooms if hasattr(room, verb)}
+    calls = (
+        f"if work.ints[{HAS + room}] > 0: {'total += ' * adds}{name}.{verb}({arguments})"
+        for name, room in names.items()
+    )
+    return _spelt_out("_".join((verb, *names)), arguments, ["total = 0.0", *calls, "return total" * adds])
 
 
 def _ladder(verb: str, arguments: str, otherwise: str) -> Any:
-    """A kernel that calls the verb of one room, by the kind that comes as the first argument."""
+    """A function that calls the verb of one room, by the kind that comes as the first argument."""
     rungs = (
-        f"if {' or '.join(f'kind == {kind}' for kind in {room.ROOM, *room.KINDS.values()})}:\n"
-        f"        return {room.__name__.rpartition('.')[2]}.{verb}({arguments})\n"
+        f"if {' or '.join(f'kind == {kind}' for kind in {room.ROOM, *room.KINDS.values()})}: "
+        f"return {name_of(room)}.{verb}({arguments})"
         for room in ROOMS
     )
-    return _spelt_out(verb, arguments, "    ".join((*rungs, f"return {otherwise}")), inlined)
+    return _spelt_out(verb, arguments, [*rungs, f"return {otherwise}"])
 
 
-def _spelt_out(verb: str, arguments: str, body: str, compiled: Any) -> Any:
+def name_of(room: Any) -> str:
+    """That of its file."""
+    return str(room.__name__.rpartition(".")[2])
+
+
+def _spelt_out(name: str, arguments: str, lines: list[str]) -> Any:
     names: dict[str, Any] = {}
-    exec(compile(f"def {verb}({arguments}):\n    {body}\n", __file__, "exec"), globals(), names)
-    return compiled(names[verb])
+    body = "\n    ".join(lines)
+    exec(compile(f"def {name}({arguments}):\n    {body}\n", __file__, "exec"), globals(), names)
+    return names[name]
 
 
-_prepare = _each("prepare", "work")
-_begin = _each("begin", "work")
-open_sweep = _each("open_sweep", "work, mu")
-pull = _each("pull", "work, j, mu", adds=True)
-push = _each("push", "work, j, old, new")
-renew = _each("renew", "work, mu, enough, fresh", adds=True, compiled=bare)
-gradient = _each("gradient", "work, mu, by_slot, by_factor")
-reference = _ladder("reference", "kind, gate, weight, mu, bias, parameter", "math.nan, math.nan")
+reference = inlined(_ladder("reference", "kind, gate, weight, mu, bias, parameter", "math.nan, math.nan"))
+
+
+call_prepare, call_begin, call_attend = caller(xi.prepare), caller(xi.begin), caller(exact.attend)
+call_renew, call_gradient = caller(enumerated.renew), caller(enumerated.gradient)
+
+
+@cache
+def rooms_for(bound: Bound, fewest: int, most: int) -> tuple[Any, ...]:
+    """The rooms that serve factors with so many hidden parents."""
+    kinds = {enumerated.ROOM if parents <= bound.enumerate_up_to else bound.log_term for parents in (fewest, most)}
+    return tuple(room for room in ROOMS if kinds & {room.ROOM, *room.KINDS.values()})
+
+
+def roughly(rooms: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same with the paper's term in place of the exact one."""
+    return tuple(dict.fromkeys(xi if room is exact else room for room in rooms))
 
 
 @inlined
@@ -106,7 +124,7 @@ def kinds_of(problem: Problem, bound: Bound) -> IndexArray:
     """The kind of each factor: what was asked for, or a sum over the states of its parents if they are few."""
     kind = whole_numbers(len(problem.factor))
     for f in range(len(kind)):
-        kind[f] = kind_of(bound, problem.ptr[f + 1] - problem.ptr[f])
+        kind[f] = kind_of(bound, load(problem.ptr, f, 1) - load(problem.ptr, f))
     return kind
 
 
@@ -116,8 +134,7 @@ def kind_of(bound: Bound, parents: int) -> int:
     return enumerated.ROOM if parents <= bound.enumerate_up_to else bound.log_term
 
 
-@inner
-def prepare(problem: Problem, asked: IndexArray, rough: bool) -> Work:
+def prepare(problem: Problem, asked: IndexArray, rough: bool, verb: int) -> Work:
     """Everything about a problem that does not depend on the values of the evidence.
 
     If `rough`, with the paper's term in place of the exact one. Only a sum over states serves every gate.
@@ -125,85 +142,98 @@ def prepare(problem: Problem, asked: IndexArray, rough: bool) -> Work:
     n, n_exact = len(asked), 0
     kind, room, tiled = whole_numbers(n), whole_numbers(n), whole_numbers(n)
     for f in range(n):
-        k = asked[f]
+        k = load(asked, f)
         if rough and k == exact.ROOM:
             k = xi.ROOM
         kind[f], room[f] = k, _NOBODY
-        served = k == enumerated.ROOM or problem.gate[problem.factor[f]] == gates.SIGMOID
+        served = k == enumerated.ROOM or load(problem.gate, load(problem.factor, f)) == gates.SIGMOID
         if 0 <= k < len(_ROOM_OF) and served:
             room[f] = _ROOM_OF[k]
-        tiled[f] = _TILED[room[f]]
+        tiled[f] = _TILED[load(room, f)]
         if k == exact.ROOM:
             n_exact += 1
     work = lay_out(problem, kind, room, tiled, np.int64(n_exact))
-    _prepare(work)
+    call_prepare(verb, work)
     return work
 
 
+call_layout = caller(prepare)
+
+
 @inlined
-def begin(work: Work, states: States, bias: FloatArray, mu: FloatArray) -> None:
+def begin(work: Work, states: States, bias: FloatArray, mu: FloatArray, verb: int) -> None:
     """Bring the row into the state: what is observed, biases, the range of x."""
     index, numbers = work.ints, work.numbers
-    factor, own_of, place, below, above = index[FACTOR], index[OWN], index[PLACE], index[BELOW], index[ABOVE]
-    for f in range(index[N_FACTORS]):
-        i, own, at = index[factor + f], index[own_of + f], np.uint64(index[place + f])
-        h = bias[i]
-        numbers[at + VALUE] = mu[own] if own >= 0 else float(states[i])
+    factor, own_of, place, below, above = (
+        load(index, FACTOR),
+        load(index, OWN),
+        load(index, PLACE),
+        load(index, BELOW),
+        load(index, ABOVE),
+    )
+    for f in range(load(index, N_FACTORS)):
+        i, own, at = load(index, factor, f), load(index, own_of, f), np.uint64(load(index, place, f))
+        h = load(bias, i)
+        numbers[at + VALUE] = load(mu, own) if own >= 0 else float(load(states, i))
         numbers[at + BIAS] = h
-        numbers[at + LOW], numbers[at + HIGH] = h + numbers[below + f], h + numbers[above + f]
+        numbers[at + LOW], numbers[at + HIGH] = h + load(numbers, below, f), h + load(numbers, above, f)
         numbers[at + TERM] = math.nan
-    _begin(work)
+    call_begin(verb, work)
 
 
 @inlined
 def total(work: Work) -> float:
     """The sum over all factors of a(S) <x> - c(S) <t(x)>."""
     index, numbers, value = work.ints, work.numbers, 0.0
-    place, gate = index[PLACE], index[GATE]
-    for f in range(index[N_FACTORS]):
-        at = np.uint64(index[place + f])
-        a, c = gates.loads(index[gate + f], numbers[at + VALUE])
-        value += a * numbers[at + MEAN] - c * numbers[at + TERM]
+    place, gate = load(index, PLACE), load(index, GATE)
+    for f in range(load(index, N_FACTORS)):
+        at = np.uint64(load(index, place, f))
+        a, c = gates.loads(load(index, gate, f), load(numbers, at, VALUE))
+        value += a * load(numbers, at, MEAN) - c * load(numbers, at, TERM)
     return value
 
 
 @inlined
 def parameter(work: Work, f: int) -> float:
     """The xi of a factor, or NaN if its term has none."""
-    has = work.ints[work.ints[ROOM] + f] == xi.ROOM
-    return work.numbers[np.uint64(work.ints[work.ints[PLACE] + f]) + xi.XI] if has else math.nan
+    has = load(work.ints, load(work.ints, ROOM), f) == xi.ROOM
+    return work.numbers[np.uint64(load(work.ints, load(work.ints, PLACE), f)) + xi.XI] if has else math.nan
+
+
+@inlined
+def lacks(enumerates: bool, work: Work) -> bool:
+    """Are there factors with few parents, though no sum over their states has been compiled?"""
+    return not enumerates and load(work.ints, _FEW) > 0
 
 
 @bare
 def same_kinds(work: Work, kind: IndexArray) -> bool:
     """Is the problem laid out for these kinds?"""
-    at = work.ints[KIND]
+    at = load(work.ints, KIND)
     for f in range(len(kind)):  # noqa: SIM110 (kernels have no generators)
-        if work.ints[at + f] != kind[f]:
+        if load(work.ints, at, f) != load(kind, f):
             return False
     return True
 
 
-@inlined
-def exact_kinds(problem: Problem, kind: IndexArray, nodes: IndexArray, bias: FloatArray, mu: FloatArray) -> IndexArray:
+def other_kinds(problem: Problem, kind: IndexArray, nodes: IndexArray, bias: FloatArray, mu: FloatArray) -> IndexArray:
     """The kinds with which the exact term is climbed, given how many frequencies each factor needs.
 
     Where that is too many, the tighter of the paper's term and the quadratic one takes its place.
     """
-    found, numbers = whole_numbers(len(kind)), 0
+    found, fits = whole_numbers(len(kind)), whole_numbers(len(kind))
+    exact.fits(problem, kind, nodes, fits)
     for f in range(len(kind)):
-        found[f] = kind[f]
-        if kind[f] != exact.ROOM:
-            continue
-        start, k, h = problem.ptr[f], problem.ptr[f + 1] - problem.ptr[f], bias[problem.factor[f]]
-        more = 4 * k * max(nodes[f], 32)
-        if nodes[f] <= exact.MAX_NODES and numbers + more <= exact.MAX_WAVES:
-            numbers += more
-            continue
-        weight, near = problem.weight[start : start + k], real_numbers(k)
-        for s in range(k):
-            near[s] = mu[problem.parent[start + s]]
-        _, _, mean, variance, _ = spread(weight, near, h)
-        paper = xi.best(weight, near, h, math.nan)[1]
-        found[f] = xi.ROOM if paper <= quadratic.best(mean, mean * mean + variance) else quadratic.ROOM
+        found[f] = load(kind, f)
+        if load(fits, f) == 0:
+            start, end, h = load(problem.ptr, f), load(problem.ptr, f, 1), load(bias, load(problem.factor, f))
+            weight, near = problem.weight[start:end], real_numbers(end - start)
+            for s in range(end - start):
+                near[s] = load(mu, load(problem.parent, start, s))
+            _, _, mean, variance, _ = spread(weight, near, h)
+            paper = xi.best(weight, near, h, math.nan)[1]
+            found[f] = xi.ROOM if paper <= quadratic.best(mean, mean * mean + variance) else quadratic.ROOM
     return found
+
+
+call_other_kinds = caller(other_kinds)

@@ -9,6 +9,7 @@ import numpy as np
 from sbnet._types import FloatArray
 from sbnet.kernels import gates
 from sbnet.kernels._compile import bare, inlined, kernel
+from sbnet.kernels.arrays import load
 from sbnet.kernels.terms.work import (
     BIAS,
     FEW_FACTOR,
@@ -42,18 +43,28 @@ _u = np.uint64
 def begin(work: Work) -> None:
     """Fill the tables; bit b of a state is that of parent b."""
     index, numbers = work.ints, work.numbers
-    room, table, ptr, place, gate = index[ROOM_OF], index[TABLE_PTR], index[PTR], index[PLACE], index[GATE]
-    for f in range(index[N_FACTORS]):
-        if index[room + f] != ROOM:
+    room, table, ptr, place, gate = (
+        load(index, ROOM_OF),
+        load(index, TABLE_PTR),
+        load(index, PTR),
+        load(index, PLACE),
+        load(index, GATE),
+    )
+    for f in range(load(index, N_FACTORS)):
+        if load(index, room, f) != ROOM:
             continue
-        start, bias = index[ptr + f], numbers[_u(index[place + f]) + BIAS]
-        first, weights, k = index[TABLES] + index[table + f], index[WEIGHTS] + start, index[ptr + f + 1] - start
+        start, bias = load(index, ptr, f), load(numbers, _u(load(index, place, f)), BIAS)
+        first, weights, k = (
+            load(index, TABLES) + load(index, table, f),
+            load(index, WEIGHTS) + start,
+            load(index, ptr + f, 1) - start,
+        )
         for state in range(1 << k):
             x = bias
             for b in range(k):
                 if (state >> b) & 1:
-                    x += numbers[weights + b]
-            numbers[first + state] = gates.t(index[gate + f], x)
+                    x += load(numbers, weights, b)
+            numbers[first + state] = gates.t(load(index, gate, f), x)
 
 
 @bare
@@ -63,29 +74,35 @@ def _contract(work: Work, f: int, mu: FloatArray, skip: int) -> float:
     With `skip`, its slope in the mean of that parent instead.
     """
     index, numbers = work.ints, work.numbers
-    ptr, scratch = index[PTR] + f, index[SCRATCH]
-    first, start, k = index[TABLES] + index[index[TABLE_PTR] + f], index[ptr], index[ptr + 1] - index[ptr]
-    size, parent = 1 << k, index[PARENT] + start
+    ptr, scratch = load(index, PTR) + f, load(index, SCRATCH)
+    first, start, k = (
+        load(index, TABLES) + load(index, load(index, TABLE_PTR), f),
+        load(index, ptr),
+        load(index, ptr, 1) - load(index, ptr),
+    )
+    size, parent = 1 << k, load(index, PARENT) + start
     for s in range(size):
-        numbers[scratch + s] = numbers[first + s]
+        numbers[scratch + s] = load(numbers, first, s)
     for b in range(k - 1, -1, -1):
         size >>= 1
-        m = mu[index[parent + b]]
+        m = load(mu, load(index, parent, b))
         for s in range(scratch, scratch + size):
-            off, on = numbers[s], numbers[s + size]
+            off, on = load(numbers, s), load(numbers, s, size)
             numbers[s] = on - off if b == skip else off + m * (on - off)
-    return numbers[scratch]
+    return load(numbers, scratch)
 
 
 @inlined
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input."""
     index, numbers, total = work.ints, work.numbers, 0.0
-    few, factor, slots = index[FEW_PTR] + j, index[FEW_FACTOR], index[FEW_SLOT]
-    for k in range(index[few], index[few + 1]):
-        f, slot = index[factor + k], index[slots + k]
-        value = numbers[_u(index[index[PLACE] + f]) + VALUE]
-        total += numbers[index[WEIGHTS] + slot] * value - _contract(work, f, mu, slot - index[index[PTR] + f])
+    few, factor, slots = load(index, FEW_PTR) + j, load(index, FEW_FACTOR), load(index, FEW_SLOT)
+    for k in range(load(index, few), load(index, few, 1)):
+        f, slot = load(index, factor, k), load(index, slots, k)
+        value = load(numbers, _u(load(index, load(index, PLACE), f)), VALUE)
+        total += load(numbers, load(index, WEIGHTS), slot) * value - _contract(
+            work, f, mu, slot - load(index, load(index, PTR), f)
+        )
     return total
 
 
@@ -93,23 +110,29 @@ def pull(work: Work, j: int, mu: FloatArray) -> float:
 def push(work: Work, j: int, old: float, new: float) -> None:
     """Unit j has moved: the mean inputs of its children follow."""
     index, numbers = work.ints, work.numbers
-    few, factor, slots = index[FEW_PTR] + j, index[FEW_FACTOR], index[FEW_SLOT]
-    for k in range(index[few], index[few + 1]):
-        at = _u(index[index[PLACE] + index[factor + k]])
-        numbers[at + MEAN] += numbers[index[WEIGHTS] + index[slots + k]] * (new - old)
+    few, factor, slots = load(index, FEW_PTR) + j, load(index, FEW_FACTOR), load(index, FEW_SLOT)
+    for k in range(load(index, few), load(index, few, 1)):
+        at = _u(load(index, load(index, PLACE), load(index, factor, k)))
+        numbers[at + MEAN] += load(numbers, load(index, WEIGHTS), load(index, slots, k)) * (new - old)
 
 
 @inlined
 def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     """Compute the terms at the present means; nothing more to promise."""
     index, numbers = work.ints, work.numbers
-    room, place, ptr, parent, weights = index[ROOM_OF], index[PLACE], index[PTR], index[PARENT], index[WEIGHTS]
-    for f in range(index[N_FACTORS]):
-        if index[room + f] == ROOM:
-            at = _u(index[place + f])
-            mean = numbers[at + BIAS]
-            for s in range(index[ptr + f], index[ptr + f + 1]):
-                mean += numbers[weights + s] * mu[index[parent + s]]
+    room, place, ptr, parent, weights = (
+        load(index, ROOM_OF),
+        load(index, PLACE),
+        load(index, PTR),
+        load(index, PARENT),
+        load(index, WEIGHTS),
+    )
+    for f in range(load(index, N_FACTORS)):
+        if load(index, room, f) == ROOM:
+            at = _u(load(index, place, f))
+            mean = load(numbers, at, BIAS)
+            for s in range(load(index, ptr, f), load(index, ptr + f, 1)):
+                mean += load(numbers, weights, s) * load(mu, load(index, parent, s))
             numbers[at + MEAN] = mean
             numbers[at + TERM] = _contract(work, f, mu, np.int64(-1))
     return 0.0
@@ -121,10 +144,10 @@ def _state(weight: FloatArray, mu: FloatArray, bias: float, state: int) -> tuple
     x, chance = bias, 1.0
     for b in range(len(weight)):
         if (state >> b) & 1:
-            x += weight[b]
-            chance *= mu[b]
+            x += load(weight, b)
+            chance *= load(mu, b)
         else:
-            chance *= 1.0 - mu[b]
+            chance *= 1.0 - load(mu, b)
     return x, chance
 
 
@@ -132,17 +155,20 @@ def _state(weight: FloatArray, mu: FloatArray, bias: float, state: int) -> tuple
 def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatArray) -> None:
     """The slopes of the terms in weights and in biases."""
     index, numbers = work.ints, work.numbers
-    for f in range(index[N_FACTORS]):
-        if index[index[ROOM_OF] + f] != ROOM:
+    for f in range(load(index, N_FACTORS)):
+        if load(index, load(index, ROOM_OF), f) != ROOM:
             continue
-        start, end = index[index[PTR] + f], index[index[PTR] + f + 1]
-        near, bias = numbers[index[NEAR] : index[NEAR] + end - start], numbers[_u(index[index[PLACE] + f]) + BIAS]
+        start, end = load(index, load(index, PTR), f), load(index, load(index, PTR) + f, 1)
+        near, bias = (
+            numbers[load(index, NEAR) : load(index, NEAR) + end - start],
+            load(numbers, _u(load(index, load(index, PLACE), f)), BIAS),
+        )
         by_factor[f] = 0.0
         for s in range(start, end):
-            near[s - start], by_slot[s] = mu[index[index[PARENT] + s]], 0.0
+            near[s - start], by_slot[s] = load(mu, load(index, load(index, PARENT), s)), 0.0
         for state in range(1 << (end - start)):
-            x, chance = _state(numbers[index[WEIGHTS] + start : index[WEIGHTS] + end], near, bias, state)
-            part = chance * gates.t_slope(index[index[GATE] + f], x)
+            x, chance = _state(numbers[load(index, WEIGHTS) + start : load(index, WEIGHTS) + end], near, bias, state)
+            part = chance * gates.t_slope(load(index, load(index, GATE), f), x)
             by_factor[f] += part
             for s in range(start, end):
                 if (state >> (s - start)) & 1:

@@ -23,7 +23,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem
 from sbnet.kernels._compile import bare, inlined, inner, vector
-from sbnet.kernels.arrays import real_numbers, whole_numbers
+from sbnet.kernels.arrays import load, real_numbers, whole_numbers
 from sbnet.kernels.terms import quadratic, xi
 from sbnet.kernels.terms.work import (
     BIAS,
@@ -104,14 +104,29 @@ def nodes_of(problem: Problem, bias: FloatArray, mu: FloatArray) -> IndexArray:
     """The same for every factor at the present means."""
     found, near = whole_numbers(len(problem.factor)), real_numbers(len(problem.weight))
     for s in range(len(near)):
-        near[s] = mu[problem.parent[s]]
+        near[s] = load(mu, load(problem.parent, s))
     for f in range(len(found)):
-        first, last = problem.ptr[f], problem.ptr[f + 1]
+        first, last = load(problem.ptr, f), load(problem.ptr, f, 1)
         low, high, mean, variance, largest = spread(
-            problem.weight[first:last], near[first:last], bias[problem.factor[f]]
+            problem.weight[first:last], near[first:last], bias[load(problem.factor, f)]
         )
         found[f] = nodes(low, high, mean, variance, largest)
     return found
+
+
+@bare
+def fits(problem: Problem, kind: IndexArray, nodes: IndexArray, found: IndexArray) -> bool:
+    """For each factor, 0 if it would need too many frequencies for this term, else 1; do all fit?"""
+    numbers, every = 0, True
+    for f in range(len(kind)):
+        found[f] = 1
+        if load(kind, f) == ROOM:
+            more = 4 * (load(problem.ptr, f, 1) - load(problem.ptr, f)) * max(load(nodes, f), 32)
+            if load(nodes, f) <= MAX_NODES and numbers + more <= MAX_WAVES:
+                numbers += more
+            else:
+                found[f], every = 0, False
+    return every
 
 
 @inlined
@@ -132,45 +147,45 @@ def _tail(omega: float) -> float:
 @inlined
 def _chunks(work: Work, b: int) -> int:
     """Chunks of block b."""
-    return work.wave_index[b]
+    return load(work.wave_index, b)
 
 
 @inlined
 def _used(work: Work, b: int) -> int:
     """Those of them that count at present."""
-    return work.wave_index[work.ints[N_BLOCKS] + b]
+    return load(work.wave_index, load(work.ints, N_BLOCKS), b)
 
 
 @inlined
 def _of_block(work: Work, b: int) -> int:
     """Where the chunks of block b begin."""
-    return work.wave_index[3 * work.ints[N_BLOCKS] + b]
+    return load(work.wave_index, 3 * load(work.ints, N_BLOCKS), b)
 
 
 @inlined
 def _of_tile(work: Work, t: int) -> int:
     """Where the chunks of tile t begin."""
-    return work.wave_index[4 * work.ints[N_BLOCKS] + t]
+    return load(work.wave_index, 4 * load(work.ints, N_BLOCKS), t)
 
 
 @inlined
 def _step(work: Work, b: int) -> float:
     """The distance between two frequencies of block b."""
-    return OMEGA / max(work.wave_index[b] * (_SIZE // _lanes(work.ints[work.ints[WIDTH] + b])), 1)
+    return OMEGA / max(load(work.wave_index, b) * (_SIZE // _lanes(load(work.ints, load(work.ints, WIDTH), b))), 1)
 
 
 @inlined
 def chunks_for(work: Work, needed: IndexArray) -> IndexArray:
     """How many chunks each block needs: a few numbers only, so that rows with other needs can share them."""
     index = work.ints
-    chunks = whole_numbers(index[N_BLOCKS])
-    for f in range(index[N_FACTORS]):
-        b = (index[index[PLACE] + f] - index[BLOCKS]) // np.int64(BLOCK)
-        if index[index[BLOCK_ROOM] + b] == ROOM:
-            each = _SIZE // _lanes(index[index[WIDTH] + b])
-            need = (needed[f] + each - 1) // each
+    chunks = whole_numbers(load(index, N_BLOCKS))
+    for f in range(load(index, N_FACTORS)):
+        b = (load(index, load(index, PLACE), f) - load(index, BLOCKS)) // np.int64(BLOCK)
+        if load(index, load(index, BLOCK_ROOM), b) == ROOM:
+            each = _SIZE // _lanes(load(index, load(index, WIDTH), b))
+            need = (load(needed, f) + each - 1) // each
             step = 1 if need <= 4 else 4 if need <= 32 else 8
-            chunks[b] = max(chunks[b], (need + step - 1) // step * step)
+            chunks[b] = max(load(chunks, b), (need + step - 1) // step * step)
     return chunks
 
 
@@ -180,7 +195,7 @@ def has_room(work: Work, chunks: IndexArray) -> bool:
     if len(work.wave_index) == 0:
         return False
     for b in range(len(chunks)):  # noqa: SIM110 (kernels have no generators)
-        if chunks[b] > work.wave_index[2 * len(chunks) + b]:
+        if load(chunks, b) > load(work.wave_index, 2 * len(chunks), b):
             return False
     return True
 
@@ -188,15 +203,15 @@ def has_room(work: Work, chunks: IndexArray) -> bool:
 @inlined
 def make_room(work: Work, chunks: IndexArray) -> Work:
     """The same with room for so many chunks of each block, still empty."""
-    index, n_blocks, n_tiles = work.ints, work.ints[N_BLOCKS], work.ints[N_TILES]
+    index, n_blocks, n_tiles = work.ints, load(work.ints, N_BLOCKS), load(work.ints, N_TILES)
     wave_index = whole_numbers(4 * n_blocks + n_tiles)
     total = 0
     for b in range(n_blocks):
-        wave_index[2 * n_blocks + b], wave_index[3 * n_blocks + b] = chunks[b], total
-        total += chunks[b] * np.int64(_OF_BLOCK)
+        wave_index[2 * n_blocks + b], wave_index[3 * n_blocks + b] = load(chunks, b), total
+        total += load(chunks, b) * np.int64(_OF_BLOCK)
     for t in range(n_tiles):
         wave_index[4 * n_blocks + t] = total
-        total += chunks[index[index[TILE_BLOCK] + t]] * np.int64(_OF_TILE)
+        total += load(chunks, load(index, load(index, TILE_BLOCK), t)) * np.int64(_OF_TILE)
     return Work(index, work.numbers, wave_index, real_numbers(total))
 
 
@@ -205,16 +220,16 @@ def tune(work: Work, chunks: IndexArray) -> None:
     """Give each block so many chunks, and e^(iwJ) to its edges; blocks that have that many keep what they have."""
     index = work.ints
     for b in range(len(chunks)):
-        if work.wave_index[b] == chunks[b]:
+        if load(work.wave_index, b) == load(chunks, b):
             continue
-        work.wave_index[b] = chunks[b]
-        lanes, step = _lanes(index[index[WIDTH] + b]), _step(work, b)
-        for k in range(index[index[BLOCK_PTR] + b], index[index[BLOCK_PTR] + b + 1]):
-            t = index[index[BLOCK_TILE] + k]
+        work.wave_index[b] = load(chunks, b)
+        lanes, step = _lanes(load(index, load(index, WIDTH), b)), _step(work, b)
+        for k in range(load(index, load(index, BLOCK_PTR), b), load(index, load(index, BLOCK_PTR) + b, 1)):
+            t = load(index, load(index, BLOCK_TILE), k)
             for lane in range(lanes):
-                weight = work.numbers[_u(index[TILES]) + _u(t) * TILE + _u(lane) + WEIGHT]
+                weight = load(work.numbers, _u(load(index, TILES)) + _u(t) * TILE + _u(lane), WEIGHT)
                 at = _of_tile(work, t) + np.int64(_EDGE_RE)
-                _powers(work.waves, at, np.int64(_OF_TILE), chunks[b], lane, lanes, step * weight)
+                _powers(work.waves, at, np.int64(_OF_TILE), load(chunks, b), lane, lanes, step * weight)
 
 
 @bare
@@ -236,12 +251,12 @@ def attend(work: Work, whole: bool) -> None:
     Unless `whole`, only the lower frequencies count.
     """
     index, numbers, waves = work.ints, work.numbers, work.waves
-    for b in range(index[N_BLOCKS]):
-        if index[index[BLOCK_ROOM] + b] != ROOM:
+    for b in range(load(index, N_BLOCKS)):
+        if load(index, load(index, BLOCK_ROOM), b) != ROOM:
             continue
-        lanes, step, at = _lanes(index[index[WIDTH] + b]), _step(work, b), _of_block(work, b)
+        lanes, step, at = _lanes(load(index, load(index, WIDTH), b)), _step(work, b), _of_block(work, b)
         used = _chunks(work, b) if whole else math.ceil(_LOWER * _chunks(work, b))
-        work.wave_index[index[N_BLOCKS] + b] = used
+        work.wave_index[load(index, N_BLOCKS) + b] = used
         each, weights = _SIZE // lanes, 0.0
         for q in range(used * each):
             omega = (q + 1) * step
@@ -250,8 +265,8 @@ def attend(work: Work, whole: bool) -> None:
             for lane in range(lanes):
                 waves[at + (q // each) * np.int64(_OF_BLOCK) + (q % each) * lanes + lane] = weight
         for lane in range(lanes):
-            k = _u(index[BLOCKS]) + _u(b) * BLOCK + _u(lane)
-            bias, low, high = numbers[k + BIAS], numbers[k + LOW], numbers[k + HIGH]
+            k = _u(load(index, BLOCKS)) + _u(b) * BLOCK + _u(lane)
+            bias, low, high = load(numbers, k, BIAS), load(numbers, k, LOW), load(numbers, k, HIGH)
             _powers(waves, at + np.int64(_BIAS_RE), np.int64(_OF_BLOCK), used, lane, lanes, step * bias)
             if low > FAR or high < -FAR:
                 numbers[k + _HALF], numbers[k + _CURVE] = 1.0 if low > FAR else 0.0, 0.0
@@ -269,8 +284,8 @@ def _start(waves: FloatArray, at: int, chunks: int) -> None:
     for k in range(_u(chunks)):
         o = _u(at) + k * _OF_BLOCK
         for i in range(_CHUNK):
-            waves[o + i + _RE] = waves[o + i + _BIAS_RE]
-            waves[o + i + _IM] = waves[o + i + _BIAS_IM]
+            waves[o + i + _RE] = load(waves, o + i, _BIAS_RE)
+            waves[o + i + _IM] = load(waves, o + i, _BIAS_IM)
 
 
 @vector
@@ -279,9 +294,9 @@ def _mix_in(of_tile: FloatArray, e: int, of_block: FloatArray, at: int, chunks: 
     for k in range(_u(chunks)):
         x, o = _u(e) + k * _OF_TILE, _u(at) + k * _OF_BLOCK
         for i in range(_CHUNK):
-            fr = 1.0 - mu + mu * of_tile[x + i + _EDGE_RE]
-            fi = mu * of_tile[x + i + _EDGE_IM]
-            r, s = of_block[o + i + _RE], of_block[o + i + _IM]
+            fr = 1.0 - mu + mu * load(of_tile, x + i, _EDGE_RE)
+            fi = mu * load(of_tile, x + i, _EDGE_IM)
+            r, s = load(of_block, o + i, _RE), load(of_block, o + i, _IM)
             of_block[o + i + _RE] = r * fr - s * fi
             of_block[o + i + _IM] = r * fi + s * fr
 
@@ -302,9 +317,9 @@ def _next_rest(waves: FloatArray, e: int, before: int, chunks: int, mu: float) -
     for k in range(_u(chunks)):
         x, y = _u(e) + k * _OF_TILE, _u(before) + k * _OF_TILE
         for i in range(_CHUNK):
-            fr = 1.0 - mu + mu * waves[x + i + _EDGE_RE]
-            fi = mu * waves[x + i + _EDGE_IM]
-            r, s = waves[x + i + _REST_RE], waves[x + i + _REST_IM]
+            fr = 1.0 - mu + mu * load(waves, x + i, _EDGE_RE)
+            fi = mu * load(waves, x + i, _EDGE_IM)
+            r, s = load(waves, x + i, _REST_RE), load(waves, x + i, _REST_IM)
             waves[y + i + _REST_RE] = r * fr - s * fi
             waves[y + i + _REST_IM] = r * fi + s * fr
 
@@ -313,16 +328,20 @@ def _next_rest(waves: FloatArray, e: int, before: int, chunks: int, mu: float) -
 def open_sweep(work: Work, mu: FloatArray) -> None:
     """Lay down the products over the parents that follow each parent, and begin those over the parents before it."""
     index = work.ints
-    for b in range(index[N_BLOCKS]):
-        if index[index[BLOCK_ROOM] + b] != ROOM:
+    for b in range(load(index, N_BLOCKS)):
+        if load(index, load(index, BLOCK_ROOM), b) != ROOM:
             continue
-        first, last, used = index[index[BLOCK_PTR] + b], index[index[BLOCK_PTR] + b + 1], _used(work, b)
+        first, last, used = (
+            load(index, load(index, BLOCK_PTR), b),
+            load(index, load(index, BLOCK_PTR) + b, 1),
+            _used(work, b),
+        )
         moments(index, work.numbers, work.numbers, b, mu)
         _start(work.waves, _of_block(work, b), used)
-        t = index[index[BLOCK_TILE] + last - 1]
+        t = load(index, load(index, BLOCK_TILE) + last - 1)
         _first_rest(work.waves, _of_tile(work, t), used)
         for k in range(last - 2, first - 1, -1):
-            before, m = index[index[BLOCK_TILE] + k], mu[index[index[TILE_PARENT] + t]]
+            before, m = load(index, load(index, BLOCK_TILE), k), load(mu, load(index, load(index, TILE_PARENT), t))
             _next_rest(work.waves, _of_tile(work, t), _of_tile(work, before), used, m)
             t = before
 
@@ -330,70 +349,78 @@ def open_sweep(work: Work, mu: FloatArray) -> None:
 @inlined
 def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     """The terms, from the products over all parents: those of the sweep, or from scratch. Nothing more to promise."""
-    index, numbers, waves, of_block = work.ints, work.numbers, work.waves, 3 * work.ints[N_BLOCKS]
-    for b in range(index[N_BLOCKS]):
-        if index[index[BLOCK_ROOM] + b] != ROOM:
+    index, numbers, waves, of_block = work.ints, work.numbers, work.waves, 3 * load(work.ints, N_BLOCKS)
+    for b in range(load(index, N_BLOCKS)):
+        if load(index, load(index, BLOCK_ROOM), b) != ROOM:
             continue
-        width, used, at = index[index[WIDTH] + b], _used(work, b), work.wave_index[of_block + b]
-        lanes, block_ptr = _lanes(width), index[BLOCK_PTR] + b
+        width, used, at = load(index, load(index, WIDTH), b), _used(work, b), load(work.wave_index, of_block, b)
+        lanes, block_ptr = _lanes(width), load(index, BLOCK_PTR) + b
         if fresh:
             moments(index, numbers, numbers, b, mu)
             _start(waves, at, used)
-            for k in range(index[block_ptr], index[block_ptr + 1]):
-                t = index[index[BLOCK_TILE] + k]
-                _mix_in(waves, _of_tile(work, t), waves, at, used, mu[index[index[TILE_PARENT] + t]])
-        first = _u(index[BLOCKS]) + _u(b) * BLOCK
+            for k in range(load(index, block_ptr), load(index, block_ptr, 1)):
+                t = load(index, load(index, BLOCK_TILE), k)
+                _mix_in(waves, _of_tile(work, t), waves, at, used, load(mu, load(index, load(index, TILE_PARENT), t)))
+        first = _u(load(index, BLOCKS)) + _u(b) * BLOCK
         for lane in range(width):
             p, wave = first + _u(lane), 0.0
             for c in range(used):
                 o = _u(at) + _u(c) * _OF_BLOCK
                 for i in range(lane, _SIZE, lanes):
                     q = o + _u(i)
-                    wave += waves[q + _WEIGHT] * waves[q + _RE]
-            straight = numbers[p + _HALF] * numbers[p + MEAN] + numbers[p + _CURVE] * numbers[p + SECOND]
-            numbers[p + TERM] = numbers[p + _CONSTANT] + straight - wave
+                    wave += load(waves, q, _WEIGHT) * load(waves, q, _RE)
+            straight = load(numbers, p, _HALF) * load(numbers, p, MEAN) + load(numbers, p, _CURVE) * load(
+                numbers, p, SECOND
+            )
+            numbers[p + TERM] = load(numbers, p, _CONSTANT) + straight - wave
     return 0.0
 
 
 @inlined
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input: the sum of J S less the slope of the term."""
-    index, total, n_blocks = work.ints, _straight(work.ints, work.numbers, work.numbers, j, mu[j]), work.ints[N_BLOCKS]
-    tile_ptr, tile_block, waves = index[TILE_PTR] + j, index[TILE_BLOCK], work.wave_index
-    for t in range(index[tile_ptr], index[tile_ptr + 1]):
-        b = index[tile_block + t]
-        if index[index[BLOCK_ROOM] + b] == ROOM:
-            total += _wave(work.waves, waves[4 * n_blocks + t], waves[3 * n_blocks + b], waves[n_blocks + b])
+    index, total, n_blocks = (
+        work.ints,
+        _straight(work.ints, work.numbers, work.numbers, j, load(mu, j)),
+        load(work.ints, N_BLOCKS),
+    )
+    tile_ptr, tile_block, waves = load(index, TILE_PTR) + j, load(index, TILE_BLOCK), work.wave_index
+    for t in range(load(index, tile_ptr), load(index, tile_ptr, 1)):
+        b = load(index, tile_block, t)
+        if load(index, load(index, BLOCK_ROOM), b) == ROOM:
+            total += _wave(
+                work.waves, load(waves, 4 * n_blocks, t), load(waves, 3 * n_blocks, b), load(waves, n_blocks, b)
+            )
     return total
 
 
 @inlined
 def push(work: Work, j: int, old: float, new: float) -> None:
     """Add unit j, at its new mean, to the products of its children; also if it has not moved."""
-    index, waves, n_blocks = work.ints, work.wave_index, work.ints[N_BLOCKS]
-    tile_ptr, tile_block = index[TILE_PTR] + j, index[TILE_BLOCK]
+    index, waves, n_blocks = work.ints, work.wave_index, load(work.ints, N_BLOCKS)
+    tile_ptr, tile_block = load(index, TILE_PTR) + j, load(index, TILE_BLOCK)
     push_moments(index, work.numbers, work.numbers, j, np.int64(ROOM), old, new)
-    for t in range(index[tile_ptr], index[tile_ptr + 1]):
-        b = index[tile_block + t]
-        if index[index[BLOCK_ROOM] + b] == ROOM:
-            at, used = waves[3 * n_blocks + b], waves[n_blocks + b]
-            _mix_in(work.waves, waves[4 * n_blocks + t], work.waves, at, used, new)
+    for t in range(load(index, tile_ptr), load(index, tile_ptr, 1)):
+        b = load(index, tile_block, t)
+        if load(index, load(index, BLOCK_ROOM), b) == ROOM:
+            at, used = load(waves, 3 * n_blocks, b), load(waves, n_blocks, b)
+            _mix_in(work.waves, load(waves, 4 * n_blocks, t), work.waves, at, used, new)
 
 
 @vector
 def _straight(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, m: float) -> float:
     """The part of the term that is not a wave: linear in <z> and <z^2>."""
-    total, lanes, tiles, first = 0.0, _u(index[N_LANES]), _u(index[TILES]), _u(index[BLOCKS])
-    tile_ptr, tile_block, block_room = index[TILE_PTR] + j, index[TILE_BLOCK], index[BLOCK_ROOM]
-    for t in range(index[tile_ptr], index[tile_ptr + 1]):
-        b = index[tile_block + t]
-        if index[block_room + b] != ROOM:
+    total, lanes, tiles, first = 0.0, _u(load(index, N_LANES)), _u(load(index, TILES)), _u(load(index, BLOCKS))
+    tile_ptr, tile_block, block_room = load(index, TILE_PTR) + j, load(index, TILE_BLOCK), load(index, BLOCK_ROOM)
+    for t in range(load(index, tile_ptr), load(index, tile_ptr, 1)):
+        b = load(index, tile_block, t)
+        if load(index, block_room, b) != ROOM:
             continue
         e, o = tiles + _u(t) * TILE, first + _u(b) * BLOCK
         for lane in range(lanes):
-            k, w = o + lane, edges[e + lane + WEIGHT]
-            bend = w * (2.0 * blocks[k + MEAN] + w * (1.0 - 2.0 * m))  # the slope of <z^2>
-            total += w * (blocks[k + VALUE] - blocks[k + _HALF]) - blocks[k + _CURVE] * bend
+            k, w = o + lane, load(edges, e + lane, WEIGHT)
+            bend = w * (2.0 * load(blocks, k, MEAN) + w * (1.0 - 2.0 * m))  # the slope of <z^2>
+            total += w * (load(blocks, k, VALUE) - load(blocks, k, _HALF)) - load(blocks, k, _CURVE) * bend
     return total
 
 
@@ -404,11 +431,11 @@ def _wave(waves: FloatArray, e: int, at: int, chunks: int) -> float:
     for c in range(_u(chunks)):
         x, o = _u(e) + c * _OF_TILE, _u(at) + c * _OF_BLOCK
         for i in range(_CHUNK):
-            pr, pi = waves[o + i + _RE], waves[o + i + _IM]
-            rr, ri = waves[x + i + _REST_RE], waves[x + i + _REST_IM]
+            pr, pi = load(waves, o + i, _RE), load(waves, o + i, _IM)
+            rr, ri = load(waves, x + i, _REST_RE), load(waves, x + i, _REST_IM)
             re, im = pr * rr - pi * ri, pr * ri + pi * rr
-            turn = re * (waves[x + i + _EDGE_RE] - 1.0) - im * waves[x + i + _EDGE_IM]
-            total += waves[o + i + _WEIGHT] * turn
+            turn = re * (load(waves, x + i, _EDGE_RE) - 1.0) - im * load(waves, x + i, _EDGE_IM)
+            total += load(waves, o + i, _WEIGHT) * turn
     return total
 
 
@@ -417,28 +444,28 @@ def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatAr
     """The slopes of the terms in weights and in biases; the parents of a block are the same for all its factors."""
     index, numbers, waves = work.ints, work.numbers, work.waves
     open_sweep(work, mu)
-    for b in range(index[N_BLOCKS]):
-        if index[index[BLOCK_ROOM] + b] != ROOM:
+    for b in range(load(index, N_BLOCKS)):
+        if load(index, load(index, BLOCK_ROOM), b) != ROOM:
             continue
-        width, used, at, step = index[index[WIDTH] + b], _used(work, b), _of_block(work, b), _step(work, b)
-        lanes, first = _lanes(width), index[index[BLOCK_PTR] + b]
-        for k in range(first, index[index[BLOCK_PTR] + b + 1]):
-            t = index[index[BLOCK_TILE] + k]
-            m, e = mu[index[index[TILE_PARENT] + t]], _of_tile(work, t)
+        width, used, at, step = load(index, load(index, WIDTH), b), _used(work, b), _of_block(work, b), _step(work, b)
+        lanes, first = _lanes(width), load(index, load(index, BLOCK_PTR), b)
+        for k in range(first, load(index, load(index, BLOCK_PTR) + b, 1)):
+            t = load(index, load(index, BLOCK_TILE), k)
+            m, e = load(mu, load(index, load(index, TILE_PARENT), t)), _of_tile(work, t)
             for lane in range(width):
-                p = _u(index[BLOCKS]) + _u(b) * BLOCK + _u(lane)
-                s = index[index[PTR] + index[index[LANE_FACTOR] + 16 * b + lane]] + k - first
+                p = _u(load(index, BLOCKS)) + _u(b) * BLOCK + _u(lane)
+                s = load(index, load(index, PTR), load(index, load(index, LANE_FACTOR) + 16 * b, lane)) + k - first
                 wave = step * _turned(waves, e, at, used, lane, lanes)
-                second = 2.0 * (numbers[p + MEAN] * m + numbers[index[WEIGHTS] + s] * m * (1.0 - m))
-                by_slot[s] = m * (numbers[p + _HALF] + wave) + numbers[p + _CURVE] * second
+                second = 2.0 * (load(numbers, p, MEAN) * m + load(numbers, load(index, WEIGHTS), s) * m * (1.0 - m))
+                by_slot[s] = m * (load(numbers, p, _HALF) + wave) + load(numbers, p, _CURVE) * second
             _mix_in(waves, e, waves, at, used, m)
         for lane in range(width):
-            p, wave = _u(index[BLOCKS]) + _u(b) * BLOCK + _u(lane), 0.0
+            p, wave = _u(load(index, BLOCKS)) + _u(b) * BLOCK + _u(lane), 0.0
             for q in range(used * (_SIZE // lanes)):
                 o = _u(at) + _u(q * lanes // _SIZE) * _OF_BLOCK + _u(q * lanes % _SIZE + lane)
-                wave += waves[o + _WEIGHT] * (q + 1) * waves[o + _IM]
-            slope = numbers[p + _HALF] + 2.0 * numbers[p + _CURVE] * numbers[p + MEAN]
-            by_factor[index[index[LANE_FACTOR] + 16 * b + lane]] = slope + step * wave
+                wave += load(waves, o, _WEIGHT) * (q + 1) * load(waves, o, _IM)
+            slope = load(numbers, p, _HALF) + 2.0 * load(numbers, p, _CURVE) * load(numbers, p, MEAN)
+            by_factor[load(index, load(index, LANE_FACTOR) + 16 * b, lane)] = slope + step * wave
 
 
 @bare
@@ -448,9 +475,9 @@ def _turned(waves: FloatArray, e: int, at: int, used: int, lane: int, lanes: int
     for q in range(used * (_SIZE // lanes)):
         c, i = _u(q * lanes // _SIZE), _u(q * lanes % _SIZE + lane)
         x, o = _u(e) + c * _OF_TILE + i, _u(at) + c * _OF_BLOCK + i
-        pr, pi, rr, ri = waves[o + _RE], waves[o + _IM], waves[x + _REST_RE], waves[x + _REST_IM]
+        pr, pi, rr, ri = load(waves, o, _RE), load(waves, o, _IM), load(waves, x, _REST_RE), load(waves, x, _REST_IM)
         re, im = pr * rr - pi * ri, pr * ri + pi * rr
-        total += waves[o + _WEIGHT] * (q + 1) * (re * waves[x + _EDGE_IM] + im * waves[x + _EDGE_RE])
+        total += load(waves, o, _WEIGHT) * (q + 1) * (re * load(waves, x, _EDGE_IM) + im * load(waves, x, _EDGE_RE))
     return total
 
 
@@ -460,14 +487,17 @@ def _characteristic(weight: FloatArray, mu: FloatArray, bias: float, n: int) -> 
     step, k = OMEGA / n, len(weight)
     c, d, re_of, im_of = real_numbers(k), real_numbers(k), real_numbers(k), real_numbers(k)
     for s in range(k):
-        c[s], d[s], re_of[s] = math.cos(step * weight[s]), math.sin(step * weight[s]), 1.0
+        c[s], d[s], re_of[s] = math.cos(step * load(weight, s)), math.sin(step * load(weight, s)), 1.0
     real = imaginary = 0.0
     for q in range(1, n + 1):
         re, im = math.cos(q * step * bias), math.sin(q * step * bias)
         for s in range(k):
-            a, b = re_of[s] * c[s] - im_of[s] * d[s], re_of[s] * d[s] + im_of[s] * c[s]
+            a, b = (
+                load(re_of, s) * load(c, s) - load(im_of, s) * load(d, s),
+                load(re_of, s) * load(d, s) + load(im_of, s) * load(c, s),
+            )
             re_of[s], im_of[s] = a, b
-            fr, fi = 1.0 - mu[s] + mu[s] * a, mu[s] * b
+            fr, fi = 1.0 - load(mu, s) + load(mu, s) * a, load(mu, s) * b
             re, im = re * fr - im * fi, re * fi + im * fr
         over = step / math.sinh(math.pi * q * step)
         real += over * (1.0 - re) / (q * step)

@@ -11,6 +11,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
 from sbnet.kernels._compile import bare, inlined, vector
+from sbnet.kernels.arrays import load
 from sbnet.kernels.gates import softplus
 from sbnet.kernels.terms.work import (
     BLOCK,
@@ -58,21 +59,21 @@ def _lambda(c: float) -> float:
 @inlined
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input: the sum of J S less the slope of the term."""
-    return _pull(work.ints, work.numbers, work.numbers, j, mu[j])
+    return _pull(work.ints, work.numbers, work.numbers, j, load(mu, j))
 
 
 @vector
 def _pull(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, m: float) -> float:
-    total, lanes, tiles, first = 0.0, _u(index[N_LANES]), _u(index[TILES]), _u(index[BLOCKS])
-    tile_ptr, tile_block, block_room = index[TILE_PTR] + j, index[TILE_BLOCK], index[BLOCK_ROOM]
-    for t in range(index[tile_ptr], index[tile_ptr + 1]):
-        b = index[tile_block + t]
-        if index[block_room + b] == ROOM:
+    total, lanes, tiles, first = 0.0, _u(load(index, N_LANES)), _u(load(index, TILES)), _u(load(index, BLOCKS))
+    tile_ptr, tile_block, block_room = load(index, TILE_PTR) + j, load(index, TILE_BLOCK), load(index, BLOCK_ROOM)
+    for t in range(load(index, tile_ptr), load(index, tile_ptr, 1)):
+        b = load(index, tile_block, t)
+        if load(index, block_room, b) == ROOM:
             e, o = tiles + _u(t) * TILE, first + _u(b) * BLOCK
             for lane in range(lanes):
-                k, w = o + lane, edges[e + lane + WEIGHT]
-                bend = w * (2.0 * blocks[k + MEAN] + w * (1.0 - 2.0 * m))  # the slope of <z^2>
-                total += w * (blocks[k + VALUE] - 0.5) - blocks[k + _LAMBDA] * bend
+                k, w = o + lane, load(edges, e + lane, WEIGHT)
+                bend = w * (2.0 * load(blocks, k, MEAN) + w * (1.0 - 2.0 * m))  # the slope of <z^2>
+                total += w * (load(blocks, k, VALUE) - 0.5) - load(blocks, k, _LAMBDA) * bend
     return total
 
 
@@ -86,13 +87,13 @@ def push(work: Work, j: int, old: float, new: float) -> None:
 def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     """Compute the terms at the present means, with the best c; nothing more to promise."""
     index, numbers = work.ints, work.numbers
-    for b in range(index[N_BLOCKS]):
-        if index[index[BLOCK_ROOM] + b] == ROOM:
+    for b in range(load(index, N_BLOCKS)):
+        if load(index, load(index, BLOCK_ROOM), b) == ROOM:
             moments(index, numbers, numbers, b, mu)
-            o = _u(index[BLOCKS]) + _u(b) * BLOCK
+            o = _u(load(index, BLOCKS)) + _u(b) * BLOCK
             for lane in range(LANES):
                 k = o + lane
-                mean, second = numbers[k + MEAN], numbers[k + SECOND]
+                mean, second = load(numbers, k, MEAN), load(numbers, k, SECOND)
                 c = math.sqrt(second)
                 numbers[k + _LAMBDA] = _lambda(c)
                 numbers[k + TERM] = _term(mean, second, c)
@@ -109,13 +110,13 @@ def _term(mean: float, second: float, c: float) -> float:
 def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatArray) -> None:
     """The slopes of the terms in weights and in biases."""
     index, numbers = work.ints, work.numbers
-    for f in range(index[N_FACTORS]):
-        if index[index[ROOM_OF] + f] == ROOM:
-            k = _u(index[index[PLACE] + f])
-            mean, curve = numbers[k + MEAN], 2.0 * numbers[k + _LAMBDA]
+    for f in range(load(index, N_FACTORS)):
+        if load(index, load(index, ROOM_OF), f) == ROOM:
+            k = _u(load(index, load(index, PLACE), f))
+            mean, curve = load(numbers, k, MEAN), 2.0 * load(numbers, k, _LAMBDA)
             by_factor[f] = curve * mean + 0.5
-            for s in range(index[index[PTR] + f], index[index[PTR] + f + 1]):
-                m, w = mu[index[index[PARENT] + s]], numbers[index[WEIGHTS] + s]
+            for s in range(load(index, load(index, PTR), f), load(index, load(index, PTR) + f, 1)):
+                m, w = load(mu, load(index, load(index, PARENT), s)), load(numbers, load(index, WEIGHTS), s)
                 by_slot[s] = curve * (mean * m + w * m * (1.0 - m)) + 0.5 * m
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem
 from sbnet.kernels._compile import bare, inlined, vector
-from sbnet.kernels.arrays import real_numbers, whole_numbers
+from sbnet.kernels.arrays import load, real_numbers, whole_numbers
 
 # Regions of `index`. By hidden unit: the unit, its own factor or -1, its first tile, its first child with a table.
 UNIT, FACTOR_OF, TILE_PTR, FEW_PTR = 0, 1, 2, 3
@@ -83,12 +83,12 @@ class Work(NamedTuple):
 @inlined
 def _same_parents(problem: Problem, f: int, g: int) -> bool:
     ptr, parent = problem.ptr, problem.parent
-    one, other = ptr[f], ptr[g]
-    k = ptr[f + 1] - one
-    if ptr[g + 1] - other != k:
+    one, other = load(ptr, f), load(ptr, g)
+    k = load(ptr, f, 1) - one
+    if load(ptr, g, 1) - other != k:
         return False
     for s in range(k):  # noqa: SIM110 (kernels have no generators)
-        if parent[one + s] != parent[other + s]:
+        if load(parent, one, s) != load(parent, other, s):
             return False
     return True
 
@@ -116,12 +116,12 @@ def lay_out(problem: Problem, kind: IndexArray, room: IndexArray, tiled: IndexAr
     size[_BY_LANE] = 16 * n_factors
     at = _HEADER
     for region in range(WEIGHTS):
-        at += size[_SIZE_OF[region]]
+        at += load(size, _SIZE_OF[region])
     index, near = whole_numbers(at), whole_numbers(n_factors)
     at = _HEADER
     for region in range(WEIGHTS):
         index[region] = at
-        at += size[_SIZE_OF[region]]
+        at += load(size, _SIZE_OF[region])
     index[N_HIDDEN], index[N_FACTORS], index[N_LANES] = n_hidden, n_factors, 16
     _fill_blocks(problem, kind, room, tiled, strict, index)
     _fill_tiles(problem, tiled, near, index)
@@ -135,105 +135,121 @@ def _fill_blocks(
     problem: Problem, kind: IndexArray, room: IndexArray, tiled: IndexArray, strict: int, index: IndexArray
 ) -> None:
     """What is known of each factor, and its lane in a block: its place there is that in the first of all regions."""
-    block_room, width, place, lane_factor = index[BLOCK_ROOM], index[WIDTH], index[PLACE], index[LANE_FACTOR]
+    block_room, width, place, lane_factor = (
+        load(index, BLOCK_ROOM),
+        load(index, WIDTH),
+        load(index, PLACE),
+        load(index, LANE_FACTOR),
+    )
     b = -1  # the last block
     for r in range(_HEADER - HAS):
         before, run = -1, 0
         for f in range(len(room)):
-            if room[f] == r:
+            if load(room, f) == r:
                 alike = before >= 0 and _same_parents(problem, f, before)
-                full = before >= 0 and index[width + b] == 16
-                if before < 0 or full or (not alike and (run >= _RUN or strict * tiled[f] > 0)):
+                full = before >= 0 and load(index, width, b) == 16
+                if before < 0 or full or (not alike and (run >= _RUN or strict * load(tiled, f) > 0)):
                     b += 1
                     index[block_room + b] = r
                     index[HAS + r] += 1
                 run = run + 1 if alike else 1
-                before, lane = f, index[width + b]
+                before, lane = f, load(index, width, b)
                 index[place + f], index[lane_factor + 16 * b + lane] = b * _BLOCK + lane, f
                 index[width + b] = lane + 1
     index[N_BLOCKS] = b + 1
-    factor, own, ptr, table = index[FACTOR], index[OWN], index[PTR], index[TABLE_PTR]
-    kinds, rooms, gate = index[KIND], index[ROOM], index[GATE]
+    factor, own, ptr, table = load(index, FACTOR), load(index, OWN), load(index, PTR), load(index, TABLE_PTR)
+    kinds, rooms, gate = load(index, KIND), load(index, ROOM), load(index, GATE)
     most = 0
     for f in range(len(room)):
-        i, end, size = problem.factor[f], problem.ptr[f + 1], 0
-        index[factor + f], index[own + f], index[ptr + f + 1] = i, problem.own[f], end
-        index[kinds + f], index[rooms + f], index[gate + f] = kind[f], room[f], problem.gate[i]
-        if tiled[f] == 0 and room[f] >= 0:
-            parents = end - problem.ptr[f]
+        i, end, size = load(problem.factor, f), load(problem.ptr, f, 1), 0
+        index[factor + f], index[own + f], index[ptr + f + 1] = i, load(problem.own, f), end
+        index[kinds + f], index[rooms + f], index[gate + f] = load(kind, f), load(room, f), load(problem.gate, i)
+        if load(tiled, f) == 0 and load(room, f) >= 0:
+            parents = end - load(problem.ptr, f)
             size = 1 << parents
             if parents > most:
                 most = parents
-        index[table + f + 1] = index[table + f] + size
+        index[table + f + 1] = load(index, table, f) + size
     index[NEAR] = most
 
 
 @bare
 def _fill_tiles(problem: Problem, tiled: IndexArray, latest: IndexArray, index: IndexArray) -> None:
     """The tiles of each hidden unit and of each block, and the children that have none."""
-    unit, factor_of, gate, place = index[UNIT], index[FACTOR_OF], index[HIDDEN_GATE], index[PLACE]
-    tile_ptr, few_ptr, edge_place = index[TILE_PTR] + 1, index[FEW_PTR] + 1, index[EDGE_PLACE]
+    unit, factor_of, gate, place = (
+        load(index, UNIT),
+        load(index, FACTOR_OF),
+        load(index, HIDDEN_GATE),
+        load(index, PLACE),
+    )
+    tile_ptr, few_ptr, edge_place = load(index, TILE_PTR) + 1, load(index, FEW_PTR) + 1, load(index, EDGE_PLACE)
     tile_block, tile_parent, few_factor, few_slot = (
-        index[TILE_BLOCK], index[TILE_PARENT], index[FEW_FACTOR], index[FEW_SLOT],
+        load(index, TILE_BLOCK), load(index, TILE_PARENT), load(index, FEW_FACTOR), load(index, FEW_SLOT),
     )  # fmt: skip
-    block_ptr, block_tile = index[BLOCK_PTR], index[BLOCK_TILE]
+    block_ptr, block_tile = load(index, BLOCK_PTR), load(index, BLOCK_TILE)
     n_tiles = n_few = 0
     for j in range(len(problem.hidden)):
-        i, first = problem.hidden[j], n_tiles
-        index[unit + j], index[factor_of + j], index[gate + j] = i, problem.factor_of[j], problem.gate[i]
-        for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
-            f, s = problem.child[c], problem.child_slot[c]
-            if tiled[f] > 0:
-                b = index[place + f] // _BLOCK
-                if latest[b] <= first:  # one more than the last tile of the block
+        i, first = load(problem.hidden, j), n_tiles
+        index[unit + j], index[factor_of + j], index[gate + j] = i, load(problem.factor_of, j), load(problem.gate, i)
+        for c in range(load(problem.child_ptr, j), load(problem.child_ptr, j, 1)):
+            f, s = load(problem.child, c), load(problem.child_slot, c)
+            if load(tiled, f) > 0:
+                b = load(index, place, f) // _BLOCK
+                if load(latest, b) <= first:  # one more than the last tile of the block
                     index[tile_block + n_tiles], index[tile_parent + n_tiles] = b, j
                     n_tiles += 1
                     latest[b] = n_tiles
                     index[block_ptr + b + 1] += 1
-                index[edge_place + s] = (latest[b] - 1) * _TILE + index[place + f] % _BLOCK
+                index[edge_place + s] = (load(latest, b) - 1) * _TILE + load(index, place, f) % _BLOCK
             else:
                 index[few_factor + n_few], index[few_slot + n_few] = f, s
                 n_few += 1
         index[tile_ptr + j], index[few_ptr + j] = n_tiles, n_few
     index[N_TILES] = n_tiles
-    for b in range(index[N_BLOCKS]):
-        latest[b] = index[block_ptr + b]
-        index[block_ptr + b + 1] += latest[b]
+    for b in range(load(index, N_BLOCKS)):
+        latest[b] = load(index, block_ptr, b)
+        index[block_ptr + b + 1] += load(latest, b)
     for t in range(n_tiles):
-        b = index[tile_block + t]
-        index[block_tile + latest[b]] = t
+        b = load(index, tile_block, t)
+        index[block_tile + load(latest, b)] = t
         latest[b] += 1
 
 
 @inlined
 def _rooms(n_slots: int, index: IndexArray) -> int:
     """Where the regions of `numbers` begin; how many numbers there are in all."""
-    n_factors, most = index[N_FACTORS], index[NEAR]
+    n_factors, most = load(index, N_FACTORS), load(index, NEAR)
     index[WEIGHTS], index[BELOW], index[ABOVE] = 0, n_slots, n_slots + n_factors
     index[BLOCKS] = n_slots + 2 * n_factors
-    index[TILES] = index[BLOCKS] + index[N_BLOCKS] * _BLOCK
-    index[TABLES] = index[TILES] + index[N_TILES] * _TILE
-    index[NEAR] = index[TABLES] + index[index[TABLE_PTR] + n_factors]
-    index[SCRATCH] = index[NEAR] + most
-    return index[SCRATCH] + (1 << most)
+    index[TILES] = load(index, BLOCKS) + load(index, N_BLOCKS) * _BLOCK
+    index[TABLES] = load(index, TILES) + load(index, N_TILES) * _TILE
+    index[NEAR] = load(index, TABLES) + load(index, load(index, TABLE_PTR), n_factors)
+    index[SCRATCH] = load(index, NEAR) + most
+    return load(index, SCRATCH) + (1 << most)
 
 
 @bare
 def _fill_edges(problem: Problem, tiled: IndexArray, index: IndexArray, numbers: FloatArray) -> None:
     """Weights where they belong; and places are counted from the beginning of all numbers from now on."""
-    place, edge_place, parent = index[PLACE], index[EDGE_PLACE], index[PARENT]
-    blocks, tiles, weights, below, above = index[BLOCKS], index[TILES], index[WEIGHTS], index[BELOW], index[ABOVE]
-    for f in range(index[N_FACTORS]):
+    place, edge_place, parent = load(index, PLACE), load(index, EDGE_PLACE), load(index, PARENT)
+    blocks, tiles, weights, below, above = (
+        load(index, BLOCKS),
+        load(index, TILES),
+        load(index, WEIGHTS),
+        load(index, BELOW),
+        load(index, ABOVE),
+    )
+    for f in range(load(index, N_FACTORS)):
         index[place + f] += blocks
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            w = problem.weight[s]
-            index[parent + s], numbers[weights + s] = problem.parent[s], w
+        for s in range(load(problem.ptr, f), load(problem.ptr, f, 1)):
+            w = load(problem.weight, s)
+            index[parent + s], numbers[weights + s] = load(problem.parent, s), w
             if w < 0.0:
                 numbers[below + f] += w
             else:
                 numbers[above + f] += w
-            if tiled[f] > 0:
-                at = tiles + index[edge_place + s]
+            if load(tiled, f) > 0:
+                at = tiles + load(index, edge_place, s)
                 index[edge_place + s], numbers[at] = at, w
 
 
@@ -244,23 +260,23 @@ def _fill_edges(problem: Problem, tiled: IndexArray, index: IndexArray, numbers:
 @vector
 def moments(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu: FloatArray) -> None:
     """<x> and <x^2> of the factors of block b."""
-    o, lanes, tiles = _u(index[BLOCKS]) + _u(b) * BLOCK, _u(index[N_LANES]), _u(index[TILES])
-    block_ptr, block_tile, parent = index[BLOCK_PTR] + b, index[BLOCK_TILE], index[TILE_PARENT]
+    o, lanes, tiles = _u(load(index, BLOCKS)) + _u(b) * BLOCK, _u(load(index, N_LANES)), _u(load(index, TILES))
+    block_ptr, block_tile, parent = load(index, BLOCK_PTR) + b, load(index, BLOCK_TILE), load(index, TILE_PARENT)
     for lane in range(lanes):
         k = o + lane
-        blocks[k + MEAN] = blocks[k + BIAS]
+        blocks[k + MEAN] = load(blocks, k, BIAS)
         blocks[k + SECOND] = 0.0
-    for tile in range(index[block_ptr], index[block_ptr + 1]):
-        t = index[block_tile + tile]
-        e, m = tiles + _u(t) * TILE, mu[index[parent + t]]
+    for tile in range(load(index, block_ptr), load(index, block_ptr, 1)):
+        t = load(index, block_tile, tile)
+        e, m = tiles + _u(t) * TILE, load(mu, load(index, parent, t))
         spread = m * (1.0 - m)
         for lane in range(lanes):
-            k, w = o + lane, edges[e + lane]
+            k, w = o + lane, load(edges, e, lane)
             blocks[k + MEAN] += w * m
             blocks[k + SECOND] += w * w * spread
     for lane in range(lanes):
         k = o + lane
-        mean = blocks[k + MEAN]
+        mean = load(blocks, k, MEAN)
         blocks[k + SECOND] += mean * mean
 
 
@@ -269,16 +285,16 @@ def push_moments(
     index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, room: int, old: float, new: float
 ) -> None:
     """Unit j has moved: <x> and <x^2> of its children in one room follow."""
-    lanes, tiles, first = _u(index[N_LANES]), _u(index[TILES]), _u(index[BLOCKS])
-    tile_ptr, tile_block, block_room = index[TILE_PTR] + j, index[TILE_BLOCK], index[BLOCK_ROOM]
+    lanes, tiles, first = _u(load(index, N_LANES)), _u(load(index, TILES)), _u(load(index, BLOCKS))
+    tile_ptr, tile_block, block_room = load(index, TILE_PTR) + j, load(index, TILE_BLOCK), load(index, BLOCK_ROOM)
     step, bend = new - old, 1.0 - 2.0 * old
-    for t in range(index[tile_ptr], index[tile_ptr + 1]):
-        b = index[tile_block + t]
-        if index[block_room + b] == room:
+    for t in range(load(index, tile_ptr), load(index, tile_ptr, 1)):
+        b = load(index, tile_block, t)
+        if load(index, block_room, b) == room:
             e, o = tiles + _u(t) * TILE, first + _u(b) * BLOCK
             for lane in range(lanes):
-                k, w = o + lane, edges[e + lane]
-                mean = blocks[k + MEAN]
+                k, w = o + lane, load(edges, e, lane)
+                mean = load(blocks, k, MEAN)
                 blocks[k + SECOND] += step * w * (2.0 * mean + w * bend)
                 blocks[k + MEAN] = mean + w * step
 
@@ -289,9 +305,9 @@ def spread(weight: FloatArray, mu: FloatArray, bias: float) -> tuple[float, floa
     low = high = mean = bias
     variance = largest = 0.0
     for s in range(len(weight)):
-        low += min(weight[s], 0.0)
-        high += max(weight[s], 0.0)
-        largest = max(largest, abs(weight[s]))
-        mean += weight[s] * mu[s]
-        variance += weight[s] * weight[s] * mu[s] * (1.0 - mu[s])
+        low += min(load(weight, s), 0.0)
+        high += max(load(weight, s), 0.0)
+        largest = max(largest, abs(load(weight, s)))
+        mean += load(weight, s) * load(mu, s)
+        variance += load(weight, s) * load(weight, s) * load(mu, s) * (1.0 - load(mu, s))
     return low, high, mean, variance, largest

@@ -21,6 +21,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
 from sbnet.kernels._compile import bare, inlined, vector
+from sbnet.kernels.arrays import load
 from sbnet.kernels.gates import sigmoid, softplus
 from sbnet.kernels.terms.work import (
     ACTIVE,
@@ -92,12 +93,12 @@ _STEPS = 60
 def prepare(work: Work) -> None:
     """What depends on the weights alone: e^-W of every edge."""
     index, numbers = work.ints, work.numbers
-    tile_block, block_room, tiles = index[TILE_BLOCK], index[BLOCK_ROOM], _u(index[TILES])
-    for t in range(index[N_TILES]):
-        if index[block_room + index[tile_block + t]] == ROOM:
+    tile_block, block_room, tiles = load(index, TILE_BLOCK), load(index, BLOCK_ROOM), _u(load(index, TILES))
+    for t in range(load(index, N_TILES)):
+        if load(index, block_room, load(index, tile_block, t)) == ROOM:
             for lane in range(LANES):
                 i = tiles + _u(t) * TILE + lane
-                w = abs(numbers[i + WEIGHT])
+                w = abs(load(numbers, i, WEIGHT))
                 n = math.floor(w * LOG2E)
                 numbers[i + _MANTISSA] = math.exp(-((w - n * LN2_HIGH) - n * LN2_LOW))
                 numbers[i + _EXPONENT] = n
@@ -107,10 +108,10 @@ def prepare(work: Work) -> None:
 def begin(work: Work) -> None:
     """Every xi starts at one half, or stays at 0."""
     index, numbers = work.ints, work.numbers
-    room, kind, place = index[ROOM_OF], index[KIND], index[PLACE]
-    for f in range(index[N_FACTORS]):
-        if index[room + f] == ROOM:
-            free, k = 1.0 if index[kind + f] == ROOM else 0.0, _u(index[place + f])
+    room, kind, place = load(index, ROOM_OF), load(index, KIND), load(index, PLACE)
+    for f in range(load(index, N_FACTORS)):
+        if load(index, room, f) == ROOM:
+            free, k = 1.0 if load(index, kind, f) == ROOM else 0.0, _u(load(index, place, f))
             numbers[k + XI] = numbers[k + _NEXT] = numbers[k + _OLD] = 0.5 * free
             numbers[k + _FREE] = free
 
@@ -129,38 +130,38 @@ def push(work: Work, j: int, old: float, new: float) -> None:
 
 @vector
 def _pull(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int) -> float:
-    total, tiles, first = 0.0, _u(index[TILES]), _u(index[BLOCKS])
-    tile_ptr, tile_block, block_room = index[TILE_PTR] + j, index[TILE_BLOCK], index[BLOCK_ROOM]
-    for t in range(index[tile_ptr], index[tile_ptr + 1]):
-        b = index[tile_block + t]
-        if index[block_room + b] != ROOM:
+    total, tiles, first = 0.0, _u(load(index, TILES)), _u(load(index, BLOCKS))
+    tile_ptr, tile_block, block_room = load(index, TILE_PTR) + j, load(index, TILE_BLOCK), load(index, BLOCK_ROOM)
+    for t in range(load(index, tile_ptr), load(index, tile_ptr, 1)):
+        b = load(index, tile_block, t)
+        if load(index, block_room, b) != ROOM:
             continue
         e, o = tiles + _u(t) * TILE, first + _u(b) * BLOCK
         for lane in range(LANES):
             i, k = e + lane, o + lane
-            w, phi = edges[i + WEIGHT], blocks[k + _PHI]
-            part_a = (1.0 - phi) * (1.0 - edges[i + _E_A]) * edges[i + _OVER_A]
-            part_b = phi * (1.0 - edges[i + _E_B]) * edges[i + _OVER_B]
+            w, phi = load(edges, i, WEIGHT), load(blocks, k, _PHI)
+            part_a = (1.0 - phi) * (1.0 - load(edges, i, _E_A)) * load(edges, i, _OVER_A)
+            part_b = phi * (1.0 - load(edges, i, _E_B)) * load(edges, i, _OVER_B)
             influence = part_a - part_b  # eq. (33), for J > 0
-            total += w * (blocks[k + VALUE] - blocks[k + XI]) + (influence if w > 0.0 else -influence)
+            total += w * (load(blocks, k, VALUE) - load(blocks, k, XI)) + (influence if w > 0.0 else -influence)
     return total
 
 
 @vector
 def _push(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, old: float, new: float) -> None:
-    tiles, first = _u(index[TILES]), _u(index[BLOCKS])
-    tile_ptr, tile_block, block_room = index[TILE_PTR] + j, index[TILE_BLOCK], index[BLOCK_ROOM]
-    for t in range(index[tile_ptr], index[tile_ptr + 1]):
-        b = index[tile_block + t]
-        if index[block_room + b] != ROOM:
+    tiles, first = _u(load(index, TILES)), _u(load(index, BLOCKS))
+    tile_ptr, tile_block, block_room = load(index, TILE_PTR) + j, load(index, TILE_BLOCK), load(index, BLOCK_ROOM)
+    for t in range(load(index, tile_ptr), load(index, tile_ptr, 1)):
+        b = load(index, tile_block, t)
+        if load(index, block_room, b) != ROOM:
             continue
         e, o = tiles + _u(t) * TILE, first + _u(b) * BLOCK
         for lane in range(LANES):
             i, k = e + lane, o + lane
-            w, phi = edges[i + WEIGHT], blocks[k + _PHI]
+            w, phi = load(edges, i, WEIGHT), load(blocks, k, _PHI)
             p, q = (new, 1.0 - new) if w > 0.0 else (1.0 - new, new)
-            part_a = (1.0 - phi) * ((q + p * edges[i + _E_A]) * edges[i + _OVER_A])
-            part_b = phi * ((p + q * edges[i + _E_B]) * edges[i + _OVER_B])
+            part_a = (1.0 - phi) * ((q + p * load(edges, i, _E_A)) * load(edges, i, _OVER_A))
+            part_b = phi * ((p + q * load(edges, i, _E_B)) * load(edges, i, _OVER_B))
             blocks[k + _PHI] = part_b / (part_a + part_b)
             blocks[k + MEAN] += w * (new - old)
 
@@ -171,10 +172,15 @@ def _add_up(index: IndexArray, edges: FloatArray, blocks: FloatArray, mu: FloatA
 
     Tile after tile as they stand in memory; so each block is also left alone for a while after it was written to.
     """
-    tiles, first, active, added = _u(index[TILES]), _u(index[BLOCKS]), index[ACTIVE], index[ADDED]
-    tile_block, parent = index[TILE_BLOCK], index[TILE_PARENT]
-    for b in range(index[N_BLOCKS]):
-        if index[active + b] == 0:
+    tiles, first, active, added = (
+        _u(load(index, TILES)),
+        _u(load(index, BLOCKS)),
+        load(index, ACTIVE),
+        load(index, ADDED),
+    )
+    tile_block, parent = load(index, TILE_BLOCK), load(index, TILE_PARENT)
+    for b in range(load(index, N_BLOCKS)):
+        if load(index, active, b) == 0:
             continue
         index[added + b] = 0
         o = first + _u(b) * BLOCK
@@ -184,23 +190,23 @@ def _add_up(index: IndexArray, edges: FloatArray, blocks: FloatArray, mu: FloatA
             blocks[k + _EXP_A] = blocks[k + _EXP_B] = 0.0
             blocks[k + _MEAN_A] = blocks[k + _MEAN_B] = 0.0
             blocks[k + _VARIANCE_A] = blocks[k + _VARIANCE_B] = 0.0
-            blocks[k + MEAN] = blocks[k + LOW]
-    for t in range(index[N_TILES]):
-        b = index[tile_block + t]
-        if index[active + b] == 0:
+            blocks[k + MEAN] = load(blocks, k, LOW)
+    for t in range(load(index, N_TILES)):
+        b = load(index, tile_block, t)
+        if load(index, active, b) == 0:
             continue
-        e, o, m = tiles + _u(t) * TILE, first + _u(b) * BLOCK, mu[index[parent + t]]
+        e, o, m = tiles + _u(t) * TILE, first + _u(b) * BLOCK, load(mu, load(index, parent, t))
         if fresh:
             for lane in range(LANES):
                 i = e + lane
-                x = blocks[o + lane + XI] * abs(edges[i + WEIGHT])
+                x = load(blocks, o + lane, XI) * abs(load(edges, i, WEIGHT))
                 n = np.floor(x * LOG2E + 0.5)
                 even, odd = cosh_sinh((x - n * LN2_HIGH) - n * LN2_LOW)
                 edges[i + _E_A] = (even - odd) * power_of_two(-n)
-                edges[i + _E_B] = (even + odd) * edges[i + _MANTISSA] * power_of_two(n - edges[i + _EXPONENT])
+                edges[i + _E_B] = (even + odd) * load(edges, i, _MANTISSA) * power_of_two(n - load(edges, i, _EXPONENT))
         for lane in range(LANES):
             i, k = e + lane, o + lane
-            j, e_a, e_b = edges[i + WEIGHT], edges[i + _E_A], edges[i + _E_B]
+            j, e_a, e_b = load(edges, i, WEIGHT), load(edges, i, _E_A), load(edges, i, _E_B)
             w = abs(j)
             p, q = (m, 1.0 - m) if j > 0.0 else (1.0 - m, m)
             f_a = q + p * e_a
@@ -218,11 +224,13 @@ def _add_up(index: IndexArray, edges: FloatArray, blocks: FloatArray, mu: FloatA
             edges[i + _OVER_A] = over_a
             edges[i + _OVER_B] = over_b
         index[added + b] += 1
-        if index[added + b] % _SAFE == 0:  # long products must not underflow: their powers of two go into the exponents
+        if (
+            load(index, added, b) % _SAFE == 0
+        ):  # long products must not underflow: their powers of two go into the exponents
             for lane in range(LANES):
                 k = o + lane
-                m_a, n_a = split(blocks[k + _PRODUCT_A])
-                m_b, n_b = split(blocks[k + _PRODUCT_B])
+                m_a, n_a = split(load(blocks, k, _PRODUCT_A))
+                m_b, n_b = split(load(blocks, k, _PRODUCT_B))
                 blocks[k + _PRODUCT_A], blocks[k + _PRODUCT_B] = m_a, m_b
                 blocks[k + _EXP_A] += n_a
                 blocks[k + _EXP_B] += n_b
@@ -238,20 +246,20 @@ def _close(blocks: FloatArray, o: np.uint64) -> float:
     promise = 0.0
     for lane in range(LANES):
         k = o + lane
-        xi, mean = blocks[k + XI], blocks[k + MEAN]
-        log_a = -xi * blocks[k + LOW] + log(blocks[k + _PRODUCT_A]) + blocks[k + _EXP_A] * LN2
-        log_b = (1.0 - xi) * blocks[k + HIGH] + log(blocks[k + _PRODUCT_B]) + blocks[k + _EXP_B] * LN2
+        xi, mean = load(blocks, k, XI), load(blocks, k, MEAN)
+        log_a = -xi * load(blocks, k, LOW) + log(load(blocks, k, _PRODUCT_A)) + load(blocks, k, _EXP_A) * LN2
+        log_b = (1.0 - xi) * load(blocks, k, HIGH) + log(load(blocks, k, _PRODUCT_B)) + load(blocks, k, _EXP_B) * LN2
         gap = log_b - log_a
         small = exp_minus(abs(gap))
         over = 1.0 / (1.0 + small)
         phi = over if gap > 0.0 else small * over
         log_sum = max(log_a, log_b) + log(1.0 + small)
-        mean_a, mean_b = blocks[k + _MEAN_A], blocks[k + _MEAN_B]
+        mean_a, mean_b = load(blocks, k, _MEAN_A), load(blocks, k, _MEAN_B)
         apart = mean_b - mean_a
-        slope = (mean - blocks[k + LOW]) - mean_a - phi * apart
+        slope = (mean - load(blocks, k, LOW)) - mean_a - phi * apart
         spread = phi * (1.0 - phi) * apart * apart
-        curvature = (1.0 - phi) * blocks[k + _VARIANCE_A] + phi * blocks[k + _VARIANCE_B] + spread
-        step = blocks[k + _FREE] * slope / max(curvature, 1e-300)  # a curvature of zero means known inputs
+        curvature = (1.0 - phi) * load(blocks, k, _VARIANCE_A) + phi * load(blocks, k, _VARIANCE_B) + spread
+        step = load(blocks, k, _FREE) * slope / max(curvature, 1e-300)  # a curvature of zero means known inputs
         new = min(max(xi - step, 0.0), 1.0)
         gain = 0.5 * abs(slope * (new - xi))
         blocks[k + _PHI] = phi
@@ -266,9 +274,9 @@ def _step(numbers: FloatArray, o: np.uint64) -> None:
     """Put xi where Newton's method wants it, and remember the old xi and the term there."""
     for lane in range(LANES):
         k = o + lane
-        numbers[k + _OLD] = numbers[k + XI]
-        numbers[k + _LIMIT] = numbers[k + TERM]
-        numbers[k + XI] = numbers[k + _NEXT]
+        numbers[k + _OLD] = load(numbers, k, XI)
+        numbers[k + _LIMIT] = load(numbers, k, TERM)
+        numbers[k + XI] = load(numbers, k, _NEXT)
 
 
 @inlined
@@ -279,16 +287,16 @@ def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     before unless `fresh`: in a sweep no xi moves.
     """
     index, numbers, promised = work.ints, work.numbers, 0.0
-    active, room, n_blocks = index[ACTIVE], index[BLOCK_ROOM], index[N_BLOCKS]
+    active, room, n_blocks = load(index, ACTIVE), load(index, BLOCK_ROOM), load(index, N_BLOCKS)
     for b in range(n_blocks):
-        index[active + b] = 1 if index[room + b] == ROOM else 0
+        index[active + b] = 1 if load(index, room, b) == ROOM else 0
     anew, left, stepped = fresh, n_blocks, False
     while left > 0:
         _add_up(index, numbers, numbers, mu, anew)
         left = 0
         for b in range(n_blocks):
-            if index[active + b] == 1:
-                o = _u(index[BLOCKS]) + _u(b) * BLOCK
+            if load(index, active, b) == 1:
+                o = _u(load(index, BLOCKS)) + _u(b) * BLOCK
                 promise = _close(numbers, o)
                 if stepped:
                     again = _shorten(numbers, o)
@@ -311,8 +319,8 @@ def _shorten(numbers: FloatArray, o: np.uint64) -> bool:
     any_bad = False
     for lane in range(LANES):
         k = o + lane
-        limit, old, new = numbers[k + _LIMIT], numbers[k + _OLD], numbers[k + XI]
-        if new != old and numbers[k + TERM] > limit + _ROUNDING * (1.0 + abs(limit)):
+        limit, old, new = load(numbers, k, _LIMIT), load(numbers, k, _OLD), load(numbers, k, XI)
+        if new != old and load(numbers, k, TERM) > limit + _ROUNDING * (1.0 + abs(limit)):
             numbers[k + XI] = 0.5 * (old + new) if abs(new - old) > _SHORT else old
             any_bad = True
     return any_bad
@@ -322,18 +330,18 @@ def _shorten(numbers: FloatArray, o: np.uint64) -> bool:
 def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatArray) -> None:
     """The slopes of the terms in weights and in biases, eqs. (34) and (35)."""
     index, numbers = work.ints, work.numbers
-    for f in range(index[N_FACTORS]):
-        if index[index[ROOM_OF] + f] != ROOM:
+    for f in range(load(index, N_FACTORS)):
+        if load(index, load(index, ROOM_OF), f) != ROOM:
             continue
-        k = _u(index[index[PLACE] + f])
-        xi, phi = numbers[k + XI], numbers[k + _PHI]
+        k = _u(load(index, load(index, PLACE), f))
+        xi, phi = load(numbers, k, XI), load(numbers, k, _PHI)
         by_factor[f] = phi
-        for s in range(index[index[PTR] + f], index[index[PTR] + f + 1]):
-            i, m = _u(index[index[EDGE_PLACE] + s]), mu[index[index[PARENT] + s]]
-            over_a, over_b = m * numbers[i + _OVER_A], m * numbers[i + _OVER_B]
-            on = numbers[i + WEIGHT] > 0.0  # the tilted means of S: alpha under A, beta under B
-            alpha = numbers[i + _E_A] * over_a if on else over_a
-            beta = over_b if on else numbers[i + _E_B] * over_b
+        for s in range(load(index, load(index, PTR), f), load(index, load(index, PTR) + f, 1)):
+            i, m = _u(load(index, load(index, EDGE_PLACE), s)), load(mu, load(index, load(index, PARENT), s))
+            over_a, over_b = m * load(numbers, i, _OVER_A), m * load(numbers, i, _OVER_B)
+            on = load(numbers, i, WEIGHT) > 0.0  # the tilted means of S: alpha under A, beta under B
+            alpha = load(numbers, i, _E_A) * over_a if on else over_a
+            beta = over_b if on else load(numbers, i, _E_B) * over_b
             by_slot[s] = xi * m - (1.0 - phi) * xi * alpha + phi * (1.0 - xi) * beta
 
 
@@ -343,12 +351,12 @@ def _term(weight: FloatArray, mu: FloatArray, bias: float, xi: float) -> tuple[f
     mean, log_a, log_b = bias, -xi * bias, (1.0 - xi) * bias
     mean_a, mean_b, variance_a, variance_b = bias, bias, 0.0, 0.0
     for s in range(len(weight)):
-        j, log_odds = weight[s], math.log(mu[s]) - math.log1p(-mu[s])
-        base = math.log1p(-mu[s])
+        j, log_odds = load(weight, s), math.log(load(mu, s)) - math.log1p(-load(mu, s))
+        base = math.log1p(-load(mu, s))
         log_a += base + softplus(log_odds - xi * j)  # ln(1 - mu + mu e^{-xi J}), eq. (30)
         log_b += base + softplus(log_odds + (1.0 - xi) * j)  # eq. (31)
         alpha, beta = sigmoid(log_odds - xi * j), sigmoid(log_odds + (1.0 - xi) * j)
-        mean += j * mu[s]
+        mean += j * load(mu, s)
         mean_a += j * alpha
         mean_b += j * beta
         variance_a += j * j * alpha * (1.0 - alpha)
