@@ -34,6 +34,9 @@ def test_every_error_is_one_of_ours(cls):
         (errors.TooManyHiddenError, ValueError),
         (errors.FileFormatError, ValueError),
         (errors.ParameterError, ValueError),
+        (errors.TableError, errors.EvidenceError),
+        (errors.TableError, errors.ParameterError),
+        (errors.CodingWarning, UserWarning),
         (errors.ConvergenceWarning, UserWarning),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 import subprocess
 import sys
@@ -307,7 +308,10 @@ def test_modin():
         "print(sb.infer_many(net, pd.DataFrame({'wet': ['yes', None], 'rain': [0, 1]})).evidence.tolist())"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, env={"MODIN_ENGINE": "python"}
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "MODIN_ENGINE": "python"},
     )
     assert done.stdout.splitlines()[-1] == "[[0, 1], [1, -1]]"
 
