@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from sbnet.estimators._codings import ColumnCoding
+from sbnet.estimators._explain import Explanation, Explanations
 from sbnet.estimators.classifier import SBNClassifier
 from sbnet.estimators.density import SBNDensity
 from sbnet.estimators.encoder import BinaryEncoder
 from sbnet.estimators.imputer import SBNImputer
 from sbnet.estimators.outlier import SBNOutlier
 
-__all__ = ["BinaryEncoder", "SBNClassifier", "SBNDensity", "SBNImputer", "SBNOutlier"]
+__all__ = [
+    "BinaryEncoder",
+    "ColumnCoding",
+    "Explanation",
+    "Explanations",
+    "SBNClassifier",
+    "SBNDensity",
+    "SBNImputer",
+    "SBNOutlier",
+]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_array, check_X_y, validate_data
+from sklearn.utils.validation import check_X_y, validate_data
 
 from sbnet._types import HIDDEN, IndexArray, States
 from sbnet.codings import PLAIN
@@ -17,9 +17,9 @@ from sbnet.estimators._given import Given
 from sbnet.estimators._places import Place
 from sbnet.estimators._rows import columns
 from sbnet.estimators._structure import Group
-from sbnet.estimators.encoder import BinaryEncoder
+from sbnet.estimators.encoder import BinaryEncoder, checked_table
 from sbnet.network import Network
-from sbnet.tables import as_frame, is_records
+from sbnet.tables import is_records
 
 
 def encoder_for(encode: Any, missing: Any) -> BinaryEncoder:
@@ -38,12 +38,14 @@ def checked(estimator: Any, X: Any, y: Any, *, reset: bool, sample_weight: Any) 
     settings = estimator._settings()
     if settings.binarize is not None:
         raise ParameterError("encode= and binarize= were both given; numbers are read by the one or by the other")
-    if as_frame(X) is None and not is_records(X):
-        X = check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator)
-    validate_data(estimator, X, y, reset=reset, skip_check_array=True)  # the number of columns, and their names
+    X = checked_table(estimator, X)
+    if not is_records(X):
+        validate_data(estimator, X, y, reset=reset, skip_check_array=True)  # the number of columns, and their names
     if reset:
         encoder = encoder_for(settings.encode, settings.missing).fit(X, sample_weight=sample_weight)
         estimator.encoder_, estimator.codings_ = encoder, None
+        if is_records(X):
+            estimator.n_features_in_, estimator.feature_names_in_ = encoder.n_features_in_, encoder.feature_names_in_
         _check(estimator.encoder_)
         if settings.verbose:
             print(estimator.encoder_.columns_, file=sys.stderr)

@@ -9,9 +9,9 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from sbnet._types import BoolArray, IndexArray
+from sbnet._types import IndexArray
 from sbnet.estimators._codings import ColumnCoding
-from sbnet.tables import as_array, as_frame, is_records, sheet
+from sbnet.tables import as_array, as_frame, is_records
 
 
 @dataclass(frozen=True)
@@ -22,39 +22,45 @@ class Originals:
     ----------
     columns : tuple
         For each column its values, as a series of the table's own library or an array.
-    names : tuple
-        Labels of the columns.
+    names : tuple of str
+        Of the columns.
+    records : bool
+        Whether the table was a list of mappings.
     """
 
     columns: tuple[Any, ...]
-    names: tuple[Any, ...]
+    names: tuple[str, ...]
+    records: bool
 
     @classmethod
-    def of(cls, X: Any, codings: Sequence[ColumnCoding]) -> Originals:
+    def of(cls, X: Any, codings: Sequence[ColumnCoding], names: Sequence[str]) -> Originals:
         """Take from the table the rows that have each value."""
         frame = as_frame(X)
-        if frame is not None:
+        if frame is None:
+            array = _array(X, names)
+            parts = tuple(_picked(array[:, k], coding.rows) for k, coding in enumerate(codings))
+        else:
             parts = tuple(_taken(frame[:, k], coding.rows) for k, coding in enumerate(codings))
-            return cls(parts, tuple(frame.columns))
-        array = _array(X)
-        parts = tuple(_picked(array[:, k], coding.rows) for k, coding in enumerate(codings))
-        return cls(parts, tuple(range(len(codings))))
+        return cls(parts, tuple(names), is_records(X))
 
     def table(self, index: IndexArray) -> Any:
         """A table with these values, rows by columns; -1 is a missing cell."""
-        columns = [_taken(values, index[:, k]) for k, values in enumerate(self.columns)]
-        if not isinstance(columns[0], nw.Series):
-            return _stacked([_picked(values, index[:, k]) for k, values in enumerate(self.columns)])
-        first = columns[0].to_frame()
-        return first.with_columns(*columns[1:]).to_native()
+        if isinstance(self.columns[0], nw.Series):
+            first, *others = (_taken(values, index[:, k]) for k, values in enumerate(self.columns))
+            return first.to_frame().with_columns(*others).to_native()
+        array = _stacked([_picked(values, index[:, k]) for k, values in enumerate(self.columns)])
+        return [dict(zip(self.names, row, strict=True)) for row in array.tolist()] if self.records else array
 
     def fill(self, X: Any, index: IndexArray) -> Any:
         """The table with some cells replaced: those where `index` is not -1."""
         frame = as_frame(X)
-        if frame is None:
-            return self._fill_array(_array(X), index)
-        changed = [k for k in range(index.shape[1]) if np.any(index[:, k] >= 0)]
-        return frame.with_columns(*[self._filled(frame[:, k], k, index[:, k]) for k in changed]).to_native()
+        if frame is not None:
+            changed = [k for k in range(index.shape[1]) if np.any(index[:, k] >= 0)]
+            return frame.with_columns(*[self._filled(frame[:, k], k, index[:, k]) for k in changed]).to_native()
+        filled = self._fill_array(_array(X, self.names), index)
+        if not is_records(X):
+            return filled
+        return [{**old, **dict(zip(self.names, row, strict=True))} for old, row in zip(X, filled, strict=True)]
 
     def _fill_array(self, array: Any, index: IndexArray) -> Any:
         filled = np.array(array)
@@ -65,36 +71,31 @@ class Originals:
 
     def _filled(self, given: nw.Series[Any], k: int, index: IndexArray) -> nw.Series[Any]:
         new = _taken(self.columns[k], np.maximum(index, 0)).alias(given.name)
-        if new.dtype != given.dtype:
-            new = new.cast(given.dtype)
-        return given.zip_with(_mask(given, index < 0), _beside(new, given))
+        keep = nw.new_series("keep", (index < 0).tolist(), nw.Boolean(), backend=given.implementation)
+        if _other_categories(given, new):  # of the two lists, that of the training table has all the values
+            kind = new.to_native().dtype
+            mixed = given.cast(nw.Object()).zip_with(keep, new.cast(nw.Object()))
+            return nw.from_native(mixed.to_native().astype(kind), series_only=True)
+        return given.zip_with(keep, new if new.dtype == given.dtype else new.cast(given.dtype))
 
 
-def _mask(given: nw.Series[Any], flags: BoolArray) -> nw.Series[Any]:
-    mask = nw.new_series("mask", flags.tolist(), nw.Boolean(), backend=given.implementation)
-    return _beside(mask, given)
+def _other_categories(given: nw.Series[Any], new: nw.Series[Any]) -> bool:
+    """Two categorical columns of pandas with different categories, which it does not put together."""
+    pandas = given.implementation.is_pandas() and given.dtype in (nw.Categorical, nw.Enum)
+    return pandas and given.to_native().dtype != new.to_native().dtype
 
 
-def _beside(series: nw.Series[Any], given: nw.Series[Any]) -> nw.Series[Any]:
-    """The series with the row labels of another, where there are such."""
-    labels = nw.maybe_get_index(given)
-    return series if labels is None else nw.maybe_set_index(series, index=labels)
-
-
-def _array(X: Any) -> Any:
+def _array(X: Any, names: Sequence[str]) -> Any:
     """The cells as they are; a list of mappings as an array of objects."""
-    if is_records(X):
-        columns = sheet(X).names or ()
-        array = np.empty((len(X), len(columns)), dtype=object)
-        array[:] = [[row.get(name) for name in columns] for row in X]
-        return array
-    return as_array(X)
+    if not is_records(X):
+        return as_array(X)
+    array = np.empty((len(X), len(names)), dtype=object)
+    array[:] = [[row.get(name) for name in names] for row in X]
+    return array
 
 
 def _taken(values: Any, rows: IndexArray) -> Any:
     """These rows of a series, in its own type; those at -1 are missing."""
-    if not isinstance(values, nw.Series):
-        return None
     if not len(values):
         return values
     found = nw.maybe_reset_index(values[np.maximum(rows, 0).tolist()])

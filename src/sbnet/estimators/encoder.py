@@ -20,9 +20,21 @@ from sklearn.utils.validation import (
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import ParameterError, TableError
+from sbnet.estimators import _given
 from sbnet.estimators._codings import ColumnCoding, Rules
 from sbnet.estimators._originals import Originals
-from sbnet.tables import Sheet, as_frame, is_records, sheet
+from sbnet.tables import Sheet, as_array, as_frame, is_records, sheet
+
+
+def checked_table(estimator: Any, X: Any) -> Any:
+    """A data frame or records as they are; all else as an array of two dimensions, or scikit-learn's error."""
+    if as_frame(X) is None and not is_records(X):
+        # Lists as objects, for numbers beside text would become text; and masked cells as missing ones.
+        X = as_array(X) if isinstance(X, Sequence | np.ma.MaskedArray) else X
+        return check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator)
+    if not len(X):
+        raise TableError(f"the table has 0 sample(s); a minimum of 1 is required by {type(estimator).__name__}")
+    return X
 
 
 class Columns(tuple[ColumnCoding, ...]):
@@ -147,7 +159,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         codings = [rules.code(column, weights, order.get(column.name)) for column in found.columns]
         self._check_units([unit for coding in codings for unit in coding.units])
         self.columns_ = Columns(codings)
-        self._originals = Originals.of(X, codings)
+        self._originals = Originals.of(X, codings, [column.name for column in found.columns])
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -228,10 +240,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _sheet(self, X: Any, *, reset: bool) -> Sheet:
         """The columns of a table, after scikit-learn's checks of its shape and names."""
-        if as_frame(X) is None and not is_records(X):
-            X = check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
-        elif not len(X):
-            raise TableError(f"the table has 0 sample(s); a minimum of 1 is required by {type(self).__name__}")
+        if is_records(X):
+            return _given._by_name(self, sheet(X, self.missing), reset)
+        X = checked_table(self, X)
         _check_feature_names(self, X, reset=reset)
         found = sheet(X, self.missing)
         if reset:

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sbnet._types import HIDDEN, BoolArray, States
+from sbnet._types import HIDDEN, States
 from sbnet.errors import ParameterError
+from sbnet.estimators._completions import informed
 from sbnet.estimators._given import as_asked
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._template import FromTemplate
@@ -117,10 +118,7 @@ def _draw(posterior: PosteriorBatch, generator: np.random.Generator) -> States:
     by the network's own probabilities, parents first: exact, and with all correlations.
     """
     network, states = posterior.network, posterior.evidence
-    model = network.model
-    informed: BoolArray = states != HIDDEN
-    for j in reversed(range(network.n_units)):
-        children = model.child[model.child_indptr[j] : model.child_indptr[j + 1]]
-        informed[:, j] |= informed[:, children].any(axis=1)
     drawn = generator.random(states.shape) < posterior.means
-    return sample(network, len(states), rng=generator, do=np.where(informed & (states == HIDDEN), drawn, states))
+    return sample(
+        network, len(states), rng=generator, do=np.where(informed(network, states) & (states == HIDDEN), drawn, states)
+    )
