@@ -61,6 +61,6 @@ def _predict(network: Network) -> FloatArray:
         np.empty(1), means, np.empty(nothing.shape), np.empty(1, np.int64), np.empty(1, np.bool_), no_trace
     )
     bound, stop = Bound(LOG_TERMS["exact"], 4), Stop(1e-6, 1)
-    solve_rows(network.model, bound, stop, nothing, absorb(network, nothing), False, answers, None)
+    solve_rows(network.model, bound, stop, nothing, absorb(network, nothing), False, answers)
     one: FloatArray = means[0]
     return one

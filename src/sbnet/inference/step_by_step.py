@@ -246,7 +246,7 @@ class _Climb:
             nothing = np.empty(1), means, np.empty_like(means), np.empty(1, np.int64), np.empty(1, np.bool_)
             answers = Answers(*nothing, np.empty((1, 0)))
             which, network = Bound(LOG_TERMS["xi"], 0), part.network
-            solve_rows(network.model, which, Stop(1.0, 0), part.states, self.bias[None, :], True, answers, None)
+            solve_rows(network.model, which, Stop(1.0, 0), part.states, self.bias[None, :], True, answers)
         return means
 
 
