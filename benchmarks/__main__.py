@@ -17,6 +17,7 @@ from . import (
     growth,
     log_terms,
     scaling,
+    survey,
     tightness,
     training,
     upper,
@@ -35,6 +36,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
     "tightness": ("how near the tighter lower bounds come to the truth", tightness.table),
     "upper": ("how near the upper bound comes to the truth", upper.table),
     "certificates": ("how wide the interval for ln P is, by method and time", certificates.table),
+    "survey": ("missing answers filled in right, beside scikit-learn's imputers", survey.table),
     "gibbs": ("how long Gibbs sampling needs to be as accurate", gibbs.table),
 }
 

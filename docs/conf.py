@@ -58,8 +58,15 @@ html_title = "sbnet"
 html_static_path = ["_static"]
 html_css_files = ["sbnet.css"]
 html_show_sourcelink = False
-html_theme_options = {"navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"]}
-_WIDE = "index inference certificates learning estimators reproduce theory files changelog auto_examples/*"
+html_theme_options = {
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 6,
+}
+_WIDE = (
+    "index install migration command_line tables queries inference certificates learning estimators reproduce theory "
+    "files changelog auto_examples/*"
+)
 html_sidebars = {page: [] for page in _WIDE.split()}
 
 

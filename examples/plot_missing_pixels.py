@@ -87,20 +87,5 @@ for name in ranked:
 # The standard error of an error of 10 % over 800 images is 1.1 %, so neighbours in this table may change places; that
 # of ``sbnet reproduce missing`` has 2,000 images, and standard errors.
 
-fig, ax = plt.subplots(figsize=(7.0, 4.4), layout="constrained")
-shares = [100 * share for share in missing.SHARES]
-others = [name for name in ranked if name not in (missing.OURS, missing.LATERAL)]
-for name in others[1:]:
-    ax.plot(shares, errors[name], "o-", color="#c4c4c4", lw=1.1, ms=3)
-ax.plot([], [], "o-", color="#c4c4c4", lw=1.1, ms=3, label=f"the other {len(others) - 1} pipelines")
-ax.plot(shares, errors[others[0]], "o-", color="#e07b1a", lw=1.8, ms=5, label=others[0])
-ax.plot(shares, errors[missing.OURS], "o-", color="#1c8fd6", lw=2.2, ms=6, label=missing.OURS)
-ax.plot(shares, errors[missing.LATERAL], "o:", color="#1c8fd6", lw=2.2, ms=6, label=missing.LATERAL)
-ticks = [2, 5, 10, 20, 50, 100]
-ax.set(xlabel="pixels missing, %", ylabel="error, % (logarithmic)", xticks=shares, yscale="log")
-ax.set_yticks(ticks, [str(tick) for tick in ticks])
-ax.minorticks_off()
-ax.spines[["top", "right"]].set_visible(False)
-handles, labels = ax.get_legend_handles_labels()
-ax.legend(handles[::-1], labels[::-1], frameon=False, loc="upper left")
+missing.draw(plt.figure(figsize=(6.4, 8.0), layout="constrained"), wrong)
 plt.show()

@@ -190,3 +190,15 @@ def gradient_weight(J, h, mu, xi):
 def gradient_bias(J, h, mu, xi):
     """dL/dh_i, eq. (35)."""
     return mu - phi(J, h, mu, xi)
+
+
+def log_weights(J, h, evidence, do, likelihoods):
+    """ln of P(S | do) times the likelihoods of the reports, for every state S that agrees with evidence and do.
+
+    The truncated product: units in `do` have no conditional. `likelihoods` are pairs, one for each unit.
+    """
+    S = all_states(np.where(np.isnan(do), evidence, do))
+    z = inputs(J, h, S)
+    with np.errstate(divide="ignore"):
+        reports = np.log(np.where(S == 1, likelihoods[:, 1], likelihoods[:, 0]))
+    return S, np.sum(np.where(np.isnan(do), S * z - np.logaddexp(0, z), 0.0) + reports, axis=-1)

@@ -94,6 +94,26 @@ def tables(draw, max_rows: int = 6, **options):
     return network, np.concatenate(rows) if rows else np.empty((0, network.n_units))
 
 
+LIKELIHOODS = (0.0, 5e-324, 1e-300, 1e-10, 0.1, 0.5, 0.5, 0.9, 1.0, 7.0, 1e300)
+
+
+@st.composite
+def questions(draw, max_units=8, **options):
+    """(network, evidence as a mapping, do as a mapping), and the same as arrays: evidence, do, likelihoods."""
+    network = draw(networks(max_units=max_units, **options))
+    rng, n = np.random.default_rng(draw(seeds)), network.n_units
+    share = draw(st.sampled_from([0.0, 0.3, 0.8]))
+    kind = np.where(rng.random(n) < share, rng.integers(1, 4, n), 0)  # free, observed, reported on, held
+    states = rng.integers(0, 2, n).astype(float)
+    pairs = rng.choice(LIKELIHOODS, (n, 2))
+    pairs[(kind != 2) | (pairs == 0.0).all(axis=1)] = 1.0
+    evidence, do = np.where(kind == 1, states, np.nan), np.where(kind == 3, states, np.nan)
+    given_ = {network.names[i]: int(states[i]) for i in np.flatnonzero(kind == 1)}
+    given_ |= {network.names[i]: tuple(pairs[i].tolist()) for i in np.flatnonzero(kind == 2)}
+    held = {network.names[i]: int(states[i]) for i in np.flatnonzero(kind == 3)}
+    return network, given_, held, (evidence, do, pairs)
+
+
 @st.composite
 def means(draw, n: int):
     """Means of n units, some of them exactly 0, ½ or 1."""

@@ -28,14 +28,6 @@ EXACT_TERM = 2e-7
 frequencies, which a solver chooses for blocks of units and ball arithmetic for each unit. Both give valid bounds."""
 
 
-@pytest.fixture
-def bounded(monkeypatch):
-    """Nothing is summed exactly, so that small networks, whose ln P is known, take the way of large ones."""
-    for name, effort in enclosure.EFFORTS.items():
-        monkeypatch.setitem(enclosure.EFFORTS, name, effort._replace(exact_up_to=0))
-    monkeypatch.setattr(enclosure, "_GROUP", 0)
-
-
 def hostile(seed, sizes=None):
     """A network with weights to ±1000, evidence on its last layer, and how far apart two right answers may lie."""
     rng = np.random.default_rng([96, seed])
@@ -286,7 +278,7 @@ def test_a_certificate_reads_as_a_sentence_that_is_true_to_the_last_digit():
     assert "that is" not in str(made(-2000.0, -1000.0))
     assert "costs 0.5 to 0.511 nats, about 0.5" in text
     assert "would cost 0.25 more" in text
-    assert "not covered; proven=True" in text
+    assert "rounding:   covered, by a margin for the worst; proven=True counts it in ball arithmetic" in text
     assert "between -7.001 and 0.000 (gap 7 nats, so P is known within a factor of 1.1e+03)" in str(
         made(-7.0004, -1e-9)
     )

@@ -13,8 +13,7 @@ import pytest
 
 import sbnet as sb
 from sbnet.errors import FileFormatError, ParameterError
-from sbnet.io import read_tensors
-from sbnet.learning.checkpoint import FORMAT, FORMAT_VERSION
+from sbnet.learning import checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +34,7 @@ SETTINGS = [
 
 
 def epochs_in(path):
-    return len(read_tensors(path, FORMAT, FORMAT_VERSION, "a checkpoint")[0]["bounds"])
+    return len(checkpoint.read(path).arrays["bounds"])
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=["online", "adam", "momentum", "exact"])

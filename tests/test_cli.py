@@ -111,7 +111,9 @@ def test_evidence_given_twice(path, capsys):
         ("wet,snow\n1,0\n", "names unit 'snow', which is not in the network"),
         ("wet,wet\n1,0\n", "names unit 'wet' twice"),
         ("wet,rain\n1,0\n1\n", "has 1 cells; the first line has 2"),
-        ("wet,rain\n1,0\n1,yes\n", "holds 'yes' for unit 'rain'; give 0, 1, or nothing if it was not observed"),
+        ("wet,rain\n1,0\n1,yes\n", "data.csv: column 1 ('rain') holds 'yes' on line 3; units are binary"),
+        ("wet,rain\n1,0\n\n1,maybe\n1,1\n", "column 1 ('rain') holds 'maybe' on line 4; units are binary"),
+        ('wet,rain\n1,"0\n', "is no table of cells divided by ','"),
     ],
 )
 def test_bad_tables(path, tmp_path, capsys, text, message):

@@ -166,7 +166,7 @@ def test_complete_rows_and_empty_rows(solver, sprinkler):
     prior = sb.exact_posterior(sprinkler, {})
     assert np.all(np.abs(empty.means - prior) < (0.1 if samples(solver) else 0.02))
     if not samples(solver):
-        assert abs(complete.bound - sb.log_joint(sprinkler, [1, 0, 1, 0])) < 1e-14
+        assert abs(complete.bound - sb.log_joint(sprinkler, [1, 0, 1, 0])) < 1e-12
         assert empty.bound == 0.0
 
 
@@ -178,7 +178,7 @@ def test_a_single_unit(solver, evidence):
     sigma = 1 / (1 + np.exp(-0.7))
     assert abs(post["a"] - evidence.get("a", sigma)) < 1e-14
     if not samples(solver):
-        assert abs(post.bound - (np.log(sigma) if evidence else 0.0)) < 1e-14
+        assert abs(post.bound - (np.log(sigma) if evidence else 0.0)) < 1e-13
 
 
 @every_solver
@@ -379,4 +379,4 @@ def test_a_class_in_place_of_a_solver_is_told_apart(sprinkler):
     ):
         with pytest.raises(sb.errors.ParameterError) as caught:
             call()
-        assert str(caught.value) == "solver is the class Gibbs; give one of its kind: Gibbs()"
+        assert str(caught.value) == "solver is the class Gibbs; write solver=sb.Gibbs()"

@@ -248,11 +248,15 @@ def test_thresholds(table):
 
 @pytest.mark.parametrize("bad", [-1.0, 0.5, 42.0])
 def test_without_a_threshold_cells_are_binary(table, bad):
-    X = pd.DataFrame(table, columns=list("abcdef"))
+    X = pd.DataFrame(table.copy(), columns=list("abcdef"))
     X.iloc[17, 3] = bad
-    message = rf"column 3 \('d'\) holds {bad} in row 17; with binarize=None cells are 0, 1 or NaN"
-    with pytest.raises(sb.errors.ParameterError, match=message):
-        SBNDensity(binarize=None).fit(X)
+    values = " and ".join(", ".join(f"{value:g}" for value in sorted([0.0, 1.0, bad])).rsplit(", ", 1))
+    with pytest.raises(sb.errors.ParameterError) as caught:
+        SBNDensity().fit(X)
+    assert str(caught.value).startswith(f"column 3 ('d') holds {values}; a unit has two values. Ways out: binarize=,")
+    assert all(way in str(caught.value) for way in ('encode="auto"', "missing=["))
+    quick(missing=[bad]).fit(X)
+    quick(binarize=0.0).fit(X)
 
 
 def test_named_columns_become_named_units(holes):

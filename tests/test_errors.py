@@ -34,7 +34,12 @@ def test_every_error_is_one_of_ours(cls):
         (errors.TooManyHiddenError, ValueError),
         (errors.FileFormatError, ValueError),
         (errors.ParameterError, ValueError),
+        (errors.MissingExtraError, ImportError),
+        (errors.TableError, errors.EvidenceError),
+        (errors.TableError, errors.ParameterError),
+        (errors.CodingWarning, UserWarning),
         (errors.ConvergenceWarning, UserWarning),
+        (errors.NearNameWarning, UserWarning),
     ],
 )
 def test_errors_are_also_what_a_python_programmer_expects(cls, builtin):

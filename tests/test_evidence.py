@@ -174,10 +174,13 @@ REFUSED = {
     "other negative number": (np.array([0, -2, 0, 0]), f"column 1 ('sprinkler') holds -2 in row 0; {BINARY}"),
     "unsigned 255": (np.array([0, 255, 0, 0], np.uint8), f"column 1 ('sprinkler') holds 255 in row 0; {BINARY}"),
     "infinity": ([0, 0, 0, np.inf], f"column 3 ('slippery') holds inf in row 0; {BINARY}"),
-    "complex": (np.array([1j, 0, 0, 0]), f"column 0 ('rain') holds 1j in row 0; {BINARY}"),
-    "string": ([0, "1", 0, 0], f"column 1 ('sprinkler') holds '1' in row 0; {BINARY}"),
-    "array of strings": (np.array([["0", "1"]]), f"column 0 ('wet') holds '0' in row 0; {BINARY}"),
-    "string by name": ({"wet": "yes"}, f"unit 'wet' holds 'yes'; {BINARY}"),
+    "complex": (
+        np.array([1j, 0, 0, 0]),
+        "column 'x0' holds 1j; a cell is a number, a truth value, text, or missing",
+    ),
+    "string": ([0, "maybe", 0, 0], f"column 1 ('sprinkler') holds 'maybe' in row 0; {BINARY}"),
+    "array of strings": (np.array([["wet", "1"]]), f"column 0 ('wet') holds 'wet' in row 0; {BINARY}"),
+    "string by name": ({"wet": "very"}, f"unit 'wet' holds 'very'; {BINARY}"),
     "list by name": ({"wet": [1]}, f"unit 'wet' holds [1]; {BINARY}"),
     "mapping by name": ({"wet": {}}, f"unit 'wet' holds {{}}; {BINARY}"),
     "frame": (
@@ -188,7 +191,7 @@ REFUSED = {
         pd.DataFrame({"rain": pd.array([None, 3], dtype="Int8")}),
         f"column 0 ('rain') holds 3 in row 1; {BINARY}",
     ),
-    "frame of strings": (pd.DataFrame({"rain": ["no"]}), f"column 0 ('rain') holds 'no' in row 0; {BINARY}"),
+    "frame of strings": (pd.DataFrame({"rain": ["none"]}), f"column 0 ('rain') holds 'none' in row 0; {BINARY}"),
     "masked array": (
         np.ma.masked_array([0, 5, 7, 1], mask=[0, 1, 0, 0]),
         f"column 2 ('wet') holds 7.0 in row 0; {BINARY}",
@@ -198,7 +201,7 @@ REFUSED = {
         "evidence has 5 columns, but the network has only 4 units; rows are patterns, columns are units",
     ),
     "no dimensions": (np.array(1), "evidence has 0 dimensions; expected one pattern or a table of rows by units"),
-    "text": ("0101", "evidence has 0 dimensions; expected one pattern or a table of rows by units"),
+    "text": ("0101", "evidence is the text '0101'; write a mapping from units to 0 or 1: {'slippery': 1}"),
     "three dimensions": (
         np.zeros((1, 1, 4)),
         "evidence has 3 dimensions; expected one pattern or a table of rows by units",
@@ -212,7 +215,11 @@ REFUSED = {
     "unit twice in a series": (pd.Series([0, 1], index=["wet", "wet"]), "evidence names unit 'wet' twice"),
     "unit twice in a frame": (
         pd.DataFrame([[0, 1]], columns=["wet", "wet"]),
-        "the table has two columns for unit 'wet'",
+        "the table has two columns 'wet'; rename one of them",
+    ),
+    "unit twice in a frame, by name and by number": (
+        pd.DataFrame([[0, 1]], columns=["wet", 2]),
+        "the table has two columns for unit 2",
     ),
     "number too large": ({4: 1}, "evidence names unit number 4; the network has units 0 to 3"),
     "negative number": ({-1: 1}, "evidence names unit number -1; the network has units 0 to 3"),

@@ -9,9 +9,12 @@ import shutil
 import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import combinations
 
+import matplotlib.figure as mpl_figure
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from numpy.testing import assert_allclose
 from sklearn.impute import KNNImputer
 
@@ -31,7 +34,9 @@ from sbnet.experiments import (
     published,
     report,
     run,
+    style,
     table2,
+    table3,
 )
 from sbnet.experiments.mixture import BernoulliMixture
 from sbnet.experiments.record import Grid, Row, Table, tolerance
@@ -381,6 +386,70 @@ def test_figures_take_the_colour_of_the_page(folder):
     assert "currentColor" in text
 
 
+def test_no_figure_is_a_white_box_on_a_dark_page(folder):
+    svgs = re.findall(r"<svg.*?</svg>", (folder / "index.html").read_text(), flags=re.DOTALL)
+    assert len(svgs) > 10
+    for svg in svgs:
+        assert "#ffffff" not in svg
+        assert "#222222" not in svg
+    ink = mpl_figure.Figure()
+    style.tile(ink, [[np.r_[np.nan, np.linspace(0.0, 1.0, 63)]]])
+    sheet = ink.axes[0].images[0].get_array()
+    np.testing.assert_allclose(sheet[:8, :8].reshape(-1, 4)[1:, 3], np.linspace(0.0, 1.0, 63))  # ink, no paper
+    assert sheet[:8, :8].reshape(-1, 4)[1:, :3].max() == 0.0
+
+
+def test_the_page_is_set_as_a_page(folder):
+    text = re.sub(r"<style>.*?</style>|<svg.*?</svg>", "", (folder / "index.html").read_text(), flags=re.DOTALL)
+    assert "e<sup>z</sup>" in text
+    assert "e<sup>−z</sup>" in text
+    assert "^" not in text
+    paragraphs = [re.sub("<[^>]+>", "", part) for part in re.findall(r"<p[^>]*>(.*?)</p>", text, flags=re.DOTALL)]
+    assert max(len(part) for part in paragraphs) < 640  # some seven lines on a desk
+
+
+def labels(figure):
+    """Where the texts stand that belong to points, not to axes."""
+    FigureCanvasAgg(figure).draw()
+    return [text.get_window_extent() for ax in figure.axes for text in (*ax.texts, *ax.get_xticklabels())]
+
+
+def test_labels_of_digits_do_not_overprint():
+    figure = mpl_figure.Figure((4.4, 3.0), layout="constrained")
+    table3._draw(figure, np.full(10, -0.5))  # as close as can be
+    boxes = labels(figure)
+    assert len(boxes) == 10
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+
+
+def test_equal_pipelines_are_told_apart():
+    names = [missing.OURS, missing.LATERAL, *(one.name for one in baselines.PIPELINES)]
+    rng = np.random.default_rng(0)
+    wrong = {name: rng.permuted(np.tile(np.arange(200) < 20, (4, 1, 1)), axis=2) for name in names}
+    figure = mpl_figure.Figure((4.6, 8.2), layout="constrained")
+    missing.draw(figure, wrong)
+    assert len(figure.axes) == len(missing.SHARES)
+    for ax in figure.axes:
+        rows = [tick.get_text() for tick in ax.get_yticklabels()]
+        assert len(set(rows)) == len(rows) == 5
+    assert not any(a.overlaps(b) for a, b in combinations([box for box in labels(figure) if box.width], 2))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "verdict"),
+    [(100, 40, "fewer errors"), (40, 100, "more errors"), (53, 49, "level"), (50, 50, "level")],
+)
+def test_a_difference_within_two_standard_errors_is_none(theirs, ours, verdict):
+    """4.9 % against 5.3 % of 2,000 images is no victory."""
+    flags = {missing.OURS: ours, missing.LATERAL: ours, "theirs": theirs, "worse": 300}
+    wrong = {name: np.tile(np.arange(2000) % 1000 < n / 2, (4, 1, 1)) for name, n in flags.items()}
+    rng = np.random.default_rng(0)
+    wrong = {name: rng.permuted(table, axis=2) for name, table in wrong.items()}
+    text = missing._verdict(wrong, ["theirs", "worse"])
+    assert text.count(f"{verdict} with 0, 25, 50 and 75 % missing") == 2
+    assert "less than every" not in text
+
+
 def test_the_page_escapes_what_it_is_told(done):
     tricky = replace(done["figure1"], found="<b>1 < 2 & 3</b>", tables=(Grid("<i>", ("", "x"), (("<", ">"),)),))
     facts = {"quick": False, "started": "", "seconds": 1.0, "seeds": [0], "processes": 1, "cores": 1, "system": "",
@@ -401,7 +470,9 @@ def test_the_page_fits_its_window(folder, tmp_path, width):
     probe = """<script>addEventListener("load", () => {
       const d = document.documentElement;
       const small = [...document.querySelectorAll("figure svg")].filter(s => s.getBoundingClientRect().height < 40);
-      parent.document.title = [d.clientWidth, d.scrollWidth, document.querySelectorAll("section").length, small.length];
+      const cut = [...document.querySelectorAll(".table")].filter(t => t.scrollWidth > t.clientWidth);
+      const sections = document.querySelectorAll("section").length;
+      parent.document.title = [d.clientWidth, d.scrollWidth, sections, small.length, cut.length];
     })</script></body>"""
     escaped = inner.replace("</body>", probe).replace("&", "&amp;").replace('"', "&quot;")
     outer = f'<!doctype html><title>-</title><iframe srcdoc="{escaped}" style="width:{width}px;height:900px;border:0">'
@@ -412,8 +483,9 @@ def test_the_page_fits_its_window(folder, tmp_path, width):
     shown = subprocess.run(
         [*command, f"file://{tmp_path / 'outer.html'}"], capture_output=True, text=True, timeout=120, check=True
     ).stdout
-    client, scroll, sections, small = (int(n) for n in re.search(r"<title>([\d,]+)</title>", shown)[1].split(","))
+    client, scroll, sections, small, cut = (int(n) for n in re.search(r"<title>([\d,]+)</title>", shown)[1].split(","))
     assert client == width
     assert scroll <= client  # nothing sticks out sideways
     assert sections == len(EXPERIMENTS)
     assert small == 0
+    assert cut == 0  # all columns of all tables are seen, on a phone too

@@ -25,14 +25,14 @@ def test_filled_cells_are_posterior_means_and_observed_cells_keep_every_bit():
     X = np.where(rng.random((80, 4)) < 0.5, rng.normal(size=(80, 4)), -0.0)
     X[::3, 3] = np.nan
     before = X.copy()
-    imputer = SBNImputer(density=SBNDensity(epochs=5), hidden=(), random_state=0).fit(X)
+    imputer = SBNImputer(density=SBNDensity(epochs=5), hidden=(), binarize=0.0, random_state=0).fit(X)
     filled = imputer.transform(X)
     seen = ~np.isnan(X)
     assert_array_equal(X.view(np.int64), before.view(np.int64))  # the input is not touched
     assert_array_equal(filled.view(np.int64)[seen], X.view(np.int64)[seen])  # bits, so that -0.0 is not 0.0
     j, h = imputer.network_.weight_matrix(), imputer.network_.bias
     assert_allclose(filled[::3, 3], expit((X[::3, :3] > 0.0) @ j[3, :3] + h[3]), atol=1e-12)
-    density = SBNDensity(hidden=(), switches=0, epochs=5, random_state=0).fit(X)
+    density = SBNDensity(hidden=(), switches=0, epochs=5, binarize=0.0, random_state=0).fit(X)
     assert_array_equal(density.impute(X), filled)
     assert_array_equal(imputer.transform(X[1:2]), X[1:2])  # no holes at all
 
@@ -84,5 +84,5 @@ def test_an_imputer_stands_before_any_classifier():
 
 
 def test_an_unknown_strategy_is_refused(table):
-    with pytest.raises(sb.errors.ParameterError, match="strategy is 'median'; give 'mean' or 'sample'"):
+    with pytest.raises(sb.errors.ParameterError, match="strategy is 'median'; give 'mean', 'mode' or 'sample'"):
         SBNImputer(strategy="median").fit(table)

@@ -9,6 +9,7 @@ from scipy.special import expit, logsumexp, xlogy
 
 import oracle
 import sbnet as sb
+from sbnet.bounds import margins
 from sbnet.inference import mixture
 from sbnet.kernels.mixture import solve_components
 from sbnet.kernels.reduce import reduce
@@ -44,7 +45,8 @@ def components_of(network, evidence, m):
     problem = reduce(network.model, states)
     plain = sb.infer(network, evidence, solver=solver)
     bias = network.bias + network.weight_matrix() @ (states == 1)
-    pattern = mixture._Pattern(problem, solver.bound, solver.stop, states, bias)
+    scale = margins.scale(network)
+    pattern = mixture._Pattern(problem, solver.bound, solver.stop, states, bias, scale)
     first = mixture.Component(plain.bound, plain.means[problem.hidden], mixture._no_gates(problem))
     return mixture._grow(pattern, first, m)[0], problem.hidden
 

@@ -379,3 +379,66 @@ def test_graphs_are_equal_by_what_they_hold():
     copy = pickle.loads(pickle.dumps(graph))
     assert copy == graph
     assert "child_of_edge" in vars(copy)  # checked again, as files and pickles must be
+
+
+@pytest.mark.parametrize(
+    ("indptr", "parent", "text"),
+    [
+        ([0, 2**63 - 1, -2, -1, 0], [], "indptr must not fall"),  # differences of these wrap, and look like a graph
+        (
+            np.array([0, 2**63, 2**63, 0], np.uint64),
+            [],
+            "indptr must hold whole numbers below 2**63; it is of type uint64",
+        ),
+        (
+            [0, 0, 1],
+            np.array([2**64 - 1], np.uint64),
+            "parent must hold whole numbers below 2**63; it is of type uint64",
+        ),
+        ([0, 0, 10**30], [0], "indptr must hold whole numbers below 2**63; it is of type object"),
+        ([0, 0, 1], [0.5], "parent must hold whole numbers below 2**63; it is of type float64"),
+        ([0, 0, np.nan], [0], "indptr must hold whole numbers below 2**63; it is of type float64"),
+        ([0, 0, 1], [False], "parent must hold whole numbers below 2**63; it is of type bool"),
+        ([0, 0, 1], ["0"], "parent must hold whole numbers below 2**63; it is of type <U1"),
+        ([0, 0, 1], [[0]], "indptr and parent do not describe the edges of 2 units"),
+        ([0, 0, 1], None, "parent must hold whole numbers below 2**63; it is of type object"),
+        (0, [], "indptr and parent do not describe the edges of 0 units"),
+    ],
+)
+def test_graphs_are_looked_at_before_anything_is_worked_out(indptr, parent, text):
+    with pytest.raises(NetworkError) as caught:
+        sb.Graph(indptr, parent)
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"weight": [10**400]}, "parameters must be numbers: int too large to convert to float"),
+        ({"bias": np.array([0j, 1j])}, "parameters must be numbers: these are complex"),
+        ({"layers": (1, 1.0)}, "the sizes of layers are whole numbers; got 1.0"),
+        ({"layers": ("1", "1")}, "the sizes of layers are whole numbers; got '1'"),
+        ({"layers": (1, np.inf)}, "the sizes of layers are whole numbers; got inf"),
+        ({"layers": ((1, 1),)}, "the sizes of layers are whole numbers; got (1, 1)"),
+        ({"layers": 2}, "layers must be a list; got 2"),
+        ({"layers": np.array([2**63 - 1, 2**63 - 1, 4])}, "do not add up to 2 units"),  # in 64 bits they would
+        ({"names": "ab"}, "names must be a list; got 'ab'"),
+        ({"names": 2}, "names must be a list; got 2"),
+    ],
+)
+def test_fields_are_looked_at_before_they_are_cast(change, text):
+    fields = {"names": ("a", "b"), "graph": sb.Graph([0, 0, 1], [0]), "weight": [1.0], "bias": [0.0, 0.0]} | change
+    with pytest.raises(NetworkError) as caught:
+        sb.Network(**fields)
+    assert str(caught.value).endswith(text)
+
+
+def test_messages_stay_short_whatever_they_name():
+    for fields in (
+        {"names": ("x" * 10_000, "x" * 10_000)},
+        {"layers": (1,) * 10_000},
+        {"names": ("a", ["b"] * 10_000)},
+    ):
+        with pytest.raises(NetworkError) as caught:
+            sb.Network(**{"names": ("a", "b"), "graph": sb.Graph([0, 0, 0], []), "weight": [], "bias": [0, 0]} | fields)
+        assert len(str(caught.value)) <= 300

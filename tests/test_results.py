@@ -23,24 +23,26 @@ def batch(sprinkler):
 # --- one posterior --------------------------------------------------------------------------------------------------
 
 
-def test_a_posterior_in_a_terminal(post):
+def test_a_posterior_in_a_terminal_leads_with_what_the_evidence_moved_most(post, sprinkler):
     lines = repr(post).splitlines()
     assert lines[0] == f"Posterior given 1 of 4 units: ln P ≥ {post.bound:.6g} nats"
-    assert [line.split()[:2] for line in lines[1:-1]] == [
-        [name, f"{post[name]:.4f}"] for name in ("rain", "sprinkler", "slippery")
-    ]
-    assert [line.count("█") for line in lines[1:-1]] == [
-        round(20 * post[name]) for name in ("rain", "sprinkler", "slippery")
+    assert lines[1].split() == ["hidden", "unit", "prior", "→", "posterior", "0", "to", "1"]
+    move = {name: abs(post[name] - post.prior[sprinkler.index(name)]) for name in ("rain", "sprinkler", "slippery")}
+    ranked = sorted(move, key=move.get, reverse=True)
+    assert [line.split()[:4] for line in lines[2:-1]] == [
+        [name, f"{post.prior[sprinkler.index(name)]:.4f}", "→", f"{post[name]:.4f}"] for name in ranked
     ]
     assert lines[-1] == "  (the bound rose by less than `tol` in the last sweep)"
     assert not any(line != line.rstrip() for line in lines)
 
 
-def test_a_posterior_in_a_notebook(post):
+def test_a_posterior_in_a_notebook(post, sprinkler):
     page = post._repr_html_()
     assert f"<b>Posterior given 1 of 4 units: ln P ≥ {post.bound:.6g} nats</b>" in page
     assert "<small>the bound rose by less than `tol` in the last sweep</small>" in page
-    assert f"<td style='text-align:left'>rain</td><td>{post['rain']:.4f}</td>" in page
+    for name in ("rain", "sprinkler", "slippery"):
+        before = post.prior[sprinkler.index(name)]
+        assert f">{name}</td><td style='text-align:left'>{before:.4f} → {post[name]:.4f}</td>" in page
     assert page.count("<tr>") == 1 + 3  # the header and the hidden units
     assert "wet" not in page
 
@@ -55,7 +57,7 @@ def test_names_are_no_markup():
 def test_only_the_first_hidden_units_of_a_large_network_are_shown():
     post = sb.infer(sb.layered((20, 2), rng=0), [1, 0])
     lines = repr(post).splitlines()
-    assert len(lines) == 1 + 12 + 1 + 1
+    assert len(lines) == 1 + 1 + 12 + 1 + 1
     assert lines[-2] == "  ... 8 more"
     assert "... 8 more</td>" in post._repr_html_()
 

@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from sbnet import bounds, errors
 from sbnet._version import __version__
 from sbnet.bounds import UpperBound, UpperBounds, upper_bound
 from sbnet.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
-from sbnet.certificates import Certificate, Certificates, certify, posterior_intervals
+from sbnet.certificates import Certificate, Certificates, PosteriorIntervals, certify, posterior_intervals
 from sbnet.chances import Nearest, from_probabilities, nearest, noisy_or
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
+from sbnet.files import load, save
 from sbnet.graph import Graph
 from sbnet.inference import (
     Chains,
     Climber,
+    Comparison,
     Conditioned,
     Estimate,
     Estimates,
     Gibbs,
     MeanField,
     Mixture,
+    MostProbable,
+    MostProbableBatch,
     Posterior,
     PosteriorBatch,
     Slope,
     Solution,
     Solver,
     Status,
+    Step,
     Xi,
     estimate,
     infer,
     infer_many,
+    most_probable,
+    steps,
 )
-from sbnet.io import load, save
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
+from sbnet.means import ExactPosterior, ExactPosteriors
 from sbnet.network import Network
 from sbnet.probability import log_joint, sample
+
+if TYPE_CHECKING:
+    from sbnet import datasets as datasets
+    from sbnet import estimators as estimators
+    from sbnet import experiments as experiments
+    from sbnet import plots as plots
+
+_LAZY = ("datasets", "estimators", "experiments", "plots")
+"""Modules that are imported when they are first asked for: they bring scikit-learn or matplotlib along."""
 
 __all__ = [
     "SGD",
@@ -42,9 +61,12 @@ __all__ = [
     "Certificates",
     "Chains",
     "Climber",
+    "Comparison",
     "Conditioned",
     "Estimate",
     "Estimates",
+    "ExactPosterior",
+    "ExactPosteriors",
     "FitResult",
     "Gaussian",
     "Gibbs",
@@ -52,14 +74,18 @@ __all__ = [
     "Laplace",
     "MeanField",
     "Mixture",
+    "MostProbable",
+    "MostProbableBatch",
     "Nearest",
     "Network",
     "Posterior",
     "PosteriorBatch",
+    "PosteriorIntervals",
     "Slope",
     "Solution",
     "Solver",
     "Status",
+    "Step",
     "UpperBound",
     "UpperBounds",
     "WakeSleepResult",
@@ -85,12 +111,24 @@ __all__ = [
     "load",
     "log_joint",
     "log_likelihood",
+    "most_probable",
     "nearest",
     "noisy_or",
     "posterior_intervals",
     "sample",
     "save",
+    "steps",
     "to_networkx",
     "upper_bound",
     "wake_sleep",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return import_module(f"sbnet.{name}")
+    raise AttributeError(f"module 'sbnet' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

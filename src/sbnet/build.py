@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, Matrix, RngLike, States
 from sbnet.errors import CycleError, NetworkError
-from sbnet.graph import Graph
+from sbnet.graph import Graph, as_floats
 from sbnet.kernels import gates
-from sbnet.network import Network, as_floats
+from sbnet.network import Network
+from sbnet.slips import check_network, warn_of_near_names
 
 if TYPE_CHECKING:
     import networkx
@@ -54,18 +55,11 @@ def from_edges(
     >>> net.names
     ('rain', 'sprinkler', 'wet')
     """
-    number: dict[str, int] = {}
-    for name in () if names is None else names:
-        if name in number:
-            raise NetworkError(f"two units are called {name!r}; names must differ")
-        number[name] = len(number)
-    triples: Iterable[Any] = edges
-    if isinstance(edges, Mapping):
-        triples = (_mapped_edge(key, weight) for key, weight in edges.items())
+    number = _numbered(names)
     parent: list[int] = []
     child: list[int] = []
     weight: list[float] = []
-    for item in triples:
+    for item in _triples(edges):
         try:
             a, b, w = item
         except (TypeError, ValueError):
@@ -76,13 +70,15 @@ def from_edges(
         parent.append(number.setdefault(a, len(number)))
         child.append(number.setdefault(b, len(number)))
         weight.append(w)
-    for name in bias or ():
+    biases = _biases(bias, number)
+    warn_of_near_names(number, biases)
+    for name in biases:
         number.setdefault(name, len(number))
     listed = tuple(number)
     if names is not None and len(listed) > len(names):
         raise NetworkError(f"unit {listed[len(names)]!r} is not among the given names")
     h = [0.0] * len(listed)
-    for name, value in (bias or {}).items():
+    for name, value in biases.items():
         h[number[name]] = value
     network = _assemble(listed, np.array(parent, np.int64), np.array(child, np.int64), weight, h)
     return network if gate is None else replace(network, gate=gate_codes(network, gate))
@@ -106,6 +102,41 @@ def _gate_code(word: Any, unit: str) -> int:
         known = " or ".join(repr(name) for name in gates.NAMES)
         raise NetworkError(f"the gate of {unit} is {word!r}; it is {known}")
     return gates.NAMES.index(word)
+
+
+def _numbered(names: Sequence[str] | None) -> dict[str, int]:
+    """The places of the units that are listed; each once."""
+    number: dict[str, int] = {}
+    for name in () if names is None else _names(names):
+        if name in number:
+            raise NetworkError(f"two units are called {name!r}; names must differ")
+        number[name] = len(number)
+    return number
+
+
+def _names(names: Any, what: str = "names") -> tuple[Any, ...]:
+    """Names as a tuple."""
+    if not isinstance(names, Iterable):
+        raise NetworkError(f"{what} is {names!r}; give a list of names, one for each unit")
+    return tuple(names)
+
+
+def _triples(edges: Any) -> Iterable[Any]:
+    if isinstance(edges, Mapping):
+        return (_mapped_edge(key, weight) for key, weight in edges.items())
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise NetworkError(f"edges is {edges!r}; {_EDGES}")
+    return edges
+
+
+_EDGES = "give a mapping such as {('rain', 'wet'): 2.0}, or (parent, child, weight) triples; {} for no edges"
+
+
+def _biases(bias: Any, number: Mapping[str, int]) -> Mapping[str, float]:
+    if bias is None or isinstance(bias, Mapping):
+        return bias or {}
+    name = next(iter(number), "rain")
+    raise NetworkError(f"bias is {bias!r}; give numbers by name, such as bias={{{name!r}: -1.0}}")
 
 
 def _mapped_edge(key: Any, weight: Any) -> tuple[Any, Any, Any]:
@@ -140,7 +171,7 @@ def from_weight_matrix(
     else:
         child, parent = np.nonzero(matrix)
         values = matrix[child, parent]
-    listed = tuple(f"u{i}" for i in range(n)) if names is None else tuple(names)
+    listed = tuple(f"u{i}" for i in range(n)) if names is None else _names(names)
     if len(listed) != n:
         raise NetworkError(f"{len(listed)} names were given for {n} units")
     h = np.zeros(n) if bias is None else as_floats(bias)
@@ -184,7 +215,7 @@ def layered(
     """
     layers = _layer_sizes(sizes)
     checks.not_negative("scale", scale)
-    bottom = tuple(f"x{k}" for k in range(layers[-1])) if bottom_names is None else tuple(bottom_names)
+    bottom = tuple(f"x{k}" for k in range(layers[-1])) if bottom_names is None else _names(bottom_names, "bottom_names")
     if len(bottom) != layers[-1]:
         raise NetworkError(f"{len(bottom)} names were given for a bottom layer of {layers[-1]} units")
     hidden = tuple(f"h{d}_{k}" for d, size in enumerate(layers[:-1], 1) for k in range(size))
@@ -196,7 +227,7 @@ def layered(
             beside = np.arange(ends[d] - size, ends[d] - size + k) if lateral and d == len(layers) - 1 else above[:0]
             parents.append(np.concatenate([above, beside]))
     indptr = np.concatenate([[0], np.cumsum([len(p) for p in parents])])
-    generator = np.random.default_rng(rng)
+    generator = checks.generator(rng)
     weight = generator.uniform(-scale, scale, size=int(indptr[-1]))
     bias = generator.uniform(-scale, scale, size=int(ends[-1]))
     graph = Graph(indptr, np.concatenate(parents))
@@ -251,14 +282,17 @@ def add_switches(
     >>> sb.add_switches(sb.layered((3,), lateral=True, rng=0), rng=0).names
     ('x0', 'x1.switch1', 'x1', 'x2.switch1', 'x2')
     """
+    check_network(network)
     count = checks.whole("count", count, 0)
+    checks.not_negative("scale", scale)
+    checks.finite("strength", strength)
     graph, fan_in = network.graph, np.diff(network.graph.indptr)
     if units is None:
         low = network.n_units - network.layers[-1] if network.layers else 0
         chosen = {i for i in range(low, network.n_units) if fan_in[i]}
     else:
-        chosen = {network.index(unit) for unit in units}
-    generator = np.random.default_rng(rng)
+        chosen = {network.index(unit) for unit in checks.units("units", units)}
+    generator = checks.generator(rng)
     place = np.cumsum([1 + (count if i in chosen else 0) for i in range(network.n_units)]) - 1
     names, bias = [], []
     parents: list[IndexArray] = []
@@ -305,7 +339,8 @@ def from_networkx(
         The edge attribute and the node attributes that hold the parameters and the gate; where they are missing, zero
         and ``"sigmoid"``.
     """
-    if not graph.is_directed() or graph.is_multigraph():
+    directed = getattr(graph, "is_directed", bool)() and not graph.is_multigraph()
+    if not directed:
         raise NetworkError(f"a network needs a networkx.DiGraph; got {type(graph).__name__}")
     names = tuple(str(node) for node in graph)
     triples = [(str(a), str(b), data.get(weight, 0.0)) for a, b, data in graph.edges(data=True)]
@@ -315,9 +350,10 @@ def from_networkx(
 
 
 def to_networkx(network: Network) -> networkx.DiGraph[Any]:
-    """The network as a networkx ``DiGraph``: node attributes ``bias``, ``layer``, ``gate``, edge attribute ``weight``."""
+    """The network as a networkx ``DiGraph``: nodes have ``bias``, ``layer`` and ``gate``, edges have ``weight``."""
     import networkx
 
+    check_network(network)
     graph: networkx.DiGraph[Any] = networkx.DiGraph()
     layers, kinds = layer_of_units(network).tolist(), network.gate.tolist()
     for name, h, layer, code in zip(network.names, network.bias.tolist(), layers, kinds, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,8 +56,8 @@ def noisy_or(
     Notes
     -----
     A cause that *prevents* an effect has no place in a noisy-OR: give that effect a sigmoid unit
-    (:func:`from_probabilities`), or name a unit for the absence of what prevents. A noisy-AND is a noisy-OR of absences:
-    "does not start" has the causes "no fuel" and "no spark".
+    (:func:`from_probabilities`), or name a unit for the absence of what prevents. A noisy-AND is a noisy-OR of
+    absences: "does not start" has the causes "no fuel" and "no spark".
 
     Examples
     --------
@@ -101,16 +102,10 @@ def from_probabilities(
     effects = list(dict.fromkeys(effect for _, effect in _pairs(causes)))
     roots = list(dict.fromkeys(cause for cause, _ in causes if cause not in set(effects)))
     leaks = _chances("leak", leak, effects, "an effect")
-    if prior is None:
-        raise NetworkError(
-            f"{roots[0]!r} has no prior; give prior={{{roots[0]!r}: 0.05, …}} or one for all"
-            if roots
-            else "every unit has a cause: the edges contain a cycle"
-        )
-    priors = _chances("prior", prior, roots, "a unit without causes")
+    priors = {} if prior is None else _chances("prior", prior, roots, "a unit without causes")
     for name in roots:
         if name not in priors:
-            raise NetworkError(f"{name!r} has no prior; every unit without causes needs one, or give one for all")
+            raise NetworkError(f"{name!r} has no prior; give prior={{{name!r}: 0.05, …}}, or one number for all")
     kinds = {effect: gate if isinstance(gate, str) else gate.get(effect, "sigmoid") for effect in effects}
     base = {effect: _base(kinds[effect], leaks.get(effect, 0.0)) for effect in effects}
     weights = {
@@ -196,8 +191,6 @@ def nearest(network: Network, unit: str | int, *, gate: str, chance: float = 0.5
     apart = np.abs(p - q)
     weights, biases, codes = network.weight.copy(), network.bias.copy(), network.gate.copy()
     weights[edges], biases[i], codes[i] = found[1:], found[0], gates.NAMES.index(gate)
-    from dataclasses import replace
-
     other = replace(network, weight=weights, bias=biases, gate=codes)
     nats = float(share @ (xlogy(p, p / q) + xlogy(1.0 - p, (1.0 - p) / (1.0 - q))))
     return Nearest(other, float(apart.max()), float(share @ apart), nats)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Iterable
+from importlib import import_module
 from numbers import Integral, Real
-from typing import TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
-from sbnet.errors import ParameterError
+import numpy as np
+
+from sbnet.errors import MissingExtraError, ParameterError
 
 _T = TypeVar("_T")
 _WORDS = {0: "zero", 1: "one"}
@@ -58,6 +61,13 @@ def not_negative(name: str, value: object) -> float:
     raise ParameterError(f"{name} is {value!r}; it must be finite and not negative")
 
 
+def finite(name: str, value: object) -> float:
+    """A finite number."""
+    if _is_number(value) and math.isfinite(value):
+        return float(value)
+    raise ParameterError(f"{name} is {value!r}; it must be a finite number")
+
+
 def tolerance(name: str, value: object) -> float:
     """Nats, zero or more; an infinity accepts anything."""
     if _is_number(value) and value >= 0.0:
@@ -67,6 +77,51 @@ def tolerance(name: str, value: object) -> float:
 
 def choice(name: str, value: _T, options: Collection[_T]) -> _T:
     """One of a few."""
-    if value in options:
+    if isinstance(value, Hashable) and value in options:
         return value
     raise ParameterError(f"{name} is {value!r}; choose one of {', '.join(map(repr, options))}")
+
+
+def no_class(name: str, value: object) -> None:
+    """A class stands where one of its instances was meant."""
+    if isinstance(value, type):
+        prefix = "sb." if value.__module__.startswith("sbnet.") else ""
+        raise ParameterError(f"{name} is the class {value.__name__}; write {name}={prefix}{value.__name__}()")
+
+
+def units(name: str, value: Any) -> list[str | int]:
+    """Units as a list; one unit may stand alone."""
+    if isinstance(value, str) or is_whole(value):
+        return [value]
+    if isinstance(value, Iterable):
+        return list(value)
+    raise ParameterError(f"{name} is {value!r}; give a list of units, by name or by number")
+
+
+def generator(rng: Any) -> np.random.Generator:
+    """The generator that a seed stands for."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise ParameterError(f"rng is {rng!r}; give a whole number, zero or more, or a numpy Generator") from None
+
+
+def numbers(name: str, value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """An array of numbers."""
+    try:
+        return np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} is {_short(value)}; give an array of numbers, one for every unit") from None
+
+
+def extra(module: str, use: str) -> Any:
+    """A module that few need, or an error that says how to get it; extras are called as the modules are."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError(f'{use} needs {module}; install it with: pip install "sbnet[{module}]"') from None
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."

@@ -8,18 +8,20 @@ import io
 import os
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
-import numpy as np
-
-from sbnet._types import FloatArray
+from sbnet import codings, delimited, tables
+from sbnet._types import States
 from sbnet._version import __version__
-from sbnet.errors import EvidenceError, ParameterError, SBNetError, unknown_unit
+from sbnet.errors import CodingWarning, EvidenceError, ParameterError, SBNetError, TableError, unknown_unit
+from sbnet.evidence import read_sheet
+from sbnet.files import load
+from sbnet.files.atomic import check_target, write_atomically
 from sbnet.inference import PosteriorBatch, infer, infer_many
-from sbnet.io import load, write_atomically
 from sbnet.network import Network
 
 
@@ -40,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return _complain(what)
-    except (SBNetError, UnicodeDecodeError, csv.Error) as error:
+    except SBNetError as error:
         return _complain(str(error))
     return status
 
@@ -85,7 +87,19 @@ def _parser() -> argparse.ArgumentParser:
         metavar="UNIT=STATE",
         help="such as rain=1 wet=0; none at all is allowed",
     )
-    given.add_argument("--table", type=Path, help="csv: names of units above, then 0, 1 or nothing in each cell")
+    given.add_argument(
+        "--table",
+        type=Path,
+        help="names of units above, then 0, 1, words such as yes and no, or nothing in each cell; divided by commas, "
+        "semicolons or tabs, in UTF-8 or UTF-16",
+    )
+    ask.add_argument(
+        "--missing",
+        nargs="+",
+        default=[],
+        metavar="VALUE",
+        help="what stands for a missing cell in the table, such as -99 9",
+    )
     ask.add_argument("--out", type=Path, help="write the csv there instead of to standard output")
     ask.set_defaults(run=_infer)
 
@@ -115,6 +129,8 @@ def _reproduce(chosen: argparse.Namespace) -> int:
     if chosen.out.exists() and not chosen.out.is_dir():
         raise ParameterError(f"{chosen.out} is a file; --out names a folder for index.html and results.json")
     chosen.out.mkdir(parents=True, exist_ok=True)  # complain now, not in five minutes
+    for name in ("index.html", "results.json"):
+        check_target(chosen.out / name)
     started, begin = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), time.monotonic()
     done: list[Experiment] = []
     out, progress = Console(), Console(stderr=True)
@@ -148,9 +164,11 @@ def _info(chosen: argparse.Namespace) -> int:
 
 
 def _infer(chosen: argparse.Namespace) -> int:
+    if chosen.out is not None:  # complain now, not after the work
+        _check_out(chosen.out)
     network = load(chosen.network)
     if chosen.table is not None:
-        text = _as_csv(infer_many(network, _read_table(chosen.table, network)))
+        text = _as_csv(infer_many(network, _read_table(chosen.table, network, chosen.missing)))
     else:
         text = repr(infer(network, _pattern(chosen.evidence))) + "\n"
     if chosen.out is None:
@@ -161,6 +179,13 @@ def _infer(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _check_out(path: Path) -> None:
+    instead = "leave --out away to write to standard output"
+    if str(path) == "-":
+        raise ParameterError(f"--out names a file, and - is none; {instead}")
+    check_target(path, instead=instead)
+
+
 def _warmup(chosen: argparse.Namespace) -> int:
     from sbnet.warmup import compile_all
 
@@ -169,49 +194,34 @@ def _warmup(chosen: argparse.Namespace) -> int:
 
 
 def _pattern(items: Sequence[str]) -> dict[str, int]:
-    """Evidence from words such as ``rain=1``."""
+    """Evidence from words such as ``rain=1`` or ``rain=yes``."""
     pattern: dict[str, int] = {}
     for item in items:
         name, _, state = item.rpartition("=")
-        if not name or state not in ("0", "1"):
+        bit = codings.bit(state)
+        if not name or bit is None:
             raise EvidenceError(f"evidence {item!r} is not of the form unit=0 or unit=1")
         if name in pattern:
             raise EvidenceError(f"evidence names unit {name!r} twice")
-        pattern[name] = int(state)
+        pattern[name] = bit
     return pattern
 
 
-def _read_table(path: Path, network: Network) -> FloatArray:
-    """Rows by all units of the network, NaN where a cell is empty or there is no column."""
-    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
-    if not rows or not rows[0]:
-        raise EvidenceError(f"{path} is empty; its first line must name the units")
-    names = [name.strip() for name in rows[0]]
-    for k, name in enumerate(names):
+def _read_table(path: Path, network: Network, missing: Sequence[str]) -> States:
+    """Rows by all units of the network; how values were read that do not say what they mean is told in a line."""
+    sheet = delimited.read(path, network.names, (*tables.missing_values(missing), -1.0))
+    for name in sheet.names or ():
         if name not in network.names:
             raise unknown_unit(name, network.names, f"the first line of {path}")
-        if name in names[:k]:
-            raise EvidenceError(f"the first line of {path} names unit {name!r} twice")
-    place = [network.index(name) for name in names]
-    # csv gives blank lines as []: where there is one column, that is a row in which it was not observed
-    lines = [(number, row or [""]) for number, row in enumerate(rows[1:], start=2) if row or len(names) == 1]
-    table = np.full((len(lines), network.n_units), np.nan)
-    for r, (number, row) in enumerate(lines):
-        if len(row) != len(names):
-            raise EvidenceError(f"line {number} of {path} has {len(row)} cells; the first line has {len(names)}")
-        for k, cell in enumerate(row):
-            state = _CELLS.get(cell.strip().lower())
-            if state is None:
-                raise EvidenceError(
-                    f"line {number} of {path} holds {cell!r} for unit {names[k]!r}; "
-                    "give 0, 1, or nothing if it was not observed"
-                )
-            table[r, place[k]] = state
-    return table
-
-
-_CELLS = {"0": 0.0, "0.0": 0.0, "1": 1.0, "1.0": 1.0, "": np.nan, "nan": np.nan, "na": np.nan}
-"""What may stand in a table; pandas writes numbers with a point where a column has holes."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", CodingWarning)
+        try:
+            states = read_sheet(network, sheet)
+        except TableError as error:
+            raise EvidenceError(f"{path}: {error}") from None
+    for warning in told:
+        print(f"sbnet: {path}: {warning.message}", file=sys.stderr)
+    return states
 
 
 def _as_csv(batch: PosteriorBatch) -> str:

@@ -8,9 +8,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+LONGEST_MESSAGE = 300
+
 
 class SBNetError(Exception):
-    """The base of every error raised by sbnet."""
+    """The base of every error raised by sbnet. Its message is short, however long the value that it names."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(shortened(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class NetworkError(SBNetError, ValueError):
@@ -37,19 +42,50 @@ class TooManyHiddenError(SBNetError, ValueError):
 
 
 class FileFormatError(SBNetError, ValueError):
-    """A file that is not a whole, readable sbnet network."""
+    """A file that is not a whole, readable network or checkpoint of sbnet."""
+
+
+class TargetError(SBNetError, OSError, ValueError):
+    """A place where no file is written: a device, a pipe or a folder stands there, and would be destroyed."""
 
 
 class ParameterError(SBNetError, ValueError):
     """An argument outside its range."""
 
 
+class TableError(EvidenceError, ParameterError):
+    """A table that cannot be read as columns of zeros and ones."""
+
+
+class CodingWarning(UserWarning):
+    """A column holds two values other than 0 and 1 or words for them; the message says how they were read."""
+
+
+class MissingExtraError(SBNetError, ImportError):
+    """A package that this function needs is not installed; the message says how to get it."""
+
+
+class NearNameWarning(UserWarning):
+    """A unit was named that may be a slip of the pen: another one has nearly the same name."""
+
+
 class ConvergenceWarning(UserWarning):
     """Some rows stopped before their bound settled; the bounds are valid all the same."""
 
 
+def shortened(text: str) -> str:
+    """The text, or its ends: what is too long is a value, which stands in the middle, before the way out."""
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:160]} … {text[-130:]}"
+
+
+def near_name(name: object, names: Iterable[str], likeness: float) -> str | None:
+    """The nearest of the names, if one is as like as that; 1 is the same."""
+    near = difflib.get_close_matches(str(name), list(names), n=1, cutoff=likeness)
+    return near[0] if near else None
+
+
 def unknown_unit(name: object, names: Iterable[str], source: str) -> UnknownUnitError:
     """An error for `name`, with the nearest name in the network, if one is near."""
-    near = difflib.get_close_matches(str(name), list(names), n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    near = near_name(name, names, 0.5)
+    hint = f"; did you mean {near!r}?" if near else ""
     return UnknownUnitError(f"{source} names unit {name!r}, which is not in the network{hint}")

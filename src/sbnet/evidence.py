@@ -7,21 +7,28 @@ of one), a table by arrays with an axis of rows in front (or by the record of ma
 one pattern (:data:`OnePattern`); a data frame and a list of mappings, of lists or of arrays are tables
 (:data:`Table`). Of an array only its dimensions tell, which its type does not: functions that take either have three
 signatures, and the third promises one of the two.
+
+Tables are read in :mod:`sbnet.tables`, and the words and numbers in them in :mod:`sbnet.codings`. The units of a
+network have their meaning already, so a column of two values that do not say what they mean is read with a warning.
 """
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from sbnet import checks
-from sbnet._types import HIDDEN, BoolArray, FloatArray, States
-from sbnet.errors import EvidenceError, unknown_unit
+from sbnet import checks, codings, tables
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
+from sbnet.codings import Coding
+from sbnet.errors import CodingWarning, EvidenceError, TableError, unknown_unit
 from sbnet.execution import row_blocks
 from sbnet.network import Network
+from sbnet.slips import check_kinds
 
 if TYPE_CHECKING:
     import pandas
@@ -39,62 +46,81 @@ OnePattern: TypeAlias = "Mapping[Any, Any] | Sequence[float | None]"
 Table: TypeAlias = "Frame | Sequence[Mapping[Any, Any]] | Sequence[Sequence[float | None]] | Sequence[NDArray[Any]]"
 EvidenceLike: TypeAlias = "OnePattern | Table | ArrayLike | pandas.Series[Any]"
 
+_NUMBERS = (int, float, np.integer, np.bool_)
 _BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
 
 
-def coerce_one(network: Network, evidence: EvidenceLike) -> States:
+@dataclass(frozen=True)
+class Reading:
+    """Evidence in the internal form, whether it was one pattern, and the codings that had to be guessed, by unit."""
+
+    states: States
+    single: bool
+    codings: dict[int, Coding] = field(default_factory=dict)
+
+
+def coerce_one(network: Network, evidence: EvidenceLike, *, missing: Any = ()) -> States:
     """One pattern, shape (1, n_units)."""
-    states, _ = coerce(network, evidence)
+    states, _ = coerce(network, evidence, missing=missing)
     if len(states) != 1:
         raise EvidenceError(f"one pattern was expected, but the evidence has {len(states)} rows; use infer_many()")
     return states
 
 
-def coerce_many(network: Network, evidence: EvidenceLike) -> States:
+def coerce_many(network: Network, evidence: EvidenceLike, *, missing: Any = ()) -> States:
     """A batch of patterns, shape (n_rows, n_units); a single pattern is refused."""
-    states, single = coerce(network, evidence)
-    if single:
-        raise EvidenceError("a table of patterns was expected, but the evidence is one pattern; use infer()")
-    return states
+    return read_many(network, evidence, missing=missing).states
 
 
-def coerce(network: Network, evidence: EvidenceLike) -> tuple[States, bool]:
+def coerce(network: Network, evidence: EvidenceLike, *, missing: Any = ()) -> tuple[States, bool]:
     """The internal form of `evidence`, and whether it was a single pattern rather than a table."""
+    reading = read(network, evidence, missing=missing)
+    return reading.states, reading.single
+
+
+def read_many(
+    network: Network, evidence: EvidenceLike, *, missing: Any = (), known: Mapping[int, Coding] | None = None
+) -> Reading:
+    """A table of patterns; `known` are the codings of units, by number, that another table has shown."""
+    reading = read(network, evidence, missing=missing, known=known)
+    if isinstance(evidence, list | tuple) and not evidence:  # a search that found nothing: a table without rows
+        return replace(reading, states=reading.states[:0], single=False)
+    if reading.single:
+        raise EvidenceError("a table of patterns was expected, but the evidence is one pattern; use infer()")
+    return reading
+
+
+def read(
+    network: Network, evidence: EvidenceLike, *, missing: Any = (), known: Mapping[int, Coding] | None = None
+) -> Reading:
+    """Evidence in any form; what is in `missing` is not observed, nor are -1, NaN, None, NA and empty cells."""
+    check_kinds(network, evidence)
+    gone = (*tables.missing_values(missing), -1.0)
+    reader = _Reader(network, gone, known or {})
+    frame = None if isinstance(evidence, dict) else tables.as_frame(evidence)
+    if frame is not None:
+        return reader.frame(frame)
+    evidence = _series(evidence)
     if isinstance(evidence, Mapping) and not hasattr(evidence, "toarray"):  # scipy's dok matrices are mappings too
-        return _from_mapping(network, evidence)[None, :], True
-    pandas = sys.modules.get("pandas")  # a DataFrame can only come from someone who has imported pandas
-    if pandas is not None and isinstance(evidence, pandas.DataFrame):
-        return _from_frame(network, evidence), False
-    if pandas is not None and isinstance(evidence, pandas.Series):
-        if any(isinstance(label, str) for label in evidence.index):
-            if not evidence.index.is_unique:
-                double = evidence.index[evidence.index.duplicated()][0]
-                raise EvidenceError(f"evidence names unit {double!r} twice")
-            return _from_mapping(network, dict(evidence.items()))[None, :], True
-        evidence = evidence.to_numpy(dtype=object, na_value=None)
-    if _is_records(evidence):
-        rows = [_from_mapping(network, row, f" in row {r}") for r, row in enumerate(evidence)]  # type: ignore[arg-type]
-        return np.stack(rows), False
-    array = _as_array(evidence)
+        return reader.records([evidence], single=True)
+    if tables.is_records(evidence):
+        return reader.records(evidence)  # type: ignore[arg-type]
+    array = tables.as_array(evidence)
+    if array.dtype.names is not None and array.ndim == 1:
+        return reader.sheet(tables.sheet(array, gone))
     if array.ndim not in (1, 2):
         raise EvidenceError(f"evidence has {array.ndim} dimensions; expected one pattern or a table of rows by units")
-    table = np.atleast_2d(array)
-    width = table.shape[1]
-    if width > network.n_units:
-        raise EvidenceError(
-            f"evidence has {width} columns, but the network has only {network.n_units} units; "
-            "rows are patterns, columns are units"
-        )
-    first = network.n_units - width  # fewer columns than units: the last units, the bottom layer
-    states = np.full((len(table), network.n_units), HIDDEN, dtype=np.int8)
-    for block in row_blocks(len(table), width):  # a long table must not cost several more of its size on the way
-        states[block, first:] = _binary(table[block], network.names[first:], row=block.start)
-    return states, array.ndim == 1
+    return reader.array(np.atleast_2d(array), single=array.ndim == 1)
+
+
+def read_sheet(network: Network, sheet: tables.Sheet) -> States:
+    """A table that has been read already, with -1 among what is missing, matched by name."""
+    return _Reader(network, (), {}).sheet(sheet).states
 
 
 def check_means(states: States, means: ArrayLike, single: bool) -> FloatArray:
     """Means for every row and unit, with those of observed units put in."""
-    mu = np.array(means, dtype=np.float64)
+    mu = checks.numbers("means", means)
     expected = states.shape[1:] if single else states.shape
     if mu.shape != expected:
         raise EvidenceError(f"means have shape {mu.shape}; expected {expected}, one for every unit")
@@ -105,25 +131,194 @@ def check_means(states: States, means: ArrayLike, single: bool) -> FloatArray:
     return mu
 
 
-def _is_records(evidence: Any) -> bool:
-    return isinstance(evidence, Sequence) and bool(evidence) and all(isinstance(row, Mapping) for row in evidence)
+def _series(evidence: Any) -> Any:
+    """A pandas series as a mapping, if units are named in it, or as an array; anything else as it is."""
+    pandas = sys.modules.get("pandas")  # a series can only come from someone who has imported pandas
+    if pandas is None or not isinstance(evidence, pandas.Series):
+        return evidence
+    if not any(isinstance(label, str) for label in evidence.index):
+        return evidence.to_numpy(dtype=object, na_value=None)
+    if not evidence.index.is_unique:
+        double = evidence.index[evidence.index.duplicated()][0]
+        raise EvidenceError(f"evidence names unit {double!r} twice")
+    return dict(evidence.items())
 
 
-def _from_mapping(network: Network, evidence: Mapping[Any, Any], where: str = "") -> States:
-    states = np.full(network.n_units, HIDDEN, dtype=np.int8)
-    given: dict[int, Any] = {}
-    for key, value in evidence.items():
-        i = _unit_index(network, key)
-        if i in given:
-            raise EvidenceError(
-                f"evidence{where} names unit {network.names[i]!r} twice, as {given[i]!r} and as {key!r}"
-            )
-        given[i] = key
+class _Reader:
+    """Puts columns in the places of their units; keeps what had to be guessed, to warn of it once, at the end."""
+
+    def __init__(self, network: Network, gone: tuple[Any, ...], known: Mapping[int, Coding]) -> None:
+        self.network, self.gone, self.known = network, gone, known
+        self.guessed: dict[int, Coding] = {}
+
+    def frame(self, frame: Any) -> Reading:
+        labels: list[Any] = list(frame.columns)
+        if tables.are_default(labels) or not any(isinstance(label, str) for label in labels):
+            return self.by_position(tables.from_frame(frame, tables.names_of(frame), self.gone))
+        units = [_unit_index(self.network, label) for label in labels]
+        if len(set(units)) < len(units):
+            double = next(label for k, label in enumerate(labels) if units[k] in units[:k])
+            raise EvidenceError(f"the table has two columns for unit {double!r}")
+        names = tuple(self.network.names[i] for i in units)
+        return self.sheet(tables.from_frame(frame, names, self.gone))
+
+    def sheet(self, sheet: tables.Sheet) -> Reading:
+        """Columns matched by name."""
+        units = [_unit_index(self.network, name) for name in sheet.names or ()]
+        return self.place(sheet, units)
+
+    def by_position(self, sheet: tables.Sheet) -> Reading:
+        """Fewer columns than units are the last units, the bottom layer."""
+        first = self.first(len(sheet.columns))
+        return self.place(sheet, range(first, self.network.n_units))
+
+    def array(self, table: np.ndarray[Any, Any], single: bool) -> Reading:
+        """An array; if it is one of numbers, zeros and ones are seen at once, for many columns together."""
+        width, first = table.shape[1], self.first(table.shape[1])
+        states = self.hidden(len(table))
+        odd: BoolArray = np.zeros(width, dtype=np.bool_)
+        if table.dtype.kind in "biuf":
+            for block in row_blocks(len(table), width):  # a long table must not cost several more of its size
+                states[block, first:], good = codings.zeros_and_ones(table[block], self.gone)
+                odd |= ~good.all(axis=0)
+        else:
+            odd[:] = [not self.plain(table[:, k].tolist(), states[:, first + k]) for k in range(width)]
+        odd[[i - first for i in self.known if i >= first]] = True
+        if not odd.any():
+            return Reading(states, single)
+        sheet, columns = tables.from_array(table, self.gone), np.flatnonzero(odd)
+        return self.place(sheet, columns + first, columns, states=states, single=single)
+
+    def records(self, rows: Sequence[Mapping[Any, Any]], single: bool = False) -> Reading:
+        """Mappings from units, by name or by number, to values."""
+        cells: dict[int, list[Any]] = {}
+        for r, row in enumerate(rows):
+            given: dict[int, Any] = {}
+            for key, value in row.items():
+                i = _unit_index(self.network, key)
+                if i in given:
+                    where = "" if single else f" in row {r}"
+                    raise EvidenceError(
+                        f"evidence{where} names unit {self.network.names[i]!r} twice, as {given[i]!r} and as {key!r}"
+                    )
+                given[i] = key
+                cells.setdefault(i, [None] * len(rows))[r] = value
+        states = self.hidden(len(rows))
+        odd = [i for i, values in cells.items() if not self.plain(values, states[:, i])]
+        if not odd:
+            return Reading(states, single)
+        sheet = tables.from_columns({self.network.names[i]: cells[i] for i in odd}, len(rows), self.gone)
+        return self.place(sheet, odd, states=states, single=single, records=True)
+
+    def plain(self, values: list[Any], out: States) -> bool:
+        """Put states `out` for cells that are 0, 1, -1, NaN or None, as most are; False if there are others."""
+        states = None if self.known or len(self.gone) > 1 else _plain_states(values)
+        if states is not None:
+            out[:] = states
+        return states is not None
+
+    def place(
+        self,
+        sheet: tables.Sheet,
+        units: Sequence[int] | IndexArray,
+        columns: Sequence[int] | IndexArray | None = None,
+        *,
+        states: States | None = None,
+        single: bool = False,
+        records: bool = False,
+    ) -> Reading:
+        """The `columns` of a sheet, or all of them, in the places of their `units`."""
+        states = self.hidden(sheet.n_rows) if states is None else states
+        for i, k in zip(units, range(len(sheet.columns)) if columns is None else columns, strict=True):
+            name = repr(self.network.names[i])
+            what = f"unit {name}" if records else f"column {k} ({name})"
+            states[:, i] = self.column(sheet, int(k), int(i), what, "" if records and single else None)
+        self.warn()
+        return Reading(states, single, self.guessed)
+
+    def column(self, sheet: tables.Sheet, k: int, i: int, what: str, where: str | None) -> States:
+        """One column, by the coding that is known, by its words, or by the order of its two values."""
+
+        def refuse(r: int, more: str = "") -> TableError:
+            cell, place = tables.brief(sheet.given(r, k)), f" {sheet.row(r)}" if where is None else where
+            return TableError(f"{what} holds {cell}{place}; {_BINARY}{more}")
+
         try:
-            states[i] = _binary_object(value)
-        except ValueError:
-            raise EvidenceError(f"unit {network.names[i]!r} holds {_plain(value)!r}{where}; {_BINARY}") from None
+            column = sheet.columns[k]
+        except TableError:
+            if where is None:
+                raise
+            raise refuse(0) from None
+        if i not in self.known and column.is_number:
+            states, good = codings.zeros_and_ones(column.values, ())
+            if good.all():
+                return states
+        coding = self.known.get(i) or codings.learn(column)
+        if coding is None or (not coding.known and i not in self.known and not _are_codes(coding)):
+            raise refuse(codings.first_strange(column), _several(column))
+        states, strange = codings.read(column, coding)
+        if strange is not None:
+            raise refuse(strange, f"; elsewhere {coding}")
+        if not coding.known:
+            self.guessed[i] = coding
+        return states
+
+    def first(self, width: int) -> int:
+        if width > self.network.n_units:
+            raise EvidenceError(
+                f"evidence has {width} columns, but the network has only {self.network.n_units} units; "
+                "rows are patterns, columns are units"
+            )
+        return self.network.n_units - width
+
+    def hidden(self, n_rows: int) -> States:
+        return np.full((n_rows, self.network.n_units), HIDDEN, dtype=np.int8)
+
+    def warn(self) -> None:
+        """Of each coding that was guessed here, once."""
+        for coding in dict.fromkeys(coding for i, coding in self.guessed.items() if i not in self.known):
+            units = [repr(self.network.names[i]) for i, other in self.guessed.items() if other == coding]
+            shown = ", ".join(units[:3]) + (f" and {len(units) - 3} more" if len(units) > 3 else "")
+            text = (
+                f"column{'s' * (len(units) > 1)} {shown}: read as {coding}, the smaller value as 0. A table with only "
+                "one of them would be read otherwise or refused; recode to 0 and 1 to be sure"
+            )
+            warnings.warn(text, CodingWarning, stacklevel=_outside())
+
+
+def _plain_states(values: list[Any]) -> list[int] | None:
+    """What most records hold, numbers and None, in no time; None if there is anything else."""
+    states: list[int] = []
+    for value in values:
+        if value is None or (isinstance(value, _NUMBERS) and (value != value or value == -1)):
+            states.append(-1)
+        elif isinstance(value, _NUMBERS) and (value == 0 or value == 1):
+            states.append(int(value))
+        else:
+            return None
     return states
+
+
+def _are_codes(coding: Coding) -> bool:
+    """Two words, or two whole numbers; numbers with a fraction are measurements or chances, and no states."""
+    numbers = [tables.as_number(value) for value in (coding.zero, coding.one)]
+    return all(number is None or number.is_integer() for number in numbers)
+
+
+def _several(column: tables.Column) -> str:
+    """More about a column of too many values, and the way out."""
+    values = codings.distinct(column)
+    return (
+        f". It holds {codings.listing(values)}; say missing=[…] for those that are no state" if len(values) > 2 else ""
+    )
+
+
+def _outside() -> int:
+    """How far up the first caller outside this package is, for warnings."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sbnet."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _unit_index(network: Network, key: Any) -> int:
@@ -136,93 +331,3 @@ def _unit_index(network: Network, key: Any) -> int:
             return int(key)
         raise EvidenceError(f"evidence names unit number {key}; the network has units 0 to {network.n_units - 1}")
     raise EvidenceError(f"evidence names units by name or by number; got {key!r}")
-
-
-def _from_frame(network: Network, frame: Any) -> States:
-    labels = list(frame.columns)
-    if not any(isinstance(label, str) for label in labels):  # the default columns 0, 1, …: an array in disguise
-        return coerce(network, frame.to_numpy(dtype=object, na_value=None))[0]
-    columns = [_unit_index(network, label) for label in labels]
-    if len(set(columns)) < len(columns):
-        double = next(label for k, label in enumerate(labels) if columns[k] in columns[:k])
-        raise EvidenceError(f"the table has two columns for unit {double!r}")
-    states = np.full((len(frame), network.n_units), HIDDEN, dtype=np.int8)
-    for k, i in enumerate(columns):
-        column = frame.iloc[:, k]
-        kind = getattr(column.dtype, "kind", "O")
-        plain = isinstance(column.dtype, np.dtype) and kind in "biuf"
-        values = column.to_numpy() if plain else column.to_numpy(dtype=object, na_value=None)
-        states[:, i] = _binary(values[:, None], (network.names[i],), first=k)[:, 0]
-    return states
-
-
-def _as_array(evidence: Any) -> np.ndarray[Any, Any]:
-    if isinstance(evidence, np.ma.MaskedArray):
-        number = evidence.dtype.kind in "biuf"
-        return np.ma.filled(evidence.astype(np.float64 if number else object), np.nan)
-    if hasattr(evidence, "toarray"):  # a scipy sparse matrix: absent entries are zeros, as everywhere
-        return np.asarray(evidence.toarray())
-    if not isinstance(evidence, np.ndarray | Sequence) and not hasattr(evidence, "__array__"):
-        raise EvidenceError(f"evidence is a mapping, an array or a table; got {type(evidence).__name__}")
-    try:
-        array = np.asarray(evidence)
-    except ValueError:
-        raise EvidenceError("the rows of the evidence differ in length") from None
-    if array.dtype.kind in "SU":  # numpy turns [0, "1"] into two strings; keep what was given
-        array = np.asarray(evidence, dtype=object)
-    return array
-
-
-def _binary(table: np.ndarray[Any, Any], names: Sequence[str], *, row: int = 0, first: int = 0) -> States:
-    """0, 1 and -1 from a 2-D table of any type; `row` and `first` are the numbers of its first row and column."""
-    kind = table.dtype.kind
-    if kind == "b":
-        return table.astype(np.int8)
-    if kind in "iu":
-        observed = (table == 0) | (table == 1)
-        good = observed if kind == "u" else observed | (table == -1)
-    elif kind == "f":
-        observed = (table == 0) | (table == 1)
-        good = observed | np.isnan(table) | (table == -1)
-    else:
-        return _binary_objects(table, names, row, first)
-    if not good.all():
-        r, c = (int(k) for k in np.argwhere(~good)[0])
-        raise _not_binary(table[r, c], row + r, first + c, names[c])
-    return np.where(observed, table, -1).astype(np.int8)
-
-
-def _binary_objects(table: np.ndarray[Any, Any], names: Sequence[str], row: int, first: int) -> States:
-    states = np.full(table.shape, HIDDEN, dtype=np.int8)
-    for (r, c), value in np.ndenumerate(table):
-        try:
-            states[r, c] = _binary_object(value)
-        except ValueError:
-            raise _not_binary(value, row + r, first + c, names[c]) from None
-    return states
-
-
-def _binary_object(value: Any) -> int:
-    """0, 1 or -1 from one Python object; None, NaN, pandas.NA and -1 mean "not observed"."""
-    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
-        return -1
-    if isinstance(value, str | bytes) or np.iscomplexobj(value) or np.ndim(value) != 0:
-        raise ValueError
-    try:
-        number = float(value)
-    except TypeError:
-        raise ValueError from None
-    if np.isnan(number) or number == -1.0:
-        return -1
-    if number in (0.0, 1.0):
-        return int(number)
-    raise ValueError
-
-
-def _not_binary(value: Any, row: int, column: int, name: str) -> EvidenceError:
-    return EvidenceError(f"column {column} ({name!r}) holds {_plain(value)!r} in row {row}; {_BINARY}")
-
-
-def _plain(value: Any) -> Any:
-    """A numpy scalar as the Python number that a reader expects in a message."""
-    return value.item() if isinstance(value, np.generic) else value

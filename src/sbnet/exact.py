@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,8 +12,10 @@ from sbnet.enumeration import Effort, check_limit, enumerate_states
 from sbnet.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
 from sbnet.execution import row_blocks
 from sbnet.kernels.terms.enumerated import mean_t
+from sbnet.means import ExactPosterior, ExactPosteriors
 from sbnet.network import Network
 from sbnet.probability import entropy_of
+from sbnet.question import Part, ask
 from sbnet.reduction import absorb
 
 LIMIT = 25
@@ -25,19 +27,27 @@ def log_likelihood(
     network: Network,
     evidence: OnePattern,
     *,
+    do: EvidenceLike | None = ...,
     limit: int = ...,
     threads: int | None = ...,
     progress: bool | None = ...,
 ) -> float: ...
 @overload
 def log_likelihood(
-    network: Network, evidence: Table, *, limit: int = ..., threads: int | None = ..., progress: bool | None = ...
+    network: Network,
+    evidence: Table,
+    *,
+    do: EvidenceLike | None = ...,
+    limit: int = ...,
+    threads: int | None = ...,
+    progress: bool | None = ...,
 ) -> FloatArray: ...
 @overload
 def log_likelihood(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = ...,
     limit: int = ...,
     threads: int | None = ...,
     progress: bool | None = ...,
@@ -46,6 +56,7 @@ def log_likelihood(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     limit: int = LIMIT,
     threads: int | None = None,
     progress: bool | None = None,
@@ -61,7 +72,12 @@ def log_likelihood(
     ----------
     network : Network
     evidence
-        One pattern (a mapping, a sequence) or a table of them; units left out, NaN or -1 are not observed.
+        One pattern (a mapping, a sequence) or a table of them; units left out, NaN or -1 are not observed. In a
+        mapping, a pair is soft evidence: the likelihoods of a report if the unit is 0 and if it is 1; P(V) is then the
+        expected likelihood of all reports.
+    do
+        Units held at given states by intervention, as in :func:`sbnet.sample`: they ignore their parents, and are no
+        part of P.
     limit : int
         Largest number of coupled hidden units that will be enumerated.
     threads, progress
@@ -79,19 +95,37 @@ def log_likelihood(
     >>> round(sb.log_likelihood(net, {"wet": 1}), 4)
     -0.3139
     """
-    states, single = coerce(network, evidence)
-    log_p, _ = enumerate_states(network, states, Effort(limit, threads, progress))
-    return float(log_p[0]) if single else log_p
+    question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
+    log_p = question.gather(lambda part: enumerate_states(part.network, part.states, effort)[0] + part.constant)
+    return float(log_p[0]) if question.single else log_p
 
 
+class _Options(TypedDict, total=False):
+    """What :func:`exact_posterior` takes after the data, for its signatures."""
+
+    do: EvidenceLike | None
+    limit: int
+    threads: int | None
+    progress: bool | None
+
+
+@overload
+def exact_posterior(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> ExactPosterior: ...
+@overload
+def exact_posterior(network: Network, evidence: Table, **options: Unpack[_Options]) -> ExactPosteriors: ...
+@overload
+def exact_posterior(
+    network: Network, evidence: EvidenceLike, **options: Unpack[_Options]
+) -> ExactPosterior | ExactPosteriors: ...
 def exact_posterior(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     limit: int = LIMIT,
     threads: int | None = None,
     progress: bool | None = None,
-) -> FloatArray:
+) -> ExactPosterior | ExactPosteriors:
     """Exact posterior means P(S_i = 1 | V) of all units.
 
     Parameters
@@ -99,22 +133,38 @@ def exact_posterior(
     network : Network
     evidence
         One pattern or a table of them.
-    limit, threads, progress
+    do, limit, threads, progress
         As in :func:`log_likelihood`.
 
     Returns
     -------
-    ndarray of shape (n_units,), or (n, n_units) for a table
+    ExactPosterior, or ExactPosteriors for a table
+        The means as an array of shape (n_units,), or (n, n_units) for a table, with names: ``exact["rain"]``,
+        ``exact.log_likelihood``, ``exact.to_frame()``.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> sb.exact_posterior(net, {"wet": 1})
+    Exact posterior given 1 of 3 units: ln P = -0.313913 nats
+      hidden unit  prior → posterior  0 to 1
+      sprinkler    0.5000 → 0.5877    ██████████++
+      rain         0.2689 → 0.3408    █████++
     """
-    states, single = coerce(network, evidence)
-    means = _exact_means(network, states, Effort(limit, threads, progress))
-    return means[0] if single else means
+    question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
+    both = question.gather(lambda part: np.column_stack(_exact_means(part, effort)))
+    log_p, means, given = both[:, 0].copy(), both[:, 1:].copy(), question.given
+    if question.single:
+        return ExactPosterior.of(network, given[0], float(log_p[0]), means[0])
+    return ExactPosteriors.of(network, given, log_p, means)
 
 
 def exact_pairs(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     limit: int = LIMIT,
     threads: int | None = None,
     progress: bool | None = None,
@@ -126,20 +176,16 @@ def exact_pairs(
     network : Network
     evidence
         One pattern or a table of them.
-    limit, threads, progress
+    do, limit, threads, progress
         As in :func:`log_likelihood`; there is one more enumeration for each hidden unit.
 
     Returns
     -------
     ndarray of shape (n_units, n_units), or (n, n_units, n_units) for a table
     """
-    states, single = coerce(network, evidence)
-    effort = Effort(limit, threads, progress)
-    means = _exact_means(network, states, effort)
-    pairs = np.empty((len(states), network.n_units, network.n_units))
-    for r, row in enumerate(states):
-        pairs[r] = _pairs(network, row, means[r], effort)
-    return pairs[0] if single else pairs
+    question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
+    pairs = question.gather(lambda part: _exact_pairs(part, effort))
+    return pairs[0] if question.single else pairs
 
 
 @overload
@@ -187,8 +233,11 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     return float(result[0]) if single else result
 
 
-def _exact_means(network: Network, states: States, effort: Effort) -> FloatArray:
+def _exact_means(part: Part, effort: Effort) -> tuple[FloatArray, FloatArray]:
+    """ln P(V), and the means of all units, barren ones too."""
+    network, states = part.network, part.states
     log_p, means = enumerate_states(network, states, effort)
+    means = part.shown(means)
     rows, barren = np.nonzero(np.isnan(means))
     for block in row_blocks(len(rows), network.n_units):
         # A barren unit dropped out of the sum; P(S_b = 1 | V) = P(S_b = 1, V) / P(V) brings it back.
@@ -196,16 +245,26 @@ def _exact_means(network: Network, states: States, effort: Effort) -> FloatArray
         with_unit = states[r]
         with_unit[np.arange(len(r)), b] = 1
         means[r, b] = np.exp(np.minimum(enumerate_states(network, with_unit, effort)[0] - log_p[r], 0.0))
-    return means
+    return log_p + part.constant, means
 
 
-def _pairs(network: Network, row: States, means: FloatArray, effort: Effort) -> FloatArray:
+def _exact_pairs(part: Part, effort: Effort) -> FloatArray:
+    _, means = _exact_means(part, effort)
+    pairs = np.empty((len(means), part.n_units, part.n_units))
+    for r, row in enumerate(part.states):
+        pairs[r] = _pairs(part, row, means[r], effort)
+    return pairs
+
+
+def _pairs(part: Part, row: States, means: FloatArray, effort: Effort) -> FloatArray:
     """P(S_i, S_j | V) = P(S_i | V) P(S_j | S_i, V), one more enumeration for each hidden unit i."""
-    given = np.repeat(row[None, :], network.n_units, axis=0)
-    np.fill_diagonal(given, 1)
+    given = np.repeat(row[None, :], part.n_units, axis=0)
+    free = np.flatnonzero(part.held == HIDDEN)  # a held unit is cut out of the network
+    given[free, free] = 1
     possible = np.flatnonzero(means > 0.0)
-    pairs = np.zeros((network.n_units, network.n_units))
-    pairs[possible] = means[possible, None] * _exact_means(network, given[possible], effort)
+    pairs = np.zeros((part.n_units, part.n_units))
+    some = part._replace(states=given[possible], constant=np.zeros(len(possible)))
+    pairs[possible] = means[possible, None] * _exact_means(some, effort)[1]
     pairs = (pairs + pairs.T) / 2
     np.fill_diagonal(pairs, means)
     return pairs

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sbnet._types import IndexArray
+from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import NetworkError
 
 _Array = TypeVar("_Array", bound="np.ndarray[Any, Any]")
@@ -33,8 +33,8 @@ class Graph:
     parent: IndexArray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "indptr", frozen(self.indptr, np.int64))
-        object.__setattr__(self, "parent", frozen(self.parent, np.int64))
+        object.__setattr__(self, "indptr", _whole_numbers("indptr", self.indptr))
+        object.__setattr__(self, "parent", _whole_numbers("parent", self.parent))
         indptr, parent = self.indptr, self.parent
         n_edges = len(parent) if parent.ndim == 1 else -1
         if indptr.ndim != 1 or not len(indptr) or n_edges < 0 or indptr[0] != 0 or indptr[-1] != n_edges:
@@ -104,14 +104,32 @@ class Graph:
         return f"<Graph: {count(self.n_units, 'unit')}, {count(self.n_edges, 'edge')}>"
 
 
-def frozen(values: Any, dtype: type[np.generic]) -> Any:
+def frozen(values: Any) -> FloatArray:
     """A private, read-only, contiguous copy; adding zero turns -0.0 into 0.0, so that equal arrays hash alike."""
-    try:
-        array = np.array(values, dtype=dtype, order="C")
-    except (TypeError, ValueError) as error:
-        raise NetworkError(f"parameters must be numbers: {error}") from None
+    array = np.array(as_floats(values, "parameters"), order="C")
     array += 0
     return read_only(array)
+
+
+def as_floats(values: Any, what: str = "weights and biases") -> FloatArray:
+    """Weights or biases as an array of numbers."""
+    try:
+        if getattr(getattr(values, "dtype", None), "kind", "") == "c":  # NumPy would only warn
+            raise TypeError("these are complex")
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise NetworkError(f"{what} must be numbers: {error}") from None
+
+
+def _whole_numbers(name: str, values: Any) -> IndexArray:
+    """A private, read-only copy; each number is looked at before it is cast, which would wrap it or cut it off."""
+    try:
+        array = np.array(values, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise NetworkError(f"{name} must hold whole numbers: {error}") from None
+    if array.size and (array.dtype.kind not in "iu" or int(array.max()) > np.iinfo(np.int64).max):
+        raise NetworkError(f"{name} must hold whole numbers below 2**63; it is of type {array.dtype}")
+    return read_only(array.astype(np.int64, order="C", copy=False))
 
 
 def read_only(array: _Array) -> _Array:

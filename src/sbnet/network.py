@@ -13,10 +13,11 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
+from sbnet import checks
 from sbnet._types import FloatArray, Matrix, Model, States
 from sbnet.conditional import Conditional, conditional
 from sbnet.errors import NetworkError, unknown_unit
-from sbnet.graph import Graph, count, frozen, read_only
+from sbnet.graph import Graph, as_floats, count, frozen, read_only
 from sbnet.kernels import gates
 
 MAX_PARAMETER = 1e8
@@ -34,7 +35,8 @@ class Network:
     with chance :math:`1 - e^{-x_i}`, where no weight and no bias is negative.
 
     Build one with :func:`sbnet.from_edges`, :func:`sbnet.noisy_or`, :func:`sbnet.layered`,
-    :func:`sbnet.from_weight_matrix` or :func:`sbnet.from_networkx`. A network never changes: :meth:`with_parameters` gives a copy with other numbers.
+    :func:`sbnet.from_weight_matrix` or :func:`sbnet.from_networkx`. A network never changes: :meth:`with_parameters`
+    gives a copy with other numbers.
 
     Attributes
     ----------
@@ -66,11 +68,13 @@ class Network:
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__  # the one place where a frozen record is filled in
-        set_(self, "names", tuple(str(name) if isinstance(name, str) else name for name in self.names))
-        set_(self, "weight", frozen(self.weight, np.float64))
-        set_(self, "bias", frozen(self.bias, np.float64))
+        set_(
+            self, "names", tuple(str(name) if isinstance(name, str) else name for name in _listed("names", self.names))
+        )
+        set_(self, "weight", frozen(self.weight))
+        set_(self, "bias", frozen(self.bias))
         if self.layers is not None:
-            set_(self, "layers", tuple(int(size) for size in self.layers))
+            set_(self, "layers", _sizes(self.layers))
         _check_names(self.names)
         _check_shapes(self)
         _check_finite(self)
@@ -97,6 +101,11 @@ class Network:
         graph = self.graph
         by_parent = graph.child_indptr, graph.child, graph.child_edge
         return Model(graph.indptr, graph.parent, *by_parent, self.weight, self.gate)
+
+    @cached_property
+    def _notes(self) -> dict[Any, Any]:
+        """What others have worked out about this network and would have to work out again; it never changes."""
+        return {}
 
     def index(self, unit: str | int) -> int:
         """Position of a unit, given by name or by position."""
@@ -243,7 +252,7 @@ class Network:
 
     def subnetwork(self, units: Iterable[str | int]) -> Network:
         """The network of the given units and the edges among them, in the order of this network."""
-        kept = sorted({self.index(unit) for unit in units})
+        kept = sorted({self.index(unit) for unit in checks.units("units", units)})
         place = np.full(self.n_units, -1, dtype=np.int64)
         place[kept] = np.arange(len(kept))
         parent, child = place[self.graph.parent], place[self.graph.child_of_edge]
@@ -316,14 +325,6 @@ class Network:
         )
 
 
-def as_floats(values: Any) -> FloatArray:
-    """Weights or biases as an array of numbers."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise NetworkError(f"weights and biases must be numbers: {error}") from None
-
-
 def _number(value: Any) -> float:
     if np.ndim(value) != 0:
         raise NetworkError(f"a weight or a bias is one number; got {value!r}")
@@ -332,6 +333,21 @@ def _number(value: Any) -> float:
 
 def _count_nonzero(matrix: Any) -> int:
     return int(matrix.count_nonzero() if scipy.sparse.issparse(matrix) else np.count_nonzero(matrix))
+
+
+def _listed(what: str, values: Any) -> tuple[Any, ...]:
+    """The values one by one; a text is not a list of its letters."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise NetworkError(f"{what} must be a list; got {values!r}")
+    return tuple(values)
+
+
+def _sizes(layers: Any) -> tuple[int, ...]:
+    sizes = _listed("layers", layers)
+    bad = [size for size in sizes if not checks.is_whole(size)]
+    if bad:
+        raise NetworkError(f"the sizes of layers are whole numbers; got {bad[0]!r}")
+    return tuple(int(size) for size in sizes)
 
 
 def _check_names(names: Sequence[str]) -> None:

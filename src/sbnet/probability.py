@@ -13,6 +13,8 @@ from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.execution import row_blocks
 from sbnet.kernels.sampling import ancestral, log_joint_rows
 from sbnet.network import Network
+from sbnet.question import interventions
+from sbnet.slips import check_network
 
 
 @overload
@@ -68,13 +70,11 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     ndarray of int8, shape (n, n_units)
         Zeros and ones.
     """
+    check_network(network)
     n = checks.whole("n", n, 0)
-    clamped = np.full((1, network.n_units), HIDDEN, dtype=np.int8) if do is None else coerce(network, do)[0]
-    if len(clamped) not in (1, n):
-        raise EvidenceError(f"do has {len(clamped)} rows; give one pattern, or one for each of the {n} draws")
     states = np.empty((n, network.n_units), dtype=np.int8)
-    states[:] = clamped
-    generator = np.random.default_rng(rng)
+    states[:] = interventions(network, do, n, "draws")
+    generator = checks.generator(rng)
     for rows in row_blocks(n, network.n_units):
         ancestral(network.model, network.bias, generator.random(states[rows].shape), states[rows])
     return states

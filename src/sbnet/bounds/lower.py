@@ -72,10 +72,10 @@ class Breakdown:
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit."""
-        import pandas
-
+        pd = checks.extra("pandas", "to_frame()")
         columns = {"energy": self.energy, "log_term": self.log_term, "entropy": self.entropy, "total": self.by_unit}
-        return pandas.DataFrame(columns, index=pandas.Index(self.names, name="unit"))
+        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
+        return frame
 
     def __str__(self) -> str:
         lines = [f"{'unit':<16}{'energy':>12}{'log term':>12}{'entropy':>12}{'total':>12}"]
@@ -118,8 +118,8 @@ def lower_bound(
             - \sum_i \Big[ \xi_i \langle z_i \rangle + \ln \langle e^{-\xi_i z_i} + e^{(1-\xi_i) z_i} \rangle \Big]
             - \sum_i \big[ \mu_i \ln \mu_i + (1-\mu_i) \ln(1-\mu_i) \big]
 
-    It holds for every choice of `means` between 0 and 1 and of `xi`. Units without observed descendants are left out,
-    which is exact.
+    It holds for every choice of `means` between 0 and 1 and of `xi`, in exact arithmetic: no margin for rounding is
+    taken off, as it is from the bounds of solvers. Units without observed descendants are left out, which is exact.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def check_log_term(log_term: str, enumerate_up_to: int) -> Bound:
 def _check_xi(states: States, xi: ArrayLike | None, single: bool) -> FloatArray:
     if xi is None:
         return np.full(states.shape, np.nan)
-    array = np.array(xi, dtype=np.float64)
+    array = checks.numbers("xi", xi)
     expected = states.shape[1:] if single else states.shape
     if array.shape != expected:
         raise EvidenceError(f"xi has shape {array.shape}; expected {expected}, one for every unit")

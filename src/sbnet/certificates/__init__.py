@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
-from scipy.special import expit
 
 from sbnet import checks
 from sbnet._types import HIDDEN, Bound, RngLike, States, Stop
 from sbnet.bounds import proven as _proven
 from sbnet.certificates.enclosure import EFFORTS, Ends, enclose
-from sbnet.certificates.records import Certificate, Certificates
+from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
 from sbnet.errors import EvidenceError
-from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
+from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.inference.estimation import Draw, weigh
 from sbnet.inference.solution import Solution
 from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.kernels.terms import LOG_TERMS
 from sbnet.network import Network
+from sbnet.question import Part, ask
 from sbnet.reduction import absorb
 
-__all__ = ["Certificate", "Certificates", "certify", "posterior_intervals"]
+__all__ = ["Certificate", "Certificates", "PosteriorIntervals", "certify", "posterior_intervals"]
 
 Effort: TypeAlias = Literal["fast", "normal", "high"]
 _XI_TOL = 1e-13  # nats: how near its best value each xi is brought
@@ -33,6 +35,7 @@ _XI_TOL = 1e-13  # nats: how near its best value each xi is brought
 class _Options(TypedDict, total=False):
     """What :func:`certify` takes after the data, for its signatures."""
 
+    do: EvidenceLike | None
     effort: Effort
     proven: bool
     rng: RngLike
@@ -50,6 +53,7 @@ def certify(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     effort: Effort = "fast",
     proven: bool = False,
     rng: RngLike = 0,
@@ -62,7 +66,9 @@ def certify(
     ----------
     network : Network
     evidence
-        One pattern or a table of them.
+        One pattern or a table of them; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
+    do
+        Units held by intervention, as in :func:`sbnet.infer`.
     effort : {"fast", "normal", "high"}
         How much time may be spent. Each effort does all that the ones before it do, and takes the best of it, so that
         more effort never gives a wider interval:
@@ -72,8 +78,8 @@ def certify(
         - ``"normal"``: the states of four units are enumerated from below, of three from above; exact sums up to 16;
         - ``"high"``: of seven and five, larger tables, a mixture, annealed samples for the guess; exact sums up to 20.
     proven : bool
-        Evaluate both ends in ball arithmetic, so that rounding is covered too; needs ``sbnet[proven]``. Exact sums end
-        at 14 units.
+        Evaluate both ends in ball arithmetic, where every rounding is counted as it comes about, instead of taking off
+        a margin for the worst; needs ``sbnet[proven]``. Exact sums end at 14 units.
     rng
         Seed of the samples behind the guess; the ends do not depend on it.
     threads, progress
@@ -91,31 +97,51 @@ def certify(
     ln P(evidence) = -0.3139 (sum over all states, 2 hidden units at most together)
       mean field: -0.318167; taking the hidden units as independent costs 0.00425
                   the paper's logarithm terms would cost 0.0051 more
-      rounding:   not covered; proven=True does that
+      rounding:   covered, by a margin for the worst; proven=True counts it in ball arithmetic
     """
-    states, single = coerce(network, evidence)
+    question = ask(network, evidence, do)
     _check(effort, proven)
-    seed = int(np.random.default_rng(rng).integers(2**63))
-    parts = map_blocks(
-        partial(_certificates, network, effort, proven, seed),
-        RowBlocks(states, most=16),
-        executor=Threads(1 if proven else threads),  # balls are no faster in threads
-        progress=Bar("certificates", len(states), progress),
-    )
-    made = tuple(row for part in parts for row in part)
-    return made[0] if single else Certificates(made)
+    seed = int(checks.generator(rng).integers(2**63))
+
+    def certified(part: Part) -> list[Certificate]:
+        blocks = map_blocks(
+            partial(_certificates, part.network, effort, proven, seed),
+            RowBlocks(part.states, most=16),
+            executor=Threads(1 if proven else threads),  # balls are no faster in threads
+            progress=Bar("certificates", len(part.states), progress),
+        )
+        return _shifted(part, [row for block in blocks for row in block])
+
+    made = tuple(question.collect(certified))
+    return made[0] if question.single else Certificates(made)
+
+
+def _shifted(part: Part, rows: list[Certificate]) -> list[Certificate]:
+    """With what reports add to ln P, outward by the rounding of what was made of them."""
+    lower, upper = part.below(np.array([row.lower for row in rows])), part.above(np.array([row.upper for row in rows]))
+    return [
+        replace(
+            row,
+            lower=float(lower[k]),
+            upper=float(upper[k]),
+            estimate=row.estimate + float(part.constant[k]),
+            mean_field=row.mean_field + float(part.constant[k]),
+        )
+        for k, row in enumerate(rows)
+    ]
 
 
 def posterior_intervals(
     network: Network,
     evidence: EvidenceLike,
     *,
-    units: str | Sequence[str | int] | None = None,
+    do: EvidenceLike | None = None,
+    units: str | int | Sequence[str | int] | None = None,
     effort: Effort = "fast",
     proven: bool = False,
     threads: int | None = None,
     progress: bool | None = None,
-) -> dict[str, tuple[float, float]]:
+) -> PosteriorIntervals:
     r"""An interval that is certain to hold P(S_i = 1 | evidence), for each hidden unit.
 
     With bounds :math:`L_s \le P(S_i = s, V) \le U_s`, the share of one of two numbers is smallest if it is small itself
@@ -123,13 +149,16 @@ def posterior_intervals(
 
     .. math:: \frac{L_1}{L_1 + U_0} \le P(S_i = 1 \mid V) \le \frac{U_1}{U_1 + L_0}
 
-    Rounding is covered with `proven`; without it, by a margin of 1e-12 times the logarithms: ample, but no proof.
+    Rounding is covered: by margins in proportion to the weights and biases of the units involved,
+    :mod:`sbnet.bounds.margins`, or with `proven` by ball arithmetic. A tail too small for a number is above zero.
 
     Parameters
     ----------
     network : Network
     evidence
-        One pattern.
+        One pattern; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
+    do
+        Units held by intervention, as in :func:`sbnet.infer`.
     units
         The units asked for, by name or number; all hidden ones by default.
     effort, proven, threads, progress
@@ -137,8 +166,8 @@ def posterior_intervals(
 
     Returns
     -------
-    dict
-        From the name of a unit to the two ends. An observed unit has its state twice.
+    PosteriorIntervals
+        A mapping from the name of a unit to the two ends. An observed unit has its state twice.
 
     Examples
     --------
@@ -148,39 +177,41 @@ def posterior_intervals(
     >>> print(f"{low:.2f} to {high:.2f}, mean field {sb.infer(net, [0] * 30)['h1_0']:.2f}")
     0.43 to 0.73, mean field 0.60
     """
-    states, single = coerce(network, evidence)
-    if not single:
+    question = ask(network, evidence, do)
+    if not question.single:
         raise EvidenceError(
             "posterior_intervals() takes one pattern, but the evidence is a table; call it for each row"
         )
     _check(effort, proven)
-    row = states[0]
-    units = [units] if isinstance(units, str) else units
-    asked = np.flatnonzero(row == HIDDEN).tolist() if units is None else [network.index(unit) for unit in units]
-    parts = map_blocks(
-        partial(_both_ends, network, row, effort, proven),
+    (part,) = question.parts
+    row, slack = question.given[0], 2.0 * float(part.slack[0])
+    wanted = np.flatnonzero(row == HIDDEN).tolist() if units is None else checks.units("units", units)
+    asked = [network.index(unit) for unit in wanted]
+    blocks = map_blocks(
+        partial(_both_ends, part.network, part.states[0], effort, proven),
         RowBlocks(asked, most=16),
         executor=Threads(1 if proven else threads),
         progress=Bar("posterior intervals", len(asked), progress),
     )
     answer = {}
-    for i, ends in zip(asked, (unit for part in parts for unit in part), strict=True):
+    for i, ends in zip(asked, (unit for block in blocks for unit in block), strict=True):
         (low_0, high_0), (low_1, high_1) = ends
-        # Rounding is covered in the balls of proven=True; elsewhere a margin far above it must do.
-        margin = 0.0 if proven else _MARGIN * (1.0 + np.abs(ends).max())
-        inside = _outward(low_1 - high_0 - margin, high_1 - low_0 + margin)
+        inside = _outward(low_1 - high_0 - slack, high_1 - low_0 + slack)
         answer[network.names[i]] = inside if row[i] == HIDDEN else (float(row[i]), float(row[i]))
-    return answer
-
-
-_MARGIN = 1e-12
-"""Of logarithms of probabilities, relative: sums over thousands of states are good to 13 digits."""
+    return PosteriorIntervals.of(network, row, answer, effort, proven)
 
 
 def _outward(low: float, high: float) -> tuple[float, float]:
-    """The sigmoid of two differences, a few roundings further out."""
-    ends = expit([np.nextafter(low, -np.inf), np.nextafter(high, np.inf)])
-    return float(ends[0] * (1.0 - 1e-15)), float(min(ends[1] * (1.0 + 1e-15), 1.0))
+    """The sigmoid of two differences, each rounded once, a few roundings further out: never 0 above, nor 1 below."""
+    below, above = _sigmoid(math.nextafter(low, -math.inf)), _sigmoid(math.nextafter(high, math.inf))
+    above = math.nextafter(above * (1.0 + 1e-15), 1.0)  # among denormal numbers, only a step to the next one counts
+    return math.nextafter(below * (1.0 - 1e-15), 0.0), min(above, 1.0)
+
+
+def _sigmoid(x: float) -> float:
+    """1 / (1 + e^-x), through denormal numbers down to zero."""
+    tail = math.exp(-abs(x))
+    return (1.0 if x >= 0.0 else tail) / (1.0 + tail)
 
 
 def _check(effort: str, proven: bool) -> None:
@@ -209,16 +240,14 @@ def _certificates(network: Network, effort: str, proven: bool, seed: int, block:
 
 def _certificate(network: Network, row: States, effort: str, proven: bool, seed: int) -> Certificate:
     ends = enclose(network, row, effort, proven)
-    guess, error = 0.5 * (ends.lower + ends.upper), 0.0
-    if not ends.exact:
-        guess, error = _guess(network, row, ends, effort, seed)
+    guess, error = _guess(network, row, ends, effort, seed) if ends.value is None else (ends.value, 0.0)
     mean_field = float(ends.mean_field.bound[0])
     return Certificate(
         ends.lower,
         ends.upper,
         guess,
         error,
-        ends.exact,
+        ends.value is not None,
         ends.lower_from,
         ends.upper_from,
         mean_field,

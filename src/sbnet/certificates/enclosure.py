@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import HIDDEN, IndexArray, Problem, States
+from sbnet.bounds import margins
 from sbnet.bounds.proven import lower as ball_lower
-from sbnet.bounds.proven import round_down, round_up
 from sbnet.bounds.proven import upper as ball_upper
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.upper import Cell
@@ -46,7 +46,7 @@ class Ends(NamedTuple):
 
     lower: float
     upper: float
-    exact: bool
+    value: float | None  # ln P, if it could be summed
     lower_from: str
     upper_from: str
     mean_field: Solution
@@ -58,12 +58,12 @@ def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
     solver = MeanField()
     first = solver.solve(network, row[None, :], start=None, trace=False)
     most = tried[-1].exact_up_to
-    value, group = _sum(network, row, -1 if proven else most)
+    value, margin, group = _sum(network, row, -1 if proven else most)
     if group <= (min(most, _PROVEN_UP_TO) if proven else most):
         together = f"sum over all states, {_count(group, 'hidden unit')} at most together"
         how = together if group else "product of known factors"
-        both = _proven_sum(network, row) if proven else (value, value)
-        return Ends(*both, True, how, how, first)
+        low, high = ball_upper.enclosed(network, row) if proven else (value - margin, min(value + margin, 0.0))
+        return Ends(low, high, 0.5 * (low + high) if proven else min(value, 0.0), how, how, first)
     lower, lower_from, pieces = float(first.bound[0]), "mean field", [Piece(network, row, first.means[0])]
     lines = solve(network, Limits(_GROUP, 0, _MAX_STEPS, _TOL), row[None, :])  # may be as good as tables
     upper, found = float(lines.bound[0]), lines
@@ -74,7 +74,7 @@ def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
         if order is None:
             order = np.argsort(-root.score[0], kind="stable")[: int((root.score[0] > 0.0).sum())]
         for cells in _split(network, limits, root, order[: level.upper_units]):
-            total = min(float(np.logaddexp.reduce(cells.bound)), 0.0)
+            total = min(margins.log_sum_above(cells.bound), 0.0)
             if total < upper:
                 upper, found = total, cells
         for total, how, parts in _tighter(network, row, first, order[: level.lower_units], level.components):
@@ -85,23 +85,19 @@ def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
         lower = ball_lower.lower(pieces, solver.bound)
         parameters = zip(found.states, found.edge, found.unit, strict=True)
         upper = ball_upper.upper([Cell(network, *given, _GROUP) for given in parameters])
-    lower = min(lower, upper)  # only rounding can bring them past each other
-    return Ends(lower, upper, False, lower_from, upper_from, first)
+    return Ends(lower, upper, None, lower_from, upper_from, first)
 
 
 def _count(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
-def _sum(network: Network, row: States, most: int) -> tuple[float, int]:
-    """ln P if no group of coupled hidden units is larger than `most`, and the size of the largest group."""
-    value, label = sum_groups(reduce(network.model, row), row, absorb(network, row[None, :])[0], most)
-    return value, int(np.bincount(label).max(initial=0))
-
-
-def _proven_sum(network: Network, row: States) -> tuple[float, float]:
-    ball = ball_upper.exact(network, row)
-    return round_down(ball), min(round_up(ball), 0.0)
+def _sum(network: Network, row: States, most: int) -> tuple[float, float, int]:
+    """ln P if no group of coupled hidden units is larger than `most`, its margin, and the size of the largest group."""
+    problem: Problem = reduce(network.model, row)
+    value, label = sum_groups(problem, row, absorb(network, row[None, :])[0], most)
+    scale = margins.scale(network).of(margins.involved(problem, row))
+    return value, margins.of_sum(scale, problem, label, most), int(np.bincount(label).max(initial=0))
 
 
 def _split(network: Network, limits: Limits, cells: Cells, units: Sequence[int] | IndexArray) -> Iterator[Cells]:
@@ -121,10 +117,10 @@ def _tighter(
             pieces = [Piece(network, *both) for both in zip(states, part.means, strict=True)]
             enumerated = _count(len(pieces).bit_length() - 1, "unit")
             how = f"mean field for each of {len(pieces)} states of {enumerated}"
-            yield float(np.logaddexp.reduce(part.bound)), how, pieces
+            yield margins.log_sum_below(part.bound), how, pieces
     if components > 1:
         problem, bias = reduce(network.model, row), absorb(network, row[None, :])[0]
-        parts, _, _ = Mixture(components).divide(problem, row, bias, first.bound[0], first.means[0])
+        parts, _, _ = Mixture(components).divide(network, problem, row, bias, first.bound[0], first.means[0])
         # A component with a gate that no network may have is left out; what is left is a lower bound as well.
         kept = [
             part
@@ -133,7 +129,7 @@ def _tighter(
             <= MAX_PARAMETER
         ]
         if kept:
-            total = float(np.logaddexp.reduce([part.bound for part in kept]))
+            total = margins.log_sum_below(np.array([part.bound for part in kept]))
             pieces = [_with_gates(network, row, problem, part) for part in kept]
             yield total, f"mixture of {_count(len(kept), 'factorial component')}", pieces
 

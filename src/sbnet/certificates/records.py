@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from sbnet._types import FloatArray
+from sbnet import batches, checks, reading
+from sbnet._types import FloatArray, States
+from sbnet.batches import OneRow, SomeRows
+from sbnet.errors import UnknownUnitError, unknown_unit
+from sbnet.network import Network
+from sbnet.prior import MOST_EDGES, best_prior
+from sbnet.reading import Readable, Reading, Span
 
 if TYPE_CHECKING:
     import pandas
@@ -23,12 +29,12 @@ class Certificate:
     Attributes
     ----------
     lower, upper : float
-        ln P(evidence) lies between them: by theorems for the two bounds, and, if `proven`, rounding included.
+        ln P(evidence) lies between them: by theorems for the two bounds, rounding included.
     estimate, error : float
         A guess at ln P(evidence), from sampling, and its standard error; not proven, but never outside the interval.
         The value itself, and zero, if it is known.
     exact : bool
-        Are both ends ln P itself, because all states could be summed?
+        Are both ends ln P itself, but for rounding, because all states could be summed?
     lower_from, upper_from : str
         How the two ends were obtained.
     mean_field : float
@@ -37,7 +43,7 @@ class Certificate:
         How much lower that would be with the paper's logarithm terms, eq. (20), at the same means. Known.
     effort : str
     proven : bool
-        Is rounding covered, by ball arithmetic?
+        Is rounding counted, in ball arithmetic? Otherwise there is a margin for the worst that it can do.
     """
 
     lower: float
@@ -80,18 +86,17 @@ class Certificate:
         spread = f"{guess:.3g}" if self.exact else f"{low:.3g} to {high:.3g} nats, about {guess:.3g}"
         lines.append(("mean field", f"{self.mean_field:.6g}; taking the hidden units as independent costs {spread}"))
         lines.append(("", f"the paper's logarithm terms would cost {self.logarithm:.3g} more"))
-        covered = "covered, by ball arithmetic" if self.proven else "not covered; proven=True does that"
-        return [*lines, ("rounding", covered)]
+        return [*lines, ("rounding", _ROUNDING[self.proven])]
 
     def _headline(self) -> str:
         # Numbers are rounded outwards, so that what is printed holds too.
         gap, digits = self.gap, 4
-        if gap > 0.0:
+        if gap > 0.0 and (self.proven or not self.exact):
             digits = min(max(3, 1 - math.floor(math.log10(gap))), 15)
         scale = 10.0**digits
         if self.exact:
             return f"ln P(evidence) = {self.estimate:.{digits}f} ({self.lower_from})"
-        low, high = math.floor(self.lower * scale) / scale, min(math.ceil(self.upper * scale) / scale, 0.0)
+        low, high = math.floor(self.lower * scale) / scale, math.ceil(self.upper * scale) / scale
         ratio = f"{100 * math.expm1(gap):.2g} %" if gap < 0.5 else f"a factor of {math.exp(min(gap, 700.0)):,.3g}"
         return (
             f"ln P(evidence) lies between {low:.{digits}f} and {high:.{digits}f} "
@@ -114,7 +119,10 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Certificates(Sequence[Certificate]):
-    """The certificates of a table, one for each row: ``certificates[3]``, ``certificates.lower``."""
+    """The certificates of a table, one for each row: ``certificates[3]``, ``certificates.lower``.
+
+    A slice, or an array of row numbers or of truth values, gives the certificates of those rows.
+    """
 
     rows: tuple[Certificate, ...]
 
@@ -122,11 +130,13 @@ class Certificates(Sequence[Certificate]):
         return len(self.rows)
 
     @overload
-    def __getitem__(self, key: int) -> Certificate: ...
+    def __getitem__(self, key: OneRow) -> Certificate: ...
     @overload
-    def __getitem__(self, key: slice) -> Certificates: ...
-    def __getitem__(self, key: int | slice) -> Certificate | Certificates:
-        return Certificates(self.rows[key]) if isinstance(key, slice) else self.rows[key]
+    def __getitem__(self, key: SomeRows) -> Certificates: ...
+    def __getitem__(self, key: OneRow | SomeRows) -> Certificate | Certificates:
+        if batches.are_some(key):
+            return Certificates(tuple(self.rows[r] for r in batches.some(key, len(self))))
+        return self.rows[batches.one(key, len(self))]
 
     def __iter__(self) -> Iterator[Certificate]:
         return iter(self.rows)
@@ -156,11 +166,11 @@ class Certificates(Sequence[Certificate]):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern."""
-        import pandas
-
+        pd = checks.extra("pandas", "to_frame()")
         names = ("lower", "upper", "estimate", "error", "gap", "mean_field", "logarithm")
-        frame = pandas.DataFrame({name: self._column(name) for name in names})
-        return frame.assign(exact=[row.exact for row in self.rows])
+        columns = {name: self._column(name) for name in names}
+        frame: pandas.DataFrame = pd.DataFrame({**columns, "exact": [row.exact for row in self.rows]})
+        return frame
 
     def __repr__(self) -> str:
         n = len(self)
@@ -173,6 +183,95 @@ class Certificates(Sequence[Certificate]):
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+_ROUNDING = {
+    True: "covered, by ball arithmetic",
+    False: "covered, by a margin for the worst; proven=True counts it in ball arithmetic",
+}
+
+
+class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
+    """An interval that holds P(S_i = 1 | evidence), for each unit asked for: a mapping from names to the two ends.
+
+    ``intervals["rain"]`` are the ends for a unit. It prints first the units whose interval is furthest from the prior.
+
+    Attributes
+    ----------
+    network : Network
+    evidence : ndarray of int8, shape (n_units,)
+        0, 1, or -1 for a hidden unit.
+    effort : str
+    proven : bool
+        Is rounding covered, by ball arithmetic?
+    """
+
+    network: Network
+    evidence: States
+    effort: str
+    proven: bool
+
+    @classmethod
+    def of(
+        cls, network: Network, evidence: States, ends: dict[str, tuple[float, float]], effort: str, proven: bool
+    ) -> PosteriorIntervals:
+        """The intervals of one pattern."""
+        new = cls(ends)
+        new.network, new.evidence, new.effort, new.proven = network, evidence, effort, proven
+        return new
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The units asked for."""
+        return tuple(self)
+
+    @property
+    def lower(self) -> FloatArray:
+        """The lower ends, in the order of the names."""
+        return np.array([low for low, _ in self.values()], dtype=np.float64)
+
+    @property
+    def upper(self) -> FloatArray:
+        """The upper ends, in the order of the names."""
+        return np.array([high for _, high in self.values()], dtype=np.float64)
+
+    @property
+    def prior(self) -> FloatArray:
+        """The means before anything is observed, for the units asked for: exact where that takes no time."""
+        return best_prior(self.network)[[self.network.index(name) for name in self]]
+
+    def __missing__(self, name: object) -> tuple[float, float]:
+        if name in self.network.names:
+            raise UnknownUnitError(f"there is no interval for unit {name!r}; ask for it with units=[{name!r}, ...]")
+        raise unknown_unit(name, self.network.names, "the call")
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A pandas table, one row for each unit: prior, lower and upper end."""
+        pd = checks.extra("pandas", "to_frame()")
+        columns = {"prior": self.prior, "lower": self.lower, "upper": self.upper}
+        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
+        return frame
+
+    def _reading(self) -> Reading:
+        head = f"Posterior intervals {reading.given(self.evidence)}: P(unit = 1) lies between"
+        known = self.network.n_edges <= MOST_EDGES
+        middle = 0.5 * (self.lower + self.upper)
+        prior = self.prior if known else middle
+        ranked, ends = reading.by_change(prior, middle, np.arange(len(self))), list(self.items())
+        top = reading.scale(self.upper[ranked[: reading.SHOWN]])
+        titles = ("unit", "prior" if known else "", "from", "to", f"0 to {top:g}")
+        rows = [
+            (name, reading.chance(prior[k]) if known else "", *_ends(low, high), Span(low, high, top))
+            for k, (name, (low, high)) in ((k, ends[k]) for k in ranked[: reading.SHOWN].tolist())
+        ]
+        covered = "covered, by ball arithmetic" if self.proven else "covered by a margin; proven=True proves it"
+        remarks = (f"effort {self.effort!r}; rounding is {covered}",)
+        return Reading(head, (titles, *rows, *reading.more(len(ends) - len(rows))), remarks)
+
+
+def _ends(low: float, high: float) -> tuple[str, str]:
+    """Both ends to four digits, rounded outwards, so that what is printed holds too."""
+    return f"{math.floor(low * 1e4) / 1e4:.4f}", f"{math.ceil(high * 1e4) / 1e4:.4f}"
 
 
 def _three_digits(p: float, sign: int) -> float:

@@ -1,9 +1,22 @@
-"""Estimators for scikit-learn: densities, a classifier and an imputer for binary tables with holes."""
+"""Estimators for scikit-learn: densities, a classifier, an imputer and an outlier detector for tables with holes."""
 
 from __future__ import annotations
 
+from sbnet.estimators._codings import ColumnCoding
+from sbnet.estimators._explain import Explanation, Explanations
 from sbnet.estimators.classifier import SBNClassifier
 from sbnet.estimators.density import SBNDensity
+from sbnet.estimators.encoder import BinaryEncoder
 from sbnet.estimators.imputer import SBNImputer
+from sbnet.estimators.outlier import SBNOutlier
 
-__all__ = ["SBNClassifier", "SBNDensity", "SBNImputer"]
+__all__ = [
+    "BinaryEncoder",
+    "ColumnCoding",
+    "Explanation",
+    "Explanations",
+    "SBNClassifier",
+    "SBNDensity",
+    "SBNImputer",
+    "SBNOutlier",
+]

@@ -6,76 +6,119 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from sbnet._types import HIDDEN, FloatArray, States
+from sbnet.codings import PLAIN, Coding, show
 from sbnet.errors import ParameterError
-from sbnet.estimators import _learning
+from sbnet.estimators import _encoding, _given, _learning
+from sbnet.estimators._completions import complete
+from sbnet.estimators._given import Given
+from sbnet.estimators._places import BINARY, Place
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.network import Network
+from sbnet.tables import Array
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
+    from sbnet.estimators.encoder import BinaryEncoder
 
 
 class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     """The part of an estimator that does not depend on what it is for."""
 
     bounds_: Any
+    encoder_: BinaryEncoder | None
+    codings_: dict[str, Coding] | None
     _n_hidden: int
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.string = tags.input_tags.categorical = self._is_encoded()
         return tags
+
+    def _is_encoded(self) -> bool:
+        """Whether tables of categories and numbers are taken."""
+        return getattr(self, "encode", None) is not None
 
     def _settings(self) -> SBNDensity:
         """The arguments in force; they are read at each call."""
         raise NotImplementedError
 
     def _names(self) -> tuple[str, ...]:
-        """Of the columns; those of a table without names are called as :func:`sbnet.layered` calls its units."""
+        """Of the columns, or of their units; without any, they are called as :func:`sbnet.layered` calls its units."""
+        if self.encoder_ is not None:
+            return tuple(self.encoder_.get_feature_names_out())
         names = getattr(self, "feature_names_in_", None)
         return tuple(f"x{k}" for k in range(self.n_features_in_)) if names is None else tuple(names)
 
-    def _table(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
-        """Checked numbers with NaN, as they came; with `y`, both."""
-        return validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+    def _table(self, X: Any, *, reset: bool, y: Any = "no_validation", sample_weight: Any = None) -> tuple[Given, Any]:
+        """A checked table, read as zeros and ones, and `y`; with `reset`, its codings are learned and kept."""
+        settings = self._settings()
+        if settings.encode is not None:
+            return _encoding.checked(self, X, y, reset=reset, sample_weight=sample_weight)
+        if reset:
+            self.encoder_ = None
+        threshold = settings.binarize
+        sheet, values, y = _given.checked(
+            self, X, y, reset=reset, missing=settings.missing, numbers=threshold is not None
+        )
+        names = self._names()
+        if threshold is not None:
+            if reset:
+                self.codings_ = None
+            return Given(values, _given.above(values, threshold), (PLAIN,) * len(names)), y
+        if reset:
+            self.codings_ = _given.learn(sheet, values, names)
+            if settings.verbose:
+                _given.tell(self.codings_)
+        known = self.codings_ or dict.fromkeys(names, PLAIN)
+        return Given(values, _given.cells(sheet, values, known), tuple(known.values())), y
 
-    def _cells(self, table: FloatArray) -> States:
-        """0, 1 or -1 (not observed) for each cell."""
-        binarize, missing = self._settings().binarize, np.isnan(table)
-        if binarize is None:
-            good = missing | (table == 0.0) | (table == 1.0)
-            if not good.all():
-                row, column = (int(k) for k in np.argwhere(~good)[0])
-                raise ParameterError(
-                    f"column {column} ({self._names()[column]!r}) holds {table[row, column].item()!r} in row {row}; "
-                    "with binarize=None cells are 0, 1 or NaN. Give a threshold, such as binarize=0.0"
-                )
-        cells: States = (table > (0.0 if binarize is None else binarize)).astype(np.int8)
-        cells[missing] = HIDDEN
-        return cells
-
-    def _rows(self, table: FloatArray, sample_weight: Any) -> Rows:
+    def _rows(self, table: Given, sample_weight: Any) -> Rows:
         """The rows to learn from, those of weight zero among them."""
-        weights: FloatArray = _check_sample_weight(sample_weight, table, dtype=np.float64)
+        weights: FloatArray = _check_sample_weight(sample_weight, table.cells, dtype=np.float64)
         if np.any(weights < 0.0) or not np.any(weights > 0.0):
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
-        return Rows(self._cells(table), weights, self._names())
+        groups = () if self.encoder_ is None else _encoding.groups(self.encoder_)
+        return Rows(table.cells, weights, self._names(), groups)
 
-    def _states(self, network: Network, table: FloatArray) -> States:
-        return place(network, self._cells(table), self._names())
+    def _states(self, network: Network, table: Given) -> States:
+        return place(network, table.cells, self._names())
 
     def _infer(self, network: Network, states: States) -> PosteriorBatch:
         settings = self._settings()
         solver, threads = _learning.solver(settings), _learning.threads(settings)
         return infer_many(network, states, solver=solver, threads=threads, progress=None if settings.verbose else False)
 
+    def _bounds(self, network: Network, states: States) -> FloatArray:
+        """Lower bounds on the log-likelihood of the rows."""
+        if self.encoder_ is None:
+            return self._infer(network, states).bound
+        whole = complete(network, states, _encoding.places(self.encoder_, network))
+        return whole.sum(self._infer(network, whole.states).bound)
+
+    def _places(self, network: Network) -> list[Place]:
+        """The columns as units of the network."""
+        if self.encoder_ is not None:
+            return _encoding.places(self.encoder_, network)
+        names = self._names()
+        units = columns(network, names)
+        return [Place(name, units[k : k + 1], BINARY, self._words(name)) for k, name in enumerate(names)]
+
+    def _words(self, name: str) -> tuple[str, str]:
+        """What 0 and 1 stand for in a column."""
+        coding = PLAIN if self.codings_ is None else self.codings_[name]
+        return str(show(coding.zero)).strip("'"), str(show(coding.one)).strip("'")
+
     def _fit_one(self, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
         """Learn one network for a whole table; the generator and the sum of the weights are returned."""
-        rows, settings = self._rows(self._table(X, reset=True), sample_weight), self._settings()
+        rows, settings = (
+            self._rows(self._table(X, reset=True, sample_weight=sample_weight)[0], sample_weight),
+            self._settings(),
+        )
         generator = np.random.default_rng(_learning.make_seed(settings.random_state))
         # A row of weight zero is no row, in the division into batches too.
         result = _learning.learn_from_scratch(settings, rows.keep(rows.weights > 0.0), generator)
@@ -83,13 +126,22 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_iter_, self._n_hidden = len(self.bounds_), sum(_learning.layers(settings.hidden))
         return generator, float(rows.weights.sum())
 
-    def _fill(self, table: FloatArray, values: Any) -> FloatArray:
-        """The table with its NaN replaced by `values` of the posteriors of the rows that have some."""
-        filled = table.copy()
-        missing = np.isnan(table)
-        rows = np.flatnonzero(missing.any(axis=1))
+    def _fill_encoded(self, X: Any, rng: np.random.Generator | None) -> Any:
+        """The table, of its own kind, with missing cells at their most probable values; or, given `rng`, at draws."""
+        encoder, network = self.encoder_, self.network_
+        assert encoder is not None
+        states = self._states(network, self._table(X, reset=False)[0])
+        given = encoder.read(X)
+        rows, found = np.flatnonzero((given < 0).any(axis=1)), np.full_like(given, -1)
         if len(rows):
-            posterior = self._infer(self.network_, self._states(self.network_, table[rows]))
-            found = values(posterior)[:, columns(self.network_, self._names())]
-            filled[rows] = np.where(missing[rows], found, table[rows])
-        return filled
+            found[rows] = _encoding.completed(encoder, network, states[rows], rng)
+        return encoder.fill(X, np.where(given < 0, found, -1))
+
+    def _fill(self, table: Given, values: Any, *, certain: bool = False) -> Array:
+        """The table with its holes filled by `values` of the posteriors of the rows that have some."""
+        rows = np.flatnonzero((table.cells == HIDDEN).any(axis=1))
+        if not len(rows):
+            return table.values.copy()
+        posterior = self._infer(self.network_, place(self.network_, table.cells[rows], self._names()))
+        found = values(posterior)[:, columns(self.network_, self._names())]
+        return table.fill(rows, found, certain)

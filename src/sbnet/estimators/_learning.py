@@ -10,10 +10,14 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
-from sbnet._types import BoolArray, FloatArray
+from sbnet import checks
+from sbnet._types import BoolArray, FloatArray, States
 from sbnet.build import add_switches, layered
 from sbnet.errors import NetworkError, ParameterError
+from sbnet.estimators._completing import is_needed, learn_completing
 from sbnet.estimators._rows import Rows, columns, place
+from sbnet.estimators._structure import enforce, free, inside
+from sbnet.graph import Graph
 from sbnet.inference import MeanField
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, fit
 from sbnet.network import Network
@@ -39,22 +43,44 @@ def start(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> Ne
     would be learned as one more hidden unit, whose states have nothing to do with the column.
     """
     width, scale, switches = len(rows.names), density.weight_scale, _switches(density)
-    network = layered((*layers(density.hidden), width), rng=generator, scale=scale, lateral=bool(density.lateral))
+    lateral = bool(density.lateral) or bool(rows.groups)
+    network = layered((*layers(density.hidden), width), rng=generator, scale=scale, lateral=lateral)
     hidden = network.names[:-width]
     own = {f"{name}.switch{k + 1}" for name in rows.names for k in range(switches)}
     taken = {*hidden, *own} & set(rows.names)
     if taken:
         raise NetworkError(f"column {min(taken)!r} has the name of a hidden unit; rename the column")
-    ones, zeros = rows.weights @ (rows.cells == 1), rows.weights @ (rows.cells == 0)
+    open_ = _open(rows)
+    ones, zeros = rows.weights @ (open_ & (rows.cells == 1)), rows.weights @ (open_ & (rows.cells == 0))
     bias = network.bias.copy()
     bias[-width:] = np.log((ones + 0.5) / (zeros + 0.5))
     # Weights between columns need no noise to part them from each other, and would have to unlearn it.
     beside = network.graph.parent >= network.n_units - width
     network = replace(network, names=(*hidden, *rows.names), weight=np.where(beside, 0.0, network.weight), bias=bias)
+    if rows.groups and not density.lateral:
+        network = _without(network, beside & ~inside(network, rows.groups))
     if switches:
         network = add_switches(network, count=switches, rng=generator, scale=scale)
     edges, units = _cut_off(network, rows)
-    return network.with_parameters(weight=np.where(edges, 0.0, network.weight), bias=np.where(units, 0.0, network.bias))
+    weight, bias = np.where(edges, 0.0, network.weight), np.where(units, 0.0, network.bias)
+    return enforce(network.with_parameters(weight=weight, bias=bias), rows.groups)
+
+
+def _open(rows: Rows) -> BoolArray:
+    """Cells that could be either 0 or 1, after the other units of their column."""
+    found: BoolArray = np.ones(rows.cells.shape, dtype=np.bool_)
+    for group in rows.groups:
+        own = np.array([rows.names.index(unit) for unit in group.units])
+        found[:, own] = free(rows.cells, own, group.is_thermometer)
+    return found
+
+
+def _without(network: Network, edges: BoolArray) -> Network:
+    """The network without these edges."""
+    graph, kept = network.graph, ~edges
+    counts = np.bincount(graph.child_of_edge[kept], minlength=graph.n_units)
+    smaller = Graph(np.concatenate([[0], np.cumsum(counts)]), graph.parent[kept])
+    return replace(network, graph=smaller, weight=network.weight[kept])
 
 
 def learn(
@@ -68,25 +94,49 @@ def learn(
         raise ParameterError(f"validation_fraction is {fraction!r}; a fraction lies between 0 and 1")
     hold_out = fraction is not None and len(rows.cells) > 1  # one row cannot be divided
     epochs = _epochs(len(rows.cells), density.batch_size) if density.epochs == "auto" else density.epochs
-    result = fit(
-        network,
-        place(network, rows.cells, rows.names),
-        epochs=epochs,
-        optimizer=optimizer(density, until=max(epochs, 1)),
-        batch_size=density.batch_size,
-        solver=solver(density),
-        prior=_prior(density, network, rows.names, prior_share),
-        validation=fraction if hold_out else None,
-        patience=density.patience if hold_out else None,
-        sample_weight=rows.weights,
-        frozen=np.concatenate(_cut_off(network, rows)),
-        rng=generator,
-        threads=threads(density),
-        progress=bool(density.verbose),
-    )
+    settings = {
+        "batch_size": density.batch_size,
+        "solver": solver(density),
+        "prior": _prior(density, network, rows.names, prior_share),
+        "frozen": _frozen(network, rows),
+        "rng": generator,
+        "threads": threads(density),
+        "progress": bool(density.verbose),
+    }
+    if rows.groups and is_needed(rows):
+        result = _learn_completing(density, network, rows, epochs, fraction if hold_out else None, settings)
+    else:
+        result = fit(
+            network,
+            place(network, rows.cells, rows.names),
+            epochs=epochs,
+            optimizer=optimizer(density, until=max(epochs, 1)),
+            validation=fraction if hold_out else None,
+            patience=density.patience if hold_out else None,
+            sample_weight=rows.weights,
+            **settings,
+        )
     if result.interrupted:  # an estimator is fitted or it is not, and a search over settings must stop
         raise KeyboardInterrupt
-    return result
+    return replace(result, network=enforce(result.network, rows.groups))
+
+
+def _learn_completing(
+    density: SBNDensity, network: Network, rows: Rows, epochs: int, fraction: float | None, settings: dict[str, Any]
+) -> FitResult:
+    """Epochs from rows whose missing cells are drawn anew before each, with one optimiser for all."""
+    epochs, held_out, patience = checks.whole("epochs", epochs, 1), None, None
+    if fraction is not None:
+        rows, out = rows.divide(fraction, settings["rng"])
+        held_out, patience = place(network, out.cells, out.names), density.patience
+    stepping = Resumed(optimizer(density, until=epochs), None, 0)
+
+    def learn_epoch(now: Network, states: States, epoch: int) -> FitResult:
+        stepping.epoch = epoch
+        weights = rows.weights
+        return fit(now, states, epochs=1, optimizer=stepping, validation=held_out, sample_weight=weights, **settings)
+
+    return learn_completing(network, rows, settings["rng"], epochs, patience, learn_epoch)
 
 
 def layers(hidden: Any) -> tuple[int, ...]:
@@ -169,6 +219,12 @@ def _switches(density: SBNDensity) -> int:
 def _epochs(n_rows: int, batch_size: int) -> int:
     """Twenty, or more for small tables: at least 250 steps."""
     return max(20, -(-250 // -(-n_rows // max(batch_size, 1))))
+
+
+def _frozen(network: Network, rows: Rows) -> BoolArray:
+    """What is not learned, weights first: columns without an observed cell, and weights inside a column."""
+    edges, units = _cut_off(network, rows)
+    return np.concatenate([edges | inside(network, rows.groups), units])
 
 
 def _cut_off(network: Network, rows: Rows) -> tuple[BoolArray, BoolArray]:

@@ -8,16 +8,21 @@ from functools import cached_property
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
+from sbnet.estimators._structure import Group
 from sbnet.network import Network
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Cells of 0, 1 or -1 (not observed), a weight for each row and a name for each column."""
+    """Cells of 0, 1 or -1 (not observed), a weight for each row and a name for each column.
+
+    `groups` are the columns that stand for one column of more than two values each, if there are such.
+    """
 
     cells: States
     weights: FloatArray
     names: tuple[str, ...]
+    groups: tuple[Group, ...] = ()
 
     @cached_property
     def unseen(self) -> BoolArray:
@@ -25,9 +30,16 @@ class Rows:
         found: BoolArray = (self.cells == HIDDEN).all(axis=0)
         return found
 
+    def divide(self, fraction: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
+        """Rows to learn from and a share of them to hold out, at least one of each."""
+        n = len(self.cells)
+        out: BoolArray = np.zeros(n, dtype=np.bool_)
+        out[rng.permutation(n)[: min(max(1, round(fraction * n)), n - 1)]] = True
+        return self.keep(~out), self.keep(out)
+
     def keep(self, chosen: BoolArray) -> Rows:
         """Some of the rows."""
-        return Rows(self.cells[chosen], self.weights[chosen], self.names)
+        return Rows(self.cells[chosen], self.weights[chosen], self.names, self.groups)
 
 
 def columns(network: Network, names: tuple[str, ...]) -> IndexArray:

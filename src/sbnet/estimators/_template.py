@@ -11,7 +11,7 @@ from sbnet.estimators._base import SBNEstimator
 from sbnet.estimators._learning import layers
 from sbnet.estimators.density import SBNDensity
 
-_SHORT = ("hidden", "n_jobs", "random_state", "verbose")
+_SHORT = ("hidden", "binarize", "encode", "missing", "n_jobs", "random_state", "verbose")
 
 
 class FromTemplate(SBNEstimator):
@@ -20,9 +20,23 @@ class FromTemplate(SBNEstimator):
     _AUTO: ClassVar[dict[str, Any]]
     """What "auto" in the template stands for here, where a density alone takes it for something else."""
 
-    def __init__(self, *, density: Any, hidden: Any, n_jobs: int | None, random_state: Any, verbose: Any) -> None:
+    def __init__(
+        self,
+        *,
+        density: Any,
+        hidden: Any,
+        binarize: float | None,
+        encode: Any,
+        missing: Any,
+        n_jobs: int | None,
+        random_state: Any,
+        verbose: Any,
+    ) -> None:
         self.density = density
         self.hidden = hidden
+        self.binarize = binarize
+        self.encode = encode
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -43,6 +57,9 @@ class FromTemplate(SBNEstimator):
         if nested and params.get("density", self.density) is None:
             params = {**params, "density": SBNDensity()}
         return super().set_params(**params)
+
+    def _is_encoded(self) -> bool:
+        return self.encode is not None or getattr(self.density, "encode", None) is not None
 
     def _settings(self) -> SBNDensity:
         """A copy of the template with the short-hands in it."""

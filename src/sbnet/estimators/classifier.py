@@ -34,7 +34,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     density : SBNDensity or None
         How each network is learned: a template with all settings, which is copied, not fitted. None is
         ``SBNDensity()``. Its arguments may be set from here, as ``density__epochs``.
-    hidden, random_state, verbose
+    hidden, binarize, encode, missing, random_state, verbose
         As in :class:`SBNDensity`. Where given they take the place of those of `density`; None leaves them to it. Two
         different `hidden` are refused.
     n_jobs : int or None
@@ -55,7 +55,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         Mean bound of each epoch for each class, in nats, measured while the weights were moving.
     n_iter_ : int
         Epochs done, the largest number of all classes.
-    n_features_in_, feature_names_in_
+    codings_, n_features_in_, feature_names_in_
         As in :class:`SBNDensity`.
 
     Examples
@@ -76,12 +76,24 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         *,
         density: SBNDensity | None = None,
         hidden: Any = None,
+        binarize: float | None = None,
+        encode: Any = None,
+        missing: Any = None,
         class_prior: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int | None = None,
     ) -> None:
-        super().__init__(density=density, hidden=hidden, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
+        super().__init__(
+            density=density,
+            hidden=hidden,
+            binarize=binarize,
+            encode=encode,
+            missing=missing,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
         self.class_prior = class_prior
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SBNClassifier:
@@ -98,7 +110,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         -------
         SBNClassifier
         """
-        table, y = self._table(X, y=y, reset=True)
+        table, y = self._table(X, y=y, reset=True, sample_weight=sample_weight)
         check_classification_targets(y)
         self.classes_, number = np.unique(y, return_inverse=True)
         rows, settings = self._rows(table, sample_weight), self._settings()
@@ -145,7 +157,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
 
     def _joint(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        states = self._states(self.networks_[0], self._table(X, reset=False))  # one graph, so one place for each cell
+        states = self._states(
+            self.networks_[0], self._table(X, reset=False)[0]
+        )  # one graph, so one place for each cell
         bounds = [self._infer(network, states).bound for network in self.networks_]
         joint: FloatArray = np.column_stack(bounds) + self.class_log_prior_
         return joint

@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
-from sbnet.estimators import _learning
+from sbnet.estimators import _encoding, _learning
 from sbnet.estimators._base import SBNEstimator
 from sbnet.estimators._rows import columns
 from sbnet.inference import PosteriorBatch
@@ -59,7 +59,14 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     patience : int or None
         Stop after so many epochs without a better held-out bound.
     binarize : float or None
-        Cells above it are 1, others 0; NaN stays NaN. None for a table of 0, 1 and NaN.
+        A threshold: cells above it are 1, others 0; what is missing stays missing. None for a table whose columns hold
+        two values each: 0 and 1, words for them such as "yes" and "no", or any other two, of which the smaller is 0.
+    encode : None, "auto" or BinaryEncoder
+        For tables of categories and numbers: how each column becomes units, by the rules of :class:`BinaryEncoder` or
+        with the settings of a given one. Scores are then over the original cells: combinations of units that mean no
+        value have no probability, and the density of a number is the probability of its interval.
+    missing : list
+        Values that mark missing cells, such as ``[-99, 9]``, beside NaN, None, NA and empty cells.
     n_jobs : int or None
         Number of threads; None or -1 for all cores. Results do not depend on it.
     random_state : int, RandomState or None
@@ -77,8 +84,12 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         Mean bound of the held-out rows after each epoch.
     n_iter_ : int
         Epochs done.
+    encoder_ : BinaryEncoder or None
+        With `encode`; its ``columns_`` say how each column was read.
     n_samples_seen_ : float
         Rows learned from, or the sum of their weights.
+    codings_ : dict or None
+        Which value means 0 and which 1, for each column, as learned in :meth:`fit`; None with a threshold.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If the table had names.
@@ -109,7 +120,9 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         weight_scale: float = 0.2,
         validation_fraction: float | None = None,
         patience: int | None = None,
-        binarize: float | None = 0.0,
+        binarize: float | None = None,
+        encode: Any = None,
+        missing: Any = (),
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -128,6 +141,8 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.binarize = binarize
+        self.encode = encode
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -137,7 +152,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             NaN where a cell is missing.
         y
             Not used.
@@ -169,7 +184,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         SBNDensity
         """
         first = not hasattr(self, "network_")
-        rows = self._rows(self._table(X, reset=first), sample_weight)
+        rows = self._rows(self._table(X, reset=first, sample_weight=sample_weight)[0], sample_weight)
         rows = rows.keep(rows.weights > 0.0)
         if first:
             generator = np.random.default_rng(_learning.make_seed(self.random_state))
@@ -191,16 +206,21 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats."""
         check_is_fitted(self)
-        return self._posterior(X).bound
+        return self._bounds(self.network_, self._states(self.network_, self._table(X, reset=False)[0]))
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of :meth:`score_samples`."""
         return float(self.score_samples(X).mean())
 
-    def sample(self, n_samples: int = 1) -> FloatArray:
-        """Draw rows of zeros and ones; with a whole number as `random_state`, the same at each call."""
+    def sample(self, n_samples: int = 1) -> Any:
+        """Draw rows of zeros and ones, or with `encode` of the table's own values.
+
+        With a whole number as `random_state` they are the same at each call.
+        """
         check_is_fitted(self)
         rows = sample(self.network_, n_samples, rng=np.random.default_rng(_learning.make_seed(self.random_state)))
+        if self.encoder_ is not None:
+            return self.encoder_.table(_encoding.values(self._places(self.network_), rows))
         return rows[:, columns(self.network_, self._names())].astype(np.float64)
 
     def transform(self, X: Any) -> FloatArray:
@@ -217,13 +237,15 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}_{name}" for name in self.network_.names[: self._n_hidden]], dtype=object)
 
-    def impute(self, X: Any) -> FloatArray:
-        """The table with each NaN replaced by the posterior mean of its unit, a number between 0 and 1."""
+    def impute(self, X: Any) -> Any:
+        """The table with posterior means in its holes; in a column of two other values, with the more probable one."""
         check_is_fitted(self)
-        return self._fill(self._table(X, reset=False), lambda posterior: posterior.means)
+        if self.encoder_ is not None:
+            return self._fill_encoded(X, None)
+        return self._fill(self._table(X, reset=False)[0], lambda posterior: posterior.means)
 
     def _settings(self) -> SBNDensity:
         return self
 
     def _posterior(self, X: Any) -> PosteriorBatch:
-        return self._infer(self.network_, self._states(self.network_, self._table(X, reset=False)))
+        return self._infer(self.network_, self._states(self.network_, self._table(X, reset=False)[0]))

@@ -8,8 +8,10 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sbnet._types import HIDDEN, BoolArray, FloatArray, States
+from sbnet._types import HIDDEN, States
 from sbnet.errors import ParameterError
+from sbnet.estimators._completions import informed
+from sbnet.estimators._given import as_asked
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
@@ -20,23 +22,27 @@ from sbnet.probability import sample
 class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type: ignore[misc]
     """Fill the holes of a binary table, from a sigmoid belief network learned from the same or another table.
 
-    Observed cells stay as they are, to the last bit; what is filled in is the posterior mean of a cell given the
-    observed cells of its row, a number between 0 and 1, or a draw of 0 or 1. With a table in other numbers than 0
-    and 1, cells above `binarize` count as 1, and what is filled in is still on the scale from 0 to 1.
+    Observed cells stay as they are, to the last bit. In a column of zeros and ones, what is filled in is the posterior
+    mean of a cell given the observed cells of its row, a number between 0 and 1, or a draw of 0 or 1. A column of two
+    other values, such as "yes" and "no" or 1 and 2, is filled with these: with the more probable one, or with a draw.
+    With a threshold, `binarize`, what is filled in is on the scale from 0 to 1. With `encode`, a table of categories
+    and numbers comes back as it was given, of the same kind and with the same types, its holes filled with the most
+    probable values or with draws.
 
     Parameters
     ----------
-    density, hidden, random_state, verbose
+    density, hidden, binarize, encode, missing, random_state, verbose
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
-    strategy : {"mean", "sample"}
-        Fill with posterior means; or with draws, which keep the spread, and within a row the correlations that the
-        network finds. Several draws (from several values of `random_state`) make multiple imputations.
+    strategy : {"mean", "mode", "sample"}
+        Fill with posterior means; or with the more probable value, in columns of zeros and ones too; or with draws,
+        which keep the spread, and within a row the correlations that the network finds. Several draws (from several
+        values of `random_state`) make multiple imputations.
 
     Attributes
     ----------
-    network_, bounds_, held_out_bounds_, n_iter_, n_features_in_, feature_names_in_
+    network_, bounds_, held_out_bounds_, n_iter_, codings_, encoder_, n_features_in_, feature_names_in_
         As in :class:`SBNDensity`.
 
     Examples
@@ -56,12 +62,24 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         *,
         density: SBNDensity | None = None,
         hidden: Any = None,
+        binarize: float | None = None,
+        encode: Any = None,
+        missing: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int | None = None,
         strategy: str = "mean",
     ) -> None:
-        super().__init__(density=density, hidden=hidden, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
+        super().__init__(
+            density=density,
+            hidden=hidden,
+            binarize=binarize,
+            encode=encode,
+            missing=missing,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
         self.strategy = strategy
 
     def __sklearn_tags__(self) -> Any:
@@ -71,19 +89,26 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNImputer:
         """Learn a network from a table with holes, as :meth:`SBNDensity.fit` does; `y` is not used."""
-        if self.strategy not in ("mean", "sample"):
-            raise ParameterError(f"strategy is {self.strategy!r}; give 'mean' or 'sample'")
+        if self.strategy not in ("mean", "mode", "sample"):
+            raise ParameterError(f"strategy is {self.strategy!r}; give 'mean', 'mode' or 'sample'")
         self._fit_one(X, sample_weight)
         return self
 
-    def transform(self, X: Any) -> FloatArray:
-        """The table with every NaN filled in."""
+    def transform(self, X: Any) -> Any:
+        """The table with every missing cell filled in: numbers, or objects if there are words in it."""
         check_is_fitted(self)
-        table = self._table(X, reset=False)
-        if self.strategy == "mean":
-            return self._fill(table, lambda posterior: posterior.means)
-        generator = np.random.default_rng(make_seed(self._settings().random_state))
-        return self._fill(table, lambda posterior: _draw(posterior, generator))
+        if self.encoder_ is not None:
+            sampling = self.strategy == "sample"
+            return self._fill_encoded(
+                X, np.random.default_rng(make_seed(self._settings().random_state)) if sampling else None
+            )
+        table, _ = self._table(X, reset=False)
+        if self.strategy != "sample":
+            filled = self._fill(table, lambda posterior: posterior.means, certain=self.strategy == "mode")
+        else:
+            generator = np.random.default_rng(make_seed(self._settings().random_state))
+            filled = self._fill(table, lambda posterior: _draw(posterior, generator))
+        return as_asked(self, filled, X)
 
 
 def _draw(posterior: PosteriorBatch, generator: np.random.Generator) -> States:
@@ -93,10 +118,7 @@ def _draw(posterior: PosteriorBatch, generator: np.random.Generator) -> States:
     by the network's own probabilities, parents first: exact, and with all correlations.
     """
     network, states = posterior.network, posterior.evidence
-    model = network.model
-    informed: BoolArray = states != HIDDEN
-    for j in reversed(range(network.n_units)):
-        children = model.child[model.child_indptr[j] : model.child_indptr[j + 1]]
-        informed[:, j] |= informed[:, children].any(axis=1)
     drawn = generator.random(states.shape) < posterior.means
-    return sample(network, len(states), rng=generator, do=np.where(informed & (states == HIDDEN), drawn, states))
+    return sample(
+        network, len(states), rng=generator, do=np.where(informed(network, states) & (states == HIDDEN), drawn, states)
+    )

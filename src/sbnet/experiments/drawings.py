@@ -39,7 +39,6 @@ def figure3(settings: Settings) -> Experiment:
                 lambda figure: _draw(figure, network, dict.fromkeys(blanket, 0)),
                 "A network of seven units: two parents, unit i, two children, and another parent of the second child.",
                 (4.4, 3.4),
-                sheet=True,
             ),
         ),
         numbers={"blanket": sorted(blanket)},
@@ -62,7 +61,6 @@ def figure4(settings: Settings) -> Experiment:
                 lambda figure: _draw(figure, network, {}),
                 "Three rows of two, four and six circles; each circle is joined to all in the row below.",
                 (5.2, 3.4),
-                sheet=True,
             ),
         ),
         numbers={"units": network.n_units, "edges": network.n_edges},
@@ -90,7 +88,7 @@ def markov_blanket(network: Network, unit: str) -> set[str]:
 
 
 def _draw(figure: Figure, network: Network, evidence: dict[str, int]) -> None:
-    figure.set_layout_engine("none")  # the drawing fills the sheet
+    figure.set_layout_engine("none")  # the drawing fills the figure
     ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     bare = network.with_parameters(bias=np.zeros(network.n_units))  # their numbers would crowd the picture
     plots.network(bare, evidence=evidence, ax=ax)

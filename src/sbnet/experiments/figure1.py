@@ -20,7 +20,7 @@ def run(settings: Settings) -> Experiment:
     return Experiment(
         name="figure1",
         title="Figure 1: the sigmoid function",
-        paper="If z is the sum of weighted inputs to unit S, then P(S = 1 | z) = σ(z) = 1 / (1 + e^−z).",
+        paper="If z is the sum of weighted inputs to unit S, then P(S = 1 | z) = σ(z) = 1 / (1 + e⁻ᶻ).",
         found="Points: a unit with one parent, observed as 1, asked for its probability; z is the weight. They lie "
         f"on the curve of eq. (3) to within {off:.0e}.",
         pictures=(Picture("σ(z), and the answers of networks", lambda figure: _draw(figure, answers), _ALT),),

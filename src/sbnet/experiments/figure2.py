@@ -13,7 +13,7 @@ from sbnet.experiments.record import Experiment, Picture, Row, Settings, Table
 from sbnet.experiments.style import FIRST, INK, SECOND
 from sbnet.network import Network
 
-LABELS = {"exact": "⟨ln(1 + e^z)⟩, exact", "xi": "bound with the best ξ", "jensen": "bound with ξ = 0"}
+LABELS = {"exact": "⟨ln(1 + eᶻ)⟩, exact", "xi": "bound with the best ξ", "jensen": "bound with ξ = 0"}
 
 
 def run(settings: Settings) -> Experiment:
@@ -29,7 +29,7 @@ def run(settings: Settings) -> Experiment:
     rows = tuple(Row(LABELS[term], ours[term], 5e-4 + 1 / n, published.FIGURE_2[term]) for term in LABELS)
     return Experiment(
         name="figure2",
-        title="Figure 2: the bound on ⟨ln(1 + e^z)⟩ as a function of ξ",
+        title="Figure 2: the bound on ⟨ln(1 + eᶻ)⟩ as a function of ξ",
         paper="For a Gaussian z with mean 0 and variance 1 the exact value is 0.806; the best ξ gives 0.818, and the "
         "standard bound from Jensen’s inequality, ξ = 0, gives 0.974. The bound is convex in ξ.",
         found=f"One unit with {n:,} parents at one half and equal weights: its input is Gaussian for this purpose, "

@@ -15,7 +15,7 @@ from sbnet.experiments.style import FIRST, SECOND
 from sbnet.inference import MeanField, infer
 
 SIZES, SEED, BLOCK = (2, 4, 6), 1996, 500
-TERMS: dict[LogTerm, str] = {"xi": "mean field, the paper’s bound", "exact": "mean field, exact ⟨ln(1 + e^z)⟩"}
+TERMS: dict[LogTerm, str] = {"xi": "mean field, the paper’s bound", "exact": "mean field, exact ⟨ln(1 + eᶻ)⟩"}
 
 
 def run(settings: Settings) -> Experiment:

@@ -70,7 +70,7 @@ def run(settings: Settings) -> Experiment:
         "log-likelihood decreases, closing the gap to the bound, which acts as a form of regularisation.",
         found=f"A search over {len(seeds)} data sets: a random 3×5 network with weights in ±3, and as data all 32 "
         "patterns of its bottom layer, weighted by their true probabilities, so that the true parameters are the "
-        f"likeliest and nothing can be overfitted. From small random weights the two rose together in {together} of "
+        f"likeliest and nothing can be overfitted.\n\nFrom small random weights the two rose together in {together} of "
         f"{len(seeds)}. From the true weights with the biases forgotten, learning went past the peak of the likelihood "
         f"in {apart} of {len(seeds)}, on towards a simpler posterior. Drawn: data set {shown}, where the fall is "
         "largest, near the peak; it is small beside the climb before it.",

@@ -137,15 +137,14 @@ class Picture:
         Draws on an empty matplotlib figure of the given `size`, in inches.
     alt : str
         What there is to see, for those who cannot.
-    sheet : bool
-        Does it need white paper behind it? Other figures take the colours of the page, light or dark.
+
+    All take the colours of the page, light or dark: see :mod:`sbnet.experiments.svg`.
     """
 
     title: str
     draw: Callable[[Canvas], None]
     alt: str
     size: tuple[float, float] = (4.4, 3.0)
-    sheet: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ class Experiment:
     paper : str
         What the paper says.
     found : str
-        What was done here, and what came out.
+        What was done here, and what came out; an empty line begins a new paragraph.
     tables : tuple of Table or Grid
     pictures : tuple of Picture
     numbers : mapping

@@ -21,7 +21,7 @@ from sbnet._version import __version__
 from sbnet.experiments import published
 from sbnet.experiments.record import AnyTable, Experiment, Grid, Picture, Settings, Table
 from sbnet.experiments.svg import render
-from sbnet.io import write_atomically
+from sbnet.files.atomic import write_atomically
 
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "matplotlib")
 _MARKS = {"yes": "✓", "no": "✗"}
@@ -73,35 +73,33 @@ def page(done: Sequence[Experiment], facts: dict[str, Any]) -> str:
 def _entry(one: Experiment) -> str:
     agree, judged = one.verdict
     mark = f'<span class="count">{agree}/{judged}</span>' if judged else ""
-    return f'<li><a href="#{one.name}">{html.escape(one.title)}</a> {mark}</li>'
+    return f'<li><a href="#{one.name}">{_prose(one.title)}</a> {mark}</li>'
 
 
 def _section(one: Experiment) -> str:
     tables = "".join(_table(table) for table in one.tables)
     pictures = "".join(_figure(picture, f"{one.name}-{k}") for k, picture in enumerate(one.pictures))
     return (
-        f'<section id="{one.name}"><h2>{html.escape(one.title)}</h2>'
-        f'<p class="paper"><b>The paper.</b> {html.escape(one.paper)}</p>'
-        f"<p><b>Here.</b> {_prose(one.found)}</p>"
+        f'<section id="{one.name}"><h2>{_prose(one.title)}</h2>'
+        f'<p class="paper"><b>The paper.</b> {_prose(one.paper)}</p>'
+        f"{_paragraphs('<b>Here.</b> ', one.found)}"
         f'<div class="pictures">{pictures}</div>{tables}'
         f'<p class="seconds">{one.seconds:.1f} s</p></section>'
     )
 
 
 def _figure(picture: Picture, name: str) -> str:
-    kind = "sheet" * picture.sheet + " wide" * (picture.size[0] > 6)
-    return (
-        f"<figure class='{kind}'>{render(picture, name)}<figcaption>{html.escape(picture.title)}</figcaption></figure>"
-    )
+    kind = ' class="wide"' * (picture.size[0] > 6)
+    return f"<figure{kind}>{render(picture, name)}<figcaption>{_prose(picture.title)}</figcaption></figure>"
 
 
 def _table(table: AnyTable) -> str:
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in table.header)
+    head = "".join(f'<th scope="col">{_prose(name)}</th>' for name in table.header)
     body = "".join(
         f"<tr{' class=best' if isinstance(table, Grid) and k in table.best else ''}>{_cells(cells)}</tr>"
         for k, cells in enumerate(table.cells)
     )
-    note = f'<p class="note">{html.escape(table.note)}</p>' if table.note else ""
+    note = f'<p class="note">{_prose(table.note)}</p>' if table.note else ""
     return (
         f'<div class="table"><table><caption>{html.escape(table.title)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note}"
@@ -110,7 +108,7 @@ def _table(table: AnyTable) -> str:
 
 def _cells(cells: Sequence[str]) -> str:
     first, *others = cells
-    texts = [f'<th scope="row">{html.escape(first)}</th>']
+    texts = [f'<th scope="row">{_prose(first)}</th>']
     for cell in others:
         mark = _MARKS.get(cell)
         texts.append(f'<td class="{cell}">{mark} {cell}</td>' if mark else f"<td>{html.escape(cell)}</td>")
@@ -135,9 +133,17 @@ def _facts(settings: Settings, started: str, seconds: float) -> dict[str, Any]:
     }
 
 
+def _paragraphs(first: str, text: str) -> str:
+    return "".join(f"<p>{first * (k == 0)}{_prose(part)}</p>" for k, part in enumerate(text.split("\n\n")))
+
+
 def _prose(text: str) -> str:
-    """Escaped, with what stands between backquotes as code."""
-    return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
+    """Escaped, with what stands between backquotes as code, and exponents raised."""
+    text = re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text)).replace(" %", "\N{NO-BREAK SPACE}%")
+    return re.sub("[⁻ᶻ]+", lambda found: f"<sup>{found[0].translate(_RAISED)}</sup>", text)
+
+
+_RAISED = str.maketrans("⁻ᶻ", "−z")
 
 
 def _sentence(facts: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -37,18 +37,22 @@ RC: dict[str, Any] = {
 
 
 def tile(figure: Figure, images: Sequence[Sequence[Any]], *, titles: Sequence[str] = (), side: int = 8) -> None:
-    """Draw images in rows, dark ink on white, means between 0 and 1 as grey, and NaN, for hidden pixels, as orange."""
-    shades = colormaps["Greys"].with_extremes(bad="#ffd9a8")
+    """Draw images in rows: black ink on nothing, thin for means between 0 and 1, and NaN, for hidden pixels, as orange.
+
+    A page can turn black ink white for dark paper, which it could not do with a white background.
+    """
     step, columns = side + 1, max(len(row) for row in images)
-    sheet = np.ones((len(images) * step, columns * step, 4))
+    sheet = np.zeros((len(images) * step, columns * step, 4))
     ax = figure.subplots()
     for r, row in enumerate(images):
         for c, image in enumerate(row):
             pixels = np.asarray(image, dtype=np.float64).reshape(side, side)
-            sheet[r * step : r * step + side, c * step : c * step + side] = shades(pixels)
-            frame = Rectangle((c * step - 0.5, r * step - 0.5), side, side, fill=False, edgecolor="#bbbbbb", lw=0.6)
+            place = sheet[r * step : r * step + side, c * step : c * step + side]
+            place[..., 3] = np.nan_to_num(pixels)
+            place[np.isnan(pixels)] = to_rgba("#e07b1a", 0.45)
+            frame = Rectangle((c * step - 0.5, r * step - 0.5), side, side, fill=False, edgecolor="#999999", lw=0.6)
             ax.add_patch(frame)
     for c, title in enumerate(titles):
-        ax.text(c * step + side / 2 - 0.5, -1.2, title, ha="center", va="bottom", color="#333333")
+        ax.text(c * step + side / 2 - 0.5, -1.2, title, ha="center", va="bottom", color=INK)
     ax.imshow(sheet, interpolation="none")
     ax.axis("off")

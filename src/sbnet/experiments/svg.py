@@ -10,24 +10,34 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from sbnet import plots
 from sbnet.experiments.record import Picture
-from sbnet.experiments.style import INK, RC
+from sbnet.experiments.style import FIRST, INK, RC, SECOND
 
-_SHEET_INK = "#222222"
+_OF_THE_PAGE = {
+    INK: "currentColor",
+    plots.INK: "currentColor",
+    "#ffffff": "var(--page)",
+    plots.POSITIVE.lower(): FIRST,
+    plots.NEGATIVE.lower(): SECOND,
+}
+"""Colours of a drawing that become those of the page: its text, its paper, and two that can be read on dark paper."""
 
 
 def render(picture: Picture, name: str) -> str:
     """The drawing as an ``<svg>`` element; `name` keeps its identifiers apart from those of other drawings."""
-    settings: Any = {key: _SHEET_INK if picture.sheet and value == INK else value for key, value in RC.items()}
     text = io.StringIO()
-    with mpl.rc_context({**settings, "svg.hashsalt": name}):
+    settings: Any = {**RC, "svg.hashsalt": name}
+    with mpl.rc_context(settings):
         figure = Figure(figsize=picture.size)
         picture.draw(figure)
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = _own_names(svg, name).replace(INK, "currentColor")
+    svg = _own_names(svg, name)
+    for colour, own in _OF_THE_PAGE.items():
+        svg = svg.replace(colour, own)
     width, height = (72 * inches for inches in picture.size)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" '

@@ -58,10 +58,10 @@ def run(settings: Settings) -> Experiment:
         paper="Nearest neighbour 6.7 %, back-propagation 5.6 %, wake-sleep 4.8 %, mean field 4.6 %; the first three "
         "were reported by Hinton and others (1995) for the same partition of the data.",
         found="All on the same images. The threshold that made them binary was chosen for the published error of the "
-        "nearest neighbour, so that row is no test. Back-propagation: one hidden layer; its size and weight decay, "
+        "nearest neighbour, so that row is no test.\n\nBack-propagation: one hidden layer; its size and weight decay, "
         "like the settings of logistic regression, trees, support vectors and the rate of the restricted Boltzmann "
         "machine, were chosen by cross-validation on training images (`python -m sbnet.experiments.tune`), and the "
-        "numbers of components of the mixtures on held-out ones. Wake-sleep: the same networks and rate as mean "
+        "numbers of components of the mixtures on held-out ones.\n\nWake-sleep: the same networks and rate as mean "
         "field, 30 epochs. " + _order(percent),
         tables=(
             Table("the paper’s algorithms: error, %", rows, ".2f", _NOTE),

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet._types import HIDDEN, Bound, FloatArray, Model, States, Stop
-from sbnet.errors import ConvergenceWarning, EvidenceError
-from sbnet.evidence import EvidenceLike, coerce_many, coerce_one
+from sbnet._types import Bound, FloatArray, Model, Stop
+from sbnet.errors import ConvergenceWarning
+from sbnet.evidence import EvidenceLike
 from sbnet.execution import Bar, Block, RowBlocks, Taken, Threads, each_block
+from sbnet.inference.asking import as_asked, check_start
+from sbnet.inference.best_state import MostProbable, MostProbableBatch, most_probable
+from sbnet.inference.comparison import Comparison
 from sbnet.inference.conditioned import Conditioned
 from sbnet.inference.equal_rows import by_mask, first_equal
 from sbnet.inference.estimation import Estimate, Estimates, estimate
@@ -23,12 +26,15 @@ from sbnet.inference.mixture import Mixture
 from sbnet.inference.results import Posterior, PosteriorBatch
 from sbnet.inference.solution import Chains, Gather, Solution, Status, Xi
 from sbnet.inference.solvers import Climber, Slope, Solver, check_climber, check_solver
+from sbnet.inference.step_by_step import Step, steps
 from sbnet.network import Network
+from sbnet.question import Part, Question, ask_many, ask_one
 
 __all__ = [
     "Bound",
     "Chains",
     "Climber",
+    "Comparison",
     "Conditioned",
     "Estimate",
     "Estimates",
@@ -36,19 +42,25 @@ __all__ = [
     "MeanField",
     "Mixture",
     "Model",
+    "MostProbable",
+    "MostProbableBatch",
     "Posterior",
     "PosteriorBatch",
     "Slope",
     "Solution",
     "Solver",
     "Status",
+    "Step",
     "Stop",
     "Xi",
     "check_climber",
     "check_solver",
+    "check_start",
     "estimate",
     "infer",
     "infer_many",
+    "most_probable",
+    "steps",
 ]
 
 _BLOCK = 500_000
@@ -56,7 +68,12 @@ _BLOCK = 500_000
 
 
 def infer(
-    network: Network, evidence: EvidenceLike, *, solver: Solver | None = None, start: ArrayLike | None = None
+    network: Network,
+    evidence: EvidenceLike,
+    *,
+    do: EvidenceLike | None = None,
+    solver: Solver | None = None,
+    start: ArrayLike | None = None,
 ) -> Posterior:
     """Posterior means, and a lower bound on the log-likelihood, for one pattern of evidence.
 
@@ -65,7 +82,11 @@ def infer(
     network : Network
     evidence
         A mapping by name or number, or a sequence with NaN (or None, or -1) for units that are not observed; fewer
-        values than units mean the last units.
+        values than units mean the last units. In a mapping, a pair is soft evidence: the likelihoods of a report if the
+        unit is 0 and if it is 1, on any scale. The bound is then on the expected likelihood of all reports.
+    do
+        Units held at given states by intervention, as in :func:`sbnet.sample`: they ignore their parents, and are no
+        part of P. This is not evidence: the units above are not affected.
     solver
         :class:`MeanField` by default.
     start
@@ -83,17 +104,19 @@ def infer(
     >>> print(f"{post.bound:.4f} <= {sb.log_likelihood(net, {'wet': 1}):.4f}, P(rain) about {post['rain']:.2f}")
     -0.3182 <= -0.3139, P(rain) about 0.34
     """
-    return _answer(network, coerce_one(network, evidence), solver, start, None, trace=True)[0]
+    return _answer(ask_one(network, evidence, do), solver, start, None, trace=True)[0]
 
 
 def infer_many(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     solver: Solver | None = None,
     start: ArrayLike | None = None,
     threads: int | None = None,
     progress: bool | None = None,
+    missing: Any = (),
 ) -> PosteriorBatch:
     """The same for a table of evidence, with a different mask in every row if need be.
 
@@ -105,7 +128,11 @@ def infer_many(
     network : Network
     evidence
         An array of rows by units with NaN (or -1, or a mask) where a unit is not observed; fewer columns than units
-        mean the last units. Or a DataFrame, matched by column name; or a list of mappings.
+        mean the last units. Or a data frame of any kind, matched by column name; or a list of mappings, in which a
+        pair is soft evidence as in :func:`infer`. Words such as "yes" and "no" are read too, and any two values of a
+        column, with a :class:`~sbnet.errors.CodingWarning`.
+    do
+        Units held by intervention, as in :func:`infer`: one pattern for all rows, or one for each.
     solver
         :class:`MeanField` by default.
     start
@@ -114,19 +141,20 @@ def infer_many(
         Number of threads; all cores by default.
     progress
         Show a progress bar; by default, if the work is long and standard error is a terminal.
+    missing
+        Values that stand for "not observed", such as ``[-99, 9]``, beside NaN, None, NA, -1 and empty cells.
 
     Returns
     -------
     PosteriorBatch
     """
+    question = ask_many(network, evidence, do, missing=missing)
     index = getattr(evidence, "index", None) if hasattr(evidence, "columns") else None
-    states = coerce_many(network, evidence)
-    return _answer(network, states, solver, start, Threads(threads), index=index, progress=progress)
+    return _answer(question, solver, start, Threads(threads), index=index, progress=progress)
 
 
 def _answer(
-    network: Network,
-    states: States,
+    question: Question,
     solver: Solver | None,
     start: ArrayLike | None,
     executor: Executor | None,
@@ -138,18 +166,25 @@ def _answer(
     """The one way from rows to answers."""
     solver = MeanField() if solver is None else solver
     check_solver(solver)
-    point = check_start(states, start)
-    if executor is None or not len(states):  # here and now; an empty table gets an empty answer with the same parts
-        solution = solver.solve(network, states, start=point, trace=trace)
-    else:
-        solution = _gathered(network, states, solver, point, executor, trace, progress)
+    given = question.given
+    point = check_start(given, start)
+    whole = Gather(*given.shape)
+    for part in question.parts:
+        begin = None if point is None else part.widened(point[part.rows], 0.5)
+        if executor is None or not len(given):  # here and now; an empty table gets an empty answer with the same parts
+            found = solver.solve(part.network, part.states, start=begin, trace=trace)
+        else:
+            found = _gathered(part, solver, begin, executor, trace, progress)
+        solution = found if question.conditions is None else as_asked(part, found)
+        if len(question.parts) > 1:
+            whole.put(part.rows, solution)
+    solution = whole.solution() if len(question.parts) > 1 else solution
     _warn_if_stopped(solution)
-    return PosteriorBatch(network, states, solution, index)
+    return PosteriorBatch(question.network, given, solution, index, None if question.conditions is None else question)
 
 
 def _gathered(
-    network: Network,
-    states: States,
+    part: Part,
     solver: Solver,
     point: FloatArray | None,
     executor: Executor,
@@ -157,6 +192,7 @@ def _gathered(
     progress: bool | None,
 ) -> Solution:
     """The answers of many rows: equal ones are solved once, rows with equal masks share their reduction."""
+    network, states = part.network, part.states
     whole, first = Gather(*states.shape), np.arange(len(states))
     rows = first
     if point is None:
@@ -168,8 +204,8 @@ def _gathered(
         most=min(256, _BLOCK // network.n_units),
     )
     task = partial(_solve, network, solver, trace)
-    for block, part in each_block(task, blocks, executor=executor, progress=Bar("inference", len(rows), progress)):
-        whole.put(rows[block.rows], part)
+    for block, found in each_block(task, blocks, executor=executor, progress=Bar("inference", len(rows), progress)):
+        whole.put(rows[block.rows], found)
     again = np.flatnonzero(first != np.arange(len(states)))
     whole.copy(again, first[again])
     return whole.solution()
@@ -178,21 +214,6 @@ def _gathered(
 def _solve(network: Network, solver: Solver, trace: bool, block: Block) -> Solution:
     states, start = block.columns
     return solver.solve(network, states, start=start, trace=trace)
-
-
-def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:
-    """Starting means for every row and unit, or an error."""
-    if start is None:
-        return None
-    array = np.asarray(start, dtype=np.float64)
-    if array.shape not in (states.shape, states.shape[1:]):
-        raise EvidenceError(f"start has shape {array.shape}; expected {states.shape}, a mean for every unit")
-    point = np.array(np.broadcast_to(array, states.shape))
-    used = point[states == HIDDEN]
-    if np.any((used < 0.0) | (used > 1.0)):
-        raise EvidenceError("starting means must lie between 0 and 1; NaN stands for one half")
-    point[np.isnan(point)] = 0.5
-    return point
 
 
 def _warn_if_stopped(solution: Solution) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet.bounds.margins import log_sum_below
 from sbnet.errors import ParameterError, TooManyHiddenError
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solution import Solution
@@ -69,7 +70,7 @@ class Conditioned:
         if isinstance(self.on, int | np.integer):
             checks.whole("on", self.on, 0, LIMIT)
         elif not isinstance(self.on, str):
-            object.__setattr__(self, "on", tuple(self.on))
+            object.__setattr__(self, "on", tuple(checks.units("on", self.on)))
         check_solver(self.solver)
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
@@ -79,9 +80,8 @@ class Conditioned:
             raise ParameterError(f"{type(self.solver).__name__} has no bound to condition; use a solver that has one")
         for r, row in enumerate(states):
             for _, part in self.problems(network, row, solution.means[r].copy()):
-                top = part.bound.max()
-                share = np.exp(part.bound - top)
-                bound = top + np.log(share.sum())
+                share = np.exp(part.bound - part.bound.max())
+                bound = log_sum_below(part.bound)
                 if not part.converged.all():
                     solution.status[r] = part.status[~part.converged][0]
                 solution.sweeps[r] = max(solution.sweeps[r], part.sweeps.max())

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args, overload
 
 import numpy as np
 from scipy.special import logsumexp
 
-from sbnet import checks
+from sbnet import batches, checks, reading
 from sbnet._types import FloatArray, Problem, RngLike, States
-from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
+from sbnet.batches import OneRow, SomeRows
+from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.execution import Bar, Block, RowBlocks, Threads, join, map_blocks
 from sbnet.inference.importance import log_weights
 from sbnet.inference.meanfield import MeanField
@@ -20,7 +22,12 @@ from sbnet.inference.solvers import Solver, check_solver
 from sbnet.kernels.estimate import anneal_rows
 from sbnet.kernels.reduce import reduce
 from sbnet.network import Network
+from sbnet.question import Part, ask
+from sbnet.reading import Readable, Reading
 from sbnet.reduction import absorb
+
+if TYPE_CHECKING:
+    import pandas
 
 _BLOCK = 500_000
 Method: TypeAlias = Literal["importance", "annealed"]
@@ -66,8 +73,12 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimates:
-    """Estimates for a table: arrays with a number for each row; ``estimates[3]`` is the :class:`Estimate` of row 3."""
+class Estimates(Readable):
+    """Estimates for a table: arrays with a number for each row.
+
+    ``estimates[3]`` is the :class:`Estimate` of row 3; a slice, or an array of row numbers or of truth values, gives
+    the estimates of those rows.
+    """
 
     log_probability: FloatArray
     error: FloatArray
@@ -80,36 +91,61 @@ class Estimates:
     def __len__(self) -> int:
         return len(self.log_probability)
 
-    def __getitem__(self, row: int) -> Estimate:
-        return Estimate(
-            float(self.log_probability[row]),
-            float(self.error[row]),
-            float(self.lower[row]),
-            float(self.bound[row]),
-            float(self.effective_samples[row]),
-            self.samples,
-            self.delta,
-        )
+    def __iter__(self) -> Iterator[Estimate]:
+        return (self[r] for r in range(len(self)))
 
-    def __repr__(self) -> str:
+    @overload
+    def __getitem__(self, key: OneRow) -> Estimate: ...
+    @overload
+    def __getitem__(self, key: SomeRows) -> Estimates: ...
+    def __getitem__(self, key: OneRow | SomeRows) -> Estimate | Estimates:
+        if batches.are_some(key):
+            rows = batches.some(key, len(self))
+            some = {name: column[rows] for name, column in self._columns().items()}
+            return Estimates(**some, samples=self.samples, delta=self.delta)
+        r = batches.one(key, len(self))
+        one = {name: float(column[r]) for name, column in self._columns().items()}
+        return Estimate(**one, samples=self.samples, delta=self.delta)
+
+    def _columns(self) -> dict[str, FloatArray]:
+        names = ("log_probability", "error", "lower", "bound", "effective_samples")
+        return {name: getattr(self, name) for name in names}
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A pandas table, one row for each pattern."""
+        pd = checks.extra("pandas", "to_frame()")
+        frame: pandas.DataFrame = pd.DataFrame(self._columns())
+        return frame
+
+    def _reading(self) -> Reading:
         n = len(self)
-        head = f"Estimates: {n:,} row{'' if n == 1 else 's'}, {self.samples:,} samples each"
+        head = f"Estimates: {reading.rows(n)}, {self.samples:,} samples each"
         if n == 0:
-            return head
+            return Reading(head)
         fewest = f"errors up to {self.error.max():.2g}, effective samples from {self.effective_samples.min():,.1f} up"
-        return (
-            f"{head}\n  ln P ≈ {_spread(self.log_probability)} nats; {fewest}\n"
-            f"  ln P ≥ {_spread(self.lower)} with {1.0 - self.delta:.4g} confidence in each row"
+        confidence = f"with {1.0 - self.delta:.4g} confidence in each row"
+        summary = (
+            f"ln P ≈ {reading.spread(self.log_probability)} nats; {fewest}",
+            f"ln P ≥ {reading.spread(self.lower)} {confidence}",
         )
+        return Reading(head, self._table(), (), summary)
+
+    def _table(self) -> list[list[str]]:
+        shown = [
+            [f"{r}", f"{e.log_probability:.6g} ± {e.error:.2g}", f"{e.lower:.6g}", f"{e.effective_samples:,.1f}"]
+            for r, e in enumerate(self[:_SHOWN])
+        ]
+        titles = ["row", "ln P ≈", "ln P ≥", "effective samples"]
+        return [titles, *shown, *reading.more(len(self) - _SHOWN)]
 
 
-def _spread(values: FloatArray) -> str:
-    return f"mean {values.mean():.6g}, from {values.min():.6g} to {values.max():.6g}"
+_SHOWN = 5
 
 
 class _Options(TypedDict, total=False):
     """What :func:`estimate` takes after the data, for its signatures."""
 
+    do: EvidenceLike | None
     samples: int
     method: Method
     steps: int
@@ -131,6 +167,7 @@ def estimate(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     samples: int = 1000,
     method: Method = "importance",
     steps: int = 100,
@@ -155,7 +192,9 @@ def estimate(
     ----------
     network : Network
     evidence
-        One pattern or a table of them.
+        One pattern or a table of them; a pair in a mapping is soft evidence, as in :func:`infer`.
+    do
+        Units held by intervention, as in :func:`infer`.
     samples : int
         Number of weights for each row.
     method : {"importance", "annealed"}
@@ -192,20 +231,15 @@ def estimate(
     solver = MeanField() if solver is None else solver
     check_solver(solver)
     _check(samples, method, steps, delta, defence)
-    seed = np.random.default_rng(rng).integers(2**64, dtype=np.uint64)
-    states, single = coerce(network, evidence)
+    seed = checks.generator(rng).integers(2**64, dtype=np.uint64)
+    question = ask(network, evidence, do)
     samples = int(samples)
     draw = Draw(samples, int(steps) if method == "annealed" else 0, float(delta), float(defence), seed)
-    parts = map_blocks(
-        partial(_sample, network, solver, draw),
-        RowBlocks(states, most=min(256, _BLOCK // max(network.n_units, samples))),
-        executor=Threads(threads),
-        progress=Bar("sampling", len(states), progress),
-    )
-    log_p, error, lower, effective, bound = join(parts, np.zeros((0, 5))).T.copy()
+    table = question.gather(lambda part: _table(part, solver, draw, threads, progress))
+    log_p, error, lower, effective, bound = table.T.copy()
     lower = np.fmax(lower, bound)  # the bound is certain, so that the larger of the two holds as often
     found = Estimates(log_p, error, lower, bound, effective, samples, float(delta))
-    return found[0] if single else found
+    return found[0] if question.single else found
 
 
 class Draw(NamedTuple):
@@ -216,6 +250,21 @@ class Draw(NamedTuple):
     delta: float
     defence: float
     seed: np.uint64
+
+
+def _table(part: Part, solver: Solver, draw: Draw, threads: int | None, progress: bool | None) -> FloatArray:
+    """What :func:`_sample` says of all rows; its logarithms of probabilities have what the reports add to them."""
+    network, states = part.network, part.states
+    found = map_blocks(
+        partial(_sample, network, solver, draw),
+        RowBlocks(states, most=min(256, _BLOCK // max(network.n_units, draw.samples))),
+        executor=Threads(threads),
+        progress=Bar("sampling", len(states), progress),
+    )
+    table: FloatArray = join(found, np.zeros((0, 5)))
+    table[:, [0, 2]] += part.constant[:, None]
+    table[:, 4] = part.below(table[:, 4])
+    return table
 
 
 def _sample(network: Network, solver: Solver, draw: Draw, block: Block) -> FloatArray:

@@ -48,7 +48,7 @@ class Gibbs:
 
     @cached_property
     def _seed(self) -> np.uint64:
-        return np.random.default_rng(self.rng).integers(2**64, dtype=np.uint64)
+        return checks.generator(self.rng).integers(2**64, dtype=np.uint64)
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Run the chains of every row. They start from random states; `start` is not used."""

@@ -10,6 +10,7 @@ from scipy.special import logit
 
 from sbnet import checks
 from sbnet._types import Bound, FloatArray, Problem, States, Stop
+from sbnet.bounds import margins
 from sbnet.errors import ParameterError
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solution import Solution, Status
@@ -95,12 +96,14 @@ class Mixture:
             problem = reduce(network.model, row)
             if len(problem.hidden) == 0 or self.components == 1:
                 continue
-            parts, most, settled = self.divide(problem, row, bias[r], solution.bound[r], solution.means[r])
+            parts, most, settled = self.divide(network, problem, row, bias[r], solution.bound[r], solution.means[r])
+            if len(parts) == 1:
+                continue
             value = np.array([part.bound for part in parts])
             share = np.exp(value - value.max())
             each = np.empty((len(parts), network.n_units))
             predict_components(network.model, problem, row, bias[r], np.array([part.mu for part in parts]), each)
-            solution.bound[r] = value.max() + np.log(share.sum())
+            solution.bound[r] = max(solution.bound[r], margins.log_sum_below(value))
             solution.means[r] = np.clip(share @ each / share.sum(), 0.0, 1.0)
             solution.sweeps[r] = max(solution.sweeps[r], most)
             if not settled:
@@ -108,10 +111,11 @@ class Mixture:
         return solution
 
     def divide(
-        self, problem: Problem, row: States, bias: FloatArray, bound: float, means: FloatArray
+        self, network: Network, problem: Problem, row: States, bias: FloatArray, bound: float, means: FloatArray
     ) -> tuple[list[Component], int, bool]:
         """The components of one row, from the answer with one of them; sweeps, and whether all have settled."""
-        pattern = _Pattern(problem, self.solver.bound, self.solver.stop, row, bias)
+        scale = margins.scale(network).of(margins.involved(problem, row))
+        pattern = _Pattern(problem, self.solver.bound, self.solver.stop, row, bias, scale)
         return _grow(pattern, Component(bound, means[problem.hidden], _no_gates(problem)), int(self.components))
 
 
@@ -123,6 +127,7 @@ class _Pattern(NamedTuple):
     stop: Stop
     states: States
     bias: FloatArray
+    scale: margins.Scale  # of the units involved
 
 
 class _Gates(NamedTuple):
@@ -240,5 +245,6 @@ class _Climb:
         p = self.pattern
         given = (weights, biases, side, means, bound, sweeps, settled)
         solve_components(p.problem, p.bound, p.stop, p.states, p.bias, *given)
+        bound -= margins.of_components(p.scale, p.bound, weights, biases)
         self.sweeps, self.settled = max(self.sweeps, int(sweeps.max())), self.settled and bool(settled.all())
         return bound.reshape(-1, 2), means.reshape(-1, 2, h)

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-import html
-import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sbnet import batches, checks, reading
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
+from sbnet.batches import OneRow, SomeRows
 from sbnet.bounds.lower import Breakdown, bound_terms
 from sbnet.errors import ParameterError
+from sbnet.inference.asking import broken_down
+from sbnet.inference.comparison import Comparison
+from sbnet.inference.counting import count_terms, remark
 from sbnet.inference.solution import Solution, Status
+from sbnet.means import ExactPosterior, posterior_table
 from sbnet.network import Network
+from sbnet.prior import best_prior, predicted_prior
+from sbnet.question import Question
+from sbnet.reading import Readable, Reading
 
 if TYPE_CHECKING:
     import pandas
 
-_SHOWN = 12
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior:
+class Posterior(Readable):
     """The answer for one pattern of evidence.
+
+    It prints the hidden units that the evidence moved most, from the prior to the posterior mean; of the bars, █ is in
+    both, + was gained and - was lost.
 
     Attributes
     ----------
@@ -34,11 +42,14 @@ class Posterior:
         0, 1, or -1 for a hidden unit.
     solution : Solution
         What the solver answered, for one row; the properties below look it up.
+    question : Question or None
+        What was asked, if it was more than evidence: interventions or soft evidence.
     """
 
     network: Network
     evidence: States
     solution: Solution
+    question: Question | None = None
 
     @property
     def means(self) -> FloatArray:
@@ -89,6 +100,28 @@ class Posterior:
         """Whether the chains of a sampler agree: near 1 if they do."""
         return None if self.solution.chains is None else _first(self.solution.chains.r_hat)
 
+    @cached_property
+    def prior(self) -> FloatArray:
+        """Means of all units before anything is observed, beside which the posterior means are read.
+
+        For a bound that is a sum over units they are the predictions of mean field theory, so that a unit that the
+        evidence says nothing about has not moved; for other solvers exact where that takes no time.
+        """
+        return (best_prior if self.solution.parameters is None else predicted_prior)(self.network)
+
+    @property
+    def enumerated(self) -> int:
+        """Number of units whose logarithm term is a sum over all states of their hidden parents, and so exact."""
+        return int(self._terms[0])
+
+    @cached_property
+    def _terms(self) -> IndexArray:
+        network, states = self.network, self.evidence[None, :]
+        if self.question is not None:  # what was solved: units held are cut out, reports have terms of their own
+            network, states = self.question.parts[0].network, self.question.parts[0].states
+        counts: IndexArray = count_terms(network, states, self.solution.parameters)[0]
+        return counts
+
     def __getitem__(self, unit: str | int) -> float:
         """Posterior mean of a unit."""
         return float(self.means[self.network.index(unit)])
@@ -100,54 +133,57 @@ class Posterior:
         terms = self.solution.parameters
         if terms is None:
             raise ParameterError("this bound is not a sum over units; use the MeanField solver")
+        if self.question is not None:
+            return broken_down(self.question, self.means, terms)
         parts = bound_terms(self.network, self.evidence[None, :], self.solution.means, terms.xi.copy(), terms.bound)
         return Breakdown(self.network.names, *(part[0] for part in parts))
 
+    def compare(self, other: Posterior | ExactPosterior) -> Comparison:
+        """What changes from this answer to another one, for other evidence or from another solver.
+
+        Examples
+        --------
+        >>> import sbnet as sb
+        >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+        >>> sb.infer(net, {"wet": 1}).compare(sb.infer(net, {"wet": 1, "sprinkler": 1}))
+        Comparison: the bound falls by 0.5273 nats, -0.318167 → -0.845421
+          evidence: now sprinkler = 1
+          hidden in both  before → after   0 to 0.5
+          rain            0.3394 → 0.3040  ████████████--
+        """
+        if not isinstance(other, Posterior | ExactPosterior):
+            raise ParameterError(f"compare() takes another posterior; got {type(other).__name__}")
+        log_p = other.bound if isinstance(other, Posterior) else other.log_likelihood
+        if self.network.names != other.network.names:
+            raise ParameterError("compare() takes a posterior of the same units; those of the other network differ")
+        ends = (self.evidence, other.evidence), (self.means, other.means), (self.bound, log_p)
+        return Comparison(self.network.names, *ends, same_network=self.network == other.network)
+
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, mean, and Monte Carlo error if there is one."""
-        import pandas
-
+        pd = checks.extra("pandas", "to_frame()")
         observed = np.where(self.evidence == HIDDEN, np.nan, self.evidence)
         columns: dict[str, Any] = {"observed": observed, "mean": self.means}
         if self.error is not None:
             columns |= {"error": self.error, "r_hat": self.r_hat}
-        return pandas.DataFrame(columns, index=pandas.Index(self.network.names, name="unit"))
+        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.network.names, name="unit"))
+        return frame
 
-    def _lines(self) -> list[tuple[str, str, str]]:
-        hidden = np.flatnonzero(self.evidence == HIDDEN)
-        lines = []
-        for i in hidden[:_SHOWN]:
-            spread = "" if self.error is None else f" ± {self.error[i]:.3f}"
-            lines.append((self.network.names[i], f"{self.means[i]:.4f}{spread}", "█" * round(20 * self.means[i])))
-        if len(hidden) > _SHOWN:
-            lines.append((f"... {len(hidden) - _SHOWN} more", "", ""))
-        return lines
+    def _given(self) -> str:
+        """What was observed, and what else was asked."""
+        if self.question is None:
+            return reading.given(self.evidence)
+        return reading.given(self.question.states[0]) + self.question.text()
 
-    def _headline(self) -> str:
-        n_observed = int((self.evidence != HIDDEN).sum())
-        given = f"Posterior given {n_observed} of {self.network.n_units} units: "
-        return given + (_no_bound(self.solution) if np.isnan(self.bound) else f"ln P ≥ {self.bound:.6g} nats")
-
-    def __repr__(self) -> str:
-        width = max((len(name) for name, _, _ in self._lines()), default=0)
-        lines = [f"  {name:<{width}}  {mean}  {bar}".rstrip() for name, mean, bar in self._lines()]
-        return "\n".join([self._headline(), *lines, f"  ({self.status.value})"])
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td style='text-align:left'>{html.escape(name)}</td><td>{mean}</td>"
-            f"<td style='text-align:left;color:#1b7837'>{bar}</td></tr>"
-            for name, mean, bar in self._lines()
-        )
-        head, note = html.escape(self._headline()), html.escape(self.status.value)
-        return (
-            f"<table><caption style='text-align:left'><b>{head}</b><br><small>{note}</small></caption>"
-            f"<tr><th style='text-align:left'>hidden unit</th><th>mean</th><th></th></tr>{rows}</table>"
-        )
+    def _reading(self) -> Reading:
+        bound = _no_bound(self.solution) if np.isnan(self.bound) else f"ln P ≥ {self.bound:.6g} nats"
+        head = f"Posterior {self._given()}: {bound}"
+        table = posterior_table(self.network, self.evidence, self.means, lambda: self.prior, self.error)
+        return Reading(head, table, (*remark(self._terms, self.solution.parameters), self.status.value))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PosteriorBatch:
+class PosteriorBatch(Readable):
     """The answers for a table of evidence, one for each row; see :class:`Posterior` for what they are.
 
     ``batch["rain"]`` are the means of a unit in all rows; ``batch[3]`` is the :class:`Posterior` of row 3; a slice, or
@@ -161,12 +197,15 @@ class PosteriorBatch:
         What the solver answered.
     index
         The labels of the rows, if the evidence was a pandas table.
+    question : Question or None
+        What was asked, if it was more than evidence: interventions or soft evidence.
     """
 
     network: Network
     evidence: States
     solution: Solution
     index: pandas.Index[Any] | None = None
+    question: Question | None = None
 
     @property
     def means(self) -> FloatArray:
@@ -208,6 +247,12 @@ class PosteriorBatch:
         """Whether the chains of a sampler agree, rows by units."""
         return None if self.solution.chains is None else self.solution.chains.r_hat
 
+    @property
+    def enumerated(self) -> IndexArray:
+        """Number of units whose logarithm term is a sum over all states of their hidden parents, by row."""
+        counts: IndexArray = count_terms(self.network, self.evidence, self.solution.parameters)[:, 0]
+        return counts
+
     def __len__(self) -> int:
         return len(self.solution)
 
@@ -216,60 +261,56 @@ class PosteriorBatch:
 
     @overload
     def __getitem__(self, key: str) -> FloatArray: ...
-
     @overload
-    def __getitem__(self, key: int | np.integer[Any]) -> Posterior: ...
-
+    def __getitem__(self, key: OneRow) -> Posterior: ...
     @overload
-    def __getitem__(self, key: slice | Sequence[int] | Sequence[bool] | NDArray[Any]) -> PosteriorBatch: ...
-
-    def __getitem__(
-        self, key: str | int | np.integer[Any] | slice | Sequence[int] | Sequence[bool] | NDArray[Any]
-    ) -> FloatArray | Posterior | PosteriorBatch:
+    def __getitem__(self, key: SomeRows) -> PosteriorBatch: ...
+    def __getitem__(self, key: str | OneRow | SomeRows) -> FloatArray | Posterior | PosteriorBatch:
         if isinstance(key, str):
             return self.means[:, self.network.index(key)]
         if isinstance(key, slice):
             return self._some(key)
-        if isinstance(key, np.ndarray | Sequence):
-            rows = np.asarray(key)
-            return self._some(np.arange(len(self))[rows if rows.size else rows.astype(np.int64)])
-        r = range(len(self))[operator.index(key)]
-        return Posterior(self.network, self.evidence[r], self.solution.rows(slice(r, r + 1)))
+        if batches.are_some(key):
+            return self._some(batches.some(key, len(self)))
+        r = batches.one(key, len(self))
+        row = self._some(slice(r, r + 1))
+        return Posterior(row.network, row.evidence[0], row.solution, row.question)
 
     def _some(self, rows: slice | IndexArray) -> PosteriorBatch:
         index = None if self.index is None else self.index[rows]
-        return PosteriorBatch(self.network, self.evidence[rows], self.solution.rows(rows), index)
+        question = None if self.question is None else self.question.some(rows)
+        return PosteriorBatch(self.network, self.evidence[rows], self.solution.rows(rows), index, question)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: its bound, whether it settled, and the mean of every unit."""
-        import pandas
+        pd = checks.extra("pandas", "to_frame()")
+        means = pd.DataFrame(self.means, columns=list(self.network.names), index=self.index)
+        head = pd.DataFrame({"bound": self.bound, "converged": self.converged}, index=self.index)
+        frame: pandas.DataFrame = pd.concat([head, means], axis=1)
+        return frame
 
-        means = pandas.DataFrame(self.means, columns=list(self.network.names), index=self.index)
-        head = pandas.DataFrame({"bound": self.bound, "converged": self.converged}, index=self.index)
-        return pandas.concat([head, means], axis=1)
-
-    def __repr__(self) -> str:
+    def _reading(self) -> Reading:
         n = len(self)
-        head = f"PosteriorBatch: {n:,} row{'' if n == 1 else 's'} × {self.network.n_units:,} units"
+        head = f"PosteriorBatch: {reading.rows(n)} × {self.network.n_units:,} units"
         if n == 0:
-            return head
+            return Reading(head)
         done = f"{int(self.converged.sum()):,} of {n:,} settled"
         if np.isnan(self.bound).all():
-            return f"{head}\n  {_no_bound(self.solution)}; {done}"
-        return (
-            f"{head}\n  bound: mean {self.bound.mean():.6g}, from {self.bound.min():.6g} to {self.bound.max():.6g} nats"
-            f"\n  {done}, {self.sweeps.mean():.1f} sweeps on average"
-        )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
+            return Reading(head, summary=(f"{_no_bound(self.solution)}; {done}",))
+        climbed = f"{done}, {self.sweeps.mean():.1f} sweeps on average"
+        terms = count_terms(self.network, self.evidence[:_COUNTED], self.solution.parameters).sum(axis=0)
+        where = "in all rows" if n <= _COUNTED else f"in the first {_COUNTED:,} rows"
+        remarks = remark(terms, self.solution.parameters, f" {where}")
+        return Reading(head, (), remarks, (f"bound: {reading.spread(self.bound)} nats", climbed))
 
 
+_COUNTED = 1000
+"""Rows of which a printed batch counts the terms."""
 _STATUSES = tuple(Status)
 
 
 def _first(rows: FloatArray) -> FloatArray:
-    one: FloatArray = rows[0]
+    one: FloatArray = np.asarray(rows)[0]  # a solver may answer with named means
     return one
 
 

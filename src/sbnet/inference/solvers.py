@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import NamedTuple, Protocol
 
+from sbnet import checks
 from sbnet._types import FloatArray, Model, States
 from sbnet.errors import ParameterError
 from sbnet.inference.solution import Chains, Solution, Status, Xi
@@ -68,7 +68,6 @@ def check_climber(solver: object) -> None:
 
 
 def _check(solver: object, method: str, way_out: str) -> None:
-    if inspect.isclass(solver):
-        raise ParameterError(f"solver is the class {solver.__name__}; give one of its kind: {solver.__name__}()")
+    checks.no_class("solver", solver)
     if not callable(getattr(solver, method, None)):
         raise ParameterError(f"solver is {solver!r}; {way_out}")

@@ -1,4 +1,4 @@
-"""What the upper bound needs to know of a gate; `sbnet.bounds.upper` has the proof. A gate has a line in each ladder."""
+"""What the upper bound needs to know of a gate, a line in each ladder; `sbnet.bounds.upper` has the proof."""
 
 from __future__ import annotations
 

@@ -15,18 +15,19 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, IndexArray, RngLike, States
 from sbnet.errors import ParameterError
-from sbnet.evidence import EvidenceLike, coerce_many
+from sbnet.evidence import EvidenceLike, Reading, read_many
 from sbnet.exact import log_likelihood as exact_log_likelihood
 from sbnet.execution import Bar
+from sbnet.files.atomic import PathLike, as_name, check_target
+from sbnet.files.tensors import Stored
 from sbnet.inference import Climber, MeanField, check_climber, infer_many
-from sbnet.learning.checkpoint import Run, describe, first_generator, read, write
+from sbnet.learning.checkpoint import Run, describe, first_generator, read, restore, write
 from sbnet.learning.coordinates import chances, moved, slope_in
+from sbnet.learning.generators import check_known
 from sbnet.learning.gradients import gradient_of_rows
 from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer
 from sbnet.learning.results import FitResult
 from sbnet.network import MAX_PARAMETER, Network
-
-PathLike = str | os.PathLike[str]
 
 _WARM_BYTES = 500_000_000
 """Means of all rows are kept between epochs, to start from, as long as they take no more than this."""
@@ -53,6 +54,7 @@ def fit(
     resume: bool | PathLike = False,
     threads: int | None = None,
     progress: bool | None = None,
+    missing: Any = (),
 ) -> FitResult:
     """Learn weights and biases from a table, by climbing the bound on its log-likelihood.
 
@@ -65,7 +67,7 @@ def fit(
         Where to start; its graph stays as it is.
     X
         Rows by units; NaN (or -1, or a mask) where a unit is missing or hidden. Fewer columns than units mean the last
-        units, the bottom layer.
+        units, the bottom layer. Tables are read as by :func:`sbnet.infer_many`.
     epochs : int
         How often to go through the table.
     optimizer
@@ -98,8 +100,8 @@ def fit(
         A checkpoint to go on from, until `epochs` epochs are done in all. The network, the table and the settings must
         be those of that run, and the weights will be the same, to the last bit, as if it had never stopped. True means
         the file given as `checkpoint` if it is there, and a new run if not. The random state is the one in the file.
-    threads, progress
-        As in :func:`sbnet.infer_many`.
+    threads, progress, missing
+        As in :func:`sbnet.infer_many`; `missing` also for the table of `validation`.
 
     Returns
     -------
@@ -122,11 +124,13 @@ def fit(
     _check_helpers(optimizer, solver, prior, callbacks)
     source = _source(checkpoint, resume)
     # A resumed run holds out what it held out when it began.
-    generator = np.random.default_rng(rng) if source is None else first_generator(source)
+    generator = checks.generator(rng) if source is None else first_generator(source)
+    if checkpoint is not None:
+        check_known(generator)
     first = generator.bit_generator.state
-    states = coerce_many(network, X)
-    weights = _row_weights(states, sample_weight)
-    states, weights, held_out = _hold_out(network, states, weights, validation, generator)
+    reading = read_many(network, X, missing=missing)
+    weights = _row_weights(reading.states, sample_weight)
+    states, weights, held_out = _hold_out(network, reading, weights, validation, missing, generator)
     if log_likelihood:  # refuse now, not after an epoch
         exact_log_likelihood(network, states[[np.argmax((states < 0).sum(axis=1))]])
     moving, warm = _moving(network, frozen), 8 * states.size <= _WARM_BYTES
@@ -147,7 +151,7 @@ def fit(
     state = optimizer.init(network.n_edges + network.n_units)
     run = Run(network, state, None, generator.bit_generator.state, best=network)
     if source is not None:
-        run = read(source, run, states, settings, warm=lesson.warm)
+        run = restore(source, run, states, settings, optimizer, warm=lesson.warm)
         generator.bit_generator.state = run.rng
     before, latest, interrupted = run.seconds, _parameters(run.network), False
     bar = Bar(_note(run, epochs), epochs * len(states), progress, run.epoch * len(states))
@@ -280,15 +284,18 @@ def _note(run: Run, epochs: int) -> str:
     return note + (f", held out {run.held_out[-1]:.4g}" if run.held_out else "")
 
 
-def _source(checkpoint: PathLike | None, resume: bool | PathLike) -> PathLike | None:
-    """The file to go on from, if any."""
-    if checkpoint is not None and not os.path.isdir(os.path.dirname(os.path.abspath(checkpoint))):
-        raise ParameterError(f"checkpoint is {os.fspath(checkpoint)!r}, but there is no such folder; make it first")
-    if isinstance(resume, bool):
-        if resume and checkpoint is None:
-            raise ParameterError("resume=True goes on from the file given as checkpoint=; give one, or resume=path")
-        return checkpoint if resume and checkpoint is not None and os.path.exists(checkpoint) else None
-    return resume
+def _source(checkpoint: PathLike | None, resume: bool | PathLike) -> Stored | None:
+    """The run to go on from, if any, after a look at where checkpoints shall be written: now, not after an epoch."""
+    if checkpoint is not None:
+        name = as_name(checkpoint)
+        if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
+            raise ParameterError(f"checkpoint is {name!r}, but there is no such folder; make it first")
+        check_target(name)
+    if not isinstance(resume, bool):
+        return read(resume)
+    if resume and checkpoint is None:
+        raise ParameterError("resume=True goes on from the file given as checkpoint=; give one, or resume=path")
+    return read(checkpoint) if resume and checkpoint is not None and os.path.exists(checkpoint) else None
 
 
 def _without_rng(solver: Climber) -> Climber:
@@ -297,6 +304,8 @@ def _without_rng(solver: Climber) -> Climber:
 
 
 def _check_helpers(optimizer: Any, solver: Any, prior: Any, callbacks: Any) -> None:
+    checks.no_class("optimizer", optimizer)
+    checks.no_class("prior", prior)
     if not (hasattr(optimizer, "init") and hasattr(optimizer, "step")):
         raise ParameterError(f"optimizer is {optimizer!r}; give an optimiser, such as sbnet.SGD(0.05) or sbnet.Adam()")
     check_climber(solver)
@@ -328,12 +337,13 @@ def _row_weights(states: States, sample_weight: ArrayLike | None) -> FloatArray:
 
 
 def _hold_out(
-    network: Network, states: States, weights: FloatArray, validation: Any, generator: np.random.Generator
+    network: Network, X: Reading, weights: FloatArray, validation: Any, missing: Any, generator: np.random.Generator
 ) -> tuple[States, FloatArray, States | None]:
+    states = X.states
     if validation is None:
         return states, weights, None
-    if not isinstance(validation, float | int):
-        return states, weights, coerce_many(network, validation)
+    if not isinstance(validation, float | int):  # in the codings of the table to learn from
+        return states, weights, read_many(network, validation, missing=missing, known=X.codings).states
     checks.chance("validation", validation)
     n_out = min(max(1, round(validation * len(states))), len(states) - 1)
     if n_out < 1:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,13 +14,18 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, States
 from sbnet._version import __version__
+from sbnet.checks import is_whole
 from sbnet.errors import FileFormatError, ParameterError
-from sbnet.io import read_tensors, write_tensors
-from sbnet.network import Network
+from sbnet.files.atomic import PathLike, as_name
+from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
+from sbnet.learning import generators
+from sbnet.learning.optimizers import Optimizer
+from sbnet.network import MAX_PARAMETER, Network
 
-FORMAT = "sbnet-checkpoint"
-FORMAT_VERSION = 1
+CHECKPOINT = Kind("sbnet-checkpoint", 1, "a checkpoint that sbnet.fit() wrote")
 _DIGEST = re.compile("[0-9a-f]{64}")
+_PARTS = 200
+"""Parts of the settings, each a name and a text; there are not many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +64,7 @@ def describe(**settings: Any) -> dict[str, str]:
     return found
 
 
-def write(
-    path: str | os.PathLike[str], run: Run, states: States, settings: dict[str, str], first_rng: Mapping[str, Any]
-) -> None:
+def write(path: PathLike, run: Run, states: States, settings: dict[str, str], first_rng: Mapping[str, Any]) -> None:
     """Replace the checkpoint, all or nothing."""
     arrays = {
         "weight": run.network.weight,
@@ -76,64 +79,172 @@ def write(
     if run.warm is not None:  # those of observed units are in the table
         arrays["warm"] = run.warm[_hidden(states)]
     metadata = {
-        "format": FORMAT,
-        "format_version": str(FORMAT_VERSION),
         "made_by": f"sbnet {__version__}",
         "settings": json.dumps(settings),
-        "first_rng": json.dumps(first_rng, default=_plain),
-        "rng": json.dumps(run.rng, default=_plain),
+        "first_rng": generators.as_text(first_rng),
+        "rng": generators.as_text(run.rng),
         "best": json.dumps([run.best_epoch, run.best_bound if np.isfinite(run.best_bound) else None]),
         "seconds": repr(run.seconds),
     }
-    write_tensors(path, {name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata)
+    write_tensors(path, CHECKPOINT, {name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata)
 
 
-def first_generator(path: str | os.PathLike[str]) -> np.random.Generator:
-    """The random generator as it was when the run began, which decided what rows were held out."""
+def read(path: PathLike) -> Stored:
+    """What was written to a file; nothing of it is known to fit yet."""
     try:
-        _, metadata = read_tensors(path, FORMAT, FORMAT_VERSION, "a checkpoint that sbnet.fit() wrote")
+        return read_tensors(path, CHECKPOINT)
     except FileNotFoundError:
         raise ParameterError(
-            f"there is no checkpoint {os.fspath(path)!r} to resume; with checkpoint= and resume=True "
+            f"there is no checkpoint {as_name(path)!r} to resume; with checkpoint= and resume=True "
             "learning goes on if the file is there, and starts afresh if not"
         ) from None
-    state = json.loads(metadata["first_rng"])
-    generator = np.random.Generator(getattr(np.random, state["bit_generator"])())
-    generator.bit_generator.state = state
-    return generator
 
 
-def read(path: str | os.PathLike[str], fresh: Run, states: States, settings: dict[str, str], *, warm: bool) -> Run:
-    """The run that was written to a file; `fresh` is the same run before its first epoch, `warm` if it keeps means."""
-    arrays, metadata = read_tensors(path, FORMAT, FORMAT_VERSION, "a checkpoint that sbnet.fit() wrote")
-    name = os.fspath(path)
-    old = json.loads(metadata["settings"])
+def first_generator(stored: Stored) -> np.random.Generator:
+    """The random generator as it was when the run began, which decided what rows were held out."""
+    with _of_one_run(stored):
+        return generators.from_text(_text(stored, "first_rng"))
+
+
+def restore(
+    stored: Stored, fresh: Run, states: States, settings: dict[str, str], optimizer: Optimizer, *, warm: bool
+) -> Run:
+    """The run that was written; `fresh` is the same run before its first epoch, `warm` if it keeps means.
+
+    Every part is held against what this run would have written: a checkpoint is also a file, which anyone can make.
+    """
+    with _of_one_run(stored):
+        old = parse(_text(stored, "settings"), _PARTS)
+    _check_settings(stored.name, old, settings)
+    with _of_one_run(stored):
+        means = _means(stored, states) if warm else None
+        run = _restored(stored, fresh, means, _lengths(fresh, stored, settings))
+        _check_step(optimizer, run)
+        return run
+
+
+@contextmanager
+def _of_one_run(stored: Stored) -> Iterator[None]:
+    """What does not fit is said of the file."""
+    try:
+        yield
+    except FileFormatError:
+        raise
+    except ValueError as error:
+        raise FileFormatError(f"{stored.name} cannot be resumed; its parts do not fit: {error}") from None
+
+
+def _check_settings(name: str, old: Any, settings: dict[str, str]) -> None:
+    if not isinstance(old, dict):
+        raise FileFormatError(f"{name} cannot be resumed; it does not say with what settings it was begun")
     for key, value in settings.items():
         if old.get(key) != value:
             was = "another" if _DIGEST.fullmatch(value) else f"{key}={old.get(key)}"
             raise ParameterError(f"{name} cannot be resumed with this {key}; that run was begun with {was}")
-    count = sum(key.startswith("optimizer_") for key in arrays)
-    if warm and "warm" not in arrays:
-        raise FileFormatError(f"{name} lacks the means of the last epoch")
-    means = states.astype(np.float64) if warm else None
-    if means is not None:
-        means[_hidden(states)] = arrays["warm"]
-    best_epoch, best_bound = json.loads(metadata["best"])
-    network = fresh.network
+
+
+def _lengths(fresh: Run, stored: Stored, settings: Mapping[str, str]) -> dict[str, tuple[int, ...]]:
+    """The shape of every array but the means."""
+    network, epochs = fresh.network, stored.arrays["bounds"].size if "bounds" in stored.arrays else 0
+    shapes = {
+        "weight": network.weight.shape,
+        "bias": network.bias.shape,
+        "best_weight": network.weight.shape,
+        "best_bias": network.bias.shape,
+        "bounds": (max(epochs, 1),),
+        "held_out": (epochs if settings["validation"] != repr(None) else 0,),
+        "exact": (epochs if settings["log_likelihood"] == repr(True) else 0,),
+    }
+    return shapes | {f"optimizer_{k}": np.shape(part) for k, part in enumerate(fresh.optimizer)}
+
+
+def _restored(stored: Stored, fresh: Run, means: FloatArray | None, shapes: dict[str, tuple[int, ...]]) -> Run:
+    parts = {name: _numbers(stored, name, shape) for name, shape in shapes.items()}
+    extra = stored.arrays.keys() - shapes.keys() - ({"warm"} if means is not None else set())
+    if extra:
+        raise ValueError(f"there is no place for {min(extra)[:40]!r}")
+    network, epochs = fresh.network, len(parts["bounds"])
+    best_epoch, best_bound = _best(_text(stored, "best"), epochs)
+    rng = generators.from_text(_text(stored, "rng")).bit_generator.state
+    if rng["bit_generator"] != fresh.rng["bit_generator"]:
+        raise ValueError("it begins with one random generator and goes on with another")
     return replace(
         fresh,
-        network=network.with_parameters(weight=arrays["weight"], bias=arrays["bias"]),
-        optimizer=tuple(arrays[f"optimizer_{k}"] for k in range(count)),
+        network=network.with_parameters(weight=parts["weight"], bias=parts["bias"]),
+        optimizer=tuple(parts[f"optimizer_{k}"] for k in range(len(fresh.optimizer))),
         warm=means,
-        rng=json.loads(metadata["rng"]),
-        best=network.with_parameters(weight=arrays["best_weight"], bias=arrays["best_bias"]),
+        rng=rng,
+        best=network.with_parameters(weight=parts["best_weight"], bias=parts["best_bias"]),
         best_epoch=best_epoch,
-        best_bound=-np.inf if best_bound is None else best_bound,
-        bounds=tuple(arrays["bounds"].tolist()),
-        held_out=tuple(arrays["held_out"].tolist()),
-        exact=tuple(arrays["exact"].tolist()),
-        seconds=float(metadata["seconds"]),
+        best_bound=best_bound,
+        bounds=tuple(parts["bounds"].tolist()),
+        held_out=tuple(parts["held_out"].tolist()),
+        exact=tuple(parts["exact"].tolist()),
+        seconds=_seconds(_text(stored, "seconds")),
     )
+
+
+def _check_step(optimizer: Optimizer, run: Run) -> None:
+    """Only the optimiser knows what its state means: with next to nothing to climb, it must not go astray."""
+    slope = np.full(run.network.n_edges + run.network.n_units, 1e-100)
+    try:
+        with np.errstate(all="raise", under="ignore"):
+            move, _ = optimizer.step(slope, run.optimizer, run.epoch)
+    except FloatingPointError:
+        raise ValueError("the state of its optimiser leads nowhere") from None
+    if not np.abs(move).max() <= MAX_PARAMETER:
+        raise ValueError("the state of its optimiser leads nowhere")
+
+
+def _text(stored: Stored, key: str) -> str:
+    if key not in stored.metadata:
+        raise ValueError(f"it lacks {key!r}")
+    return stored.metadata[key]
+
+
+def _numbers(stored: Stored, name: str, shape: tuple[int, ...]) -> FloatArray:
+    """An array of finite numbers of that shape, which the caller may write to."""
+    if name not in stored.arrays:
+        raise ValueError(f"it lacks {name!r}")
+    array = stored.arrays[name]
+    if array.dtype != np.float64 or array.shape != shape:
+        raise ValueError(f"{name!r} has type {array.dtype} and shape {array.shape}; expected float64 and {shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name!r} is not finite")
+    return array.copy()
+
+
+def _means(stored: Stored, states: States) -> FloatArray:
+    """The means of the last epoch for all units; those of observed units are in the table."""
+    hidden = _hidden(states)
+    found = _numbers(stored, "warm", (int(hidden.sum()),))
+    bad = found[(found < 0.0) | (found > 1.0)]
+    if bad.size:
+        raise ValueError(f"'warm' holds a mean of {bad[0]}, which is not between 0 and 1")
+    means = states.astype(np.float64)
+    means[hidden] = found
+    return means
+
+
+def _best(text: str, epochs: int) -> tuple[int, float]:
+    best = parse(text, _PARTS)
+    if not isinstance(best, list) or len(best) != 2:
+        raise ValueError("'best' is not an epoch and its bound")
+    epoch, bound = best
+    if not is_whole(epoch) or not 0 <= epoch <= epochs:
+        raise ValueError(f"'best' names epoch {str(epoch)[:20]} of {epochs}")
+    if bound is None:
+        return epoch, -np.inf
+    if not isinstance(bound, float) or not np.isfinite(bound):
+        raise ValueError("'best' has a bound that is not a finite number")
+    return epoch, bound
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text) if len(text) <= 40 else np.nan
+    if not 0.0 <= seconds < np.inf:
+        raise ValueError(f"'seconds' is {text[:40]!r}")
+    return seconds
 
 
 def _hidden(states: States) -> BoolArray:
@@ -148,8 +259,3 @@ def _fingerprint(*parts: Any) -> str:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    """Generators keep some of their state in NumPy numbers and arrays."""
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

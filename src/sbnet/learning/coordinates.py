@@ -1,9 +1,9 @@
-r"""Where learning takes its steps: in the weights of sigmoid units, and in the log-odds of the causes of noisy-OR units.
+r"""Where learning takes its steps: in the weights of sigmoid units, in the log-odds of the causes of noisy-OR units.
 
 A weight :math:`\theta = -\ln(1 - p)` of a noisy-OR unit may not become negative, and the slope of the bound in it grows
-without limit as it nears zero. In :math:`\phi = \ln(p / (1 - p))`, so that :math:`\theta = \ln(1 + e^\phi)`, every number is
-allowed, and :math:`\partial / \partial \phi = p\, \partial / \partial \theta` is bounded: a small enough step along it
-raises the bound, as ever. A cause with p = 0 keeps it.
+without limit as it nears zero. In :math:`\phi = \ln(p / (1 - p))`, so that :math:`\theta = \ln(1 + e^\phi)`, every
+number is allowed, and :math:`\partial / \partial \phi = p\, \partial / \partial \theta` is bounded: a small enough step
+along it raises the bound, as ever. A cause with p = 0 keeps it.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def wake_sleep(
     checks.positive("rate", rate)
     states = coerce_many(network, X)
     _check_complete(network, states)
-    generator = np.random.default_rng(rng)
+    generator = checks.generator(rng)
     live = live_units(network.model, states[0])
     # Copies that the kernel may write to; networks never change.
     model, bias = network.model._replace(weight=network.weight.copy()), network.bias.copy()

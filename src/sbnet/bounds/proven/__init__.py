@@ -7,6 +7,7 @@ is evaluated again.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -30,12 +31,26 @@ def load() -> Any:
     return flint
 
 
+_ONE_AT_A_TIME = threading.RLock()
+
+
 @contextmanager
 def balls() -> Iterator[Any]:
-    """The type of balls, at the right precision."""
+    """The module flint, at the right precision.
+
+    The precision of flint is one number for the whole process. So one thread at a time works with balls here; whoever
+    comes next waits until the precision is again what it was, and keeps it, even if something was raised in between. If
+    somebody else has changed it meanwhile, their number stays. No ball is ever wrong for all that: a precision decides
+    how wide balls are, not what they hold.
+    """
     flint = load()
-    with flint.ctx.workprec(PRECISION):
-        yield flint
+    with _ONE_AT_A_TIME:
+        before, flint.ctx.prec = flint.ctx.prec, PRECISION
+        try:
+            yield flint
+        finally:
+            if flint.ctx.prec == PRECISION:
+                flint.ctx.prec = before
 
 
 def round_down(ball: Any) -> float:

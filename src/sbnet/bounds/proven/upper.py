@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem, States
-from sbnet.bounds.proven import balls, gates, log_sum, round_up
+from sbnet.bounds.proven import balls, gates, log_sum, round_down, round_up
 from sbnet.kernels.reduce import components, reduce
 from sbnet.kernels.upper import LARGEST
 from sbnet.network import Network
@@ -35,6 +35,13 @@ def exact(network: Network, row: States) -> Any:
     nothing = np.full(network.n_edges, np.nan), np.full((network.n_units, 2), np.nan)
     with balls() as flint:
         return _Bound(flint, Cell(network, row, *nothing, network.n_units)).value()
+
+
+def enclosed(network: Network, row: States) -> tuple[float, float]:
+    """Two numbers with ln P of the evidence between them."""
+    with balls():
+        ball = exact(network, row)
+        return round_down(ball), min(round_up(ball), 0.0)
 
 
 class _Bound:

@@ -36,23 +36,27 @@ own. A split that does not lower the sum is not made. Groups of a few coupled hi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from sbnet import checks
+from sbnet import batches, checks, reading
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray
+from sbnet.batches import OneRow, SomeRows
+from sbnet.bounds.margins import widened
 from sbnet.bounds.upper.cells import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
-from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
+from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.upper import evaluate
 from sbnet.network import Network
+from sbnet.question import Part, ask
+from sbnet.reading import Readable, Reading
 
 __all__ = ["UpperBound", "UpperBounds", "upper_bound"]
 
@@ -68,9 +72,10 @@ class UpperBound:
     Attributes
     ----------
     bound : float
-        In nats; never above zero.
+        In nats; never above zero, unless soft evidence has likelihoods above one. Rounding is covered: a margin in
+        proportion to weights and biases, :mod:`sbnet.bounds.margins`, has been added.
     exact : bool
-        Is the bound ln P itself, because everything could be summed?
+        Is the bound ln P itself, but for that margin, because everything could be summed?
     n_cells : int
         Number of parts into which the states of the hidden units were split; one without conditioning.
     conditioned : tuple of str
@@ -87,27 +92,48 @@ class UpperBound:
         return f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {self.n_cells} cell{'s' * (self.n_cells != 1)}"
 
 
-@dataclass(frozen=True, eq=False)
-class UpperBounds:
-    """An :class:`UpperBound` for each row of a table: arrays of shape (n,), and a tuple of units for each row."""
+@dataclass(frozen=True, eq=False, repr=False)
+class UpperBounds(Readable):
+    """An :class:`UpperBound` for each row of a table: arrays of shape (n,), and a tuple of units for each row.
+
+    ``bounds[3]`` is that of row 3; a slice, or an array of row numbers or of truth values, gives those of some rows.
+    """
 
     bound: FloatArray
     exact: BoolArray
     n_cells: IndexArray
     conditioned: tuple[tuple[str, ...], ...]
 
-    def __repr__(self) -> str:
-        n = len(self.bound)
-        head = f"UpperBounds: {n:,} row{'s' * (n != 1)}"
+    def __len__(self) -> int:
+        return len(self.bound)
+
+    def __iter__(self) -> Iterator[UpperBound]:
+        return (self[r] for r in range(len(self)))
+
+    @overload
+    def __getitem__(self, key: OneRow) -> UpperBound: ...
+    @overload
+    def __getitem__(self, key: SomeRows) -> UpperBounds: ...
+    def __getitem__(self, key: OneRow | SomeRows) -> UpperBound | UpperBounds:
+        if batches.are_some(key):
+            rows = batches.some(key, len(self))
+            units = tuple(self.conditioned[r] for r in rows)
+            return UpperBounds(self.bound[rows], self.exact[rows], self.n_cells[rows], units)
+        r = batches.one(key, len(self))
+        return UpperBound(float(self.bound[r]), bool(self.exact[r]), int(self.n_cells[r]), self.conditioned[r])
+
+    def _reading(self) -> Reading:
+        n, head = len(self), f"UpperBounds: {reading.rows(len(self))}"
         if n == 0:
-            return head
-        spread = f"mean {self.bound.mean():.6g}, from {self.bound.min():.6g} to {self.bound.max():.6g} nats"
-        return f"{head}\n  bound: {spread}\n  exact in {int(self.exact.sum()):,} of {n:,}"
+            return Reading(head)
+        summary = (f"bound: {reading.spread(self.bound)} nats", f"exact in {int(self.exact.sum()):,} of {n:,}")
+        return Reading(head, summary=summary)
 
 
 class _Options(TypedDict, total=False):
     """What :func:`upper_bound` takes after the data, for its signatures."""
 
+    do: EvidenceLike | None
     condition: int | str | Sequence[str | int] | None
     exact_up_to: int
     table_up_to: int
@@ -127,6 +153,7 @@ def upper_bound(
     network: Network,
     evidence: EvidenceLike,
     *,
+    do: EvidenceLike | None = None,
     condition: int | str | Sequence[str | int] | None = None,
     exact_up_to: int = 12,
     table_up_to: int = 8,
@@ -144,7 +171,10 @@ def upper_bound(
     ----------
     network : Network
     evidence
-        One pattern or a table of them; units left out, NaN or -1 are not observed.
+        One pattern or a table of them; units left out, NaN or -1 are not observed, and a pair in a mapping is soft
+        evidence, as in :func:`sbnet.infer`.
+    do
+        Units held by intervention, as in :func:`sbnet.infer`.
     condition
         Units whose states are enumerated, each with a bound of its own: names, or a whole number k, for up to
         :math:`2^k` cells, split one after the other where that lowers the bound most. Never worse than without, and the
@@ -175,19 +205,24 @@ def upper_bound(
     >>> sb.infer(net, [0] * 30).bound < upper.bound
     True
     """
-    states, single = coerce(network, evidence)
+    question = ask(network, evidence, do)
     limits = _check(exact_up_to, table_up_to, tol, max_steps)
     units, most_cells = _check_condition(network, condition)
     announce(evaluate)
-    width = network.n_edges + 3 * network.n_units
-    parts = map_blocks(
-        partial(_solve, network, limits, units, most_cells),
-        RowBlocks(states, most=min(256, MOST_NUMBERS // width)),
-        executor=Threads(threads),
-        progress=Bar("upper bounds", len(states), progress),
-    )
-    rows = [row for part in parts for row in part]
-    if single:
+
+    def bounded(part: Part) -> list[UpperBound]:
+        blocks = map_blocks(
+            partial(_solve, part.network, limits, units, most_cells),
+            RowBlocks(part.states, most=min(256, MOST_NUMBERS // (part.network.n_edges + 3 * part.network.n_units))),
+            executor=Threads(threads),
+            progress=Bar("upper bounds", len(part.states), progress),
+        )
+        found = [row for block in blocks for row in block]
+        bound = part.above(np.array([row.bound for row in found]))
+        return [replace(row, bound=float(value)) for row, value in zip(found, bound, strict=True)]
+
+    rows = question.collect(bounded)
+    if question.single:
         return rows[0]
     return UpperBounds(
         np.array([row.bound for row in rows], np.float64),
@@ -211,6 +246,7 @@ def _solve(network: Network, limits: Limits, units: list[int], most_cells: int, 
         elif most_cells > 1 and not exact:
             bound, exact, n_cells, used = split_best(network, limits, pick(whole, [k]), most_cells)
         names = tuple(network.names[i] for i in sorted(used)) if n_cells > 1 else ()
+        bound = bound if n_cells == 1 else min(widened(bound), float(whole.bound[k]))
         rows.append(UpperBound(bound, exact, n_cells, names))
     return rows
 

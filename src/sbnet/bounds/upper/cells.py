@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
+from sbnet.bounds import margins
 from sbnet.bounds.upper.descent import descend
 from sbnet.bounds.upper.regions import Parameters, divide, free_places, keep, positive_slopes, rate
 from sbnet.bounds.upper.regions import start as first_guess
@@ -51,20 +52,28 @@ def solve(network: Network, limits: Limits, states: States, start: Cells | None 
     edge = np.full((n, network.n_edges), np.nan) if start is None else start.edge
     unit = np.full((n, n_units, 2), np.nan) if start is None else start.unit
     bound, exact, score = np.empty(n), np.empty(n, np.bool_), np.zeros((n, n_units))
-    bias = absorb(network, states)
+    bias, every = absorb(network, states), margins.scale(network)
     for r in range(n):
         problem: Problem = reduce(network.model, states[r])
+        scale = every.of(margins.involved(problem, states[r]))
         bound[r], label = sum_groups(problem, states[r], bias[r], limits.exact_up_to)
+        bound[r] += margins.of_sum(scale, problem, label, limits.exact_up_to)
         large = np.bincount(label)[label] > limits.exact_up_to
         exact[r] = not large.any()
         if not exact[r]:
-            part, score[r] = _bound(problem, limits, states[r], bias[r], large, Parameters(edge[r], unit[r]))
+            part, score[r] = _bound(problem, limits, scale, states[r], bias[r], large, Parameters(edge[r], unit[r]))
             bound[r] += part
     return Cells(states, np.minimum(bound, 0.0), exact, edge, unit, score)  # P <= 1
 
 
 def _bound(
-    problem: Problem, limits: Limits, states: States, bias: FloatArray, large: BoolArray, given: Parameters
+    problem: Problem,
+    limits: Limits,
+    scale: margins.Scale,
+    states: States,
+    bias: FloatArray,
+    large: BoolArray,
+    given: Parameters,
 ) -> tuple[float, FloatArray]:
     """The bound on the large groups of one row, and a score for each unit; `given` is where to start, and to end."""
     fresh = bool(np.isnan(given.unit[:, 0]).all())
@@ -78,8 +87,9 @@ def _bound(
         some = np.where(positive, np.log(np.maximum(x[free], _LEAST)), x[free])
         with np.errstate(all="ignore"):  # a direction that overflows is no way down, and is given up
             evaluate_at = partial(_evaluate_at, problem, regions, free, positive, x.copy(), gradient)
-            best = min(best, descend(evaluate_at, some, limits.max_steps, limits.tol))
+            value = descend(evaluate_at, some, limits.max_steps, limits.tol)
         x[free] = np.where(positive, np.exp(some), some)
+        best = min(best, value + margins.of_upper(scale, problem, regions, x))
         keep(problem, regions, x, given)
     evaluate(problem, regions, x, gradient)
     return best, rate(problem, regions)
@@ -162,7 +172,7 @@ def split_best(network: Network, limits: Limits, root: Cells, n_cells: int) -> t
             child = pick(leaf.children, [k])
             leaves.append(_Leaf(child, *_best_split(network, limits, child)))
     bounds = np.array([leaf.cell.bound[0] for leaf in leaves])
-    total = min(float(np.logaddexp.reduce(bounds)), float(root.bound[0]))
+    total = min(margins.log_sum_above(bounds), float(root.bound[0]))
     return total, all(leaf.cell.exact[0] for leaf in leaves), len(leaves), list(used)
 
 

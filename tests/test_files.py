@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import sbnet as sb
 from sbnet.errors import FileFormatError
-from sbnet.io import write_tensors
+from sbnet.files.tensors import checksum
 from strategies import networks
 
 names = st.text(st.characters(), min_size=1)  # any character at all, also what UTF-8 cannot hold
@@ -274,8 +274,13 @@ METADATA = {
 }
 
 
+def write_by_hand(path, arrays, metadata):
+    """A file with a right checksum, whatever it holds."""
+    path.write_bytes(safetensors.numpy.save(arrays, metadata={**metadata, "sha256": checksum(arrays, metadata)}))
+
+
 def test_files_made_by_hand_are_read_if_they_are_whole(tmp_path):
-    write_tensors(tmp_path / "net.sbn", ARRAYS, METADATA)
+    write_by_hand(tmp_path / "net.sbn", ARRAYS, METADATA)
     assert sb.load(tmp_path / "net.sbn") == sb.from_edges({("a", "b"): 1.0})
 
 
@@ -323,7 +328,7 @@ SEALED = {  # the checksum is right, but what it seals is not a network
 @pytest.mark.parametrize("kind", SEALED)
 def test_whole_files_that_hold_no_network_are_refused(tmp_path, kind):
     arrays, metadata, text = SEALED[kind]
-    write_tensors(tmp_path / "net.sbn", ARRAYS | arrays, METADATA | metadata)
+    write_by_hand(tmp_path / "net.sbn", ARRAYS | arrays, METADATA | metadata)
     assert refused(tmp_path / "net.sbn").startswith(text)
 
 
@@ -331,10 +336,30 @@ def test_whole_files_that_hold_no_network_are_refused(tmp_path, kind):
 def test_files_with_a_part_missing_are_refused(tmp_path, missing):
     arrays = {key: value for key, value in ARRAYS.items() if key != missing}
     metadata = {key: value for key, value in METADATA.items() if key != missing}
-    write_tensors(tmp_path / "net.sbn", arrays, metadata)
-    assert refused(tmp_path / "net.sbn") == f"FILE does not describe a network: '{missing}'"
+    write_by_hand(tmp_path / "net.sbn", arrays, metadata)
+    assert refused(tmp_path / "net.sbn") == f"FILE does not describe a network: it lacks '{missing}'"
 
 
 def test_a_file_without_its_checksum_is_refused(tmp_path):
     (tmp_path / "net.sbn").write_bytes(safetensors.numpy.save(ARRAYS, metadata=METADATA))
     assert refused(tmp_path / "net.sbn") == "FILE is damaged: its contents do not match its checksum"
+
+
+# --- one file for one network ---------------------------------------------------------------------------------------
+
+
+def test_equal_networks_give_equal_files(tmp_path, network):
+    for name in ("a.sbn", "b.sbn"):
+        sb.save(network, tmp_path / name)
+    assert (tmp_path / "a.sbn").read_bytes() == (tmp_path / "b.sbn").read_bytes()
+
+
+@given(networks())
+def test_files_are_what_the_reference_implementation_writes_but_for_the_order(tmp_path_factory, network):
+    path = tmp_path_factory.getbasetemp() / "reference.sbn"
+    sb.save(network, path)
+    with safetensors.safe_open(path, "numpy") as file:
+        metadata = file.metadata()
+    arrays = safetensors.numpy.load_file(path)
+    path.write_bytes(safetensors.numpy.save(arrays, metadata=metadata))
+    assert sb.load(path) == network

@@ -1,0 +1,174 @@
+r"""How far rounding can move a bound: margins that keep it on the safe side of ln P(evidence).
+
+The bounds are theorems about real numbers, evaluated in numbers of 53 bits. Write :math:`u = 2^{-53}` for the rounding
+of one operation and :math:`s_i = |h_i| + \sum_j |J_{ij}|`, over all parents j of unit i. Then
+
+- a sum of n numbers, in whatever order, is wrong by at most :math:`\gamma_n = n u / (1 - n u)` times the sum of their
+  sizes; so an input :math:`z_i`, or its mean, with n parents is wrong by at most :math:`\gamma_{n + 1} s_i`;
+- :math:`\ln(1 + e^z)`, its mean and all bounds on that have slopes between 0 and 1 in z, so they pass this error on and
+  add a few u times :math:`s_i + 1`; products of n factors between 0 and 1 add n u each to their logarithms;
+- no partial sum over units exceeds :math:`S = \sum_i (s_i + 2)`, the 2 standing for logarithms of 2 and entropies, so
+  adding up n units is wrong by at most :math:`\gamma_n S`.
+
+So every margin is a number of roundings, times u, times S: a matter of how large weights are, not of how small P is. S
+runs over the *units involved*: those observed and their ancestors. Numbers of roundings are rounded up generously;
+:math:`\gamma_n < 1.001\, n u` is in that. Functions of the mathematical library are taken to be right to four units in
+the last place, as they are on every platform that we know.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Problem, States
+from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.reduce import live_units
+from sbnet.kernels.terms import exact
+from sbnet.kernels.upper import Regions
+from sbnet.network import Network
+
+UNIT = 2.0**-53
+"""Of rounding: half the distance from 1 to the next number."""
+
+_RAREST = 700.0
+"""Above -ln of the smallest chance that a noisy-OR unit has. Its input is a sum of numbers none of which is negative, so
+the error of that is in proportion to it, and that of t = -ln(1 - e^-x), with slope -1 / (e^x - 1), at most as large."""
+
+_MOST_KEPT = 1000  # margins, for as many sets of observed units
+_FRESH = 64  # states that an exact sum goes through between two evaluations from scratch
+
+
+class Scale(NamedTuple):
+    """What the margins of some units depend on: |h_i| + sum_j |J_ij| + 2, and the number of parents."""
+
+    size: FloatArray
+    parents: IndexArray
+
+    def of(self, units: BoolArray) -> Scale:
+        """Of some of the units."""
+        return Scale(self.size[units], self.parents[units])
+
+
+def scale(network: Network) -> Scale:
+    """Of all units of a network, worked out once."""
+    known: Scale | None = network._notes.get(Scale)
+    if known is None:
+        sums = np.concatenate([[0.0], np.cumsum(np.abs(network.weight))])
+        first, last = network.graph.indptr[:-1], network.graph.indptr[1:]
+        size = np.abs(network.bias) + (sums[last] - sums[first]) + 2.0 + _RAREST * (network.gate == NOISY_OR)
+        known = network._notes[Scale] = Scale(size, last - first)
+    return known
+
+
+def involved(problem: Problem, states: States) -> BoolArray:
+    """The units that a problem is about: factors, hidden units, and observed units with known inputs."""
+    mask = np.zeros(len(states), np.bool_)
+    mask[problem.hidden] = mask[problem.factor] = True
+    mask[problem.known[states[problem.known] >= 0]] = True
+    return mask
+
+
+def of_mean_field(network: Network, which: Bound, states: States) -> FloatArray:
+    """For each row: how far a mean field bound, as computed, may be above the bound itself.
+
+    It depends on which units are observed, not on their states.
+    """
+    seen = states >= 0
+    if len(states) == 1:
+        return np.array([_of_mask(network, which, states[0], seen.tobytes())])
+    first = np.flatnonzero(np.append(True, np.any(seen[1:] != seen[:-1], axis=1)))[: len(states)]  # of rows seen alike
+    live = np.empty((len(first), network.n_units), np.bool_)
+    for k, r in enumerate(first):
+        live[k] = live_units(network.model, states[r])
+    return np.repeat(of_terms(scale(network), which, live), np.diff(np.append(first, len(states))))
+
+
+def _of_mask(network: Network, which: Bound, row: States, mask: bytes) -> float:
+    """The same for one row, and kept: who asks once will ask again, with other states of the same units."""
+    kept: float | None = network._notes.get((which, mask))
+    if kept is None:
+        kept = float(of_terms(scale(network), which, live_units(network.model, row)[None, :])[0])
+        if len(network._notes) < _MOST_KEPT:
+            network._notes[which, mask] = kept
+    return kept
+
+
+def of_terms(scale: Scale, which: Bound, live: BoolArray) -> FloatArray:
+    """The same for rows of units that are involved.
+
+    A term goes through three roundings for each parent (the input, its mean, a product or a mean over states), and some
+    twenty more; then all units are added up.
+    """
+    margin: FloatArray = live @ ((3 * scale.parents + 24) * scale.size) + live.sum(axis=1) * (live @ scale.size)
+    many = scale.parents > which.enumerate_up_to
+    if which.log_term == exact.ROOM and np.any(many):
+        # Q frequencies, with weights that add up to Q/9 or less: Q roundings for each of two sums, five for each
+        # parent in each product, and some for the powers. Units of a block share the frequencies of the widest.
+        q = np.clip(28.0 + 1.3 * np.where(live, scale.size, 0.0).max(axis=1), 32.0, exact.MAX_NODES)
+        margin += q * ((0.25 * q + 2.0) * (live @ many.astype(np.float64)) + 0.6 * (live @ (many * scale.parents)))
+    return UNIT * margin
+
+
+def of_components(scale: Scale, which: Bound, gate_weight: FloatArray, gate_bias: FloatArray) -> float:
+    """The same for components of a mixture: gates are units with all hidden units as parents. One margin for all."""
+    gates = np.abs(gate_bias) + np.abs(gate_weight).sum(axis=2) + 2.0  # components by gates
+    n_gates, n_hidden = gate_weight.shape[1:]
+    widest = Scale(np.append(scale.size, gates.max(axis=0)), np.append(scale.parents, np.full(n_gates, n_hidden)))
+    return float(of_terms(widest, which, np.ones((1, len(widest.size)), np.bool_))[0])
+
+
+def of_sum(scale: Scale, problem: Problem, label: IndexArray, limit: int) -> float:
+    """How far a sum over all states of the groups of up to `limit` units may be off; `scale` is of the units involved.
+
+    Between two evaluations from scratch, every flip of a unit adds its own change and those of its children to ln P(S),
+    a rounding of ln P(S) each, and one of the inputs and one of the changes of the children. A sum of 2^k positive
+    terms, rescaled as it goes, is off by 2^(k+1) roundings of itself.
+    """
+    groups = np.bincount(label)
+    summed = groups[groups <= limit]
+    largest = int(summed.max(initial=0))
+    children = int(np.diff(problem.child_ptr).max(initial=0))
+    flips = min(2**largest, _FRESH) + largest if largest else 0
+    operations = scale.parents + len(scale.size) + flips * (3 + children) + 10
+    return UNIT * float(operations @ scale.size + np.sum(2.0 ** (summed + 1) + 64.0))
+
+
+def of_upper(scale: Scale, problem: Problem, regions: Regions, x: FloatArray) -> float:
+    """How far the upper bound at the parameters x, as computed, may be below the bound itself.
+
+    The slopes that parents exchange count as weights do: each is met in its table, in the sum that a parent receives,
+    and in the bracket of that parent. A sum over a table of 2^k states is off by 2^k roundings of itself.
+    """
+    n_slots, n_factors = len(problem.parent), len(problem.factor)
+    slope = np.repeat(np.abs(x[n_slots : n_slots + n_factors]), np.diff(problem.ptr))
+    sent = np.where(regions.table, np.abs(x[:n_slots]), slope * np.abs(problem.weight))
+    in_table = np.add.reduceat(regions.table, problem.ptr[:-1], dtype=np.int64)
+    operations = 3 * int(scale.parents.max(initial=0)) + len(scale.size) + 40
+    return UNIT * float(operations * (scale.size.sum() + 3.0 * sent.sum()) + np.sum(2.0**in_table))
+
+
+def log_sum_below(values: FloatArray) -> float:
+    """ln of the sum of e^x, or a little less: not above it, rounding included."""
+    return _log_sum(values) - _of_log_sum(_log_sum(values))
+
+
+def log_sum_above(values: FloatArray) -> float:
+    """ln of the sum of e^x, or a little more."""
+    return widened(_log_sum(values))
+
+
+def widened(total: float) -> float:
+    """A little above a logarithm of a sum, or of sums of sums."""
+    return total + _of_log_sum(total)
+
+
+def _log_sum(values: FloatArray) -> float:
+    top = float(np.max(values))
+    return top + float(np.log(np.exp(values - top).sum()))
+
+
+def _of_log_sum(total: float) -> float:
+    """How far it may be off: NumPy adds up in pairs, and sums are nested sixteen deep at most, so n hardly counts."""
+    return 64.0 * UNIT * (abs(total) + 4.0)

@@ -1,0 +1,340 @@
+"""How a column of more than two values becomes units: one for each category, or a thermometer of thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from sbnet._types import FloatArray, IndexArray, States
+from sbnet.errors import TableError
+from sbnet.tables import Array, Column
+
+MOST_CATEGORIES = 200
+
+
+class Kind(Enum):
+    """What a column was taken for; the value says it in words."""
+
+    TWO = "two values"
+    CATEGORIES = "categories"
+    ORDERED = "ordered"
+    LEVELS = "levels"
+    NUMBER = "number"
+
+
+class Reader(Protocol):
+    """Finds the number of the value that a cell has."""
+
+    def index(self, values: Array) -> IndexArray:
+        """From 0; -1 where a cell is missing, -2 where its value is not known."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A list of values, numbers or text."""
+
+    values: tuple[Any, ...]
+
+    def index(self, values: Array) -> IndexArray:
+        """Look each value up."""
+        place = {value: k for k, value in enumerate(self.values)} | {None: -1}
+        cells = [None if cell != cell else cell for cell in values.tolist()]
+        return np.array([place.get(cell, -2) for cell in cells], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """A number counts the thresholds below it, so that every number is known."""
+
+    cuts: tuple[float, ...]
+
+    def index(self, values: Array) -> IndexArray:
+        """Strictly below: a number on a threshold belongs to the lower side."""
+        numbers = np.array([_number(cell) for cell in values.tolist()]) if values.dtype.kind == "O" else values
+        found = np.searchsorted(self.cuts, numbers, side="left").astype(np.int64)
+        return np.where(np.isnan(numbers), -1, np.where(np.isinf(numbers), -2, found))
+
+
+def _number(cell: Any) -> float:
+    """NaN for a missing cell; text in a column of numbers is not known, and infinity stands for that."""
+    return np.nan if cell is None else cell if isinstance(cell, float) else np.inf
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnCoding:
+    """How one column was read, and its units.
+
+    Attributes
+    ----------
+    name : str
+        Of the column.
+    kind : Kind
+        What the column was taken for; its ``value`` says it in words.
+    labels : tuple of str
+        Its values in words; for a number, intervals.
+    units : tuple of str
+        Names of its units.
+    codes : ndarray of int8, values by units
+        The states of the units at each value; no other states are possible.
+    reader
+        Finds the value of a cell.
+    rows : ndarray of int
+        A row of the training table that has each value; of an interval, its median; -1 if there is none.
+    shares : ndarray of float
+        How often each value was seen, as a share of the observed cells.
+    """
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    units: tuple[str, ...]
+    codes: States
+    reader: Reader
+    rows: IndexArray
+    shares: FloatArray
+
+    @property
+    def is_thermometer(self) -> bool:
+        """Whether a unit can only be 1 if the one before it is; two values are the shortest thermometer."""
+        return self.kind is not Kind.CATEGORIES
+
+    def read(self, column: Column, handle_unknown: str = "error") -> IndexArray:
+        """The number of each cell's value; -1 where it is missing."""
+        index = self.reader.index(column.values)
+        unknown = np.flatnonzero(index == -2)
+        if len(unknown) and handle_unknown == "error":
+            row = int(unknown[0])
+            raise TableError(
+                f"column {self.name!r} holds {_text(column.values[row])!r} in row {row}, which is not among its values "
+                f"{_some(self.labels)}; handle_unknown='missing' takes such cells as missing"
+            )
+        return np.maximum(index, -1)
+
+    def states(self, index: IndexArray) -> FloatArray:
+        """The units of rows with these values; NaN where a value is missing."""
+        found = self.codes[index].astype(np.float64)
+        found[index < 0] = np.nan
+        return found
+
+    def probabilities(self, means: FloatArray) -> FloatArray:
+        """Of each value, from the means of the units; states of zeros and ones give the value itself."""
+        n, ones = len(means), np.ones((len(means), 1))
+        if self.is_thermometer:
+            steps = np.hstack([ones, means, np.zeros((n, 1))])
+            return steps[:, :-1] - steps[:, 1:]
+        rest = 1.0 - means.sum(axis=1)
+        of = [int(code.argmax()) if code.any() else -1 for code in self.codes]
+        return np.column_stack([rest if k < 0 else means[:, k] for k in of])
+
+    def most_probable(self, means: FloatArray) -> IndexArray:
+        """The number of the value with the highest probability; -1 where means are missing."""
+        if not means.shape[1]:
+            return np.zeros(len(means), dtype=np.int64)
+        whole = ~np.isnan(means.sum(axis=1))
+        return np.where(whole, self.probabilities(np.nan_to_num(means)).argmax(axis=1), -1)
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.kind.value}, {self._words()}"
+
+    def _words(self) -> str:
+        if self.kind is Kind.TWO:
+            return " and ".join(self.labels)
+        if self.kind is Kind.NUMBER:
+            assert isinstance(self.reader, Thresholds)
+            return f"threshold{'s' * (len(self.reader.cuts) > 1)} at {', '.join(map(_text, self.reader.cuts))}"
+        return _some(self.labels, " < " if self.kind is Kind.ORDERED else ", ")
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """A column to learn from, and the weights of its cells, all of them above zero."""
+
+    column: Column
+    weights: FloatArray
+
+    @property
+    def seen(self) -> set[Any]:
+        """The values that are there."""
+        return {cell for cell in self.column.values.tolist() if cell is not None and cell == cell}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What decides how a column is read."""
+
+    n_bins: int
+    n_levels: int
+    drop: str | None
+
+    def code(self, column: Column, weights: FloatArray, order: Sequence[Any] | None = None) -> ColumnCoding:
+        """Ordered values; then numbers, few or many; all else is categories. Two values are one unit in each case."""
+        counted = np.flatnonzero(weights > 0.0)
+        some = _Sample(replace(column, values=column.values[counted]), weights[counted])
+        found = self._code(some, order)
+        return replace(found, rows=np.where(found.rows < 0, -1, counted[found.rows]))
+
+    def _code(self, some: _Sample, order: Sequence[Any] | None) -> ColumnCoding:
+        column = some.column
+        if order is not None:
+            return _listed(some, tuple(order), "ordered")
+        if column.is_number and column.categories is None:
+            return self._numbers(some)
+        if column.ordered and column.categories is not None:
+            return _listed(some, column.categories, "the table's own order")
+        return self._categories(some)
+
+    def _numbers(self, some: _Sample) -> ColumnCoding:
+        column, values = some.column, some.column.values
+        if np.isinf(values).any():
+            row = int(np.flatnonzero(np.isinf(values))[0])
+            raise TableError(
+                f"column {column.name!r} holds infinity in row {row}; a number is finite, or NaN if missing"
+            )
+        distinct = np.unique(values[~np.isnan(values)])
+        whole = bool(np.all(distinct == np.round(distinct)))
+        if len(distinct) == 2 and whole:
+            return _two(some, tuple(distinct.tolist()))
+        if 2 <= len(distinct) <= self.n_levels and whole:
+            return _levels(some, distinct)
+        return _intervals(some, distinct, self.n_bins)
+
+    def _categories(self, some: _Sample) -> ColumnCoding:
+        column, seen = some.column, some.seen
+        order = sorted(seen, key=_by_kind) if column.categories is None else column.categories
+        known = tuple(value for value in order if value in seen)
+        if len(known) == 2:
+            return _two(some, known)
+        if len(known) > MOST_CATEGORIES:
+            raise TableError(
+                f"column {column.name!r} holds {len(known):,} different values, which would be a unit each; at most "
+                f"{MOST_CATEGORIES} are taken. Leave the column out, merge its rare values, or make numbers of them"
+            )
+        return self._without_reference(_one_each(some, known))
+
+    def _without_reference(self, coding: ColumnCoding) -> ColumnCoding:
+        """Leave out the unit of the most frequent category, which is then the state with all units at 0."""
+        if self.drop is None or not len(coding.codes):
+            return coding
+        kept = np.arange(len(coding.codes)) != coding.shares.argmax()
+        units = tuple(unit for unit, keep in zip(coding.units, kept, strict=True) if keep)
+        return replace(coding, units=units, codes=coding.codes[:, kept])
+
+
+def _two(some: _Sample, known: tuple[Any, ...]) -> ColumnCoding:
+    name = some.column.name
+    unit = name if known == (0.0, 1.0) else f"{name}={_text(known[1])}"
+    return _coding(some, Kind.TWO, Known(known), _texts(known), (unit,))
+
+
+def _one_each(some: _Sample, known: tuple[Any, ...]) -> ColumnCoding:
+    labels = _texts(known)
+    units = tuple(f"{some.column.name}={label}" for label in labels)
+    return _coding(some, Kind.CATEGORIES, Known(known), labels, units)
+
+
+def _listed(some: _Sample, order: tuple[Any, ...], source: str) -> ColumnCoding:
+    """A thermometer over the values that were seen, in a given order."""
+    column, seen = some.column, some.seen
+    order = tuple(float(value) if column.is_number else value for value in order)
+    strange = sorted(seen - set(order), key=_by_kind)
+    if strange:
+        raise TableError(
+            f"column {column.name!r} holds {_text(strange[0])!r}, which is not in {source}: {_some(_texts(order))}"
+        )
+    known = tuple(value for value in order if value in seen)
+    if len(known) == 2:
+        return _two(some, known)
+    labels = _texts(known)
+    units = tuple(f"{column.name}>{label}" for label in labels[:-1])
+    return _coding(some, Kind.ORDERED, Known(known), labels, units)
+
+
+def _levels(some: _Sample, distinct: FloatArray) -> ColumnCoding:
+    """Each whole number is a level; one that was never seen counts as the next level above it, or as the last."""
+    labels = _texts(distinct.tolist())
+    units = tuple(f"{some.column.name}>{label}" for label in labels[:-1])
+    return _coding(some, Kind.LEVELS, Thresholds(tuple(distinct[:-1].tolist())), labels, units)
+
+
+def _intervals(some: _Sample, distinct: FloatArray, n_bins: int) -> ColumnCoding:
+    cuts = _cuts(some, distinct, n_bins)
+    ends = _texts(cuts)
+    inner = [f"{low} to {high}" for low, high in pairwise(ends)]
+    labels = (f"up to {ends[0]}", *inner, f"above {ends[-1]}")
+    units = tuple(f"{some.column.name}>{end}" for end in ends)
+    return _coding(some, Kind.NUMBER, Thresholds(cuts), labels, units)
+
+
+def _cuts(some: _Sample, distinct: FloatArray, n_bins: int) -> tuple[float, ...]:
+    """Thresholds at quantiles, each as short a number as tells the same training values apart.
+
+    A column that never changes has its own value as the threshold, and one without any observed cell has zero.
+    """
+    if len(distinct) < 2:
+        return (float(distinct[0]) if len(distinct) else 0.0,)
+    observed = np.flatnonzero(~np.isnan(some.column.values))
+    at = some.column.values[[_quantile(some, observed, k / n_bins) for k in range(1, n_bins)]]
+    lower = np.unique(at[at < distinct[-1]]) if np.any(at < distinct[-1]) else distinct[-2:-1]
+    upper = distinct[np.searchsorted(distinct, lower, side="right")]
+    return tuple(_short(low, high) for low, high in zip(lower.tolist(), upper.tolist(), strict=True))
+
+
+def _short(low: float, high: float) -> float:
+    """The decimal with the fewest digits that is at least `low` and below `high`."""
+    if low <= 0.0 < high:
+        return 0.0
+    for digits in range(1, 17):
+        for text in (f"{low:.{digits}g}", f"{0.5 * low + 0.5 * high:.{digits}g}"):
+            if low <= float(text) < high:
+                return float(text)
+    return low
+
+
+def _coding(some: _Sample, kind: Kind, reader: Reader, labels: tuple[str, ...], units: tuple[str, ...]) -> ColumnCoding:
+    n = len(labels)
+    codes = np.eye(n, dtype=np.int8) if kind is Kind.CATEGORIES else np.tri(n, max(n - 1, 0), -1, dtype=np.int8)
+    index, name = reader.index(some.column.values), some.column.name
+    counts = np.bincount(index[index >= 0], weights=some.weights[index >= 0], minlength=n)
+    rows = np.array([_representative(some, np.flatnonzero(index == k)) for k in range(n)], dtype=np.int64)
+    if kind is Kind.NUMBER:  # an interval without a training value borrows the value of its neighbour
+        rows = np.where(rows < 0, rows.max(), rows)
+    return ColumnCoding(name, kind, labels, units, codes, reader, rows, counts / (counts.sum() or 1.0))
+
+
+def _representative(some: _Sample, rows: IndexArray) -> int:
+    """The first of these rows; of numbers, the one with the median, the lower one of an even number of them."""
+    if not len(rows):
+        return -1
+    return int(rows[0]) if some.column.values.dtype.kind == "O" else _quantile(some, rows, 0.5)
+
+
+def _quantile(some: _Sample, rows: IndexArray, share: float) -> int:
+    """The first row, by size, up to which these rows have that share of their weight; weights count as repetitions."""
+    order = rows[np.argsort(some.column.values[rows], kind="stable")]
+    below = np.cumsum(some.weights[order])
+    # A share that is met but for rounding is met.
+    return int(order[np.searchsorted(below, share * below[-1] * (1.0 - 1e-12), side="left")])
+
+
+def _by_kind(value: Any) -> tuple[bool, Any]:
+    return isinstance(value, str), value
+
+
+def _texts(values: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(_text(value) for value in values)
+
+
+def _text(value: Any) -> str:
+    """A value in words: whole numbers without a point."""
+    if isinstance(value, float):
+        return str(int(value)) if value == np.round(value) and abs(value) < 1e15 else repr(float(value))
+    return str(value)
+
+
+def _some(labels: Sequence[str], sign: str = ", ") -> str:
+    return sign.join(labels) if len(labels) <= 8 else sign.join([*labels[:7], f"... {len(labels) - 7} more"])

@@ -1,0 +1,78 @@
+"""Learning where cells of more than two values are missing: their values are drawn anew before each epoch.
+
+Mean field has no good posterior for units of which only few states are possible. So each row keeps a chain, see
+:mod:`sbnet.estimators._chains`, that follows the network while it learns; the gradient of a row completed by a draw
+from the posterior is, on average, that of the log-likelihood of its observed cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from sbnet._types import HIDDEN, FloatArray, States
+from sbnet.estimators._chains import Chains
+from sbnet.estimators._completions import informed
+from sbnet.estimators._places import BINARY, Place
+from sbnet.estimators._rows import Rows, columns, place
+from sbnet.learning import FitResult
+from sbnet.network import Network
+
+FIRST, LATER = 5, 2
+"""Sweeps of the chains before the first epoch, and before each later one."""
+
+Epoch = Callable[[Network, States, int], FitResult]
+"""Learns for one epoch, which is counted from 0, from completed rows."""
+
+
+def is_needed(rows: Rows) -> bool:
+    """Is a cell of more than two values missing?"""
+    names = [group.units[0] for group in rows.groups]
+    return bool((rows.cells[:, [rows.names.index(name) for name in names]] == HIDDEN).any())
+
+
+def learn_completing(
+    network: Network, rows: Rows, rng: np.random.Generator, epochs: int, patience: int | None, learn: Epoch
+) -> FitResult:
+    """Epoch by epoch, from rows completed by draws; of the held-out rows, if there are any, the best epoch is kept."""
+    states = place(network, rows.cells, rows.names)
+    fill = informed(network, states) & (states == HIDDEN)  # all else does not matter, and stays missing
+    fill[:, np.setdiff1d(np.arange(network.n_units), columns(network, rows.names))] = False
+    chains = Chains.begin(network, states, _places(network, rows), rng)
+    best: FitResult | None = None
+    bounds: list[float] = []
+    held_out: list[float] = []
+    for epoch in range(epochs):
+        chains.run(network, rng, LATER if epoch else FIRST)
+        result = learn(network, np.where(fill, chains.states, states), epoch)
+        network, bounds = result.network, [*bounds, *result.bounds]
+        held_out += [] if result.held_out is None else list(result.held_out)
+        if best is None or result.held_out is None or held_out[-1] > max(held_out[:-1], default=-np.inf):
+            best = replace(result, best_epoch=epoch + 1)
+        if result.interrupted or (patience is not None and epoch + 1 - best.best_epoch >= patience):
+            break
+    assert best is not None
+    return replace(best, bounds=np.array(bounds), held_out=_history(held_out), interrupted=result.interrupted)
+
+
+def _history(held_out: list[float]) -> FloatArray | None:
+    return np.array(held_out) if held_out else None
+
+
+def _places(network: Network, rows: Rows) -> list[Place]:
+    """The columns of the table; which state means which value does not matter here."""
+    grouped = {unit for group in rows.groups for unit in group.units}
+    alone = [Place(name, columns(network, (name,)), BINARY, ("0", "1")) for name in rows.names if name not in grouped]
+    together = [
+        Place(group.units[0], columns(network, group.units), _codes(len(group.units), group.is_thermometer), ())
+        for group in rows.groups
+    ]
+    return alone + together
+
+
+def _codes(n: int, is_thermometer: bool) -> States:
+    if is_thermometer:
+        return np.tri(n + 1, n, -1, dtype=np.int8)
+    return np.vstack([np.zeros((1, n), np.int8), np.eye(n, dtype=np.int8)])

@@ -1,0 +1,202 @@
+"""A table given to an estimator: checked by scikit-learn's rules, with names, and read as zeros and ones."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_array, check_X_y, validate_data
+
+from sbnet import codings, tables
+from sbnet._types import HIDDEN, FloatArray, States
+from sbnet.codings import PLAIN, Coding
+from sbnet.errors import TableError
+from sbnet.execution import row_blocks
+
+_WAYS = (
+    'Ways out: binarize=, a threshold; encode="auto", several units for a column; missing=[…], marks of missing cells'
+)
+_FINITE = {"ensure_all_finite": "allow-nan"}
+
+
+@dataclass(frozen=True)
+class Given:
+    """The cells of a table as they came, numbers with NaN or objects with None, and as 0, 1 or -1 (not observed)."""
+
+    values: tables.Array
+    cells: States
+    codings: tuple[Coding, ...]
+
+    def fill(self, rows: Any, found: FloatArray, certain: bool) -> tables.Array:
+        """The table with means of the missing cells of some rows in their places.
+
+        A column of zeros and ones takes means as they are, unless an answer is to be `certain`; between two other
+        values there is none, and the more probable one is filled in.
+        """
+        words = any(isinstance(value, str) for coding in self.codings for value in (coding.zero, coding.one))
+        filled = self.values.astype(object if words else self.values.dtype)  # a column of words may hold none here
+        for k, coding in enumerate(self.codings):
+            holes = rows[self.cells[rows, k] == HIDDEN]
+            means = found[self.cells[rows, k] == HIDDEN, k]
+            if coding == PLAIN and not certain:
+                filled[holes, k] = means
+            else:
+                filled[holes, k] = np.where(means > 0.5, coding.one, coding.zero)
+        return filled
+
+
+def checked(
+    estimator: Any, X: Any, y: Any, *, reset: bool, missing: Any, numbers: bool
+) -> tuple[tables.Sheet, tables.Array, Any]:
+    """The columns of a table, their cells in one array, and `y`, after the checks that scikit-learn asks for.
+
+    With `numbers`, all cells must be numbers.
+    """
+    gone = tables.missing_values(missing)
+    sheet = _sheet(X, gone, numbers)
+    if sheet is None:  # numbers, or what scikit-learn knows best how to refuse
+        out = validate_data(estimator, X, y, reset=reset, dtype=np.float64, **_FINITE)
+        values, y = out if isinstance(out, tuple) else (out, y)
+        values = tables.without(values, gone)
+        return tables.from_array(values), values, y
+    if tables.as_frame(X) is not None:
+        validate_data(estimator, X, y, reset=reset, skip_check_array=True)  # names, and their order
+    elif sheet.names is not None:
+        sheet = _by_name(estimator, sheet, reset)
+    else:
+        validate_data(estimator, np.empty((sheet.n_rows, len(sheet.columns))), y, reset=reset, skip_check_array=True)
+    sheet = replace(sheet, columns=list(sheet.columns))  # read once, used for codings and for cells
+    values = _stacked(sheet, numbers)
+    kind = {"dtype": None if values.dtype.kind == "O" else np.float64, "estimator": estimator, **_FINITE}
+    if y is None or isinstance(y, str):
+        return sheet, check_array(values, input_name="X", **kind), y
+    values, y = check_X_y(values, y, **kind)
+    return sheet, values, y
+
+
+def learn(sheet: tables.Sheet, values: tables.Array, names: tuple[str, ...]) -> dict[str, Coding]:
+    """The coding of each column, by its name; an error for a column that is not one of zeros and ones."""
+    if values.dtype.kind == "f" and _all_plain(values):
+        return dict.fromkeys(names, PLAIN)
+    return {name: _learn_one(sheet.columns[k], k, name) for k, name in enumerate(names)}
+
+
+def cells(sheet: tables.Sheet, values: tables.Array, known: Mapping[str, Coding]) -> States:
+    """0, 1 or -1 for each cell, by codings that are known."""
+    if values.dtype.kind == "f" and set(known.values()) == {PLAIN}:
+        states: States = np.empty(values.shape, dtype=np.int8)
+        good = True
+        for block in row_blocks(*values.shape):
+            states[block], right = codings.zeros_and_ones(values[block])
+            good = good and bool(right.all())
+        if good:
+            return states
+    columns = [_read_one(sheet, k, name, coding) for k, (name, coding) in enumerate(known.items())]
+    return np.column_stack(columns)
+
+
+def as_asked(estimator: Any, filled: tables.Array, X: Any) -> Any:
+    """An array; or, if words and numbers are in it and a data frame was asked for, one with a type for each column."""
+    kind = _get_output_config("transform", estimator)["dense"]
+    if filled.dtype.kind != "O" or kind == "default":
+        return filled
+    columns = dict(zip(estimator.get_feature_names_out(), filled.T.tolist(), strict=True))
+    frame = nw.from_dict(columns, backend=kind).to_native()
+    given = tables.as_frame(X)
+    index = None if given is None else getattr(given.to_native(), "index", None)
+    return frame.set_axis(index) if kind == "pandas" and index is not None else frame
+
+
+def tell(known: Mapping[str, Coding]) -> None:
+    """Print how columns are read that are not of zeros and ones."""
+    for coding in dict.fromkeys(coding for coding in known.values() if coding != PLAIN):
+        names = [name for name, other in known.items() if other == coding]
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        print(f"column{'s' * (len(names) > 1)} {', '.join(names[:5])}{more}: {coding}", file=sys.stderr)
+
+
+def above(values: FloatArray, threshold: float) -> States:
+    """1 above a threshold, 0 elsewhere, and -1 where a cell is missing."""
+    states: States = (values > threshold).astype(np.int8)
+    states[np.isnan(values)] = HIDDEN
+    return states
+
+
+def _sheet(X: Any, gone: tuple[Any, ...], numbers: bool) -> tables.Sheet | None:
+    """The columns of a frame, of records, or of an array with words in it; None for other things."""
+    if tables.as_frame(X) is not None or tables.is_records(X) or getattr(getattr(X, "dtype", None), "names", None):
+        return tables.sheet(X, gone)
+    if numbers or hasattr(X, "toarray"):
+        return None
+    try:
+        array = tables.as_array(X)
+    except TableError:
+        return None
+    return tables.from_array(array, gone) if array.ndim == 2 and array.dtype.kind in "OSU" and array.size else None
+
+
+def _by_name(estimator: Any, sheet: tables.Sheet, reset: bool) -> tables.Sheet:
+    """Records have names but no order: the columns in the order of the table that was learned from."""
+    names = sheet.names or ()
+    if reset:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+        estimator.n_features_in_ = len(names)
+        return sheet
+    wanted = getattr(estimator, "feature_names_in_", None)
+    if wanted is None or set(names) - set(wanted):
+        strange = names[0] if wanted is None else min(set(names) - set(wanted))
+        raise TableError(f"the records name a column {strange!r}, which the table that was learned from did not have")
+    place = {name: k for k, name in enumerate(names)}
+    nothing: FloatArray = np.full(sheet.n_rows, np.nan)
+    columns = [sheet.columns[place[name]] if name in place else tables.Column(name, nothing) for name in wanted]
+    return tables.Sheet(tuple(wanted), columns, sheet.n_rows, lambda r, k: columns[k].values[r])
+
+
+def _stacked(sheet: tables.Sheet, numbers: bool) -> tables.Array:
+    """All cells in one array: of numbers, if all columns are."""
+    columns = sheet.columns
+    for k, column in enumerate(columns):
+        if numbers and not column.is_number:
+            first = next(value for value in column.values if isinstance(value, str))
+            raise TableError(f"column {k} ({column.name!r}) holds {first!r}; binarize= is for tables of numbers alone")
+    if not columns:
+        return np.empty((sheet.n_rows, 0))
+    if all(column.is_number for column in columns):
+        return np.column_stack([column.values for column in columns])
+    stacked = np.empty((sheet.n_rows, len(columns)), dtype=object)
+    for k, column in enumerate(columns):
+        missing = np.isnan(column.values) if column.is_number else np.zeros(sheet.n_rows, dtype=bool)
+        stacked[:, k] = column.values
+        stacked[missing, k] = None
+    return stacked
+
+
+def _all_plain(values: FloatArray) -> bool:
+    return all(codings.zeros_and_ones(values[block])[1].all() for block in row_blocks(*values.shape))
+
+
+def _learn_one(column: tables.Column, k: int, name: str) -> Coding:
+    coding = codings.learn(column)
+    if coding is not None:
+        return coding
+    values = codings.distinct(column)
+    why = {1: "one value alone does not say whether it is 0 or 1", 2: "they do not belong together"}
+    reason = why.get(len(values), "a unit has two values")
+    raise TableError(f"column {k} ({name!r}) holds {codings.listing(values)}; {reason}. {_WAYS}")
+
+
+def _read_one(sheet: tables.Sheet, k: int, name: str, coding: Coding) -> States:
+    column = sheet.columns[k]
+    states, strange = codings.read(column, coding)
+    if strange is not None:
+        cell = codings.show(column.values[strange])
+        raise TableError(
+            f"column {k} ({name!r}) holds {cell} {sheet.row(strange)}; in fit it was {coding}. "
+            f"Ways out: recode it, or missing=[{cell}] if it marks a missing cell"
+        )
+    return states

@@ -1,0 +1,266 @@
+"""A transformer from tables of categories and numbers to tables of zeros and ones, and back."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_feature_names_in,
+    _check_n_features,
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+)
+
+from sbnet import checks
+from sbnet._types import FloatArray, IndexArray
+from sbnet.errors import ParameterError, TableError
+from sbnet.estimators import _given
+from sbnet.estimators._codings import ColumnCoding, Rules
+from sbnet.estimators._originals import Originals
+from sbnet.tables import Sheet, as_array, as_frame, is_records, sheet
+
+
+def checked_table(estimator: Any, X: Any) -> Any:
+    """A data frame or records as they are; all else as an array of two dimensions, or scikit-learn's error."""
+    if as_frame(X) is None and not is_records(X):
+        # Lists as objects, for numbers beside text would become text; and masked cells as missing ones.
+        X = as_array(X) if isinstance(X, Sequence | np.ma.MaskedArray) else X
+        return check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator)
+    if not len(X):
+        raise TableError(f"the table has 0 sample(s); a minimum of 1 is required by {type(estimator).__name__}")
+    return X
+
+
+class Columns(tuple[ColumnCoding, ...]):
+    """How the columns of a table were read; one line for each when printed."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Categories and numbers as units of 0 and 1, with NaN where a cell is missing; and back.
+
+    How a column is read follows from what it holds in fitting:
+
+    ====================================================  ======================================================
+    a column of                                           becomes
+    ====================================================  ======================================================
+    two values: truth values, 0 and 1, "no" and "yes"     one unit: ``smoker``, or ``smoker=yes``
+    ordered categories (those of `ordered`, too)          a thermometer, a unit for each step: ``size>S``, ``size>M``
+    text, or categories without an order                  one unit for each category: ``colour=red``, …
+    whole numbers, at most `n_levels` different ones      a thermometer of its levels: ``rating>1``, ``rating>2``, …
+    other numbers                                         a thermometer of quantiles: ``age>31``, ``age>45``, …
+    ====================================================  ======================================================
+
+    Parameters
+    ----------
+    n_bins : int
+        Intervals of a number, with about equally many training rows in each.
+    n_levels : int
+        Whole numbers with at most that many different values keep each of them.
+    drop : {None, "most_frequent"}
+        Leave out the unit of the most frequent category, which is then the state with all units at 0. It is what the
+        estimators do inside: as many units as a category has values would be one too many.
+    ordered : mapping or None
+        Columns whose values have an order, lowest first: ``{"size": ["S", "M", "L"]}``.
+    missing : sequence
+        Values that mean "missing", beside NaN and None: ``("don't know", 99)``.
+    handle_unknown : {"error", "missing"}
+        What to do with a category that was not there in fitting. Numbers are compared with thresholds, so they are
+        always known, unless the column had two values only.
+
+    Attributes
+    ----------
+    columns_ : tuple of ColumnCoding
+        How each column was read; prints as one line for each.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If the table had names.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sbnet.estimators import BinaryEncoder
+    >>> table = pd.DataFrame({"colour": ["red", "blue", "green", None], "smoker": ["no", "yes", None, "no"]})
+    >>> table["weight"] = [71.5, 84.25, 66.0, 90.5]
+    >>> encoder = BinaryEncoder(n_bins=2).fit(table)
+    >>> encoder.columns_
+    colour: categories, blue, green, red
+    smoker: two values, no and yes
+    weight: number, threshold at 80
+    >>> encoder.transform(table)
+    array([[ 0.,  0.,  1.,  0.,  0.],
+           [ 1.,  0.,  0.,  1.,  1.],
+           [ 0.,  1.,  0., nan,  0.],
+           [nan, nan, nan,  0.,  1.]])
+    >>> encoder.inverse_transform([[0.1, 0.2, 0.7, 0.9, 0.3]])
+      colour smoker  weight
+    0    red    yes    66.0
+    """
+
+    def __init__(
+        self,
+        *,
+        n_bins: int = 4,
+        n_levels: int = 7,
+        drop: str | None = None,
+        ordered: Mapping[Any, Sequence[Any]] | None = None,
+        missing: Any = (),
+        handle_unknown: str = "error",
+    ) -> None:
+        self.n_bins = n_bins
+        self.n_levels = n_levels
+        self.drop = drop
+        self.ordered = ordered
+        self.missing = missing
+        self.handle_unknown = handle_unknown
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BinaryEncoder:
+        """Decide how each column is read.
+
+        Parameters
+        ----------
+        X : table
+            Any table that :func:`sbnet.infer_many` takes: an array, a data frame of any library, a list of mappings.
+        y
+            Not used.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights count as repetitions, in quantiles and frequencies; a row of weight zero is no row.
+
+        Returns
+        -------
+        BinaryEncoder
+        """
+        rules = self._rules()
+        found = self._sheet(X, reset=True)
+        order = self._order(found)
+        weights = _check_sample_weight(sample_weight, np.empty((found.n_rows, 1)), dtype=np.float64)
+        if np.any(weights < 0.0) or not np.any(weights > 0.0):
+            raise ParameterError("sample_weight must not be negative, nor zero in all rows")
+        codings = [rules.code(column, weights, order.get(column.name)) for column in found.columns]
+        self._check_units([unit for coding in codings for unit in coding.units])
+        self.columns_ = Columns(codings)
+        self._originals = Originals.of(X, codings, [column.name for column in found.columns])
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Zeros and ones, a column for each unit; NaN where a cell is missing."""
+        return self._units(self.read(X))
+
+    def _units(self, index: IndexArray) -> FloatArray:
+        parts = [coding.states(index[:, k]) for k, coding in enumerate(self.columns_)]
+        return np.hstack(parts)
+
+    def read(self, X: Any) -> IndexArray:
+        """The number of each cell's value, rows by columns, in the order of ``columns_[k].labels``; -1 if missing."""
+        return self._read(X, self.handle_unknown)
+
+    def _read(self, X: Any, handle_unknown: str) -> IndexArray:
+        check_is_fitted(self)
+        columns = self._sheet(X, reset=False).columns
+        pairs = zip(columns, self.columns_, strict=True)
+        return np.column_stack([coding.read(column, handle_unknown) for column, coding in pairs])
+
+    def inverse_transform(self, X: Any) -> Any:
+        """The table that these units stand for: the most probable value of each column.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_units)
+            Zeros and ones, or means between them. A cell is missing where one of its units is NaN.
+
+        Returns
+        -------
+        table
+            Of the same kind as in fitting, with the same types of columns: a pandas table for a pandas table. Numbers
+            are the medians of the training values in their intervals.
+        """
+        check_is_fitted(self)
+        means = self._means(X)
+        starts = np.cumsum([0, *(len(coding.units) for coding in self.columns_)])
+        index = [coding.most_probable(means[:, starts[k] : starts[k + 1]]) for k, coding in enumerate(self.columns_)]
+        return self.table(np.column_stack(index))
+
+    def fill(self, X: Any, index: IndexArray) -> Any:
+        """The table with some of its cells replaced by values that columns had in fitting.
+
+        Parameters
+        ----------
+        X
+            A table.
+        index : ndarray of int, rows by columns
+            The number of the new value, as :meth:`read` counts them; -1 leaves the cell as it is.
+        """
+        check_is_fitted(self)
+        return self._originals.fill(X, index)
+
+    def table(self, index: IndexArray) -> Any:
+        """A table, of the kind that was there in fitting, of the values with these numbers; -1 is a missing cell."""
+        check_is_fitted(self)
+        return self._originals.table(index)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the units."""
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features)
+        return np.array([unit for coding in self.columns_ for unit in coding.units], dtype=object)
+
+    def _means(self, X: Any) -> FloatArray:
+        means: FloatArray = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        width = sum(len(coding.units) for coding in self.columns_)
+        if means.shape[1] != width:
+            raise ParameterError(f"the table has {means.shape[1]} columns; the encoder makes {width} units")
+        if np.any((means < 0.0) | (means > 1.0)):
+            raise ParameterError("means must lie between 0 and 1")
+        return means
+
+    def _rules(self) -> Rules:
+        checks.choice("drop", self.drop, (None, "most_frequent"))
+        checks.choice("handle_unknown", self.handle_unknown, ("error", "missing"))
+        return Rules(checks.whole("n_bins", self.n_bins, 2), checks.whole("n_levels", self.n_levels, 2), self.drop)
+
+    def _sheet(self, X: Any, *, reset: bool) -> Sheet:
+        """The columns of a table, after scikit-learn's checks of its shape and names."""
+        if is_records(X):
+            return _given._by_name(self, sheet(X, self.missing), reset)
+        X = checked_table(self, X)
+        _check_feature_names(self, X, reset=reset)
+        found = sheet(X, self.missing)
+        if reset:
+            self.n_features_in_ = len(found.columns)
+        elif len(found.columns) != self.n_features_in_:
+            _check_n_features(self, X, reset=False)
+        return found
+
+    def _order(self, found: Sheet) -> dict[Any, Sequence[Any]]:
+        order = dict(self.ordered or {})
+        names = [column.name for column in found.columns]
+        strange = [name for name in order if name not in names]
+        if strange:
+            raise ParameterError(f"ordered names column {strange[0]!r}, which is not in the table")
+        return order
+
+    @staticmethod
+    def _check_units(units: list[str]) -> None:
+        twice = next((unit for k, unit in enumerate(units) if unit in units[:k]), None)
+        if twice is not None:
+            raise TableError(f"two columns would have a unit {twice!r}; rename one of the columns")

@@ -1,0 +1,149 @@
+"""An outlier detector for tables with holes, which says which cells make a row unlikely."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import OutlierMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from sbnet._types import FloatArray, IndexArray
+from sbnet.errors import ParameterError
+from sbnet.estimators._explain import Explanations, explain_rows
+from sbnet.estimators._template import FromTemplate
+from sbnet.estimators.density import SBNDensity
+
+
+class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
+    """Rows that a sigmoid belief network learned from the table finds unlikely.
+
+    The score of a row is a lower bound on the logarithm of its probability, over its observed cells, in nats. Cells may
+    be missing (NaN), in learning and in use: nothing is imputed, and a row with fewer cells has less to be odd with.
+
+    Parameters
+    ----------
+    density, hidden, binarize, encode, missing, random_state, verbose
+        As in :class:`SBNClassifier`, for the one network.
+    n_jobs : int or None
+        Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
+    contamination : "auto" or float
+        The share of outliers among the training rows, above 0 and up to 0.5, which sets the threshold. ``"auto"`` puts
+        it one and a half times the interquartile range of the training scores below their lower quartile: where no
+        row stands apart from the others, none is called an outlier.
+
+    Attributes
+    ----------
+    offset_ : float
+        The threshold in nats: rows with a lower score are outliers.
+    network_, bounds_, held_out_bounds_, n_iter_, codings_, encoder_, n_features_in_, feature_names_in_
+        As in :class:`SBNDensity`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sbnet.estimators import SBNOutlier
+    >>> X = np.array([[1, 1, 1, 0], [1, 1, np.nan, 0], [0, 0, 0, 1], [0, np.nan, 0, 1]] * 25)
+    >>> outlier = SBNOutlier(hidden=2, random_state=0).fit(X)
+    >>> outlier.predict([[1, 1, 1, 0], [1, 1, 1, 1], [np.nan, 1, np.nan, 1]])
+    array([ 1, -1, -1])
+    >>> outlier.explain([[1, 1, 1, 1]])[0].names[0]  # the cell that is least likely given the others
+    'x3'
+    """
+
+    _AUTO: ClassVar[dict[str, Any]] = {}
+
+    def __init__(
+        self,
+        *,
+        density: SBNDensity | None = None,
+        hidden: Any = None,
+        binarize: float | None = None,
+        encode: Any = None,
+        missing: Any = None,
+        contamination: Any = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int | None = None,
+    ) -> None:
+        super().__init__(
+            density=density,
+            hidden=hidden,
+            binarize=binarize,
+            encode=encode,
+            missing=missing,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.contamination = contamination
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNOutlier:
+        """Learn a network from a table, as :meth:`SBNDensity.fit` does, and the threshold from its scores."""
+        share = _share(self.contamination)
+        self._fit_one(X, sample_weight)
+        scores = self.score_samples(X)
+        weights = _check_sample_weight(sample_weight, scores[:, None], dtype=np.float64)
+        self.offset_ = _fence(scores, weights) if share is None else _quantile(scores, weights, share)
+        return self
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """A lower bound on the log-likelihood of each row, over its observed cells, in nats: low for odd rows."""
+        check_is_fitted(self)
+        return self._bounds(self.network_, self._states(self.network_, self._table(X, reset=False)[0]))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Nats above the threshold; negative for outliers."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> IndexArray:
+        """-1 for outliers, 1 for all other rows."""
+        return np.where(self.decision_function(X) < 0.0, -1, 1)
+
+    def explain(self, X: Any) -> Explanations:
+        """Which cells make each row unlikely: how many nats each of them costs, given the others of its row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to explain.
+
+        Returns
+        -------
+        Explanations
+            An :class:`Explanation` for each row, to print, to draw or to turn into a pandas table.
+        """
+        check_is_fitted(self)
+        states, labels = self._states(self.network_, self._table(X, reset=False)[0]), getattr(X, "index", None)
+        if labels is None or callable(labels):  # not the index of a pandas table; a list has a method index
+            labels = range(len(states))
+        return explain_rows(states, self._places(self.network_), partial(self._bounds, self.network_), labels)
+
+
+def _share(contamination: Any) -> float | None:
+    """The share of outliers; None where the scores are to decide."""
+    if isinstance(contamination, str) and contamination == "auto":
+        return None
+    number = isinstance(contamination, int | float | np.integer | np.floating) and not isinstance(contamination, bool)
+    if not number or not 0.0 < contamination <= 0.5:
+        raise ParameterError(f"contamination is {contamination!r}; give 'auto', or a share above 0 and up to 0.5")
+    return float(contamination)
+
+
+def _fence(scores: FloatArray, weights: FloatArray) -> float:
+    """One and a half times the interquartile range below the lower quartile."""
+    low, high = _quantile(scores, weights, 0.25), _quantile(scores, weights, 0.75)
+    return low - 1.5 * (high - low)
+
+
+def _quantile(scores: FloatArray, weights: FloatArray, share: float) -> float:
+    """That share of the weight lies below: between two scores where they divide it just so, else at a score."""
+    order = np.argsort(scores, kind="stable")
+    order = order[weights[order] > 0.0]
+    below, slack = np.cumsum(weights[order]), 1e-12 * weights.sum()
+    wanted = share * below[-1]
+    last = len(order) - 1
+    low = min(int(np.searchsorted(below, wanted - slack, side="left")), last)
+    high = min(int(np.searchsorted(below, wanted + slack, side="right")), last)
+    return float(0.5 * scores[order[low]] + 0.5 * scores[order[high]])

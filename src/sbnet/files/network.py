@@ -1,0 +1,91 @@
+"""A network in a file: four arrays, the names of its units and the sizes of its layers. Nothing in it is executed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sbnet._version import __version__
+from sbnet.errors import FileFormatError
+from sbnet.files.atomic import PathLike
+from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
+from sbnet.graph import Graph
+from sbnet.network import Network
+
+NETWORK = Kind("sbnet-network", 1, "one that sbnet.save() wrote")
+_ARRAYS = {"indptr": "int64", "parent": "int64", "weight": "float64", "bias": "float64"}
+
+
+def save(network: Network, path: PathLike) -> None:
+    """Write a network to a file.
+
+    The file is written beside its final place, flushed to disk, then renamed: whatever happens on the way, `path` holds
+    either the old file or the new one, whole. A link is followed to the real file, which keeps its permissions.
+
+    Raises
+    ------
+    TargetError
+        If `path` is there and is not a regular file, but a device, a pipe or a folder: it is left as it is.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> sb.save(sb.layered((2, 4, 6), rng=0), "small.sbn")  # doctest: +SKIP
+    >>> sb.load("small.sbn")  # doctest: +SKIP
+    """
+    if not isinstance(network, Network):
+        raise TypeError(f"save() writes a Network; got {type(network).__name__}")
+    graph = network.graph
+    arrays = {"indptr": graph.indptr, "parent": graph.parent, "weight": network.weight, "bias": network.bias}
+    metadata = {
+        "made_by": f"sbnet {__version__}",
+        "names": json.dumps(network.names),
+        "layers": json.dumps(network.layers),
+    }
+    write_tensors(path, NETWORK, arrays, metadata)
+
+
+def load(path: PathLike) -> Network:
+    """Read a network from a file written by :func:`save`.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is not a whole network: cut short, damaged, of another kind, or from a later version of sbnet.
+    """
+    stored = read_tensors(path, NETWORK)
+    try:
+        return _network(stored)
+    except FileFormatError:
+        raise
+    except ValueError as error:
+        raise FileFormatError(f"{stored.name} does not describe a network: {error}") from None
+
+
+def _network(stored: Stored) -> Network:
+    arrays = stored.arrays
+    lacking = [part for part in _ARRAYS if part not in arrays]
+    lacking += [part for part in ("names", "layers") if part not in stored.metadata]
+    if lacking:
+        raise ValueError(f"it lacks {lacking[0]!r}")
+    if len(arrays) > len(_ARRAYS):
+        raise ValueError(f"nothing is known about its array {min(arrays.keys() - _ARRAYS.keys())[:40]!r}")
+    if any(arrays[part].dtype != dtype for part, dtype in _ARRAYS.items()):
+        raise FileFormatError(f"{stored.name} holds arrays of unexpected types")
+    names, layers = stored.metadata["names"], stored.metadata["layers"]
+    most = arrays["indptr"].size  # the names of a network with so many units, and one to spare
+    return Network(
+        _listed(names, most),
+        Graph(arrays["indptr"], arrays["parent"]),
+        arrays["weight"],
+        arrays["bias"],
+        layers=None if layers == "null" else _listed(layers, most),
+    )
+
+
+def _listed(text: str, most: int) -> tuple[Any, ...]:
+    """A list in JSON of at most so many texts or numbers."""
+    values = parse(text, 2 * most + 1)
+    if not isinstance(values, list):
+        raise ValueError(f"{text[:40]!r} is not a list")
+    return tuple(values)

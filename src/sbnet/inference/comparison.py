@@ -1,0 +1,106 @@
+"""What changes from one answer to another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from sbnet import checks, reading
+from sbnet._types import HIDDEN, FloatArray, States
+from sbnet.errors import unknown_unit
+from sbnet.reading import Readable, Reading
+
+if TYPE_CHECKING:
+    import pandas
+
+State: TypeAlias = "int | None"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Readable):
+    """What changes from one posterior to another: what was observed, the bound, and the means.
+
+    ``comparison["rain"]`` is the change of a mean.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The units.
+    evidence : pair of ndarrays of int8
+        What was observed, before and after: 0, 1, or -1 for a hidden unit.
+    means : pair of ndarrays
+        The means of all units, before and after.
+    bounds : pair of float
+        Lower bounds on ln P(evidence), in nats, before and after; of an exact posterior ln P itself.
+    same_network : bool
+        Have both networks the same edges and numbers?
+    """
+
+    names: tuple[str, ...]
+    evidence: tuple[States, States]
+    means: tuple[FloatArray, FloatArray]
+    bounds: tuple[float, float]
+    same_network: bool
+
+    @property
+    def change(self) -> FloatArray:
+        """How much each mean has risen."""
+        return self.means[1] - self.means[0]
+
+    @property
+    def bound_change(self) -> float:
+        """How much the bound has risen, in nats."""
+        return self.bounds[1] - self.bounds[0]
+
+    @property
+    def evidence_changes(self) -> dict[str, tuple[State, State]]:
+        """The units whose evidence differs: their states before and after, None for a hidden unit."""
+        before, after = self.evidence
+        return {self.names[i]: (_state(before[i]), _state(after[i])) for i in np.flatnonzero(before != after)}
+
+    def __getitem__(self, unit: str) -> float:
+        if unit not in self.names:
+            raise unknown_unit(unit, self.names, "the call")
+        return float(self.change[self.names.index(unit)])
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A pandas table, one row for each unit: its mean before and after, and the change."""
+        pd = checks.extra("pandas", "to_frame()")
+        columns = {"before": self.means[0], "after": self.means[1], "change": self.change}
+        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
+        return frame
+
+    def _reading(self) -> Reading:
+        hidden = np.flatnonzero((self.evidence[0] == HIDDEN) & (self.evidence[1] == HIDDEN))
+        (_, _, ends), *rows = reading.moved(self.names, *self.means, hidden)
+        remarks = () if self.same_network else ("the two networks have the same units, but other edges or numbers",)
+        titles = ("hidden in both", "before → after", ends)
+        return Reading(f"Comparison: {self._bound_text()}", (titles, *rows), remarks, (self._evidence_text(),))
+
+    def _bound_text(self) -> str:
+        before, after = self.bounds
+        if math.isnan(self.bound_change):
+            return "one of the two has no bound" if math.isnan(before) != math.isnan(after) else "no bounds"
+        moved = "rises" if self.bound_change > 0.0 else "falls"
+        verb = f"{moved} by {abs(self.bound_change):.4g} nats" if self.bound_change else "stays"
+        return f"the bound {verb}, {before:.6g} → {after:.6g}"
+
+    def _evidence_text(self) -> str:
+        changes = [_spoken(name, *states) for name, states in self.evidence_changes.items()]
+        if not changes:
+            return "the evidence is the same"
+        left = len(changes) - reading.SHOWN
+        return "evidence: " + ", ".join(changes[: reading.SHOWN]) + (f", and {left:,} more" if left > 0 else "")
+
+
+def _state(value: np.int8) -> State:
+    return None if value == HIDDEN else int(value)
+
+
+def _spoken(name: str, before: State, after: State) -> str:
+    if before is None:
+        return f"now {name} = {after}"
+    return f"no longer {name} = {before}" if after is None else f"{name} = {before} → {after}"

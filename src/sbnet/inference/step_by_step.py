@@ -1,0 +1,264 @@
+"""The paper's algorithm one step at a time, in slow and plain Python: to be looked at, not to be fast.
+
+The bound is that of eq. (22), with the entropy of eq. (16):
+
+    L = sum_i mu_i <z_i> - sum_i [xi_i <z_i> + ln <e^(-xi_i z_i) + e^((1 - xi_i) z_i)>] + entropy(mu)
+
+A sweep updates the mean of one hidden unit after the other by eq. (24), then one xi after the other. No step lowers L.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from sbnet import checks
+from sbnet._types import HIDDEN, Bound, FloatArray, Stop
+from sbnet.evidence import EvidenceLike
+from sbnet.inference.asking import check_start
+from sbnet.kernels.meanfield import EDGE
+from sbnet.kernels.reduce import live_units
+from sbnet.kernels.rows import Answers, solve_rows
+from sbnet.kernels.terms import LOG_TERMS
+from sbnet.network import Network
+from sbnet.probability import entropy_of
+from sbnet.question import Part, Question, ask_one
+from sbnet.reduction import absorb
+
+What: TypeAlias = Literal["start", "mean", "xi"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Step:
+    """Where the algorithm stands after one update.
+
+    ``step["rain"]`` is the mean of a unit.
+
+    Attributes
+    ----------
+    network : Network
+    sweep : int
+        0 at the start, 1 in the first sweep.
+    what : {"start", "mean", "xi"}
+        What was updated.
+    unit : str or None
+        The unit whose mean or xi it was; none at the start.
+    means : ndarray of shape (n_units,)
+        The means of all units: 0 or 1 where observed, their prediction where there is no observed descendant.
+    xi : ndarray of shape (n_units,)
+        The parameters of the logarithm terms; NaN for units whose input is known or that have no term.
+    bound : float
+        The bound on ln P(evidence), in nats.
+    gain : float
+        How much the update raised it.
+    """
+
+    network: Network
+    sweep: int
+    what: What
+    unit: str | None
+    means: FloatArray
+    xi: FloatArray
+    bound: float
+    gain: float
+
+    def __getitem__(self, unit: str | int) -> float:
+        return float(self.means[self.network.index(unit)])
+
+    def __repr__(self) -> str:
+        if self.unit is None:
+            return f"start: bound {self.bound:.6f}"
+        values = self.means if self.what == "mean" else self.xi
+        now = f"{self.what} of {self.unit} is {values[self.network.index(self.unit)]:.4f}"
+        return f"sweep {self.sweep}: {now}, bound {self.bound:.6f} (+{self.gain:.2g})"
+
+
+def steps(
+    network: Network,
+    evidence: EvidenceLike,
+    *,
+    do: EvidenceLike | None = None,
+    tol: float = 1e-6,
+    max_sweeps: int = 500,
+    start: ArrayLike | None = None,
+) -> Iterator[Step]:
+    r"""The paper's algorithm, eqs. (22)-(24), one update after the other.
+
+    The start comes first, with all means and all :math:`\xi` at one half; then a step for every mean that is updated by
+    eq. (24), and after those of a sweep one for every :math:`\xi` that is given its best value. The bound never falls.
+    It ends where ``MeanField(log_term="xi", enumerate_up_to=0)`` does, a thousand times slower: this is for looking
+    on.
+
+    Parameters
+    ----------
+    network : Network
+    evidence
+        One pattern; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
+    do
+        Units held by intervention, as in :func:`sbnet.infer`.
+    tol : float
+        Stop after a sweep that raises the bound by less than this, in nats.
+    max_sweeps : int
+        Stop after that many sweeps.
+    start
+        Starting means, one for every unit.
+
+    Returns
+    -------
+    iterator of Step
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> for step in sb.steps(net, {"wet": 1}, max_sweeps=1):
+    ...     print(step)
+    start: bound -0.469177
+    sweep 1: mean of rain is 0.3429, bound -0.411567 (+0.058)
+    sweep 1: mean of sprinkler is 0.5754, bound -0.399506 (+0.012)
+    sweep 1: xi of wet is 0.8051, bound -0.323611 (+0.076)
+    """
+    question = ask_one(network, evidence, do)
+    stop = Stop(checks.tolerance("tol", tol), checks.whole("max_sweeps", max_sweeps, 1))
+    point = check_start(question.given, start)
+    return _steps(question, _Climb(question.parts[0], None if point is None else point[0]), stop)
+
+
+def _steps(question: Question, climb: _Climb, stop: Stop) -> Iterator[Step]:
+    yield climb.step(question, 0, "start", None, 0.0)
+    for sweep in range(1, stop.max_sweeps + 1):
+        before = climb.bound
+        for j in climb.hidden:
+            gain = climb.try_mean(j, climb.best_mean(j))
+            yield climb.step(question, sweep, "mean", j, gain)
+        for i in climb.with_xi:
+            gain = climb.try_xi(i, climb.best_xi(i))
+            yield climb.step(question, sweep, "xi", i, gain)
+        if climb.bound - before < stop.tol:
+            return
+
+
+class _Climb:
+    """Means, xi and bound of one pattern, after the exact reductions: evidence absorbed, barren units left out."""
+
+    def __init__(self, part: Part, start: FloatArray | None) -> None:
+        self.part, network = part, part.network
+        row, graph = part.states[0], network.graph
+        live = live_units(network.model, row)
+        self.live = np.flatnonzero(live).tolist()
+        self.hidden = np.flatnonzero(live & (row == HIDDEN)).tolist()
+        self.bias = absorb(network, part.states)[0]
+        self.parents = {}
+        for i in self.live:
+            edges = np.arange(graph.indptr[i], graph.indptr[i + 1])
+            edges = edges[row[graph.parent[edges]] == HIDDEN]
+            self.parents[i] = dict(zip(graph.parent[edges].tolist(), network.weight[edges].tolist(), strict=True))
+        with_term = [i for i in self.live if self.parents[i]]
+        self.with_xi = [i for i in with_term if i < part.n_units]  # the xi of a report is best at one half, for good
+        point = np.full(network.n_units, 0.5) if start is None else part.widened(start[None, :], 0.5)[0]
+        self.mu = np.where(row == HIDDEN, np.clip(point, EDGE, 1.0 - EDGE), row.astype(np.float64))
+        self.xi = np.full(network.n_units, np.nan)
+        self.xi[with_term] = 0.5
+        self.bound = self.value()
+
+    def mean_input(self, i: int) -> float:
+        """<z_i>."""
+        return float(self.bias[i] + sum(weight * self.mu[j] for j, weight in self.parents[i].items()))
+
+    def log_moment(self, i: int, t: float) -> float:
+        """ln <e^(t z_i)>: eq. (30) at t = -xi, eq. (31) at t = 1 - xi."""
+        factors = (_log_mix(float(self.mu[j]), t * weight) for j, weight in self.parents[i].items())
+        return t * float(self.bias[i]) + sum(factors)
+
+    def log_term(self, i: int, xi: float) -> float:
+        """The bound on <ln(1 + e^z_i)>, eq. (20); the value itself, whatever xi, for a unit whose input is known."""
+        moments = self.log_moment(i, -xi), self.log_moment(i, 1.0 - xi)
+        return xi * self.mean_input(i) + float(np.logaddexp(*moments))
+
+    def xi_of(self, i: int) -> float:
+        return float(self.xi[i]) if self.parents[i] else 0.5
+
+    def value(self) -> float:
+        """The bound, eq. (22)."""
+        units = (self.mu[i] * self.mean_input(i) - self.log_term(i, self.xi_of(i)) for i in self.live)
+        return float(sum(units) + entropy_of(self.mu[self.hidden]).sum())
+
+    def best_mean(self, j: int) -> float:
+        """Eq. (24)."""
+        field = self.mean_input(j)
+        for i in self.live:
+            if j in self.parents[i]:
+                field += self.parents[i][j] * (self.mu[i] - self.xi_of(i)) + self.pull(i, j)
+        return float(np.clip(expit(field), EDGE, 1.0 - EDGE))
+
+    def pull(self, i: int, j: int) -> float:
+        """K_ij, eq. (33), with phi_i of eq. (32)."""
+        xi, weight, mu = self.xi_of(i), self.parents[i][j], float(self.mu[j])
+        phi = float(expit(self.log_moment(i, 1.0 - xi) - self.log_moment(i, -xi)))
+        return (1.0 - phi) * _share(mu, -xi * weight) + phi * _share(mu, (1.0 - xi) * weight)
+
+    def best_xi(self, i: int) -> float:
+        """Where eq. (20) is smallest: it is convex in xi, so golden sections find it."""
+        low, high, golden = 0.0, 1.0, (math.sqrt(5.0) - 1.0) / 2.0
+        for _ in range(60):
+            one, other = high - golden * (high - low), low + golden * (high - low)
+            if self.log_term(i, one) < self.log_term(i, other):
+                high = other
+            else:
+                low = one
+        return (low + high) / 2.0
+
+    def try_mean(self, j: int, new: float) -> float:
+        return self._try(self.mu, j, new)
+
+    def try_xi(self, i: int, new: float) -> float:
+        return self._try(self.xi, i, new)
+
+    def _try(self, values: FloatArray, k: int, new: float) -> float:
+        """Take a new value, unless rounding would let the bound fall; returns what is gained."""
+        old, before = float(values[k]), self.bound
+        values[k] = new
+        after = self.value()
+        if after < before:
+            values[k], after = old, before
+        self.bound = after
+        return after - before
+
+    def step(self, question: Question, sweep: int, what: What, k: int | None, gain: float) -> Step:
+        """What a user sees of it."""
+        network, part = question.network, self.part
+        means, xi = part.shown(self._predicted()), part.shown(self.xi[None, :], np.nan)
+        unit = None if k is None else network.names[k]
+        bound = self.bound + float(part.constant[0])
+        return Step(network, sweep, what, unit, means[0].copy(), xi[0].copy(), bound, gain)
+
+    def _predicted(self) -> FloatArray:
+        """The means, with those of units that were left out, which follow from their parents: a climb of no sweeps."""
+        part = self.part
+        means: FloatArray = self.mu[None, :].copy()
+        if len(self.live) < len(means[0]):
+            nothing = np.empty(1), means, np.empty_like(means), np.empty(1, np.int64), np.empty(1, np.bool_)
+            answers = Answers(*nothing, np.empty((1, 0)))
+            which, network = Bound(LOG_TERMS["xi"], 0), part.network
+            solve_rows(network.model, which, Stop(1.0, 0), part.states, self.bias[None, :], True, answers)
+        return means
+
+
+def _log_mix(mu: float, t: float) -> float:
+    """ln(1 - mu + mu e^t), with the larger of the two terms in front."""
+    if t <= 0.0:
+        return math.log1p(mu * math.expm1(t))
+    return t + math.log1p((1.0 - mu) * math.expm1(-t))
+
+
+def _share(mu: float, t: float) -> float:
+    """(1 - e^t) / (1 - mu + mu e^t), without overflow."""
+    if t <= 0.0:
+        return -math.expm1(t) / (1.0 + mu * math.expm1(t))
+    return math.expm1(-t) / (1.0 + (1.0 - mu) * math.expm1(-t))

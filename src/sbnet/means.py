@@ -1,0 +1,175 @@
+"""Exact posterior means: arrays that also know their units, what was observed, and how likely that was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+
+import numpy as np
+
+from sbnet import batches, checks, reading
+from sbnet._types import HIDDEN, FloatArray, States
+from sbnet.batches import OneRow, SomeRows
+from sbnet.network import Network
+from sbnet.prior import MOST_EDGES, best_prior
+from sbnet.reading import Bar, Readable, Reading
+
+if TYPE_CHECKING:
+    import pandas
+
+_M = TypeVar("_M", bound="_Means")
+
+
+class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
+    """An array of means with names. What is computed from it is a plain array, and so is a part of the units."""
+
+    network: Network
+    evidence: States
+    _log_p: Any
+    __array_priority__: ClassVar[float] = -1.0  # others decide what comes of the two
+
+    @classmethod
+    def of(cls: type[_M], network: Network, evidence: States, log_p: Any, means: FloatArray) -> _M:
+        """The means of all units, for evidence in its internal form."""
+        new = means.view(cls)
+        new.network, new.evidence, new._log_p = network, evidence, log_p
+        return new
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar or array.ndim == 0 else np.asarray(array)
+
+    def __reduce__(self) -> Any:
+        if not hasattr(self, "network"):
+            return self.means.__reduce__()
+        return type(self).of, (self.network, self.evidence, self._log_p, self.means)
+
+    def copy(self: _M, order: Any = "C") -> _M:
+        """A copy that keeps the names."""
+        return self.of(self.network, self.evidence, self._log_p, self.means.copy(order))
+
+    def __deepcopy__(self: _M, memo: Any) -> _M:
+        return self.copy()
+
+    def __repr__(self) -> str:
+        return super().__repr__() if hasattr(self, "network") else repr(self.means)
+
+    __str__ = __repr__
+
+    @property
+    def means(self) -> FloatArray:
+        """The plain array."""
+        return np.asarray(self)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The units."""
+        return self.network.names
+
+
+class ExactPosterior(_Means):
+    """Exact posterior means for one pattern: an array of shape (n_units,), with names.
+
+    ``exact["rain"]`` is the mean of a unit. All that takes an array takes this one.
+
+    Attributes
+    ----------
+    network : Network
+    evidence : ndarray of int8, shape (n_units,)
+        0, 1, or -1 for a hidden unit.
+    """
+
+    @property
+    def log_likelihood(self) -> float:
+        """Exact ln P(evidence), in nats."""
+        return float(self._log_p)
+
+    @property
+    def prior(self) -> FloatArray:
+        """The means before anything is observed: exact for small networks, predictions of mean field theory else."""
+        return best_prior(self.network)
+
+    def __getitem__(self, key: Any) -> Any:
+        return float(self.means[self.network.index(key)]) if isinstance(key, str) else self.means[key]
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A pandas table, one row for each unit: observed state, prior and posterior mean."""
+        pd = checks.extra("pandas", "to_frame()")
+        observed = np.where(self.evidence == HIDDEN, np.nan, self.evidence)
+        columns = {"observed": observed, "prior": self.prior, "mean": self.means}
+        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
+        return frame
+
+    def _reading(self) -> Reading:
+        head = f"Exact posterior {reading.given(self.evidence)}: ln P = {self.log_likelihood:.6g} nats"
+        return Reading(head, posterior_table(self.network, self.evidence, self.means, lambda: self.prior, None))
+
+
+class ExactPosteriors(_Means):
+    """Exact posterior means for a table: an array of shape (n, n_units), with names.
+
+    ``exact["rain"]`` are the means of a unit in all rows; ``exact[3]`` is the :class:`ExactPosterior` of row 3; a
+    slice, or an array of row numbers or of truth values, gives those of some rows. Other keys are those of an array.
+
+    Attributes
+    ----------
+    network : Network
+    evidence : ndarray of int8, rows by units
+    """
+
+    @property
+    def log_likelihood(self) -> FloatArray:
+        """Exact ln P(evidence) of each row, in nats."""
+        return np.asarray(self._log_p)
+
+    @overload  # type: ignore[override]
+    def __getitem__(self, key: str) -> FloatArray: ...
+    @overload
+    def __getitem__(self, key: OneRow) -> ExactPosterior: ...
+    @overload
+    def __getitem__(self, key: SomeRows) -> ExactPosteriors: ...
+    @overload
+    def __getitem__(self, key: Any) -> Any: ...
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            return self.means[:, self.network.index(key)]
+        if not hasattr(self, "network") or not _by_row(key):
+            return self.means[key]
+        if batches.are_some(key):
+            rows = batches.some(key, len(self))
+            return self.of(self.network, self.evidence[rows], self._log_p[rows], self.means[rows])
+        r = batches.one(key, len(self))
+        return ExactPosterior.of(self.network, self.evidence[r], self._log_p[r], self.means[r])
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A pandas table, one row for each pattern: ln P, and the mean of every unit."""
+        pd = checks.extra("pandas", "to_frame()")
+        columns = {"log_likelihood": self.log_likelihood, **dict(zip(self.names, self.means.T, strict=True))}
+        frame: pandas.DataFrame = pd.DataFrame(columns)
+        return frame
+
+    def _reading(self) -> Reading:
+        n = len(self)
+        head = f"Exact posteriors: {reading.rows(n)} × {self.network.n_units:,} units"
+        return Reading(head, summary=(f"ln P: {reading.spread(self.log_likelihood)} nats",) if n else ())
+
+
+def _by_row(key: Any) -> bool:
+    """Does a key choose whole rows? (A table of truth values, or a tuple, chooses units as well.)"""
+    if isinstance(key, tuple) or key is None or key is Ellipsis:
+        return False
+    return isinstance(key, slice) or np.ndim(key) <= 1
+
+
+def posterior_table(
+    network: Network, evidence: States, means: FloatArray, prior: Callable[[], FloatArray], errors: FloatArray | None
+) -> list[Sequence[str | Bar]]:
+    """Hidden units, those that the evidence moved most first; in their own order if the network is very large."""
+    hidden = np.flatnonzero(evidence == HIDDEN)
+    if network.n_edges <= MOST_EDGES:
+        return reading.moved(network.names, prior(), means, hidden, errors)
+    shown = [(network.names[i], f"{means[i]:.4f}{reading.plus_minus(errors, i)}") for i in hidden[: reading.SHOWN]]
+    return [
+        ("hidden unit", "posterior (no prior: over a million edges)"),
+        *shown,
+        *reading.more(len(hidden) - len(shown)),
+    ]

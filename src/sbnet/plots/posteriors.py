@@ -1,0 +1,242 @@
+"""What inference answered: means beside what was believed before, the bound by sweep, and the bound by unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from sbnet import checks
+from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet.bounds import Breakdown
+from sbnet.errors import ParameterError
+from sbnet.inference import Posterior, infer
+from sbnet.network import Network
+from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, THIRD, axes_of, label, plain, signed
+
+
+class Answer(Protocol):
+    """What can be ranked: the means of the units of a network, given evidence."""
+
+    @property
+    def network(self) -> Network: ...
+    @property
+    def evidence(self) -> States: ...
+    @property
+    def means(self) -> FloatArray: ...
+
+
+def means(
+    posterior: Answer,
+    intervals: Mapping[str, tuple[float, float]] | None = None,
+    *,
+    n: int = 15,
+    by: Literal["change", "mean"] = "change",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the means of hidden units, ranked, each beside its mean before the evidence.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        One answer: of :func:`sbnet.infer`, or a row of :func:`sbnet.infer_many`.
+    intervals
+        Drawn as whiskers: what :func:`sbnet.posterior_intervals` returns, or any mapping from names to two ends. Units
+        left out have none.
+    n : int
+        How many units are drawn, at most.
+    by : {"change", "mean"}
+        What comes first: the units that the evidence moved most, up or down, or those with the largest means.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure of a fitting size.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Notes
+    -----
+    The mean before the evidence is the ``prior`` of the answer, or what :func:`sbnet.infer` answers without evidence.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> import sbnet.plots
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> ax = sb.plots.means(sb.infer(net, {"wet": 1}), sb.posterior_intervals(net, {"wet": 1}))
+    """
+    net, mean = posterior.network, np.asarray(posterior.means, dtype=np.float64)
+    if mean.ndim != 1:
+        raise ParameterError(f"means() draws one answer; these are {len(mean):,} rows. Choose one: batch[0]")
+    n = checks.whole("n", n, 1)
+    checks.choice("by", by, ("change", "mean"))
+    ends = _ends(net, intervals)
+    prior = _prior(posterior)
+    hidden = np.flatnonzero(np.asarray(posterior.evidence) == HIDDEN)
+    if not hidden.size:
+        raise ParameterError("all units are observed; there are no means to draw")
+    shown = _ranked(hidden, mean, prior, by)[:n]
+    ax = axes_of(ax, 6.4, 1.3 + 0.3 * len(shown))
+    places = np.arange(len(shown))
+    _whiskers(ax, ends[shown], places)
+    ax.hlines(places, prior[shown], mean[shown], color=POSITIVE, linewidth=1.2, alpha=0.45, zorder=2)
+    ax.scatter(prior[shown], places, marker="|", s=110, color=FAINT, label="before", zorder=3, gid="prior")
+    ax.scatter(mean[shown], places, s=34, color=POSITIVE, label="given the evidence", zorder=4, gid="mean")
+    _name_rows(ax, [net.names[i] for i in shown])
+    first = {"change": "most moved first", "mean": "largest first"}[by]
+    ax.set(
+        xlim=(-0.02, 1.02), xlabel=f"P(unit = 1 | evidence)\n{_some(len(shown), len(hidden), 'hidden unit')}, {first}"
+    )
+    _legend_above(ax)
+    return ax
+
+
+def trace(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
+    """Draw the bound at the start and after each sweep.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Of :func:`sbnet.infer`; rows of a batch keep no trace.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> import sbnet.plots
+    >>> ax = sb.plots.trace(sb.infer(sb.layered((8, 24, 64), rng=0, scale=1.0), [0] * 64))
+    """
+    bounds = np.asarray(posterior.trace, dtype=np.float64)
+    if not bounds.size or np.isnan(bounds).all():
+        raise ParameterError(
+            "this posterior has no trace: rows of a batch and samplers keep none. Use infer(network, evidence) with "
+            "the MeanField solver"
+        )
+    ax = axes_of(ax, 6.0, 3.6)
+    sweeps = np.arange(len(bounds))
+    ax.plot(sweeps, bounds, "o-", color=POSITIVE, markersize=4 if len(bounds) <= 40 else 0, clip_on=False, zorder=3)
+    ax.axhline(bounds[-1], color=FAINT, linewidth=0.8, linestyle=":")
+    word = "settled" if posterior.converged else "stopped before it settled"
+    ax.set_title(
+        f"{word} after {_count(len(bounds) - 1, 'sweep')}, at {signed(float(bounds[-1]), '.6g')} nats", size=10
+    )
+    ax.set(xlabel="sweep", ylabel="bound on ln P(evidence), nats", xlim=(0, max(len(bounds) - 1, 1)))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None = None) -> Axes:
+    """Draw where a bound comes from: what each unit adds to it, by term.
+
+    Parameters
+    ----------
+    posterior : Posterior or Breakdown
+        An answer of :class:`sbnet.MeanField`, or what its ``breakdown()`` returns.
+    n : int
+        How many units are drawn, at most: those that add or take most.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure of a fitting size.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Notes
+    -----
+    The sums over all units stand in the legend; what units that are not drawn add stands below the axis.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> import sbnet.plots
+    >>> ax = sb.plots.breakdown(sb.infer(sb.layered((3, 6), rng=0, scale=1.0), [0, 1, 0, 1, 1, 0]))
+    """
+    parts = posterior if isinstance(posterior, Breakdown) else posterior.breakdown()
+    n = checks.whole("n", n, 1)
+    total = parts.by_unit
+    shown = np.argsort(-np.abs(total), kind="stable")[:n]
+    ax = axes_of(ax, 6.4, 1.4 + 0.3 * len(shown))
+    places = np.arange(len(shown))
+    right, left = np.zeros(len(shown)), np.zeros(len(shown))
+    for (term, added), colour in zip(parts.by_term.items(), (POSITIVE, NEGATIVE, THIRD), strict=True):
+        nats = getattr(parts, term)[shown]
+        begin = np.where(nats >= 0.0, right, left)
+        name = f"{term.replace('_', ' ')} {signed(added)}"
+        ax.barh(places, nats, left=begin, height=0.66, color=colour, label=name, gid=term)
+        right, left = right + np.maximum(nats, 0.0), left + np.minimum(nats, 0.0)
+    ax.scatter(
+        total[shown], places, marker="|", s=150, color=INK, label=f"sum {signed(parts.bound)}", zorder=4, gid="sum"
+    )
+    ax.axvline(0.0, color=FAINT, linewidth=0.8)
+    ax.use_sticky_edges = False  # a bar that ends at the frame would look cut
+    ax.margins(x=0.04)
+    _name_rows(ax, [parts.names[i] for i in shown])
+    rest = f"; the others add {signed(parts.bound - float(total[shown].sum()))}" if len(shown) < len(total) else ""
+    ax.set_xlabel(f"nats\n{_some(len(shown), len(total), 'unit')}{rest}")
+    _legend_above(ax)
+    return ax
+
+
+def _prior(posterior: Answer) -> FloatArray:
+    """What the answer says its means were before; if it says nothing, what inference answers without evidence."""
+    own = getattr(posterior, "prior", None)
+    return infer(posterior.network, {}).means if own is None else np.asarray(own, dtype=np.float64)
+
+
+def _ranked(hidden: IndexArray, mean: FloatArray, prior: FloatArray, by: str) -> IndexArray:
+    """By size; equal ones by mean, and then in the order of the network."""
+    size = np.abs(mean - prior)[hidden].round(12) if by == "change" else mean[hidden]
+    order: IndexArray = hidden[np.lexsort((-mean[hidden], -size))]
+    return order
+
+
+def _ends(network: Network, intervals: Mapping[str, tuple[float, float]] | None) -> FloatArray:
+    """Two ends for each unit; NaN where no interval is given."""
+    ends = np.full((network.n_units, 2), np.nan)
+    for name, (low, high) in ({} if intervals is None else intervals).items():
+        if not 0.0 <= low <= high <= 1.0:
+            raise ParameterError(f"the interval of unit {name!r} runs from {low} to {high}; it must lie within 0 and 1")
+        ends[network.index(name)] = low, high
+    return ends
+
+
+def _whiskers(ax: Axes, ends: FloatArray, places: IndexArray) -> None:
+    given = ~np.isnan(ends[:, 0])
+    if given.any():
+        middle, half = ends[given].mean(axis=1), np.ptp(ends[given], axis=1) / 2
+        look: dict[str, Any] = {"ecolor": NEGATIVE, "elinewidth": 1.8, "capsize": 5, "capthick": 1.8, "zorder": 1}
+        ax.errorbar(middle, places[given], xerr=half, fmt="none", label="holds it for certain", **look)
+
+
+def _name_rows(ax: Axes, names: list[str]) -> None:
+    """A name for each row, the first on top."""
+    ax.set_yticks(range(len(names)), [label(name) for name in names])
+    plain(ax)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", color="#dddddd", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _legend_above(ax: Axes) -> None:
+    """Where it hides nothing."""
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, frameon=False, fontsize=8.5, borderaxespad=0.2,
+              columnspacing=1.2, handletextpad=0.4)  # fmt: skip
+
+
+def _count(n: int, word: str) -> str:
+    return f"{n:,} {word}{'s' * (n != 1)}"
+
+
+def _some(shown: int, all_of_them: int, word: str) -> str:
+    return _count(shown, word) if shown == all_of_them else f"{shown:,} of {_count(all_of_them, word)}"

@@ -1,0 +1,57 @@
+"""Colours, sizes and text that all pictures share."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
+
+POSITIVE, NEGATIVE, THIRD, ZERO, INK, FAINT = "#0072B2", "#D55E00", "#009E73", "#999999", "#222222", "#5a5a5a"
+MEANS = LinearSegmentedColormap.from_list("means", ["white", "#74c476", "#006d2c"])
+WEIGHTS = LinearSegmentedColormap.from_list("weights", ["#8c3a00", NEGATIVE, "#ececec", POSITIVE, "#003d66"])
+"""Orange below zero, blue above, and grey at zero: where there is no edge, there is no colour at all."""
+
+POINTS, FONT = 60.0, FontProperties(size=100)
+"""A network is composed at 60 points to the unit of length, then grown or shrunk as a whole to fit its axes."""
+
+
+def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
+    """The axes given, or those of a new figure of that size in inches."""
+    return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
+
+
+def label(name: str, most: int = 28) -> str:
+    """A name short enough for a tick; its middle goes, as long names differ at their ends as often as at their starts.
+
+    >>> label("an uncommonly long name of a unit", 16)
+    'an uncom… a unit'
+    """
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[len(name) - (most - 1 - most // 2) :]}"
+
+
+def plain(ax: Axes) -> None:
+    """Names on ticks as they are: a dollar sign begins no formula."""
+    for tick in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        tick.set_parse_math(False)
+
+
+def wrap(name: str, width: int, **options: Any) -> str:
+    """The name in lines that end at a space or after an underscore."""
+    return textwrap.fill(name.replace("_", "_\0 "), width, **options).replace("\0 ", "").replace("\0", "")
+
+
+def signed(number: float, digits: str = ".3g") -> str:
+    """With its sign, a minus that is as wide as a plus; zero alone has none."""
+    return f"{number:+{digits}}".replace("-", "\N{MINUS SIGN}") if number else "0"
+
+
+def extent(text: str, points: float) -> tuple[float, float]:
+    """Width and height of a text, in units of length."""
+    lines = text.split("\n")
+    width = max(text_to_path.get_text_width_height_descent(line, FONT, False)[0] if line else 0.0 for line in lines)
+    return width / FONT.get_size_in_points() * points / POINTS, 1.2 * len(lines) * points / POINTS

@@ -1,0 +1,66 @@
+"""What a network says before anything is observed: the prior means, beside which posterior means are read."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from sbnet._types import HIDDEN, Bound, FloatArray, Stop
+from sbnet.enumeration import Effort, enumerate_states
+from sbnet.errors import TooManyHiddenError
+from sbnet.graph import read_only
+from sbnet.kernels.rows import Answers, solve_rows
+from sbnet.kernels.terms import LOG_TERMS
+from sbnet.network import Network
+from sbnet.reduction import absorb
+
+MOST_EDGES = 1_000_000
+"""Larger networks are printed without their prior, which would take longer than anyone waits for a line of text."""
+_COUPLED, _UNITS = 12, 200  # for an exact prior: 2**12 terms, for each of 200 units
+
+_Kept = WeakKeyDictionary[Network, FloatArray]
+_exact: _Kept = WeakKeyDictionary()
+_predicted: _Kept = WeakKeyDictionary()
+
+
+def predicted_prior(network: Network) -> FloatArray:
+    """The predictions of mean field theory: each unit's chance if its parents were independent, parents first.
+
+    Units that the evidence says nothing about have the same prediction in a mean field posterior, to the last digit.
+    """
+    if network not in _predicted:
+        _predicted[network] = read_only(_predict(network))
+    return _predicted[network]
+
+
+def best_prior(network: Network) -> FloatArray:
+    """P(S_i = 1) where the sums behind it are small, the predictions of mean field theory elsewhere."""
+    if network not in _exact:
+        try:
+            _exact[network] = read_only(_enumerate(network))
+        except TooManyHiddenError:
+            return predicted_prior(network)
+    return _exact[network]
+
+
+def _enumerate(network: Network) -> FloatArray:
+    n = network.n_units
+    if n > _UNITS:
+        raise TooManyHiddenError(f"the exact prior of {n} units takes too long to be shown")
+    on = np.full((n, n), HIDDEN)
+    np.fill_diagonal(on, 1)
+    log_p, _ = enumerate_states(network, on, Effort(_COUPLED, None, progress=False))
+    return np.exp(np.minimum(log_p, 0.0))
+
+
+def _predict(network: Network) -> FloatArray:
+    nothing = np.full((1, network.n_units), HIDDEN)
+    means, no_trace = np.full(nothing.shape, 0.5), np.empty((1, 0))
+    answers = Answers(
+        np.empty(1), means, np.empty(nothing.shape), np.empty(1, np.int64), np.empty(1, np.bool_), no_trace
+    )
+    bound, stop = Bound(LOG_TERMS["exact"], 4), Stop(1e-6, 1)
+    solve_rows(network.model, bound, stop, nothing, absorb(network, nothing), False, answers)
+    one: FloatArray = means[0]
+    return one

@@ -1,0 +1,395 @@
+r"""What is asked of a network beside plain evidence: units held by intervention, and reports that are not certain.
+
+Both become evidence on another network, so that nothing that answers a question has to know of them.
+
+*Intervention.* A unit held at a state does not listen to its parents, and its own conditional is no part of P. It is
+cut out: the edges into it go, the biases of its children take up what it sends them, and what is left of it is a unit
+without neighbours that nobody has observed, which sums to one.
+
+*Reports.* A report on unit i says how likely it is if the unit is off, :math:`l_0`, and on, :math:`l_1`. With
+:math:`r = \ln(l_1 / l_0)` it is a child of the unit that was seen on, with weight 2r and bias -r:
+
+.. math:: \sigma(-r) = \frac{l_0}{l_0 + l_1}, \qquad \sigma(r) = \frac{l_1}{l_0 + l_1}
+
+so that the likelihoods are those of the child, times :math:`l_0 + l_1`. (By this choice of bias the paper's logarithm
+term of the child is exact, at xi = 1/2, whatever the mean of the unit.) A likelihood of zero makes the report certain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet.errors import EvidenceError
+from sbnet.evidence import EvidenceLike, coerce, coerce_many, coerce_one
+from sbnet.graph import Graph
+from sbnet.kernels.gates import SIGMOID
+from sbnet.network import MAX_PARAMETER, Network
+
+R = TypeVar("R")
+
+_REPORTS = 64
+"""Different reports that one network is given; tables with more of them are answered in parts."""
+_ROUNDING = 2.0**-50
+"""Of the numbers that make up a bias or a constant, relative: four roundings."""
+
+
+class Report(NamedTuple):
+    """A report on a unit: the logarithm of the ratio of its likelihoods, on to off."""
+
+    unit: int
+    ratio: float
+
+
+class Conditions(NamedTuple):
+    """What a question has beside plain evidence, by row."""
+
+    held: States  # the states given by intervention, -1 for none: one row for all, or one for each
+    reports: tuple[tuple[Report, ...], ...]
+    constant: FloatArray  # to be added to ln P: what the reports are worth beside their children
+    slack: FloatArray  # how far rounding may bring ln P from that of the reports as they were given
+
+
+class Part(NamedTuple):
+    """Rows of a question that one network answers: plain evidence on it, and what is to be added to ln P."""
+
+    rows: slice | IndexArray
+    network: Network
+    states: States
+    held: States  # of the units of the question, one row for all
+    constant: FloatArray
+    slack: FloatArray
+    owner: IndexArray  # the units that the last units of this network report on
+
+    @property
+    def n_units(self) -> int:
+        """Number of units of the question: the first ones of this network."""
+        return self.network.n_units - len(self.owner)
+
+    def above(self, bound: FloatArray) -> FloatArray:
+        """Upper bounds of this network as those of the question: never below, whatever rounding does."""
+        return bound + self.constant + self._rounding(bound)
+
+    def below(self, bound: FloatArray) -> FloatArray:
+        """The same for lower bounds: never above."""
+        return bound + self.constant - self._rounding(bound)
+
+    def _rounding(self, bound: FloatArray) -> FloatArray:
+        """How far rounding may lead astray; not at all where there are no reports, and nothing was made of them."""
+        size = np.abs(bound) + np.abs(self.constant) + self.slack
+        changed = (self.constant != 0.0) | (self.slack != 0.0)
+        return np.where(changed, self.slack + 4.0 * np.spacing(size), 0.0)
+
+    def shown(self, values: FloatArray, fill: float | None = None) -> FloatArray:
+        """Rows by units of the question, with the states of held units (or `fill`) put in."""
+        held = self.held != HIDDEN
+        if not len(self.owner) and not held.any():
+            return values
+        own: FloatArray = values[..., : self.n_units].copy()
+        own[..., held] = self.held[held] if fill is None else fill
+        return own
+
+    def widened(self, values: FloatArray, fill: float) -> FloatArray:
+        """The other way: a column for each report too."""
+        if not len(self.owner):
+            return values
+        return np.pad(values, ((0, 0), (0, len(self.owner))), constant_values=fill)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Evidence on a network, and perhaps conditions that plain evidence cannot say.
+
+    Attributes
+    ----------
+    network : Network
+    states : ndarray of int8, rows by units
+        The evidence that is certain.
+    single : bool
+        Was it one pattern rather than a table?
+    conditions : Conditions or None
+    """
+
+    network: Network
+    states: States
+    single: bool
+    conditions: Conditions | None = None
+
+    @property
+    def given(self) -> States:
+        """The states of all units that are known, by evidence or by intervention."""
+        if self.conditions is None:
+            return self.states
+        return np.where(self.conditions.held == HIDDEN, self.states, self.conditions.held)
+
+    def some(self, rows: slice | IndexArray) -> Question:
+        """The question of some rows."""
+        if self.conditions is None:
+            return replace(self, states=self.states[rows])
+        held, reports, constant, slack = self.conditions
+        chosen = tuple(reports[r] for r in np.arange(len(reports))[rows])
+        some = Conditions(held if len(held) == 1 else held[rows], chosen, constant[rows], slack[rows])
+        return replace(self, states=self.states[rows], conditions=some)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The same in plain evidence, one part for each network that it takes."""
+        n_units = self.network.n_units
+        if self.conditions is None:
+            nothing = np.broadcast_to(0.0, len(self.states))
+            free, none = np.full(n_units, HIDDEN), np.empty(0, np.int64)
+            return (Part(slice(None), self.network, self.states, free, nothing, nothing, none),)
+        return tuple(self._part(rows) for rows in _groups(self.conditions, len(self.states)))
+
+    def _part(self, rows: IndexArray) -> Part:
+        assert self.conditions is not None
+        held = self.conditions.held[0 if len(self.conditions.held) == 1 else rows[0]] if len(rows) else _none(self)
+        network, at, slack = intervene(self.network, held)
+        states = np.where(held == HIDDEN, self.states[rows], at)
+        mine = [self.conditions.reports[r] for r in rows]
+        place = {report: k for k, report in enumerate(dict.fromkeys(report for row in mine for report in row))}
+        seen = np.full((len(rows), len(place)), HIDDEN)
+        for r, row in enumerate(mine):
+            seen[r, [place[report] for report in row]] = 1
+        network = _with_reports(network, list(place))
+        owner = np.array([report.unit for report in place], np.int64)
+        constant, slack_of = self.conditions.constant[rows], self.conditions.slack[rows] + slack
+        return Part(rows, network, np.hstack([states, seen]), held, constant, slack_of, owner)
+
+    def gather(self, task: Callable[[Part], FloatArray]) -> FloatArray:
+        """The rows that a task answers part by part, in order."""
+        found = [task(part) for part in self.parts]
+        if len(found) == 1:
+            return found[0]
+        whole = np.empty((len(self.states), *found[0].shape[1:]))
+        for part, rows in zip(self.parts, found, strict=True):
+            whole[part.rows] = rows
+        return whole
+
+    def collect(self, task: Callable[[Part], Iterable[R]]) -> list[R]:
+        """The same for records."""
+        found: dict[int, R] = {}
+        for part in self.parts:
+            numbers = np.arange(len(self.states))[part.rows].tolist()
+            found.update(zip(numbers, task(part), strict=True))
+        return [found[r] for r in range(len(self.states))]
+
+    @property
+    def n_held(self) -> int:
+        """How many units the intervention of a single row holds."""
+        return 0 if self.conditions is None else int((self.conditions.held[0] != HIDDEN).sum())
+
+    def text(self) -> str:
+        """The conditions of a single row in words, or nothing."""
+        if self.conditions is None:
+            return ""
+        held, n = self.conditions.held[0], len(self.conditions.reports[0])
+        set_to = [f"{self.network.names[i]} = {held[i]}" for i in np.flatnonzero(held != HIDDEN)]
+        shown = set_to[:3] + ["…"] * (len(set_to) > 3)
+        return (f", do({', '.join(shown)})" if set_to else "") + (f", {n} report{'s' * (n != 1)}" if n else "")
+
+
+def ask(network: Network, evidence: EvidenceLike, do: EvidenceLike | None) -> Question:
+    """The question that a user asks, of one pattern or a table."""
+    certain, reports = _parted(evidence)
+    states, single = coerce(network, certain)
+    return _question(network, states, single, reports, do)
+
+
+def ask_one(network: Network, evidence: EvidenceLike, do: EvidenceLike | None) -> Question:
+    """The same of one pattern."""
+    certain, reports = _parted(evidence)
+    return _question(network, coerce_one(network, certain), True, reports, do)
+
+
+def ask_many(network: Network, evidence: EvidenceLike, do: EvidenceLike | None, *, missing: Any = ()) -> Question:
+    """The same of a table; what is in `missing` is not observed."""
+    certain, reports = _parted(evidence)
+    return _question(network, coerce_many(network, certain, missing=missing), False, reports, do)
+
+
+def interventions(network: Network, do: EvidenceLike | None, n: int, what: str = "rows") -> States:
+    """The states that units are held at, -1 for those that are free: one row for all, or one for each of n."""
+    if do is None:
+        return np.full((1, network.n_units), HIDDEN)
+    held = coerce(network, do)[0]
+    if len(held) not in (1, n):
+        raise EvidenceError(f"do has {len(held)} rows; give one pattern, or one for each of the {n} {what}")
+    return held
+
+
+def intervene(network: Network, held: States) -> tuple[Network, States, float]:
+    """The network with some units cut out, the evidence that stands for them, and how far rounding may bring ln P.
+
+    Biases are added up in doubles; where one would leave their range, the unit stays, observed, with a bias that makes
+    its state certain and the largest bias that there may be: weights of that size have roundings of that size.
+    """
+    fixed, graph = held != HIDDEN, network.graph
+    if not fixed.any():
+        return network, held, 0.0
+    into, out = fixed[graph.child_of_edge], fixed[graph.parent]
+    sent = np.where(out & ~into, network.weight * (held[graph.parent] == 1), 0.0)
+    bias = network.bias + np.bincount(graph.child_of_edge, weights=sent, minlength=network.n_units)
+    if np.abs(bias).max() <= MAX_PARAMETER:
+        touched = np.bincount(graph.child_of_edge, weights=np.abs(sent), minlength=network.n_units)
+        terms = 1 + np.bincount(graph.child_of_edge, weights=sent != 0.0, minlength=network.n_units)
+        slack = _ROUNDING * float((terms * (touched + np.abs(network.bias)))[touched > 0.0].sum())
+        return _without_edges(network, into | out, np.where(fixed, 0.0, bias)), np.full_like(held, HIDDEN), slack
+    sure = np.where(held == 1, MAX_PARAMETER, -MAX_PARAMETER)
+    return _without_edges(network, into, np.where(fixed, sure, network.bias)), held, 0.0
+
+
+def _without_edges(network: Network, gone: Any, bias: FloatArray) -> Network:
+    graph, kept = network.graph, ~gone
+    counts = np.bincount(graph.child_of_edge[kept], minlength=network.n_units)
+    cut = Graph(np.concatenate([[0], np.cumsum(counts)]), graph.parent[kept])
+    return Network(network.names, cut, network.weight[kept], bias, network.gate)
+
+
+def _with_reports(network: Network, reports: Sequence[Report]) -> Network:
+    """The network with a child for each report."""
+    if not reports:
+        return network
+    graph, ratio = network.graph, np.array([report.ratio for report in reports])
+    indptr = np.concatenate([graph.indptr, graph.indptr[-1] + 1 + np.arange(len(reports))])
+    parent = np.concatenate([graph.parent, [report.unit for report in reports]])
+    return Network(
+        (*network.names, *_new_names(network, reports)),
+        Graph(indptr, parent),
+        np.concatenate([network.weight, 2.0 * ratio]),
+        np.concatenate([network.bias, -ratio]),
+        np.concatenate([network.gate, np.full(len(reports), SIGMOID, np.int8)]),
+    )
+
+
+def _new_names(network: Network, reports: Sequence[Report]) -> list[str]:
+    """Names that no unit has."""
+    names, mark = [f"report {k} on {network.names[report.unit]}" for k, report in enumerate(reports)], ""
+    while any(name + mark in network._index for name in names):
+        mark += "'"
+    return [name + mark for name in names]
+
+
+def _groups(conditions: Conditions, n: int) -> list[IndexArray]:
+    """Rows that one network can answer: with the same interventions, and not too many different reports."""
+    held, groups, reports = conditions.held, dict[bytes, list[list[int]]](), dict[bytes, set[Report]]()
+    common = held[0].tobytes() if len(held) == 1 else None
+    for r in range(n):
+        key = held[r].tobytes() if common is None else common
+        own = set(conditions.reports[r])
+        if key not in groups or len(reports[key] | own) > _REPORTS:
+            groups.setdefault(key, []).append([])
+            reports[key] = set()
+        groups[key][-1].append(r)
+        reports[key] |= own
+    parts = [np.array(rows, np.int64) for of_key in groups.values() for rows in of_key]
+    return parts or [np.empty(0, np.int64)]
+
+
+def _none(question: Question) -> States:
+    return np.full(question.network.n_units, HIDDEN)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _is_mapping(evidence: Any) -> bool:
+    return isinstance(evidence, Mapping) and not hasattr(evidence, "toarray")  # as in `evidence.coerce`
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple | list | np.ndarray) and np.ndim(value) != 0
+
+
+def _parted(evidence: EvidenceLike) -> tuple[EvidenceLike, list[dict[Any, Any]]]:
+    """Evidence that is certain, and for each mapping the pairs that were in it; anything else is left as it is."""
+    if _is_mapping(evidence):
+        certain, pairs = _parted_row(evidence)  # type: ignore[arg-type]
+        return certain, [pairs]
+    if isinstance(evidence, Sequence) and evidence and all(map(_is_mapping, evidence)):
+        rows = [_parted_row(row) for row in evidence]  # type: ignore[arg-type]
+        return [row for row, _ in rows], [pairs for _, pairs in rows]
+    return evidence, []
+
+
+def _parted_row(row: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], dict[Any, Any]]:
+    pairs = {key: value for key, value in row.items() if _is_pair(value)}
+    return ({**row, **dict.fromkeys(pairs)}, pairs) if pairs else (row, pairs)
+
+
+def _question(
+    network: Network, states: States, single: bool, pairs: list[dict[Any, Any]], do: EvidenceLike | None
+) -> Question:
+    held = interventions(network, do, len(states))
+    if not any(pairs) and np.all(held == HIDDEN):
+        return Question(network, states, single)
+    pairs = pairs or [{}] * len(states)
+    reports = [_reports(network, row, f" in row {r}" * (not single)) for r, row in enumerate(pairs)]
+    return _with_conditions(network, states.copy(), single, reports, held)
+
+
+def _with_conditions(
+    network: Network, states: States, single: bool, reports: list[list[tuple[int, float, float]]], held: States
+) -> Question:
+    constant, slack, kept = np.zeros(len(states)), np.zeros(len(states)), list[tuple[Report, ...]]()
+    for r, row in enumerate(reports):
+        by_do, own = held[0 if len(held) == 1 else r], list[Report]()
+        for unit, off, on in row:
+            if -math.inf in (off, on):
+                states[r, unit] = int(off == -math.inf)
+            known = by_do[unit] if states[r, unit] == HIDDEN else states[r, unit]
+            if known != HIDDEN or on == off:  # nothing that depends on the unit
+                constant[r] += (off, on)[max(known, 0)]
+            else:
+                constant[r] += np.logaddexp(off, on)
+                own.append(Report(unit, on - off))
+            slack[r] += _ROUNDING * len(row) * (1.0 + sum(abs(log) for log in (off, on) if log > -math.inf))
+        kept.append(tuple(own))
+    _check_agreement(network, states, held)
+    return Question(network, states, single, Conditions(held, tuple(kept), constant, slack))
+
+
+def _check_agreement(network: Network, states: States, held: States) -> None:
+    """A unit is not observed in a state that it is not held at."""
+    clash = (states != HIDDEN) & (held != HIDDEN) & (states != held)
+    if clash.any():
+        r, i = (int(k) for k in np.argwhere(clash)[0])
+        seen, at = states[r, i], held[0 if len(held) == 1 else r, i]
+        raise EvidenceError(
+            f"unit {network.names[i]!r} is observed as {seen} and held at {at} by do, in row {r}; "
+            "such evidence is impossible: leave it out of one of the two"
+        )
+
+
+def _reports(network: Network, pairs: dict[Any, Any], where: str) -> list[tuple[int, float, float]]:
+    """Unit, ln l0 and ln l1 of each pair."""
+    return [(network.index(unit), *_logarithms(network, unit, pair, where)) for unit, pair in pairs.items()]
+
+
+def _logarithms(network: Network, unit: Any, pair: Any, where: str) -> tuple[float, float]:
+    try:
+        off, on = (float(likelihood) for likelihood in pair)
+    except (TypeError, ValueError):
+        off = on = math.nan
+    if not (0.0 <= off < math.inf and 0.0 <= on < math.inf and off + on > 0.0):
+        name = network.names[network.index(unit)]
+        raise EvidenceError(
+            f"unit {name!r} holds {_short(pair)}{where}; soft evidence is a pair of likelihoods, of the report if the "
+            "unit is 0 and if it is 1: finite, not negative and not both zero"
+        )
+    return _log(off), _log(on)
+
+
+def _log(likelihood: float) -> float:
+    return math.log(likelihood) if likelihood else -math.inf
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

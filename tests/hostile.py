@@ -1,0 +1,52 @@
+"""Hostile networks and evidence by the thousand, each from a number."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import sbnet as sb
+
+SIZES = (1.0, 30.0, 1e3, 1e4, 1e6, 1e8)
+SHAPES = ("sparse", "dense", "islands", "chain", "single")
+
+
+def network(seed: int, most: int = 7) -> sb.Network:
+    """A network of up to `most` units: weights to ±1e8, sums that nearly cancel, denormal weights, lonely units."""
+    rng = np.random.default_rng([1996, seed])
+    shape = SHAPES[rng.integers(len(SHAPES))]
+    n = 1 if shape == "single" else int(rng.integers(2, most + 1))
+    below = np.tri(n, k=-1, dtype=bool)
+    if shape == "chain":
+        below &= np.eye(n, k=-1, dtype=bool)
+    elif shape == "islands":
+        island = rng.integers(0, 2, n)
+        below &= island[:, None] == island
+    elif shape == "sparse":
+        below &= rng.random((n, n)) < 0.4
+    numbers = _numbers(rng, (n, n + 1))
+    return sb.from_weight_matrix(np.where(below, numbers[:, :n], 0.0), bias=numbers[:, n])
+
+
+def _numbers(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    kind = rng.integers(5)
+    if kind == 0:  # every number of its own size
+        values = rng.choice(SIZES, shape) * rng.uniform(-1.0, 1.0, shape)
+    elif kind == 1:  # some too small to be normal, some at the limit
+        values = rng.choice([5e-324, -2e-310, 1e-300, 0.0, -1e8, 1e8, 0.3], shape)
+    else:
+        values = rng.choice(SIZES) * rng.uniform(-1.0, 1.0, shape)
+    if kind == 3:  # large biases beside small ones
+        values[:, -1] = rng.uniform(-2.0, 2.0, shape[0])
+    if kind == 4:  # the last number of a row takes back what the others add up to, but for little
+        values[:, -1] = np.clip(rng.uniform(-2.0, 2.0, shape[0]) - values[:, :-1].sum(axis=1), -1e8, 1e8)
+    return values
+
+
+def rows(network: sb.Network, seed: int, n: int) -> np.ndarray:
+    """Patterns with NaN for hidden units: anything observed, and in half of them states that hardly ever come about."""
+    rng = np.random.default_rng([1997, seed])
+    states = np.where(
+        rng.random((n, 1)) < 0.5, sb.sample(network, n, rng=rng), rng.integers(0, 2, (n, network.n_units))
+    )
+    seen = rng.random(states.shape) < rng.choice([0.2, 0.5, 0.8, 1.0], (n, 1))
+    return np.where(seen, states, np.nan)

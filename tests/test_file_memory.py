@@ -1,0 +1,101 @@
+"""Reading a file takes a few times its size in memory, whatever it says of itself."""
+
+from __future__ import annotations
+
+import json
+import struct
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import hostile_files
+import sbnet as sb
+from sbnet.errors import FileFormatError, SBNetError
+
+SIZE = 1_000_000
+FEW = 8  # times the size of the file; short names take most: each is an object of fifty bytes
+
+
+def network(n=4, **metadata):
+    """The bytes of a network of n units without edges, with other texts."""
+    arrays = {
+        "bias": np.zeros(n),
+        "indptr": np.zeros(n + 1, np.int64),
+        "parent": np.zeros(0, np.int64),
+        "weight": np.zeros(0),
+    }
+    good = {"names": json.dumps([f"u{k}" for k in range(n)]), "layers": "null"}
+    texts = {"format": "sbnet-network", "format_version": "1", "made_by": "me", **good, **metadata}
+    return hostile_files.File(arrays, texts).sealed()
+
+
+def header(text, data=b"", length=None):
+    raw = text.encode()
+    return struct.pack("<Q", len(raw) if length is None else length) + raw + data
+
+
+def filled(piece):
+    return piece * (SIZE // len(piece))
+
+
+META = '{"__metadata__":{"format":"sbnet-network","format_version":"1"}'
+FILES = {
+    "names in lists": network(names="[" + filled("[],") + "[]]"),
+    "names in objects": network(names="[" + filled("{},") + "{}]"),
+    "names without units": network(names=json.dumps([f"u{k}" for k in range(SIZE // 8)])),
+    "one long name": network(1, names=json.dumps([filled("x")])),
+    "numbers for names": network(names="[" + filled("-9,") + "1]"),
+    "layers in lists": network(layers="[" + filled("[],") + "[]]"),
+    "layers without units": network(layers="[" + filled("999,") + "1]"),
+    "many arrays": header(META + filled(',"a":{"dtype":"F64","shape":[0],"data_offsets":[0,0]}') + "}"),
+    "many texts": header('{"__metadata__":{"a":"b"' + filled(',"aa":""') + "}}"),
+    "lists in the header": header(META + ',"x":[' + filled("[],") + "[]]}"),
+    "a deep header": header(META + ',"x":' + filled("[")),
+    "a header that is not there": header("{", filled(b"\0"), 2**62),
+    "a long header that is not there": header("{", filled(b"\0"), 99_000_000),
+    "an array that is not there": header(
+        f'{META},"bias":{{"dtype":"F64","shape":[{2**58}],"data_offsets":[0,{2**61}]}}}}'
+    ),
+    "many dimensions": header(META + ',"bias":{"dtype":"F64","shape":[' + filled("1,") + '1],"data_offsets":[0,8]}}'),
+    "version": network(format_version=filled("9")),
+    "a network": network(SIZE // 30),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_file_takes_a_few_times_its_size_in_memory(tmp_path, kind):
+    path, data = tmp_path / "net.sbn", FILES[kind]
+    path.write_bytes(data)
+    tracemalloc.start()
+    try:
+        if kind in ("a network", "one long name"):
+            assert sb.load(path).n_units > 0
+        else:
+            with pytest.raises(FileFormatError):
+                sb.load(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < FEW * max(len(data), SIZE), (peak, len(data))
+
+
+START = sb.layered((2, 3), rng=0)
+ROWS = sb.sample(START, 6, rng=1)[:, 2:]
+
+
+@pytest.mark.parametrize("key", ["settings", "rng", "first_rng", "best", "seconds"])
+def test_a_checkpoint_takes_a_few_times_its_size_in_memory(tmp_path, key):
+    path = tmp_path / "run.sbn"
+    sb.fit(START, ROWS, epochs=1, checkpoint=path, rng=0, threads=1)
+    file = hostile_files.opened(path.read_bytes())
+    file.metadata[key] = "[" + filled("[],") + "[]]"
+    path.write_bytes(file.sealed())
+    tracemalloc.start()
+    try:
+        with pytest.raises(SBNetError, match="cannot be resumed"):
+            sb.fit(START, ROWS, epochs=2, resume=path, threads=1)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < FEW * SIZE

@@ -1,0 +1,124 @@
+"""The paper's algorithm step by step: each is eq. (24) or a better xi, none lowers the bound, and it ends right."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import oracle
+import sbnet as sb
+from strategies import INTERPRETED, questions
+
+PAPER = sb.MeanField(log_term="xi", enumerate_up_to=0)
+
+
+@pytest.mark.small
+@settings(max_examples=5 if INTERPRETED else 40)
+@given(questions(max_units=6))
+def test_no_step_lowers_the_bound_and_none_exceeds_the_truth(case):  # footnote 4 and eq. (11)
+    network, evidence, do, arrays = case
+    done = list(sb.steps(network, evidence, do=do, max_sweeps=4))
+    bounds = np.array([step.bound for step in done])
+    assert np.all(np.diff(bounds) >= 0.0)
+    rounding = 10 * oracle.rounding(network.weight_matrix(), network.bias) + 1e-12
+    logs = np.abs(np.log(arrays[2][arrays[2] > 0.0])).sum()
+    assert bounds[-1] <= sb.log_likelihood(network, evidence, do=do) + rounding + 1e-13 * logs
+    for step in done:
+        assert step.means.shape == step.xi.shape == (network.n_units,)
+        assert np.all((step.means >= 0.0) & (step.means <= 1.0))
+        assert np.all(np.isnan(step.xi) | ((step.xi >= 0.0) & (step.xi <= 1.0)))
+
+
+@pytest.mark.parametrize("scale", [0.5, 2.0, 5.0])
+def test_it_ends_where_the_engine_ends(scale):
+    network = sb.layered((2, 3, 4), rng=1, scale=scale)
+    evidence = np.r_[np.full(6, np.nan), 1.0, 0.0, 1.0]  # one unit at the bottom is barren
+    *_, last = sb.steps(network, evidence)
+    post = sb.infer(network, evidence, solver=PAPER)
+    assert abs(last.bound - post.bound) < 1e-5
+    assert np.allclose(last.means, post.means, rtol=0, atol=1e-2)
+    assert np.array_equal(np.isnan(last.xi), np.isnan(post.xi))
+
+
+def test_the_bound_is_that_of_the_paper_at_every_step():
+    network = sb.layered((2, 3, 4), rng=1, scale=3.0)
+    evidence = np.r_[np.full(5, np.nan), 1.0, 0.0, 1.0, 1.0]
+    for step in sb.steps(network, evidence, max_sweeps=3):
+        xi = np.where(np.isnan(step.xi), 0.5, step.xi)
+        expected = oracle.bound(network.weight_matrix(), network.bias, step.means, xi)
+        assert abs(step.bound - expected) < 1e-10
+        assert abs(step.bound - sb.bounds.lower_bound(network, evidence, step.means, xi)) < 1e-10
+
+
+def test_a_step_of_a_mean_is_equation_24_and_a_step_of_xi_the_best_one():
+    network = sb.layered((2, 3, 4), rng=1, scale=3.0)
+    J, h = network.weight_matrix(), network.bias
+    evidence = np.r_[np.full(5, np.nan), 1.0, 0.0, 1.0, 1.0]
+    for before, after in pairwise(sb.steps(network, evidence, max_sweeps=2)):
+        k = network.index(after.unit)
+        xi = np.where(np.isnan(before.xi), 0.5, before.xi)
+        if after.what == "mean":
+            inside = np.clip(before.means, 1e-14, 1 - 1e-14)
+            assert after.means[k] == pytest.approx(oracle.mean_field(J, h, inside, xi)[k], abs=1e-9)
+        else:
+            assert after.xi[k] == pytest.approx(oracle.tightest_xi(J, h, before.means)[k], abs=1e-6)
+        moved = np.flatnonzero(after.means != before.means).tolist()
+        changed = np.flatnonzero((after.xi != before.xi) & ~np.isnan(after.xi)).tolist()
+        assert moved + changed in ([], [k])
+        assert after.gain == pytest.approx(after.bound - before.bound, abs=1e-12)
+
+
+def test_the_order_is_that_of_the_engine_and_the_start_comes_first(sprinkler):
+    done = list(sb.steps(sprinkler, {"slippery": 1}, max_sweeps=1))
+    found = [(step.sweep, step.what, step.unit) for step in done]
+    means = [(1, "mean", unit) for unit in ("rain", "sprinkler", "wet")]
+    assert found == [(0, "start", None), *means, (1, "xi", "wet"), (1, "xi", "slippery")]
+    assert done[0].means.tolist() == [0.5, 0.5, 0.5, 1.0]
+    assert done[0]["wet"] == 0.5
+    begun = next(sb.steps(sprinkler, {"slippery": 1}, start=[0.1, 0.2, 0.3, 0.9]))
+    assert begun.means.tolist() == [0.1, 0.2, 0.3, 1.0]
+    assert [step.what for step in sb.steps(sprinkler, [0, 1, 1, 0])] == ["start"]
+
+
+def test_interventions_and_reports_are_stepped_through_too(sprinkler):
+    evidence, do = {"slippery": (1.0, 3.0)}, {"rain": 1}
+    *_, last = sb.steps(sprinkler, evidence, do=do, tol=1e-9)
+    assert last["rain"] == 1.0
+    assert last.bound == pytest.approx(sb.infer(sprinkler, evidence, do=do, solver=PAPER).bound, abs=1e-5)
+    assert {step.unit for step in sb.steps(sprinkler, evidence, do=do)} <= {None, *sprinkler.names}
+
+
+def test_the_animation_on_the_page_draws_every_step(sprinkler, monkeypatch):
+    from matplotlib.animation import FuncAnimation
+
+    drawn = []
+
+    def save(animation, filename):
+        drawn.append(filename)
+        for step in list(animation.new_frame_seq())[:2]:
+            animation._func(step)
+        animation._draw_was_started = True  # or it warns that nobody has seen it
+
+    monkeypatch.setattr(FuncAnimation, "save", save)
+    page = Path(__file__).parents[1] / "docs" / "queries.md"
+    (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    exec(compile(code, str(page), "exec"), {"sb": sb, "net": sprinkler})
+    plt.close("all")
+    assert drawn == ["climb.gif"]
+
+
+def test_it_reads_well_and_refuses_at_once(sprinkler):
+    lines = [repr(step) for step in sb.steps(sprinkler, {"wet": 1}, max_sweeps=1)]
+    assert lines[0].startswith("start: bound -")
+    assert lines[1].startswith("sweep 1: mean of rain is 0.")
+    assert lines[-1].startswith("sweep 1: xi of wet is 0.")
+    with pytest.raises(sb.errors.ParameterError, match="^tol is -1; it must be zero or more nats$"):
+        sb.steps(sprinkler, {"wet": 1}, tol=-1)
+    with pytest.raises(sb.errors.EvidenceError, match="^one pattern was expected, but the evidence has 2 rows"):
+        sb.steps(sprinkler, np.zeros((2, 4)))
