@@ -19,12 +19,17 @@ from sbnet.kernels import array_gates as gates
 from sbnet.kernels.enumerate import Flips, enumerate_rows, sum_states
 from sbnet.kernels.reduce import reduce
 from sbnet.network import Network
+from sbnet.quickscore import MOST_FINDINGS, total, two_levels
 from sbnet.reduction import absorb
 
 _PART = 15
 """Larger groups are summed in parts of 2**15 terms, a tenth of a second or less: on all cores, with a moving bar."""
 _TINY = 1000
 """Terms that are not worth a thread."""
+_QUICK = 8
+"""Coupled hidden units that are summed over without a look at their findings."""
+_WORST = 1e-9  # relative error of a sum over findings, whose terms cancel
+_DONE = -1  # in place of the size of a row's largest group
 
 
 class Effort(NamedTuple):
@@ -39,10 +44,14 @@ def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[
     """ln P(V) and the means of each row; the means of barren units are left as NaN."""
     checks.whole("limit", effort.limit, 0, 60)
     largest = _largest_groups(network, states)
-    check_limit(int(largest.max(initial=0)), effort.limit)
     log_p = np.empty(len(states))
     means = np.where(states == HIDDEN, np.nan, states.astype(np.float64))
-    small = np.flatnonzero(largest <= _PART)
+    if network.gate.any():  # where findings are fewer than causes, their subsets are the smaller sum
+        for r in np.flatnonzero(largest > _QUICK):
+            if _sum_findings(network, states[r], effort, log_p[r : r + 1], means[r]):
+                largest[r] = _DONE
+    check_limit(int(largest.max(initial=0)), effort.limit)
+    small = np.flatnonzero((largest <= _PART) & (largest != _DONE))
     tiny = bool(np.sum(2.0 ** largest[small]) <= _TINY)
     blocks = map_blocks(
         partial(_sum_rows, network),
@@ -52,7 +61,7 @@ def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[
     )
     for block in blocks:
         log_p[block.rows], means[block.rows] = block.log_p, block.means
-    if len(small) < len(states):
+    if np.any(largest > _PART):
         _sum_large(network, states, np.flatnonzero(largest > _PART), effort, log_p, means)
     return log_p, means
 
@@ -125,6 +134,31 @@ def _parts(group: GroupSum) -> Iterator[_Part]:
 
 def _sum_part(part: _Part) -> FloatArray:
     return part.sum.between(part.first, part.last)
+
+
+def _sum_findings(network: Network, row: States, effort: Effort, log_p: FloatArray, means: FloatArray) -> bool:
+    """ln P and means of one row whose groups are causes and noisy-OR findings, or small; is it one?"""
+    problem: Problem = reduce(network.model, row)
+    bias = absorb(network, row[None, :])[0]
+    groups = list(group_sums(problem, row, bias))
+    levels = [two_levels(problem, row, bias, group.units, group.factors) for group in groups]
+    costs = [len(g.units) if x is None else min(x.positive, len(g.units)) for g, x in zip(groups, levels, strict=True)]
+    if max(costs) > min(effort.limit, MOST_FINDINGS) or all(x is None for x in levels):
+        return False
+    value, found = known_part(problem, row, bias), {}
+    for group, two in zip(groups, levels, strict=True):
+        if two is not None and two.positive < len(group.units):
+            part, chances, error = total(two, threads=effort.threads)
+            if not error <= _WORST:
+                return False
+        else:
+            part, chances = group.joined(np.array([group.between(p.first, p.last) for p in _parts(group)]))
+        value += part
+        found[id(group)] = group.hidden, chances
+    log_p[0] = value
+    for hidden, chances in found.values():
+        means[hidden] = chances
+    return True
 
 
 def sum_groups(problem: Problem, states: States, bias: FloatArray, limit: int) -> tuple[float, IndexArray]:

@@ -11,6 +11,7 @@ from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.enumeration import Effort, check_limit, enumerate_states
 from sbnet.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
 from sbnet.execution import row_blocks
+from sbnet.kernels.array_gates import loads
 from sbnet.kernels.terms.enumerated import mean_t
 from sbnet.means import ExactPosterior, ExactPosteriors
 from sbnet.network import Network
@@ -228,7 +229,8 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
             check_limit(int(random.sum()), limit)
             j, w = graph.parent[parents][random], network.weight[parents][random]
             mean_z = shifted[r, i] + w @ mu[r, j]
-            result[r] -= mu[r, i] * mean_z - mean_t(network.model.gate[i], w, mu[r, j], shifted[r, i])
+            a, c = (float(load) for load in loads(network.gate[i], mu[r, i]))
+            result[r] -= a * mean_z - c * mean_t(network.model.gate[i], w, mu[r, j], shifted[r, i])
     result = np.maximum(result, 0.0)  # only rounding can bring it below
     return float(result[0]) if single else result
 

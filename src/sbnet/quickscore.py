@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -16,6 +18,7 @@ from sbnet.kernels.quickscore import INNER, score
 _DIGITS = 2.0**-98
 """Relative error of a term for each factor in it, generously: numbers of two doubles have 2^-106."""
 
+MOST_FINDINGS = 22  # that are present: four million terms
 _PART = 256  # outer subsets in one task: about a hundredth of a second
 
 
@@ -88,15 +91,12 @@ def total(levels: TwoLevels, *, threads: int | None = 1, with_means: bool = True
     lam = levels.log_odds[touched]
     decay = _decay(levels.weight)
     inner, table = _table(levels.ptr, cause, decay, m - n_inner, n_inner)
-    task = partial(
-        _part, levels.ptr, cause, decay, _decay(levels.leak), _double(expit(-lam)), _double(expit(lam)), inner, table,
-        with_means,
-    )  # fmt: skip
+    off, on = _double(expit(-lam)), _double(expit(lam))
+    task = partial(_part, _Sum(levels.ptr, cause, decay, _decay(levels.leak), off, on, inner, table), with_means)
     n_outer = 1 << (m - n_inner)
     blocks = [_Stretch(first, min(first + _PART, n_outer)) for first in range(0, n_outer, _PART)]
     found = list(map_blocks(task, blocks, executor=Inline() if len(blocks) == 1 else Threads(threads)))
-    value, size = sum(r[0][0] + r[0][1] for r in found), sum(r[0][2] for r in found)
-    value = _exact_sum([r[0][:2] for r in found])
+    value, size = _exact_sum([r[0] for r in found]), sum(float(r[0][2]) for r in found)
     error = _DIGITS * size * (len(touched) + len(levels.weight)) / value if value > 0.0 else np.inf
     if with_means and value > 0.0:
         means[touched] = np.clip([_exact_sum([r[1][k] for r in found]) / value for k in range(len(touched))], 0.0, 1.0)
@@ -112,18 +112,27 @@ class _Stretch:
         return self.last - self.first
 
 
-def _part(*arguments: object) -> tuple[FloatArray, FloatArray]:
-    *rest, stretch = arguments
-    ptr, cause, decay, leak, off, on, inner, table, with_means = rest
-    result, shares = np.empty(3), np.empty((len(off), 2))  # type: ignore[arg-type]
-    score(stretch.first, stretch.last, ptr, cause, decay, leak, off, on, inner, table, with_means, result, shares)  # type: ignore[attr-defined]
+class _Sum(NamedTuple):
+    """What the kernel needs; numbers of two doubles stand side by side."""
+
+    ptr: IndexArray
+    cause: IndexArray
+    decay: FloatArray
+    leak: FloatArray
+    off: FloatArray
+    on: FloatArray
+    inner: IndexArray
+    table: FloatArray
+
+
+def _part(numbers: _Sum, with_means: bool, stretch: _Stretch) -> tuple[FloatArray, FloatArray]:
+    result, shares = np.empty(3), np.empty((len(numbers.off), 2))
+    score(stretch.first, stretch.last, *numbers, with_means, result, shares)
     return result, shares
 
 
 def _exact_sum(parts: list[FloatArray]) -> float:
     """The sum of numbers of two doubles each, rounded once."""
-    import math
-
     return math.fsum(float(x) for part in parts for x in part[:2])
 
 
@@ -142,8 +151,6 @@ def _table(
     ptr: IndexArray, cause: IndexArray, decay: FloatArray, first: int, n_inner: int
 ) -> tuple[IndexArray, FloatArray]:
     """The causes of the last findings, and the products of their decays in each lane."""
-    from sbnet.kernels.quickscore import times as _  # noqa: F401
-
     inner = np.unique(cause[ptr[first] :])
     lanes = 1 << n_inner
     table = np.zeros((len(inner), 2, lanes))

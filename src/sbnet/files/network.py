@@ -1,9 +1,15 @@
-"""A network in a file: four arrays, the names of its units and the sizes of its layers. Nothing in it is executed."""
+"""A network in a file: four arrays, the names of its units and the sizes of its layers. Nothing in it is executed.
+
+A network with other units than sigmoid ones has a fifth array, their gates, and version 2 of the format, which tells an
+older sbnet that it cannot read the file.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import Any
+
+import numpy as np
 
 from sbnet._version import __version__
 from sbnet.errors import FileFormatError
@@ -12,7 +18,8 @@ from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
 from sbnet.graph import Graph
 from sbnet.network import Network
 
-NETWORK = Kind("sbnet-network", 1, "one that sbnet.save() wrote")
+NETWORK = Kind("sbnet-network", 2, "one that sbnet.save() wrote")
+_SIGMOID_ONLY = NETWORK._replace(version=1)
 _ARRAYS = {"indptr": "int64", "parent": "int64", "weight": "float64", "bias": "float64"}
 
 
@@ -42,7 +49,10 @@ def save(network: Network, path: PathLike) -> None:
         "names": json.dumps(network.names),
         "layers": json.dumps(network.layers),
     }
-    write_tensors(path, NETWORK, arrays, metadata)
+    if network.gate.any():
+        write_tensors(path, NETWORK, arrays | {"gate": network.gate.astype(np.int64)}, metadata)
+    else:
+        write_tensors(path, _SIGMOID_ONLY, arrays, metadata)
 
 
 def load(path: PathLike) -> Network:
@@ -68,9 +78,10 @@ def _network(stored: Stored) -> Network:
     lacking += [part for part in ("names", "layers") if part not in stored.metadata]
     if lacking:
         raise ValueError(f"it lacks {lacking[0]!r}")
-    if len(arrays) > len(_ARRAYS):
-        raise ValueError(f"nothing is known about its array {min(arrays.keys() - _ARRAYS.keys())[:40]!r}")
-    if any(arrays[part].dtype != dtype for part, dtype in _ARRAYS.items()):
+    known = _ARRAYS | {"gate": "int64"}
+    if arrays.keys() - known.keys():
+        raise ValueError(f"nothing is known about its array {min(arrays.keys() - known.keys())[:40]!r}")
+    if any(array.dtype != known[part] for part, array in arrays.items()):
         raise FileFormatError(f"{stored.name} holds arrays of unexpected types")
     names, layers = stored.metadata["names"], stored.metadata["layers"]
     most = arrays["indptr"].size  # the names of a network with so many units, and one to spare
@@ -79,6 +90,7 @@ def _network(stored: Stored) -> Network:
         Graph(arrays["indptr"], arrays["parent"]),
         arrays["weight"],
         arrays["bias"],
+        arrays.get("gate", np.zeros(arrays["bias"].shape, np.int64)),
         layers=None if layers == "null" else _listed(layers, most),
     )
 

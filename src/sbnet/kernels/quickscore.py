@@ -94,7 +94,7 @@ def score(
     n = len(off)
     now, value = np.empty((n, 2)), np.empty((n, 2))  # r_j(A), q_j + r_j(A)
     high, rest = np.empty(n_lanes), np.empty(n_lanes)
-    share_high, share_rest = np.empty(n_lanes), np.empty(n_lanes)
+    by_lane = np.zeros((len(inner), 2, n_lanes))
     is_inner = np.zeros(n, np.bool_)
     for k in range(len(inner)):
         is_inner[inner[k]] = True
@@ -135,14 +135,17 @@ def score(
                     shares[j, 0], shares[j, 1] = plus(shares[j, 0], shares[j, 1], part, part_rest)
             for k in range(len(inner)):
                 j = inner[k]
-                _parts(off[j, 0], off[j, 1], now[j, 0], now[j, 1], table[k], high, rest, share_high, share_rest)
-                for lane in range(n_lanes):
-                    shares[j, 0], shares[j, 1] = plus(shares[j, 0], shares[j, 1], share_high[lane], share_rest[lane])
+                _parts(off[j, 0], off[j, 1], now[j, 0], now[j, 1], table[k], high, rest, by_lane[k])
+    for k in range(len(inner)):
+        j = inner[k]
+        for lane in range(n_lanes):
+            shares[j, 0], shares[j, 1] = plus(shares[j, 0], shares[j, 1], by_lane[k, 0, lane], by_lane[k, 1, lane])
     result[0], result[1], result[2] = total, total_rest, size
 
 
 @bare
 def _bits(n: int) -> int:
+    """The logarithm of a power of two."""
     bits = 0
     while (1 << bits) < n:
         bits += 1
@@ -180,12 +183,12 @@ def _parts(
     table: FloatArray,
     high: FloatArray,
     rest: FloatArray,
-    share_high: FloatArray,
-    share_rest: FloatArray,
+    total: FloatArray,
 ) -> None:
-    """The part of each lane in which one cause is on."""
+    """Add the part of each lane in which one cause is on."""
     for lane in range(len(high)):
         r, r_rest = times(on, on_rest, table[0, lane], table[1, lane])
         u, u_rest = plus(off, off_rest, r, r_rest)
         part, part_rest = over(r, r_rest, u, u_rest)
-        share_high[lane], share_rest[lane] = times(part, part_rest, high[lane], rest[lane])
+        part, part_rest = times(part, part_rest, high[lane], rest[lane])
+        total[0, lane], total[1, lane] = plus(total[0, lane], total[1, lane], part, part_rest)

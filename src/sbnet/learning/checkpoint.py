@@ -56,7 +56,8 @@ def describe(**settings: Any) -> dict[str, str]:
     for name, value in settings.items():
         if isinstance(value, Network):
             edges = value.graph.indptr, value.graph.parent
-            found[name] = _fingerprint(*edges, value.weight, value.bias, repr(value.names))
+            gate = (value.gate,) if value.gate.any() else ()
+            found[name] = _fingerprint(*edges, value.weight, value.bias, repr(value.names), *gate)
         elif isinstance(value, np.ndarray):
             found[name] = _fingerprint(value)
         else:  # frozen records have telling representations; the address of anything else means nothing

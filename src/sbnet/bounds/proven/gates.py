@@ -15,8 +15,13 @@ from sbnet.kernels.upper_gates import turn
 def t(gate: int, x: Any) -> Any:
     """The function whose mean is hard."""
     if gate == NOISY_OR:
-        return -(-(-x.max(type(x)(LEAST))).expm1()).log()
+        return _rarity(x)
     return softplus(x) if gate == SIGMOID else x * math.nan
+
+
+def _rarity(x: Any) -> Any:
+    """-ln(1 - e^-x)."""
+    return -(-(-x.max(type(x)(LEAST))).expm1()).log()
 
 
 def loads(gate: int, state: Any) -> tuple[Any, Any]:
@@ -54,7 +59,7 @@ def highest_observed(gate: int, state: int, c: Any, lam: Any, low: Any, high: An
     if gate == NOISY_OR:
         at = type(c)(plain(upper_gates.highest_observed)(gate, 1, float(c), float(lam), float(low), float(high)))
         rise = 1 / (c + at).expm1() - lam
-        return -t(gate, c + at) - lam * at + _larger(rise * (low - at), rise * (high - at))
+        return -_rarity(c + at) - lam * at + _larger(rise * (low - at), rise * (high - at))
     if gate != SIGMOID:
         return c * math.nan
     arb, slope = type(c), state - lam
