@@ -32,7 +32,9 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 # Lines of kernels are seen where nothing is compiled: the second run adds them to what the first has counted.
+# Kernels are compiled once, before two processes would both do it.
 test: lint
+	$(BIN)/sbnet warmup --quiet
 	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report=
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q --numprocesses 2 -m small --cov --cov-append --cov-report term:skip-covered
 

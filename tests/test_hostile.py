@@ -20,7 +20,10 @@ from sbnet.cli import main
 from sbnet.errors import FileFormatError, SBNetError
 from strategies import INTERPRETED
 
-pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::sbnet.errors.CodingWarning"),
+]
 
 LONGEST = 300
 EACH = 10

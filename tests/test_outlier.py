@@ -48,7 +48,7 @@ def test_rows_against_the_grain_are_found():
     strange = np.array([[1.0, 1, 0, 0, 1, 0, 0, 1], [np.nan, 1, 1, 1, 1, 1, 1, 1]])
     outlier = SBNOutlier(random_state=0).fit(X)
     assert outlier.predict(strange).tolist() == [-1, -1]
-    assert np.mean(outlier.predict(X) == 1) == 1.0  # nothing stands apart here
+    assert np.sum(outlier.predict(X) == -1) <= 2  # nothing stands apart here: the lowest hundredth at most
 
 
 def test_the_nats_of_a_cell_are_its_conditional_probability(holes):

@@ -68,7 +68,9 @@ class Count:
         self.worst[kind] = max(self.worst.get(kind, -math.inf), excess)
 
     def __str__(self) -> str:
-        return "; ".join(f"{kind}: {n:,} ends, worst excess {self.worst[kind]:.2g}" for kind, n in self.ends.items())
+        return "; ".join(
+            f"{kind}: {n:,} ends, worst excess {self.worst[kind] + 0.0:.2g}" for kind, n in self.ends.items()
+        )
 
 
 def check(count: Count, network, rows, lower=(), upper=(), both=()) -> None:

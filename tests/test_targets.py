@@ -68,7 +68,7 @@ def no_work(monkeypatch):
         raise AssertionError("work has begun")
 
     monkeypatch.setattr("sbnet.learning.ascent.gradient_of_rows", fail)
-    monkeypatch.setattr("sbnet.learning.ascent.coerce_many", fail)
+    monkeypatch.setattr("sbnet.learning.ascent.read_many", fail)
     monkeypatch.setattr("sbnet.cli.infer", fail)
     monkeypatch.setattr("sbnet.cli.load", fail)
 

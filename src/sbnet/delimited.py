@@ -75,7 +75,10 @@ def _delimiter(text: str, known: Collection[str]) -> str:
     """What divides the first line into known names; else what is most frequent in it, outside quotation marks."""
     first = text.split("\n", 1)[0].rstrip("\r")
     for delimiter in _DELIMITERS:
-        names = next(csv.reader([first], delimiter=delimiter), [])
+        try:
+            names = next(csv.reader([first], delimiter=delimiter), [])
+        except csv.Error:  # reading all of it will say what is wrong
+            continue
         if names and all(name.strip() in known for name in names):
             return delimiter
     bare = re.sub(r'"[^"]*"', "", first)

@@ -30,8 +30,8 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
     contamination : "auto" or float
         The share of outliers among the training rows, above 0 and up to 0.5, which sets the threshold. ``"auto"`` puts
-        it one and a half times the interquartile range of the training scores below their lower quartile: where no
-        row stands apart from the others, none is called an outlier.
+        it one and a half times the interquartile range of the training scores below their lower quartile, so that
+        rows which stand apart are outliers; or at their lowest hundredth, where hardly any row does.
 
     Attributes
     ----------
@@ -132,9 +132,9 @@ def _share(contamination: Any) -> float | None:
 
 
 def _fence(scores: FloatArray, weights: FloatArray) -> float:
-    """One and a half times the interquartile range below the lower quartile."""
-    low, high = _quantile(scores, weights, 0.25), _quantile(scores, weights, 0.75)
-    return low - 1.5 * (high - low)
+    """One and a half interquartile ranges below the lower quartile, or the lowest hundredth if that is higher."""
+    least, low, high = (_quantile(scores, weights, share) for share in (0.01, 0.25, 0.75))
+    return max(least, low - 1.5 * (high - low))
 
 
 def _quantile(scores: FloatArray, weights: FloatArray, share: float) -> float:
