@@ -12,7 +12,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from sbnet import checks
-from sbnet._types import HIDDEN, FloatArray, IndexArray, Problem, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Problem, States
 from sbnet.errors import TooManyHiddenError
 from sbnet.execution import Bar, Block, Inline, RowBlocks, Threads, map_blocks, row_blocks, rows_at_once
 from sbnet.kernels import array_gates as gates
@@ -161,15 +161,33 @@ def _sum_findings(network: Network, row: States, effort: Effort, log_p: FloatArr
     return True
 
 
-def sum_groups(problem: Problem, states: States, bias: FloatArray, limit: int) -> tuple[float, IndexArray]:
-    """ln P of one row, but for the groups of more than `limit` coupled hidden units; and a group for each unit.
+class Sums(NamedTuple):
+    """Exact sums over the smaller groups of one row: ln P but for the others, and what margins depend on."""
+
+    total: float
+    label: IndexArray  # the group of each hidden unit
+    large: BoolArray  # by hidden unit: is its group not summed?
+    error: float  # of the sums over findings
+
+
+def sum_groups(problem: Problem, states: States, bias: FloatArray, limit: int) -> Sums:
+    """Sum over the groups of up to `limit` coupled hidden units, or of as many findings that are present.
 
     For one row after the other. It needs one small kernel, where `enumerate_rows` is several.
     """
-    label, total = coupled(problem), known_part(problem, states, bias)
-    for group in group_sums(problem, states, bias, label, limit):
-        total += group.joined(group.between(0, 2 ** len(group.units))[None, :])[0]
-    return total, label
+    label, value, error = coupled(problem), known_part(problem, states, bias), 0.0
+    large = np.bincount(label)[label] > limit
+    noisy = bool(large.any()) and bool(problem.gate[problem.factor].any())
+    for group in group_sums(problem, states, bias, label, None if noisy else limit):
+        if len(group.units) <= limit:
+            value += group.joined(group.between(0, 2 ** len(group.units))[None, :])[0]
+            continue
+        two = two_levels(problem, states, bias, group.units, group.factors)
+        if two is not None and two.positive <= min(limit, MOST_FINDINGS):
+            part, _, off = total(two, with_means=False)
+            if off <= _WORST:
+                value, error, large[group.units] = value + part, error + off, False
+    return Sums(value, label, large, error)
 
 
 def known_part(problem: Problem, states: States, bias: FloatArray) -> float:

@@ -8,22 +8,24 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import HIDDEN, IndexArray, Problem, States
-from sbnet.bounds import margins
+from sbnet.bounds import findings, margins
 from sbnet.bounds.proven import lower as ball_lower
 from sbnet.bounds.proven import upper as ball_upper
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.upper import Cell
 from sbnet.bounds.upper.cells import Cells, Limits, solve, split_cells
-from sbnet.enumeration import sum_groups
+from sbnet.enumeration import group_sums, known_part, sum_groups
 from sbnet.graph import Graph
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.mixture import Component
 from sbnet.inference.solvers import Solution
 from sbnet.kernels.reduce import reduce
 from sbnet.network import MAX_PARAMETER, Network
+from sbnet.quickscore import two_levels
 from sbnet.reduction import absorb
 
 _MAX_STEPS, _TOL = 200, 1e-5
+_FINDINGS = 10  # of many that are present, those that an upper bound sums over
 _GROUP = 12  # coupled hidden units that an upper bound sums exactly
 _PROVEN_UP_TO = 14  # the same, for a sum in ball arithmetic, which is a thousand times slower
 
@@ -58,9 +60,11 @@ def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
     solver = MeanField()
     first = solver.solve(network, row[None, :], start=None, trace=False)
     most = tried[-1].exact_up_to
-    value, margin, group = _sum(network, row, -1 if proven else most)
-    if group <= (min(most, _PROVEN_UP_TO) if proven else most):
+    value, margin, group, summed = _sum(network, row, -1 if proven else most)
+    if group <= min(most, _PROVEN_UP_TO) if proven else summed:
         together = f"sum over all states, {_count(group, 'hidden unit')} at most together"
+        if group > most:
+            together = f"sum over all findings that are present, of {_count(group, 'cause')} at most together"
         how = together if group else "product of known factors"
         low, high = ball_upper.enclosed(network, row) if proven else (value - margin, min(value + margin, 0.0))
         return Ends(low, high, 0.5 * (low + high) if proven else min(value, 0.0), how, how, first)
@@ -81,6 +85,9 @@ def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
             if total > lower:
                 lower, lower_from, pieces = total, how, parts
     upper_from = f"Hölder's inequality, {_count(len(found.bound), 'cell')}"
+    some = np.inf if proven else _some_findings(network, row)
+    if some < upper:
+        upper, upper_from = some, f"sum over {_FINDINGS} of the findings, lines above the others"
     if proven:
         lower = ball_lower.lower(pieces, solver.bound)
         parameters = zip(found.states, found.edge, found.unit, strict=True)
@@ -92,12 +99,29 @@ def _count(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
-def _sum(network: Network, row: States, most: int) -> tuple[float, float, int]:
-    """ln P if no group of coupled hidden units is larger than `most`, its margin, and the size of the largest group."""
+def _sum(network: Network, row: States, most: int) -> tuple[float, float, int, bool]:
+    """ln P if `most` is enough, its margin, the size of the largest group of coupled hidden units; and was it?"""
     problem: Problem = reduce(network.model, row)
-    value, label = sum_groups(problem, row, absorb(network, row[None, :])[0], most)
+    sums = sum_groups(problem, row, absorb(network, row[None, :])[0], most)
     scale = margins.scale(network).of(margins.involved(problem, row))
-    return value, margins.of_sum(scale, problem, label, most), int(np.bincount(label).max(initial=0))
+    margin = margins.of_sum(scale, problem, sums.label, most) + sums.error
+    return sums.total, margin, int(np.bincount(sums.label).max(initial=0)), not sums.large.any()
+
+
+def _some_findings(network: Network, row: States) -> float:
+    """An upper bound where causes are independent and their findings observed noisy-OR units; else infinity."""
+    if not network.gate.any():
+        return np.inf
+    problem: Problem = reduce(network.model, row)
+    bias = absorb(network, row[None, :])[0]
+    value = known_part(problem, row, bias)
+    scale = margins.scale(network).of(margins.involved(problem, row))
+    for group in group_sums(problem, row, bias):
+        levels = two_levels(problem, row, bias, group.units, group.factors)
+        if levels is None:
+            return np.inf
+        value += findings.upper(levels, _FINDINGS, _MAX_STEPS, _TOL)
+    return value + margins.of_sum(scale, problem, np.zeros(len(problem.hidden), np.int64), 0)
 
 
 def _split(network: Network, limits: Limits, cells: Cells, units: Sequence[int] | IndexArray) -> Iterator[Cells]:

@@ -56,9 +56,9 @@ def solve(network: Network, limits: Limits, states: States, start: Cells | None 
     for r in range(n):
         problem: Problem = reduce(network.model, states[r])
         scale = every.of(margins.involved(problem, states[r]))
-        bound[r], label = sum_groups(problem, states[r], bias[r], limits.exact_up_to)
-        bound[r] += margins.of_sum(scale, problem, label, limits.exact_up_to)
-        large = np.bincount(label)[label] > limits.exact_up_to
+        sums = sum_groups(problem, states[r], bias[r], limits.exact_up_to)
+        bound[r] = sums.total + margins.of_sum(scale, problem, sums.label, limits.exact_up_to) + sums.error
+        large = sums.large
         exact[r] = not large.any()
         if not exact[r]:
             part, score[r] = _bound(problem, limits, scale, states[r], bias[r], large, Parameters(edge[r], unit[r]))
