@@ -13,7 +13,7 @@ from scipy.special import expit, log_expit, xlogy
 from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.build import from_edges
-from sbnet.errors import NetworkError, unknown_unit
+from sbnet.errors import NetworkError, not_among
 from sbnet.kernels import gates
 from sbnet.network import Network
 
@@ -101,8 +101,8 @@ def from_probabilities(
         raise NetworkError(f"causes is a mapping from (cause, effect) to a chance; got {type(causes).__name__}")
     effects = list(dict.fromkeys(effect for _, effect in _pairs(causes)))
     roots = list(dict.fromkeys(cause for cause, _ in causes if cause not in set(effects)))
-    leaks = _chances("leak", leak, effects, "an effect")
-    priors = {} if prior is None else _chances("prior", prior, roots, "a unit without causes")
+    leaks = _chances("leak", leak, effects, "the effects")
+    priors = {} if prior is None else _chances("prior", prior, roots, "the units without causes")
     for name in roots:
         if name not in priors:
             raise NetworkError(f"{name!r} has no prior; give prior={{{name!r}: 0.05, …}}, or one number for all")
@@ -129,7 +129,7 @@ def _chances(what: str, given: Any, names: list[str], whose: str) -> dict[str, f
         return dict.fromkeys(names, checks.probability(what, given))
     for name in given:
         if name not in names:
-            raise unknown_unit(name, tuple(names), f"{what} (which is for {whose})")
+            raise not_among(name, names, f"{whose}, which {what} is for")
     return {name: checks.probability(f"{what}[{name!r}]", p) for name, p in given.items()}
 
 
