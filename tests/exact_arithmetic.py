@@ -24,12 +24,16 @@ class Joint:
     """ln P of every state of a small network, in 80 bits."""
 
     def __init__(self, network) -> None:
-        self.J, self.h = network.weight_matrix(), network.bias
+        self.J, self.h, self.gate = network.weight_matrix(), network.bias, network.gate
         self.states = np.array(list(itertools.product((0, 1), repeat=len(self.h))), dtype=np.int8)
         J, h = self.J.astype(LONG), self.h.astype(LONG)
         z = (self.states[:, None, :] * J).sum(axis=2) + h
-        self.log_p = -(np.maximum(z, 0) - self.states * z + np.log1p(np.exp(-np.abs(z)))).sum(axis=1)
-        self.error = 10 * len(h) * EPS * oracle.magnitude(self.J, self.h)
+        units = -(np.maximum(z, 0) - self.states * z + np.log1p(np.exp(-np.abs(z))))
+        if self.gate.any():
+            on = np.log(-np.expm1(-np.maximum(z, LONG(oracle.LEAST))))
+            units = np.where(self.gate == 1, np.where(self.states == 1, on, -z), units)
+        self.log_p = units.sum(axis=1)
+        self.error = 10 * len(h) * EPS * oracle.magnitude(self.J, self.h, self.gate)
 
     def truth(self, row) -> Truth:
         """What is known of one pattern; NaN marks hidden units."""
@@ -47,7 +51,7 @@ class Truth:
 
     @cached_property
     def decimals(self) -> Decimal:
-        return log_likelihood(self.joint.J, self.joint.h, self.row)
+        return log_likelihood(self.joint.J, self.joint.h, self.row, self.joint.gate)
 
     def excess(self, low) -> float:
         """How far `low` is above ln P, in nats."""
@@ -65,21 +69,21 @@ class Truth:
         return exact if abs(exact) > NOISE else 0.0
 
 
-def log_likelihood(J, h, row) -> Decimal:
+def log_likelihood(J, h, row, gate=None) -> Decimal:
     """ln P of one pattern to some fifty digits, eq. (8)."""
     with decimal.localcontext(DIGITS):
-        terms = [_log_joint(J, h, state) for state in _completions(row)]
+        terms = [_log_joint(J, h, state, gate) for state in _completions(row)]
         top = max(terms)
         return top + sum((term - top).exp() for term in terms).ln()
 
 
-def posterior(J, h, row, unit) -> Decimal:
+def posterior(J, h, row, unit, gate=None) -> Decimal:
     """P(S_unit = 1 | V) likewise; no power of ten is too small for it."""
     both = []
     for state in (0.0, 1.0):
         with_unit = np.array(row, dtype=float)
         with_unit[unit] = state
-        both.append(log_likelihood(J, h, with_unit))
+        both.append(log_likelihood(J, h, with_unit, gate))
     with decimal.localcontext(DIGITS):
         return 1 / (1 + (both[0] - both[1]).exp())
 
@@ -94,14 +98,24 @@ def _completions(row):
     return itertools.product(*[(0, 1) if np.isnan(value) else (int(value),) for value in row])
 
 
-def _log_joint(J, h, state) -> Decimal:
+def _log_joint(J, h, state, gate) -> Decimal:
     """ln P(S), eq. (6)."""
     total = Decimal(0)
     for i, s in enumerate(state):
         z = Decimal(float(h[i])) + sum(Decimal(float(w)) for w, on in zip(J[i], state, strict=True) if on)
-        total -= _softplus(-z if s else z)
+        if gate is None or gate[i] == 0:
+            total -= _softplus(-z if s else z)
+        else:
+            total += _log_chance(max(z, Decimal(oracle.LEAST))) if s else -z
     return total
 
 
 def _softplus(z: Decimal) -> Decimal:
     return max(z, Decimal(0)) + (1 + (-abs(z)).exp()).ln()
+
+
+def _log_chance(x: Decimal) -> Decimal:
+    """ln(1 - e^-x) for x > 0; by its series where the difference would leave too few digits."""
+    if x < Decimal("1e-10"):
+        return (x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5 * (1 - x / 6)))))).ln()
+    return (1 - (-x).exp()).ln()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 import sbnet as sb
@@ -40,6 +42,22 @@ def _numbers(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
     if kind == 4:  # the last number of a row takes back what the others add up to, but for little
         values[:, -1] = np.clip(rng.uniform(-2.0, 2.0, shape[0]) - values[:, :-1].sum(axis=1), -1e8, 1e8)
     return values
+
+
+def mixed(seed: int, most: int = 6) -> sb.Network:
+    """The same with noisy-OR units among the others: causes from 1e-12 to 1e8 and weaker, leaks from nothing on."""
+    plain, rng = network(seed, most), np.random.default_rng([1998, seed])
+    noisy = rng.random(plain.n_units) < rng.choice([0.3, 0.7, 1.0])
+    weight, bias = np.abs(plain.weight), np.abs(plain.bias)
+    if rng.random() < 0.6:
+        weight, bias = 10.0 ** rng.uniform(-12, 3, len(weight)), 10.0 ** rng.uniform(-9, 1, len(bias))
+    weight[rng.random(len(weight)) < 0.1] = 0.0
+    return dataclasses.replace(
+        plain,
+        weight=np.where(noisy[plain.graph.child_of_edge], weight, plain.weight),
+        bias=np.where(noisy, np.where(rng.random(len(bias)) < 0.1, 0.0, bias), plain.bias),
+        gate=noisy.astype(np.int8),
+    )
 
 
 def rows(network: sb.Network, seed: int, n: int) -> np.ndarray:

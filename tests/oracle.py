@@ -3,6 +3,8 @@
 Everything is a pure function of dense arrays: J[i, j] is the weight from parent j to child i, h[i] the bias, `evidence`
 one pattern with NaN for hidden units, mu and xi one number per unit. There are no reductions and no shortcuts: every
 sum runs over all states. Averages of exponentials are kept as logarithms, so that weights of ±1000 do no harm.
+
+Functions that take `gate` know noisy-OR units, where it is 1, as in the paper's appendix A.
 """
 
 from __future__ import annotations
@@ -13,14 +15,17 @@ import numpy as np
 from scipy.special import expit, logsumexp, xlogy
 
 
-def magnitude(J, h):
+LEAST = 1e-300  # the smallest chance of being on that a noisy-OR unit has
+
+
+def magnitude(J, h, gate=None):
     """The size of the terms of ln P(S), eq. (6): rounding errors are in proportion to it."""
-    return len(h) + np.abs(h).sum() + np.abs(J).sum()
+    return len(h) + np.abs(h).sum() + np.abs(J).sum() - np.log(LEAST) * np.sum(0 if gate is None else gate)
 
 
-def rounding(J, h):
+def rounding(J, h, gate=None):
     """How far apart two right answers may lie, in nats."""
-    return 1e-13 * magnitude(J, h)
+    return 1e-13 * magnitude(J, h, gate)
 
 
 def inputs(J, h, S):
@@ -28,9 +33,19 @@ def inputs(J, h, S):
     return S @ J.T + h
 
 
-def log_joint(J, h, S):
+def log_of_units(J, h, S, gate=None):
+    """ln P(S_i | pa(S_i)) of every unit, eq. (2), or (A1) of a noisy-OR unit with J = -ln(1 - p)."""
+    x = inputs(J, h, S)
+    sigmoid = S * x - np.logaddexp(0, x)
+    if gate is None:
+        return sigmoid
+    on = np.log(-np.expm1(-np.maximum(x, LEAST)))
+    return np.where(gate == 1, np.where(S == 1, on, -x), sigmoid)
+
+
+def log_joint(J, h, S, gate=None):
     """ln P(S), eq. (6)."""
-    return np.sum(S * inputs(J, h, S) - np.logaddexp(0, inputs(J, h, S)), axis=-1)
+    return np.sum(log_of_units(J, h, S, gate), axis=-1)
 
 
 def all_states(evidence):
@@ -38,25 +53,25 @@ def all_states(evidence):
     return np.array(list(itertools.product(*[(0.0, 1.0) if np.isnan(e) else (e,) for e in evidence])))
 
 
-def log_likelihood(J, h, evidence):
+def log_likelihood(J, h, evidence, gate=None):
     """ln P(V), eq. (8)."""
-    return logsumexp(log_joint(J, h, all_states(evidence)))
+    return logsumexp(log_joint(J, h, all_states(evidence), gate))
 
 
-def log_posterior(J, h, evidence):
+def log_posterior(J, h, evidence, gate=None):
     """ln P(H | V) of each row of `all_states`, eq. (7)."""
-    return log_joint(J, h, all_states(evidence)) - log_likelihood(J, h, evidence)
+    return log_joint(J, h, all_states(evidence), gate) - log_likelihood(J, h, evidence, gate)
 
 
-def posterior(J, h, evidence):
+def posterior(J, h, evidence, gate=None):
     """P(S_i = 1 | V) of every unit."""
-    return np.exp(log_posterior(J, h, evidence)) @ all_states(evidence)
+    return np.exp(log_posterior(J, h, evidence, gate)) @ all_states(evidence)
 
 
-def posterior_pairs(J, h, evidence):
+def posterior_pairs(J, h, evidence, gate=None):
     """P(S_i = 1, S_j = 1 | V) of every pair of units."""
     S = all_states(evidence)
-    return (S * np.exp(log_posterior(J, h, evidence))[:, None]).T @ S
+    return (S * np.exp(log_posterior(J, h, evidence, gate))[:, None]).T @ S
 
 
 def clamp(evidence, mu):
@@ -70,10 +85,10 @@ def q_of_states(evidence, mu):
     return np.prod(np.where(S == 1, m, 1 - m), axis=1)
 
 
-def kl(J, h, evidence, mu):
+def kl(J, h, evidence, mu, gate=None):
     """KL(Q || P), eq. (12)."""
     q = q_of_states(evidence, mu)
-    return np.sum(xlogy(q, q) - q * log_posterior(J, h, evidence))
+    return np.sum(xlogy(q, q) - q * log_posterior(J, h, evidence, gate))
 
 
 def entropy(mu):
@@ -192,13 +207,12 @@ def gradient_bias(J, h, mu, xi):
     return mu - phi(J, h, mu, xi)
 
 
-def log_weights(J, h, evidence, do, likelihoods):
+def log_weights(J, h, evidence, do, likelihoods, gate=None):
     """ln of P(S | do) times the likelihoods of the reports, for every state S that agrees with evidence and do.
 
     The truncated product: units in `do` have no conditional. `likelihoods` are pairs, one for each unit.
     """
     S = all_states(np.where(np.isnan(do), evidence, do))
-    z = inputs(J, h, S)
     with np.errstate(divide="ignore"):
         reports = np.log(np.where(S == 1, likelihoods[:, 1], likelihoods[:, 0]))
-    return S, np.sum(np.where(np.isnan(do), S * z - np.logaddexp(0, z), 0.0) + reports, axis=-1)
+    return S, np.sum(np.where(np.isnan(do), log_of_units(J, h, S, gate), 0.0) + reports, axis=-1)

@@ -62,6 +62,46 @@ def networks(draw, max_units: int = MAX_UNITS, max_weight: float = 30.0, scales=
     return sb.from_edges(edges, bias=bias, names=names)
 
 
+def causes(hostile: bool, size, rng: np.random.Generator) -> np.ndarray:
+    """Weights into noisy-OR units: some without influence, and of all sizes from 1e-12 to 1000 if hostile."""
+    values = 10.0 ** rng.uniform(-12, 3, size) if hostile else rng.uniform(0.0, 3.0, size)
+    return np.where(rng.random(size) < 0.1, 0.0, values)
+
+
+def leaks(hostile: bool, size, rng: np.random.Generator) -> np.ndarray:
+    """Biases of noisy-OR units: some are 0 if hostile, others as small as 1e-9."""
+    if not hostile:
+        return rng.uniform(0.001, 1.0, size)
+    return np.where(rng.random(size) < 0.15, 0.0, 10.0 ** rng.uniform(-9, 1, size))
+
+
+@st.composite
+def mixed_networks(draw, max_units: int = 7, scales=("tame", "hostile")):
+    """Random networks in which some units are noisy-OR units, and others sigmoid units."""
+    n = draw(st.integers(1, max_units))
+    shape, scale = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(scales))
+    share, rng = draw(st.sampled_from([0.3, 0.7, 1.0])), np.random.default_rng(draw(seeds))
+    child, parent = np.nonzero(_edges(shape, n, rng))
+    noisy = rng.random(n) < share
+    hostile, most = scale == "hostile", 30.0 if scale == "hostile" else 2.0
+    numbers = _numbers("hostile" if hostile else "strong", len(child) + n, most, rng)
+    weight = np.where(noisy[child], causes(hostile, len(child), rng), numbers[: len(child)])
+    bias = np.where(noisy, leaks(hostile, n, rng), numbers[len(child) :])
+    names = [f"unit {k}" for k in range(n)]
+    edges = [(names[j], names[i], w) for i, j, w in zip(child, parent, weight.tolist(), strict=True)]
+    gate = {name: "noisy-or" if is_noisy else "sigmoid" for name, is_noisy in zip(names, noisy, strict=True)}
+    return sb.from_edges(edges, bias=dict(zip(names, bias.tolist(), strict=True)), gate=gate, names=names)
+
+
+@st.composite
+def mixed_cases(draw, **options):
+    """(mixed network, one pattern); all that is observed is on in some."""
+    network = draw(mixed_networks(**options))
+    kind, rng = draw(st.sampled_from(KINDS)), np.random.default_rng(draw(seeds))
+    row = _evidence(1, network.n_units, kind, rng)[0]
+    return network, np.where(row == 0.0, 1.0, row) if draw(st.booleans()) else row
+
+
 def _evidence(n_rows: int, n: int, kind: str, rng: np.random.Generator) -> np.ndarray:
     chance = {"none": 0.0, "few": 0.25, "half": 0.5, "most": 0.8, "all": 1.0}
     values = rng.integers(0, 2, (n_rows, n)).astype(float)
@@ -98,9 +138,9 @@ LIKELIHOODS = (0.0, 5e-324, 1e-300, 1e-10, 0.1, 0.5, 0.5, 0.9, 1.0, 7.0, 1e300)
 
 
 @st.composite
-def questions(draw, max_units=8, **options):
+def questions(draw, max_units=8, of=networks, **options):
     """(network, evidence as a mapping, do as a mapping), and the same as arrays: evidence, do, likelihoods."""
-    network = draw(networks(max_units=max_units, **options))
+    network = draw(of(max_units=max_units, **options))
     rng, n = np.random.default_rng(draw(seeds)), network.n_units
     share = draw(st.sampled_from([0.0, 0.3, 0.8]))
     kind = np.where(rng.random(n) < share, rng.integers(1, 4, n), 0)  # free, observed, reported on, held

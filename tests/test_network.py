@@ -332,10 +332,10 @@ def test_records_that_cannot_be_are_refused(fields, text):
     ("gate", "text"),
     [
         ([0], "gate has shape (1,); expected (2,), one code per unit"),
-        ([0, 1], "the gate of 'b' is 1; the gates are 0 (sigmoid)"),
-        ([256, 0], "the gate of 'a' is 256; the gates are 0 (sigmoid)"),
-        ([0, 0.5], "the gate of 'b' is 0.5; the gates are 0 (sigmoid)"),
-        (["sigmoid", "or"], "the gate of 'a' is sigmoid; the gates are 0 (sigmoid)"),
+        ([0, 2], "the gate of 'b' is 2; the gates are 0 (sigmoid), 1 (noisy-or)"),
+        ([256, 0], "the gate of 'a' is 256; the gates are 0 (sigmoid), 1 (noisy-or)"),
+        ([0, 0.5], "the gate of 'b' is 0.5; the gates are 0 (sigmoid), 1 (noisy-or)"),
+        (["sigmoid", "or"], "the gate of 'b' is or; the gates are 0 (sigmoid), 1 (noisy-or)"),
     ],
 )
 def test_gates_that_nobody_knows_are_refused(gate, text):

@@ -94,7 +94,7 @@ def check_intervals(count: Count, network, row, **options) -> None:
     for name, (low, high) in sb.posterior_intervals(network, row, **options).items():
         assert 0.0 <= low <= high <= 1.0
         assert low < 1.0 or not np.isnan(row[network.index(name)])
-        p = exact_arithmetic.posterior(J, h, row, network.index(name))
+        p = exact_arithmetic.posterior(J, h, row, network.index(name), network.gate)
         count.add(kind, exact_arithmetic.outside(low, p, high))
 
 
@@ -118,6 +118,18 @@ def test_no_end_is_on_the_wrong_side(seed):
     rows, count = hostile.rows(network, seed, 2), Count()
     check(count, network, rows, lower_ends(network, rows), upper_ends(network, rows), certificates(network, rows))
     check(count, network, rows[:1], more_lower_ends(network, rows[:1]))
+    check_intervals(count, network, rows[0])
+    assert max(count.worst.values()) <= 0.0, count
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32))
+def test_nor_with_noisy_or_units(seed):
+    network = hostile.mixed(seed)
+    rows, count = hostile.rows(network, seed, 2), Count()
+    check(count, network, rows, lower_ends(network, rows), upper_ends(network, rows), certificates(network, rows))
+    check(count, network, rows[:1], more_lower_ends(network, rows[:1]))
+    check(count, network, rows[:1], both=[("certify, proven", *np.transpose(proven_ends(network, rows[:1])))])
     check_intervals(count, network, rows[0])
     assert max(count.worst.values()) <= 0.0, count
 
@@ -284,4 +296,21 @@ def test_a_hundred_thousand_hostile_cases():
         n_cases += len(rows)
     print(f"\nrounding: {n_cases:,} hostile cases; {count}")
     assert n_cases >= CASES
+    assert max(count.worst.values()) <= 0.0
+
+
+@pytest.mark.slow
+def test_ten_thousand_hostile_cases_with_noisy_or_units():
+    count, each, n_cases = Count(), 20, 0
+    for seed in range(500):
+        network = hostile.mixed(seed)
+        rows = hostile.rows(network, seed, each)
+        check(count, network, rows, lower_ends(network, rows), both=certificates(network, rows))
+        few = rows[:2]
+        check(count, network, few, more_lower_ends(network, few), upper_ends(network, few))
+        check_intervals(count, network, rows[seed % each])
+        if seed % 10 == 0:
+            check(count, network, few, both=[("certify, proven", *np.transpose(proven_ends(network, few)))])
+        n_cases += len(rows)
+    print(f"\nrounding, noisy-OR units: {n_cases:,} hostile cases; {count}")
     assert max(count.worst.values()) <= 0.0

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, Matrix, RngLike, States
-from sbnet.errors import CycleError, NetworkError
+from sbnet.errors import CycleError, NetworkError, unknown_unit
 from sbnet.graph import Graph, as_floats
 from sbnet.kernels import gates
 from sbnet.network import Network
@@ -93,6 +93,8 @@ def gate_codes(network: Network, gate: GateLike) -> States:
     if not isinstance(gate, Mapping):
         raise NetworkError(f"gate is a word or a mapping from names to words; got {type(gate).__name__}")
     for name, word in gate.items():
+        if name not in network.names:
+            raise unknown_unit(name, network.names, "gate")
         codes[network.index(name)] = _gate_code(word, repr(name))
     return codes
 

@@ -13,7 +13,7 @@ from scipy.special import expit, log_expit, xlogy
 from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.build import from_edges
-from sbnet.errors import NetworkError, unknown_unit
+from sbnet.errors import NetworkError, not_among
 from sbnet.kernels import gates
 from sbnet.network import Network
 
@@ -101,15 +101,15 @@ def from_probabilities(
         raise NetworkError(f"causes is a mapping from (cause, effect) to a chance; got {type(causes).__name__}")
     effects = list(dict.fromkeys(effect for _, effect in _pairs(causes)))
     roots = list(dict.fromkeys(cause for cause, _ in causes if cause not in set(effects)))
-    leaks = _chances("leak", leak, effects, "an effect")
-    priors = {} if prior is None else _chances("prior", prior, roots, "a unit without causes")
+    leaks = _chances("leak", leak, effects, "the effects")
+    priors = {} if prior is None else _chances("prior", prior, roots, "the units without causes")
     for name in roots:
         if name not in priors:
             raise NetworkError(f"{name!r} has no prior; give prior={{{name!r}: 0.05, …}}, or one number for all")
     kinds = {effect: gate if isinstance(gate, str) else gate.get(effect, "sigmoid") for effect in effects}
     base = {effect: _base(kinds[effect], leaks.get(effect, 0.0)) for effect in effects}
     weights = {
-        (cause, effect): _weight(kinds[effect], checks.chance(f"causes[{cause!r}, {effect!r}]", p), base[effect])
+        (cause, effect): _weight(kinds[effect], checks.probability(f"causes[{cause!r}, {effect!r}]", p), base[effect])
         for (cause, effect), p in causes.items()
     }
     bias = {name: log_odds(priors[name]) for name in roots} | base
@@ -126,11 +126,11 @@ def _pairs(causes: Mapping[Any, Any]) -> list[tuple[str, str]]:
 def _chances(what: str, given: Any, names: list[str], whose: str) -> dict[str, float]:
     """Chances by name; one number is that of all."""
     if not isinstance(given, Mapping):
-        return dict.fromkeys(names, checks.chance(what, given))
+        return dict.fromkeys(names, checks.probability(what, given))
     for name in given:
         if name not in names:
-            raise unknown_unit(name, tuple(names), f"{what} (which is for {whose})")
-    return {name: checks.chance(f"{what}[{name!r}]", p) for name, p in given.items()}
+            raise not_among(name, names, f"{whose}, which {what} is for")
+    return {name: checks.probability(f"{what}[{name!r}]", p) for name, p in given.items()}
 
 
 def log_odds(p: float) -> float:

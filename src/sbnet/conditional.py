@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sbnet._types import FloatArray, States
-from sbnet.errors import NetworkError, unknown_unit
+from sbnet.errors import NetworkError, not_among
 from sbnet.kernels import array_gates as gates
 from sbnet.kernels.gates import LEAST
 
@@ -81,7 +81,7 @@ def conditional(
     states = _chosen(unit, parents, given)
     x = states @ weight + bias
     p = np.exp(gates.log_p(np.full(len(x), gate, np.int8), 1, x))
-    p[p <= LEAST] = 0.0
+    p[p < 2.0 * LEAST] = 0.0  # what counts as the least chance is none, to a reader
     return Conditional(unit, gate_name, parents, states.astype(np.int8), p)
 
 
@@ -98,7 +98,7 @@ def _chosen(unit: str, parents: tuple[str, ...], given: Any) -> States:
         named = row if isinstance(row, Mapping) else dict.fromkeys([row] if isinstance(row, str) else row, 1)
         for name, state in named.items():
             if name not in parents:
-                raise unknown_unit(name, parents, f"the parents of {unit!r}")
+                raise not_among(name, parents, f"the parents of {unit!r}")
             if state not in (0, 1):
                 raise NetworkError(f"parent {name!r} is given as {state!r}; units are 0 or 1")
             states[r, parents.index(name)] = int(state)

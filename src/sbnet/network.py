@@ -407,7 +407,8 @@ def _gates(gate: Any, names: Sequence[str]) -> States:
     """The codes of all units, sigmoid units by default; each is looked at before it is cast."""
     codes = np.full(len(names), gates.SIGMOID) if gate is None else np.asarray(gate)
     if codes.dtype.kind in "UO":
-        codes = np.array([gates.NAMES.index(name) if name in gates.NAMES else name for name in codes.tolist()])
+        words = [gates.NAMES.index(name) if name in gates.NAMES else name for name in codes.tolist()]
+        codes = np.array(words, dtype=object)
     if codes.shape != (len(names),):
         raise NetworkError(f"gate has shape {codes.shape}; expected ({len(names)},), one code per unit")
     bad = np.flatnonzero(~np.isin(codes, np.arange(len(gates.NAMES))))

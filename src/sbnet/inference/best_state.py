@@ -289,7 +289,7 @@ def _search(question: Question, patience: _Patience, seed: int) -> MostProbable:
         state[group.units] = found.state
         log_p, upper, exact = log_p + found.value, upper + found.upper, exact and found.exact
     # The margins of groups cover their sums; this one covers what was absorbed, and the sum of it all.
-    upper += rounding_of(network.weight, network.bias, network.graph.indptr) + float(part.slack[0])
+    upper += rounding_of(network.weight, network.bias, network.graph.indptr, network.gate) + float(part.slack[0])
     upper += 1e-15 * (len(groups) + 1) * (abs(log_p) + abs(float(part.constant[0])))
     own = np.where(part.held == HIDDEN, state[: part.n_units], part.held)
     return MostProbable(question.network, question.given[0], own, log_p, upper, exact)

@@ -31,6 +31,7 @@ from scipy.sparse.csgraph import connected_components
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.execution import row_blocks
 from sbnet.kernels import array_gates as gates
+from sbnet.kernels.gates import LEAST, NOISY_OR
 from sbnet.network import Network
 
 _ROOT_STEPS, _STEPS = 200, 3  # subgradient steps for the whole, and for each part
@@ -41,6 +42,7 @@ _SHAKEN, _SHAKES = (0.3, 0.1, 0.05), 16  # shares of the hidden units that are f
 _NUMBERS = 20_000_000  # that may be worked out to climb from one set of states: a second or so
 _PAIRED = 64  # hidden units of which pairs are flipped too
 _ROUNDING = 2.0**-52
+_STEEPEST = 100.0  # of the lines above ln P of a noisy-OR unit; those of a sigmoid unit have slopes from -1 to 1
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,12 @@ class Group:
     @cached_property
     def margin(self) -> float:
         """More than rounding can make of ln P, or of a bound on it: it grows with the inputs, not with ln P."""
-        return rounding_of(self.weight.data, self.bias, self.weight.indptr)
+        return rounding_of(self.weight.data, self.bias, self.weight.indptr, self.gate)
 
 
-def rounding_of(weight: FloatArray, bias: FloatArray, indptr: IndexArray) -> float:
+def rounding_of(weight: FloatArray, bias: FloatArray, indptr: IndexArray, gate: States) -> float:
     """A margin for sums over all units of what depends on their inputs: so many terms, and of such a size."""
-    size = np.abs(weight).sum() + np.abs(bias).sum() + len(bias)
+    size = np.abs(weight).sum() + np.abs(bias).sum() + len(bias) - np.log(LEAST) * np.count_nonzero(gate == NOISY_OR)
     terms = len(bias) + int(np.diff(indptr).max(initial=0))
     return float(4.0 * _ROUNDING * terms * size)
 
@@ -158,7 +160,7 @@ def _inputs(group: Group, states: States) -> tuple[FloatArray, FloatArray]:
 
 def _by_lines(group: Group, states: States, slope: FloatArray, low: FloatArray, high: FloatArray) -> _Line:
     free = states == HIDDEN
-    best = [_touching(s, slope, low, high) for s in (0, 1)]
+    best = [gates.touching(group.gate, s, slope, low, high) for s in (0, 1)]
     beta = [gates.log_p(group.gate, s, z) - slope * z for s, z in enumerate(best)]
     gain = (group.weight.T @ slope.T).T + beta[1] - beta[0]
     on = np.where(free, gain > 0.0, states == 1)
@@ -167,16 +169,9 @@ def _by_lines(group: Group, states: States, slope: FloatArray, low: FloatArray, 
     return _Line(value, on.astype(np.int8), z - np.where(on, best[1], best[0]))
 
 
-def _touching(state: int, slope: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Where ln P(state | z) - slope z is largest between two ends: at state - sigma(z) = slope, or at an end."""
-    wanted = state - slope  # of sigma(z)
-    inside = np.clip(wanted, 1e-300, 1.0 - _ROUNDING)
-    z = np.clip(np.log(inside) - np.log1p(-inside), low, high)
-    return np.where(wanted <= 0.0, low, np.where(wanted >= 1.0, high, z))
-
-
 def _bounded(group: Group, parts: _Parts, target: float, steps: int) -> tuple[_Parts, States]:
     """Lower the bounds by steps of Polyak's length, towards the best value known; also the states on the way."""
+    steepest = np.where(group.gate == NOISY_OR, _STEEPEST, 1.0)
     slope, kept, bound, seen = parts.slope, parts.slope, parts.bound, []
     low, high = _inputs(group, parts.states)
     for k in range(steps + 1):
@@ -188,7 +183,7 @@ def _bounded(group: Group, parts: _Parts, target: float, steps: int) -> tuple[_P
             break
         if k < steps:
             length = np.maximum(line.value - target, 0.0) / np.maximum((line.gradient**2).sum(axis=1), 1e-300)
-            slope = np.clip(slope - length[:, None] * line.gradient, -1.0, 1.0)
+            slope = np.clip(slope - length[:, None] * line.gradient, -1.0, steepest)
     return _Parts(parts.states, kept, bound), np.concatenate(seen[-2:])
 
 
@@ -226,7 +221,11 @@ def climb(group: Group, states: States) -> tuple[States, float]:
 
 
 def _flipped(group: Group, states: States) -> tuple[States, float]:
-    """Flip the unit that gains most in each of some states until none gains; the best that comes of it."""
+    """Flip the unit that gains most in each of some states until none gains; the best that comes of it.
+
+    Gains are differences, and small leaks are lost in them: what began better than it ends is kept.
+    """
+    begun = states.copy()
     for _ in range(4 * len(group.hidden)):
         gain = _gains(group, states)
         flip = gain.argmax(axis=1)
@@ -234,6 +233,7 @@ def _flipped(group: Group, states: States) -> tuple[States, float]:
         if not len(rows):
             break
         states[rows, flip[rows]] ^= 1
+    states = np.concatenate([states, begun])
     values = group.log_p(states)
     return states[values.argmax()], float(values.max())
 

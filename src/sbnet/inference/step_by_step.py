@@ -20,8 +20,10 @@ from scipy.special import expit
 
 from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, Stop
+from sbnet.errors import NetworkError
 from sbnet.evidence import EvidenceLike
 from sbnet.inference.asking import check_start
+from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.meanfield import EDGE
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.rows import Answers, solve_rows
@@ -125,6 +127,12 @@ def steps(
     sweep 1: xi of wet is 0.8051, bound -0.323611 (+0.076)
     """
     question = ask_one(network, evidence, do)
+    noisy = np.flatnonzero(network.gate != SIGMOID)
+    if len(noisy):
+        raise NetworkError(
+            f"unit {network.names[noisy[0]]!r} is a noisy-OR unit; steps() shows the paper's algorithm, which is for "
+            "sigmoid units. infer(network, evidence).trace has the bound after each sweep"
+        )
     stop = Stop(checks.tolerance("tol", tol), checks.whole("max_sweeps", max_sweeps, 1))
     point = check_start(question.given, start)
     return _steps(question, _Climb(question.parts[0], None if point is None else point[0]), stop)

@@ -30,8 +30,8 @@ def softplus(x: FloatArray) -> FloatArray:
 
 def rarity(x: FloatArray) -> FloatArray:
     """-ln(1 - e^-x)."""
-    y = np.maximum(x, LEAST)
-    value: FloatArray = np.where(y < np.log(2.0), -np.log(-np.expm1(-y)), -np.log1p(-np.exp(-y)))
+    y, half = np.maximum(x, LEAST), np.log(2.0)
+    value: FloatArray = np.where(y < half, -np.log(-np.expm1(-y)), -np.log1p(-np.exp(-np.maximum(y, half))))
     return value
 
 
@@ -56,6 +56,23 @@ def slope(gate: States, state: Any, x: FloatArray) -> FloatArray:
     tail = np.exp(-np.abs(x))
     sigmoid = state - np.where(x >= 0.0, 1.0, tail) / (1.0 + tail)
     return _by_gate(gate, sigmoid, lambda: state - 1.0 + state / np.expm1(np.clip(x, LEAST, 700.0)))
+
+
+def touching(gate: States, state: int, slope: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Where ln P(S = state | x) - slope x, a concave function, is largest between two ends: inside, or at an end."""
+    wanted = state - slope  # of sigma(x)
+    inside = np.clip(wanted, 1e-300, 1.0 - 2.0**-52)
+    x = np.clip(np.log(inside) - np.log1p(-inside), low, high)
+    sigmoid = np.where(wanted <= 0.0, low, np.where(wanted >= 1.0, high, x))
+    return _by_gate(gate, sigmoid, lambda: _touching_noisy(state, slope, low, high))
+
+
+def _touching_noisy(state: int, slope: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """The same of -x, which is straight, and of ln(1 - e^-x), with slope 1 / (e^x - 1)."""
+    if state == 0:
+        return np.where(slope > -1.0, low, high)
+    x = np.clip(np.log1p(1.0 / np.maximum(slope, 1e-300)), low, high)
+    return np.where(slope <= 0.0, high, x)
 
 
 def draw(gate: States, x: FloatArray, uniform: FloatArray) -> BoolArray:

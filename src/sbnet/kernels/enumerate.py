@@ -9,9 +9,9 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Model, Problem, States
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, entry, inlined, kernel
+from sbnet.kernels._compile import bare, entry, kernel
 from sbnet.kernels.reduce import components, reduce
-from sbnet.kernels.states import known_units
+from sbnet.kernels.states import added, known_units
 
 _FRESH = 64  # states between two evaluations from scratch, so that rounding does not pile up
 
@@ -42,14 +42,6 @@ class Lists(NamedTuple):
     factor: IndexArray
     next_factor: IndexArray
     mine: IndexArray  # the factors of one group
-
-
-@inlined
-def _added(x: float, y: float) -> tuple[float, float]:
-    """x + y, and what its rounding has lost (Knuth's two-sum)."""
-    total = x + y
-    back = total - x
-    return total, (x - (total - back)) + (y - back)
 
 
 @entry
@@ -89,7 +81,7 @@ def sum_states(flips: Flips, group: IndexArray, mine: IndexArray, first: int, la
                     value[f] += change
                 for e in range(child_ptr[j], child_ptr[j + 1]):
                     f = child[e]
-                    z[f], lost = _added(z[f], step * weight[e])
+                    z[f], lost = added(z[f], step * weight[e])
                     rest[f] += lost
                     x = z[f] + rest[f]
                     a, c = gates.loads(gate[f], state[f])

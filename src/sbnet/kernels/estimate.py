@@ -10,12 +10,10 @@ import numpy as np
 from sbnet._types import FloatArray, Model, Problem, States
 from sbnet.kernels import gates
 from sbnet.kernels._compile import bare, kernel
-from sbnet.kernels.gibbs import sweep
+from sbnet.kernels.gibbs import FRESH, sweep
 from sbnet.kernels.random import GOLDEN, mix, row_seed, uniform
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.states import Complete, input_of, known_units, set_inputs
-
-_FRESH = 64  # sweeps after which z is summed anew, so that rounding does not pile up
 
 
 class Guess(NamedTuple):
@@ -30,14 +28,14 @@ class Guess(NamedTuple):
 @bare
 def _log_p(problem: Problem, states: States, bias: FloatArray, complete: Complete) -> float:
     """ln P(H, V) but for units with known inputs."""
-    on, z, gate = complete.on, complete.z, problem.gate
+    on, gate = complete.on, problem.gate
     total = 0.0
     for j in range(len(on)):
-        total += gates.log_p(gate[problem.hidden[j]], on[j], input_of(problem, j, bias, z))
-    for f in range(len(z)):
+        total += gates.log_p(gate[problem.hidden[j]], on[j], input_of(problem, j, bias, complete))
+    for f in range(len(complete.z)):
         i = problem.factor[f]
         if problem.own[f] < 0:
-            total += gates.log_p(gate[i], states[i], z[f])
+            total += gates.log_p(gate[i], states[i], complete.z[f] + complete.rest[f])
     return total
 
 
@@ -62,7 +60,7 @@ def anneal_rows(
         problem = reduce(model, states[r])
         n, n_factors = len(problem.hidden), len(problem.factor)
         guess = Guess(np.empty(n), np.empty(n), np.empty(n), np.empty(n))
-        complete = Complete(np.zeros(n, np.int8), np.zeros(n_factors), np.zeros(n_factors))
+        complete = Complete(np.zeros(n, np.int8), np.zeros(n_factors), np.zeros(n_factors), np.zeros(n_factors))
         own_seed = row_seed(seed, states[r])
         _weigh_row(problem, states[r], bias[r], means[r], steps, own_seed, guess, complete, np.empty(n), out[r])
 
@@ -96,7 +94,7 @@ def _weigh_row(
         set_inputs(problem, bias, complete)
         for s in range(steps if n > 0 else 0):
             if s > 0:
-                if s % _FRESH == 0:
+                if s % FRESH == 0:
                     set_inputs(problem, bias, complete)
                 state = sweep(problem, states, bias, log_odds, s / steps, complete, chance, state)
             out[k] += (_log_p(problem, states, bias, complete) - _log_q(log_on, log_off, complete.on)) / steps

@@ -12,7 +12,10 @@ from sbnet.kernels._compile import address, bare, kernel
 from sbnet.kernels.gates import sigmoid
 from sbnet.kernels.random import GOLDEN, mix, row_seed, uniform
 from sbnet.kernels.reduce import call_posed, posed
-from sbnet.kernels.states import Complete, input_of, set_inputs, state_of
+from sbnet.kernels.states import Complete, added, input_of, set_inputs, state_of
+
+FRESH = 64
+"""Sweeps after which inputs are summed anew, so that rounding does not pile up."""
 
 
 @bare
@@ -31,23 +34,25 @@ def sweep(
     Its probability of being 1 goes to `chance`.
     """
     weight, gate, factor = problem.weight, problem.gate, problem.factor
-    on, z, t = complete.on, complete.z, complete.t
+    on, z, rest, t = complete.on, complete.z, complete.rest, complete.t
     for j in range(len(on)):
-        field = gates.log_odds(gate[problem.hidden[j]], input_of(problem, j, bias, z))
+        field = gates.log_odds(gate[problem.hidden[j]], input_of(problem, j, bias, complete))
         for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
             f = problem.child[c]
             w, kind = weight[problem.child_slot[c]], gate[factor[f]]
             a, load = gates.loads(kind, state_of(problem, f, on, states))
-            rise = t[f] - gates.t(kind, z[f] - w) if on[j] == 1 else gates.t(kind, z[f] + w) - t[f]
-            field += a * w - load * rise
+            sign = -1.0 if on[j] == 1 else 1.0
+            x, lost = added(z[f], sign * w)
+            field += a * w - load * sign * (gates.t(kind, x + (rest[f] + lost)) - t[f])
         chance[j] = sigmoid((1.0 - b) * prior[j] + b * field)
         seed += GOLDEN
         new = 1 if uniform(seed) < chance[j] else 0
         if new != on[j]:
             for c in range(problem.child_ptr[j], problem.child_ptr[j + 1]):
                 f = problem.child[c]
-                z[f] += (new - on[j]) * weight[problem.child_slot[c]]
-                t[f] = gates.t(gate[factor[f]], z[f])
+                z[f], lost = added(z[f], (new - on[j]) * weight[problem.child_slot[c]])
+                rest[f] += lost
+                t[f] = gates.t(gate[factor[f]], z[f] + rest[f])
             on[j] = new
     return seed
 
@@ -76,7 +81,7 @@ def sample_rows(
         problem = call_posed(posed, model, states[r])
         n, n_factors = len(problem.hidden), len(problem.factor)
         own_seed = row_seed(seed, states[r])
-        complete = Complete(np.zeros(n, np.int8), np.zeros(n_factors), np.zeros(n_factors))
+        complete = Complete(np.zeros(n, np.int8), np.zeros(n_factors), np.zeros(n_factors), np.zeros(n_factors))
         chance, flat = np.zeros(n), np.zeros(n)
         every, probability = np.zeros(n_units, np.int8), np.zeros(n_units)
         for chain in range(chains):
@@ -84,8 +89,9 @@ def sample_rows(
             for j in range(n):
                 state += GOLDEN
                 complete.on[j] = np.int8(mix(state) >> np.uint64(63))
-            set_inputs(problem, bias[r], complete)
             for k in range(burn_in + samples):
+                if k % FRESH == 0:
+                    set_inputs(problem, bias[r], complete)
                 state = sweep(problem, states[r], bias[r], flat, 1.0, complete, chance, state)
                 if k >= burn_in:
                     state = _all_units(

@@ -3,7 +3,7 @@ r"""t(x) = -ln(1 - e^-x) = sum over k >= 1 of e^{-kx} / k, with few terms, from 
 The first terms stay as they are. Each stretch of the rest, k from a + 1 to 2a with the measure 1/k, becomes a
 Gauss-Lobatto rule: the error of such a rule with both ends of the stretch among its nodes is an even derivative of
 e^{-kx} in k, which is positive, times an integral of (k - a - 1)(k - 2a) times a square, which is not. So it lies
-above, whatever x is. Beyond _LAST the sum itself lies below an integral, since e^{-ux} / u is convex in u:
+above, whatever x is. Beyond LAST the sum itself lies below an integral, since e^{-ux} / u is convex in u:
 
     sum over k > K of e^{-kx} / k  <=  integral from K + 1/2 of e^{-ux} / u du ,
 
@@ -18,9 +18,9 @@ import numpy as np
 from sbnet._types import FloatArray
 
 POINTS = 5  # of each rule: they lie at most 2e-7 above t in all
-_FIRST, _LAST = 8, 1024  # terms that stay as they are; terms that are taken as a sum
+FIRST, LAST = 8, 1024  # terms that stay as they are; terms that are taken as a sum
 OCTAVES = 64  # beyond: causes as weak as 1e-21 have enough of them
-_UP = 1.0 + 1e-14  # weights are rounded up: they come out of an eigenvalue problem
+_UP = 1.0 + 1e-13  # weights are rounded up: they come out of an eigenvalue problem, with errors of half that
 
 
 def _lobatto(nodes: FloatArray, weights: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
@@ -54,10 +54,10 @@ def _lanczos(nodes: FloatArray, weights: FloatArray, n: int) -> tuple[FloatArray
 
 def _make() -> tuple[FloatArray, FloatArray, FloatArray]:
     """Nodes, weights, and where each node's stretch ends."""
-    k, w = np.arange(1.0, _FIRST + 1), 1.0 / np.arange(1.0, _FIRST + 1)
+    k, w = np.arange(1.0, FIRST + 1), 1.0 / np.arange(1.0, FIRST + 1)
     nodes, weights, until = [k], [w], [k + 0.5]
-    a = _FIRST
-    while a < _LAST:
+    a = FIRST
+    while a < LAST:
         atoms = np.arange(a + 1.0, 2 * a + 1)
         v, w = _lobatto(atoms, 1.0 / atoms, POINTS)
         nodes.append(v)
@@ -67,7 +67,7 @@ def _make() -> tuple[FloatArray, FloatArray, FloatArray]:
     x, gauss = np.polynomial.legendre.leggauss(40)
     v, w = _lobatto(*_with_ends(1.5 + 0.5 * x, 0.5 * gauss / (1.5 + 0.5 * x)), POINTS)
     for octave in range(OCTAVES):
-        start = (_LAST + 0.5) * 2.0**octave
+        start = (LAST + 0.5) * 2.0**octave
         nodes.append(start * v)
         weights.append(w * _UP)
         until.append(np.full(POINTS, 2.0 * start))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sbnet._types import FloatArray, Problem, States
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare
+from sbnet.kernels._compile import bare, inlined
 
 
 class Complete(NamedTuple):
@@ -14,7 +14,16 @@ class Complete(NamedTuple):
 
     on: States  # by hidden unit
     z: FloatArray  # by factor: its input
+    rest: FloatArray  # what z has lost to rounding: small leaks must survive large weights that come and go
     t: FloatArray  # by factor: t of its input, see `gates`
+
+
+@inlined
+def added(x: float, y: float) -> tuple[float, float]:
+    """x + y, and what its rounding has lost (Knuth's two-sum)."""
+    total = x + y
+    back = total - x
+    return total, (x - (total - back)) + (y - back)
 
 
 @bare
@@ -34,18 +43,21 @@ def state_of(problem: Problem, f: int, on: States, states: States) -> float:
 
 
 @bare
-def input_of(problem: Problem, j: int, bias: FloatArray, z: FloatArray) -> float:
+def input_of(problem: Problem, j: int, bias: FloatArray, complete: Complete) -> float:
     """The input of hidden unit j."""
-    return z[problem.factor_of[j]] if problem.factor_of[j] >= 0 else bias[problem.hidden[j]]
+    f = problem.factor_of[j]
+    return complete.z[f] + complete.rest[f] if f >= 0 else bias[problem.hidden[j]]
 
 
 @bare
 def set_input(problem: Problem, f: int, bias: FloatArray, complete: Complete) -> None:
     """The input of factor f."""
-    x = bias[problem.factor[f]]
+    x, rest = bias[problem.factor[f]], 0.0
     for s in range(problem.ptr[f], problem.ptr[f + 1]):
-        x += problem.weight[s] * complete.on[problem.parent[s]]
-    complete.z[f] = x
+        if complete.on[problem.parent[s]] == 1:
+            x, lost = added(x, problem.weight[s])
+            rest += lost
+    complete.z[f], complete.rest[f] = x, rest
 
 
 @bare
@@ -53,4 +65,4 @@ def set_inputs(problem: Problem, bias: FloatArray, complete: Complete) -> None:
     """The inputs of all factors, and t of them."""
     for f in range(len(complete.z)):
         set_input(problem, f, bias, complete)
-        complete.t[f] = gates.t(problem.gate[problem.factor[f]], complete.z[f])
+        complete.t[f] = gates.t(problem.gate[problem.factor[f]], complete.z[f] + complete.rest[f])

@@ -11,10 +11,11 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, RngLike, States
-from sbnet.errors import EvidenceError, ParameterError
+from sbnet.errors import EvidenceError, NetworkError, ParameterError
 from sbnet.evidence import EvidenceLike, coerce_many
 from sbnet.execution import Bar, row_blocks
 from sbnet.kernels._compile import announce
+from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.wake import Recognition, wake_sleep_rows
 from sbnet.network import Network
@@ -121,6 +122,7 @@ def wake_sleep(
     begin = time.monotonic()
     checks.whole("epochs", epochs, 1)
     checks.positive("rate", rate)
+    _check_gates(network)
     states = coerce_many(network, X)
     _check_complete(network, states)
     generator = checks.generator(rng)
@@ -152,6 +154,16 @@ def wake_sleep(
         array.setflags(write=False)
     learned = network.with_parameters(weight=model.weight, bias=bias)
     return WakeSleepResult(learned, recognition, np.array(estimates), interrupted, time.monotonic() - begin)
+
+
+def _check_gates(network: Network) -> None:
+    """The delta rule keeps no weight from becoming negative, which those of a noisy-OR unit may not be."""
+    noisy = np.flatnonzero(network.gate != SIGMOID)
+    if len(noisy):
+        raise NetworkError(
+            f"unit {network.names[noisy[0]]!r} is a noisy-OR unit; wake_sleep() is for sigmoid units. "
+            "Use fit(), which learns both"
+        )
 
 
 def _check_complete(network: Network, states: States) -> None:

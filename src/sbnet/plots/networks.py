@@ -18,12 +18,14 @@ from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.build import layer_of_units
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce_one
+from sbnet.kernels.gates import NOISY_OR
 from sbnet.network import Network
 from sbnet.plots.layout import MAX_ARROWS, RADIUS, Text, layout, text_of
 from sbnet.plots.parameters import check_size, weights
 from sbnet.plots.style import FAINT, INK, MEANS, NEGATIVE, POINTS, POSITIVE, ZERO, extent, signed
 
 MAX_EDGES, MAX_WEIGHTS = 20_000, 20
+_LEGEND = "∨ a noisy-OR unit"
 MAX_LEVELS = 20
 """More rows than that, none of them wide, make a strip in which nothing can be told apart: a heat map shows more."""
 
@@ -52,6 +54,8 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
     Positive weights are blue, negative ones orange. Small networks show their numbers too: weights on up to 20 edges,
     and biases other than zero, marked h, beside up to 20 units. Beyond 60 units the names are left out; beyond 20,000
     edges only the heaviest are drawn.
+
+    A noisy-OR unit has the mark ∨, and the picture a line that says so; its weights are -ln(1 - p) of its causes.
 
     A network of many levels with few units in each, such as a density whose columns are parents of one another, would
     be a thin strip. It is shown as the heat map of :func:`weights`, with states and means in a stripe at its left.
@@ -83,6 +87,9 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
     if means is not None:  # room for the colour bar
         high[0] += grow
         low[1] = min(low[1], high[1] - 2.2 * grow)
+    if net.gate.any():  # room for what the marks mean
+        low[1] -= 0.4 * grow
+        high[0] = max(high[0], low[0] + grow * (extent(_LEGEND, 8.0)[0] + 0.2))
     ax = _new_axes(high - low) if ax is None else ax
     zoom = _frame(ax, low, high)
     if lines:
@@ -92,6 +99,8 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
         _write_names(ax, place, text, MEANS(np.where(state == 1, 1.0, np.nan_to_num(mean))), zoom)
     if len(lines) <= MAX_WEIGHTS:
         _write_weights(ax, weight, lines, boxes, zoom)
+    if net.gate.any():
+        _mark_gates(ax, place[net.gate == NOISY_OR], low + 0.15 * grow, zoom, zoom * grow)
     if means is not None:
         _draw_bar(ax, high[0] - 0.8 * grow, (low[1] + high[1]) / 2, grow, zoom * grow)
     return ax
@@ -214,6 +223,15 @@ def _write_names(ax: Axes, place: FloatArray, text: Text, fill: FloatArray, zoom
             ax.text(x, end, name, size=size, rotation=90, **{**outside, "va": "bottom" if up else "top"})
         if bias:
             ax.text(right, y, bias, size=7.5 * zoom, **{**outside, "ha": "left", "color": FAINT, "gid": "bias"})
+
+
+def _mark_gates(ax: Axes, place: FloatArray, corner: FloatArray, zoom: float, legend_zoom: float) -> None:
+    """A mark at the upper left of each noisy-OR unit, and what it means in a corner."""
+    style: dict[str, Any] = {"color": INK, "gid": "gate", "zorder": 6, "parse_math": False}
+    style["path_effects"] = [withStroke(linewidth=2.0 * zoom, foreground="white")]
+    for x, y in place:
+        ax.text(x - 0.8 * RADIUS, y + 0.8 * RADIUS, "∨", size=9.0 * zoom, ha="center", va="center", **style)
+    ax.text(corner[0], corner[1], _LEGEND, size=8.0 * legend_zoom, ha="left", va="bottom", **style)
 
 
 def _write_weights(ax: Axes, weight: FloatArray, lines: list[FloatArray], boxes: FloatArray, zoom: float) -> None:

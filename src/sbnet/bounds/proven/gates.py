@@ -57,9 +57,7 @@ def highest_observed(gate: int, state: int, c: Any, lam: Any, low: Any, high: An
     if gate == NOISY_OR and state == 0:
         return -c + _larger(-(1 + lam) * low, -(1 + lam) * high)
     if gate == NOISY_OR:
-        at = type(c)(plain(upper_gates.highest_observed)(gate, 1, float(c), float(lam), float(low), float(high)))
-        rise = 1 / (c + at).expm1() - lam
-        return -_rarity(c + at) - lam * at + _larger(rise * (low - at), rise * (high - at))
+        return _highest_present(c, lam, low, high)
     if gate != SIGMOID:
         return c * math.nan
     arb, slope = type(c), state - lam
@@ -71,6 +69,17 @@ def highest_observed(gate: int, state: int, c: Any, lam: Any, low: Any, high: An
     value = slope * t - softplus(c + t)
     rise = slope - 1 / (1 + (-(c + t)).exp())
     return state * c + value + _larger(rise * (low - t), rise * (high - t))
+
+
+def _highest_present(c: Any, lam: Any, low: Any, high: Any) -> Any:
+    """The same for a noisy-OR unit that is on; below LEAST, where the chance is level, the ends of a line decide."""
+    least = type(c)(LEAST)
+    at = type(c)(plain(upper_gates.highest_observed)(NOISY_OR, 1, float(c), float(lam), float(low), float(high)))
+    x = (c + at).max(least)
+    first, last = (c + low).max(least), (c + high).max(least)
+    rise = 1 / x.expm1() - lam
+    best = -_rarity(x) - lam * (x - c) + _larger(rise * (first - x), rise * (last - x))
+    return best if c + low >= least else _larger(best, -_rarity(least) + _larger(-lam * low, -lam * (least - c)))
 
 
 def highest_hidden(gate: int, c: Any, eta: Any, lam: Any, low: Any, high: Any) -> Any:
@@ -108,20 +117,19 @@ def highest_hidden(gate: int, c: Any, eta: Any, lam: Any, low: Any, high: Any) -
 
 
 def _highest_noisy(c: Any, eta: Any, lam: Any, low: Any, high: Any) -> Any:
-    """The same for a noisy-OR unit."""
+    """The same for a noisy-OR unit; its chance is level below LEAST, so that nothing there is much above that."""
+    least = type(c)(LEAST)
 
-    def g(t: Any) -> Any:
-        return log_sum([-(c + t), eta + (-(-(c + t)).expm1()).log()]) - lam * t
+    def g(x: Any) -> Any:
+        return log_sum([-x, eta - _rarity(x)]) - lam * (x - c)
 
+    first, last, more = (c + low).max(least), (c + high).max(least), least * (1 + abs(lam))
     if eta < 0:
-        return _larger(g(low), g(high))
-    inside = plain(upper_gates.noisy_turn)(float(eta), float(lam)) - float(c)
-    at = type(c)(min(max(inside, float(low)), float(high)))
-    if not c + at > 0:
-        return eta.abs_upper() + _larger(-lam * low, -lam * high)
-    on, off = eta - (c + at), -(c + at)  # the slope of ln(e^eta - (e^eta - 1) e^-x)
+        return _larger(g(first), g(last)) + more
+    x = type(c)(plain(upper_gates.noisy_turn)(float(eta), float(lam))).max(first).min(last)
+    on, off = eta - x, -x  # the slope of ln(e^eta - (e^eta - 1) e^-x)
     rise = (on.exp() - off.exp()) / (eta.exp() - on.exp() + off.exp()) - lam
-    return g(at) + _larger(rise * (low - at), rise * (high - at))
+    return g(x) + _larger(rise * (first - x), rise * (last - x)) + more
 
 
 def _larger(one: Any, other: Any) -> Any:

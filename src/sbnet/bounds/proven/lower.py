@@ -10,11 +10,14 @@ import numpy as np
 
 from sbnet._types import HIDDEN, Bound, FloatArray, States
 from sbnet.bounds.lower import bound_terms
-from sbnet.bounds.proven import balls, gates, log_sum, round_down, softplus
+from sbnet.bounds.proven import balls, gates, log_sum, round_down, series, softplus
 from sbnet.kernels._compile import plain
+from sbnet.kernels.gates import NOISY_OR, SIGMOID
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.terms.exact import MAX_NODES, OMEGA, nodes
 from sbnet.network import Network
+
+_FEW = 6  # parents of a noisy-OR unit whose states are quicker summed than the nodes of the series
 
 
 class Piece(NamedTuple):
@@ -49,17 +52,29 @@ def _bound(flint: Any, piece: Piece, which: Bound) -> Any:
                 near.append(arb(float(mu[j])))
         own = arb(float(mu[i]))
         mean = bias + sum(w * m for w, m in zip(weight, near, strict=True))
-        a, c = gates.loads(int(network.model.gate[i]), own)
-        value += a * mean - c * _log_term(flint, weight, near, bias, mean, float(xi[0, i]), which)
+        gate = int(network.model.gate[i])
+        a, c = gates.loads(gate, own)
+        value += a * mean
+        if mu[i] > 0.0 or gate != NOISY_OR:  # a finding that is absent has no term
+            value -= c * _term(flint, gate, weight, near, bias, mean, float(xi[0, i]), which)
         if 0.0 < mu[i] < 1.0:
             value -= own * own.log() + (1 - own) * (1 - own).log()
     return value
 
 
-def _log_term(flint: Any, weight: list[Any], mu: list[Any], bias: Any, mean: Any, xi: float, bound: Bound) -> Any:
-    """The least of several upper bounds on <ln(1 + e^z)>; a sum over all states if the parents are few."""
-    if len(weight) <= bound.enumerate_up_to:
-        return _enumerated(weight, mu, bias)
+def _term(
+    flint: Any, gate: int, weight: list[Any], mu: list[Any], bias: Any, mean: Any, xi: float, bound: Bound
+) -> Any:
+    """An upper bound on the mean of t; a sum over all states if the parents are few."""
+    if len(weight) <= max(bound.enumerate_up_to, _FEW * (gate == NOISY_OR)):
+        return _enumerated(gate, weight, mu, bias)
+    if gate == NOISY_OR:
+        return series.term(weight, mu, bias)
+    return _log_term(flint, weight, mu, bias, mean, xi) if gate == SIGMOID else mean * math.nan
+
+
+def _log_term(flint: Any, weight: list[Any], mu: list[Any], bias: Any, mean: Any, xi: float) -> Any:
+    """The least of several upper bounds on <ln(1 + e^z)>."""
     variance = sum(w * w * m * (1 - m) for w, m in zip(weight, mu, strict=True))
     terms = [_paper(weight, mu, bias, mean, flint.arb(xi)), _quadratic(flint, mean, mean * mean + variance)]
     nodes = _nodes([float(w) for w in weight], float(bias), float(mean), float(variance))
@@ -68,11 +83,11 @@ def _log_term(flint: Any, weight: list[Any], mu: list[Any], bias: Any, mean: Any
     return min(terms, key=lambda term: float(term.upper()))
 
 
-def _enumerated(weight: list[Any], mu: list[Any], bias: Any) -> Any:
+def _enumerated(gate: int, weight: list[Any], mu: list[Any], bias: Any) -> Any:
     """The mean itself, one parent after the other."""
     if not weight:
-        return softplus(bias)
-    off, on = (_enumerated(weight[1:], mu[1:], b) for b in (bias, bias + weight[0]))
+        return gates.t(gate, bias)
+    off, on = (_enumerated(gate, weight[1:], mu[1:], b) for b in (bias, bias + weight[0]))
     return (1 - mu[0]) * off + mu[0] * on
 
 

@@ -24,6 +24,7 @@ MOST_NUMBERS = 500_000
 
 _CANDIDATES = 3
 _LEAST = 1e-12  # of the slope of a line above ln(1 - e^-x)
+_STEEPEST = 460.0  # the logarithm of such a slope: far above all that matters, as inputs below 1e-300 count as that
 
 
 class Limits(NamedTuple):
@@ -88,11 +89,16 @@ def _bound(
         with np.errstate(all="ignore"):  # a direction that overflows is no way down, and is given up
             evaluate_at = partial(_evaluate_at, problem, regions, free, positive, x.copy(), gradient)
             value = descend(evaluate_at, some, limits.max_steps, limits.tol)
-        x[free] = np.where(positive, np.exp(some), some)
+        x[free] = _parameters(some, positive)
         best = min(best, value + margins.of_upper(scale, problem, regions, x))
         keep(problem, regions, x, given)
     evaluate(problem, regions, x, gradient)
     return best, rate(problem, regions)
+
+
+def _parameters(some: FloatArray, positive: BoolArray) -> FloatArray:
+    """What moves, as the parameters of the bound: some are logarithms of slopes."""
+    return np.where(positive, np.exp(np.minimum(some, _STEEPEST)), some)
 
 
 def _evaluate_at(
@@ -109,7 +115,7 @@ def _evaluate_at(
 
     Of a slope that is positive, the logarithm is what moves: the bound is convex in that too.
     """
-    x[free] = np.where(positive, np.exp(some), some)
+    x[free] = _parameters(some, positive)
     value: float = evaluate(problem, regions, x, gradient)
     slopes[:] = gradient[free]
     slopes[positive] *= x[free][positive]

@@ -46,16 +46,16 @@ TILED = False
 
 _u = np.uint64
 _TAIL = MINE  # what lies beyond the last node
-_FAR = 30.0  # where e^-x is nothing beside 1e-12
+FAR = 30.0  # where e^-x is nothing beside 1e-12
 _N = len(NODES)
-_NOTHING = 1e-20  # a cause that works less often than that has none of the octaves
+NOTHING = 1e-20  # a cause that works less often than that has none of the octaves
 
 
 @bare
 def nodes_for(weakest: float) -> int:
     """How many nodes leave less than 1e-13 beyond the last, for inputs of at least `weakest`; whole octaves."""
     n = 0
-    while n < _N and UNTIL[n] * weakest < _FAR:
+    while n < _N and UNTIL[n] * weakest < FAR:
         n += 1
     n = min(n + POINTS, _N)
     while n < _N and UNTIL[n] == UNTIL[n - 1]:
@@ -68,7 +68,7 @@ def weakest(weight: FloatArray) -> float:
     """The smallest weight that counts. Weaker ones count as zero, which only raises t."""
     least = math.inf
     for s in range(len(weight)):
-        if _NOTHING < weight[s] < least:
+        if NOTHING < weight[s] < least:
             least = weight[s]
     return least
 
@@ -110,7 +110,7 @@ def prepare(work: Work) -> None:
 def _fill(numbers: FloatArray, at: int, k: int, width: int, theta: FloatArray) -> None:
     n = nodes_for(weakest(theta))
     for s in range(k):
-        counts = 1.0 if theta[s] > _NOTHING else 0.0
+        counts = 1.0 if theta[s] > NOTHING else 0.0
         for q in range(width):
             numbers[at + s * width + q] = math.exp(-NODES[q] * theta[s] * counts) if q < n else 0.0
         numbers[at + s * width + n] = 1.0 - counts
@@ -270,11 +270,11 @@ def reference(
     tail = math.exp(-reach) / reach
     none, total, missed = 1.0, tail, tail
     for s in range(len(weight)):
-        none *= 1.0 - mu[s] if weight[s] > _NOTHING else 1.0
+        none *= 1.0 - mu[s] if weight[s] > NOTHING else 1.0
     for q in range(n):
         product = WEIGHTS[q] * math.exp(-NODES[q] * bias)
         missed += product
         for s in range(len(weight)):
-            product *= 1.0 - mu[s] + mu[s] * math.exp(-NODES[q] * (weight[s] if weight[s] > _NOTHING else 0.0))
+            product *= 1.0 - mu[s] + mu[s] * math.exp(-NODES[q] * (weight[s] if weight[s] > NOTHING else 0.0))
         total += product
     return math.nan, total + none * (gates.rarity(bias) - missed)
