@@ -95,7 +95,7 @@ def from_probabilities(
       none of its parents  0.0500
       roof                 0.0100
       rain                 0.9000
-      rain + roof          0.6332
+      rain + roof          0.6333
     """
     if not isinstance(causes, Mapping):
         raise NetworkError(f"causes is a mapping from (cause, effect) to a chance; got {type(causes).__name__}")
@@ -109,7 +109,7 @@ def from_probabilities(
     kinds = {effect: gate if isinstance(gate, str) else gate.get(effect, "sigmoid") for effect in effects}
     base = {effect: _base(kinds[effect], leaks.get(effect, 0.0)) for effect in effects}
     weights = {
-        (cause, effect): _weight(kinds[effect], checks.chance(f"causes[{cause!r}, {effect!r}]", p), base[effect])
+        (cause, effect): _weight(kinds[effect], checks.probability(f"causes[{cause!r}, {effect!r}]", p), base[effect])
         for (cause, effect), p in causes.items()
     }
     bias = {name: log_odds(priors[name]) for name in roots} | base
@@ -126,11 +126,11 @@ def _pairs(causes: Mapping[Any, Any]) -> list[tuple[str, str]]:
 def _chances(what: str, given: Any, names: list[str], whose: str) -> dict[str, float]:
     """Chances by name; one number is that of all."""
     if not isinstance(given, Mapping):
-        return dict.fromkeys(names, checks.chance(what, given))
+        return dict.fromkeys(names, checks.probability(what, given))
     for name in given:
         if name not in names:
             raise unknown_unit(name, tuple(names), f"{what} (which is for {whose})")
-    return {name: checks.chance(f"{what}[{name!r}]", p) for name, p in given.items()}
+    return {name: checks.probability(f"{what}[{name!r}]", p) for name, p in given.items()}
 
 
 def log_odds(p: float) -> float:

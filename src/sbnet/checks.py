@@ -40,6 +40,13 @@ def chance(name: str, value: object) -> float:
     raise ParameterError(f"{name} is {value!r}; it must lie between 0 and 1")
 
 
+def probability(name: str, value: object) -> float:
+    """A number from 0 to 1, both of them allowed."""
+    if _is_number(value) and 0.0 <= value <= 1.0:
+        return float(value)
+    raise ParameterError(f"{name} is {value!r}; a probability is a number from 0 to 1")
+
+
 def below_one(name: str, value: object) -> float:
     """A number from 0 up to 1, without 1."""
     if _is_number(value) and 0.0 <= value < 1.0:
