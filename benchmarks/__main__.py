@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from . import (
     certificates,
+    clinic,
     compile,
     density,
     digits,
@@ -36,6 +37,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
     "tightness": ("how near the tighter lower bounds come to the truth", tightness.table),
     "upper": ("how near the upper bound comes to the truth", upper.table),
     "certificates": ("how wide the interval for ln P is, by method and time", certificates.table),
+    "clinic": ("diagnosis with noisy-OR units: a symptom, a made clinic, a public graph", clinic.table),
     "survey": ("missing answers filled in right, beside scikit-learn's imputers", survey.table),
     "gibbs": ("how long Gibbs sampling needs to be as accurate", gibbs.table),
 }

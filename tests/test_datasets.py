@@ -1,11 +1,13 @@
-"""The embedded digits: whole, of the paper's sizes, and as hard as the paper says."""
+"""The embedded digits: whole, of the paper's sizes, and as hard as the paper says. Made clinics: as documented."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
-from sbnet.datasets import Digits, digits, load_digits
+import sbnet as sb
+from sbnet.datasets import Digits, clinic, digits, load_digits, make_clinic
 from sbnet.errors import FileFormatError, ParameterError
 
 N_TRAIN, N_TEST = 700, 400  # per digit, section 4 of the paper
@@ -74,3 +76,49 @@ def test_two_calls_do_not_share_memory():
 
 def test_repr_is_one_line():
     assert repr(load_digits()) == "<Digits: 8 × 8 binary images, 7,000 for training, 4,000 for test>"
+
+
+def test_a_clinic_has_two_levels_with_the_names_it_should():
+    net = make_clinic(30, 200, rng=0)
+    assert net.names == tuple([f"disease {k}" for k in range(30)] + [f"finding {k}" for k in range(200)])
+    assert np.all(net.graph.parent < 30)
+    n_causes = np.diff(net.graph.indptr)
+    assert np.all(n_causes[:30] == 0)
+    assert np.all(n_causes[30:] >= 1)
+    assert np.all((net.gate == 1) == (np.arange(230) >= 30))
+
+
+def test_the_chances_of_a_clinic_are_those_its_docstring_tells():
+    net = make_clinic(rng=1)
+    n_causes = np.diff(net.graph.indptr)[600:]
+    prior, leak, p = expit(net.bias[:600]), -np.expm1(-net.bias[600:]), -np.expm1(-net.weight)
+    for drawn, (low, high) in ((prior, clinic.PRIORS), (leak, clinic.LEAKS)):
+        assert np.all((drawn >= low * (1 - 1e-9)) & (drawn <= high * (1 + 1e-9)))
+        assert np.median(drawn) == pytest.approx(np.sqrt(low * high), rel=0.25)  # uniform in the logarithm
+    assert prior.sum() == pytest.approx(3, abs=0.7)
+    assert leak.sum() == pytest.approx(9, abs=1)
+    values, counts = np.unique(p.round(9), return_counts=True)
+    np.testing.assert_allclose(values, clinic.FREQUENCIES)
+    np.testing.assert_allclose(counts / len(p), clinic.SHARES, atol=0.01)
+    assert n_causes.mean() == pytest.approx(10, abs=0.7)
+    assert np.median(n_causes) == pytest.approx(7, abs=1)
+    assert n_causes.max() >= 100
+
+
+def test_a_clinic_follows_from_its_seed():
+    assert make_clinic(20, 50, rng=3) == make_clinic(20, 50, rng=np.random.default_rng(3))
+    assert make_clinic(20, 50, rng=3) != make_clinic(20, 50, rng=4)
+
+
+def test_the_smallest_clinic_is_exact():
+    net = make_clinic(1, 1, rng=0)
+    prior, p, leak = expit(net.bias[0]), -np.expm1(-net.weight[0]), -np.expm1(-net.bias[1])
+    on = 1.0 - (1.0 - leak) * (1.0 - prior * p)
+    assert sb.log_likelihood(net, {"finding 0": 1}) == pytest.approx(np.log(on), rel=1e-12)
+
+
+def test_a_clinic_without_diseases_or_findings_is_refused():
+    with pytest.raises(ParameterError, match="diseases is 0; it must be a whole number, one or more"):
+        make_clinic(0, 10)
+    with pytest.raises(ParameterError, match="findings is 2.5; it must be a whole number, one or more"):
+        make_clinic(10, 2.5)

@@ -58,8 +58,13 @@ class Conditional:
         lines = []
         for state, p in zip(self.states, self.p, strict=True):
             on = [name for name, s in zip(self.parents, state, strict=True) if s]
-            lines.append((" + ".join(on) if on else "none of its parents", _digits(p)))
+            lines.append((self._label(on), _digits(p)))
         return lines
+
+    def _label(self, on: list[str]) -> str:
+        if len(on) > _ALL and len(on) == len(self.parents):
+            return f"all {len(on)} parents"
+        return " + ".join(on) if on else "none of its parents"
 
     def __repr__(self) -> str:
         lines = self._lines()
@@ -80,8 +85,9 @@ def conditional(
     """The table for the states `given`: all of a few parents, or none, each alone, and all of many."""
     states = _chosen(unit, parents, given)
     x = states @ weight + bias
-    p = np.exp(gates.log_p(np.full(len(x), gate, np.int8), 1, x))
-    p[p < 2.0 * LEAST] = 0.0  # what counts as the least chance is none, to a reader
+    with np.errstate(divide="ignore"):  # a noisy-OR unit without a leak whose parents are off
+        p = np.exp(gates.log_p(np.full(len(x), gate, np.int8), 1, x))
+    p[p < 2.0 * LEAST] = 0.0  # it counts as LEAST, give or take a rounding, and means never
     return Conditional(unit, gate_name, parents, states.astype(np.int8), p)
 
 

@@ -12,6 +12,8 @@ from sbnet.enumeration import Effort, check_limit, enumerate_states
 from sbnet.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
 from sbnet.execution import row_blocks
 from sbnet.kernels.array_gates import loads
+from sbnet.kernels.array_gates import log_p as log_p_of
+from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.terms.enumerated import mean_t
 from sbnet.means import ExactPosterior, ExactPosteriors
 from sbnet.network import Network
@@ -240,14 +242,28 @@ def _exact_means(part: Part, effort: Effort) -> tuple[FloatArray, FloatArray]:
     network, states = part.network, part.states
     log_p, means = enumerate_states(network, states, effort)
     means = part.shown(means)
+    for r in np.flatnonzero(np.isnan(means).any(axis=1)):
+        _fill_known(network, states[r], means[r])
     rows, barren = np.nonzero(np.isnan(means))
     for block in row_blocks(len(rows), network.n_units):
-        # A barren unit dropped out of the sum; P(S_b = 1 | V) = P(S_b = 1, V) / P(V) brings it back.
+        # A barren unit dropped out of the sum; P(S_b = s | V) = P(S_b = s, V) / P(V) brings it back. A noisy-OR unit is
+        # asked for its absence: that factorises over its parents, where its presence would couple them.
         r, b = rows[block], barren[block]
+        absent = network.gate[b] == NOISY_OR
         with_unit = states[r]
-        with_unit[np.arange(len(r)), b] = 1
-        means[r, b] = np.exp(np.minimum(enumerate_states(network, with_unit, effort)[0] - log_p[r], 0.0))
+        with_unit[np.arange(len(r)), b] = np.where(absent, 0, 1)
+        log_share = np.minimum(enumerate_states(network, with_unit, effort)[0] - log_p[r], 0.0)
+        means[r, b] = np.where(absent, -np.expm1(log_share), np.exp(log_share))
     return log_p + part.constant, means
+
+
+def _fill_known(network: Network, row: States, means: FloatArray) -> None:
+    """The means of barren units of one row whose parents are all observed, if they have any: no sum is needed."""
+    graph, hidden = network.graph, row == HIDDEN
+    open_ = np.bincount(graph.child_of_edge[hidden[graph.parent]], minlength=network.n_units) > 0
+    loose = np.flatnonzero(np.isnan(means) & ~open_[: len(means)])
+    bias = absorb(network, row[None, :])[0]
+    means[loose] = np.exp(log_p_of(network.gate[loose], 1, bias[loose]))
 
 
 def _exact_pairs(part: Part, effort: Effort) -> FloatArray:

@@ -1,7 +1,8 @@
-"""Data that comes with the package: the paper's handwritten digits."""
+"""Data that comes with the package, the paper's handwritten digits, and networks that are made."""
 
 from __future__ import annotations
 
+from sbnet.datasets.clinic import make_clinic
 from sbnet.datasets.digits import Digits, load_digits
 
-__all__ = ["Digits", "load_digits"]
+__all__ = ["Digits", "load_digits", "make_clinic"]
