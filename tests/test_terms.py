@@ -198,7 +198,7 @@ def test_the_verbs_of_a_term_agree_with_one_another(name, seed):
         old, mu[j] = mu[j], rng.uniform(0.05, 0.95)
         if problem.factor_of[j] >= 0:
             numbers(work, problem.factor_of[j])[at.VALUE] = mu[j]
-        each("push", "work, j, old, new")(work, j, old, mu[j])
+        each("push", "work, mu, j, old, new")(work, mu, j, old, mu[j])
         inputs = [factor.moments(factor.weight, mu, factor.bias)[0] for factor in factors]
         assert_allclose([numbers(work, f)[at.MEAN] for f in range(len(factors))], inputs, rtol=0, atol=1e-12)
     renew(work, mu, 0.0, False)
