@@ -118,6 +118,15 @@ def _wake_sleep() -> None:
     wake_sleep(_small(), _table()[1:2], epochs=1, rng=0, progress=False)
 
 
+def _noisy_or() -> None:
+    few, many = (layered(sizes, rng=0, scale=1.0, gate="noisy-or") for sizes in ((2, 3), (12, 3)))
+    for term in ("exact", "quadratic"):
+        for net in (few, many):
+            gradient(net, np.ones((1, 3)), solver=MeanField(log_term=term))
+            infer(net, _ROW, solver=MeanField(log_term=term))
+    exact_posterior(many, _ROW)
+
+
 # The first two share little; what follows the second needs little of the first. What one process has finished the
 # others need not compile.
 _JOBS: dict[str, Callable[[], None]] = {
@@ -134,6 +143,7 @@ _JOBS: dict[str, Callable[[], None]] = {
     "certify": _certify,
     "posterior_intervals": _intervals,
     "Conditioned": _conditioned,
+    "noisy-OR units": _noisy_or,
 }
 
 
