@@ -14,7 +14,6 @@ import itertools
 import numpy as np
 from scipy.special import expit, logsumexp, xlogy
 
-
 LEAST = 1e-300  # the smallest chance of being on that a noisy-OR unit has
 
 

@@ -60,7 +60,9 @@ def test_causes_that_never_work_and_causes_that_never_fail():
     net = sb.noisy_or({("a", "x"): 0.0, ("b", "x"): 1.0}, prior={"a": 0.0, "b": 1.0})
     assert net.conditional("x").p.tolist() == [0.0, 1.0, 0.0, 1.0]
     assert sb.log_likelihood(net, {"x": 1}) == pytest.approx(0.0, abs=1e-12)
-    assert sb.log_likelihood(net, {"x": 0}) == pytest.approx(-1000.0 + np.log(2.0))  # neither is certain: b may be absent, or fail
+    assert sb.log_likelihood(net, {"x": 0}) == pytest.approx(
+        -1000.0 + np.log(2.0)
+    )  # neither is certain: b may be absent, or fail
     assert sb.exact_posterior(net, {"x": 1}).tolist() == pytest.approx([0.0, 1.0, 1.0])
 
 
@@ -80,11 +82,17 @@ def test_probabilities_of_sigmoid_effects_are_those_of_each_cause_alone():
     [
         (lambda: sb.noisy_or(NOISY), "'flu' has no prior; give prior={'flu': 0.05, …}, or one number for all"),
         (lambda: sb.noisy_or(NOISY, prior={"flu": 0.1}), "'cold' has no prior"),
-        (lambda: sb.noisy_or(NOISY, prior={"flu": 0.1, "cod": 0.1}), "'cod' is not one of the units without causes, which prior is for; did you mean 'cold'?"),
+        (
+            lambda: sb.noisy_or(NOISY, prior={"flu": 0.1, "cod": 0.1}),
+            "'cod' is not one of the units without causes, which prior is for; did you mean 'cold'?",
+        ),
         (lambda: sb.noisy_or(NOISY, prior=1.5), "prior is 1.5; it must be a probability, from 0 to 1"),
         (lambda: sb.noisy_or({("a", "x"): -0.1}, prior=0.1), "causes['a', 'x'] is -0.1; it must be a probability"),
         (lambda: sb.noisy_or({("a", "x"): 0.1}, leak={"x": np.nan}, prior=0.1), "leak['x'] is nan"),
-        (lambda: sb.noisy_or({("a", "x"): 0.1}, leak={"a": 0.1}, prior=0.1), "'a' is not one of the effects, which leak is for; these are 'x'"),
+        (
+            lambda: sb.noisy_or({("a", "x"): 0.1}, leak={"a": 0.1}, prior=0.1),
+            "'a' is not one of the effects, which leak is for; these are 'x'",
+        ),
         (lambda: sb.noisy_or([("a", "x", 0.1)], prior=0.1), "causes is a mapping from (cause, effect) to a chance"),
         (lambda: sb.noisy_or({"ax": 0.1}, prior=0.1), "the keys of causes are (cause, effect); got 'ax'"),
         (lambda: sb.noisy_or({("a", "x"): 0.1, ("x", "a"): 0.1}), "cycle"),
@@ -92,7 +100,10 @@ def test_probabilities_of_sigmoid_effects_are_those_of_each_cause_alone():
         (lambda: sb.from_edges({("a", "x"): 1.0}, bias={"x": -2.0}, gate="noisy-or"), "the leak of noisy-OR unit 'x'"),
         (lambda: sb.from_edges({("a", "x"): 1.0}, gate={"x": "or"}), "the gate of 'x' is 'or'; it is 'sigmoid' or"),
         (lambda: sb.from_edges({("a", "x"): 1.0}, gate="and"), "the gate of all units is 'and'"),
-        (lambda: sb.from_edges({("a", "x"): 1.0}, gate={"y": "noisy-or"}), "gate names unit 'y', which is not in the network"),
+        (
+            lambda: sb.from_edges({("a", "x"): 1.0}, gate={"y": "noisy-or"}),
+            "gate names unit 'y', which is not in the network",
+        ),
         (lambda: sb.from_edges({("a", "x"): 1.0}, gate=1), "gate is a word or a mapping from names to words; got int"),
         (lambda: sb.from_probabilities({("a", "x"): 0.5}, prior=0.5, gate="nor"), "'nor'"),
     ],

@@ -25,7 +25,7 @@ def deep():
     """Noisy-OR units over noisy-OR units over sigmoid units, with a sigmoid unit below."""
     edges = {("a", "x"): 1.0, ("b", "x"): 0.2, ("b", "y"): 2.0, ("x", "z"): 1.5, ("y", "z"): 0.3, ("z", "w"): -1.0}
     bias = {"a": -0.5, "b": 0.5, "x": 0.05, "y": 0.2, "z": 0.01, "w": 0.3}
-    return sb.from_edges(edges, bias=bias, gate={name: "noisy-or" for name in "xyz"})
+    return sb.from_edges(edges, bias=bias, gate=dict.fromkeys("xyz", "noisy-or"))
 
 
 def with_holes(network, n, share, rng=0):
@@ -60,7 +60,13 @@ def test_small_steps_raise_the_bound_and_no_weight_becomes_negative():
     X = with_holes(truth(), 200, 0.3)
     seen = []
     result = sb.fit(
-        net, X, epochs=15, optimizer=sb.SGD(0.3), batch_size=len(X), rng=0, callbacks=[lambda *given: seen.append(given)]
+        net,
+        X,
+        epochs=15,
+        optimizer=sb.SGD(0.3),
+        batch_size=len(X),
+        rng=0,
+        callbacks=[lambda *given: seen.append(given)],
     )
     assert np.all(np.diff(result.bounds) > 0.0)
     assert result.network.gate.tolist() == net.gate.tolist()
@@ -77,7 +83,7 @@ def test_wild_steps_keep_weights_what_they_may_be():
     assert result.network.weight.min() >= 0.0
     assert result.network.bias[noisy].min() >= 0.0
     assert np.all(np.isfinite(result.bounds))
-    ends = dict(((a, b), w) for a, b, w in result.network.edges())
+    ends = {(a, b): w for a, b, w in result.network.edges()}
     assert ends["b", "x"] == 0.0  # a cause that never works has no slope to learn by
     assert result.network.bias[net.index("x")] == 0.0
 
