@@ -83,7 +83,7 @@ def test_wild_steps_keep_weights_what_they_may_be():
     assert result.network.weight.min() >= 0.0
     assert result.network.bias[noisy].min() >= 0.0
     assert np.all(np.isfinite(result.bounds))
-    ends = dict(((a, b), w) for a, b, w in result.network.edges())
+    ends = {(a, b): w for a, b, w in result.network.edges()}
     assert ends["b", "x"] == 0.0  # a cause that never works has no slope to learn by
     assert result.network.bias[net.index("x")] == 0.0
 

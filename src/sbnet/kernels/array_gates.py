@@ -79,5 +79,5 @@ def draw(gate: States, x: FloatArray, uniform: FloatArray) -> BoolArray:
     """Is the state 1? From uniform numbers, as `gates.draw` does it."""
     tail = np.exp(-np.abs(x))
     sigmoid = uniform * (1.0 + tail) - np.where(x >= 0.0, 1.0, tail)
-    on: BoolArray = _by_gate(gate, sigmoid, lambda: uniform + np.expm1(-x)) < 0.0
+    on: BoolArray = _by_gate(gate, sigmoid, lambda: uniform + np.expm1(-np.maximum(x, 0.0))) < 0.0
     return on
