@@ -31,3 +31,9 @@ def test_many_parents_are_shown_alone_and_all_together():
     assert len(lines) == 1 + 1 + 40 + 1
     assert lines[-1].startswith("  all 40 parents")
     assert max(map(len, lines)) < 60
+
+
+def test_what_cannot_be_is_told_without_a_warning():  # its chance counts as 1e-300; warnings are errors here
+    net = sb.noisy_or({("mains", "lamp"): 1.0}, prior=0.5)
+    assert sb.log_joint(net, [[0, 1]])[0] < -600
+    assert sb.log_likelihood(net, {"mains": 0, "lamp": 1}) < -600

@@ -314,3 +314,21 @@ def test_oracle_gradients_are_those_of_the_bound(network, data):  # eqs. (23), (
             assert_allclose(oracle.gradient_weight(J, h, mu, xi)[i, j], by_weight, atol=1e-8)
             by_mean = slope(lambda t, i=i, j=j: np.logaddexp(*oracle.log_moments(J, h, mu + t * unit[j], xi))[i])
             assert_allclose(oracle.K(J, h, mu, xi)[i, j], -by_mean, atol=1e-8)
+
+
+def test_a_finding_that_was_not_asked_about_does_not_count_for_the_limit():
+    edges = {(f"cause {j}", f"finding {k}"): 0.05 + 0.02 * j + 0.1 * k for j in range(30) for k in range(4)}
+    net = sb.noisy_or(edges, leak=0.01, prior={f"cause {j}": 0.02 + 0.01 * j for j in range(30)})
+    seen = {"finding 0": 1, "finding 1": 1, "finding 2": 0}
+    exact = sb.exact_posterior(net, seen, limit=2)  # two are present; a third would be one too many
+    joint = sb.log_likelihood(net, seen | {"finding 3": 1})
+    assert exact["finding 3"] == pytest.approx(np.exp(joint - sb.log_likelihood(net, seen)), rel=1e-9)
+
+
+def test_a_unit_whose_parents_are_known_needs_no_sum():
+    causes = {(f"cause {j}", "finding"): 0.3 for j in range(20)} | {("other", "sign"): 0.25}
+    net = sb.noisy_or(causes, leak=0.1, prior={f"cause {j}": 0.1 for j in range(20)} | {"other": 0.3})
+    exact = sb.exact_posterior(net, {"finding": 1})
+    assert exact["other"] == pytest.approx(0.3, abs=1e-15)
+    assert exact["sign"] == pytest.approx(1.0 - 0.9 * (1.0 - 0.3 * 0.25), rel=1e-12)
+    assert sb.exact_posterior(net, {"finding": 1, "other": 1})["sign"] == pytest.approx(1.0 - 0.9 * 0.75, rel=1e-14)

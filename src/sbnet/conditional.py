@@ -85,9 +85,8 @@ def conditional(
     """The table for the states `given`: all of a few parents, or none, each alone, and all of many."""
     states = _chosen(unit, parents, given)
     x = states @ weight + bias
-    with np.errstate(divide="ignore"):  # a noisy-OR unit without a leak whose parents are off
-        p = np.exp(gates.log_p(np.full(len(x), gate, np.int8), 1, x))
-    p[p < 2.0 * LEAST] = 0.0  # it counts as LEAST, give or take a rounding, and means never
+    p = np.exp(gates.log_p(np.full(len(x), gate, np.int8), 1, x))
+    p[p < 2.0 * LEAST] = 0.0  # counts as LEAST, give or take a rounding, and means never
     return Conditional(unit, gate_name, parents, states.astype(np.int8), p)
 
 

@@ -242,8 +242,8 @@ def _exact_means(part: Part, effort: Effort) -> tuple[FloatArray, FloatArray]:
     network, states = part.network, part.states
     log_p, means = enumerate_states(network, states, effort)
     means = part.shown(means)
-    for row in np.flatnonzero(np.isnan(means).any(axis=1)):
-        _fill_known(network, states[row], means[row])
+    for place in np.flatnonzero(np.isnan(means).any(axis=1)):
+        _fill_known(network, states[place], means[place])
     rows, barren = np.nonzero(np.isnan(means))
     for block in row_blocks(len(rows), network.n_units):
         # A barren unit dropped out of the sum; P(S_b = s | V) = P(S_b = s, V) / P(V) brings it back. A noisy-OR unit is

@@ -31,6 +31,7 @@ def softplus(x: FloatArray) -> FloatArray:
 def rarity(x: FloatArray) -> FloatArray:
     """-ln(1 - e^-x)."""
     y, half = np.maximum(x, LEAST), np.log(2.0)
+    # Both sides are worked out for all: the larger of y and ln 2 keeps the second from taking the logarithm of zero.
     value: FloatArray = np.where(y < half, -np.log(-np.expm1(-y)), -np.log1p(-np.exp(-np.maximum(y, half))))
     return value
 
