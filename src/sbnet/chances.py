@@ -95,7 +95,7 @@ def from_probabilities(
       none of its parents  0.0500
       roof                 0.0100
       rain                 0.9000
-      rain + roof          0.6332
+      rain + roof          0.6333
     """
     if not isinstance(causes, Mapping):
         raise NetworkError(f"causes is a mapping from (cause, effect) to a chance; got {type(causes).__name__}")
