@@ -15,8 +15,8 @@ from sbnet.execution import Inline, Threads, map_blocks
 from sbnet.kernels import array_gates, gates
 from sbnet.kernels.quickscore import INNER, score
 
-_DIGITS = 2.0**-98
-"""Relative error of a term for each factor in it, generously: numbers of two doubles have 2^-106."""
+_DIGITS = 2.0**-102
+"""Relative error of a term for each factor in it: a product of numbers of two doubles is right to 2^-103."""
 
 MOST_FINDINGS = 22  # that are present: four million terms
 _PART = 256  # outer subsets in one task: about a hundredth of a second
