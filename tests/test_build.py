@@ -249,7 +249,7 @@ def test_networkx_and_back_is_the_same_network(network):
 
 def test_networkx_graphs_carry_biases_weights_and_layers():
     graph = sb.to_networkx(sb.layered((1, 2), rng=0).with_parameters(weight=[1.0, 2.0], bias=[3.0, 4.0, 5.0]))
-    assert graph.nodes["x1"] == {"bias": 5.0, "layer": 1}
+    assert graph.nodes["x1"] == {"bias": 5.0, "layer": 1, "gate": "sigmoid"}
     assert graph.edges["h1_0", "x1"] == {"weight": 2.0}
     by_depth = sb.to_networkx(sb.from_edges({("a", "b"): 1.0, ("b", "c"): 1.0}))
     assert dict(by_depth.nodes(data="layer")) == {"a": 0, "b": 1, "c": 2}

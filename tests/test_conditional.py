@@ -19,7 +19,7 @@ def test_chances_of_zero_and_one_are_taken_and_shown():
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, float("nan"), "0.5", None])
 def test_what_is_no_chance_is_refused_by_name(wrong):
-    with pytest.raises(ParameterError, match=r"causes\['a', 'b'\] is .*; a probability is a number from 0 to 1"):
+    with pytest.raises(ParameterError, match=r"causes\['a', 'b'\] is .*; it must be a probability, from 0 to 1"):
         sb.noisy_or({("a", "b"): wrong}, prior=0.5)
     with pytest.raises(ParameterError, match=r"leak\['b'\] is "):
         sb.noisy_or({("a", "b"): 0.5}, leak={"b": wrong}, prior=0.5)

@@ -138,7 +138,7 @@ def test_the_file_of_a_term_alone_changes_nothing(clone):
 
 @pytest.mark.small
 @pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
-@pytest.mark.parametrize("code", [-1, 5, 15, 16, 1000])
+@pytest.mark.parametrize("code", [-1, 5, 6, 7, 15, 16, 1000])
 def test_a_kind_without_a_room_gives_nan_and_never_another_term(code, monkeypatch):
     network = sb.layered((2, 6, 4), rng=0, scale=1.0)
     states = np.array([[-1] * 8 + [1, 0, 1, 1]], np.int8)

@@ -167,6 +167,8 @@ def reference(
     kind: int, gate: int, weight: FloatArray, mu: FloatArray, bias: float, parameter: float
 ) -> tuple[float, float]:
     """The term of one factor with shares that no more steps improve; it has no parameter to return."""
+    if gate != gates.NOISY_OR:
+        return math.nan, math.nan
     share, new, before, term = real_numbers(len(weight)), real_numbers(len(weight)), math.inf, math.inf
     for s in range(len(weight)):
         share[s] = 1.0 / len(weight)

@@ -264,6 +264,8 @@ def reference(
     kind: int, gate: int, weight: FloatArray, mu: FloatArray, bias: float, parameter: float
 ) -> tuple[float, float]:
     """The term of one factor, node after node; it has no parameter to return."""
+    if gate != gates.NOISY_OR:
+        return math.nan, math.nan
     least = weakest(weight)
     n = nodes_for(least)
     reach = UNTIL[n - 1] * (least + bias)
