@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -107,6 +107,7 @@ def _connected(network, evidence):
 @given(cases(max_weight=5.0))
 def test_the_prior_of_an_exact_posterior_is_exact(case):
     network, evidence = case
+    assume(network.n_units <= 12)  # with more, it is a prediction
     assert_allclose(
         sb.exact_posterior(network, evidence).prior, sb.exact_posterior(network, {}), rtol=1e-9, atol=1e-300
     )

@@ -170,14 +170,14 @@ class Sums(NamedTuple):
     error: float  # of the sums over findings
 
 
-def sum_groups(problem: Problem, states: States, bias: FloatArray, limit: int) -> Sums:
-    """Sum over the groups of up to `limit` coupled hidden units, or of as many findings that are present.
+def sum_groups(problem: Problem, states: States, bias: FloatArray, limit: int, *, findings: bool = True) -> Sums:
+    """Sum over the groups of up to `limit` coupled hidden units, or, unless told otherwise, of as many `findings`.
 
     For one row after the other. It needs one small kernel, where `enumerate_rows` is several.
     """
     label, value, error = coupled(problem), known_part(problem, states, bias), 0.0
     large = np.bincount(label)[label] > limit
-    noisy = bool(large.any()) and bool(problem.gate[problem.factor].any())
+    noisy = findings and bool(large.any()) and bool(problem.gate[problem.factor].any())
     for group in group_sums(problem, states, bias, label, None if noisy else limit):
         if len(group.units) <= limit:
             value += group.joined(group.between(0, 2 ** len(group.units))[None, :])[0]

@@ -69,11 +69,11 @@ def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
         low, high = ball_upper.enclosed(network, row) if proven else (value - margin, min(value + margin, 0.0))
         return Ends(low, high, 0.5 * (low + high) if proven else min(value, 0.0), how, how, first)
     lower, lower_from, pieces = float(first.bound[0]), "mean field", [Piece(network, row, first.means[0])]
-    lines = solve(network, Limits(_GROUP, 0, _MAX_STEPS, _TOL), row[None, :])  # may be as good as tables
+    lines = solve(network, Limits(_GROUP, 0, _MAX_STEPS, _TOL, not proven), row[None, :])  # may be as good as tables
     upper, found = float(lines.bound[0]), lines
     order: IndexArray | None = None
     for level in tried:
-        limits = Limits(_GROUP, level.table_up_to, _MAX_STEPS, _TOL)
+        limits = Limits(_GROUP, level.table_up_to, _MAX_STEPS, _TOL, not proven)
         root = solve(network, limits, row[None, :])
         if order is None:
             order = np.argsort(-root.score[0], kind="stable")[: int((root.score[0] > 0.0).sum())]

@@ -34,6 +34,7 @@ class Limits(NamedTuple):
     table_up_to: int  # parents of a unit whose states are enumerated
     max_steps: int
     tol: float
+    findings: bool = True  # may sums run over findings that are present? (Balls go through states only.)
 
 
 class Cells(NamedTuple):
@@ -57,7 +58,7 @@ def solve(network: Network, limits: Limits, states: States, start: Cells | None 
     for r in range(n):
         problem: Problem = reduce(network.model, states[r])
         scale = every.of(margins.involved(problem, states[r]))
-        sums = sum_groups(problem, states[r], bias[r], limits.exact_up_to)
+        sums = sum_groups(problem, states[r], bias[r], limits.exact_up_to, findings=limits.findings)
         bound[r] = sums.total + margins.of_sum(scale, problem, sums.label, limits.exact_up_to) + sums.error
         large = sums.large
         exact[r] = not large.any()
