@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, log_expit, xlogy
 
 from sbnet import checks
@@ -213,6 +212,8 @@ def _states(n: int, chance: float, rng: Any) -> tuple[FloatArray, FloatArray]:
 
 def _fitted(gate: str, states: FloatArray, share: FloatArray, p: FloatArray) -> FloatArray:
     """Bias and weights that lose the fewest nats: a smooth problem, convex for the sigmoid."""
+    from scipy.optimize import minimize  # slow to import, and needed here only
+
     inputs = np.column_stack([np.ones(len(states)), states])
     sign = gate == "noisy-or"
 
