@@ -14,6 +14,7 @@ import hashlib
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FunctionType
@@ -102,14 +103,18 @@ _PAUSE = _Pause()
 event.register("numba:compile", _PAUSE)
 
 
+_ONE_AT_A_TIME = threading.RLock()  # numba has one folder for the whole process, and threads may compile at once
+
+
 @contextlib.contextmanager
 def _in_our_folder() -> Iterator[None]:
     """Files of kernels that are decorated here are kept in our folder."""
-    before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, FOLDER or _CONFIG.CACHE_DIR
-    try:
-        yield
-    finally:
-        _CONFIG.CACHE_DIR = before
+    with _ONE_AT_A_TIME:
+        before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, FOLDER or _CONFIG.CACHE_DIR
+        try:
+            yield
+        finally:
+            _CONFIG.CACHE_DIR = before
 
 
 def _compiled(**options: Any) -> Any:
