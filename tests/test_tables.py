@@ -25,7 +25,7 @@ from sbnet import codings
 from sbnet.cli import main
 from sbnet.codings import PLAIN, Coding
 from sbnet.errors import CodingWarning, EvidenceError, SBNetError, TableError, UnknownUnitError
-from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
 from sbnet.evidence import coerce
 from sbnet.tables import Column, sheet
 from strategies import tables
@@ -88,6 +88,10 @@ def imputer(X, **arguments):
     return SBNImputer(density=SBNDensity(**QUICK), **arguments).fit(X).network_
 
 
+def outlier(X, **arguments):
+    return SBNOutlier(density=SBNDensity(**QUICK), **arguments).fit(X).network_
+
+
 def command(X, missing=()):
     """What the command prints; its warnings and errors become ours."""
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
@@ -111,6 +115,7 @@ FUNCTIONS = {
     "SBNDensity": density,
     "SBNClassifier": classifier,
     "SBNImputer": imputer,
+    "SBNOutlier": outlier,
     "sbnet infer": command,
 }
 CELLS = [(first, name, cell) for first, cells in rows_of_the_page() for name, cell in cells.items() if cell != "–"]
@@ -140,7 +145,7 @@ def test_the_table_of_codings_is_whole():
     assert len(rows) >= 35
     assert all(set(cells) == set(FUNCTIONS) for cells in rows.values())
     for cells in rows.values():  # one room: the estimators agree, and so do evidence, learning and command line
-        assert len({cells[name] for name in ("SBNDensity", "SBNClassifier", "SBNImputer")}) == 1
+        assert len({cells[name] for name in ("SBNDensity", "SBNClassifier", "SBNImputer", "SBNOutlier")}) == 1
         assert len({cells[name] for name in ("infer_many", "fit", "sbnet infer")} - {"–"}) <= 1
 
 
