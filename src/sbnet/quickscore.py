@@ -13,6 +13,7 @@ from scipy.special import expit
 from sbnet._types import FloatArray, IndexArray, Problem, States
 from sbnet.execution import Inline, Threads, map_blocks
 from sbnet.kernels import array_gates, gates
+from sbnet.kernels.firing import Firing
 from sbnet.kernels.quickscore import INNER, score
 
 _DIGITS = 2.0**-102
@@ -75,6 +76,17 @@ def two_levels(
         log_odds,
         constant + float(np.logaddexp(0.0, log_odds).sum()),
     )
+
+
+def firing_of(weight: FloatArray, leak: FloatArray) -> Firing:
+    """Causes by findings, for sums without a minus sign."""
+    cause, finding = np.nonzero(weight)
+    theta = weight[cause, finding]
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(cause, minlength=len(weight)))]).astype(np.int64)
+    by_set = np.ones(1)
+    for fires in -np.expm1(-leak):
+        by_set = np.concatenate([by_set * fires, by_set])
+    return Firing(ptr, np.int64(1) << finding, -np.expm1(-theta), np.exp(-theta), by_set)
 
 
 def total(levels: TwoLevels, *, threads: int | None = 1, with_means: bool = True) -> tuple[float, FloatArray, float]:

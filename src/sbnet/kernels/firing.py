@@ -1,0 +1,107 @@
+r"""Exact sums over independent causes of noisy-OR findings that are present, without a minus sign.
+
+A cause that is on *fires* each of its findings with a chance of its own, and a finding is present if something has fired
+it. Causes are taken one after the other; all that the later ones need to know of the earlier ones is which findings
+have been fired. With ``rest[A]`` the chance that causes j, j + 1, ... and the leaks fire all findings outside the set A,
+
+    rest_j[A] = off_j rest_{j+1}[A] + on_j sum over B of P(j fires the set B) rest_{j+1}[A + B] ,
+
+and the sum over B is done finding by finding: two products and a sum for each half of the sets. There are 2^findings
+sets, as in quickscore, but nothing cancels: every result is right to a few roundings for each edge, however unlikely the
+findings are. A set is a number, with a bit for each finding in it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sbnet._types import FloatArray, IndexArray
+from sbnet.kernels._compile import bare, entry
+
+
+class Firing(NamedTuple):
+    """Causes and what they fire: the edges of cause j are from ``ptr[j]`` to ``ptr[j + 1]``."""
+
+    ptr: IndexArray
+    bit: IndexArray  # 2^finding
+    fires: FloatArray  # 1 - e^-theta
+    fails: FloatArray  # e^-theta
+    leak: FloatArray  # by set: the chance that the leaks fire all that is not in it
+
+
+@bare
+def _if_on(ptr: IndexArray, bit: IndexArray, fires: FloatArray, fails: FloatArray, j: int, rest: FloatArray) -> None:
+    """`rest` before cause j, if it is on, from `rest` after it."""
+    for e in range(ptr[j], ptr[j + 1]):
+        step, fire, fail = bit[e], fires[e], fails[e]
+        for first in range(0, len(rest), 2 * step):
+            for a in range(first, first + step):
+                rest[a] = fail * rest[a] + fire * rest[a + step]
+
+
+@bare
+def _fire(ptr: IndexArray, bit: IndexArray, fires: FloatArray, fails: FloatArray, j: int, sets: FloatArray) -> None:
+    """The chances of sets after cause j, which is on, from those before it."""
+    for e in range(ptr[j], ptr[j + 1]):
+        step, fire, fail = bit[e], fires[e], fails[e]
+        for first in range(0, len(sets), 2 * step):
+            for a in range(first, first + step):
+                sets[a + step] += fire * sets[a]
+                sets[a] *= fail
+
+
+@entry
+def all_fired(firing: Firing, off: FloatArray, on: FloatArray, rest: FloatArray, branch: FloatArray) -> float:
+    """The chance that all findings are fired; causes are off and on with these weights. The last two are scratch."""
+    ptr, bit, fires, fails, leak = firing
+    for a in range(len(leak)):
+        rest[a] = leak[a]
+    for j in range(len(off) - 1, -1, -1):
+        for a in range(len(leak)):
+            branch[a] = rest[a]
+        _if_on(ptr, bit, fires, fails, j, branch)
+        for a in range(len(leak)):
+            rest[a] = off[j] * rest[a] + on[j] * branch[a]
+    return rest[0]
+
+
+@entry
+def walk_back(
+    firing: Firing, off: FloatArray, on: FloatArray, first: int, last: int, rests: FloatArray, branch: FloatArray
+) -> None:
+    """`rest` before each of the causes from `first` to `last`, row by row, from that after the last, the last row."""
+    ptr, bit, fires, fails, _ = firing
+    n = rests.shape[1]
+    for j in range(last - 1, first - 1, -1):
+        after, before = rests[j - first + 1], rests[j - first]
+        for a in range(n):
+            branch[a] = after[a]
+        _if_on(ptr, bit, fires, fails, j, branch)
+        for a in range(n):
+            before[a] = off[j] * after[a] + on[j] * branch[a]
+
+
+@entry
+def walk_on(
+    firing: Firing,
+    off: FloatArray,
+    on: FloatArray,
+    first: int,
+    last: int,
+    rests: FloatArray,
+    sets: FloatArray,
+    branch: FloatArray,
+    shares: FloatArray,
+) -> None:
+    """With the chances of sets before cause `first`: the part of the sum with each cause on; `sets` moves to `last`."""
+    ptr, bit, fires, fails, _ = firing
+    n = len(sets)
+    for j in range(first, last):
+        for a in range(n):
+            branch[a] = on[j] * sets[a]
+        _fire(ptr, bit, fires, fails, j, branch)
+        after, share = rests[j - first + 1], 0.0
+        for a in range(n):
+            share += branch[a] * after[a]
+            sets[a] = off[j] * sets[a] + branch[a]
+        shares[j] = share
