@@ -2,12 +2,12 @@ r"""Both bounds on a sum over independent causes when too many noisy-OR findings
 
 In a cell of states (:mod:`sbnet.bounds.splitting`) some causes are on and some off; those that are on add to the leaks
 of their findings. A few findings, those that are explained least, are *kept*: they are summed over exactly, together
-with all free causes (:mod:`sbnet.kernels.firing`). Of each of the others :math:`f(x) = \ln P = \ln(1 - e^{-x})`, which is
-concave, gives way to something linear in the causes, which only moves their log-odds:
+with all free causes (:mod:`sbnet.kernels.firing`). Of each of the others :math:`f(x) = \ln P = \ln(1 - e^{-x})`, which
+is concave, gives way to something linear in the causes, which only moves their log-odds:
 
 - from above a line (Jaakkola & Jordan 1999),
-  :math:`f(x) \le \lambda x + \lambda \ln \lambda - (1 + \lambda) \ln(1 + \lambda)` for all :math:`\lambda > 0`. The bound
-  is convex in ln λ, and its slope there is λ times the mean of x less ln(1 + 1/λ).
+  :math:`f(x) \le \lambda x + \lambda \ln \lambda - (1 + \lambda) \ln(1 + \lambda)` for all :math:`\lambda > 0`. The
+  bound is convex in ln λ, and its slope there is λ times the mean of x less ln(1 + 1/λ).
 - from below by Jensen's inequality, with Q the causes given the kept findings and with log-odds moved by any τ:
   :math:`\ln P \ge \ln Z_Q - \tau \cdot \langle S \rangle + \sum \langle f(x) \rangle`. The means of f are sums of
   exponentials (:mod:`sbnet.kernels.lobatto`), each of them one more sum over the kept findings. So Q is not factorial:
@@ -57,7 +57,7 @@ class Steps(NamedTuple):
     tol: float
 
 
-_FIRST, _NEXT = Steps(60, 1e-4), Steps(8, 1e-3)  # of the root, and of a cell that starts where its whole ended
+_FIRST, _NEXT = Steps(60, 1e-4), Steps(20, 1e-3)  # of the root, and of a cell that starts where its whole ended
 
 
 def enclose(levels: TwoLevels, kept: int, cells: int) -> Found:
@@ -165,56 +165,64 @@ class _Cell:
     def lower(self) -> float:
         """The lower bound at the best τ that a few rounds find; -∞ where digits are lost."""
         terms = [_Term.of(self.weight[:, k], float(self.leak[i])) for k, i in enumerate(self.others)]
-        means, best = self.means, -np.inf
-        moved = np.zeros(len(self.free))
-        for k in range(_ROUNDS):
-            pulled = sum((term.pull(means) for term in terms), np.zeros(len(means)))
-            moved = pulled if k == 0 else 0.5 * (moved + pulled)
+        best, tau = -np.inf, np.zeros(len(self.free))
+        moved, _ = _pulls(terms, self.means)
+        for _ in range(_ROUNDS):  # half the way each time: the whole way may overshoot, and come back
             value, means = self._sum(self.log_odds + moved)
-            rough = value - float(moved @ means) - sum(term.roughly(means) for term in terms)
+            pulled, cost = _pulls(terms, means)
+            rough = value - float(moved @ means) - cost
             if rough > best:
                 best, tau = rough, moved
-        return self._below(tau, terms) if best > -np.inf else -np.inf
+            moved = 0.5 * (moved + pulled)
+        return self._below(tau, terms)
 
     def _below(self, tau: FloatArray, terms: list[_Term]) -> float:
         """The lower bound at τ."""
         log_odds = self.log_odds + tau
         value, means = self._sum(log_odds)
-        off, on, sets = expit(-log_odds), expit(log_odds), len(self.firing.leak)
-        scratch = np.empty((2, sets))
-        whole = all_fired(self.firing, off, on, *scratch)
-        cost = float(tau @ means)
+        off, on, scratch = expit(-log_odds), expit(log_odds), np.empty((3, len(self.firing.leak)))
+        whole, cost = np.empty(1), float(tau @ means)
+        every, none = np.arange(len(off)), np.zeros(0, np.int64)
+        all_fired(self.firing, off, on, every, none, np.empty((1, 0)), scratch, whole)
         for term in terms:
-            parts = [all_fired(self.firing, off, on * lost, *scratch) for lost in term.lost.T]
-            cost += float(term.weight @ np.array(parts)) / whole + term.beyond
+            parts = np.empty(len(term.weight))
+            all_fired(self.firing, off, on, term.others, term.touched, term.lost, scratch, parts)
+            cost += float(term.weight @ parts) / float(whole[0]) + term.beyond
         size = self.network.size + 2.0 * (len(self.free) + float(tau.sum()) + cost)
         found = value - cost - self._roundings * size
-        return found if whole > _TINY and found < np.inf else -np.inf
+        return found if whole[0] > _TINY and found < np.inf else -np.inf
 
 
 class _Term(NamedTuple):
     """-ln(1 - e^-x) of one finding from above, as a sum of exponentials e^-sx."""
 
+    touched: IndexArray  # its causes
+    others: IndexArray
     weight: FloatArray  # by node, e^-s leak in it
-    lost: FloatArray  # e^-s theta, causes by nodes
+    lost: FloatArray  # e^-s theta, nodes by causes
     beyond: float  # what is left of it
 
     @classmethod
     def of(cls, theta: FloatArray, leak: float) -> _Term:
         n = plain(nodes_for)(leak)
         s, reach = lobatto.NODES[:n], lobatto.UNTIL[n - 1] * max(leak, LEAST)
-        return cls(
-            lobatto.WEIGHTS[:n] * np.exp(-s * leak), np.exp(-np.outer(theta, s)), float(np.exp(-reach) / reach)
-        )
+        touched, others = np.flatnonzero(theta > 0.0), np.flatnonzero(theta == 0.0)
+        lost, beyond = np.exp(-np.outer(s, theta[touched])), float(np.exp(-reach) / reach)
+        return cls(touched, others, lobatto.WEIGHTS[:n] * np.exp(-s * leak), lost, beyond)
 
-    def pull(self, means: FloatArray) -> FloatArray:
-        """What the finding adds to the log-odds of each cause, if they were independent with these means."""
-        share = 1.0 - means[:, None] * (1.0 - self.lost)
-        together = self.weight * np.exp(np.log(np.maximum(share, LEAST)).sum(axis=0))
-        pulled: FloatArray = ((1.0 - self.lost) / np.maximum(share, LEAST)) @ together
-        return pulled
+    def pull(self, means: FloatArray, into: FloatArray) -> float:
+        """Add what the finding adds to the log-odds of each cause, were they independent with these means.
 
-    def roughly(self, means: FloatArray) -> float:
-        """Its mean, if they were."""
-        share = 1.0 - means[:, None] * (1.0 - self.lost)
-        return float(self.weight @ np.prod(share, axis=0)) + self.beyond
+        Also the mean of the term itself, if they were.
+        """
+        fired = 1.0 - self.lost
+        share = np.maximum(1.0 - means[self.touched] * fired, LEAST)
+        together = self.weight * np.prod(share, axis=1)
+        into[self.touched] += together @ (fired / share)
+        return float(together.sum()) + self.beyond
+
+
+def _pulls(terms: list[_Term], means: FloatArray) -> tuple[FloatArray, float]:
+    """What all findings add to the log-odds of independent causes, and the sum of their terms."""
+    pulled = np.zeros(len(means))
+    return pulled, sum(term.pull(means, pulled) for term in terms)

@@ -1,14 +1,14 @@
 r"""Exact sums over independent causes of noisy-OR findings that are present, without a minus sign.
 
-A cause that is on *fires* each of its findings with a chance of its own, and a finding is present if something has fired
-it. Causes are taken one after the other; all that the later ones need to know of the earlier ones is which findings
-have been fired. With ``rest[A]`` the chance that causes j, j + 1, ... and the leaks fire all findings outside the set A,
+A cause that is on *fires* each of its findings with a chance of its own, and a finding is present if something has
+fired it. Causes are taken one after the other; all that the later ones need to know of the earlier ones is which
+findings have been fired. With ``rest[A]`` the chance that causes from j on and the leaks fire all findings outside A,
 
     rest_j[A] = off_j rest_{j+1}[A] + on_j sum over B of P(j fires the set B) rest_{j+1}[A + B] ,
 
 and the sum over B is done finding by finding: two products and a sum for each half of the sets. There are 2^findings
-sets, as in quickscore, but nothing cancels: every result is right to a few roundings for each edge, however unlikely the
-findings are. A set is a number, with a bit for each finding in it.
+sets, as in quickscore, but nothing cancels: every result is right to a few roundings for each edge, however unlikely
+the findings are. A set is a number, with a bit for each finding in it.
 """
 
 from __future__ import annotations
@@ -50,19 +50,49 @@ def _fire(ptr: IndexArray, bit: IndexArray, fires: FloatArray, fails: FloatArray
                 sets[a] *= fail
 
 
+@bare
+def _before(firing: Firing, off: float, on: float, j: int, rest: FloatArray, branch: FloatArray) -> None:
+    """`rest` before cause j, which is off and on with these weights, from `rest` after it."""
+    ptr, bit, fires, fails, _ = firing
+    if ptr[j] == ptr[j + 1]:
+        for a in range(len(rest)):
+            rest[a] *= off + on
+        return
+    for a in range(len(rest)):
+        branch[a] = rest[a]
+    _if_on(ptr, bit, fires, fails, j, branch)
+    for a in range(len(rest)):
+        rest[a] = off * rest[a] + on * branch[a]
+
+
 @entry
-def all_fired(firing: Firing, off: FloatArray, on: FloatArray, rest: FloatArray, branch: FloatArray) -> float:
-    """The chance that all findings are fired; causes are off and on with these weights. The last two are scratch."""
-    ptr, bit, fires, fails, leak = firing
-    for a in range(len(leak)):
-        rest[a] = leak[a]
-    for j in range(len(off) - 1, -1, -1):
-        for a in range(len(leak)):
-            branch[a] = rest[a]
-        _if_on(ptr, bit, fires, fails, j, branch)
-        for a in range(len(leak)):
-            rest[a] = off[j] * rest[a] + on[j] * branch[a]
-    return rest[0]
+def all_fired(
+    firing: Firing,
+    off: FloatArray,
+    on: FloatArray,
+    others: IndexArray,
+    touched: IndexArray,
+    lost: FloatArray,
+    scratch: FloatArray,
+    result: FloatArray,
+) -> None:
+    """The chance that all findings are fired, once for each row of `lost`, which the weights of being on are times.
+
+    There `touched` are the causes that have a column in it, `others` all the rest: those are gone through once.
+    """
+    common, rest, branch = scratch[0], scratch[1], scratch[2]
+    for a in range(len(common)):
+        common[a] = firing.leak[a]
+    for k in range(len(others)):
+        j = others[k]
+        _before(firing, off[j], on[j], j, common, branch)
+    for row in range(len(result)):
+        for a in range(len(common)):
+            rest[a] = common[a]
+        for k in range(len(touched)):
+            j = touched[k]
+            _before(firing, off[j], on[j] * lost[row, k], j, rest, branch)
+        result[row] = rest[0]
 
 
 @entry
@@ -105,3 +135,30 @@ def walk_on(
             share += branch[a] * after[a]
             sets[a] = off[j] * sets[a] + branch[a]
         shares[j] = share
+
+
+@entry
+def grow(
+    firing: Firing, off: FloatArray, on: FloatArray, alone: FloatArray, top: IndexArray, rest: FloatArray, branch: FloatArray
+) -> float:
+    """The chance that all findings are fired, for causes in the order of the last finding of each, ``top[j]``.
+
+    Sets have a bit for those findings only that some cause has met so far; that a leak fires any other one is a factor,
+    ``alone[i]``. With findings of few causes last, most causes meet short arrays.
+    """
+    ptr, bit, fires, fails, _ = firing
+    size, known = 1, 0
+    rest[0] = 1.0
+    for j in range(len(off)):
+        while known <= top[j]:
+            for a in range(size):
+                rest[size + a] = rest[a]
+                rest[a] *= alone[known]
+            size *= 2
+            known += 1
+        for a in range(size):
+            branch[a] = rest[a]
+        _if_on(ptr, bit, fires, fails, j, branch[:size])
+        for a in range(size):
+            rest[a] = off[j] * rest[a] + on[j] * branch[a]
+    return rest[0]
