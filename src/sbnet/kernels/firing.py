@@ -137,28 +137,75 @@ def walk_on(
         shares[j] = share
 
 
+class Growing(NamedTuple):
+    """Causes in the order of the last of their findings, ``top[j]``.
+
+    While those up to cause j are gone through, sets have bits for the findings up to ``top[j]`` only; that a leak fires
+    any other one is a factor, ``alone[i]``. With findings of few causes last, most causes meet short arrays.
+    """
+
+    off: FloatArray
+    on: FloatArray
+    top: IndexArray
+    alone: FloatArray
+
+
 @entry
 def grow(
-    firing: Firing, off: FloatArray, on: FloatArray, alone: FloatArray, top: IndexArray, rest: FloatArray, branch: FloatArray
-) -> float:
-    """The chance that all findings are fired, for causes in the order of the last finding of each, ``top[j]``.
+    firing: Firing, causes: Growing, first: int, last: int, rest: FloatArray, branch: FloatArray, rows: FloatArray
+) -> None:
+    """Go through the causes from `first` to `last`; `rest` comes to be that after them. (Here rests grow forwards.)
 
-    Sets have a bit for those findings only that some cause has met so far; that a leak fires any other one is a factor,
-    ``alone[i]``. With findings of few causes last, most causes meet short arrays.
+    What it was before each of them goes to `rows`, if that has any.
     """
     ptr, bit, fires, fails, _ = firing
-    size, known = 1, 0
-    rest[0] = 1.0
-    for j in range(len(off)):
+    off, on, top, alone = causes
+    known = top[first - 1] + 1 if first > 0 else 0
+    size = 1 << known
+    for j in range(first, last):
         while known <= top[j]:
             for a in range(size):
                 rest[size + a] = rest[a]
                 rest[a] *= alone[known]
             size *= 2
             known += 1
+        if len(rows):
+            for a in range(size):
+                rows[j - first, a] = rest[a]
         for a in range(size):
             branch[a] = rest[a]
         _if_on(ptr, bit, fires, fails, j, branch[:size])
         for a in range(size):
             rest[a] = off[j] * rest[a] + on[j] * branch[a]
-    return rest[0]
+
+
+@entry
+def shrink(
+    firing: Firing,
+    causes: Growing,
+    first: int,
+    last: int,
+    rows: FloatArray,
+    sets: FloatArray,
+    branch: FloatArray,
+    shares: FloatArray,
+) -> None:
+    """Back again, with what `grow` left in `rows`: the part of the sum with each cause on goes to `shares`."""
+    ptr, bit, fires, fails, _ = firing
+    off, on, top, alone = causes
+    known = top[last] + 1 if last < len(off) else len(alone)
+    for j in range(last - 1, first - 1, -1):
+        while known > top[j] + 1:
+            known -= 1
+            size = 1 << known
+            for a in range(size):
+                sets[a] = alone[known] * sets[a] + sets[size + a]
+        size = 1 << known
+        for a in range(size):
+            branch[a] = on[j] * sets[a]
+        _fire(ptr, bit, fires, fails, j, branch[:size])
+        share = 0.0
+        for a in range(size):
+            share += branch[a] * rows[j - first, a]
+            sets[a] = off[j] * sets[a] + branch[a]
+        shares[j] = share
