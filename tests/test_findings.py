@@ -20,7 +20,7 @@ from sbnet.kernels.reduce import reduce
 from sbnet.reduction import absorb
 from strategies import INTERPRETED, causes, leaks, seeds
 
-few = settings(max_examples=5 if INTERPRETED else 60)
+few = settings(max_examples=5 if INTERPRETED else 40)
 
 
 def clinic(seed, n, present, absent, hostile):
@@ -85,9 +85,9 @@ def test_a_sum_without_a_minus_sign_is_the_sum_over_causes(seed, n, present, abs
     net, evidence = clinic(seed, n, present, absent, hostile)
     exact, error = truth(net, evidence)
     levels, known = levels_of(net, evidence)
-    J = net.weight_matrix()[n:, :n][:present, levels.cause].T
-    firing = quickscore.firing_of(J, np.maximum(net.bias[n : n + present], oracle.LEAST))
-    odds = levels.log_odds
+    odds, weight = levels.log_odds, np.zeros((len(levels.log_odds), present))
+    weight[levels.parent, np.repeat(np.arange(present), np.diff(levels.ptr))] = levels.weight
+    firing = quickscore.firing_of(weight, levels.leak)
     rows = np.ones((2, len(odds)))
     rows[1] = 0.5
     found = np.empty(2)
@@ -149,6 +149,6 @@ def test_how_many_units_may_be_summed_over_is_checked():
 
 def test_more_effort_never_widens_the_interval():
     net, evidence = clinic(3, 8, 6, 2, False)
-    found = [sb.certify(net, evidence, effort=effort, exact_up_to=0) for effort in ("fast", "normal", "high")]
-    assert found[0].gap >= found[1].gap >= found[2].gap
+    found = [sb.certify(net, evidence, effort=effort, exact_up_to=0) for effort in ("fast", "normal")]
+    assert found[0].gap >= found[1].gap
     assert "cells of causes" in found[1].upper_from

@@ -40,6 +40,7 @@ _STEEPEST = 40.0  # of the logarithm of a slope: e^40 is far beyond what matters
 _TINY = 1e-250  # a smaller sum may have lost digits among denormal numbers, and is not relied on
 _SPLIT_WEIGHT = 3.0  # a pull beyond that decides alone; it counts no more for the choice of a split
 _ROUNDS = 6  # of improvements to Q
+_CANDIDATES = 6  # causes at which a split is tried, until one lowers the bound
 
 
 class Found(NamedTuple):
@@ -65,7 +66,9 @@ def enclose(levels: TwoLevels, kept: int, cells: int) -> Found:
     network = _Network(levels, min(kept, max(levels.positive - 1, 1)))
     with np.errstate(all="ignore"):  # what overflows is no bound, and is given up
         made = splitting.split(network.root(), cells)
-        lower = margins.log_sum_below(np.array([cell.lower() for cell in made]))
+        parts = np.array([cell.lower() for cell in made])
+        known = parts[parts > -np.inf]
+        lower = margins.log_sum_below(known) if len(known) else -np.inf
         return Found(lower, splitting.upper(made), len(made))
 
 
@@ -75,6 +78,7 @@ class _Network:
     def __init__(self, levels: TwoLevels, kept: int) -> None:
         touched, place = np.unique(levels.parent, return_inverse=True)
         self.kept = kept
+        self.constant = levels.constant
         self.leak = levels.leak
         self.log_odds = levels.log_odds[touched]
         self.weight = np.zeros((len(touched), levels.positive))
@@ -84,7 +88,8 @@ class _Network:
 
     def root(self) -> _Cell:
         n, m = self.weight.shape
-        return _Cell(self, np.full(n, -1, np.int8), np.zeros(m), np.inf, _FIRST)
+        most = self.constant + margins.UNIT * (n + m + 64) * self.size  # no finding is present with a chance above 1
+        return _Cell(self, np.full(n, -1, np.int8), np.zeros(m), most, _FIRST)
 
 
 @dataclass
@@ -155,12 +160,14 @@ class _Cell:
         slope = np.exp(np.clip(self.log_slope[self.others], -_STEEPEST, _STEEPEST))
         pull = np.minimum(self.weight * slope, _SPLIT_WEIGHT)
         score = self.means * (1.0 - self.means) * np.sum(pull * pull, axis=1)
-        if not (len(score) and score.max() > 0.0):
-            return None
-        both = np.repeat(self.states[None, :], 2, axis=0)
-        both[:, self.free[int(score.argmax())]] = 0, 1
-        first, second = (_Cell(self.network, states, self.log_slope, self.upper, _NEXT) for states in both)
-        return first, second
+        for k in np.argsort(-score, kind="stable")[:_CANDIDATES]:
+            if score[k] > 0.0:
+                both = np.repeat(self.states[None, :], 2, axis=0)
+                both[:, self.free[k]] = 0, 1
+                first, second = (_Cell(self.network, states, self.log_slope, self.upper, _NEXT) for states in both)
+                if np.logaddexp(first.upper, second.upper) < self.upper:
+                    return first, second
+        return None
 
     def lower(self) -> float:
         """The lower bound at the best τ that a few rounds find; -∞ where digits are lost."""
@@ -184,13 +191,15 @@ class _Cell:
         whole, cost = np.empty(1), float(tau @ means)
         every, none = np.arange(len(off)), np.zeros(0, np.int64)
         all_fired(self.firing, off, on, every, none, np.empty((1, 0)), scratch, whole)
+        if not whole[0] > _TINY:
+            return -np.inf
         for term in terms:
             parts = np.empty(len(term.weight))
             all_fired(self.firing, off, on, term.others, term.touched, term.lost, scratch, parts)
             cost += float(term.weight @ parts) / float(whole[0]) + term.beyond
         size = self.network.size + 2.0 * (len(self.free) + float(tau.sum()) + cost)
         found = value - cost - self._roundings * size
-        return found if whole[0] > _TINY and found < np.inf else -np.inf
+        return found if found < np.inf else -np.inf
 
 
 class _Term(NamedTuple):
