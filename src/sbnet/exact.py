@@ -98,7 +98,7 @@ def log_likelihood(
     >>> round(sb.log_likelihood(net, {"wet": 1}), 4)
     -0.3139
     """
-    question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
+    question, effort = ask(network, evidence, do), Effort(limit, threads, progress, means=False)
     log_p = question.gather(lambda part: enumerate_states(part.network, part.states, effort)[0] + part.constant)
     return float(log_p[0]) if question.single else log_p
 
@@ -220,7 +220,7 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     states, single = coerce(network, evidence)
     mu = check_means(states, means, single)
     graph = network.graph
-    result, _ = enumerate_states(network, states, Effort(limit, None, None))
+    result, _ = enumerate_states(network, states, Effort(limit, None, None, means=False))
     shifted = absorb(network, states)
     for r, row in enumerate(states):
         hidden = row == HIDDEN
@@ -252,7 +252,7 @@ def _exact_means(part: Part, effort: Effort) -> tuple[FloatArray, FloatArray]:
         absent = network.gate[b] == NOISY_OR
         with_unit = states[r]
         with_unit[np.arange(len(r)), b] = np.where(absent, 0, 1)
-        log_share = np.minimum(enumerate_states(network, with_unit, effort)[0] - log_p[r], 0.0)
+        log_share = np.minimum(enumerate_states(network, with_unit, effort._replace(means=False))[0] - log_p[r], 0.0)
         means[r, b] = np.where(absent, -np.expm1(log_share), np.exp(log_share))
     return log_p + part.constant, means
 
