@@ -12,7 +12,18 @@ from sbnet.build import add_switches, from_edges, from_networkx, from_weight_mat
 from sbnet.certificates import Certificate, Certificates, PosteriorIntervals, certify, posterior_intervals
 from sbnet.chances import Nearest, from_probabilities, nearest, noisy_or
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
-from sbnet.files import load, read, save, write
+from sbnet.files import (
+    Conversion,
+    from_pgmpy,
+    from_pyagrum,
+    load,
+    read,
+    read_report,
+    save,
+    to_pgmpy,
+    to_pyagrum,
+    write,
+)
 from sbnet.graph import Graph
 from sbnet.inference import (
     Chains,
@@ -64,6 +75,7 @@ __all__ = [
     "Climber",
     "Comparison",
     "Conditioned",
+    "Conversion",
     "Estimate",
     "Estimates",
     "ExactPosterior",
@@ -103,7 +115,9 @@ __all__ = [
     "fit",
     "from_edges",
     "from_networkx",
+    "from_pgmpy",
     "from_probabilities",
+    "from_pyagrum",
     "from_weight_matrix",
     "gradient",
     "infer",
@@ -118,10 +132,13 @@ __all__ = [
     "noisy_or",
     "posterior_intervals",
     "read",
+    "read_report",
     "sample",
     "save",
     "steps",
     "to_networkx",
+    "to_pgmpy",
+    "to_pyagrum",
     "upper_bound",
     "wake_sleep",
     "write",
