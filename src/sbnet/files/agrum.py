@@ -61,12 +61,24 @@ def _variable(network: Any, node: int) -> Variable:
     about = own.description()
     about = "" if about == own.name() else about
     if len(parents) <= _WHOLE:
-        table = np.asarray(tensor.toarray(), dtype=np.float64)  # its axes are the variables backwards, the own one last
-        turned = table.transpose(*reversed(range(len(parents))), len(parents)) if parents else table
-        return Variable(own.name(), states, parents, turned.reshape(-1, len(states)), about)
+        return Variable(own.name(), states, parents, _table(tensor, [*parents, own.name()]), about)
     return Variable(
         own.name(), states, parents, np.zeros((0, len(states))), about, _probed(network, node, parents, states)
     )
+
+
+def _table(tensor: Any, names: list[str]) -> FloatArray:
+    """All chances, entry by entry: arrays of logit and noisy-OR nodes have another order than those of tables."""
+    gum = checks.extra("pyagrum", "reading a pyAgrum network")
+    place, values = gum.Instantiation(tensor), []
+    place.setFirst()
+    while not place.end():
+        values.append(tensor.get(place))
+        place.inc()
+    order = [place.variable(k).name() for k in range(place.nbrDim())]  # the first of them is the fastest
+    sizes = [place.variable(k).domainSize() for k in range(place.nbrDim())]
+    table = np.array(values).reshape(sizes[::-1]).T.transpose([order.index(name) for name in names])
+    return table.reshape(-1, sizes[order.index(names[-1])])
 
 
 def _probed(network: Any, node: int, parents: tuple[str, ...], states: tuple[str, ...]) -> Fit:
@@ -96,7 +108,8 @@ def to_pyagrum(network: Network) -> pyagrum.BayesNet:
     """The network in pyAgrum: sigmoid units as logit nodes, noisy-OR units as noisy-OR nodes, however many parents.
 
     States are called as the notes say, else "0" and "1"; what a unit is about is its description. Units without
-    parents have tables. pyAgrum needs none for the others; inference in it does, so keep to twenty parents or so there.
+    parents have tables; edges without influence are left out. Inference in pyAgrum makes tables of all units, so keep
+    to twenty parents or so there.
 
     Examples
     --------
@@ -106,23 +119,29 @@ def to_pyagrum(network: Network) -> pyagrum.BayesNet:
     check_network(network)
     gum = checks.extra("pyagrum", "to_pyagrum()")
     made: pyagrum.BayesNet = gum.BayesNet()
-    graph, p = network.graph, -np.expm1(-network.weight)
     for i, name in enumerate(network.names):
-        note, bias = network.notes[name], float(network.bias[i])
+        note, bias, noisy = network.notes[name], float(network.bias[i]), network.gate[i] == NOISY_OR
         own = gum.LabelizedVariable(name, note.about, list(note.states or ("0", "1")))
-        edges = slice(graph.indptr[i], graph.indptr[i + 1])
-        if edges.start == edges.stop:
+        weights = _weights(network, i)
+        if not weights:
             made.add(own)
-            on = float(np.exp(log_chance(network, i, 1)))
-            made.cpt(name).fillWith([float(np.exp(log_chance(network, i, 0))), on])
-        elif network.gate[i] == NOISY_OR:
+            made.cpt(name).fillWith([float(np.exp(log_chance(network, i, state))) for state in (0, 1)])
+        elif noisy:
             made.addNoisyORNet(own, float(-np.expm1(-bias)))
         else:
             made.addLogit(own, bias)
-        weights = p[edges] if network.gate[i] == NOISY_OR else network.weight[edges]
-        for parent, weight in zip(network.parents(i), weights.tolist(), strict=True):
+        for parent, weight in weights.items():
             made.addWeightedArc(parent, name, weight)
     return made
+
+
+def _weights(network: Network, unit: int) -> dict[str, float]:
+    """The numbers of a unit as pyAgrum has them; edges without influence are left out, which it does not take."""
+    edges = slice(network.graph.indptr[unit], network.graph.indptr[unit + 1])
+    weights = network.weight[edges]
+    if network.gate[unit] == NOISY_OR:
+        weights = -np.expm1(-weights)
+    return {name: w for name, w in zip(network.parents(unit), weights.tolist(), strict=True) if w != 0.0}
 
 
 def log_chance(network: Network, unit: int, state: int) -> float:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import FloatArray
-from sbnet.errors import ConversionWarning, FileFormatError
+from sbnet.errors import ConversionWarning, FileFormatError, NetworkError
 from sbnet.files.gadgets import Gadget, gadget
 from sbnet.files.nearest_units import EXACT, Fit, Table, first_fits, nearest
 from sbnet.files.units import Builder
@@ -105,7 +105,10 @@ def convert(variables: Sequence[Variable], *, tol: float, max_hidden: int, name:
     plans = [_planned(variable, known, tol, max_hidden, name) for variable in variables]
     votes = Counter(plan.choices[0].kind for plan in plans if len(plan.choices) == 1)
     plans = [_decided(plan, votes) for plan in plans]
-    return Conversion(_built(plans, known), tuple(plan.report for plan in plans))
+    try:
+        return Conversion(_built(plans, known), tuple(plan.report for plan in plans))
+    except NetworkError as error:  # a cycle, which no table shows
+        raise FileFormatError(f"{error} ({name})") from None
 
 
 def announced(report: Conversion, stacklevel: int) -> Network:

@@ -28,7 +28,8 @@ def as_variables(network: Network, *, most: int = MOST_PARENTS, into: str = "a t
             rows = f"a row for each of their 2**{len(parents)} states; the limit is {most} parents"
             way_out = "Keep such a network in a .toml or .sbn file"
             raise FileFormatError(f"{name!r} has {len(parents)} parents, and {into} has {rows}. {way_out}")
-        states = np.array(list(itertools.product((0.0, 1.0), repeat=len(parents)))).reshape(-1, len(parents))
+        n = len(parents)
+        states = np.indices((2,) * n).reshape(n, 2**n).T.astype(np.float64)
         x, gate = states @ weight + network.bias[i], np.full(len(states), network.gate[i])
         table = np.column_stack([np.exp(array_gates.log_p(gate, s, x)) for s in (0, 1)])
         table[table < 2e-300] = 0.0
