@@ -54,6 +54,8 @@ def test_an_intervention_on_a_mirror_tells_nothing_about_its_parent():
     network = with_mirrors(sb.from_edges({}, bias={"a": -1.0}))
     assert sb.exact_posterior(network, {}, do={"not a": 1})["a"] == pytest.approx(1 / (1 + np.e))
     assert sb.exact_posterior(network, {"not a": 1})["a"] == 0.0
+    assert sb.log_likelihood(network, {"not a": 0}, do={"a": 1}) == pytest.approx(0.0, abs=1e-9)
+    assert sb.log_likelihood(network, {"not a": 1}, do={"a": 1}) == pytest.approx(-SURE, rel=1e-6)
 
 
 def test_a_contradiction_is_as_unlikely_as_it_is():

@@ -22,7 +22,7 @@ from sbnet.chances import CERTAIN
 KINDS = ("sigmoid", "or", "and")
 EXACT = 1e-9
 """A difference of chances that is rounding: tables are written with some digits, and added up to one."""
-_POLISHED = 4096
+_POLISHED = 1024
 """Rows of a table, at most, whose nearest unit is looked for by linear programs."""
 _LOG_NEVER = -690.0
 """ln of a chance that counts as none: units say e^-1000 where a table says 0."""
