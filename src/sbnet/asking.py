@@ -20,9 +20,9 @@ from sbnet.errors import TooManyHiddenError, not_among
 from sbnet.evidence import OnePattern
 from sbnet.inference import Solution, Solver, Status, infer_many
 from sbnet.kernels.array_gates import log_p
-from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.reduce import live_units
 from sbnet.network import Network
+from sbnet.news import news_of_edges
 from sbnet.probability import entropy_of
 from sbnet.question import ask_one
 from sbnet.reading import Readable, Reading
@@ -43,7 +43,7 @@ _MOST_SUMS = 2000
 
 
 class NextQuestion(NamedTuple):
-    """One finding that could be asked for: its rank, its name, what to expect of it in nats, and its chance of a yes."""
+    """A finding that could be asked for: its rank and name, the nats to expect of it, and its chance of a yes."""
 
     rank: int
     name: str
@@ -112,6 +112,8 @@ class Questions(Readable, Sequence[NextQuestion]):
     def _reading(self) -> Reading:
         who = ", ".join(self.about) if len(self.about) <= 3 else f"{len(self.about):,} units"
         head = f"What to ask next about {who or 'nothing'}: of {self.entropy:.4g} nats an answer is expected to tell"
+        if not self.names:
+            return Reading("What to ask next: there is nothing left to ask for")
         shown = self[: reading.SHOWN]
         rows = [
             (f"{one.rank}", one.name, f"{one.information:.4f} nats", reading.chance(one.probability)) for one in shown
@@ -143,8 +145,8 @@ def next_question(
     with :math:`p_s = P(f = s \mid V)`, :math:`m_{js} = P(S_j = 1 \mid V, f = s)` and the entropy H of a binary unit: by
     how much the summed entropies of A are expected to fall when f is known. It is never negative, and zero for a unit
     whose answer changes nothing. Both answers to each question are put to :func:`infer_many`; :math:`p_s` is in
-    proportion to :math:`e^{L_s}`, L being the bounds. That is exact where the hidden units that the evidence couples, or
-    the positive findings of independent causes, are 12 at most, and sums over their states stand in the place of a
+    proportion to :math:`e^{L_s}`, L being the bounds. That is exact where the evidence couples 12 hidden units at most,
+    or there are as few positive findings of independent causes, and sums over all states stand in the place of a
     solver; else it is as good as the solver.
 
     Parameters
@@ -174,6 +176,11 @@ def next_question(
     >>> effects = {("flu", "fever"): 0.9, ("cold", "fever"): 0.2, ("cold", "sneezing"): 0.8, ("flu", "aches"): 0.5}
     >>> net = sb.noisy_or(effects, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
     >>> sb.next_question(net, {"fever": 1})
+    What to ask next about flu, cold: of 1.302 nats an answer is expected to tell
+         unit      information  P(yes)
+      1  sneezing  0.5182 nats  0.2727
+      2  aches     0.2325 nats  0.3142
+      (information: sums over all states)
     """
     checks.whole("tries", tries, 1)
     found = _findings(network, evidence)
@@ -271,7 +278,8 @@ def contributions(
     .. math:: \ln \frac{m_j}{1 - m_j} - \ln \frac{m_j'}{1 - m_j'}, \qquad
         m_j = P(S_j = 1 \mid V), \quad m_j' = P(S_j = 1 \mid V \setminus f)
 
-    as far as the solver knows them; both are asked of :func:`infer_many`. Contributions do not add up to the whole
+    as far as the solver knows them; both are asked of :func:`infer_many`, and exact where those of
+    :func:`next_question` are. Contributions do not add up to the whole
     change where findings say the same thing: each of two that are enough by themselves adds nothing to the other.
 
     Parameters
@@ -282,7 +290,7 @@ def contributions(
     about
         The units to learn about, as in :func:`next_question`; observed units are passed over.
     solver
-        :class:`MeanField` by default, so that the means are those of :func:`infer`.
+        As in :func:`next_question`. With ``sb.MeanField()`` the means are those of :func:`infer` on any network.
 
     Returns
     -------
@@ -294,12 +302,15 @@ def contributions(
     >>> effects = {("flu", "fever"): 0.9, ("cold", "fever"): 0.2, ("cold", "sneezing"): 0.8, ("flu", "aches"): 0.5}
     >>> net = sb.noisy_or(effects, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
     >>> sb.contributions(net, {"fever": 1, "sneezing": 0})
+    What 2 findings add in nats of log-odds
+      unit  prior → posterior  findings
+      flu   0.0500 → 0.7683    fever +4.14, sneezing +0.73
+      cold  0.1000 → 0.0903    sneezing -1.61, fever +1.50
     """
     found = _findings(network, evidence)
     targets = np.array([i for i in _about(network, found, about) if network.names[i] not in found], np.int64)
     less = [{name: state for name, state in found.items() if name != gone} for gone in found]
-    batch = infer_many(network, [found, *less, {}], solver=solver, progress=False)
-    means = batch.means[:, targets]
+    means = _answers(network, [found, *less, {}], targets, solver).means
     odds = logit(np.clip(means[:-1], _EDGE, 1.0 - _EDGE))
     order = np.argsort(-means[0], kind="stable")
     return Contributions(
@@ -324,9 +335,7 @@ def _findings(network: Network, evidence: OnePattern) -> dict[str, Any]:
     return found
 
 
-def _units_asked(
-    network: Network, found: Mapping[str, Any], about: Any, among: Any
-) -> tuple[IndexArray, IndexArray]:
+def _units_asked(network: Network, found: Mapping[str, Any], about: Any, among: Any) -> tuple[IndexArray, IndexArray]:
     """The places of the units to learn about, and of those that can be asked for."""
     targets = _about(network, found, about)
     if among is not None:
@@ -346,7 +355,7 @@ def _about(network: Network, found: Mapping[str, Any], about: Any) -> list[int]:
 
 def _group(network: Network, group: str) -> list[int]:
     """The units of a group, if notes on the network name one."""
-    return []
+    return [i for i, name in enumerate(network.names) if network.notes[name].group == group]
 
 
 # --- information ------------------------------------------------------------------------------------------------------
@@ -367,44 +376,13 @@ def _promising(
 ) -> IndexArray:
     """The candidates that say most about the units next to them, above all about those that are asked about."""
     means = infer_many(network, [found], progress=False).means[0]
-    news, graph = _news_of_edges(network, means), network.graph
+    news, graph = news_of_edges(network, means), network.graph
     weight = np.full(network.n_units, _FAR)
     weight[targets] = 1.0
     n, parent, child = network.n_units, graph.parent, graph.child_of_edge
     score = np.bincount(child, news * weight[parent], n) + np.bincount(parent, news * weight[child], n)
     best = np.argsort(-score[candidates], kind="stable")[:tries]
     return np.sort(candidates[best])
-
-
-def _news_of_edges(network: Network, means: FloatArray) -> FloatArray:
-    """The mutual information of the two units of each edge, if the parents of the child were independent."""
-    mu = means[network.graph.parent]
-    off, on = _chances_of_edges(network, means, 0.0), _chances_of_edges(network, means, 1.0)
-    mixed = mu * on + (1.0 - mu) * off
-    news: FloatArray = np.maximum(entropy_of(mixed) - mu * entropy_of(on) - (1.0 - mu) * entropy_of(off), 0.0)
-    fixed = (means == 0.0) | (means == 1.0)
-    news[fixed[network.graph.child_of_edge]] = 0.0
-    return news
-
-
-def _chances_of_edges(network: Network, means: FloatArray, state: float) -> FloatArray:
-    """For each edge, the chance that the child is on if the parent has that state and its other parents their means.
-
-    That of a noisy-OR unit is a product; the input of a sigmoid unit is taken as Gaussian, and the logistic function as
-    a probit one of the same slope.
-    """
-    graph, weight, n = network.graph, network.weight, network.n_units
-    child, mu = graph.child_of_edge, means[graph.parent]
-    spread = weight**2 * mu * (1.0 - mu)
-    center = (network.bias + np.bincount(child, weight * mu, n))[child] + weight * (state - mu)
-    variance = np.maximum(np.bincount(child, spread, n)[child] - spread, 0.0)
-    chance: FloatArray = expit(center / np.sqrt(1.0 + np.pi / 8.0 * variance))
-    noisy = network.gate[child] == NOISY_OR
-    if noisy.any():
-        stays = np.log(np.maximum(1.0 + mu * np.expm1(-np.where(noisy, weight, 0.0)), 1e-300))
-        absent = np.bincount(child, stays, n)[child] - stays - network.bias[child] - weight * state
-        chance[noisy] = -np.expm1(np.minimum(absent[noisy], 0.0))
-    return chance
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
