@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from sbnet.errors import FileFormatError
 from sbnet.files.atomic import PathLike, as_name
 from sbnet.files.network import load, save
+from sbnet.files.text import read_toml
+from sbnet.files.text_writing import write_toml
 from sbnet.network import Network
 from sbnet.slips import check_network
 
@@ -16,8 +18,8 @@ Reader = Callable[[str], Network]
 Writer = Callable[[Network, str], None]
 _Way = TypeVar("_Way", bound=Callable[..., Any])
 
-_READERS: dict[str, Reader] = {".sbn": load}
-_WRITERS: dict[str, Writer] = {".sbn": save}
+_READERS: dict[str, Reader] = {".toml": read_toml, ".sbn": load}
+_WRITERS: dict[str, Writer] = {".toml": write_toml, ".sbn": save}
 
 
 def read(path: PathLike) -> Network:
@@ -40,7 +42,7 @@ def write(network: Network, path: PathLike) -> None:
 
 
 def _by_ending(table: dict[str, _Way], name: str, verb: str) -> _Way:
-    ending = os.path.splitext(name)[1].lower()
+    ending = os.path.splitext(name.lower().removesuffix(".gz"))[1]
     if ending not in table:
         known = ", ".join(table)
         raise FileFormatError(f"{name} cannot be {verb}: the ending of the name says how, and it is none of {known}")
