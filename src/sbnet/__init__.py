@@ -12,7 +12,7 @@ from sbnet.build import add_switches, from_edges, from_networkx, from_weight_mat
 from sbnet.certificates import Certificate, Certificates, PosteriorIntervals, certify, posterior_intervals
 from sbnet.chances import Nearest, from_probabilities, nearest, noisy_or
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
-from sbnet.files import load, save
+from sbnet.files import load, read, save, write
 from sbnet.graph import Graph
 from sbnet.inference import (
     Chains,
@@ -43,6 +43,7 @@ from sbnet.inference import (
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
 from sbnet.means import ExactPosterior, ExactPosteriors
 from sbnet.network import Network
+from sbnet.notes import Note
 from sbnet.probability import log_joint, sample
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ __all__ = [
     "MostProbableBatch",
     "Nearest",
     "Network",
+    "Note",
     "Posterior",
     "PosteriorBatch",
     "PosteriorIntervals",
@@ -115,12 +117,14 @@ __all__ = [
     "nearest",
     "noisy_or",
     "posterior_intervals",
+    "read",
     "sample",
     "save",
     "steps",
     "to_networkx",
     "upper_bound",
     "wake_sleep",
+    "write",
 ]
 
 
