@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sbnet import bounds, errors
 from sbnet._version import __version__
+from sbnet.asking import Contributions, NextQuestion, Questions, contributions, next_question
 from sbnet.bounds import UpperBound, UpperBounds, upper_bound
 from sbnet.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.certificates import Certificate, Certificates, PosteriorIntervals, certify, posterior_intervals
@@ -65,6 +66,7 @@ __all__ = [
     "Climber",
     "Comparison",
     "Conditioned",
+    "Contributions",
     "Estimate",
     "Estimates",
     "ExactPosterior",
@@ -80,10 +82,12 @@ __all__ = [
     "MostProbableBatch",
     "Nearest",
     "Network",
+    "NextQuestion",
     "Note",
     "Posterior",
     "PosteriorBatch",
     "PosteriorIntervals",
+    "Questions",
     "Slope",
     "Solution",
     "Solver",
@@ -97,6 +101,7 @@ __all__ = [
     "add_switches",
     "bounds",
     "certify",
+    "contributions",
     "errors",
     "estimate",
     "exact_pairs",
@@ -116,6 +121,7 @@ __all__ = [
     "log_likelihood",
     "most_probable",
     "nearest",
+    "next_question",
     "noisy_or",
     "posterior_intervals",
     "read",
