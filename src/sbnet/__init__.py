@@ -51,9 +51,10 @@ if TYPE_CHECKING:
     from sbnet import datasets as datasets
     from sbnet import estimators as estimators
     from sbnet import experiments as experiments
+    from sbnet import explore as explore
     from sbnet import plots as plots
 
-_LAZY = ("datasets", "estimators", "experiments", "plots")
+_LAZY = ("datasets", "estimators", "experiments", "explore", "plots")
 """Modules that are imported when they are first asked for: they bring scikit-learn or matplotlib along."""
 
 __all__ = [
