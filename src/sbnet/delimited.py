@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Collection, Iterator
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from sbnet.errors import TableError
 
@@ -32,7 +32,7 @@ class Delimited(NamedTuple):
 
 def read(file: BinaryIO, what: str, known: Collection[str] = (), delimiter: str | None = None) -> Delimited:
     """A table whose first line names its columns; `known` names tell what divides that line, if in doubt."""
-    buffered = io.BufferedReader(file)  # type: ignore[arg-type]
+    buffered = io.BufferedReader(cast(io.RawIOBase, file))
     encoding = _encoding(buffered.peek(64)[:64])
     text = io.TextIOWrapper(buffered, encoding=encoding, newline="")
     lines = _lines(text, what, encoding)
@@ -60,7 +60,9 @@ def plain(cell: str, delimiter: str) -> str:
     return text
 
 
-def _rows(reader: Iterator[list[str]], what: str, delimiter: str, width: int, skipped: int) -> Iterator[tuple[int, list[str]]]:
+def _rows(
+    reader: Iterator[list[str]], what: str, delimiter: str, width: int, skipped: int
+) -> Iterator[tuple[int, list[str]]]:
     while True:
         row = _next(reader, what, delimiter)
         number = reader.line_num + skipped  # type: ignore[attr-defined]

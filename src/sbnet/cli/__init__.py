@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from sbnet.cli import commands
 from sbnet.errors import SBNetError
@@ -16,7 +17,7 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, or 2 for bad input, which is explained in one line."""
-    chosen = commands.parser().parse_args(arguments)
+    chosen = commands.parse(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal without "≥" gets a question mark, not a traceback
             stream.reconfigure(errors="replace")
@@ -44,7 +45,7 @@ def _complain(message: str) -> int:
     return 2
 
 
-def _remark(*, quiet: bool) -> object:
+def _remark(*, quiet: bool) -> Any:
     """Warnings as a line on standard error, each once."""
     told: set[str] = set()
 

@@ -20,7 +20,7 @@ def options(one: argparse.ArgumentParser) -> None:
     """Model, evidence, effort."""
     commands.model(one)
     commands.evidence(one)
-    one.add_argument("--about", nargs="+", default=[], metavar="UNIT", help="units whose chances are to be enclosed too")
+    one.add_argument("--about", nargs="+", default=[], metavar="UNIT", help="units whose chances to enclose too")
     one.add_argument("--effort", choices=("fast", "normal", "high"), default="normal", help="how hard to try")
     one.add_argument("--proven", action="store_true", help="count rounding in ball arithmetic (needs python-flint)")
 
@@ -31,7 +31,7 @@ def run(chosen: argparse.Namespace) -> int:
     found = pattern(network, chosen.evidence)
     units = listed_units(network, chosen.about, "--about")
     whole = certify(network, found, effort=chosen.effort, proven=chosen.proven)
-    ends = posterior_intervals(network, found, units, effort=chosen.effort) if units else None
+    ends = posterior_intervals(network, found, units=units, effort=chosen.effort) if units else None
     if chosen.json:
         means = {} if ends is None else {name: {"lower": low, "upper": high} for name, (low, high) in ends.items()}
         print(json.dumps({**asdict(whole), "gap": whole.gap, "evidence": found, "units": means}))

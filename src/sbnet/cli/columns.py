@@ -10,26 +10,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sbnet import codings, delimited, tables
 from sbnet._types import HIDDEN, IndexArray, States
+from sbnet.cli.models import stored_coding
 from sbnet.cli.sources import Block, Source
 from sbnet.codings import Coding
 from sbnet.errors import FileFormatError, ParameterError, TableError, near_name, unknown_unit
-from sbnet.estimators._codings import ColumnCoding, Kind, Known, Reader, Thresholds
-from sbnet.estimators._places import BINARY, Place
 from sbnet.network import Network
 from sbnet.notes import Note
-from sbnet.cli.models import stored_coding
+
+if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
+    from sbnet.estimators._codings import ColumnCoding, Reader
+    from sbnet.estimators._places import Place
 
 _LOOKED_AT = 4096
 """Rows that decide how a column is read."""
 _MARK = "column: "
+COLUMNS, HIDDEN_UNITS = "columns", "hidden"
+"""The groups of the units of a learned model."""
 _MOST = 100_000
+_BITS: States = np.array([[0], [1]], dtype=np.int8)
 
 
 class Strange(Exception):
@@ -129,6 +134,8 @@ class TableColumns:
 
     def places(self) -> list[Place]:
         """For the functions that complete cells."""
+        from sbnet.estimators._places import Place
+
         return [Place(c.name, c.units, c.codes, c.values) for c in self.columns]
 
     @property
@@ -137,13 +144,17 @@ class TableColumns:
         return any(len(column.codes) > 2 for column in self.columns)
 
 
-def match(network: Network, source: Source, gone: tuple[Any, ...], left_out: Iterable[str]) -> tuple[TableColumns, Source]:
+def match(
+    network: Network, source: Source, gone: tuple[Any, ...], left_out: Iterable[str]
+) -> tuple[TableColumns, Source]:
     """The columns of a table in a network, and the table with its first rows put back."""
     left = set(left_out)
     for name in left:
         if name not in source.names:
             near = near_name(name, source.names, 0.5)
-            raise ParameterError(f"{source.what} has no column {name!r}" + (f"; did you mean {near!r}?" if near else ""))
+            raise ParameterError(
+                f"{source.what} has no column {name!r}" + (f"; did you mean {near!r}?" if near else "")
+            )
     head, source = peek(source)
     stored = _stored(network)
     found = []
@@ -157,14 +168,14 @@ def match(network: Network, source: Source, gone: tuple[Any, ...], left_out: Ite
             found.append(TableColumn(name, place, units, one.codes, one.labels, lexicon))
         elif name in network._index:
             coding = stored_coding(network, name) or decide(name, place, head, source, gone)
-            found.append(_two_valued(name, place, network.index(name), coding, head, gone, source.delimiter))
+            found.append(column_reader(name, place, network.index(name), coding, head, gone, source.delimiter))
         else:
             error = unknown_unit(name, network.names, f"the first line of {source.what}")
             raise TableError(f"{error}. Leave the column out with --ignore, or name rows by it with --id")
     return TableColumns(network, tuple(found)), source
 
 
-def _two_valued(
+def column_reader(
     name: str, place: int, unit: int, coding: Coding, head: Sequence[Block], gone: tuple[Any, ...], delimiter: str
 ) -> TableColumn:
     """Its values are spelled as they were first seen."""
@@ -179,7 +190,7 @@ def _two_valued(
             if bit >= 0 and bit not in seen:
                 seen.add(bit)
                 spelled[bit] = cell.strip() if isinstance(cell, str) else cell
-    return TableColumn(name, place, np.array([unit]), BINARY, (spelled[0], spelled[1]), lexicon)
+    return TableColumn(name, place, np.array([unit]), _BITS, (spelled[0], spelled[1]), lexicon)
 
 
 def decide(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> Coding:
@@ -193,8 +204,8 @@ def decide(name: str, place: int, head: Sequence[Block], source: Source, gone: t
     if coding is None:
         values = codings.distinct(column)
         raise TableError(
-            f"{source.what}: column {name!r} holds {codings.listing(values)}; a unit is 0 or 1. Say --missing for those "
-            "that are no state, or --ignore the column"
+            f"{source.what}: column {name!r} holds {codings.listing(values)}; a unit is 0 or 1. Say --missing for "
+            "those that are no state, or --ignore the column"
         )
     return coding
 
@@ -222,8 +233,6 @@ def peek(source: Source) -> tuple[list[Block], Source]:
         yield from head
         yield from source.blocks
 
-    from dataclasses import replace
-
     return head, replace(source, blocks=all_blocks())
 
 
@@ -237,11 +246,45 @@ def _word(value: Any) -> str:
     return codings.show(value).strip("'") if isinstance(value, float) else str(value)
 
 
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A column of rows that are drawn: its units, their states at each value, and a word for each."""
+
+    name: str
+    units: IndexArray
+    codes: States
+    words: tuple[Any, ...]
+
+    def cells(self, states: States) -> list[Any]:
+        """The value of each row, in its word."""
+        same = (states[:, self.units][:, None, :] == self.codes).all(axis=2)
+        return [self.words[k] for k in same.argmax(axis=1).tolist()]
+
+
+def drawn_columns(network: Network, *, every: bool) -> list[Drawn]:
+    """The columns that a model was learned from; or all units, of a model that was not."""
+    stored = {} if every else _stored(network)
+    coded = {unit for column in stored.values() for unit in column.units}
+    own = [name for name in network.names if every or (network.notes[name].group == COLUMNS and name not in coded)]
+    if not own and not stored:
+        own = list(network.names)
+    found = []
+    for name in own:
+        words = network.notes[name].states or (0, 1)
+        found.append(Drawn(name, np.array([network.index(name)]), _BITS, words))
+    for column in stored.values():
+        units = np.array([network.index(unit) for unit in column.units], np.int64)
+        found.append(Drawn(column.name, units, column.codes, column.labels))
+    return found
+
+
 # --- notes ------------------------------------------------------------------------------------------------------------
 
 
 def notes_on(columns: Sequence[ColumnCoding], fills: Sequence[Sequence[Any]]) -> dict[str, Note]:
     """How the columns of an encoded table are read, for the first unit of each."""
+    from sbnet.estimators._codings import Known
+
     notes = {}
     for column, fill in zip(columns, fills, strict=True):
         if not column.units:
@@ -249,7 +292,9 @@ def notes_on(columns: Sequence[ColumnCoding], fills: Sequence[Sequence[Any]]) ->
         reader = column.reader
         how = {"values": reader.values} if isinstance(reader, Known) else {"cuts": reader.cuts}  # type: ignore[attr-defined]
         words = {"name": column.name, "kind": column.kind.value, "units": column.units, "codes": column.codes.tolist()}
-        notes[column.units[0]] = Note(about=repr(column), note=_MARK + json.dumps({**words, **how, "fill": list(fill)}))
+        notes[column.units[0]] = Note(
+            about=repr(column), group=COLUMNS, note=_MARK + json.dumps({**words, **how, "fill": list(fill)})
+        )
     return notes
 
 
@@ -260,6 +305,8 @@ def _stored(network: Network) -> dict[str, ColumnCoding]:
 
 
 def _parsed(text: str) -> ColumnCoding:
+    from sbnet.estimators._codings import ColumnCoding, Kind, Known, Thresholds
+
     try:
         words = json.loads(text.removeprefix(_MARK))
         reader: Reader = Known(tuple(words["values"])) if "values" in words else Thresholds(tuple(words["cuts"]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -44,14 +46,25 @@ def parser() -> Parser:
     return whole
 
 
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command that was chosen; findings may stand before its options or after them."""
+    every = parser()
+    chosen, rest = every.parse_known_args(arguments)
+    if rest and (any(one.startswith("-") for one in rest) or not hasattr(chosen, "evidence")):
+        every.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        chosen.evidence += rest
+    return chosen
+
+
 def _add(commands: Any, name: str, module: Any) -> None:
     """A command: the first line of its module says what it does, `EXAMPLES` how it is used."""
-    summary = (module.__doc__ or "").splitlines()[0].rstrip(".")
+    summary = re.split(r"[:;,.]", module.__doc__ or "")[0]
     one = commands.add_parser(
         name,
         help=summary[0].lower() + summary[1:],
         description=module.__doc__,
-        epilog=f"examples:\n{module.EXAMPLES.rstrip()}\n\n{_EXIT}",
+        epilog=f"examples:{module.EXAMPLES.rstrip()}\n\n{_EXIT}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.options(one)
@@ -70,7 +83,9 @@ def whole(text: str) -> int:
 def model(one: argparse.ArgumentParser) -> None:
     """The argument that every command about a network begins with."""
     one.add_argument("model", metavar="MODEL", help="a network in any format that sbnet reads; - is standard input")
-    one.add_argument("--from", dest="ending", metavar="ENDING", help="how to read standard input, such as .toml or .bif")
+    one.add_argument(
+        "--from", dest="ending", metavar="ENDING", help="how to read standard input, such as .toml or .bif"
+    )
 
 
 def evidence(one: argparse.ArgumentParser) -> None:

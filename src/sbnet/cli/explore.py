@@ -9,6 +9,7 @@ import sys
 from sbnet.cli import commands
 from sbnet.cli.models import check_out, pattern, read_model
 from sbnet.files.atomic import write_atomically
+from sbnet.network import Network
 
 EXAMPLES = """
   sbnet explore clinic.toml                        until Ctrl-C
@@ -35,7 +36,7 @@ def run(chosen: argparse.Namespace) -> int:
     network = read_model(chosen.model, chosen.ending)
     found = pattern(network, chosen.evidence)
     if chosen.html is None:
-        explore.serve(network, port=chosen.port, open_browser=not chosen.no_browser, title=chosen.title)
+        _serve(network, found, chosen)
         return 0
     page = explore.html(network, title=chosen.title, evidence=found)
     if chosen.html == "-":
@@ -45,3 +46,17 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.json:
         print(json.dumps({"out": chosen.html, "bytes": len(page.encode())}))
     return 0
+
+
+def _serve(network: Network, found: dict[str, int], chosen: argparse.Namespace) -> None:
+    """The address is the only thing that is printed."""
+    from sbnet import explore
+
+    def announce(text: str) -> None:
+        if not chosen.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    browser = not chosen.no_browser
+    explore.serve(
+        network, port=chosen.port, open_browser=browser, title=chosen.title, evidence=found, announce=announce
+    )

@@ -14,8 +14,7 @@ import numpy as np
 from sbnet import delimited, tables
 from sbnet._types import States
 from sbnet.cli import commands
-from sbnet.cli.columns import decide, notes_on, peek
-from sbnet.cli.columns import column_reader
+from sbnet.cli.columns import COLUMNS, HIDDEN_UNITS, column_reader, decide, notes_on, peek
 from sbnet.cli.models import check_out, write_model
 from sbnet.cli.rows import Progress
 from sbnet.cli.sources import Source, open_table
@@ -111,7 +110,10 @@ def _two_valued(
     head, source = peek(source)
     places = [source.names.index(name) for name in names]
     known = {name: decide(name, place, head, source, gone) for name, place in zip(names, places, strict=True)}
-    readers = [column_reader(name, k, i, known[name], head, gone, source) for i, (name, k) in enumerate(zip(names, places, strict=True))]
+    readers = [
+        column_reader(name, place, 0, known[name], head, gone, source.delimiter)
+        for name, place in zip(names, places, strict=True)
+    ]
     parts = []
     with Progress(quiet) as progress:
         for block in source.blocks:
@@ -123,18 +125,13 @@ def _two_valued(
 
 
 def _named(network: Network, names: Sequence[str], known: dict[str, Coding]) -> Network:
-    """The last units are the columns; what their values were is written beside them."""
-    old = network.names
-    columns = [f"x{k}" for k in range(len(names))]
-    own = dict(zip(columns, names, strict=True))
-    taken = set(names)
-    new = tuple(own[name] if name in own else _free(_own(name, own), taken) for name in old)
+    """The units of the columns under their names; what their values were is written beside them."""
+    own, taken = {f"x{k}": name for k, name in enumerate(names)}, set(names)
+    new = tuple(own[name] if name in own else _free(name, taken) for name in network.names)
     words = {name: (_word(coding.zero), _word(coding.one)) for name, coding in known.items() if not coding.is_plain}
-    return replace(network, names=new, notes={name: Note(states=states) for name, states in words.items()})
-
-
-def _own(name: str, own: dict[str, str]) -> str:
-    return name
+    notes = {name: Note(group=COLUMNS, states=words.get(name, ())) for name in names}
+    hidden = {name: Note(group=HIDDEN_UNITS) for name in new if name not in notes}
+    return replace(network, names=new, notes=notes | hidden)
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -177,4 +174,6 @@ def _with_notes(density: Any) -> Network:
         [_word(encoder._originals.columns[k][v]) for v in range(len(column.labels))] for k, column in enumerate(columns)
     ]
     network: Network = density.network_
-    return network.with_notes(notes_on(columns, fills))
+    units = {unit for column in columns for unit in column.units}
+    every = {name: Note(group=COLUMNS if name in units else HIDDEN_UNITS) for name in network.names}
+    return network.with_notes(every | notes_on(columns, fills))

@@ -15,7 +15,6 @@ from sbnet.cli.columns import TableColumns
 from sbnet.cli.models import check_out, one_input, read_model
 from sbnet.cli.sinks import open_sink
 from sbnet.errors import ParameterError
-from sbnet.estimators._chains import cell_probabilities
 
 EXAMPLES = """
   sbnet impute survey.sbn survey.csv -o whole.csv
@@ -82,5 +81,7 @@ def _chances(columns: TableColumns, states: States) -> Any:
 
 
 def _many(columns: TableColumns, states: States) -> IndexArray:
+    from sbnet.estimators._chains import cell_probabilities
+
     chances = cell_probabilities(columns.network, states, columns.places())
     return np.column_stack([chance.argmax(axis=1) for chance in chances])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,9 @@ def options(one: argparse.ArgumentParser) -> None:
     commands.table(one, required=False)
     one.add_argument("--about", nargs="+", metavar="UNIT", help="the units to list (default: the group causes, or all)")
     one.add_argument("--top", type=commands.whole, metavar="N", help=f"units to list (a terminal has {_SHOWN})")
-    one.add_argument("--certain", action="store_true", help="intervals that are guaranteed to hold the exact chances")
+    one.add_argument(
+        "--certain", action="store_true", help="guaranteed intervals of the exact chances, and means within them"
+    )
     commands.output(one, "where to write the answers")
 
 
@@ -65,69 +68,83 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     posterior = infer(network, pattern(network, chosen.evidence))
-    units = _units(posterior, chosen.about)
+    units = _units(network, posterior, chosen.about)
+    intervals = _intervals(posterior, units) if chosen.certain else {}
+    means = posterior.means.copy()
+    for name, (low, high) in intervals.items():  # what is proven goes before what mean field theory says
+        means[network.index(name)] = np.clip(means[network.index(name)], low, high)
+    units = units[np.argsort(-means[units], kind="stable")]
     findings = int((posterior.evidence != HIDDEN).sum())
     why = None
     if 0 < findings <= _CONTRIBUTING and len(units):
-        why = contributions(network, posterior.evidence.tolist(), units.tolist(), solver=MeanField())
+        solver = None if chosen.certain else MeanField()
+        why = contributions(network, posterior.evidence.tolist(), units.tolist(), solver=solver)
+    answer = _Answer(posterior, means, intervals, why)
     if chosen.json:
-        found = _as_json(posterior, units[: chosen.top], why, certain=chosen.certain)
+        found = answer.as_json(units[: chosen.top])
         return json.dumps(found, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
     most = chosen.top or (_SHOWN if chosen.out == "-" and sys.stdout.isatty() else len(units))
-    return _reading(posterior, units, most, why, certain=chosen.certain).text() + "\n"
+    return answer.reading(units, most).text() + "\n"
 
 
-def _units(posterior: Posterior, about: Sequence[str] | None) -> IndexArray:
-    """The hidden units to list, the likeliest first."""
-    network = posterior.network
+def _units(network: Network, posterior: Posterior, about: Sequence[str] | None) -> IndexArray:
+    """The hidden units to list."""
     if about is not None:
         named = listed_units(network, about, "--about")
     else:
         named = [name for name in network.names if network.notes[name].group == "causes"] or list(network.names)
     hidden = [i for i in map(network.index, named) if posterior.evidence[i] == HIDDEN]
-    return np.array(sorted(hidden, key=lambda i: -posterior.means[i]), np.int64)
+    return np.array(hidden, np.int64)
 
 
-def _intervals(posterior: Posterior, units: Iterable[int]) -> dict[str, tuple[float, float]]:
+def _intervals(posterior: Posterior, units: IndexArray) -> dict[str, tuple[float, float]]:
     names = [posterior.network.names[i] for i in units]
-    return dict(posterior_intervals(posterior.network, posterior.evidence, names)) if names else {}
+    return dict(posterior_intervals(posterior.network, posterior.evidence, units=names)) if names else {}
 
 
-def _as_json(posterior: Posterior, units: IndexArray, why: Contributions | None, *, certain: bool) -> dict[str, Any]:
-    network, prior = posterior.network, posterior.prior
-    intervals = _intervals(posterior, units) if certain else {}
-    listed = []
-    for i in units.tolist():
-        name = network.names[i]
-        one: dict[str, Any] = {"name": name, "prior": float(prior[i]), "mean": float(posterior.means[i])}
-        if name in intervals:
-            one["lower"], one["upper"] = intervals[name]
-        if why is not None:
-            one["contributions"] = why[name]
-        if network.notes[name]:
-            one |= {key: value for key in ("about", "group") if (value := getattr(network.notes[name], key))}
-        listed.append(one)
-    observed = {network.names[i]: int(posterior.evidence[i]) for i in np.flatnonzero(posterior.evidence != HIDDEN)}
-    return {"bound": posterior.bound, "converged": posterior.converged, "evidence": observed, "units": listed}
+@dataclass(frozen=True)
+class _Answer:
+    """What is to be told: the means, by unit; intervals, if they were asked for; contributions, if there are some."""
 
+    posterior: Posterior
+    means: FloatArray
+    intervals: dict[str, tuple[float, float]]
+    why: Contributions | None
 
-def _reading(posterior: Posterior, units: IndexArray, most: int, why: Contributions | None, *, certain: bool) -> Reading:
-    network, prior, means = posterior.network, posterior.prior, posterior.means
-    shown = units[:most]
-    top = reading.scale(prior[shown], means[shown]) if len(shown) else 1.0
-    intervals = _intervals(posterior, shown) if certain else {}
-    titles = ["unit", "prior → mean", f"0 to {top:g}", *(["guaranteed"] if certain else [])]
-    table: list[list[Any]] = [[*titles, *(["because of, in nats"] if why is not None else [])]]
-    for i in shown.tolist():
-        name = network.names[i]
-        row = [name, f"{reading.chance(prior[i])} → {reading.chance(means[i])}"]
-        row.append(f"{reading.Move(prior[i], means[i], top).text():<20}")
-        if certain:
-            row.append("{:.4f} to {:.4f}".format(*_outwards(intervals[name])))
-        table.append([*row, *([terms(why[name])] if why is not None else [])])
-    head = f"Given {reading.given(posterior.evidence).removeprefix('given ')}: ln P ≥ {posterior.bound:.6g} nats"
-    remarks = () if posterior.converged else (posterior.status.value,)
-    return Reading(head, [*table, *reading.more(len(units) - len(shown))], remarks)
+    def as_json(self, units: IndexArray) -> dict[str, Any]:
+        """All of it, for the units given."""
+        posterior, network = self.posterior, self.posterior.network
+        seen = np.flatnonzero(posterior.evidence != HIDDEN)
+        observed = {network.names[i]: int(posterior.evidence[i]) for i in seen}
+        listed = [self._unit(i) for i in units.tolist()]
+        return {"bound": posterior.bound, "converged": posterior.converged, "evidence": observed, "units": listed}
+
+    def _unit(self, i: int) -> dict[str, Any]:
+        name, note = self.posterior.network.names[i], self.posterior.network.notes[self.posterior.network.names[i]]
+        one: dict[str, Any] = {"name": name, "prior": float(self.posterior.prior[i]), "mean": float(self.means[i])}
+        if name in self.intervals:
+            one["lower"], one["upper"] = self.intervals[name]
+        if self.why is not None:
+            one["contributions"] = self.why[name]
+        return one | {key: value for key in ("about", "group") if (value := getattr(note, key))}
+
+    def reading(self, units: IndexArray, most: int) -> Reading:
+        """The first of the units, in lines."""
+        posterior, shown = self.posterior, units[:most]
+        top = reading.scale(posterior.prior[shown], self.means[shown]) if len(shown) else 1.0
+        titles = ["unit", "prior → mean", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
+        table = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
+        table += [self._row(i, top) for i in shown.tolist()]
+        head = f"Given {reading.given(posterior.evidence).removeprefix('given ')}: ln P ≥ {posterior.bound:.6g} nats"
+        remarks = () if posterior.converged else (posterior.status.value,)
+        return Reading(head, [*table, *reading.more(len(units) - len(shown))], remarks)
+
+    def _row(self, i: int, top: float) -> list[str]:
+        name, prior, mean = self.posterior.network.names[i], self.posterior.prior[i], self.means[i]
+        row = [name, f"{reading.chance(prior)} → {reading.chance(mean)}", reading.Move(prior, mean, top).text()]
+        if self.intervals:
+            row.append("{:.4f} to {:.4f}".format(*_outwards(self.intervals[name])))
+        return [*row, *([terms(self.why[name])] if self.why is not None else [])]
 
 
 def _outwards(ends: tuple[float, float]) -> tuple[float, float]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from collections.abc import Iterator
 
 from sbnet import codings
 from sbnet.codings import Coding
@@ -65,7 +64,9 @@ def pattern(network: Network, items: Sequence[str]) -> dict[str, int]:
     for item in items:
         name, sign, state = item.rpartition("=")
         if not sign or not name:
-            raise EvidenceError(f"evidence {item!r} is not of the form UNIT=STATE, such as {network.names[-1][:60]}=yes")
+            raise EvidenceError(
+                f"evidence {item!r} is not of the form UNIT=STATE, such as {network.names[-1][:60]}=yes"
+            )
         if name not in network.names:
             raise unknown_unit(name, network.names, "evidence")
         if name in found:
@@ -81,11 +82,11 @@ def _bit(network: Network, name: str, state: str) -> int:
         for bit, value in enumerate((stated.zero, stated.one)):
             if state.casefold() == value.casefold():
                 return bit
-    bit = codings.bit(state)
-    if bit is None:
+    said = codings.bit(state)
+    if said is None:
         own = "" if stated is None else f"{stated.one}, {stated.zero}, "
         raise EvidenceError(f"unit {name!r} is given as {state!r}; say {own}yes, no or unknown")
-    return bit
+    return said
 
 
 def stored_coding(network: Network, name: str) -> Coding | None:

@@ -16,7 +16,6 @@ from sbnet._types import FloatArray, States
 from sbnet.cli.columns import TableColumns, match
 from sbnet.cli.sources import Block, Source, open_table
 from sbnet.errors import ParameterError
-from sbnet.estimators._completions import complete
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.network import Network
 
@@ -67,6 +66,8 @@ def bounds(columns: TableColumns, states: States) -> FloatArray:
     """A bound for each row; missing cells of more than two values are taken at each of them, as estimators do."""
     if not columns.many_valued:
         return solve(columns.network, states).bound
+    from sbnet.estimators._completions import complete
+
     whole = complete(columns.network, states, columns.places())
     return whole.sum(solve(columns.network, whole.states).bound)
 

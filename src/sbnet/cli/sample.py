@@ -50,7 +50,7 @@ def run(chosen: argparse.Namespace) -> int:
     def blocks() -> Any:
         for begin in range(0, chosen.n, _BLOCK):
             states = sample(network, min(_BLOCK, chosen.n - begin), rng=rng, do=held or None)
-            yield [[column.words[v] for v in column.place.values_of(states)] for column in columns]
+            yield [column.cells(states) for column in columns]
 
     if chosen.json:
         for block in blocks():

@@ -56,19 +56,21 @@ def _text(name: str, file: BinaryIO, names: Sequence[str], delimiter: str) -> It
 @contextmanager
 def _packed(name: str, file: BinaryIO) -> Iterator[Any]:
     if name.endswith(".zst"):
-        pyarrow = checks.extra("pyarrow", "writing a .zst file")
+        pyarrow = checks.extra("pyarrow", "writing a .zst file", of="tables")
         stream = pyarrow.CompressedOutputStream(file, "zstd")
         yield _Passed(stream)
         stream.close()
         return
-    ways = {".gz": lambda: gzip.GzipFile(fileobj=file, mode="wb", mtime=0), ".bz2": lambda: bz2.BZ2File(file, "wb")}
-    ways[".xz"] = lambda: lzma.LZMAFile(file, "wb")
-    make = next((way for ending, way in ways.items() if name.endswith(ending)), None)
-    if make is None:
-        yield file
-        return
-    with make() as packed:
-        yield packed
+    packed: Any = file
+    if name.endswith(".gz"):
+        packed = gzip.GzipFile(fileobj=file, mode="wb", mtime=0)
+    elif name.endswith(".bz2"):
+        packed = bz2.BZ2File(file, "wb")
+    elif name.endswith(".xz"):
+        packed = lzma.LZMAFile(file, "wb")  # noqa: SIM115
+    yield packed
+    if packed is not file:
+        packed.close()
 
 
 class _Passed(io.RawIOBase):
@@ -97,16 +99,16 @@ class _Text:
 
 class _Parquet:
     def __init__(self, file: BinaryIO, names: Sequence[str]) -> None:
-        self._arrow = checks.extra("pyarrow", "writing Parquet")
-        self._file, self._names, self._writer = file, list(names), None
+        self._arrow = checks.extra("pyarrow", "writing Parquet", of="tables")
+        self._parquet = checks.extra("pyarrow.parquet", "writing Parquet", of="tables")
+        self._file, self._names = file, list(names)
+        self._writer: Any = None
 
     def put(self, columns: Sequence[Sequence[Any]]) -> None:
-        from pyarrow import parquet
-
         cells = [column.tolist() if isinstance(column, np.ndarray) else list(column) for column in columns]
         if self._writer is None:
             table = self._arrow.table(cells, names=self._names)
-            self._writer = parquet.ParquetWriter(self._file, table.schema)
+            self._writer = self._parquet.ParquetWriter(self._file, table.schema)
         else:
             table = self._arrow.table(cells, schema=self._writer.schema)
         self._writer.write_table(table)
@@ -121,7 +123,8 @@ class _Npz:
     """Numbers in one array; in memory until the end, as the format wants it."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._names, self._parts = list(names), []
+        self._names = list(names)
+        self._parts: list[Any] = []
 
     def put(self, columns: Sequence[Sequence[Any]]) -> None:
         self._parts.append(np.array([_numbers(column) for column in columns], dtype=np.float64).T)

@@ -1,4 +1,4 @@
-"""Tables in, block by block, from a file or from standard input: text in any separator, compressed or not, Parquet, NPZ."""
+"""Tables in, block by block, from a file or standard input: text in any separator, compressed or not, Parquet, NPZ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def open_table(name: str, known: Collection[str] = (), separator: str | None = N
     again = None if name == "-" else lambda: open_table(name, known, separator)
     what = "standard input" if name == "-" else name
     file: BinaryIO = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115
-    raw = io.BufferedReader(file)  # type: ignore[arg-type]
+    raw = io.BufferedReader(cast(io.RawIOBase, file))
     start = raw.peek(8)[:8]
     if start[:4] == b"PAR1":
         return _parquet(raw, what, again)
@@ -83,7 +83,7 @@ def _unpacked(raw: Any, start: bytes) -> BinaryIO:
     if start[:6] == b"\xfd7zXZ\x00":
         return lzma.LZMAFile(raw)  # type: ignore[return-value]
     if start[:4] == b"\x28\xb5\x2f\xfd":
-        pyarrow = checks.extra("pyarrow", "reading a .zst file")
+        pyarrow = checks.extra("pyarrow", "reading a .zst file", of="tables")
         return _Passed(pyarrow.CompressedInputStream(raw, "zstd"))  # type: ignore[return-value]
     return raw  # type: ignore[no-any-return]
 
@@ -120,8 +120,7 @@ def _blocks(rows: Iterator[tuple[int, list[str]]]) -> Iterator[Block]:
 
 def _parquet(raw: Any, what: str, again: Any) -> Source:
     """Row groups are read one after the other; standard input cannot be gone through at will, and is read whole."""
-    checks.extra("pyarrow", "reading Parquet")
-    from pyarrow import parquet
+    parquet = checks.extra("pyarrow.parquet", "reading Parquet", of="tables")
 
     whole = raw if again is not None else io.BytesIO(raw.read())
     try:
