@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import re
 from collections.abc import Collection, Iterator
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple
 
 from sbnet.errors import TableError
 
@@ -31,10 +32,9 @@ class Delimited(NamedTuple):
 
 
 def read(file: BinaryIO, what: str, known: Collection[str] = (), delimiter: str | None = None) -> Delimited:
-    """A table whose first line names its columns; `known` names tell what divides that line, if in doubt."""
-    buffered = io.BufferedReader(cast(io.RawIOBase, file))
-    encoding = _encoding(buffered.peek(64)[:64])
-    text = io.TextIOWrapper(buffered, encoding=encoding, newline="")
+    """A table in a file that can `peek`; its first line names columns, and `known` names tell what divides them."""
+    encoding = _encoding(file.peek(64)[:64])  # type: ignore[attr-defined]
+    text = io.TextIOWrapper(file, encoding=encoding, newline="")
     lines = _lines(text, what, encoding)
     first = next(lines, "")
     announced = re.match(r"sep=(.)\r?\n", first)  # a line that spreadsheets put above the names
@@ -99,6 +99,9 @@ def _lines(text: io.TextIOWrapper, what: str, encoding: str) -> Iterator[str]:
             f"{what} cannot be decoded as {encoding.upper()} (soon after line {number} there is {byte:#04x}); "
             "save it as UTF-8"
         ) from None
+    finally:
+        with contextlib.suppress(ValueError):  # it is closed already
+            text.detach()  # who opened the file will close it
 
 
 def _again(first: str, rest: Iterator[str]) -> Iterator[str]:

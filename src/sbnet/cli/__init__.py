@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sbnet.cli import commands
-from sbnet.errors import SBNetError
+from sbnet.errors import CodingWarning, ConvergenceWarning, NearNameWarning, SBNetError
 
 __all__ = ["main"]
 
@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     try:
         with warnings.catch_warnings():
+            for told in (CodingWarning, ConvergenceWarning, NearNameWarning):
+                warnings.simplefilter("always", told)
             warnings.showwarning = _remark(quiet=chosen.quiet)
             status: int = chosen.run(chosen)
             sys.stdout.flush()

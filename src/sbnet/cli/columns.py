@@ -9,6 +9,7 @@ category, as :class:`sbnet.estimators.BinaryEncoder` makes them; the model has a
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from sbnet._types import HIDDEN, IndexArray, States
 from sbnet.cli.models import stored_coding
 from sbnet.cli.sources import Block, Source
 from sbnet.codings import Coding
-from sbnet.errors import FileFormatError, ParameterError, TableError, near_name, unknown_unit
+from sbnet.errors import CodingWarning, FileFormatError, ParameterError, TableError, near_name, unknown_unit
 from sbnet.network import Network
 from sbnet.notes import Note
 
@@ -167,11 +168,14 @@ def match(
             lexicon: Lexicon = _ManyValues(one.reader, gone, source.delimiter)
             found.append(TableColumn(name, place, units, one.codes, one.labels, lexicon))
         elif name in network._index:
-            coding = stored_coding(network, name) or decide(name, place, head, source, gone)
+            coding = stored_coding(network, name) or _told(decide(name, place, head, source, gone), name, source)
             found.append(column_reader(name, place, network.index(name), coding, head, gone, source.delimiter))
         else:
             error = unknown_unit(name, network.names, f"the first line of {source.what}")
             raise TableError(f"{error}. Leave the column out with --ignore, or name rows by it with --id")
+    for column in found:  # what is wrong with the first rows is said before there are answers
+        for block in head:
+            column.read(block, source)
     return TableColumns(network, tuple(found)), source
 
 
@@ -193,13 +197,26 @@ def column_reader(
     return TableColumn(name, place, np.array([unit]), _BITS, (spelled[0], spelled[1]), lexicon)
 
 
+def _told(coding: Coding, name: str, source: Source) -> Coding:
+    """A coding that does not say itself which value is 1 is told, or refused if its values are measurements."""
+    if coding.known:
+        return coding
+    numbers = [tables.as_number(value) for value in (coding.zero, coding.one)]
+    if not all(number is None or number.is_integer() for number in numbers):
+        raise TableError(f"{source.what}: column {name!r} holds {codings.show(coding.zero)}; units are binary, 0 or 1")
+    text = f"{source.what}: column {name!r}: read as {coding}, the smaller value as 0; recode to 0 and 1 to be sure"
+    warnings.warn(text, CodingWarning, stacklevel=2)
+    return coding
+
+
 def decide(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> Coding:
     """How a column is read of which the model says nothing: by the first rows, or by all rows of a file if those have
     but one value, which does not tell."""
     column = _column(name, place, head, source, gone)
     values = codings.distinct(column)
     if len(values) == 1 and codings.bit(values[0]) != 0 and source.again is not None:
-        column = _column(name, place, list(source.again().blocks), source, gone)
+        with source.again() as whole:
+            column = _column(name, place, whole.blocks, source, gone)
     coding = codings.learn(column)
     if coding is None:
         values = codings.distinct(column)
@@ -210,7 +227,7 @@ def decide(name: str, place: int, head: Sequence[Block], source: Source, gone: t
     return coding
 
 
-def _column(name: str, place: int, blocks: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> tables.Column:
+def _column(name: str, place: int, blocks: Iterable[Block], source: Source, gone: tuple[Any, ...]) -> tables.Column:
     """The different cells of a column, in the order of their first appearance."""
     cells = dict.fromkeys(cell for block in blocks for cell in block.columns[place])
     plain = [delimited.plain(cell, source.delimiter) if isinstance(cell, str) else cell for cell in cells]

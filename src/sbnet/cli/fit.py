@@ -44,11 +44,15 @@ def options(one: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Read, learn, write."""
-    from sbnet.estimators import SBNDensity
-
     check_out(chosen.out)
     settings = {"hidden": _layers(chosen.hidden), "epochs": _epochs(chosen.epochs), "random_state": chosen.seed}
-    source = open_table(chosen.table, (), chosen.separator)
+    with open_table(chosen.table, (), chosen.separator) as source:
+        return _fit(source, settings, chosen)
+
+
+def _fit(source: Source, settings: dict[str, Any], chosen: argparse.Namespace) -> int:
+    from sbnet.estimators import SBNDensity
+
     names = _columns(source, chosen)
     gone = tables.missing_values(chosen.missing)
     verbose = int(sys.stderr.isatty() and not chosen.quiet)
@@ -127,11 +131,17 @@ def _two_valued(
 def _named(network: Network, names: Sequence[str], known: dict[str, Coding]) -> Network:
     """The units of the columns under their names; what their values were is written beside them."""
     own, taken = {f"x{k}": name for k, name in enumerate(names)}, set(names)
-    new = tuple(own[name] if name in own else _free(name, taken) for name in network.names)
+    new = tuple(own[name] if name in own else _free(_switch(name, own), taken) for name in network.names)
     words = {name: (_word(coding.zero), _word(coding.one)) for name, coding in known.items() if not coding.is_plain}
     notes = {name: Note(group=COLUMNS, states=words.get(name, ())) for name in names}
     hidden = {name: Note(group=HIDDEN_UNITS) for name in new if name not in notes}
     return replace(network, names=new, notes=notes | hidden)
+
+
+def _switch(name: str, own: dict[str, str]) -> str:
+    """A unit that a column has for its own, called after it."""
+    column, point, rest = name.partition(".")
+    return f"{own[column]}.{rest}" if point and column in own else name
 
 
 def _free(name: str, taken: set[str]) -> str:

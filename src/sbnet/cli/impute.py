@@ -35,7 +35,11 @@ def run(chosen: argparse.Namespace) -> int:
     one_input(chosen.model, chosen.table)
     check_out(chosen.out)
     network = read_model(chosen.model, chosen.ending)
-    table = rows.open_for(network, chosen)
+    with rows.opened_for(network, chosen) as table:
+        return _impute(table, chosen)
+
+
+def _impute(table: rows.Table, chosen: argparse.Namespace) -> int:
     if chosen.means and table.columns.many_valued:
         raise ParameterError("--means is for two-valued columns; the model has columns of more values")
     if chosen.json:

@@ -16,6 +16,7 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.asking import Contributions, contributions, terms
 from sbnet.certificates import posterior_intervals
 from sbnet.cli import commands, rows
+from sbnet.cli.columns import HIDDEN_UNITS
 from sbnet.cli.models import check_out, listed_units, one_input, pattern, read_model
 from sbnet.cli.sinks import open_sink
 from sbnet.errors import ParameterError
@@ -43,9 +44,7 @@ def options(one: argparse.ArgumentParser) -> None:
     commands.table(one, required=False)
     one.add_argument("--about", nargs="+", metavar="UNIT", help="the units to list (default: the group causes, or all)")
     one.add_argument("--top", type=commands.whole, metavar="N", help=f"units to list (a terminal has {_SHOWN})")
-    one.add_argument(
-        "--certain", action="store_true", help="guaranteed intervals of the exact chances, and means within them"
-    )
+    one.add_argument("--certain", action="store_true", help="guaranteed intervals, and means within them")
     commands.output(one, "where to write the answers")
 
 
@@ -57,7 +56,8 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.table is not None:
         if chosen.evidence:
             raise ParameterError("findings come from the command or from a table; give UNIT=STATE or --table, not both")
-        return _ask_table(network, chosen)
+        with rows.opened_for(network, chosen) as table:
+            return _ask_lines(network, table, chosen) if chosen.json else _ask_table(network, table, chosen)
     text = _asked_once(network, chosen)
     if chosen.out == "-":
         sys.stdout.write(text)
@@ -92,7 +92,9 @@ def _units(network: Network, posterior: Posterior, about: Sequence[str] | None) 
     if about is not None:
         named = listed_units(network, about, "--about")
     else:
-        named = [name for name in network.names if network.notes[name].group == "causes"] or list(network.names)
+        group = {name: network.notes[name].group for name in network.names}
+        named = [name for name in network.names if group[name] == "causes"]
+        named = named or [name for name in network.names if group[name] != HIDDEN_UNITS]
     hidden = [i for i in map(network.index, named) if posterior.evidence[i] == HIDDEN]
     return np.array(hidden, np.int64)
 
@@ -152,12 +154,9 @@ def _outwards(ends: tuple[float, float]) -> tuple[float, float]:
     return float(np.floor(ends[0] * 1e4) / 1e4), float(np.ceil(ends[1] * 1e4) / 1e4)
 
 
-def _ask_table(network: Network, chosen: argparse.Namespace) -> int:
-    table = rows.open_for(network, chosen)
+def _ask_table(network: Network, table: rows.Table, chosen: argparse.Namespace) -> int:
     kept = table.picked(chosen.id)
-    if chosen.json:
-        return _ask_lines(network, table, chosen)
-    with open_sink(chosen.out, [*chosen.id, "bound", "converged", *network.names], table.source.delimiter) as sink:
+    with open_sink(chosen.out, [*chosen.id, "bound", "converged", *network.names]) as sink:
         for block, states in table.pieces():
             batch = rows.solve(network, states)
             means = [rows.shown(column, 6) for column in batch.means.T]

@@ -46,7 +46,7 @@ def write_model(network: Network, name: str, ending: str | None = None) -> None:
 def check_out(name: str) -> None:
     """Complain about a place where nothing can be written now, not after the work."""
     if name != "-":
-        check_target(name, instead="leave -o away to write to standard output")
+        check_target(name, instead="leave --out away to write to standard output")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -47,14 +48,15 @@ class Table:
         return [self.source.names.index(name) for name in names]
 
 
-def open_for(network: Network, chosen: argparse.Namespace) -> Table:
-    """The table that a command names, matched to the units of a network."""
-    source = open_table(chosen.table, network.names, chosen.separator)
+@contextmanager
+def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
+    """The table that a command names, matched to the units of a network, for as long as it is needed."""
     gone = (*tables.missing_values(chosen.missing), -1.0)
-    columns, source = match(network, source, gone, [*chosen.id, *chosen.ignore])
-    if not columns.columns:
-        raise ParameterError(f"{source.what} has no column that is a unit of the model")
-    return Table(source, columns, chosen.quiet)
+    with open_table(chosen.table, network.names, chosen.separator) as source:
+        columns, source = match(network, source, gone, [*chosen.id, *chosen.ignore])
+        if not columns.columns:
+            raise ParameterError(f"{source.what} has no column that is a unit of the model")
+        yield Table(source, columns, chosen.quiet)
 
 
 def solve(network: Network, states: States) -> PosteriorBatch:

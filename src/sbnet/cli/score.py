@@ -13,6 +13,7 @@ from sbnet.cli import commands, rows
 from sbnet.cli.models import check_out, one_input, read_model
 from sbnet.cli.sinks import open_sink
 from sbnet.errors import ParameterError, not_among
+from sbnet.network import Network
 
 EXAMPLES = """
   sbnet score survey.sbn new.csv -o scores.csv
@@ -37,17 +38,27 @@ def run(chosen: argparse.Namespace) -> int:
         raise not_among(chosen.label, network.names, "the units of the model")
     if chosen.json and chosen.out != "-":
         raise ParameterError("--json goes to standard output, a line for each row; leave -o away")
-    table = rows.open_for(network, chosen)
+    with rows.opened_for(network, chosen) as table:
+        return _score(network, table, chosen)
+
+
+def _score(network: Network, table: rows.Table, chosen: argparse.Namespace) -> int:
     unit = None if chosen.label is None else network.index(chosen.label)
-    names = ["bound"] if unit is None else ["bound", f"P({chosen.label})"]
+    names = ["bound"] if unit is None else ["bound", _chance_of(network, chosen.label)]
     kept = table.picked(chosen.id)
     if chosen.json:
         return _lines(table, chosen, names, unit)
-    with open_sink(chosen.out, [*chosen.id, *names], table.source.delimiter) as sink:
+    with open_sink(chosen.out, [*chosen.id, *names]) as sink:
         for block, states in table.pieces():
             found = _scores(table, states, unit)
             sink.put([*(block.columns[k] for k in kept), *(rows.shown(column) for column in found)])
     return 0
+
+
+def _chance_of(network: Network, label: str) -> str:
+    """What the column with the chance of a unit is called."""
+    states = network.notes[label].states
+    return f"P({label}={states[1]})" if states else f"P({label})"
 
 
 def _scores(table: rows.Table, states: np.ndarray, unit: int | None) -> list[np.ndarray]:

@@ -29,7 +29,9 @@ class Sink(Protocol):
 def open_sink(name: str, names: Sequence[str], delimiter: str = ",") -> Iterator[Sink]:
     """Where rows go, by the ending of the name; - is standard output, where every block appears at once."""
     if name == "-":
-        yield _Text(sys.stdout, names, delimiter)
+        printed = _Text(sys.stdout, names, delimiter)
+        yield printed
+        printed.close()
         return
     with replacing(name) as file:
         if name.endswith(".parquet"):
@@ -48,8 +50,9 @@ def _text(name: str, file: BinaryIO, names: Sequence[str], delimiter: str) -> It
     tab = "\t" if name.removesuffix(".gz").endswith(".tsv") else delimiter
     with _packed(name, file) as packed:
         text = io.TextIOWrapper(packed, encoding="utf-8", newline="", write_through=False)
-        yield _Text(text, names, tab)
-        text.flush()
+        written = _Text(text, names, tab)
+        yield written
+        written.close()
         text.detach()
 
 
@@ -88,11 +91,20 @@ class _Passed(io.RawIOBase):
 
 
 class _Text:
+    """Lines; the names of the columns come with the first rows, so that nothing is printed if there is an error."""
+
     def __init__(self, file: Any, names: Sequence[str], delimiter: str) -> None:
         self._file, self._writer = file, csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        self._writer.writerow(names)
+        self._names: Sequence[str] | None = names
+
+    def close(self) -> None:
+        if self._names is not None:
+            self._writer.writerow(self._names)
+            self._names = None
+        self._file.flush()
 
     def put(self, columns: Sequence[Sequence[Any]]) -> None:
+        self.close()
         self._writer.writerows(zip(*columns, strict=True))
         self._file.flush()
 

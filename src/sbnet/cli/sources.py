@@ -8,6 +8,7 @@ import io
 import lzma
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO, cast
@@ -56,15 +57,21 @@ class Source:
     blocks: Iterator[Block]
     row: str = "on line"
     delimiter: str = ","
-    again: Callable[[], Source] | None = None
+    again: Callable[[], AbstractContextManager[Source]] | None = None
 
 
-def open_table(name: str, known: Collection[str] = (), separator: str | None = None) -> Source:
-    """A table by the ending of its name; that of standard input is told by its first bytes."""
-    again = None if name == "-" else lambda: open_table(name, known, separator)
-    what = "standard input" if name == "-" else name
-    file: BinaryIO = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115
-    raw = io.BufferedReader(cast(io.RawIOBase, file))
+@contextmanager
+def open_table(name: str, known: Collection[str] = (), separator: str | None = None) -> Iterator[Source]:
+    """A table, for as long as it is needed; its first bytes tell what it is."""
+    if name == "-":
+        yield _source(sys.stdin.buffer, "standard input", known, separator, None)
+        return
+    with open(name, "rb") as file:
+        yield _source(file, name, known, separator, lambda: open_table(name, known, separator))
+
+
+def _source(file: BinaryIO, what: str, known: Collection[str], separator: str | None, again: Any) -> Source:
+    raw: Any = file if hasattr(file, "peek") else io.BufferedReader(cast(io.RawIOBase, file))
     start = raw.peek(8)[:8]
     if start[:4] == b"PAR1":
         return _parquet(raw, what, again)
@@ -84,7 +91,7 @@ def _unpacked(raw: Any, start: bytes) -> BinaryIO:
         return lzma.LZMAFile(raw)  # type: ignore[return-value]
     if start[:4] == b"\x28\xb5\x2f\xfd":
         pyarrow = checks.extra("pyarrow", "reading a .zst file", of="tables")
-        return _Passed(pyarrow.CompressedInputStream(raw, "zstd"))  # type: ignore[return-value]
+        return io.BufferedReader(_Passed(pyarrow.CompressedInputStream(raw, "zstd")))
     return raw  # type: ignore[no-any-return]
 
 
