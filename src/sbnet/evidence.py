@@ -113,11 +113,6 @@ def read(
     return reader.array(np.atleast_2d(array), single=array.ndim == 1)
 
 
-def read_sheet(network: Network, sheet: tables.Sheet) -> States:
-    """A table that has been read already, with -1 among what is missing, matched by name."""
-    return _Reader(network, (), {}).sheet(sheet).states
-
-
 def check_means(states: States, means: ArrayLike, single: bool) -> FloatArray:
     """Means for every row and unit, with those of observed units put in."""
     mu = checks.numbers("means", means)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not e
     from sbnet.estimators._codings import ColumnCoding, Reader
     from sbnet.estimators._places import Place
 
-_LOOKED_AT = 4096
+_LOOKED_AT = 2048
 """Rows that decide how a column is read."""
 _MARK = "column: "
 COLUMNS, HIDDEN_UNITS = "columns", "hidden"

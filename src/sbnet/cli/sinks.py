@@ -60,7 +60,7 @@ def _text(name: str, file: BinaryIO, names: Sequence[str], delimiter: str) -> It
 def _packed(name: str, file: BinaryIO) -> Iterator[Any]:
     if name.endswith(".zst"):
         pyarrow = checks.extra("pyarrow", "writing a .zst file", of="tables")
-        stream = pyarrow.CompressedOutputStream(file, "zstd")
+        stream = pyarrow.CompressedOutputStream(_Passed(file), "zstd")  # closing it leaves the file open
         yield _Passed(stream)
         stream.close()
         return
