@@ -140,7 +140,8 @@ def test_infer_ranks_units_by_their_means(path, sprinkler, capsys):
 def test_infer_in_lines(clinic, capsys):
     lines = shown(capsys, "infer", clinic, "fever=present", "aches=no").splitlines()
     assert lines[0].startswith("Given 2 of 4 units: ln P ≥ -")
-    assert [line.split()[0] for line in lines[2:]] == ["flu", "cold"]
+    assert [line.split()[0] for line in lines[2:4]] == ["flu", "cold"]
+    assert lines[4] == "  (means of mean field theory; --certain says where they lie)"
     assert "fever +" in lines[2]
     assert "aches -" in lines[2]
 
@@ -169,10 +170,10 @@ def test_nothing_is_cut_unless_it_is_asked_for(tmp_path, capsys):
     path = str(tmp_path / "net.sbn")
     assert len(answer(capsys, "infer", path, "x0=1")["units"]) == 69
     assert len(answer(capsys, "infer", path, "x0=1", "--top", "3")["units"]) == 3
-    assert len(shown(capsys, "infer", path, "x0=1").splitlines()) == 71
-    assert shown(capsys, "infer", path, "x0=1", "--top", "3").splitlines()[-1] == "  ... 66 more"
+    assert len(shown(capsys, "infer", path, "x0=1").splitlines()) == 72
+    assert shown(capsys, "infer", path, "x0=1", "--top", "3").splitlines()[-2] == "  ... 66 more"
     assert main(["infer", path, "x0=1", "-o", str(tmp_path / "out.txt")]) == 0
-    assert len((tmp_path / "out.txt").read_text().splitlines()) == 71
+    assert len((tmp_path / "out.txt").read_text().splitlines()) == 72
 
 
 def test_infer_about_some(path, capsys):

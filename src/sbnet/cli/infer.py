@@ -138,7 +138,8 @@ class _Answer:
         table = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
         table += [self._row(i, top) for i in shown.tolist()]
         head = f"Given {reading.given(posterior.evidence).removeprefix('given ')}: ln P ≥ {posterior.bound:.6g} nats"
-        remarks = () if posterior.converged else (posterior.status.value,)
+        how = () if self.intervals or not len(units) else ("means of mean field theory; --certain says where they lie",)
+        remarks = how if posterior.converged else (*how, posterior.status.value)
         return Reading(head, [*table, *reading.more(len(units) - len(shown))], remarks)
 
     def _row(self, i: int, top: float) -> list[str]:
