@@ -129,9 +129,9 @@ class Questions(Readable, Sequence[NextQuestion]):
 def next_question(
     network: Network,
     evidence: OnePattern,
+    *,
     about: Iterable[str | int] | str | int | None = None,
     among: Iterable[str | int] | str | int | None = None,
-    *,
     tries: int = 50,
     solver: Solver | None = None,
 ) -> Questions:
@@ -267,8 +267,8 @@ def terms(nats: Mapping[str, float], most: int = 3) -> str:
 def contributions(
     network: Network,
     evidence: OnePattern,
-    about: Iterable[str | int] | str | int | None = None,
     *,
+    about: Iterable[str | int] | str | int | None = None,
     solver: Solver | None = None,
 ) -> Contributions:
     r"""What each finding adds to the log-odds of each cause, in nats.

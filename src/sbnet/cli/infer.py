@@ -78,7 +78,7 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     why = None
     if 0 < findings <= _CONTRIBUTING and len(units):
         solver = None if chosen.certain else MeanField()
-        why = contributions(network, posterior.evidence.tolist(), units.tolist(), solver=solver)
+        why = contributions(network, posterior.evidence.tolist(), about=units.tolist(), solver=solver)
     answer = _Answer(posterior, means, intervals, why)
     if chosen.json:
         found = answer.as_json(units[: chosen.top])

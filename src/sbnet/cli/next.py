@@ -37,7 +37,7 @@ def run(chosen: argparse.Namespace) -> int:
     about = None if chosen.about is None else listed_units(network, chosen.about, "--about")
     among = None if chosen.among is None else listed_units(network, chosen.among, "--among")
     found = pattern(network, chosen.evidence)
-    questions = next_question(network, found, about, among, tries=max(chosen.tries, chosen.top or 1))
+    questions = next_question(network, found, about=about, among=among, tries=max(chosen.tries, chosen.top or 1))
     if chosen.json:
         print(json.dumps(_as_json(network, questions, found, chosen.top)))
     else:
