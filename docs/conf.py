@@ -4,6 +4,7 @@ import doctest
 import importlib.util
 import inspect
 import os
+import sys
 import tempfile
 from contextlib import chdir
 from pathlib import Path
@@ -125,5 +126,16 @@ def run_examples() -> None:
                 raise RuntimeError(f"{page.name} shows output that its code does not print")
 
 
+def run_commands() -> None:
+    """Run the commands on the page of the command line, in a folder of their own."""
+    sys.path.insert(0, str(HERE))
+    import terminal
+
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        for command, printed, found in terminal.differences((HERE / "command_line.md").read_text(encoding="utf-8")):
+            raise RuntimeError(f"command_line.md: {command} prints\n{found}\nand not\n{printed}")
+
+
 write_names()
 run_examples()
+run_commands()

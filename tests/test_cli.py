@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import subprocess
 import sys
 
@@ -46,23 +47,167 @@ def test_python_dash_m_is_the_same_command():
     assert done.stdout == f"sbnet {sb.__version__}\n"
 
 
-def test_info(path, capsys):
-    assert main(["info", path]) == 0
-    text = capsys.readouterr().out
+def shown(capsys, *arguments):
+    """What a command prints, after checking that all went well."""
+    assert main(arguments) == 0
+    return capsys.readouterr().out
+
+
+def answer(capsys, *arguments):
+    return json.loads(shown(capsys, *arguments, "--json"))
+
+
+CLINIC = """
+[units.flu]
+about = "influenza"
+group = "causes"
+prior = 0.05
+[units.cold]
+group = "causes"
+prior = 0.1
+[units.fever]
+gate = "noisy-or"
+leak = 0.01
+causes = { flu = 0.9, cold = 0.2 }
+states = ["absent", "present"]
+[units.aches]
+about = "aching muscles"
+gate = "noisy-or"
+leak = 0.02
+causes = { flu = 0.7 }
+"""
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    (tmp_path / "clinic.toml").write_text(CLINIC)
+    return str(tmp_path / "clinic.toml")
+
+
+# --- show, convert ----------------------------------------------------------------------------------------------------
+
+
+def test_show_lists_units_with_their_priors_and_notes(clinic, capsys):
+    text = shown(capsys, "show", clinic)
     assert "4 units, 3 edges" in text
-    assert "rain, sprinkler, wet, slippery" in text
-    assert "weights: from -0.5 to 2" in text
+    assert "flu    0.0500  0        causes  influenza" in text
+    assert "P(fever = 1), noisy-or" in shown(capsys, "show", clinic, "fever")
+    assert "flu + cold           0.9208" in shown(capsys, "show", clinic, "fever")
+    units = answer(capsys, "show", clinic)["units"]
+    assert [unit["name"] for unit in units] == ["flu", "cold", "fever", "aches"]
+    assert units[0]["prior"] == pytest.approx(0.05)
+    assert "did you mean 'fever'" in complaint(capsys, "show", clinic, "feber")
 
 
-def test_infer_for_one_pattern(path, sprinkler, capsys):
-    assert main(["infer", path, "--evidence", "wet=1", "rain=0"]) == 0
-    assert capsys.readouterr().out == repr(sb.infer(sprinkler, {"wet": 1, "rain": 0})) + "\n"
+def test_convert_goes_there_and_back(clinic, tmp_path, capsys):
+    assert main(["convert", clinic, "-o", str(tmp_path / "clinic.sbn")]) == 0
+    assert main(["convert", str(tmp_path / "clinic.sbn"), "-o", str(tmp_path / "again.toml")]) == 0
+    assert sb.read(tmp_path / "again.toml") == sb.read(clinic)
+    assert sb.read(tmp_path / "again.toml").notes == sb.read(clinic).notes
+    assert answer(capsys, "convert", clinic, "-o", str(tmp_path / "x.sbn"))["units"] == 4
 
 
-def test_infer_without_any_evidence(path, sprinkler, capsys):
-    assert main(["infer", path, "--evidence"]) == 0
-    assert "given 0 of 4 units" in capsys.readouterr().out
+def piped(given, *arguments):
+    """The command in a process of its own, with standard input."""
+    return subprocess.run([sys.executable, "-m", "sbnet", *arguments], input=given, capture_output=True, check=False)
 
+
+def test_standard_input_and_output(clinic):
+    made = piped(CLINIC.encode(), "convert", "-", "-o", "-", "--to", ".sbn")
+    assert (made.returncode, made.stderr) == (0, b"")
+    read = piped(made.stdout, "infer", "-", "fever=present", "--json")
+    assert [unit["name"] for unit in json.loads(read.stdout)["units"]] == ["flu", "cold"]
+
+
+# --- infer ------------------------------------------------------------------------------------------------------------
+
+
+def test_infer_ranks_units_by_their_means(path, sprinkler, capsys):
+    found = answer(capsys, "infer", path, "wet=1", "slippery=no")
+    posterior = sb.infer(sprinkler, {"wet": 1, "slippery": 0})
+    assert found["bound"] == posterior.bound
+    assert found["evidence"] == {"wet": 1, "slippery": 0}
+    means = [unit["mean"] for unit in found["units"]]
+    assert means == sorted(means, reverse=True)
+    assert {unit["name"]: unit["mean"] for unit in found["units"]} == {
+        name: posterior[name] for name in ("rain", "sprinkler")
+    }
+    for unit in found["units"]:
+        assert unit["prior"] == posterior.prior[sprinkler.index(unit["name"])]
+        assert unit["contributions"].keys() == {"wet", "slippery"}
+
+
+def test_infer_in_lines(clinic, capsys):
+    lines = shown(capsys, "infer", clinic, "fever=present", "aches=yes").splitlines()
+    assert lines[0].startswith("Given 2 of 4 units: ln P ≥ -")
+    assert [line.split()[0] for line in lines[2:4]] == ["flu", "cold"]
+    assert lines[4] == "  (means of mean field theory; --certain says where they lie)"
+    assert "fever +" in lines[2]
+    assert "aches +" in lines[2]
+
+
+def test_infer_can_be_certain(clinic, capsys):
+    network = sb.read(clinic)
+    exact = sb.exact_posterior(network, {"fever": 1})
+    for unit in answer(capsys, "infer", clinic, "fever=yes", "--certain")["units"]:
+        assert unit["lower"] <= exact[unit["name"]] <= unit["upper"]
+        assert unit["lower"] <= unit["mean"] <= unit["upper"]
+    assert "guaranteed" in shown(capsys, "infer", clinic, "--certain", "fever=yes")  # options may stand in between
+
+
+def test_states_in_words(clinic, capsys):
+    answers = [
+        answer(capsys, "infer", clinic, f"fever={word}")["bound"]
+        for word in ("yes", "TRUE", "1", "present", "Y", "on")[:5]
+    ]
+    assert len(set(answers)) == 1
+    assert answer(capsys, "infer", clinic, "fever=unknown")["evidence"] == {}
+    assert answer(capsys, "infer", clinic)["bound"] == 0.0
+
+
+def test_nothing_is_cut_unless_it_is_asked_for(tmp_path, capsys):
+    sb.save(sb.layered((30, 40), rng=0), tmp_path / "net.sbn")
+    path = str(tmp_path / "net.sbn")
+    assert len(answer(capsys, "infer", path, "x0=1")["units"]) == 69
+    assert len(answer(capsys, "infer", path, "x0=1", "--top", "3")["units"]) == 3
+    assert len(shown(capsys, "infer", path, "x0=1").splitlines()) == 72
+    assert shown(capsys, "infer", path, "x0=1", "--top", "3").splitlines()[-2] == "  ... 66 more"
+    assert main(["infer", path, "x0=1", "-o", str(tmp_path / "out.txt")]) == 0
+    assert len((tmp_path / "out.txt").read_text().splitlines()) == 72
+
+
+def test_infer_about_some(path, capsys):
+    assert [u["name"] for u in answer(capsys, "infer", path, "wet=1", "--about", "sprinkler")["units"]] == ["sprinkler"]
+    assert "did you mean 'sprinkler'" in complaint(capsys, "infer", path, "--about", "sprinkle")
+
+
+# --- next, certify, explore -------------------------------------------------------------------------------------------
+
+
+def test_next_is_next_question(clinic, capsys):
+    found = answer(capsys, "next", clinic, "fever=yes")
+    expected = sb.next_question(sb.read(clinic), {"fever": 1})
+    assert [question["name"] for question in found["questions"]] == list(expected.names) == ["aches"]
+    assert found["questions"][0]["information"] == expected.information[0]
+    assert found["questions"][0]["about"] == "aching muscles"
+    assert "1  aches  0.3694 nats" in shown(capsys, "next", clinic, "fever=yes")
+    assert "nothing left to ask" in shown(capsys, "next", clinic, "fever=yes", "aches=no")
+
+
+def test_certify_encloses(clinic, capsys):
+    found = answer(capsys, "certify", clinic, "fever=yes", "--about", "flu")
+    network = sb.read(clinic)
+    assert found["lower"] <= sb.log_likelihood(network, {"fever": 1}) <= found["upper"]
+    assert found["units"]["flu"]["lower"] <= sb.exact_posterior(network, {"fever": 1})["flu"]
+    assert "ln P(evidence) = " in shown(capsys, "certify", clinic, "fever=yes")
+
+
+def test_explore_writes_a_page(clinic, tmp_path, capsys):
+    assert answer(capsys, "explore", clinic, "fever=yes", "--html", str(tmp_path / "page.html"))["bytes"] > 1000
+    assert "aching muscles" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
 
 TABLE = "wet,rain\n1,\n0,1\n\n,\n"  # columns in another order than the network's, and a blank line
 
@@ -91,17 +236,17 @@ def test_out_holds_what_would_have_been_printed(path, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
-        ("wet=2", "evidence 'wet=2' is not of the form unit=0 or unit=1"),
-        ("wet", "evidence 'wet' is not of the form unit=0 or unit=1"),
+        ("wet=2", "unit 'wet' is given as '2'; say yes, no or unknown"),
+        ("wet", "evidence 'wet' is not of the form UNIT=STATE, such as slippery=yes"),
         ("wit=1", "which is not in the network; did you mean 'wet'?"),
     ],
 )
 def test_bad_evidence(path, capsys, evidence, message):
-    assert message in complaint(capsys, "infer", path, "--evidence", evidence)
+    assert message in complaint(capsys, "infer", path, evidence)
 
 
 def test_evidence_given_twice(path, capsys):
-    assert "names unit 'wet' twice" in complaint(capsys, "infer", path, "--evidence", "wet=1", "wet=0")
+    assert "names unit 'wet' twice" in complaint(capsys, "infer", path, "wet=1", "wet=0")
 
 
 @pytest.mark.parametrize(
@@ -111,8 +256,8 @@ def test_evidence_given_twice(path, capsys):
         ("wet,snow\n1,0\n", "names unit 'snow', which is not in the network"),
         ("wet,wet\n1,0\n", "names unit 'wet' twice"),
         ("wet,rain\n1,0\n1\n", "has 1 cells; the first line has 2"),
-        ("wet,rain\n1,0\n1,yes\n", "data.csv: column 1 ('rain') holds 'yes' on line 3; units are binary"),
-        ("wet,rain\n1,0\n\n1,maybe\n1,1\n", "column 1 ('rain') holds 'maybe' on line 4; units are binary"),
+        ("wet,rain\n1,0\n1,yes\n", "data.csv: column 'rain' holds 0 and 'yes'; a unit is 0 or 1"),
+        ("wet,rain\n1,0\n\n1,maybe\n1,1\n", "column 'rain' holds 0, 'maybe' and 1; a unit is 0 or 1. Say --missing"),
         ('wet,rain\n1,"0\n', "is no table of cells divided by ','"),
     ],
 )
@@ -122,9 +267,9 @@ def test_bad_tables(path, tmp_path, capsys, text, message):
 
 
 def test_bad_files(tmp_path, path, capsys):
-    assert "No such file or directory" in complaint(capsys, "info", str(tmp_path / "none.sbn"))
+    assert "No such file or directory" in complaint(capsys, "show", str(tmp_path / "none.sbn"))
     (tmp_path / "text.sbn").write_text("not a network at all")
-    assert "is not a network file" in complaint(capsys, "info", str(tmp_path / "text.sbn"))
+    assert "is not a network file" in complaint(capsys, "show", str(tmp_path / "text.sbn"))
     (tmp_path / "data.csv").write_bytes(b"wet\n\xff\n")
     assert "decode" in complaint(capsys, "infer", path, "--table", str(tmp_path / "data.csv"))
 
@@ -132,7 +277,8 @@ def test_bad_files(tmp_path, path, capsys):
 def test_bad_commands(capsys, path, tmp_path):
     assert "See sbnet --help" in complaint(capsys, "predict")
     assert "is not a whole number, one or more" in complaint(capsys, "reproduce", "--seeds", "0")
-    assert "one of the arguments --evidence --table is required" in complaint(capsys, "infer", path)
+    assert "give UNIT=STATE or --table, not both" in complaint(capsys, "infer", path, "wet=1", "--table", path)
+    assert "unrecognized arguments: --tpo" in complaint(capsys, "infer", path, "--tpo", "3")
     assert "there is no experiment 'figure9'; did you mean" in complaint(capsys, "reproduce", "figure9")
     assert "is a file; --out names a folder" in complaint(capsys, "reproduce", "figure1", "--out", path)
 
@@ -155,8 +301,8 @@ def test_reproduce_prints_tables_and_writes_a_report(tmp_path, capsys):
 
 
 def test_ctrl_c(monkeypatch, capsys, path):
-    monkeypatch.setattr("sbnet.cli.load", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
-    assert main(["info", path]) == 130
+    monkeypatch.setattr("sbnet.cli.show.read_model", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert main(["show", path]) == 130
     assert "stopped" in capsys.readouterr().err
 
 
@@ -177,5 +323,5 @@ def test_tables_as_pandas_writes_them_and_evidence_in_parts(tmp_path, capsys):
     assert main(["infer", str(tmp_path / "lawn.sbn"), "--table", str(tmp_path / "one.csv")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(",")[2] for line in lines[1:]] == ["1", "0.268941", "0", "0.268941"]
-    assert main(["infer", str(tmp_path / "lawn.sbn"), "--evidence", "wet=1", "--evidence", "rain=0"]) == 0
-    assert "given 2 of 3 units" in capsys.readouterr().out
+    assert main(["infer", str(tmp_path / "lawn.sbn"), "wet=1", "rain=0"]) == 0
+    assert "Given 2 of 3 units" in capsys.readouterr().out

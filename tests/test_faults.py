@@ -107,7 +107,7 @@ def by_command(path, k):
     network = path.parent.parent / "lawn.sbn"
     if not network.exists():
         sb.save(LAWN, network)
-    status = main(["infer", str(network), "--evidence", f"wet={k}", "--out", str(path)])
+    status = main(["infer", str(network), f"wet={k}", "--out", str(path)])
     if status:
         raise OSError(status, f"the command said so about {path}", str(path))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sbnet import bounds, errors
 from sbnet._version import __version__
+from sbnet.asking import Contributions, NextQuestion, Questions, contributions, next_question
 from sbnet.bounds import UpperBound, UpperBounds, upper_bound
 from sbnet.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.certificates import Certificate, Certificates, PosteriorIntervals, certify, posterior_intervals
@@ -61,9 +62,10 @@ if TYPE_CHECKING:
     from sbnet import datasets as datasets
     from sbnet import estimators as estimators
     from sbnet import experiments as experiments
+    from sbnet import explore as explore
     from sbnet import plots as plots
 
-_LAZY = ("datasets", "estimators", "experiments", "plots")
+_LAZY = ("datasets", "estimators", "experiments", "explore", "plots")
 """Modules that are imported when they are first asked for: they bring scikit-learn or matplotlib along."""
 
 __all__ = [
@@ -75,6 +77,7 @@ __all__ = [
     "Climber",
     "Comparison",
     "Conditioned",
+    "Contributions",
     "Conversion",
     "Estimate",
     "Estimates",
@@ -91,10 +94,12 @@ __all__ = [
     "MostProbableBatch",
     "Nearest",
     "Network",
+    "NextQuestion",
     "Note",
     "Posterior",
     "PosteriorBatch",
     "PosteriorIntervals",
+    "Questions",
     "Slope",
     "Solution",
     "Solver",
@@ -108,6 +113,7 @@ __all__ = [
     "add_switches",
     "bounds",
     "certify",
+    "contributions",
     "errors",
     "estimate",
     "exact_pairs",
@@ -129,6 +135,7 @@ __all__ = [
     "log_likelihood",
     "most_probable",
     "nearest",
+    "next_question",
     "noisy_or",
     "posterior_intervals",
     "read",

@@ -121,12 +121,12 @@ def numbers(name: str, value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
         raise ParameterError(f"{name} is {_short(value)}; give an array of numbers, one for every unit") from None
 
 
-def extra(module: str, use: str) -> Any:
-    """A module that few need, or an error that says how to get it; extras are called as the modules are."""
+def extra(module: str, use: str, *, of: str | None = None) -> Any:
+    """A module that few need, or an error that says how to get it; extras are called as the modules are, if not `of`."""
     try:
         return import_module(module)
     except ImportError:
-        raise MissingExtraError(f'{use} needs {module}; install it with: pip install "sbnet[{module}]"') from None
+        raise MissingExtraError(f'{use} needs {module}; install it with: pip install "sbnet[{of or module}]"') from None
 
 
 def _short(value: object) -> str:

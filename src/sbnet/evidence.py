@@ -114,11 +114,6 @@ def read(
     return reader.array(np.atleast_2d(array), single=array.ndim == 1)
 
 
-def read_sheet(network: Network, sheet: tables.Sheet, gone: tuple[Any, ...]) -> States:
-    """A table that has been read already, with `gone` for missing and -1 among these, matched by name."""
-    return _Reader(network, gone, {}).sheet(sheet).states
-
-
 def check_means(states: States, means: ArrayLike, single: bool) -> FloatArray:
     """Means for every row and unit, with those of observed units put in."""
     mu = checks.numbers("means", means)

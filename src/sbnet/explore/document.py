@@ -1,0 +1,91 @@
+"""The page as one HTML file: the network inside as JSON, no other request, nothing that a unit's name could run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html as markup
+import json
+import re
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from sbnet._version import __version__
+from sbnet.evidence import OnePattern
+from sbnet.kernels import lobatto
+from sbnet.kernels._compile import plain
+from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.terms.series import NOTHING, nodes_for
+from sbnet.network import Network
+from sbnet.question import ask_one
+
+_SOLVER, _ASKING = ("solver.js",), ("engine.js", "drawing.js", "page.js")
+POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:"
+"""What the page may load: nothing. Its script and its style are allowed by their digests."""
+
+
+def document(network: Network, title: str, evidence: OnePattern, *, server: bool) -> str:
+    """The page, for a server or by itself."""
+    script = _joined(_ASKING if server else _SOLVER + _ASKING)
+    style = _joined(("page.css",))
+    parts = {
+        "policy": markup.escape(policy(script, style, server=server)),
+        "version": __version__,
+        "title": markup.escape(title),
+        "style": style,
+        "network": as_json(contents(network, evidence) | {"server": server}),
+        "script": script,
+    }
+    # one pass: what is filled in is never looked at again
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _joined(("page.html",)))
+
+
+def policy(script: str, style: str, *, server: bool) -> str:
+    """The content security policy of the page."""
+    own = f"{POLICY}; script-src {_digest(script)}; style-src {_digest(style)}"
+    return f"{own}; connect-src 'self'" if server else own
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    return "\n".join((files(__package__) / name).read_text(encoding="utf-8") for name in names)
+
+
+def as_json(value: Any) -> str:
+    """JSON that can stand inside a script element: no character in it means anything to a reader of HTML."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def contents(network: Network, evidence: OnePattern) -> dict[str, Any]:
+    """The network as the page reads it: all of it, and nothing else."""
+    ends = network.graph.indptr[1:-1]
+    notes = [network.notes[name] for name in network.names]
+    row = ask_one(network, evidence, None).states[0]
+    return {
+        "names": list(network.names),
+        "about": [note.about for note in notes],
+        "group": [note.group for note in notes],
+        "source": [note.source for note in notes],
+        "states": [list(note.states) or None for note in notes],
+        "gate": network.gate.tolist(),
+        "bias": network.bias.tolist(),
+        "parents": [part.tolist() for part in np.split(network.graph.parent, ends)],
+        "weights": [part.tolist() for part in np.split(network.weight, ends)],
+        "series": _series(network),
+        "evidence": {str(i): int(row[i]) for i in np.flatnonzero(row >= 0)},
+    }
+
+
+def _series(network: Network) -> dict[str, list[float]]:
+    """The sum of exponentials above t(x) of noisy-OR units, as many terms as the weakest cause needs."""
+    weight = network.weight[network.gate[network.graph.child_of_edge] == NOISY_OR]
+    weakest = float(weight[weight > NOTHING].min(initial=np.inf))
+    n = int(plain(nodes_for)(weakest)) if np.isfinite(weakest) else 0
+    columns = {"nodes": lobatto.NODES, "weights": lobatto.WEIGHTS, "until": lobatto.UNTIL}
+    return {name: column[:n].tolist() for name, column in columns.items()}

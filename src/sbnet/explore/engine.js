@@ -1,0 +1,93 @@
+/* Where answers come from: a server on this machine, or the solver in this page. Both have the same verbs, with states
+   as arrays of 0, 1 and -1 for "not observed":
+
+       answer(states)           {bound, means}
+       reasons(states, unit)    {finding: nats}: what would be lost of the unit's log-odds without that finding
+       questions(states)        [{unit, information, probability}], the best first
+       intervals(states, units) {lower, upper, units: {unit: [low, high]}}, guaranteed; a server only */
+"use strict";
+
+const observed = states => Array.from(states.keys()).filter(i => states[i] >= 0);
+
+function changed(states, i, value) {
+  const copy = Int8Array.from(states);
+  copy[i] = value;
+  return copy;
+}
+
+class Remote {
+  constructor(path = "") { this.path = path; this.certifies = true; }
+  async post(verb, states, more = {}) {
+    const evidence = Object.fromEntries(observed(states).map(i => [i, states[i]]));
+    const body = JSON.stringify({ evidence, ...more });
+    const headers = { "Content-Type": "application/json" };
+    const reply = await fetch(this.path + verb, { method: "POST", headers, body, credentials: "omit" });
+    if (!reply.ok) throw new Error((await reply.json().catch(() => ({}))).error || `the server answered ${reply.status}`);
+    return reply.json();
+  }
+  answer(states) { return this.post("answer", states); }
+  reasons(states, unit) { return this.post("reasons", states, { unit }); }
+  questions(states) { return this.post("questions", states); }
+  intervals(states, units) { return this.post("intervals", states, { units }); }
+}
+
+class Local {
+  constructor(net, causes, findings) { Object.assign(this, { net, causes, findings, certifies: false, tries: 50 }); }
+  async answer(states) { return Solver.solve(this.net, states); }
+
+  async reasons(states, unit) {
+    const odds = s => logit(Solver.solve(this.net, s).means[unit]), all = odds(states);
+    return Object.fromEntries(observed(states).map(f => [f, all - odds(changed(states, f, -1))]));
+  }
+
+  async questions(states, stale = () => false) {
+    const about = this.causes.filter(i => states[i] < 0), found = [];
+    for (const f of this.promising(states, about)) {
+      const [no, yes] = [0, 1].map(s => Solver.solve(this.net, changed(states, f, s)));
+      const p = 1 / (1 + Math.exp(no.bound - yes.bound));
+      const information = about.reduce((sum, i) => sum + entropy(p * yes.means[i] + (1 - p) * no.means[i])
+        - p * entropy(yes.means[i]) - (1 - p) * entropy(no.means[i]), 0);
+      found.push({ unit: f, information: information < 1e-9 ? 0 : information, probability: p });
+      await new Promise(done => setTimeout(done));  // a click comes first
+      if (stale()) return null;
+    }
+    return found.sort((a, b) => b.information - a.information || a.unit - b.unit);
+  }
+
+  /* The candidates that would say most about the units next to them, if all hidden units were independent. */
+  promising(states, about) {
+    const { net } = this, candidates = this.findings.filter(i => states[i] < 0);
+    if (candidates.length <= this.tries) return candidates;
+    const { means } = Solver.solve(net, states), score = new Float64Array(means.length), asked = new Set(about);
+    net.parents.forEach((parents, i) => {
+      if (states[i] >= 0) return;
+      const [off, on] = [0, 1].map(s => chancesOfEdges(net, i, means, s));
+      parents.forEach((j, e) => {
+        const m = means[j];
+        const news = entropy(m * on[e] + (1 - m) * off[e]) - m * entropy(on[e]) - (1 - m) * entropy(off[e]);
+        score[i] += Math.max(news, 0) * (asked.has(j) ? 1 : 0.01);
+        score[j] += Math.max(news, 0) * (asked.has(i) ? 1 : 0.01);
+      });
+    });
+    return candidates.sort((a, b) => score[b] - score[a] || a - b).slice(0, this.tries).sort((a, b) => a - b);
+  }
+}
+
+/* For each parent of unit i: the chance of i with that parent in state s and the others at their means. */
+function chancesOfEdges(net, i, means, s) {
+  const mu = net.parents[i].map(j => means[j]), weight = net.weights[i];
+  if (net.gate[i]) {
+    const stays = weight.map((w, e) => Math.log(Math.max(1 + mu[e] * Math.expm1(-w), 1e-300)));
+    const all = stays.reduce((x, y) => x + y, -net.bias[i]);
+    return weight.map((w, e) => -Math.expm1(Math.min(all - stays[e] - w * s, 0)));
+  }
+  const spread = weight.map((w, e) => w * w * mu[e] * (1 - mu[e])), all = spread.reduce((x, y) => x + y, 0);
+  const mean = weight.reduce((x, w, e) => x + w * mu[e], net.bias[i]);
+  return weight.map((w, e) =>
+    1 / (1 + Math.exp(-(mean + w * (s - mu[e])) / Math.sqrt(1 + Math.PI / 8 * Math.max(all - spread[e], 0)))));
+}
+
+const entropy = p => p > 0 && p < 1 ? -p * Math.log(p) - (1 - p) * Math.log1p(-p) : 0;
+const logit = p => { const q = Math.min(Math.max(p, 1e-12), 1 - 1e-12); return Math.log(q / (1 - q)); };
+
+if (typeof module !== "undefined") module.exports = { Local, Remote };

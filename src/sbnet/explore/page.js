@@ -1,0 +1,356 @@
+/* The page: what is known, the ranking of causes that follows, why, what to ask next, and a drawing.
+
+   Every text that comes from the network goes into the page as text, never as markup. */
+"use strict";
+
+const net = JSON.parse(document.getElementById("network").textContent);
+const $ = id => document.getElementById(id);
+
+function el(tag, attributes = {}, ...children) {
+  const node = tag.startsWith("svg:") ? document.createElementNS("http://www.w3.org/2000/svg", tag.slice(4)) : document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("--")) node.style.setProperty(key, value);
+    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (typeof value === "boolean") node.toggleAttribute(key, value);
+    else node.setAttribute(key, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+/* --- the network, and what is known ---------------------------------------------------------------------------- */
+
+const units = net.names.map((_, i) => i);
+const place = new Map(net.names.map((name, i) => [name, i]));
+const children = units.map(() => []);
+net.parents.forEach((parents, i) => parents.forEach(j => children[j].push(i)));
+const inGroup = group => units.filter(i => net.group[i] === group);
+const causes = inGroup("causes").length ? inGroup("causes") : units.filter(i => !net.parents[i].length);
+const isCause = new Set(causes);
+const findings = inGroup("findings").length ? inGroup("findings") : units.filter(i => !isCause.has(i));
+const words = units.map(i => `${net.names[i]} ${net.about[i]} ${net.group[i]}`.toLocaleLowerCase());
+const engine = net.server ? new Remote() : new Local(net, causes, findings);
+
+const SHOWN = 12, FOUND = 40;
+const known = new Map();  // unit -> 0 or 1, in the order of telling
+const past = [];
+let answer = null, prior = null, chosen = null, everyone = false, intervals = null, questions = null, turn = 0;
+
+const states = () => Int8Array.from(units, i => known.has(i) ? known.get(i) : -1);
+const stateName = (i, s) => net.states[i] ? net.states[i][s] : s ? "yes" : "no";
+
+function percent(p) {
+  const x = 100 * p, ends = Math.min(x, 100 - x);
+  if (p === 0 || p === 1) return `${x} %`;
+  if (ends < 0.01) return p < 0.5 ? "< 0.01 %" : "> 99.99 %";
+  return `${x.toFixed(ends < 1 ? 2 : ends < 10 ? 1 : 0)} %`;
+}
+
+function tell(i, state) {
+  const before = known.has(i) ? known.get(i) : -1;
+  if (before === state) return;
+  past.push([...known]);
+  if (state < 0) known.delete(i); else known.set(i, state);
+  changedEvidence();
+}
+
+function restore(pairs) {
+  known.clear();
+  for (const [i, s] of pairs) known.set(i, s);
+  changedEvidence();
+}
+
+function undo() { if (past.length) restore(past.pop()); }
+
+function reset() {
+  if (!known.size) return;
+  past.push([...known]);
+  restore([]);
+}
+
+/* --- a link that holds the state ------------------------------------------------------------------------------- */
+
+function readFragment() {
+  const found = [];
+  for (const part of location.hash.slice(1).split("&")) {
+    const [name, word] = part.split("=").map(text => { try { return decodeURIComponent(text); } catch { return ""; } });
+    if (place.has(name) && (word === "yes" || word === "no")) found.push([place.get(name), word === "yes" ? 1 : 0]);
+  }
+  return found;
+}
+
+function writeFragment() {
+  const text = [...known].map(([i, s]) => `${encodeURIComponent(net.names[i])}=${s ? "yes" : "no"}`).join("&");
+  try { history.replaceState(null, "", `${location.pathname}${location.search}${text ? `#${text}` : ""}`); } catch { /* inside a frame */ }
+}
+
+async function copyLink() {
+  try { await navigator.clipboard.writeText(location.href); say("The link is copied."); }
+  catch { prompt("This address holds the findings:", location.href); }
+}
+
+/* --- asking ---------------------------------------------------------------------------------------------------- */
+
+async function changedEvidence() {
+  const mine = ++turn, now = states();
+  writeFragment();
+  showKnown();
+  try {
+    const found = await engine.answer(now);
+    if (mine !== turn) return;
+    answer = found;
+    intervals = null;
+    showAnswer();
+    await new Promise(done => setTimeout(done, 60));  // the rest can wait for the next click, if it comes at once
+    if (mine === turn) await Promise.all([askQuestions(mine, now), showReasons(mine, now), askIntervals(mine, now)]);
+  } catch (error) {
+    if (mine === turn) say(`No answer: ${error.message}`);
+  }
+}
+
+async function askQuestions(mine, now) {
+  $("ask-box").classList.add("busy");
+  const found = await engine.questions(now, () => mine !== turn);
+  if (mine !== turn || found === null) return;
+  questions = found;
+  $("ask-box").classList.remove("busy");
+  showQuestions();
+  draw();
+}
+
+async function askIntervals(mine, now) {
+  if (!engine.certifies || !$("certain").checked) return;
+  const found = await engine.intervals(now, shownCauses().filter(i => !known.has(i)));
+  if (mine !== turn) return;
+  intervals = found;
+  showRanking();
+  showBound();
+}
+
+/* --- showing --------------------------------------------------------------------------------------------------- */
+
+function say(text) { $("status").textContent = text; }
+
+function choice(i, where) {
+  const now = known.has(i) ? known.get(i) : -1;
+  const option = (state, label, kind) => el("label", { class: kind },
+    el("input", { type: "radio", name: `${where}-${i}`, checked: now === state, onchange: () => tell(i, state) }),
+    el("span", { title: label }, kind === "unknown" ? "?" : label));
+  const unknown = option(-1, "unknown", "unknown");
+  unknown.querySelector("input").setAttribute("aria-label", "unknown");
+  return el("fieldset", { class: "choice" }, el("legend", {}, net.names[i]),
+    option(1, stateName(i, 1), "yes"), option(0, stateName(i, 0), "no"), unknown);
+}
+
+function unitRow(i, where, ...more) {
+  const name = el("span", { class: "unit-name" }, net.names[i]);
+  if (net.about[i] && net.about[i] !== net.names[i]) name.append(el("small", { class: "unit-about" }, net.about[i]));
+  return el("li", { "data-unit": i, title: net.source[i] ? `Source: ${net.source[i]}` : "" }, name, choice(i, where), ...more);
+}
+
+/* Lists are made anew; whoever had the keyboard in one keeps it. */
+function refill(list, rows) {
+  const at = document.activeElement, held = list.contains(at) && at.closest("[data-unit]");
+  const index = held ? [...list.querySelectorAll("[data-unit]")].indexOf(held) : -1;
+  list.replaceChildren(...rows);
+  if (!held) return;
+  const all = [...list.querySelectorAll("[data-unit]")];
+  focusRow(all.find(row => row.dataset.unit === held.dataset.unit) || all[Math.min(index, all.length - 1)]);
+}
+
+function focusRow(row) {
+  if (row) (row.querySelector("input:checked") || row.querySelector("input, button") || row).focus();
+}
+
+function showKnown() {
+  $("nothing").hidden = known.size > 0;
+  $("known-count").textContent = known.size ? `${known.size}` : "";
+  $("undo").disabled = !past.length;
+  $("reset").disabled = !known.size;
+  refill($("known"), [...known.keys()].map(i => unitRow(i, "known")));
+  showMatches();
+  for (const box of $("all").querySelectorAll("li")) box.querySelector(".choice").replaceWith(choice(Number(box.dataset.unit), "all"));
+}
+
+function matches(text) {
+  const parts = text.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+  if (!parts.length) return [];
+  const rank = i => { const at = words[i].indexOf(parts[0]); return at === 0 ? 0 : words[i][at - 1] === " " ? 1 : 2; };
+  return units.filter(i => parts.every(part => words[i].includes(part)))
+    .map(i => [rank(i) + (isCause.has(i) ? 0.5 : 0), i]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(pair => pair[1]);
+}
+
+function showMatches() {
+  const text = $("search").value.trim(), found = matches(text);
+  refill($("results"), found.slice(0, FOUND).map(i => unitRow(i, "found")));
+  $("matches").textContent = !text ? "" : found.length > FOUND ? `${FOUND} of ${found.length} matches; type more to narrow.`
+    : found.length ? `${found.length} ${found.length === 1 ? "match" : "matches"}` : `Nothing is called “${text}”.`;
+}
+
+function showQuestions() {
+  const best = questions.filter(q => q.information > 0).slice(0, 6), most = best.length ? best[0].information : 1;
+  $("ask-note").textContent = best.length ? "Ranked by what the answer is expected to tell about the causes."
+    : "No answer would tell anything more about the causes.";
+  refill($("ask"), best.map(q => unitRow(q.unit, "ask",
+    el("span", { class: "tell" }, el("span", { class: "gauge", "aria-hidden": "true" }, el("i", { "--share": q.information / most })),
+      `${q.information.toPrecision(2)} nats, ${percent(q.probability)} ${stateName(q.unit, 1)}`))));
+}
+
+function ranked() { return [...causes].sort((a, b) => answer.means[b] - answer.means[a] || a - b); }
+function shownCauses() { return everyone ? ranked() : ranked().slice(0, SHOWN); }
+
+function showAnswer() {
+  if (chosen === null || (!known.size && !past.length)) chosen = ranked()[0];
+  showRanking();
+  showBound();
+  draw();
+  const top = ranked().filter(i => !known.has(i)).slice(0, 2).map(i => `${net.names[i]} ${percent(answer.means[i])}`);
+  say(`${known.size ? "Likeliest now" : "Likeliest before any finding"}: ${top.join(", ")}`);
+}
+
+const rows = new Map();  // kept, so that bars move instead of jumping
+
+function showRanking() {
+  const list = shownCauses(), at = document.activeElement;
+  for (const i of list) {
+    if (!rows.has(i)) rows.set(i, causeRow(i));
+    fillRow(i);
+  }
+  $("ranking").replaceChildren(...list.map(i => rows.get(i)));
+  if (at && at.isConnected && at !== document.activeElement) at.focus();
+  $("more").hidden = causes.length <= SHOWN;
+  $("more").textContent = everyone ? `Show the first ${SHOWN}` : `Show all ${causes.length.toLocaleString("en")} causes`;
+}
+
+function causeRow(i) {
+  const title = el("span", { class: "title" }, net.names[i]);
+  if (net.about[i] && net.about[i] !== net.names[i]) title.append(el("small", {}, net.about[i]));
+  const button = el("button", { type: "button", class: "cause", "aria-expanded": "false", onclick: () => choose(chosen === i ? null : i) },
+    title, el("span", { class: "numbers" }),
+    el("span", { class: "track", "aria-hidden": "true" }, el("i", { class: "fill" }), el("i", { class: "tick" }), el("i", { class: "whisker" })));
+  return el("li", { "data-unit": i }, button, el("div", { class: "why" }));
+}
+
+function fillRow(i) {
+  const row = rows.get(i), mean = answer.means[i], ends = intervals && intervals.units[i];
+  const style = { "--mean": mean, "--prior": prior[i], "--low": ends ? ends[0] : 0, "--high": ends ? ends[1] : 0 };
+  for (const [key, value] of Object.entries(style)) row.style.setProperty(key, value);
+  row.classList.toggle("set", known.get(i) === 1);
+  row.classList.toggle("off", known.get(i) === 0);
+  row.querySelector(".whisker").hidden = !ends;
+  row.querySelector(".numbers").replaceChildren(
+    el("small", {}, ends ? `${percent(ends[0])} to ${percent(ends[1])}` : `${percent(prior[i])} →`),
+    el("b", {}, known.has(i) ? stateName(i, known.get(i)) : percent(mean)));
+  const open = chosen === i;
+  row.querySelector(".cause").setAttribute("aria-expanded", open);
+  row.querySelector(".why").hidden = !open;
+}
+
+function choose(i) {
+  chosen = i;
+  showRanking();
+  draw();
+  const mine = turn;
+  showReasons(mine, states()).catch(error => { if (mine === turn) say(`No answer: ${error.message}`); });
+}
+
+async function showReasons(mine, now) {
+  if (chosen === null || !rows.has(chosen)) return;
+  const i = chosen, box = rows.get(i).querySelector(".why");
+  const head = el("div", { class: "row" }, el("span", { class: "soft" }, "Is it known?"), choice(i, "cause"));
+  if (known.has(i)) { box.replaceChildren(head); return; }
+  box.classList.add("busy");
+  const nats = known.size ? await engine.reasons(now, i) : {};
+  if (mine !== turn || i !== chosen) return;
+  const list = Object.entries(nats).map(([f, x]) => [Number(f), x]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
+  const scale = Math.max(1, ...list.map(pair => Math.abs(pair[1])));
+  const caption = list.length ? `What each finding adds to “${net.names[i]}”, in nats of log-odds`
+    : `Nothing is known yet: the chance is ${percent(prior[i])}.`;
+  const table = el("table", {}, el("caption", {}, caption), el("tbody", {}, ...list.map(([f, x]) => el("tr", {},
+    el("th", { scope: "row" }, `${net.names[f]}: ${stateName(f, known.get(f))}`),
+    el("td", { class: "pull", "aria-hidden": "true" }, el("span", { class: "lean" }, el("i", { class: x > 0 ? "for" : "against", "--share": Math.abs(x) / scale }))),
+    el("td", { class: "nats" }, `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)}`)))));
+  box.classList.remove("busy");
+  box.replaceChildren(table, head);
+  if (net.source[i]) box.append(el("p", { class: "soft" }, `Source: ${net.source[i]}`));
+}
+
+function showBound() {
+  const digits = x => x.toFixed(3).replace("-", "−");
+  $("legend-interval").hidden = !intervals;
+  $("bound").textContent = intervals && intervals.lower !== null
+    ? `ln P of the findings lies between ${digits(intervals.lower)} and ${digits(intervals.upper)} nats, guaranteed.`
+    : known.size ? `ln P of the findings is at least ${digits(answer.bound)} nats (mean field).` : "";
+}
+
+/* --- the keyboard ---------------------------------------------------------------------------------------------- */
+
+const LISTS = ["results", "known", "ask", "all", "ranking"];
+
+function onKey(event) {
+  const inSearch = event.target === $("search"), row = event.target.closest("[data-unit]");
+  if (event.key === "/" && !inSearch) return act(event, () => { $("search").focus(); $("search").select(); });
+  if (event.key.toLowerCase() === "z" && (event.ctrlKey || event.metaKey) && !inSearch) return act(event, undo);
+  if (event.ctrlKey || event.metaKey || event.altKey) return null;
+  if (inSearch) return searchKey(event);
+  if (!row) return null;
+  const state = { y: 1, n: 0, u: -1 }[event.key];
+  if (state !== undefined) return act(event, () => tell(Number(row.dataset.unit), state));
+  if (event.key === "ArrowDown" || event.key === "ArrowUp") return act(event, () => step(row, event.key === "ArrowDown" ? 1 : -1));
+  return null;
+}
+
+function searchKey(event) {
+  if (event.key === "ArrowDown") return act(event, () => step(null, 1));
+  if (event.key === "Escape") return act(event, () => { $("search").value = ""; showMatches(); });
+  if (event.key !== "Enter") return null;
+  return act(event, () => {
+    const [first] = matches($("search").value.trim());
+    if (first === undefined) return;
+    $("search").value = "";
+    tell(first, event.shiftKey ? 0 : 1);
+    showMatches();
+  });
+}
+
+function act(event, action) { event.preventDefault(); action(); }
+
+function step(row, by) {
+  const all = LISTS.flatMap(id => [...$(id).querySelectorAll(":scope [data-unit]")]).filter(r => r.offsetParent !== null);
+  const next = row ? all[all.indexOf(row) + by] : all[0];
+  if (next) focusRow(next); else if (by < 0) $("search").focus();
+}
+
+/* --- beginning ------------------------------------------------------------------------------------------------- */
+
+function browse() {
+  if ($("all").childElementCount) return;
+  const groups = new Map();
+  for (const i of findings.slice(0, 500)) groups.set(net.group[i], [...(groups.get(net.group[i]) || []), i]);
+  for (const [group, members] of groups)
+    $("all").append(...(groups.size > 1 && group ? [el("h3", {}, group)] : []), el("ul", { class: "units" }, ...members.map(i => unitRow(i, "all"))));
+  if (findings.length > 500) $("all").append(el("p", { class: "soft" }, `The first 500 of ${findings.length.toLocaleString("en")}; the search finds all.`));
+}
+
+async function begin() {
+  const counts = [[causes.length, "cause"], [findings.length, "finding"]];
+  $("size").textContent = counts.map(([n, word]) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`).join(", ");
+  $("small-print").textContent = net.server
+    ? "Answered by sbnet on this machine. Means are those of mean field theory; guaranteed intervals hold the exact chances."
+    : "One file that computes its own answers, by mean field theory with the paper’s bound; it sends nothing anywhere. Guaranteed intervals need the server: sbnet explore.";
+  $("certain-box").hidden = !engine.certifies;
+  $("certain").addEventListener("change", () => { intervals = null; showRanking(); showBound(); if ($("certain").checked) changedEvidence(); });
+  $("search").addEventListener("input", showMatches);
+  $("undo").addEventListener("click", undo);
+  $("reset").addEventListener("click", reset);
+  $("link").addEventListener("click", copyLink);
+  $("more").addEventListener("click", () => { everyone = !everyone; showRanking(); });
+  $("browse").addEventListener("toggle", browse);
+  document.addEventListener("keydown", onKey);
+  window.addEventListener("hashchange", () => restore(readFragment()));
+  prior = (await engine.answer(Int8Array.from(units, () => -1))).means;
+  const linked = readFragment();
+  restore(linked.length ? linked : Object.entries(net.evidence).map(([i, s]) => [Number(i), s]));
+}
+
+begin().catch(error => say(`No answer: ${error.message}`));

@@ -1,0 +1,212 @@
+"""What to ask next, and what each finding adds, against sums over all states."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracle
+import sbnet as sb
+from sbnet.datasets import make_clinic
+from sbnet.errors import EvidenceError, ParameterError, UnknownUnitError
+
+small = pytest.mark.small
+EFFECTS = {("flu", "fever"): 0.9, ("cold", "fever"): 0.2, ("cold", "sneezing"): 0.8, ("flu", "aches"): 0.5}
+
+
+def visit():
+    return sb.noisy_or(EFFECTS, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
+
+
+def entropies(means):
+    return np.array([oracle.entropy(mean) for mean in means])
+
+
+def expected_fall(network, evidence, f, about):
+    """By how much the summed entropies of units are expected to fall, term by term."""
+    J, h, gate = network.weight_matrix(), network.bias, network.gate
+    row = np.full(network.n_units, np.nan)
+    for name, state in evidence.items():
+        row[network.index(name)] = state
+    here = [network.index(name) for name in about]
+    before = entropies(oracle.posterior(J, h, row, gate)[here]).sum()
+    after = 0.0
+    for state in (0, 1):
+        then = row.copy()
+        then[network.index(f)] = state
+        share = np.exp(oracle.log_likelihood(J, h, then, gate) - oracle.log_likelihood(J, h, row, gate))
+        after += share * entropies(oracle.posterior(J, h, then, gate)[here]).sum()
+    return before - after
+
+
+@st.composite
+def cases(draw):
+    """Networks of two levels and a third unit below both, of either gate, some of it observed."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n = draw(st.integers(3, 7))
+    names = [f"u{i}" for i in range(n)]
+    noisy = {name for name in names if rng.random() < 0.5}
+    edges = {
+        (names[j], names[i]): abs(w) if names[i] in noisy else w
+        for i in range(n)
+        for j in range(i)
+        if rng.random() < 0.5
+        for w in [float(rng.normal(0, 2))]
+    }
+    bias = {name: float(abs(b) if name in noisy else b) for name, b in zip(names, rng.normal(0, 1, n), strict=True)}
+    network = sb.from_edges(edges, bias=bias, gate=dict.fromkeys(noisy, "noisy-or"), names=names)
+    return network, {name: int(rng.integers(2)) for name in names if rng.random() < 0.3}
+
+
+@small
+@settings(max_examples=25)
+@given(cases())
+def test_information_is_the_expected_fall_of_the_summed_entropies(case):
+    network, evidence = case
+    found = sb.next_question(network, evidence)
+    assert found.exact
+    for one in found:
+        assert one.information == pytest.approx(expected_fall(network, evidence, one.name, found.about), abs=2e-9)
+    assert np.all(np.diff(found.information) <= 0)
+    assert not set(found.names) & set(evidence)
+
+
+@small
+def test_every_hidden_unit_is_asked_about_and_for_once():
+    network = sb.from_edges({("a", "x"): 1.0, ("b", "y"): -1.0, ("a", "y"): 0.5})
+    found = sb.next_question(network, {"x": 1})
+    assert found.about == ("a", "b")
+    assert found.names == ("y",)
+
+
+@small
+def test_units_that_say_nothing_have_no_information():
+    network = sb.from_edges({("a", "x"): 1.0, ("b", "y"): 2.0, ("b", "z"): 0.0})
+    found = sb.next_question(network, {"a": 1})
+    assert {one.name: one.information > 0 for one in found} == {"y": True, "x": False, "z": False}
+    assert found[-1].information == 0.0
+    solved = sb.next_question(network, {"a": 1}, solver=sb.MeanField())
+    assert [one.information > 0 for one in solved] == [True, False, False]
+
+
+@small
+def test_a_cause_that_is_asked_for_tells_all_about_itself():
+    network = visit()
+    (one,) = sb.next_question(network, {}, about="flu", among=["flu"])
+    assert one.information == pytest.approx(oracle.entropy(np.array([0.05])))
+    assert one.probability == pytest.approx(0.05)
+
+
+@small
+def test_observed_units_are_never_asked_for_and_groups_are_known():
+    network = visit()
+    assert "fever" not in sb.next_question(network, {"fever": 1}, among=["fever", "aches"]).names
+    notes = {"flu": sb.Note(group="causes"), "aches": sb.Note(group="findings"), "fever": sb.Note(group="findings")}
+    found = sb.next_question(network.with_notes(notes), {"fever": 0})
+    assert found.about == ("flu",)
+    assert found.names == ("aches",)
+
+
+@small
+def test_nothing_left_to_ask_is_no_error():
+    network = visit()
+    nothing = sb.next_question(network, {"fever": 1, "sneezing": 0, "aches": 1})
+    assert len(nothing) == 0
+    assert "nothing left" in repr(nothing)
+    known = sb.next_question(network, {"flu": 1, "cold": 0})
+    assert known.entropy == 0.0
+    assert not known.information.any()
+
+
+@small
+def test_questions_print_and_are_a_table():
+    found = sb.next_question(visit(), {"fever": 1})
+    assert "1  sneezing  0.5182 nats  0.2727" in repr(found)
+    assert found[0] == found[:1][0] == sb.NextQuestion(1, "sneezing", found.information[0], found.probability[0])
+    assert "<table>" in found._repr_html_()
+    frame = found.to_frame()
+    assert list(frame.index) == ["sneezing", "aches"]
+    assert list(frame["rank"]) == [1, 2]
+
+
+@small
+def test_slips_are_told():
+    network = visit()
+    with pytest.raises(UnknownUnitError, match="did you mean 'flu'"):
+        sb.next_question(network, {}, about=["flue"])
+    with pytest.raises(EvidenceError, match="one pattern was expected"):
+        sb.next_question(network, [{"fever": 1}, {"fever": 0}])
+    with pytest.raises(ParameterError, match="tries is 0"):
+        sb.next_question(network, {}, tries=0)
+    with pytest.raises(UnknownUnitError, match="the units asked about"):
+        sb.contributions(network, {"fever": 1})["fever"]
+
+
+@small
+@settings(max_examples=25)
+@given(cases())
+def test_the_best_of_a_few_tries_are_among_the_best(case):
+    network, evidence = case
+    every = sb.next_question(network, evidence)
+    one = sb.next_question(network, evidence, tries=1)
+    assert one.considered == len(every)
+    assert len(one) == min(1, len(every))
+    if len(one):
+        assert one.information[0] == pytest.approx(every.information[every.names.index(one.names[0])], abs=1e-9)
+
+
+def test_a_clinic_is_asked_in_no_time_and_the_first_choice_is_good():
+    """Candidates are chosen by a formula for independent causes, in a network of 600 causes and 4,000 findings."""
+    network = make_clinic(rng=0)
+    patient = sb.sample(network, 1, rng=3)[0]
+    present = [name for name, s in zip(network.names[600:], patient[600:], strict=True) if s][:5]
+    evidence = dict.fromkeys(present, 1)
+    solver = sb.MeanField()
+    sb.next_question(network, evidence, solver=solver)
+    begin = time.process_time()
+    few = sb.next_question(network, evidence, tries=10, solver=solver)
+    assert time.process_time() - begin < 2.0
+    more = sb.next_question(network, evidence, tries=200, solver=solver)
+    assert few.considered == 4000 - 5
+    assert few.information[0] >= 0.8 * more.information[0]
+
+
+@small
+@settings(max_examples=25)
+@given(cases())
+def test_contributions_are_differences_of_log_odds(case):
+    network, evidence = case
+    found = sb.contributions(network, evidence)
+    assert found.findings == tuple(evidence)
+    assert list(found.means) == sorted(found.means, reverse=True)
+    for f in evidence:
+        less = {name: state for name, state in evidence.items() if name != f}
+        with_it, without = (sb.exact_posterior(network, given) for given in (evidence, less))
+        for unit in found.about:
+            odds = [np.log(p[unit] / (1 - p[unit])) for p in (with_it, without)]
+            assert found[unit][f] == pytest.approx(odds[0] - odds[1], abs=1e-6)
+
+
+@small
+def test_contributions_read_from_the_likeliest_cause_down():
+    found = sb.contributions(visit(), {"fever": 1, "sneezing": 0})
+    assert found.about == ("flu", "cold")
+    assert list(found["flu"]) == ["fever", "sneezing"]
+    assert "flu   0.0500 → 0.7683    fever +4.14, sneezing +0.73" in repr(found)
+    assert found.to_frame().loc["flu", "fever"] == pytest.approx(4.14, abs=0.005)
+    assert len(sb.contributions(visit(), {})["flu"]) == 0
+
+
+@small
+def test_reports_count_as_findings():
+    network = visit()
+    doubtful = {"fever": (0.2, 0.6), "sneezing": 0}
+    found = sb.contributions(network, doubtful)
+    assert set(found.findings) == {"fever", "sneezing"}
+    assert found["flu"]["fever"] > 0
+    assert sb.next_question(network, doubtful).names == ("aches",)
+    assert sb.next_question(network, doubtful).entropy > sb.next_question(network, {"sneezing": 0}).entropy

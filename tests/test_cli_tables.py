@@ -1,0 +1,348 @@
+"""Tables on the command line: fit, score, impute, sample; in blocks, in any format, in their own words."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import os
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sbnet as sb
+from sbnet.cli import main, sources
+
+WORDS = {"tea": ("no", "yes"), "car": ("0", "1"), "vote": ("blue", "green"), "smokes": ("1", "2")}
+
+
+def survey(n, seed=0, holes=0.1):
+    """Rows of four columns that follow one hidden trait, in four codings, with a name for each row."""
+    rng = np.random.default_rng(seed)
+    trait = rng.random(n) < 0.5
+    bits = [rng.random(n) < np.where(trait, 0.9, 0.1) for _ in WORDS]
+    gone = rng.random((n, len(WORDS))) < holes
+    columns = [[words[int(b)] for b in bit] for words, bit in zip(WORDS.values(), bits, strict=True)]
+    rows = [["" if gone[r, k] else columns[k][r] for k in range(len(WORDS))] for r in range(n)]
+    return [["person", *WORDS], *([f"p{r}", *row] for r, row in enumerate(rows))]
+
+
+def written(path, rows, delimiter=","):
+    with open(path, "w", newline="") as file:
+        csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return str(path)
+
+
+def read(path):
+    return list(csv.reader(io.StringIO(Path(path).read_text())))
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A model that was learned from the survey, and the survey."""
+    folder = tmp_path_factory.mktemp("survey")
+    table = written(folder / "survey.csv", survey(400))
+    model = str(folder / "survey.sbn")
+    assert main(["fit", table, "--id", "person", "--hidden", "2", "--epochs", "5", "-o", model, "--quiet"]) == 0
+    return model, table
+
+
+def complaint(capsys, *arguments):
+    assert main(arguments) == 2
+    return capsys.readouterr().err
+
+
+# --- fit --------------------------------------------------------------------------------------------------------------
+
+
+def test_fit_keeps_the_names_and_the_words_of_the_columns(learned):
+    network = sb.read(learned[0])
+    columns = [name for name in network.names if network.notes[name].group == "columns"]
+    assert columns == list(WORDS)
+    assert network.notes["vote"].states == ("blue", "green")
+    assert network.notes["car"].states == ()
+    assert "vote.switch1" in network.names
+
+
+def test_fit_tells_what_it_did(tmp_path, capsys):
+    table = written(tmp_path / "t.csv", survey(50))
+    arguments = ["fit", table, "--ignore", "person", "--label", "tea", "--hidden", "0", "--epochs", "1"]
+    assert main([*arguments, "-o", str(tmp_path / "m.sbn"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["rows"], told["columns"], told["epochs"]) == (50, 4, 1)
+    assert sb.read(tmp_path / "m.sbn").names[-1] == "tea"  # the label is learned last
+    assert "did you mean 'person'" in complaint(capsys, "fit", table, "--id", "persn", "-o", str(tmp_path / "m.sbn"))
+    assert "--hidden is '2,x'" in complaint(capsys, "fit", table, "--hidden", "2,x", "-o", str(tmp_path / "m.sbn"))
+
+
+def test_fit_refuses_what_is_not_two_valued_and_says_where(tmp_path, capsys):
+    table = written(tmp_path / "t.csv", [["a", "b"], *([str(k % 3), "yes"] for k in range(9))])
+    line = complaint(capsys, "fit", table, "-o", str(tmp_path / "m.sbn"))
+    assert "column 'a' holds 0, 1 and 2" in line
+    assert not (tmp_path / "m.sbn").exists()
+
+
+# --- score, impute, sample --------------------------------------------------------------------------------------------
+
+
+def states_of(network, rows):
+    """The survey as mappings from units to states."""
+    return [
+        {name: WORDS[name].index(cell) for name, cell in zip(WORDS, row[1:], strict=True) if cell} for row in rows[1:]
+    ]
+
+
+def test_score_is_the_bound_of_each_row(learned, tmp_path):
+    model, table = learned
+    assert main(["score", model, table, "--id", "person", "-o", str(tmp_path / "out.csv")]) == 0
+    header, *rows = read(tmp_path / "out.csv")
+    assert header == ["person", "bound"]
+    network = sb.read(model)
+    expected = sb.infer_many(network, states_of(network, read(table))).bound
+    np.testing.assert_allclose([float(row[1]) for row in rows], expected, rtol=1e-9)
+
+
+def test_score_of_a_label_is_its_chance_without_a_look(learned, capsys):
+    model, table = learned
+    assert main(["score", model, table, "--id", "person", "--label", "vote", "--json"]) == 0
+    network = sb.read(model)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    patterns = [{k: v for k, v in row.items() if k != "vote"} for row in states_of(network, read(table))]
+    expected = sb.infer_many(network, patterns)["vote"]
+    np.testing.assert_allclose([line["P(vote=green)"] for line in lines], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "|"])
+def test_impute_fills_every_hole_and_changes_nothing_else(learned, tmp_path, capsys, delimiter):
+    model, table = learned
+    given = read(table)
+    own = written(tmp_path / "own.csv", given, delimiter)
+    assert main(["impute", model, own, "--id", "person"]) == 0
+    found = list(csv.reader(io.StringIO(capsys.readouterr().out), delimiter=delimiter))
+    network = sb.read(model)
+    means = sb.infer_many(network, states_of(network, given))
+    for r, (old, new) in enumerate(zip(given[1:], found[1:], strict=True)):
+        for name, before, after in zip(WORDS, old[1:], new[1:], strict=True):
+            assert after == (before or WORDS[name][int(means[name][r] > 0.5)])
+    assert found[0] == given[0]
+
+
+def test_impute_can_fill_with_chances(learned, capsys):
+    assert main(["impute", learned[0], learned[1], "--id", "person", "--means"]) == 0
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    assert any(0.0 < float(row[2]) < 1.0 for row in rows[1:])
+
+
+def test_sample_speaks_the_words_of_the_table(learned, tmp_path):
+    assert main(["sample", learned[0], "5000", "--seed", "1", "-o", str(tmp_path / "s.csv")]) == 0
+    header, *rows = read(tmp_path / "s.csv")
+    assert header == list(WORDS)
+    assert {tuple(sorted({row[k] for row in rows})) for k in range(4)} == set(WORDS.values())
+    states = sb.sample(sb.read(learned[0]), 4096, rng=np.random.default_rng(1))
+    assert [row[2] for row in rows[:4096]] == [WORDS["vote"][s] for s in states[:, sb.read(learned[0]).index("vote")]]
+
+
+def test_sample_of_a_network_by_hand(tmp_path, capsys):
+    sb.save(sb.from_edges({("rain", "wet"): 2.0}), tmp_path / "net.sbn")
+    assert main(["sample", str(tmp_path / "net.sbn"), "3", "--do", "rain=yes", "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["rain"] for line in lines] == [1, 1, 1]
+
+
+def test_tables_of_categories_and_numbers(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    n = 300
+    old = rng.random(n) < 0.5
+    age = np.where(old, rng.integers(60, 90, n), rng.integers(18, 40, n))
+    colour = np.where(old, rng.choice(["red", "green"], n), rng.choice(["blue", "green"], n))
+    rows = [
+        [str(a) if rng.random() > 0.1 else "", c if rng.random() > 0.1 else ""]
+        for a, c in zip(age, colour, strict=True)
+    ]
+    table = written(tmp_path / "t.csv", [["age", "colour"], *rows])
+    model = str(tmp_path / "m.sbn")
+    assert main(["fit", table, "--encode", "auto", "--hidden", "2", "--epochs", "10", "-o", model, "--quiet"]) == 0
+    assert main(["score", model, table]) == 0
+    bounds = [float(line) for line in capsys.readouterr().out.splitlines()[1:]]
+    assert len(bounds) == n
+    assert all(bound < 0.0 or row == ["", ""] for bound, row in zip(bounds, rows, strict=True))
+    assert main(["impute", model, table]) == 0
+    filled = list(csv.reader(io.StringIO(capsys.readouterr().out)))[1:]
+    assert all(
+        not cell or cell == new
+        for row, whole in zip(rows, filled, strict=True)
+        for cell, new in zip(row, whole, strict=True)
+    )
+    assert {row[1] for row in filled} == {"red", "green", "blue"}
+    assert all(18 <= float(row[0]) < 90 for row in filled)
+    assert main(["sample", model, "50", "--seed", "0"]) == 0
+    assert {row[1] for row in list(csv.reader(io.StringIO(capsys.readouterr().out)))[1:]} <= {"red", "green", "blue"}
+
+
+# --- formats ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.bz2", "csv.xz", "csv.zst", "parquet"])
+def test_every_format_goes_out_and_comes_in_again(learned, tmp_path, capsys, ending):
+    if ending in ("csv.zst", "parquet"):
+        pytest.importorskip("pyarrow")
+    path = str(tmp_path / f"s.{ending}")
+    assert main(["sample", learned[0], "40", "--seed", "2", "-o", path]) == 0
+    assert main(["score", learned[0], path]) == 0
+    found = capsys.readouterr().out
+    assert main(["sample", learned[0], "40", "--seed", "2", "-o", str(tmp_path / "plain.csv")]) == 0
+    assert main(["score", learned[0], str(tmp_path / "plain.csv")]) == 0
+    assert capsys.readouterr().out == found
+    assert len(found.splitlines()) == 41
+
+
+def test_numbers_in_npz(tmp_path, capsys):
+    network = sb.layered((2, 3), rng=0, scale=1.0)
+    sb.save(network, tmp_path / "net.sbn")
+    X = np.array([[1, 0, np.nan], [0, 1, 1]])
+    np.savez(tmp_path / "x.npz", X=X)
+    assert main(["score", str(tmp_path / "net.sbn"), str(tmp_path / "x.npz"), "-o", str(tmp_path / "s.npz")]) == 0
+    np.testing.assert_allclose(np.load(tmp_path / "s.npz")["X"][:, 0], sb.infer_many(network, X).bound)
+    np.savez(tmp_path / "two.npz", X=X, Y=X)
+    assert "holds 2 arrays" in complaint(capsys, "score", str(tmp_path / "net.sbn"), str(tmp_path / "two.npz"))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, bytes])
+def test_standard_input_is_known_by_its_first_bytes(learned, pack, capsys, monkeypatch):
+    given = pack(Path(learned[1]).read_bytes())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    assert main(["score", learned[0], "-", "--id", "person"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 401
+
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_coding_is_the_same_in_every_block(tmp_path, capsys, monkeypatch):
+    """The first rows hold one of the two values; the file is gone through to know the other."""
+    monkeypatch.setattr("sbnet.cli.columns._LOOKED_AT", 50)
+    sb.save(sb.from_edges({("rain", "wet"): 2.0}), tmp_path / "net.sbn")
+    table = written(tmp_path / "t.csv", [["wet", "rain"], *([["2", "0"]] * 200), ["1", "1"], ["2", ""]])
+    assert main(["infer", str(tmp_path / "net.sbn"), "--table", table]) == 0
+    shown = capsys.readouterr()
+    states = [line.split(",")[3] for line in shown.out.splitlines()[1:]]
+    assert states == ["1"] * 200 + ["0", "1"]
+    assert "read as 1 = 0, 2 = 1" in shown.err
+
+
+def test_standard_input_that_contradicts_its_beginning_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sbnet.cli.columns._LOOKED_AT", 50)
+    sb.save(sb.from_edges({("rain", "wet"): 2.0}), tmp_path / "net.sbn")
+    rows = [["wet"], *([["1"]] * 200), ["2"]]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(row[0] for row in rows).encode())))
+    line = complaint(capsys, "infer", str(tmp_path / "net.sbn"), "--table", "-")
+    assert "column 'wet' holds '2' on line 202; its values are 0 and 1" in line
+
+
+def test_a_file_with_a_bad_row_far_down_leaves_the_old_answers(learned, tmp_path, capsys):
+    rows = survey(6000)
+    rows[5500][3] = "purple"
+    table, out = written(tmp_path / "t.csv", rows), tmp_path / "out.csv"
+    out.write_text("old")
+    line = complaint(capsys, "score", learned[0], table, "--id", "person", "-o", str(out))
+    assert "column 'vote' holds 'purple' on line 5501; its values are blue and green" in line
+    assert out.read_text() == "old"
+    assert os.listdir(tmp_path) == ["t.csv", "out.csv"] or set(os.listdir(tmp_path)) == {"t.csv", "out.csv"}
+
+
+def test_a_long_table_takes_no_more_memory_than_a_block(learned, tmp_path):
+    """A hundred thousand rows, of which the cells alone would take sixty megabytes."""
+    lines = [",".join(row) for row in survey(1000)]
+    (tmp_path / "long.csv").write_text("\n".join([lines[0], *(lines[1:] * 100)]) + "\n")
+    tracemalloc.start()
+    try:
+        out = str(tmp_path / "out.csv")
+        assert main(["score", learned[0], str(tmp_path / "long.csv"), "--id", "person", "-o", out]) == 0
+        assert tracemalloc.get_traced_memory()[1] < 12e6
+    finally:
+        tracemalloc.stop()
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 100_001
+
+
+def test_the_first_answers_do_not_wait_for_the_last_rows(learned, monkeypatch):
+    """Three hundred rows come, then nothing more for now; the first answers are there."""
+    block = next(iter(sources._blocks(iter([(k, ["a"]) for k in range(300)]))))
+    assert len(block) == 32
+    rows = [",".join(row) for row in survey(5000)]
+    command = [sys.executable, "-m", "sbnet", "score", learned[0], "-", "--id", "person"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        process.stdin.write("\n".join(rows) + "\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "person,bound\n"
+        assert process.stdout.readline().startswith("p0,-")
+        process.stdin.close()
+        assert sum(1 for _ in process.stdout) == 4999
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(learned, tmp_path):
+    table = written(tmp_path / "t.csv", survey(30_000))
+    command = f"{sys.executable} -m sbnet score {learned[0]} {table} --id person | head -2"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 2
+
+
+# --- slips ------------------------------------------------------------------------------------------------------------
+
+
+def test_slips_are_told_in_a_line(learned, tmp_path, capsys):
+    model, table = learned
+    assert "names unit 'person', which is not in the network. Leave the column out with --ignore" in complaint(
+        capsys, "score", model, table
+    )
+    assert "has no column 'persona'; did you mean 'person'?" in complaint(
+        capsys, "score", model, table, "--id", "persona"
+    )
+    assert "are both -" in complaint(capsys, "score", "-", "-")
+    assert "No such file" in complaint(capsys, "score", model, str(tmp_path / "none.csv"))
+    assert "'vot' is not one of the units of the model; did you mean 'vote'?" in complaint(
+        capsys, "score", model, table, "--label", "vot"
+    )
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_command_and_option(shell, capsys):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for word in ("infer", "impute", "reproduce", "certain"):
+        assert word in script
+
+
+def test_bash_completes(tmp_path):
+    script = subprocess.run(
+        [sys.executable, "-m", "sbnet", "completion", "bash"], capture_output=True, text=True, check=True
+    )
+    ask = "COMP_WORDS=(sbnet infer m.toml --cer); COMP_CWORD=3; _sbnet; echo ${COMPREPLY[@]}"
+    done = subprocess.run(["bash", "-c", script.stdout + "\n" + ask], capture_output=True, text=True, check=True)
+    assert done.stdout == "--certain\n"
+
+
+def test_every_command_has_examples_and_exit_codes(capsys):
+    for names in (["--help"], *([name, "--help"] for name in json_commands())):
+        with pytest.raises(SystemExit) as stop:
+            main(names)
+        assert stop.value.code == 0
+        text = capsys.readouterr().out
+        assert "exit codes:" in text
+        if len(names) > 1:
+            assert f"examples:\n  sbnet {names[0]}" in text or "eval" in text
+            assert "--json" in text
+            assert "--quiet" in text
+
+
+def json_commands():
+    from sbnet.cli.completion import subcommands
+
+    return list(subcommands())
