@@ -4,7 +4,7 @@
 "use strict";
 
 const FEW_CAUSES = 5, FEW_KNOWN = 8, FEW_OTHERS = 5;
-const BOX = { width: 168, height: 30, gap: 9, between: 70 };
+const BOX = { width: 168, height: 30, gap: 9, apart: 70 };
 
 function ancestors(i, found = new Set()) {
   for (const j of net.parents[i]) if (!found.has(j)) { found.add(j); ancestors(j, found); }
@@ -22,12 +22,12 @@ function neighbourhood() {
   const others = [...new Set([...picked].filter(i => !known.has(i)).flatMap(near))].filter(c => !picked.has(c));
   others.sort((a, b) => (worth.has(b) ? worth.get(b) : -1e6) - (worth.has(a) ? worth.get(a) : -1e6) || pull(b) - pull(a));
   for (const c of others.slice(0, FEW_OTHERS)) picked.add(c);
-  for (const i of told) for (const j of between(i, picked)) picked.add(j);
+  for (const i of told) for (const j of onTheWay(i, picked)) picked.add(j);
   return [...picked].sort((a, b) => a - b);
 }
 
 /* Units on the way from a drawn cause to something known, if they are few. */
-function between(i, picked) {
+function onTheWay(i, picked) {
   const way = [...ancestors(i)].filter(j => !picked.has(j) && net.parents[j].length && [...ancestors(j)].some(k => picked.has(k)));
   return way.length <= 3 ? way : [];
 }
@@ -53,11 +53,11 @@ function middle(i, spot) {
 
 function draw() {
   if (!answer) return;
-  const drawn = neighbourhood(), { spot, columns, rows } = layOut(drawn), { width, height, gap, between } = BOX;
-  const wide = columns * width + (columns - 1) * between + 4, high = rows * (height + gap) + 4;
+  const drawn = neighbourhood(), { spot, columns, rows } = layOut(drawn), { width, height, gap, apart } = BOX;
+  const wide = columns * width + (columns - 1) * apart + 4, high = rows * (height + gap) + 4;
   const corner = i => {
     const [c, r, n] = spot.get(i), spare = (rows - n) * (height + gap) / 2;
-    return [2 + c * (width + between), 2 + spare + r * (height + gap)];
+    return [2 + c * (width + apart), 2 + spare + r * (height + gap)];
   };
   const svg = el("svg:svg", { viewBox: `0 0 ${wide} ${high}`, role: "group", "aria-label": "Causes and findings that matter now" });
   if (columns > 2) svg.style.minWidth = `${wide * 0.8}px`;

@@ -80,8 +80,10 @@ function readFragment() {
 }
 
 function writeFragment() {
-  const text = [...known].map(([i, s]) => `${encodeURIComponent(net.names[i])}=${s ? "yes" : "no"}`).join("&");
-  try { history.replaceState(null, "", `${location.pathname}${location.search}${text ? `#${text}` : ""}`); } catch { /* inside a frame */ }
+  try {
+    const text = [...known].map(([i, s]) => `${encodeURIComponent(net.names[i])}=${s ? "yes" : "no"}`).join("&");
+    history.replaceState(null, "", `${location.pathname}${location.search}${text ? `#${text}` : ""}`);
+  } catch { /* inside a frame, or a name that no address can hold */ }
 }
 
 async function copyLink() {
@@ -118,13 +120,16 @@ async function askQuestions(mine, now) {
   draw();
 }
 
-async function askIntervals(mine, now) {
+async function askIntervals(mine, now) {  // a few at a time: after the next click, nobody wants the rest
   if (!engine.certifies || !$("certain").checked) return;
-  const found = await engine.intervals(now, shownCauses().filter(i => !known.has(i)));
-  if (mine !== turn) return;
-  intervals = found;
-  showRanking();
-  showBound();
+  const wanted = shownCauses().filter(i => !known.has(i)), mineOnly = { ...await engine.certificate(now), units: {} };
+  while (mine === turn && $("certain").checked) {
+    intervals = mineOnly;
+    showRanking();
+    showBound();
+    if (!wanted.length) return;
+    Object.assign(mineOnly.units, await engine.intervals(now, wanted.splice(0, 2)));
+  }
 }
 
 /* --- showing --------------------------------------------------------------------------------------------------- */
@@ -239,12 +244,14 @@ function fillRow(i) {
   row.classList.toggle("off", known.get(i) === 0);
   row.querySelector(".whisker").hidden = !ends;
   row.querySelector(".numbers").replaceChildren(
-    el("small", {}, ends ? `${percent(ends[0])} to ${percent(ends[1])}` : `${percent(prior[i])} →`),
+    el("small", {}, ends ? between(ends.map(percent)) : `${percent(prior[i])} →`),
     el("b", {}, known.has(i) ? stateName(i, known.get(i)) : percent(mean)));
   const open = chosen === i;
   row.querySelector(".cause").setAttribute("aria-expanded", open);
   row.querySelector(".why").hidden = !open;
 }
+
+const between = ([low, high]) => low === high ? "guaranteed" : `${low} to ${high}`;
 
 function choose(i) {
   chosen = i;
@@ -278,9 +285,10 @@ async function showReasons(mine, now) {
 function showBound() {
   const digits = x => x.toFixed(3).replace("-", "−");
   $("legend-interval").hidden = !intervals;
-  $("bound").textContent = intervals && intervals.lower !== null
+  $("bound").textContent = intervals
     ? `ln P of the findings lies between ${digits(intervals.lower)} and ${digits(intervals.upper)} nats, guaranteed.`
-    : known.size ? `ln P of the findings is at least ${digits(answer.bound)} nats (mean field).` : "";
+    : !known.size ? "" : answer.exact ? `Exact: sums over all states. ln P of the findings is ${digits(answer.bound)} nats.`
+    : `Mean field: an approximation, and often too sure of one cause where several would do. ln P of the findings is at least ${digits(answer.bound)} nats.`;
 }
 
 /* --- the keyboard ---------------------------------------------------------------------------------------------- */
@@ -336,10 +344,10 @@ async function begin() {
   const counts = [[causes.length, "cause"], [findings.length, "finding"]];
   $("size").textContent = counts.map(([n, word]) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`).join(", ");
   $("small-print").textContent = net.server
-    ? "Answered by sbnet on this machine. Means are those of mean field theory; guaranteed intervals hold the exact chances."
-    : "One file that computes its own answers, by mean field theory with the paper’s bound; it sends nothing anywhere. Guaranteed intervals need the server: sbnet explore.";
+    ? "Answered by sbnet on this machine: exactly where the sums are small, else by mean field theory. Guaranteed intervals hold the exact chances in any case."
+    : "One file that computes its own answers and sends nothing anywhere: exactly where the sums are small, else by mean field theory. It has no guaranteed intervals; sbnet explore has.";
   $("certain-box").hidden = !engine.certifies;
-  $("certain").addEventListener("change", () => { intervals = null; showRanking(); showBound(); if ($("certain").checked) changedEvidence(); });
+  $("certain").addEventListener("change", () => { intervals = null; showRanking(); showBound(); askIntervals(turn, states()); });
   $("search").addEventListener("input", showMatches);
   $("undo").addEventListener("click", undo);
   $("reset").addEventListener("click", reset);

@@ -21,7 +21,7 @@ from sbnet.kernels.terms.series import NOTHING, nodes_for
 from sbnet.network import Network
 from sbnet.question import ask_one
 
-_SOLVER, _ASKING = ("solver.js",), ("engine.js", "drawing.js", "page.js")
+_SOLVER, _ASKING = ("solver.js", "sums.js"), ("engine.js", "drawing.js", "page.js")
 POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:"
 """What the page may load: nothing. Its script and its style are allowed by their digests."""
 
@@ -33,7 +33,7 @@ def document(network: Network, title: str, evidence: OnePattern, *, server: bool
     parts = {
         "policy": markup.escape(policy(script, style, server=server)),
         "version": __version__,
-        "title": markup.escape(title),
+        "title": markup.escape(title.encode("utf-8", "replace").decode()),  # half a character is none
         "style": style,
         "network": as_json(contents(network, evidence) | {"server": server}),
         "script": script,
