@@ -60,7 +60,7 @@ class Reader(HTMLParser):
         return json.loads(text)
 
 
-# --- the file -----------------------------------------------------------------------------------------------------------
+# --- the file -------------------------------------------------------------------------------------------------------
 
 
 @small
@@ -130,7 +130,7 @@ def test_explore_is_imported_when_it_is_asked_for():
     assert "explore" in dir(sb)
 
 
-# --- answers ------------------------------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------------------------
 
 
 def numbered(net: sb.Network, evidence: dict[str, int]) -> dict[str, int]:
@@ -159,7 +159,7 @@ def test_answers_are_those_of_the_library(clinic):
 
 def test_large_networks_are_answered_by_mean_field_theory_and_say_so():
     net = make_clinic(60, 200, rng=0)
-    evidence = {i: 1 for i in range(60, 90)}
+    evidence = dict.fromkeys(range(60, 90), 1)
     answer = answers.answer(net, {"evidence": {str(i): s for i, s in evidence.items()}})
     assert not answer["exact"]
     posterior = sb.infer(net, evidence)
@@ -187,7 +187,7 @@ def test_what_cannot_be_asked_is_said(clinic, asked, message):
         answers.answer(clinic, asked)
 
 
-# --- the server ---------------------------------------------------------------------------------------------------------
+# --- the server -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The solver in the page against the library, on the same networks: the same bound, the same means, the same ranking."""
+"""The solver in the page against the library, on the same networks: the same bounds, means and rankings."""
 
 from __future__ import annotations
 
@@ -111,21 +111,20 @@ def ids(net):
     return {"causes": np.flatnonzero(roots).tolist(), "findings": np.flatnonzero(~roots).tolist()}
 
 
-@pytest.mark.parametrize("present", [2, 14])  # summed, and by mean field theory
-def test_questions_and_reasons_are_those_of_the_library(node, present):
+@pytest.mark.parametrize(("present", "solver"), [(2, Sums()), (30, PAPER)])
+def test_questions_and_reasons_are_those_of_the_library(node, present, solver):
     net = make_clinic(30, 80, rng=3)
-    (row,) = clinic_rows(net, 1, present) if present == 2 else [np.repeat([np.nan, 1.0], [30, 80])]
-    if present != 2:
-        row[60:] = np.nan
-    solver = Sums() if present == 2 else PAPER
-    evidence = {net.names[i]: int(row[i]) for i in np.flatnonzero(~np.isnan(row))}
+    row = np.full(net.n_units, np.nan)
+    row[30 : 30 + present] = 1.0
+    evidence = dict.fromkeys(net.names[30 : 30 + present], 1)
     (found,) = node.ask("questions", net, [row], ids=ids(net))
-    expected = sb.next_question(net, evidence, solver=None if present == 2 else PAPER)
+    expected = sb.next_question(net, evidence, solver=None if present == 2 else solver)
     ours = {net.names[one["unit"]]: one for one in found}
+    assert expected.exact == (present == 2)
     assert set(ours) == set(expected.names)
     for one in expected:
         assert ours[one.name]["information"] == pytest.approx(one.information, abs=1e-5)
         assert ours[one.name]["probability"] == pytest.approx(one.probability, abs=1e-5)
     (nats,) = node.ask("reasons", net, [row], ids=ids(net), unit=4)
     for name, value in sb.contributions(net, evidence, about=[4], solver=solver)[net.names[4]].items():
-        assert nats[str(net.index(name))] == pytest.approx(value, abs=1e-4)
+        assert nats[str(net.index(name))] == pytest.approx(value, abs=1e-3)

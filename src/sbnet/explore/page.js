@@ -147,6 +147,8 @@ function choice(i, where) {
     option(1, stateName(i, 1), "yes"), option(0, stateName(i, 0), "no"), unknown);
 }
 
+const heading = i => net.about[i] && net.about[i] !== net.names[i] ? `${net.names[i]}, ${net.about[i]}` : net.names[i];
+
 function unitRow(i, where, ...more) {
   const name = el("span", { class: "unit-name" }, net.names[i]);
   if (net.about[i] && net.about[i] !== net.names[i]) name.append(el("small", { class: "unit-about" }, net.about[i]));
@@ -246,8 +248,9 @@ function fillRow(i) {
   row.querySelector(".numbers").replaceChildren(
     el("small", {}, ends ? between(ends.map(percent)) : `${percent(prior[i])} →`),
     el("b", {}, known.has(i) ? stateName(i, known.get(i)) : percent(mean)));
-  const open = chosen === i;
-  row.querySelector(".cause").setAttribute("aria-expanded", open);
+  const open = chosen === i, button = row.querySelector(".cause"), certain = ends ? `, guaranteed ${ends.map(percent).join(" to ")}` : "";
+  button.setAttribute("aria-expanded", open);
+  button.setAttribute("aria-label", `${heading(i)}: ${known.has(i) ? stateName(i, known.get(i)) : percent(mean)}, before ${percent(prior[i])}${certain}`);
   row.querySelector(".why").hidden = !open;
 }
 
