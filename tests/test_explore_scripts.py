@@ -113,7 +113,7 @@ def ids(net):
 
 @pytest.mark.parametrize(("present", "solver"), [(2, Sums()), (30, PAPER)])
 def test_questions_and_reasons_are_those_of_the_library(node, present, solver):
-    net = make_clinic(30, 80, rng=3)
+    net = make_clinic(30, 50, rng=3)
     row = np.full(net.n_units, np.nan)
     row[30 : 30 + present] = 1.0
     evidence = dict.fromkeys(net.names[30 : 30 + present], 1)
@@ -128,3 +128,13 @@ def test_questions_and_reasons_are_those_of_the_library(node, present, solver):
     (nats,) = node.ask("reasons", net, [row], ids=ids(net), unit=4)
     for name, value in sb.contributions(net, evidence, about=[4], solver=solver)[net.names[4]].items():
         assert nats[str(net.index(name))] == pytest.approx(value, abs=1e-3)
+
+
+def test_of_many_questions_the_best_are_worked_out(node):
+    net = make_clinic(30, 120, rng=3)
+    row = np.full(net.n_units, np.nan)
+    row[40] = 1.0
+    (found,) = node.ask("questions", net, [row], ids=ids(net))
+    expected = sb.next_question(net, {net.names[40]: 1}, tries=120)
+    assert len(found) == 50
+    assert [net.names[one["unit"]] for one in found[:10]] == list(expected.names[:10])
