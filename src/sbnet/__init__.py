@@ -13,7 +13,18 @@ from sbnet.build import add_switches, from_edges, from_networkx, from_weight_mat
 from sbnet.certificates import Certificate, Certificates, PosteriorIntervals, certify, posterior_intervals
 from sbnet.chances import Nearest, from_probabilities, nearest, noisy_or
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
-from sbnet.files import load, read, save, write
+from sbnet.files import (
+    Conversion,
+    from_pgmpy,
+    from_pyagrum,
+    load,
+    read,
+    read_report,
+    save,
+    to_pgmpy,
+    to_pyagrum,
+    write,
+)
 from sbnet.graph import Graph
 from sbnet.inference import (
     Chains,
@@ -67,6 +78,7 @@ __all__ = [
     "Comparison",
     "Conditioned",
     "Contributions",
+    "Conversion",
     "Estimate",
     "Estimates",
     "ExactPosterior",
@@ -109,7 +121,9 @@ __all__ = [
     "fit",
     "from_edges",
     "from_networkx",
+    "from_pgmpy",
     "from_probabilities",
+    "from_pyagrum",
     "from_weight_matrix",
     "gradient",
     "infer",
@@ -125,10 +139,13 @@ __all__ = [
     "noisy_or",
     "posterior_intervals",
     "read",
+    "read_report",
     "sample",
     "save",
     "steps",
     "to_networkx",
+    "to_pgmpy",
+    "to_pyagrum",
     "upper_bound",
     "wake_sleep",
     "write",

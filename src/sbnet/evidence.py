@@ -194,7 +194,7 @@ class _Reader:
         cells: dict[int, list[Any]] = {}
         for r, row in enumerate(rows):
             given: dict[int, Any] = {}
-            for key, value in row.items():
+            for key, value in _by_state(self.network, row).items():
                 i = _unit_index(self.network, key)
                 if i in given:
                     where = "" if single else f" in row {r}"
@@ -253,15 +253,23 @@ class _Reader:
             states, good = codings.zeros_and_ones(column.values, ())
             if good.all():
                 return states
-        coding = self.known.get(i) or codings.learn(column)
+        noted = self.noted(column, i)
+        coding = self.known.get(i) or noted or codings.learn(column)
         if coding is None or (not coding.known and i not in self.known and not _are_codes(coding)):
             raise refuse(codings.first_strange(column), _several(column))
         states, strange = codings.read(column, coding)
         if strange is not None:
             raise refuse(strange, f"; elsewhere {coding}")
-        if not coding.known:
+        if not coding.known and noted is None:
             self.guessed[i] = coding
         return states
+
+    def noted(self, column: tables.Column, i: int) -> Coding | None:
+        """The words for the states of a unit that its note has, if the column is written in them."""
+        words = self.network.notes[self.network.names[i]].states
+        if not words or column.is_number or codings.read(column, Coding(*words))[1] is not None:
+            return None
+        return Coding(*words)
 
     def first(self, width: int) -> int:
         if width > self.network.n_units:
@@ -284,6 +292,24 @@ class _Reader:
                 "one of them would be read otherwise or refused; recode to 0 and 1 to be sure"
             )
             warnings.warn(text, CodingWarning, stacklevel=_outside())
+
+
+def _by_state(network: Network, row: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Evidence with a variable of several states, as in {"sky": "clear"}, spread over its units "sky=clear", …"""
+    spread = {
+        key: value
+        for key, value in row.items()
+        if isinstance(key, str)
+        and isinstance(value, str)
+        and key not in network._index
+        and f"{key}={value}" in network._index
+    }
+    if not spread:
+        return row
+    more = {key: value for key, value in row.items() if key not in spread}
+    for key, value in spread.items():
+        more |= {name: int(name == f"{key}={value}") for name in network.names if name.startswith(f"{key}=")}
+    return more
 
 
 def _plain_states(values: list[Any]) -> list[int] | None:

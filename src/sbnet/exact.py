@@ -16,6 +16,7 @@ from sbnet.kernels.array_gates import log_p as log_p_of
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.terms.enumerated import mean_t
 from sbnet.means import ExactPosterior, ExactPosteriors
+from sbnet.mirrors import mirrors
 from sbnet.network import Network
 from sbnet.probability import entropy_of
 from sbnet.question import Part, ask
@@ -244,7 +245,9 @@ def _exact_means(part: Part, effort: Effort) -> tuple[FloatArray, FloatArray]:
     means = part.shown(means)
     for place in np.flatnonzero(np.isnan(means).any(axis=1)):
         _fill_known(network, states[place], means[place])
-    rows, barren = np.nonzero(np.isnan(means))
+    echoes, open_ = mirrors(network), np.isnan(means)
+    open_[:, echoes.unit[echoes.unit < part.n_units]] = False
+    rows, barren = np.nonzero(open_)
     for block in row_blocks(len(rows), network.n_units):
         # A barren unit dropped out of the sum; P(S_b = s | V) = P(S_b = s, V) / P(V) brings it back. A noisy-OR unit is
         # asked for its absence: that factorises over its parents, where its presence would couple them.
@@ -254,6 +257,7 @@ def _exact_means(part: Part, effort: Effort) -> tuple[FloatArray, FloatArray]:
         with_unit[np.arange(len(r)), b] = np.where(absent, 0, 1)
         log_share = np.minimum(enumerate_states(network, with_unit, effort)[0] - log_p[r], 0.0)
         means[r, b] = np.where(absent, -np.expm1(log_share), np.exp(log_share))
+    echoes.fill(means)
     return log_p + part.constant, means
 
 

@@ -34,7 +34,7 @@ const engine = net.server ? new Remote() : new Local(net, causes, findings);
 const SHOWN = 12, FOUND = 40;
 const known = new Map();  // unit -> 0 or 1, in the order of telling
 const past = [];
-let answer = null, prior = null, chosen = null, everyone = false, intervals = null, questions = null, turn = 0;
+let answer = null, prior = null, chosen = null, follow = true, everyone = false, intervals = null, questions = null, turn = 0;
 
 const states = () => Int8Array.from(units, i => known.has(i) ? known.get(i) : -1);
 const stateName = (i, s) => net.states[i] ? net.states[i][s] : s ? "yes" : "no";
@@ -65,6 +65,7 @@ function undo() { if (past.length) restore(past.pop()); }
 function reset() {
   if (!known.size) return;
   past.push([...known]);
+  follow = true;
   restore([]);
 }
 
@@ -207,7 +208,7 @@ function ranked() { return [...causes].sort((a, b) => answer.means[b] - answer.m
 function shownCauses() { return everyone ? ranked() : ranked().slice(0, SHOWN); }
 
 function showAnswer() {
-  if (chosen === null || (!known.size && !past.length)) chosen = ranked()[0];
+  if (follow) chosen = ranked().find(i => !known.has(i)) ?? null;  // until someone chooses, the likeliest one is explained
   showRanking();
   showBound();
   draw();
@@ -258,6 +259,7 @@ const between = ([low, high]) => low === high ? "guaranteed" : `${low} to ${high
 
 function choose(i) {
   chosen = i;
+  follow = false;
   showRanking();
   draw();
   const mine = turn;
