@@ -1,4 +1,4 @@
-"""Tables in text files, as programs write them: commas, semicolons or tabs, in UTF-8 or UTF-16."""
+"""Tables in text, as programs write them, row by row: commas, semicolons, tabs or bars, in UTF-8 or UTF-16."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Collection
-from pathlib import Path
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import BinaryIO, NamedTuple, cast
 
-from sbnet import tables
 from sbnet.errors import TableError
 
 _MARKS = {
@@ -20,60 +18,107 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_DELIMITERS = (",", ";", "\t")
+_DELIMITERS = (",", ";", "\t", "|")
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+)")
 
 
-def read(path: Path, known: Collection[str] = (), missing: tuple[Any, ...] = ()) -> tables.Sheet:
-    """The columns of a file whose first line names them; `known` names tell what divides that line, if in doubt."""
-    text = decode(path)
-    announced = re.match(r"sep=(.)\r?\n", text)  # a line that spreadsheets put above the names
-    skipped = 0 if announced is None else 1
-    delimiter = _delimiter(text, known) if announced is None else announced[1]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        rows = [(reader.line_num, row) for row in reader][skipped:]
-    except csv.Error as error:
-        raise TableError(f"{path} is no table of cells divided by {delimiter!r}: {error}") from None
-    if not rows or not any(rows[0][1]):
-        raise TableError(f"{path} is empty; its first line must name the units")
-    names = [name.strip() for name in rows[0][1]]
+class Delimited(NamedTuple):
+    """A table that is being read: the names of its columns, then rows of cells, each with the number of its line."""
+
+    names: tuple[str, ...]
+    delimiter: str
+    rows: Iterator[tuple[int, list[str]]]
+
+
+def read(file: BinaryIO, what: str, known: Collection[str] = (), delimiter: str | None = None) -> Delimited:
+    """A table whose first line names its columns; `known` names tell what divides that line, if in doubt."""
+    buffered = io.BufferedReader(cast(io.RawIOBase, file))
+    encoding = _encoding(buffered.peek(64)[:64])
+    text = io.TextIOWrapper(buffered, encoding=encoding, newline="")
+    lines = _lines(text, what, encoding)
+    first = next(lines, "")
+    announced = re.match(r"sep=(.)\r?\n", first)  # a line that spreadsheets put above the names
+    skipped = 0
+    if announced is not None:
+        delimiter, first, skipped = announced[1], next(lines, ""), 1
+    delimiter = delimiter or _delimiter(first, known)
+    reader = csv.reader(_again(first, lines), delimiter=delimiter, strict=True)
+    names = [name.strip() for name in _next(reader, what, delimiter)]
+    if not any(names):
+        raise TableError(f"{what} is empty; its first line must name the units")
     for k, name in enumerate(names):
         if name in names[:k]:
-            raise TableError(f"the first line of {path} names unit {name!r} twice")
-    # csv gives blank lines as []: where there is one column, that is a row in which it was not observed
-    lines = [(number, row or [""]) for number, row in rows[1:] if row or len(names) == 1]
-    for number, row in lines:
-        if len(row) != len(names):
-            raise TableError(f"line {number} of {path} has {len(row)} cells; the first line has {len(names)}")
-    cells = {name: [_cell(row[k], delimiter) for _, row in lines] for k, name in enumerate(names)}
-    return tables.from_columns(cells, len(lines), missing, lines=[number for number, _ in lines])
+            raise TableError(f"the first line of {what} names unit {name!r} twice")
+    return Delimited(tuple(names), delimiter, _rows(reader, what, delimiter, len(names), skipped))
 
 
-def decode(path: Path) -> str:
-    """The text of a file, in the encoding that its first bytes tell."""
-    data = path.read_bytes()
-    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None) or _unmarked(data)
+def plain(cell: str, delimiter: str) -> str:
+    """A cell without blanks around it; where cells are divided by something else, its comma may be a point."""
+    text = cell.strip()
+    if delimiter != "," and _DECIMAL_COMMA.fullmatch(text):
+        return _DECIMAL_COMMA.sub(r"\1.\2", text)
+    return text
+
+
+def _rows(
+    reader: Iterator[list[str]], what: str, delimiter: str, width: int, skipped: int
+) -> Iterator[tuple[int, list[str]]]:
+    while True:
+        row = _next(reader, what, delimiter)
+        number = reader.line_num + skipped  # type: ignore[attr-defined]
+        if row is _END:
+            return
+        # csv gives blank lines as []: where there is one column, that is a row in which it was not observed
+        if not row and width > 1:
+            continue
+        row = row or [""]
+        if len(row) != width:
+            raise TableError(f"line {number} of {what} has {len(row)} cells; the first line has {width}")
+        yield number, row
+
+
+_END: list[str] = []
+
+
+def _next(reader: Iterator[list[str]], what: str, delimiter: str) -> list[str]:
     try:
-        return data.decode(encoding)
+        return next(reader, _END)
+    except csv.Error as error:
+        raise TableError(f"{what} is no table of cells divided by {delimiter!r}: {error}") from None
+
+
+def _lines(text: io.TextIOWrapper, what: str, encoding: str) -> Iterator[str]:
+    number = 0
+    try:
+        for line in text:
+            number += 1
+            yield line
     except UnicodeDecodeError as error:
+        byte = error.object[error.start]
         raise TableError(
-            f"{path} cannot be decoded as {encoding.upper()} (byte {error.start + 1} is {data[error.start]:#04x}); "
+            f"{what} cannot be decoded as {encoding.upper()} (soon after line {number} there is {byte:#04x}); "
             "save it as UTF-8"
         ) from None
 
 
-def _unmarked(data: bytes) -> str:
-    """UTF-8; or UTF-16 where every second byte of the beginning is zero, as with Latin letters in it."""
-    first = data[:64]
+def _again(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from rest
+
+
+def _encoding(first: bytes) -> str:
+    """What the first bytes tell: a mark; or UTF-16 where every second one is zero, as with Latin letters; or UTF-8."""
+    marked = next((name for mark, name in _MARKS.items() if first.startswith(mark)), None)
+    if marked is not None:
+        return marked
     if len(first) > 1 and 0 in first:
         return "utf-16-le" if first[1::2].count(0) >= first[::2].count(0) else "utf-16-be"
     return "utf-8"
 
 
-def _delimiter(text: str, known: Collection[str]) -> str:
+def _delimiter(line: str, known: Collection[str]) -> str:
     """What divides the first line into known names; else what is most frequent in it, outside quotation marks."""
-    first = text.split("\n", 1)[0].rstrip("\r")
+    first = line.rstrip("\r\n")
     for delimiter in _DELIMITERS:
         try:
             names = next(csv.reader([first], delimiter=delimiter), [])
@@ -83,12 +128,3 @@ def _delimiter(text: str, known: Collection[str]) -> str:
             return delimiter
     bare = re.sub(r'"[^"]*"', "", first)
     return max(_DELIMITERS, key=bare.count)
-
-
-def _cell(text: str, delimiter: str) -> Any:
-    """A number, if the cell spells one; where cells are divided by something else, its comma may be a point."""
-    text = text.strip()
-    if delimiter != ",":
-        text = _DECIMAL_COMMA.sub(r"\1.\2", text) if _DECIMAL_COMMA.fullmatch(text) else text
-    number = tables.as_number(text)
-    return text if number is None else number

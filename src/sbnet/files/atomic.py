@@ -8,6 +8,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from sbnet.errors import ParameterError, TargetError
 
@@ -53,18 +54,33 @@ def write_atomically(path: PathLike, data: bytes) -> None:
     Links are followed to the real file, as an ordinary write would; its permissions and, where the system lets us, its
     owner stay. Another name of the same file (a hard link) keeps the old contents.
     """
+    with _speaking_of(as_name(path)), replacing(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: PathLike) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of the one at `path` at the end, as :func:`write_atomically` says.
+
+    If anything is raised before, nothing has changed.
+    """
     name = as_name(path)
     with _speaking_of(name):
         target = _real_file(name)
         handle, temporary = _beside(target)
-        try:
-            _fill(handle, data)
+    try:
+        with _opened(handle) as file:
+            yield file
+            with _speaking_of(name):
+                _flush(file)
+        with _speaking_of(name):
             _take_after(temporary, target)
             os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):  # what went wrong first is what counts
-                os.unlink(temporary)
-            raise
+    except BaseException:
+        with contextlib.suppress(OSError):  # what went wrong first is what counts
+            os.unlink(temporary)
+        raise
+    with _speaking_of(name):
         _settle(os.path.dirname(target))
 
 
@@ -106,17 +122,18 @@ def _beside(target: str) -> tuple[int, str]:
     return os.open(temporary, flags, mode), temporary
 
 
-def _fill(handle: int, data: bytes) -> None:
-    """Write all of it and see it on disk: a rename must never come before what it names."""
+def _opened(handle: int) -> BinaryIO:
     try:
-        file = os.fdopen(handle, "wb")
+        return os.fdopen(handle, "wb")
     except BaseException:
         os.close(handle)
         raise
-    with file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+
+
+def _flush(file: BinaryIO) -> None:
+    """See all of it on disk: a rename must never come before what it names."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _take_after(temporary: str, target: str) -> None:

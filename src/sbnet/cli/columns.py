@@ -1,0 +1,318 @@
+"""What the columns of a table mean to a model: which units they are, and what each cell says of them.
+
+A two-valued column is a unit of its name. What its two values are is known from the model, where it was learned from a
+table; or they say it themselves, as 0 and 1, yes and no do; or it is the order rule of :mod:`sbnet.codings`, decided by
+the first rows once and for all, so that it holds in every block. A column of more values has a unit for each step or
+category, as :class:`sbnet.estimators.BinaryEncoder` makes them; the model has a note on how.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sbnet import codings, delimited, tables
+from sbnet._types import HIDDEN, IndexArray, States
+from sbnet.cli.models import stored_coding
+from sbnet.cli.sources import Block, Source
+from sbnet.codings import Coding
+from sbnet.errors import FileFormatError, ParameterError, TableError, near_name, unknown_unit
+from sbnet.network import Network
+from sbnet.notes import Note
+
+if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
+    from sbnet.estimators._codings import ColumnCoding, Reader
+    from sbnet.estimators._places import Place
+
+_LOOKED_AT = 4096
+"""Rows that decide how a column is read."""
+_MARK = "column: "
+COLUMNS, HIDDEN_UNITS = "columns", "hidden"
+"""The groups of the units of a learned model."""
+_MOST = 100_000
+_BITS: States = np.array([[0], [1]], dtype=np.int8)
+
+
+class Strange(Exception):
+    """A cell that is none of the values of its column."""
+
+
+class Lexicon(dict[Any, int]):
+    """The number of the value that a cell has, -1 if it is missing; each spelling is looked into once."""
+
+    def __init__(self, gone: tuple[Any, ...], delimiter: str) -> None:
+        super().__init__()
+        self._gone, self._delimiter = gone, delimiter
+
+    def look_up(self, column: tables.Column) -> int:
+        """The value of the one cell of a column; -2 if it is not known."""
+        raise NotImplementedError
+
+    def __missing__(self, cell: Any) -> int:
+        text = delimited.plain(cell, self._delimiter) if isinstance(cell, str) else cell
+        number = tables.as_number(text) if isinstance(text, str) else None
+        column = tables.column("", _one(text if number is None else number), self._gone)
+        found = self.look_up(column)
+        if found == -2:
+            raise Strange(cell)
+        if cell == cell and len(self) < _MOST:  # NaN is not equal to itself, and would fill the memory
+            self[cell] = found
+        return found
+
+
+class _TwoValues(Lexicon):
+    """The two values of a coding, and, where they are words, those that say themselves what they mean."""
+
+    def __init__(self, coding: Coding, gone: tuple[Any, ...], delimiter: str) -> None:
+        super().__init__(gone, delimiter)
+        self._coding = coding
+
+    def look_up(self, column: tables.Column) -> int:
+        states, strange = codings.read(column, self._coding)
+        if strange is None:
+            return int(states[0])
+        words = all(isinstance(v, str) and tables.as_number(v) is None for v in (self._coding.zero, self._coding.one))
+        bit = codings.bit(column.values[0]) if words else None
+        return -2 if bit is None else bit
+
+
+class _ManyValues(Lexicon):
+    """The values of an encoded column."""
+
+    def __init__(self, reader: Reader, gone: tuple[Any, ...], delimiter: str) -> None:
+        super().__init__(gone, delimiter)
+        self._reader = reader
+
+    def look_up(self, column: tables.Column) -> int:
+        return int(self._reader.index(column.values)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class TableColumn:
+    """A column of the table at hand: its place in it, its units, its values in words and how cells are read."""
+
+    name: str
+    place: int
+    units: IndexArray
+    codes: States
+    values: tuple[str, ...]
+    lexicon: Lexicon = field(repr=False)
+
+    def read(self, block: Block, source: Source) -> IndexArray:
+        """The number of the value of each cell."""
+        cells = block.columns[self.place]
+        try:
+            return np.fromiter(map(self.lexicon.__getitem__, cells), np.int64, len(cells))
+        except Strange as strange:
+            line = block.lines[cells.index(strange.args[0])]
+            raise TableError(
+                f"{source.what}: column {self.name!r} holds {tables.brief(strange.args[0])} {source.row} {line}; its "
+                f"values are {' and '.join(self.values) if len(self.values) <= 8 else f'{len(self.values)} others'}"
+            ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class TableColumns:
+    """The columns of a table that are units of a model."""
+
+    network: Network
+    columns: tuple[TableColumn, ...]
+
+    def states(self, block: Block, source: Source) -> States:
+        """Rows by all units of the network."""
+        states = np.full((len(block), self.network.n_units), HIDDEN, dtype=np.int8)
+        for column in self.columns:
+            index = column.read(block, source)
+            found = column.codes[index]
+            found[index < 0] = HIDDEN
+            states[:, column.units] = found
+        return states
+
+    def places(self) -> list[Place]:
+        """For the functions that complete cells."""
+        from sbnet.estimators._places import Place
+
+        return [Place(c.name, c.units, c.codes, c.values) for c in self.columns]
+
+    @property
+    def many_valued(self) -> bool:
+        """Has a column more than one unit, so that not all states of its units are possible?"""
+        return any(len(column.codes) > 2 for column in self.columns)
+
+
+def match(
+    network: Network, source: Source, gone: tuple[Any, ...], left_out: Iterable[str]
+) -> tuple[TableColumns, Source]:
+    """The columns of a table in a network, and the table with its first rows put back."""
+    left = set(left_out)
+    for name in left:
+        if name not in source.names:
+            near = near_name(name, source.names, 0.5)
+            raise ParameterError(
+                f"{source.what} has no column {name!r}" + (f"; did you mean {near!r}?" if near else "")
+            )
+    head, source = peek(source)
+    stored = _stored(network)
+    found = []
+    for place, name in enumerate(source.names):
+        if name in left:
+            continue
+        if name in stored:
+            one = stored[name]
+            units = np.array([network.index(unit) for unit in one.units], np.int64)
+            lexicon: Lexicon = _ManyValues(one.reader, gone, source.delimiter)
+            found.append(TableColumn(name, place, units, one.codes, one.labels, lexicon))
+        elif name in network._index:
+            coding = stored_coding(network, name) or decide(name, place, head, source, gone)
+            found.append(column_reader(name, place, network.index(name), coding, head, gone, source.delimiter))
+        else:
+            error = unknown_unit(name, network.names, f"the first line of {source.what}")
+            raise TableError(f"{error}. Leave the column out with --ignore, or name rows by it with --id")
+    return TableColumns(network, tuple(found)), source
+
+
+def column_reader(
+    name: str, place: int, unit: int, coding: Coding, head: Sequence[Block], gone: tuple[Any, ...], delimiter: str
+) -> TableColumn:
+    """Its values are spelled as they were first seen."""
+    lexicon, spelled = _TwoValues(coding, gone, delimiter), {0: _word(coding.zero), 1: _word(coding.one)}
+    seen: set[int] = set()
+    for block in head[:1]:
+        for cell in block.columns[place]:
+            try:
+                bit = lexicon[cell]
+            except Strange:
+                continue
+            if bit >= 0 and bit not in seen:
+                seen.add(bit)
+                spelled[bit] = cell.strip() if isinstance(cell, str) else cell
+    return TableColumn(name, place, np.array([unit]), _BITS, (spelled[0], spelled[1]), lexicon)
+
+
+def decide(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> Coding:
+    """How a column is read of which the model says nothing: by the first rows, or by all rows of a file if those have
+    but one value, which does not tell."""
+    column = _column(name, place, head, source, gone)
+    values = codings.distinct(column)
+    if len(values) == 1 and codings.bit(values[0]) != 0 and source.again is not None:
+        column = _column(name, place, list(source.again().blocks), source, gone)
+    coding = codings.learn(column)
+    if coding is None:
+        values = codings.distinct(column)
+        raise TableError(
+            f"{source.what}: column {name!r} holds {codings.listing(values)}; a unit is 0 or 1. Say --missing for "
+            "those that are no state, or --ignore the column"
+        )
+    return coding
+
+
+def _column(name: str, place: int, blocks: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> tables.Column:
+    """The different cells of a column, in the order of their first appearance."""
+    cells = dict.fromkeys(cell for block in blocks for cell in block.columns[place])
+    plain = [delimited.plain(cell, source.delimiter) if isinstance(cell, str) else cell for cell in cells]
+    numbers = [tables.as_number(cell) if isinstance(cell, str) else None for cell in plain]
+    objects = np.empty(len(plain), dtype=object)
+    objects[:] = [cell if number is None else number for cell, number in zip(plain, numbers, strict=True)]
+    return tables.column(name, objects, gone)
+
+
+def peek(source: Source) -> tuple[list[Block], Source]:
+    """The first rows, and the table with them put back."""
+    head: list[Block] = []
+    while sum(map(len, head)) < _LOOKED_AT:
+        block = next(source.blocks, None)
+        if block is None:
+            break
+        head.append(block)
+
+    def all_blocks() -> Any:
+        yield from head
+        yield from source.blocks
+
+    return head, replace(source, blocks=all_blocks())
+
+
+def _one(cell: Any) -> Any:
+    objects = np.empty(1, dtype=object)
+    objects[0] = cell
+    return objects
+
+
+def _word(value: Any) -> str:
+    return codings.show(value).strip("'") if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A column of rows that are drawn: its units, their states at each value, and a word for each."""
+
+    name: str
+    units: IndexArray
+    codes: States
+    words: tuple[Any, ...]
+
+    def cells(self, states: States) -> list[Any]:
+        """The value of each row, in its word."""
+        same = (states[:, self.units][:, None, :] == self.codes).all(axis=2)
+        return [self.words[k] for k in same.argmax(axis=1).tolist()]
+
+
+def drawn_columns(network: Network, *, every: bool) -> list[Drawn]:
+    """The columns that a model was learned from; or all units, of a model that was not."""
+    stored = {} if every else _stored(network)
+    coded = {unit for column in stored.values() for unit in column.units}
+    own = [name for name in network.names if every or (network.notes[name].group == COLUMNS and name not in coded)]
+    if not own and not stored:
+        own = list(network.names)
+    found = []
+    for name in own:
+        words = network.notes[name].states or (0, 1)
+        found.append(Drawn(name, np.array([network.index(name)]), _BITS, words))
+    for column in stored.values():
+        units = np.array([network.index(unit) for unit in column.units], np.int64)
+        found.append(Drawn(column.name, units, column.codes, column.labels))
+    return found
+
+
+# --- notes ------------------------------------------------------------------------------------------------------------
+
+
+def notes_on(columns: Sequence[ColumnCoding], fills: Sequence[Sequence[Any]]) -> dict[str, Note]:
+    """How the columns of an encoded table are read, for the first unit of each."""
+    from sbnet.estimators._codings import Known
+
+    notes = {}
+    for column, fill in zip(columns, fills, strict=True):
+        if not column.units:
+            continue
+        reader = column.reader
+        how = {"values": reader.values} if isinstance(reader, Known) else {"cuts": reader.cuts}  # type: ignore[attr-defined]
+        words = {"name": column.name, "kind": column.kind.value, "units": column.units, "codes": column.codes.tolist()}
+        notes[column.units[0]] = Note(
+            about=repr(column), group=COLUMNS, note=_MARK + json.dumps({**words, **how, "fill": list(fill)})
+        )
+    return notes
+
+
+def _stored(network: Network) -> dict[str, ColumnCoding]:
+    """The columns of more than two values that a model was learned from; the labels are what a hole is filled with."""
+    texts = [note.note for note in network.notes.values() if note.note.startswith(_MARK)]
+    return {column.name: column for column in map(_parsed, texts)}
+
+
+def _parsed(text: str) -> ColumnCoding:
+    from sbnet.estimators._codings import ColumnCoding, Kind, Known, Thresholds
+
+    try:
+        words = json.loads(text.removeprefix(_MARK))
+        reader: Reader = Known(tuple(words["values"])) if "values" in words else Thresholds(tuple(words["cuts"]))
+        units, codes = tuple(words["units"]), np.array(words["codes"], np.int8).reshape(-1, len(words["units"]))
+        none = np.empty(0)
+        fill = tuple(map(str, words["fill"]))
+        return ColumnCoding(words["name"], Kind(words["kind"]), fill, units, codes, reader, none.astype(np.int64), none)
+    except (ValueError, KeyError, TypeError) as error:
+        raise FileFormatError(f"the model has a note on a column that cannot be read: {error}") from None

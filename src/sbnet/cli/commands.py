@@ -1,0 +1,119 @@
+"""All commands in one parser, and what they share: options, examples, exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+from sbnet._version import __version__
+
+GROUPS = {
+    "ask a network": ("show", "infer", "next", "certify", "explore"),
+    "tables": ("fit", "score", "impute", "sample"),
+    "files and more": ("convert", "reproduce", "warmup", "completion"),
+}
+_EXIT = """exit codes:
+  0    done; also if the reader of a pipe, such as head, has seen enough
+  2    bad input, or a slip in the command: one line on standard error says what
+  130  stopped with Ctrl-C; no file was changed"""
+
+
+class Parser(argparse.ArgumentParser):
+    """One line for a slip, and the way out."""
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with status 2."""
+        self.exit(2, f"{self.prog}: error: {message}. See {self.prog} --help\n")
+
+
+def parser() -> Parser:
+    """The parser of the whole command."""
+    whole = Parser(
+        prog="sbnet",
+        description="Belief networks of binary units: causes and findings, tables with holes, rigorous bounds.",
+        epilog=f"{_EXIT}\n\nsbnet COMMAND --help has examples of each.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    whole.add_argument("--version", action="version", version=f"sbnet {__version__}")
+    commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
+    for names in GROUPS.values():
+        for name in names:
+            module = import_module(f"sbnet.cli.{name}")
+            _add(commands, name, module)
+    return whole
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command that was chosen; findings may stand before its options or after them."""
+    every = parser()
+    chosen, rest = every.parse_known_args(arguments)
+    if rest and (any(one.startswith("-") for one in rest) or not hasattr(chosen, "evidence")):
+        every.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        chosen.evidence += rest
+    return chosen
+
+
+def _add(commands: Any, name: str, module: Any) -> None:
+    """A command: the first line of its module says what it does, `EXAMPLES` how it is used."""
+    summary = re.split(r"[:;,.]", module.__doc__ or "")[0]
+    one = commands.add_parser(
+        name,
+        help=summary[0].lower() + summary[1:],
+        description=module.__doc__,
+        epilog=f"examples:{module.EXAMPLES.rstrip()}\n\n{_EXIT}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.options(one)
+    one.add_argument("--json", action="store_true", help="print JSON")
+    one.add_argument("--quiet", action="store_true", help="say nothing on standard error unless it is an error")
+    one.set_defaults(run=module.run)
+
+
+def whole(text: str) -> int:
+    """A whole number, one or more."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, one or more")
+    return int(text)
+
+
+def model(one: argparse.ArgumentParser) -> None:
+    """The argument that every command about a network begins with."""
+    one.add_argument("model", metavar="MODEL", help="a network in any format that sbnet reads; - is standard input")
+    one.add_argument(
+        "--from", dest="ending", metavar="ENDING", help="how to read standard input, such as .toml or .bif"
+    )
+
+
+def evidence(one: argparse.ArgumentParser) -> None:
+    """What was observed, in words."""
+    one.add_argument(
+        "evidence",
+        nargs="*",
+        metavar="UNIT=STATE",
+        help="yes, no, true, false, 1, 0, unknown, or what the model calls its states",
+    )
+
+
+def table(one: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """A table, and how it is read."""
+    what = "CSV with any separator, .gz, .bz2, .xz, .zst; Parquet; NPZ; - is standard input"
+    if required:
+        one.add_argument("table", metavar="TABLE", help=what)
+    else:
+        one.add_argument("--table", metavar="TABLE", help=f"a row of answers for each row: {what}")
+    one.add_argument("--missing", nargs="+", default=[], metavar="VALUE", help="cells that are missing, such as -99 9")
+    one.add_argument("--separator", metavar="SIGN", help="what divides cells, if it is not found by itself")
+    one.add_argument("--id", nargs="+", default=[], metavar="COLUMN", help="columns that name rows, kept in the output")
+    one.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave alone")
+
+
+def output(one: argparse.ArgumentParser, what: str, *, required: bool = False) -> None:
+    """Where to."""
+    one.add_argument(
+        "-o", "--out", metavar="OUT", required=required, default="-",
+        help=f"{what}, written whole or not at all; - is standard output",
+    )  # fmt: skip

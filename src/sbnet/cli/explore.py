@@ -1,0 +1,62 @@
+"""Open a page to click, in a browser on this machine; or write it as one file to forward."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from sbnet.cli import commands
+from sbnet.cli.models import check_out, pattern, read_model
+from sbnet.files.atomic import write_atomically
+from sbnet.network import Network
+
+EXAMPLES = """
+  sbnet explore clinic.toml                        until Ctrl-C
+  sbnet explore clinic.toml fever=yes --port 8000 --no-browser
+  sbnet explore clinic.toml --html clinic.html     needs no server and no sbnet to open"""
+
+
+def options(one: argparse.ArgumentParser) -> None:
+    """Model, evidence, and where the page goes."""
+    commands.model(one)
+    commands.evidence(one)
+    one.add_argument("--html", metavar="OUT", help="write the page there instead; - is standard output")
+    one.add_argument("--title", help="the heading of the page")
+    one.add_argument("--port", type=int, default=0, help="on this machine (default: one that is free)")
+    one.add_argument("--no-browser", action="store_true", help="say the address, and open nothing")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Write, or serve until Ctrl-C."""
+    from sbnet import explore
+
+    if chosen.html is not None:
+        check_out(chosen.html)
+    network = read_model(chosen.model, chosen.ending)
+    found = pattern(network, chosen.evidence)
+    if chosen.html is None:
+        _serve(network, found, chosen)
+        return 0
+    page = explore.html(network, title=chosen.title, evidence=found)
+    if chosen.html == "-":
+        sys.stdout.write(page)
+        return 0
+    write_atomically(chosen.html, page.encode())
+    if chosen.json:
+        print(json.dumps({"out": chosen.html, "bytes": len(page.encode())}))
+    return 0
+
+
+def _serve(network: Network, found: dict[str, int], chosen: argparse.Namespace) -> None:
+    """The address is the only thing that is printed."""
+    from sbnet import explore
+
+    def announce(text: str) -> None:
+        if not chosen.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    browser = not chosen.no_browser
+    explore.serve(
+        network, port=chosen.port, open_browser=browser, title=chosen.title, evidence=found, announce=announce
+    )

@@ -1,0 +1,179 @@
+"""Learn a network from a table with holes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sbnet import delimited, tables
+from sbnet._types import States
+from sbnet.cli import commands
+from sbnet.cli.columns import COLUMNS, HIDDEN_UNITS, column_reader, decide, notes_on, peek
+from sbnet.cli.models import check_out, write_model
+from sbnet.cli.rows import Progress
+from sbnet.cli.sources import Source, open_table
+from sbnet.codings import Coding
+from sbnet.errors import ParameterError, TableError, not_among
+from sbnet.network import Network
+from sbnet.notes import Note
+
+EXAMPLES = """
+  sbnet fit survey.csv -o survey.sbn
+  sbnet fit survey.csv.gz --hidden 8 --missing -99 9 --id person --ignore comment -o survey.sbn
+  sbnet fit patients.parquet --encode auto --label ill -o patients.sbn   ages, categories, numbers
+  zcat big.csv.gz | sbnet fit - -o big.sbn"""
+
+
+def options(one: argparse.ArgumentParser) -> None:
+    """Table, and how to learn."""
+    commands.table(one)
+    one.add_argument("--label", metavar="COLUMN", help="a column to be told from the others: it is learned last")
+    one.add_argument("--hidden", metavar="N[,N…]", default="auto", help="sizes of the hidden layers (default: chosen)")
+    one.add_argument("--encode", choices=("auto",), help="take categories and numbers too, each column as its units")
+    one.add_argument("--epochs", metavar="N", default="auto", help="passes over the table (default: chosen)")
+    one.add_argument("--seed", type=int, default=0, help="of all that is random (default: %(default)s)")
+    commands.output(one, "the model", required=True)
+    one.add_argument("--to", metavar="ENDING", help="the format of standard output, such as .sbn (default: .toml)")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Read, learn, write."""
+    from sbnet.estimators import SBNDensity
+
+    check_out(chosen.out)
+    settings = {"hidden": _layers(chosen.hidden), "epochs": _epochs(chosen.epochs), "random_state": chosen.seed}
+    source = open_table(chosen.table, (), chosen.separator)
+    names = _columns(source, chosen)
+    gone = tables.missing_values(chosen.missing)
+    verbose = int(sys.stderr.isatty() and not chosen.quiet)
+    if chosen.encode is None:
+        cells, known = _two_valued(source, names, gone, chosen.quiet)
+        density = SBNDensity(**settings, missing=[-1], verbose=verbose).fit(cells)
+        network, n = _named(density.network_, names, known), len(cells)
+    else:
+        table = _records(source, names, gone, chosen.quiet)
+        density = SBNDensity(**settings, encode="auto", missing=list(gone), verbose=verbose).fit(table)
+        network, n = _with_notes(density), len(table)
+    write_model(network, chosen.out, chosen.to)
+    bound = float(density.bounds_[-1])
+    if chosen.json and chosen.out != "-":
+        told = {"out": chosen.out, "rows": n, "columns": len(names), "units": network.n_units, "bound": bound}
+        print(json.dumps({**told, "epochs": density.n_iter_}))
+    elif not chosen.quiet:
+        print(
+            f"sbnet: {n:,} rows of {len(names):,} columns: {network.n_units:,} units, mean bound {bound:.4f} nats in "
+            f"epoch {density.n_iter_}",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def _layers(text: str) -> Any:
+    if text == "auto":
+        return text
+    parts = [part for part in text.split(",") if part]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts) and text != "0":
+        raise ParameterError(f"--hidden is {text!r}; give sizes such as 8 or 8,24, top to bottom, or 0 for none")
+    return () if text == "0" else tuple(map(int, parts))
+
+
+def _epochs(text: str) -> Any:
+    if text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise ParameterError(f"--epochs is {text!r}; give a whole number, one or more")
+    return int(text)
+
+
+def _columns(source: Source, chosen: argparse.Namespace) -> list[str]:
+    """The columns to learn, the label last."""
+    for name in [*chosen.id, *chosen.ignore, *([chosen.label] if chosen.label else [])]:
+        if name not in source.names:
+            raise not_among(name, source.names, f"the columns of {source.what}")
+    left = {*chosen.id, *chosen.ignore, chosen.label}
+    names = [name for name in source.names if name not in left] + ([chosen.label] if chosen.label else [])
+    if not names:
+        raise TableError(f"{source.what} has no column left to learn from")
+    return names
+
+
+def _two_valued(
+    source: Source, names: Sequence[str], gone: tuple[Any, ...], quiet: bool
+) -> tuple[States, dict[str, Coding]]:
+    """All rows as states, one byte a cell, and what 0 and 1 are called in each column."""
+    head, source = peek(source)
+    places = [source.names.index(name) for name in names]
+    known = {name: decide(name, place, head, source, gone) for name, place in zip(names, places, strict=True)}
+    readers = [
+        column_reader(name, place, 0, known[name], head, gone, source.delimiter)
+        for name, place in zip(names, places, strict=True)
+    ]
+    parts = []
+    with Progress(quiet) as progress:
+        for block in source.blocks:
+            parts.append(np.column_stack([reader.read(block, source) for reader in readers]).astype(np.int8))
+            progress.more(len(block))
+    if not parts:
+        raise TableError(f"{source.what} has no rows")
+    return np.concatenate(parts), known
+
+
+def _named(network: Network, names: Sequence[str], known: dict[str, Coding]) -> Network:
+    """The units of the columns under their names; what their values were is written beside them."""
+    own, taken = {f"x{k}": name for k, name in enumerate(names)}, set(names)
+    new = tuple(own[name] if name in own else _free(name, taken) for name in network.names)
+    words = {name: (_word(coding.zero), _word(coding.one)) for name, coding in known.items() if not coding.is_plain}
+    notes = {name: Note(group=COLUMNS, states=words.get(name, ())) for name in names}
+    hidden = {name: Note(group=HIDDEN_UNITS) for name in new if name not in notes}
+    return replace(network, names=new, notes=notes | hidden)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name that no column has."""
+    while name in taken:
+        name += "'"
+    return name
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _records(source: Source, names: Sequence[str], gone: tuple[Any, ...], quiet: bool) -> list[dict[str, Any]]:
+    """All rows, with numbers as numbers."""
+    places = [source.names.index(name) for name in names]
+    rows: list[dict[str, Any]] = []
+    with Progress(quiet) as progress:
+        for block in source.blocks:
+            columns = [[_cell(cell, source.delimiter) for cell in block.columns[k]] for k in places]
+            rows += [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+            progress.more(len(block))
+    if not rows:
+        raise TableError(f"{source.what} has no rows")
+    return rows
+
+
+def _cell(cell: Any, delimiter: str) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    text = delimited.plain(cell, delimiter)
+    number = tables.as_number(text)
+    return text if number is None else number
+
+
+def _with_notes(density: Any) -> Network:
+    encoder = density.encoder_
+    columns = list(encoder.columns_)
+    fills = [
+        [_word(encoder._originals.columns[k][v]) for v in range(len(column.labels))] for k, column in enumerate(columns)
+    ]
+    network: Network = density.network_
+    units = {unit for column in columns for unit in column.units}
+    every = {name: Note(group=COLUMNS if name in units else HIDDEN_UNITS) for name in network.names}
+    return network.with_notes(every | notes_on(columns, fills))

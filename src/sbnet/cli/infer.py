@@ -1,0 +1,186 @@
+"""Ask for causes: posterior means, a bound on ln P, what each finding contributed; for one pattern or a table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sbnet import reading
+from sbnet._types import HIDDEN, FloatArray, IndexArray
+from sbnet.asking import Contributions, contributions, terms
+from sbnet.certificates import posterior_intervals
+from sbnet.cli import commands, rows
+from sbnet.cli.models import check_out, listed_units, one_input, pattern, read_model
+from sbnet.cli.sinks import open_sink
+from sbnet.errors import ParameterError
+from sbnet.files.atomic import write_atomically
+from sbnet.inference import MeanField, Posterior, infer
+from sbnet.network import Network
+from sbnet.prior import predicted_prior
+from sbnet.reading import Reading
+
+EXAMPLES = """
+  sbnet infer clinic.toml fever=yes cough=no --top 10
+  sbnet infer clinic.toml fever=yes --certain        with intervals that are guaranteed
+  sbnet infer clinic.toml fever=yes --json | jq '.units[0]'
+  sbnet infer clinic.toml --table visits.csv -o answers.csv
+  cat visits.csv | sbnet infer clinic.toml --table - | head -3"""
+_SHOWN = 20
+_CONTRIBUTING = 100
+"""Findings up to which their contributions are worked out unasked: each takes one more solution."""
+
+
+def options(one: argparse.ArgumentParser) -> None:
+    """Model, evidence or a table, and how much to show."""
+    commands.model(one)
+    commands.evidence(one)
+    commands.table(one, required=False)
+    one.add_argument("--about", nargs="+", metavar="UNIT", help="the units to list (default: the group causes, or all)")
+    one.add_argument("--top", type=commands.whole, metavar="N", help=f"units to list (a terminal has {_SHOWN})")
+    one.add_argument(
+        "--certain", action="store_true", help="guaranteed intervals of the exact chances, and means within them"
+    )
+    commands.output(one, "where to write the answers")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Ask."""
+    one_input(chosen.model, chosen.table)
+    check_out(chosen.out)
+    network = read_model(chosen.model, chosen.ending)
+    if chosen.table is not None:
+        if chosen.evidence:
+            raise ParameterError("findings come from the command or from a table; give UNIT=STATE or --table, not both")
+        return _ask_table(network, chosen)
+    text = _asked_once(network, chosen)
+    if chosen.out == "-":
+        sys.stdout.write(text)
+    else:
+        write_atomically(chosen.out, text.encode())
+    return 0
+
+
+def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
+    posterior = infer(network, pattern(network, chosen.evidence))
+    units = _units(network, posterior, chosen.about)
+    intervals = _intervals(posterior, units) if chosen.certain else {}
+    means = posterior.means.copy()
+    for name, (low, high) in intervals.items():  # what is proven goes before what mean field theory says
+        means[network.index(name)] = np.clip(means[network.index(name)], low, high)
+    units = units[np.argsort(-means[units], kind="stable")]
+    findings = int((posterior.evidence != HIDDEN).sum())
+    why = None
+    if 0 < findings <= _CONTRIBUTING and len(units):
+        solver = None if chosen.certain else MeanField()
+        why = contributions(network, posterior.evidence.tolist(), units.tolist(), solver=solver)
+    answer = _Answer(posterior, means, intervals, why)
+    if chosen.json:
+        found = answer.as_json(units[: chosen.top])
+        return json.dumps(found, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
+    most = chosen.top or (_SHOWN if chosen.out == "-" and sys.stdout.isatty() else len(units))
+    return answer.reading(units, most).text() + "\n"
+
+
+def _units(network: Network, posterior: Posterior, about: Sequence[str] | None) -> IndexArray:
+    """The hidden units to list."""
+    if about is not None:
+        named = listed_units(network, about, "--about")
+    else:
+        named = [name for name in network.names if network.notes[name].group == "causes"] or list(network.names)
+    hidden = [i for i in map(network.index, named) if posterior.evidence[i] == HIDDEN]
+    return np.array(hidden, np.int64)
+
+
+def _intervals(posterior: Posterior, units: IndexArray) -> dict[str, tuple[float, float]]:
+    names = [posterior.network.names[i] for i in units]
+    return dict(posterior_intervals(posterior.network, posterior.evidence, units=names)) if names else {}
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What is to be told: the means, by unit; intervals, if they were asked for; contributions, if there are some."""
+
+    posterior: Posterior
+    means: FloatArray
+    intervals: dict[str, tuple[float, float]]
+    why: Contributions | None
+
+    def as_json(self, units: IndexArray) -> dict[str, Any]:
+        """All of it, for the units given."""
+        posterior, network = self.posterior, self.posterior.network
+        seen = np.flatnonzero(posterior.evidence != HIDDEN)
+        observed = {network.names[i]: int(posterior.evidence[i]) for i in seen}
+        listed = [self._unit(i) for i in units.tolist()]
+        return {"bound": posterior.bound, "converged": posterior.converged, "evidence": observed, "units": listed}
+
+    def _unit(self, i: int) -> dict[str, Any]:
+        name, note = self.posterior.network.names[i], self.posterior.network.notes[self.posterior.network.names[i]]
+        one: dict[str, Any] = {"name": name, "prior": float(self.posterior.prior[i]), "mean": float(self.means[i])}
+        if name in self.intervals:
+            one["lower"], one["upper"] = self.intervals[name]
+        if self.why is not None:
+            one["contributions"] = self.why[name]
+        return one | {key: value for key in ("about", "group") if (value := getattr(note, key))}
+
+    def reading(self, units: IndexArray, most: int) -> Reading:
+        """The first of the units, in lines."""
+        posterior, shown = self.posterior, units[:most]
+        top = reading.scale(posterior.prior[shown], self.means[shown]) if len(shown) else 1.0
+        titles = ["unit", "prior → mean", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
+        table = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
+        table += [self._row(i, top) for i in shown.tolist()]
+        head = f"Given {reading.given(posterior.evidence).removeprefix('given ')}: ln P ≥ {posterior.bound:.6g} nats"
+        remarks = () if posterior.converged else (posterior.status.value,)
+        return Reading(head, [*table, *reading.more(len(units) - len(shown))], remarks)
+
+    def _row(self, i: int, top: float) -> list[str]:
+        name, prior, mean = self.posterior.network.names[i], self.posterior.prior[i], self.means[i]
+        row = [name, f"{reading.chance(prior)} → {reading.chance(mean)}", reading.Move(prior, mean, top).text()]
+        if self.intervals:
+            row.append("{:.4f} to {:.4f}".format(*_outwards(self.intervals[name])))
+        return [*row, *([terms(self.why[name])] if self.why is not None else [])]
+
+
+def _outwards(ends: tuple[float, float]) -> tuple[float, float]:
+    """To four digits, so that what is printed holds too."""
+    return float(np.floor(ends[0] * 1e4) / 1e4), float(np.ceil(ends[1] * 1e4) / 1e4)
+
+
+def _ask_table(network: Network, chosen: argparse.Namespace) -> int:
+    table = rows.open_for(network, chosen)
+    kept = table.picked(chosen.id)
+    if chosen.json:
+        return _ask_lines(network, table, chosen)
+    with open_sink(chosen.out, [*chosen.id, "bound", "converged", *network.names], table.source.delimiter) as sink:
+        for block, states in table.pieces():
+            batch = rows.solve(network, states)
+            means = [rows.shown(column, 6) for column in batch.means.T]
+            own = [rows.shown(batch.bound), batch.converged.astype(int).tolist()]
+            sink.put([*(block.columns[k] for k in kept), *own, *means])
+    return 0
+
+
+def _ask_lines(network: Network, table: rows.Table, chosen: argparse.Namespace) -> int:
+    """An object for each row, each on a line."""
+    if chosen.out != "-":
+        raise ParameterError("--json with --table goes to standard output, a line for each row; leave -o away")
+    prior = predicted_prior(network)
+    for block, states in table.pieces():
+        batch = rows.solve(network, states)
+        for r in range(len(block)):
+            names = {name: block.columns[k][r] for name, k in zip(chosen.id, table.picked(chosen.id), strict=True)}
+            units = _ranked(network, batch.means[r], states[r] == HIDDEN, prior)
+            print(json.dumps({**names, "bound": float(batch.bound[r]), "units": units[: chosen.top]}))
+        sys.stdout.flush()
+    return 0
+
+
+def _ranked(network: Network, means: FloatArray, hidden: Any, prior: FloatArray) -> list[dict[str, Any]]:
+    order = sorted(np.flatnonzero(hidden).tolist(), key=lambda i: -means[i])
+    return [{"name": network.names[i], "prior": float(prior[i]), "mean": float(means[i])} for i in order]

@@ -1,0 +1,68 @@
+"""Say what to ask next: findings ranked by the information that their answers are expected to give."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from sbnet import reading
+from sbnet.asking import Questions, next_question
+from sbnet.cli import commands
+from sbnet.cli.models import listed_units, pattern, read_model
+from sbnet.network import Network
+from sbnet.reading import Reading
+
+EXAMPLES = """
+  sbnet next clinic.toml fever=yes
+  sbnet next clinic.toml fever=yes --about flu --among cough sneezing
+  sbnet next clinic.toml fever=yes --json | jq -r '.questions[0].name'"""
+_SHOWN = 10
+
+
+def options(one: argparse.ArgumentParser) -> None:
+    """Model, evidence, what about."""
+    commands.model(one)
+    commands.evidence(one)
+    one.add_argument("--about", nargs="+", metavar="UNIT", help="units to learn about (default: causes)")
+    one.add_argument("--among", nargs="+", metavar="UNIT", help="units that can be asked for (default: findings)")
+    one.add_argument("--top", type=commands.whole, metavar="N", help=f"questions to list (a terminal has {_SHOWN})")
+    one.add_argument("--tries", type=commands.whole, default=50, help="candidates to work out (default: %(default)s)")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Ask what to ask."""
+    network = read_model(chosen.model, chosen.ending)
+    about = None if chosen.about is None else listed_units(network, chosen.about, "--about")
+    among = None if chosen.among is None else listed_units(network, chosen.among, "--among")
+    found = pattern(network, chosen.evidence)
+    questions = next_question(network, found, about, among, tries=max(chosen.tries, chosen.top or 1))
+    if chosen.json:
+        print(json.dumps(_as_json(network, questions, found, chosen.top)))
+    else:
+        most = chosen.top or (_SHOWN if sys.stdout.isatty() else len(questions))
+        print(_reading(network, questions, most).text())
+    return 0
+
+
+def _as_json(network: Network, questions: Questions, found: dict[str, int], top: int | None) -> dict[str, Any]:
+    listed = [one._asdict() | _about(network, one.name) for one in questions[:top]]
+    whole = {"about": questions.about, "entropy": questions.entropy, "exact": questions.exact}
+    return {**whole, "considered": questions.considered, "evidence": found, "questions": listed}
+
+
+def _about(network: Network, name: str) -> dict[str, str]:
+    return {"about": network.notes[name].about} if network.notes[name].about else {}
+
+
+def _reading(network: Network, questions: Questions, most: int) -> Reading:
+    whole = questions._reading()
+    rows = [
+        (f"{one.rank}", one.name, f"{one.information:.4f} nats", reading.chance(one.probability), words)
+        for one in questions[:most]
+        for words in [network.notes[one.name].about]
+    ]
+    titles = ("", "ask", "information", "P(yes)", "about")
+    table = [titles, *rows, *reading.more(len(questions) - most)] if rows else []
+    return Reading(whole.headline, table, whole.remarks)

@@ -1,0 +1,84 @@
+"""Describe a network: its size, its units and what is written beside them; or what some units depend on."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from sbnet import reading
+from sbnet.cli import commands
+from sbnet.cli.models import listed_units, read_model
+from sbnet.kernels.gates import NAMES
+from sbnet.network import Network
+from sbnet.notes import as_words
+from sbnet.prior import MOST_EDGES, best_prior
+from sbnet.reading import Reading
+
+EXAMPLES = """
+  sbnet show clinic.toml               units, groups, chances before anything is known
+  sbnet show clinic.toml fever         P(fever) for the states of its causes
+  sbnet show clinic.toml --json | jq .units[0]"""
+_SHOWN = 40
+
+
+def options(one: argparse.ArgumentParser) -> None:
+    """Model, and units."""
+    commands.model(one)
+    one.add_argument("units", nargs="*", metavar="UNIT", help="show what these depend on")
+    one.add_argument("--top", type=commands.whole, metavar="N", help=f"units to list (a terminal has {_SHOWN})")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Print."""
+    network = read_model(chosen.model, chosen.ending)
+    units = listed_units(network, chosen.units, "the command")
+    if chosen.json:
+        listed = units or network.names[: chosen.top]
+        prior = _prior(network)
+        about = {"units": network.n_units, "edges": network.n_edges, "layers": network.layers}
+        print(json.dumps({"size": about, "units": [_unit(network, name, prior) for name in listed]}))
+    elif units:
+        print("\n\n".join(_dependence(network, name) for name in units))
+    else:
+        most = chosen.top or (_SHOWN if sys.stdout.isatty() else network.n_units)
+        print(_list(network, most).text())
+    return 0
+
+
+def _prior(network: Network) -> Any:
+    return best_prior(network) if network.n_edges <= MOST_EDGES else None
+
+
+def _unit(network: Network, name: str, prior: Any) -> dict[str, Any]:
+    i = network.index(name)
+    edges = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
+    return {
+        "name": name,
+        "gate": NAMES[network.gate[i]],
+        "prior": None if prior is None else float(prior[i]),
+        "bias": float(network.bias[i]),
+        "weights": dict(zip(network.parents(i), network.weight[edges].tolist(), strict=True)),
+        **as_words(network.notes[name]),
+    }
+
+
+def _dependence(network: Network, name: str) -> str:
+    note = network.notes[name]
+    head = [f"{name}: {note.about}"] if note.about else []
+    causes = f"  causes: {', '.join(network.parents(name)) or 'none'}"
+    effects = f"  causes of: {', '.join(network.children(name)) or 'nothing'}" if network.children(name) else ""
+    extra = [f"  {key}: {value}" for key, value in as_words(note).items() if key in ("group", "source", "note")]
+    return "\n".join([*head, repr(network.conditional(name)), causes, *filter(None, [effects]), *extra])
+
+
+def _list(network: Network, most: int) -> Reading:
+    prior = _prior(network)
+    grouped = any(note.group for note in network.notes.values())
+    titles = ["unit", "prior", "parents", *(["group"] if grouped else []), "about"]
+    rows = []
+    for i, name in enumerate(network.names[:most]):
+        note, chance = network.notes[name], "" if prior is None else reading.chance(prior[i])
+        rows.append([name, chance, f"{len(network.parents(i)):,}", *([note.group] if grouped else []), note.about])
+    return Reading(repr(network).strip("<>"), [titles, *rows, *reading.more(network.n_units - most)])

@@ -1,0 +1,162 @@
+"""Tables in, block by block, from a file or standard input: text in any separator, compressed or not, Parquet, NPZ."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from sbnet import checks, delimited
+from sbnet.errors import TableError
+
+_FIRST, _MOST = 32, 4096
+"""Rows of the first block, so that answers appear at once, and of all later ones."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a table, by column: cells as they came, and where the rows stand."""
+
+    columns: Sequence[Sequence[Any]]
+    lines: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table that is being read.
+
+    Attributes
+    ----------
+    what : str
+        What to call it in messages.
+    names : tuple of str
+    blocks : iterator of Block
+        To be gone through once.
+    row : str
+        What a row is called in messages: it stands on a line, or in a row.
+    delimiter : str
+        What divides the cells, if it is text.
+    again : callable or None
+        The same table from its beginning; None for standard input.
+    """
+
+    what: str
+    names: tuple[str, ...]
+    blocks: Iterator[Block]
+    row: str = "on line"
+    delimiter: str = ","
+    again: Callable[[], Source] | None = None
+
+
+def open_table(name: str, known: Collection[str] = (), separator: str | None = None) -> Source:
+    """A table by the ending of its name; that of standard input is told by its first bytes."""
+    again = None if name == "-" else lambda: open_table(name, known, separator)
+    what = "standard input" if name == "-" else name
+    file: BinaryIO = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115
+    raw = io.BufferedReader(cast(io.RawIOBase, file))
+    start = raw.peek(8)[:8]
+    if start[:4] == b"PAR1":
+        return _parquet(raw, what, again)
+    if start[:4] == b"PK\x03\x04":
+        return _npz(raw, what, again)
+    found = delimited.read(_unpacked(raw, start), what, known, separator)
+    return Source(what, found.names, _blocks(found.rows), "on line", found.delimiter, again)
+
+
+def _unpacked(raw: Any, start: bytes) -> BinaryIO:
+    """What is in a compressed file, by its first bytes."""
+    if start[:2] == b"\x1f\x8b":
+        return gzip.GzipFile(fileobj=raw)  # type: ignore[return-value]
+    if start[:3] == b"BZh":
+        return bz2.BZ2File(raw)  # type: ignore[return-value]
+    if start[:6] == b"\xfd7zXZ\x00":
+        return lzma.LZMAFile(raw)  # type: ignore[return-value]
+    if start[:4] == b"\x28\xb5\x2f\xfd":
+        pyarrow = checks.extra("pyarrow", "reading a .zst file", of="tables")
+        return _Passed(pyarrow.CompressedInputStream(raw, "zstd"))  # type: ignore[return-value]
+    return raw  # type: ignore[no-any-return]
+
+
+class _Passed(io.RawIOBase):
+    """A stream of another library."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._inner.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _sizes() -> Iterator[int]:
+    size = _FIRST
+    while True:
+        yield size
+        size = min(4 * size, _MOST)
+
+
+def _blocks(rows: Iterator[tuple[int, list[str]]]) -> Iterator[Block]:
+    for size in _sizes():
+        some = list(islice(rows, size))
+        if not some:
+            return
+        yield Block(list(zip(*(row for _, row in some), strict=True)), [line for line, _ in some])
+
+
+def _parquet(raw: Any, what: str, again: Any) -> Source:
+    """Row groups are read one after the other; standard input cannot be gone through at will, and is read whole."""
+    parquet = checks.extra("pyarrow.parquet", "reading Parquet", of="tables")
+
+    whole = raw if again is not None else io.BytesIO(raw.read())
+    try:
+        file = parquet.ParquetFile(whole)
+    except (OSError, ValueError) as error:
+        raise TableError(f"{what} is no Parquet file: {error}") from None
+
+    def blocks() -> Iterator[Block]:
+        begin = 1
+        for batch in file.iter_batches(batch_size=_MOST):
+            yield Block([column.to_pylist() for column in batch.columns], range(begin, begin + len(batch)))
+            begin += len(batch)
+
+    return Source(what, tuple(file.schema_arrow.names), blocks(), "in row", ",", again)
+
+
+def _npz(raw: Any, what: str, again: Any) -> Source:
+    """One two-dimensional array of numbers, and the names of its columns in an array of text, if there is one."""
+    try:
+        arrays = dict(np.load(io.BytesIO(raw.read()), allow_pickle=False))
+    except (OSError, ValueError) as error:
+        raise TableError(f"{what} cannot be read: {error}") from None
+    tables = [key for key, array in arrays.items() if array.ndim == 2]
+    if len(tables) != 1:
+        raise TableError(f"{what} holds {len(tables)} arrays of rows and columns; it must hold one")
+    table = arrays[tables[0]]
+    listed = [array for array in arrays.values() if array.ndim == 1 and array.dtype.kind == "U"]
+    names = next((tuple(a.tolist()) for a in listed if len(a) == table.shape[1]), None)
+
+    def blocks() -> Iterator[Block]:
+        begin = 0
+        for size in _sizes():
+            some = table[begin : begin + size]
+            if not len(some):
+                return
+            yield Block(some.T.tolist(), range(begin + 1, begin + 1 + len(some)))
+            begin += len(some)
+
+    return Source(what, names or tuple(f"x{k}" for k in range(table.shape[1])), blocks(), "in row", ",", again)
