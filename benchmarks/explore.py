@@ -37,11 +37,13 @@ def table() -> list[Table]:
                 spent = _asked(address, verb, found[:8], unit=0)
                 if patient:
                     spent_on.append(spent)
-    rows = [_row(f"ranking, {a} to {b} findings present", [s for k in range(a, b + 1) for s in clicks[k]]) for a, b in STEPS]
+    rows = [
+        _row(f"ranking, {a} to {b} findings present", [s for k in range(a, b + 1) for s in clicks[k]]) for a, b in STEPS
+    ]
     rows += [_row(f"{verb}, 8 findings present", spent) for verb, spent in later.items()]
     notes = (
-        f"{PATIENTS} sampled patients; from the request to the end of the reply, JSON included. The ranking comes first; "
-        "what to ask next and why follow when there is no other click. Up to 12 findings are summed exactly.",
+        f"{PATIENTS} sampled patients; from the request to the end of the reply, JSON included. The ranking comes "
+        "first; what to ask next and why follow when there is no other click. Up to 12 findings are summed exactly.",
     )
     return [Table("explore: a click, 600 causes × 4,000 findings", ("", "median", "slowest"), rows, notes)]
 

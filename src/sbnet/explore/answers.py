@@ -8,6 +8,7 @@ from typing import Any
 from sbnet.asking import contributions, next_question
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import EvidenceError
+from sbnet.explore.page import causes_of, findings_of
 from sbnet.explore.sums import best
 from sbnet.inference import infer
 from sbnet.network import Network
@@ -35,7 +36,10 @@ def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
 
 def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, float]]:
     """What to ask next, the most informative first."""
-    found = next_question(network, evidence_of(network, asked), tries=TRIES)
+    evidence = evidence_of(network, asked)
+    about = [i for i in causes_of(network) if i not in evidence]
+    among = [i for i in findings_of(network) if i not in evidence]
+    found = next_question(network, evidence, about, among, tries=TRIES) if about and among else ()
     return [
         {"unit": network.index(one.name), "information": one.information, "probability": one.probability}
         for one in found

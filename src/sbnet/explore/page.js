@@ -24,10 +24,8 @@ const units = net.names.map((_, i) => i);
 const place = new Map(net.names.map((name, i) => [name, i]));
 const children = units.map(() => []);
 net.parents.forEach((parents, i) => parents.forEach(j => children[j].push(i)));
-const inGroup = group => units.filter(i => net.group[i] === group);
-const causes = inGroup("causes").length ? inGroup("causes") : units.filter(i => !net.parents[i].length);
-const isCause = new Set(causes);
-const findings = inGroup("findings").length ? inGroup("findings") : units.filter(i => !isCause.has(i));
+const { causes, findings } = net;
+const isCause = new Set(causes), searched = units.filter(i => net.group[i] !== "switches");
 const words = units.map(i => `${net.names[i]} ${net.about[i]} ${net.group[i]}`.toLocaleLowerCase());
 const engine = net.server ? new Remote() : new Local(net, causes, findings);
 
@@ -184,7 +182,7 @@ function matches(text) {
   const parts = text.toLocaleLowerCase().split(/\s+/).filter(Boolean);
   if (!parts.length) return [];
   const rank = i => { const at = words[i].indexOf(parts[0]); return at === 0 ? 0 : words[i][at - 1] === " " ? 1 : 2; };
-  return units.filter(i => parts.every(part => words[i].includes(part)))
+  return searched.filter(i => parts.every(part => words[i].includes(part)))
     .map(i => [rank(i) + (isCause.has(i) ? 0.5 : 0), i]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(pair => pair[1]);
 }
 
