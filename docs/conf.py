@@ -64,8 +64,8 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
 }
 _WIDE = (
-    "index install migration command_line noisy_or tables queries inference certificates learning estimators reproduce "
-    "theory files changelog auto_examples/*"
+    "index install migration command_line explore noisy_or tables queries inference certificates learning estimators "
+    "reproduce theory files changelog auto_examples/*"
 )
 html_sidebars = {page: [] for page in _WIDE.split()}
 
@@ -91,7 +91,7 @@ def write_names() -> None:
             groups.setdefault(thing.__name__, []).extend(public_names(thing))
         elif hasattr(thing, "__module__"):
             groups.setdefault(".".join(thing.__module__.split(".")[:2]), []).append(f"sbnet.{name}")
-    for extra in ("sbnet.estimators", "sbnet.datasets", "sbnet.plots"):
+    for extra in ("sbnet.estimators", "sbnet.datasets", "sbnet.plots", "sbnet.explore"):
         if extra not in groups and importlib.util.find_spec(extra):
             groups[extra] = public_names(importlib.import_module(extra))
     groups["sbnet.errors"] = groups.pop("sbnet.errors", [])  # last

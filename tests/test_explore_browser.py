@@ -84,6 +84,10 @@ def shown(page):
     )
 
 
+def percent(chance):
+    return f"{100 * chance:.0f}\N{NO-BREAK SPACE}%"
+
+
 def told(page):
     return page.evaluate("Object.fromEntries([...known].map(([i, s]) => [net.names[i], s]))")
 
@@ -136,8 +140,8 @@ def test_a_finding_is_searched_set_and_the_causes_are_ranked_anew(visit, clinic)
     page.locator("#results").get_by_text("yes", exact=True).click()
     order, exact = expected(clinic, {"itching": 1})
     assert [name for name, _ in shown(page)] == order
-    assert shown(page)[0] == ["allergy", f"{100 * exact['allergy']:.0f} %"]
-    assert "Likeliest now: allergy" in page.inner_text("#status")
+    assert shown(page)[0] == ["allergy", percent(exact["allergy"])]
+    assert page.inner_text("#status").startswith("Likeliest now: allergy\N{NO-BREAK SPACE}")
     assert "Exact: sums over all states" in page.inner_text("#bound")
     assert page.url.endswith("#itching=yes")
 
@@ -251,7 +255,7 @@ CONTRAST = """() => {
 def test_a_screen_reader_hears_names_roles_and_what_changed(visit, clinic):
     page = visit(clinic, evidence={"fever": 1})
     tree = page.locator("body").aria_snapshot()
-    flu = 100 * sb.exact_posterior(clinic, {"fever": 1})["flu"]
+    flu = f"{100 * sb.exact_posterior(clinic, {'fever': 1})['flu']:.0f} %"
     for heard in (
         'heading "Which causes',
         'searchbox "Search a finding or a cause"',
@@ -259,7 +263,7 @@ def test_a_screen_reader_hears_names_roles_and_what_changed(visit, clinic):
         'radio "yes" [checked]',
         'radio "unknown"',
         'list "Causes, the likeliest first"',
-        f'button "flu, influenza: {flu:.0f} %, before 5.0 %" [expanded]',
+        f'button "flu, influenza: {flu}, before 5.0 %" [expanded]',
         'status: "Likeliest now',
         'row "fever: yes',
     ):
@@ -297,6 +301,19 @@ def test_no_script_but_its_own_runs(visit, clinic):
     visit.complaints.clear()  # the browser's own, about that script
 
 
+def test_a_notebook_frame_answers_too(browser, clinic):
+    page, complaints = browser.new_page(), []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.set_content(explore.widget(clinic, evidence={"fever": 1})._repr_html_())
+    frame = page.frame_locator("iframe")
+    frame.locator("#ask li").first.wait_for()
+    frame.locator("#known").get_by_text("no", exact=True).click()
+    frame.get_by_text("fever: no").first.wait_for()
+    assert frame.locator("#status").inner_text().startswith("Likeliest now")
+    page.close()
+    assert complaints == []
+
+
 def test_the_same_page_with_a_server(browser, clinic):
     pytest.importorskip("uvicorn")
     from sbnet.explore.server import Served, running
@@ -313,7 +330,7 @@ def test_the_same_page_with_a_server(browser, clinic):
         page.fill("#search", "sneez")
         page.keyboard.press("Enter")
         order, exact = expected(clinic, {"fever": 1, "sneezing": 1})
-        until(page, f"document.querySelector('#ranking b').textContent === '{100 * exact[order[0]]:.0f} %'")
+        until(page, f"document.querySelector('#ranking b').textContent === '{percent(exact[order[0]])}'")
         assert [name for name, _ in shown(page)] == order
         page.check("#certain")
         page.wait_for_selector("#ranking .whisker:not([hidden])")

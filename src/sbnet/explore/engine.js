@@ -34,14 +34,16 @@ class Remote {
   intervals(states, units) { return this.post("intervals", states, { units }); }
 }
 
+const PATIENCE = { patience: 1000 }, LONG = 4000;  // milliseconds for one answer; for all questions
+
 class Local {
   constructor(net, causes, findings) { Object.assign(this, { net, causes, findings, certifies: false, tries: 50 }); }
-  async answer(states) { return Sums.best(this.net, states); }
+  async answer(states) { return Sums.best(this.net, states, PATIENCE); }
 
   /* Answers that are compared are all exact, or none of them. */
   alike(rows) {
     const exact = rows.map(row => Sums.exact(this.net, row));
-    return exact.every(Boolean) ? exact : rows.map(row => Solver.solve(this.net, row));
+    return exact.every(Boolean) ? exact : rows.map(row => Solver.solve(this.net, row, PATIENCE));
   }
 
   async reasons(states, unit) {
@@ -51,7 +53,7 @@ class Local {
   }
 
   async questions(states, stale = () => false) {
-    const about = this.causes.filter(i => states[i] < 0), found = [];
+    const about = this.causes.filter(i => states[i] < 0), found = [], start = performance.now();
     for (const f of this.promising(states, about)) {
       const [no, yes] = this.alike([0, 1].map(s => changed(states, f, s)));
       const p = 1 / (1 + Math.exp(no.bound - yes.bound));
@@ -60,6 +62,7 @@ class Local {
       found.push({ unit: f, information: information < 1e-9 ? 0 : information, probability: p });
       await new Promise(done => setTimeout(done));  // a click comes first
       if (stale()) return null;
+      if (performance.now() - start > LONG) break;
     }
     return found.sort((a, b) => b.information - a.information || a.unit - b.unit);
   }
@@ -68,7 +71,7 @@ class Local {
   promising(states, about) {
     const { net } = this, candidates = this.findings.filter(i => states[i] < 0);
     if (candidates.length <= this.tries) return candidates;
-    const { means } = Sums.best(net, states), score = new Float64Array(means.length), asked = new Set(about);
+    const { means } = Sums.best(net, states, PATIENCE), score = new Float64Array(means.length), asked = new Set(about);
     net.parents.forEach((parents, i) => {
       if (states[i] >= 0) return;
       const [off, on] = [0, 1].map(s => chancesOfEdges(net, i, means, s));
@@ -79,7 +82,7 @@ class Local {
         score[j] += Math.max(news, 0) * (asked.has(i) ? 1 : 0.01);
       });
     });
-    return candidates.sort((a, b) => score[b] - score[a] || a - b).slice(0, this.tries).sort((a, b) => a - b);
+    return candidates.sort((a, b) => score[b] - score[a] || a - b).slice(0, this.tries);
   }
 }
 

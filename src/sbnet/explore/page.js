@@ -26,6 +26,8 @@ const children = units.map(() => []);
 net.parents.forEach((parents, i) => parents.forEach(j => children[j].push(i)));
 const { causes, findings } = net;
 const isCause = new Set(causes), searched = units.filter(i => net.group[i] !== "switches");
+const letters = text => text.toLocaleLowerCase().replace(/[\s_-]+/g, "");
+const about = units.map(i => letters(net.about[i]) === letters(net.names[i]) ? "" : net.about[i]);  // said once is enough
 const words = units.map(i => `${net.names[i]} ${net.about[i]} ${net.group[i]}`.toLocaleLowerCase());
 const engine = net.server ? new Remote() : new Local(net, causes, findings);
 
@@ -37,11 +39,11 @@ let answer = null, prior = null, chosen = null, follow = true, everyone = false,
 const states = () => Int8Array.from(units, i => known.has(i) ? known.get(i) : -1);
 const stateName = (i, s) => net.states[i] ? net.states[i][s] : s ? "yes" : "no";
 
-function percent(p) {
+function percent(p) {  // with spaces that no line breaks at
   const x = 100 * p, ends = Math.min(x, 100 - x);
-  if (p === 0 || p === 1) return `${x} %`;
-  if (ends < 0.01) return p < 0.5 ? "< 0.01 %" : "> 99.99 %";
-  return `${x.toFixed(ends < 1 ? 2 : ends < 10 ? 1 : 0)} %`;
+  if (p === 0 || p === 1) return `${x}\u00a0%`;
+  if (ends < 0.01) return p < 0.5 ? "<\u00a00.01\u00a0%" : ">\u00a099.99\u00a0%";
+  return `${x.toFixed(ends < 1 ? 2 : ends < 10 ? 1 : 0)}\u00a0%`;
 }
 
 function tell(i, state) {
@@ -146,11 +148,11 @@ function choice(i, where) {
     option(1, stateName(i, 1), "yes"), option(0, stateName(i, 0), "no"), unknown);
 }
 
-const heading = i => net.about[i] && net.about[i] !== net.names[i] ? `${net.names[i]}, ${net.about[i]}` : net.names[i];
+const heading = i => about[i] ? `${net.names[i]}, ${about[i]}` : net.names[i];
 
 function unitRow(i, where, ...more) {
   const name = el("span", { class: "unit-name" }, net.names[i]);
-  if (net.about[i] && net.about[i] !== net.names[i]) name.append(el("small", { class: "unit-about" }, net.about[i]));
+  if (about[i]) name.append(el("small", { class: "unit-about" }, about[i]));
   return el("li", { "data-unit": i, title: net.source[i] ? `Source: ${net.source[i]}` : "" }, name, choice(i, where), ...more);
 }
 
@@ -210,7 +212,7 @@ function showAnswer() {
   showRanking();
   showBound();
   draw();
-  const top = ranked().filter(i => !known.has(i)).slice(0, 2).map(i => `${net.names[i]} ${percent(answer.means[i])}`);
+  const top = ranked().filter(i => !known.has(i)).slice(0, 2).map(i => `${net.names[i]}\u00a0${percent(answer.means[i])}`);
   say(`${known.size ? "Likeliest now" : "Likeliest before any finding"}: ${top.join(", ")}`);
 }
 
@@ -230,7 +232,7 @@ function showRanking() {
 
 function causeRow(i) {
   const title = el("span", { class: "title" }, net.names[i]);
-  if (net.about[i] && net.about[i] !== net.names[i]) title.append(el("small", {}, net.about[i]));
+  if (about[i]) title.append(el("small", {}, about[i]));
   const button = el("button", { type: "button", class: "cause", "aria-expanded": "false", onclick: () => choose(chosen === i ? null : i) },
     title, el("span", { class: "numbers" }),
     el("span", { class: "track", "aria-hidden": "true" }, el("i", { class: "fill" }), el("i", { class: "tick" }), el("i", { class: "whisker" })));
@@ -291,7 +293,7 @@ function showBound() {
   $("bound").textContent = intervals
     ? `ln P of the findings lies between ${digits(intervals.lower)} and ${digits(intervals.upper)} nats, guaranteed.`
     : !known.size ? "" : answer.exact ? `Exact: sums over all states. ln P of the findings is ${digits(answer.bound)} nats.`
-    : `Mean field: an approximation, and often too sure of one cause where several would do. ln P of the findings is at least ${digits(answer.bound)} nats.`;
+    : `Mean field${answer.converged === false ? ", stopped before it settled" : ""}: an approximation, and often too sure of one cause where several would do. ln P of the findings is at least ${digits(answer.bound)} nats.`;
 }
 
 /* --- the keyboard ---------------------------------------------------------------------------------------------- */

@@ -280,13 +280,15 @@ const Solver = (() => {
     return means;
   }
 
-  /* states: 0, 1, or -1 for a hidden unit. Returns {bound, means, sweeps, converged, exact}. */
-  function solve(net, states, { tol = 1e-9, maxSweeps = 500 } = {}) {
+  /* states: 0, 1, or -1 for a hidden unit. `patience` is in milliseconds; the bound holds
+     wherever the climb is stopped. Returns {bound, means, sweeps, converged, exact}. */
+  function solve(net, states, { tol = 1e-9, maxSweeps = 500, patience = Infinity } = {}) {
+    const start = performance.now();
     const problem = pose(net, states), mu = new Float64Array(problem.hidden.length).fill(0.5);
     problem.hidden.forEach(({ own }, j) => { if (own) own.value = mu[j]; });
     renew(problem.factors, mu);
     let bound = boundOf(problem, mu), sweeps = 0, converged = mu.length === 0;
-    while (!converged && sweeps < maxSweeps) {
+    while (!converged && sweeps < maxSweeps && performance.now() - start < patience) {
       sweep(problem, mu);
       renew(problem.factors, mu);
       const before = bound;

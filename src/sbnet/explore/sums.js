@@ -108,7 +108,7 @@ const Sums = (() => {
   }
 
   /* Exact where that is quick, mean field elsewhere. */
-  function best(net, states) { return exact(net, states) || Solver.solve(net, states); }
+  function best(net, states, options) { return exact(net, states) || Solver.solve(net, states, options); }
 
   return { exact, best };
 })();
