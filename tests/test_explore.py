@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sbnet as sb
@@ -95,6 +95,7 @@ def test_the_file_asks_nobody_for_anything(clinic):
 
 
 @small
+@settings(max_examples=25)
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30))
 def test_no_name_and_no_note_becomes_markup(text):
     text += EVIL

@@ -39,28 +39,34 @@ def until(page, expression):
     raise AssertionError(f"never: {expression}")
 
 
+@pytest.fixture(scope="module")
+def tab(browser):
+    """A page for all tests, and what it complains of: whatever it logs, and whatever it asks of anyone."""
+    page, complaints = browser.new_page(), []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+    page.on("request", lambda request: request.url.startswith(("file:", "data:")) or complaints.append(request.url))
+    return page, complaints
+
+
 @pytest.fixture
-def visit(browser, tmp_path):
-    """Open the file of a network; whatever it logs, and whatever it asks of anyone, is an error."""
-    contexts, complaints = [], []
+def visit(tab, tmp_path):
+    """Open the file of a network."""
+    page, complaints = tab
+    complaints.clear()
 
     def open_page(network, fragment="", *, wide=1200, scheme="light", **options):
-        path = tmp_path / f"page{len(contexts)}.html"
+        path = tmp_path / "page.html"
         path.write_text(explore.html(network, **options), encoding="utf-8")
-        contexts.append(browser.new_context(viewport={"width": wide, "height": 800}, color_scheme=scheme))
-        page = contexts[-1].new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: request.url.startswith(("file:", "data:")) or complaints.append(request.url))
+        page.set_viewport_size({"width": wide, "height": 800})
+        page.emulate_media(color_scheme=scheme)
         page.goto(f"{path.as_uri()}{fragment}")
         until(page, "answer !== null && questions !== null")
         return page
 
     open_page.complaints = complaints
     yield open_page
-    for context in contexts:
-        context.close()
     assert complaints == []
 
 

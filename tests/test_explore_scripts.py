@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 import sbnet as sb
 from javascript import started
@@ -12,6 +12,7 @@ from sbnet.datasets import make_clinic
 from sbnet.explore.sums import Sums
 from strategies import cases, mixed_cases
 
+FEWER = settings(max_examples=min(40, settings.default.max_examples))  # each is also solved by the library, four times
 PAPER = sb.MeanField(log_term="xi", tol=1e-12, max_sweeps=5000)
 
 
@@ -35,6 +36,7 @@ def agree(found, posterior, atol):
 
 
 @pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
+@FEWER
 @given(cases(max_weight=5.0, scales=("zero", "tame", "strong")))
 def test_mean_field_ends_at_the_same_point_with_the_same_bound(node, case):
     network, row = case
@@ -46,6 +48,7 @@ def test_mean_field_ends_at_the_same_point_with_the_same_bound(node, case):
 
 
 @pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
+@FEWER
 @given(mixed_cases(max_units=10, scales=("tame",)))
 def test_mean_field_of_noisy_or_units_too(node, case):
     network, row = case
@@ -56,6 +59,7 @@ def test_mean_field_of_noisy_or_units_too(node, case):
         agree(found, posterior, 1e-4)
 
 
+@FEWER
 @given(mixed_cases(max_units=10))
 def test_sums_over_all_states_are_exact(node, case):
     network, row = case
@@ -66,6 +70,7 @@ def test_sums_over_all_states_are_exact(node, case):
     np.testing.assert_allclose(found["means"], exact.means, atol=1e-6)
 
 
+@FEWER
 @given(cases())  # weights to 1000: nothing overflows, and every answer is a bound
 def test_hostile_weights_give_finite_bounds(node, case):
     network, row = case

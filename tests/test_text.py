@@ -298,3 +298,44 @@ def test_reading_a_thousand_units_takes_no_minute(tmp_path):
     network = sb.noisy_or(causes, leak=0.01, prior=0.02)
     sb.write(network, tmp_path / "large.toml")
     assert same(read_toml(str(tmp_path / "large.toml")), network)
+
+
+# --- the worked example -----------------------------------------------------------------------------------------------
+
+
+def test_the_worked_example_is_made_up_and_says_so():
+    from sbnet.datasets import clinic_path, example_clinic
+
+    clinic, text = example_clinic(), clinic_path().read_text(encoding="utf-8")
+    assert "Every number in this file is invented" in text
+    groups = [clinic.notes[name].group for name in clinic.names]
+    assert (groups.count("causes"), groups.count("findings")) == (15, 30)
+    assert all(clinic.notes[name].about for name in clinic.names)
+    assert same(read_toml(str(clinic_path())), clinic)
+    body = text[text.index("[units") :]
+    assert as_toml(clinic) == body  # as sbnet itself would write it
+    post = sb.exact_posterior(clinic, {"sneezing": 1, "itchy-eyes": 1, "fever": 0})
+    assert max(clinic.names[:15], key=lambda name: post[name]) == "hay-fever"
+
+
+# --- words for states -------------------------------------------------------------------------------------------------
+
+
+def test_evidence_may_use_the_words_of_the_notes(said):
+    plain = said(CLINIC)
+    network = said(CLINIC.replace('group = "causes"', 'group = "causes"\nstates = ["well", "ill"]'))
+    for word, state in (("ill", 1), ("well", 0)):
+        assert sb.log_likelihood(network, {"flu": word}) == sb.log_likelihood(plain, {"flu": state})
+    assert sb.log_likelihood(network, {"flu": "yes", "cold": 0}) == sb.log_likelihood(plain, {"flu": 1, "cold": 0})
+    with pytest.raises(sb.errors.TableError, match="unit 'flu' holds 'sick'"):
+        sb.log_likelihood(network, {"flu": "sick"})
+
+
+def test_a_variable_of_several_states_is_evidence_by_its_name(tmp_path):
+    text = "BAYES 2 3 2 2 1 0 2 0 1 3 0.2 0.3 0.5 6 0.9 0.1 0.5 0.5 0.2 0.8"
+    (tmp_path / "sky.uai").write_text(text)
+    network = sb.read(tmp_path / "sky.uai")
+    assert sb.exact_posterior(network, {"0": "2"})["1"] == pytest.approx(0.8)
+    assert np.exp(sb.log_likelihood(network, {"0": "1", "1": 1})) == pytest.approx(0.15)
+    with pytest.raises(sb.errors.UnknownUnitError, match="names unit '0', which is not in the network"):
+        sb.log_likelihood(network, {"0": "7"})

@@ -17,7 +17,7 @@ import numpy as np
 from sbnet._types import FloatArray
 from sbnet.errors import ConversionWarning, FileFormatError, NetworkError
 from sbnet.files.gadgets import Gadget, gadget
-from sbnet.files.nearest_units import EXACT, Fit, Table, first_fits, nearest
+from sbnet.files.nearest_units import EXACT, KINDS, Fit, Table, first_fits, nearest
 from sbnet.files.units import Builder
 from sbnet.files.variables import Variable
 from sbnet.network import Network
@@ -131,15 +131,18 @@ def _planned(variable: Variable, known: dict[str, Variable], tol: float, max_hid
     else:
         sticks = tuple(_sticks(sizes, table))
     plan = _Plan(variable, sizes, sticks, slack=slack)
-    some = slice(None) if len(sticks) == 1 and sizes else slice(1)  # a prior, or one of several states, is a sigmoid
-    kinds = [first_fits(stick)[some] for stick in sticks]
-    for enough in (EXACT, max(tol, EXACT)):
-        near = [tuple(fit for fit in each if fit.error <= enough) for each in kinds]
+    # A prior, or one of several states, is a sigmoid; so is what has one parent, but it may be another too.
+    kinds = KINDS if len(sticks) == 1 and sizes else KINDS[:1]
+    first = [first_fits(stick, kinds) for stick in sticks]
+    for enough in (EXACT, min(max(tol, EXACT), _ROUNDED)):
+        near = [tuple(fit for fit in fits if fit.error <= enough) for fits in first]
         if all(near):
-            best = tuple(min(each, key=_error) for each in near)
+            best = tuple(min(fits, key=_error) for fits in near)
             return _Plan(variable, sizes, sticks, best, None, slack, near[0])
-    if len(sticks) == 1 and tol > EXACT and (found := nearest(sticks[0])).error <= tol:
-        return _Plan(variable, sizes, sticks, (found,), None, slack, (found,))
+    if tol > _ROUNDED:
+        best = tuple(nearest(stick, kinds) for stick in sticks)
+        if max(map(_error, best)) <= tol:
+            return _Plan(variable, sizes, sticks, best, None, slack, best[:1])
     made = gadget(sticks, max_hidden)
     if made is None:
         raise FileFormatError(_too_far(plan, tol, max_hidden, name))
@@ -186,8 +189,7 @@ def _sticks(sizes: tuple[int, ...], table: FloatArray) -> list[Table]:
 
 def _too_far(plan: _Plan, tol: float, max_hidden: int, name: str) -> str:
     variable = plan.variable
-    near = [nearest(stick) for stick in plan.sticks[:1]]
-    off = max(near, key=_error)
+    off = nearest(plan.sticks[0])
     what = f"the table of {variable.name!r} ({len(plan.sticks[0].zero):,} rows) is no unit"
     if len(variable.states) > 2:
         return f"{what}, and its {len(variable.states)} states need more than max_hidden={max_hidden} switches ({name})"

@@ -72,15 +72,15 @@ def _log(p: FloatArray) -> FloatArray:
         return np.asarray(np.maximum(np.log(p), _LOG_NEVER))
 
 
-def first_fits(table: Table) -> list[Fit]:
+def first_fits(table: Table, kinds: tuple[str, ...] = KINDS) -> list[Fit]:
     """A unit of each kind, from the reference row and its neighbours or from all rows, whichever is nearer."""
-    return [_first(_link(table, kind)) for kind in KINDS]
+    return [_first(_link(table, kind)) for kind in kinds]
 
 
-def nearest(table: Table) -> Fit:
-    """The nearest unit of any kind."""
+def nearest(table: Table, kinds: tuple[str, ...] = KINDS) -> Fit:
+    """The nearest unit of some kinds, by linear programs where there are not too many rows."""
     small = len(table.zero) <= _POLISHED
-    links = [_link(table, kind) for kind in KINDS]
+    links = [_link(table, kind) for kind in kinds]
     return min((link.polished(_first(link)) if small else _first(link) for link in links), key=lambda fit: fit.error)
 
 
