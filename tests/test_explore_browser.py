@@ -165,6 +165,8 @@ def test_why_and_what_to_ask_next(visit, clinic):
     asked = page.eval_on_selector_all("#ask .unit-name", "names => names.map(n => n.firstChild.data)")
     questions = sb.next_question(clinic, given)
     assert asked == [one.name for one in questions if one.information > 0][:6]
+    drawn = page.eval_on_selector_all("#drawing .node", "nodes => nodes.map(node => node.getAttribute('aria-label'))")
+    assert f"aches: {percent(questions[0].probability)}" in drawn  # the same chance in both places
 
 
 def test_the_keyboard_does_everything(visit, clinic):

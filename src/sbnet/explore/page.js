@@ -35,6 +35,7 @@ const SHOWN = 12, FOUND = 40;
 const known = new Map();  // unit -> 0 or 1, in the order of telling
 const past = [];
 let answer = null, prior = null, chosen = null, follow = true, everyone = false, intervals = null, questions = null, turn = 0;
+let chances = new Map();  // of a yes, of the units that were asked about: better than the means of independent causes
 
 const states = () => Int8Array.from(units, i => known.has(i) ? known.get(i) : -1);
 const stateName = (i, s) => net.states[i] ? net.states[i][s] : s ? "yes" : "no";
@@ -102,6 +103,7 @@ async function changedEvidence() {
     const found = await engine.answer(now);
     if (mine !== turn) return;
     answer = found;
+    chances = new Map();
     intervals = null;
     showAnswer();
     await new Promise(done => setTimeout(done, 60));  // the rest can wait for the next click, if it comes at once
@@ -116,6 +118,7 @@ async function askQuestions(mine, now) {
   const found = await engine.questions(now, () => mine !== turn);
   if (mine !== turn || found === null) return;
   questions = found;
+  chances = new Map(found.map(q => [q.unit, q.probability]));
   $("ask-box").classList.remove("busy");
   showQuestions();
   draw();
