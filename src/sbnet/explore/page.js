@@ -109,7 +109,7 @@ async function changedEvidence() {
     await new Promise(done => setTimeout(done, 60));  // the rest can wait for the next click, if it comes at once
     if (mine === turn) await Promise.all([askQuestions(mine, now), showReasons(mine, now), askIntervals(mine, now)]);
   } catch (error) {
-    if (mine === turn) say(`No answer: ${error.message}`);
+    if (mine === turn) failed(error);
   }
 }
 
@@ -139,6 +139,7 @@ async function askIntervals(mine, now) {  // a few at a time: after the next cli
 /* --- showing --------------------------------------------------------------------------------------------------- */
 
 function say(text) { $("status").textContent = text; }
+function failed(error) { say(`No answer: ${error.message}. ${net.server ? "Is sbnet explore still running?" : ""}`); }
 
 function choice(i, where) {
   const now = known.has(i) ? known.get(i) : -1;
@@ -266,7 +267,7 @@ function choose(i) {
   showRanking();
   draw();
   const mine = turn;
-  showReasons(mine, states()).catch(error => { if (mine === turn) say(`No answer: ${error.message}`); });
+  showReasons(mine, states()).catch(error => { if (mine === turn) failed(error); });
 }
 
 async function showReasons(mine, now) {
@@ -355,7 +356,7 @@ async function begin() {
     ? "Answered by sbnet on this machine: exactly where the sums are small, else by mean field theory. Guaranteed intervals hold the exact chances in any case."
     : "One file that computes its own answers and sends nothing anywhere: exactly where the sums are small, else by mean field theory. It has no guaranteed intervals; sbnet explore has.";
   $("certain-box").hidden = !engine.certifies;
-  $("certain").addEventListener("change", () => { intervals = null; showRanking(); showBound(); askIntervals(turn, states()); });
+  $("certain").addEventListener("change", () => { intervals = null; showRanking(); showBound(); askIntervals(turn, states()).catch(failed); });
   $("search").addEventListener("input", showMatches);
   $("undo").addEventListener("click", undo);
   $("reset").addEventListener("click", reset);
@@ -369,4 +370,4 @@ async function begin() {
   restore(linked.length ? linked : Object.entries(net.evidence).map(([i, s]) => [Number(i), s]));
 }
 
-begin().catch(error => say(`No answer: ${error.message}`));
+begin().catch(failed);
