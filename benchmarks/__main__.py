@@ -14,6 +14,7 @@ from . import (
     density,
     digits,
     exact,
+    explore,
     gibbs,
     growth,
     log_terms,
@@ -38,6 +39,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
     "upper": ("how near the upper bound comes to the truth", upper.table),
     "certificates": ("how wide the interval for ln P is, by method and time", certificates.table),
     "clinic": ("diagnosis with noisy-OR units: a symptom, a made clinic, a public graph", clinic.table),
+    "explore": ("how long a click on the page of a large clinic takes", explore.table),
     "survey": ("missing answers filled in right, beside scikit-learn's imputers", survey.table),
     "gibbs": ("how long Gibbs sampling needs to be as accurate", gibbs.table),
 }

@@ -92,7 +92,7 @@ def write_names() -> None:
             groups.setdefault(thing.__name__, []).extend(public_names(thing))
         elif hasattr(thing, "__module__"):
             groups.setdefault(".".join(thing.__module__.split(".")[:2]), []).append(f"sbnet.{name}")
-    for extra in ("sbnet.estimators", "sbnet.datasets", "sbnet.plots"):
+    for extra in ("sbnet.estimators", "sbnet.datasets", "sbnet.plots", "sbnet.explore"):
         if extra not in groups and importlib.util.find_spec(extra):
             groups[extra] = public_names(importlib.import_module(extra))
     groups["sbnet.errors"] = groups.pop("sbnet.errors", [])  # last

@@ -122,7 +122,7 @@ def numbers(name: str, value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def extra(module: str, use: str, *, of: str | None = None) -> Any:
-    """A module that few need, or an error that says how to get it; extras are called as the modules are, if not `of`."""
+    """A module that few need, or an error that says how to get it; extras are called as modules are, or `of`."""
     try:
         return import_module(module)
     except ImportError:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from sbnet import checks
 from sbnet.evidence import OnePattern
-from sbnet.explore.document import document
-from sbnet.inference import infer
+from sbnet.explore.answers import answer
+from sbnet.explore.page import document
 from sbnet.network import Network
 
 __all__ = ["Widget", "html", "serve", "widget"]
@@ -85,7 +85,8 @@ def serve(
 
     page = document(network, _heading(title), {} if evidence is None else evidence, server=True)
     served = Served(network, page, port)
-    _warm_up(network)
+    answer(network, {"evidence": {}})  # compiles what the first click needs, before there is anything to click
+    answer(network, {"evidence": {str(network.n_units - 1): 1}})
     announce(f"exploring at {served.address} (Ctrl+C ends it)")
     if open_browser:
         webbrowser.open(served.address)
@@ -93,12 +94,6 @@ def serve(
         served.run()
     except KeyboardInterrupt:
         announce("ended")
-
-
-def _warm_up(network: Network) -> None:
-    """Compile what the first click needs, before there is anything to click."""
-    for evidence in ({}, {network.n_units - 1: 1}):
-        infer(network, evidence)
 
 
 @dataclass(frozen=True)

@@ -8,53 +8,62 @@ from typing import Any
 from sbnet.asking import contributions, next_question
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import EvidenceError
+from sbnet.explore.page import causes_of, findings_of
+from sbnet.explore.sums import best
 from sbnet.inference import infer
 from sbnet.network import Network
 
-MOST_INTERVALS = 100
-"""Causes whose intervals are worked out for one request: each takes two certificates."""
-MOST_QUESTIONS = 20
+MOST_INTERVALS = 8
+"""Units of one request: each takes two certificates, and a click must not wait for those of the click before."""
+TRIES = 24
+"""Questions whose answers are worked out, of those that promise most."""
 
 
 def answer(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The bound, and the mean of every unit."""
-    posterior = infer(network, evidence_of(network, asked))
-    return {"bound": posterior.bound, "means": posterior.means.tolist()}
+    """ln P or a bound on it, and the mean of every unit: exact where that is quick, mean field elsewhere."""
+    evidence = evidence_of(network, asked)
+    posterior, exact = best(lambda solver: infer(network, evidence, solver=solver))
+    return {"bound": posterior.bound, "means": posterior.means.tolist(), "exact": exact}
 
 
 def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
     """What each finding adds to one unit, in nats of log-odds."""
     unit = network.names[unit_of(network, asked.get("unit"))]
-    found = contributions(network, evidence_of(network, asked), about=[unit])
+    evidence = evidence_of(network, asked)
+    found, _ = best(lambda solver: contributions(network, evidence, about=[unit], solver=solver))
     return {str(network.index(name)): nats for name, nats in found[unit].items()}
 
 
 def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, float]]:
     """What to ask next, the most informative first."""
-    found = next_question(network, evidence_of(network, asked))[:MOST_QUESTIONS]
+    evidence = evidence_of(network, asked)
+    about = [i for i in causes_of(network) if i not in evidence]
+    among = [i for i in findings_of(network) if i not in evidence]
+    found = next_question(network, evidence, about, among, tries=TRIES) if about and among else ()
     return [
         {"unit": network.index(one.name), "information": one.information, "probability": one.probability}
         for one in found
     ]
 
 
-def intervals(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Intervals that are certain to hold ln P(evidence), and the chances of some units."""
+def certificate(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
+    """An interval that is certain to hold ln P(evidence)."""
+    found = certify(network, evidence_of(network, asked), threads=1, progress=False)
+    return {"lower": found.lower, "upper": found.upper}
+
+
+def intervals(network: Network, asked: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Intervals that are certain to hold the chances of a few units; the page asks for some at a time."""
     evidence, units = evidence_of(network, asked), asked.get("units")
-    if not isinstance(units, list):
-        raise EvidenceError(f"units is {units!r}; give a list of numbers of units")
-    wanted = [unit_of(network, unit) for unit in units[:MOST_INTERVALS]]
-    whole = certify(network, evidence, threads=1, progress=False)
-    inside = posterior_intervals(network, evidence, units=wanted, progress=False) if wanted else {}
-    return {
-        "lower": whole.lower,
-        "upper": whole.upper,
-        "units": {str(i): list(inside[network.names[i]]) for i in wanted},
-    }
+    if not isinstance(units, list) or len(units) > MOST_INTERVALS:
+        raise EvidenceError(f"units is {units!r}; give a list of at most {MOST_INTERVALS} numbers of units")
+    wanted = [unit_of(network, unit) for unit in units]
+    inside = posterior_intervals(network, evidence, units=wanted, threads=1, progress=False)
+    return {str(i): list(inside[network.names[i]]) for i in wanted}
 
 
 VERBS: dict[str, Callable[[Network, Mapping[str, Any]], Any]] = {
-    verb.__name__: verb for verb in (answer, reasons, questions, intervals)
+    verb.__name__: verb for verb in (answer, reasons, questions, certificate, intervals)
 }
 """All that can be asked, by name."""
 

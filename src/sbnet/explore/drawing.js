@@ -4,16 +4,17 @@
 "use strict";
 
 const FEW_CAUSES = 5, FEW_KNOWN = 8, FEW_OTHERS = 5;
-const BOX = { width: 168, height: 30, gap: 9, between: 70 };
+const BOX = { height: 30, gap: 9 }, TWO = { width: 168, apart: 70 }, MORE = { width: 124, apart: 42 };  // columns
 
-function ancestors(i, found = new Set()) {
-  for (const j of net.parents[i]) if (!found.has(j)) { found.add(j); ancestors(j, found); }
+function ancestors(below) {
+  const found = new Set(), open = [...below];
+  while (open.length) for (const j of net.parents[open.pop()]) if (!found.has(j)) { found.add(j); open.push(j); }
   return found;
 }
 
 /* The units to draw: the chosen cause, likely causes above what is known, that, and the findings worth asking. */
 function neighbourhood() {
-  const told = [...known.keys()].slice(-FEW_KNOWN), above = new Set(told.flatMap(i => [...ancestors(i)]));
+  const told = [...known.keys()].slice(-FEW_KNOWN), above = ancestors(told);
   const likely = ranked().filter(i => !known.has(i) && (!known.size || above.has(i)) && i !== chosen).slice(0, FEW_CAUSES);
   const picked = new Set([...(chosen === null ? [] : [chosen]), ...likely.slice(0, chosen === null ? FEW_CAUSES : FEW_CAUSES - 1), ...told]);
   const near = i => children[i].filter(c => !known.has(c));
@@ -22,13 +23,13 @@ function neighbourhood() {
   const others = [...new Set([...picked].filter(i => !known.has(i)).flatMap(near))].filter(c => !picked.has(c));
   others.sort((a, b) => (worth.has(b) ? worth.get(b) : -1e6) - (worth.has(a) ? worth.get(a) : -1e6) || pull(b) - pull(a));
   for (const c of others.slice(0, FEW_OTHERS)) picked.add(c);
-  for (const i of told) for (const j of between(i, picked)) picked.add(j);
+  for (const i of told) for (const j of onTheWay(i, picked)) picked.add(j);
   return [...picked].sort((a, b) => a - b);
 }
 
-/* Units on the way from a drawn cause to something known, if they are few. */
-function between(i, picked) {
-  const way = [...ancestors(i)].filter(j => !picked.has(j) && net.parents[j].length && [...ancestors(j)].some(k => picked.has(k)));
+/* Units between a drawn cause and something known, if they are few. */
+function onTheWay(i, picked) {
+  const way = net.parents[i].filter(j => !picked.has(j) && net.parents[j].some(k => picked.has(k)));
   return way.length <= 3 ? way : [];
 }
 
@@ -53,19 +54,20 @@ function middle(i, spot) {
 
 function draw() {
   if (!answer) return;
-  const drawn = neighbourhood(), { spot, columns, rows } = layOut(drawn), { width, height, gap, between } = BOX;
-  const wide = columns * width + (columns - 1) * between + 4, high = rows * (height + gap) + 4;
+  const drawn = neighbourhood(), { spot, columns, rows } = layOut(drawn), { height, gap } = BOX;
+  const { width, apart } = columns > 2 ? MORE : TWO;
+  const wide = columns * width + (columns - 1) * apart + 4, high = rows * (height + gap) + 4;
   const corner = i => {
     const [c, r, n] = spot.get(i), spare = (rows - n) * (height + gap) / 2;
-    return [2 + c * (width + between), 2 + spare + r * (height + gap)];
+    return [2 + c * (width + apart), 2 + spare + r * (height + gap)];
   };
   const svg = el("svg:svg", { viewBox: `0 0 ${wide} ${high}`, role: "group", "aria-label": "Causes and findings that matter now" });
-  if (columns > 2) svg.style.minWidth = `${wide * 0.8}px`;
+  if (columns > 3) svg.style.minWidth = `${wide * 0.8}px`;
   const edges = [];
   for (const i of drawn) net.parents[i].forEach((j, e) => { if (spot.has(j)) edges.push([j, i, net.weights[i][e]]); });
   edges.sort((a, b) => (a[0] === chosen) - (b[0] === chosen));
-  for (const [j, i, weight] of edges) svg.append(edge(corner(j), corner(i), weight, j === chosen || i === chosen));
-  for (const i of drawn) svg.append(box(i, corner(i)));
+  for (const [j, i, weight] of edges) svg.append(edge(corner(j), corner(i), width, weight, j === chosen || i === chosen));
+  for (const i of drawn) svg.append(box(i, corner(i), width));
   const focused = document.activeElement && document.activeElement.closest("#drawing .node");
   $("drawing").replaceChildren(svg);
   if (focused) svg.querySelector(`[data-node="${focused.dataset.node}"]`)?.focus();
@@ -74,32 +76,32 @@ function draw() {
     : `The likeliest causes and what they would show: ${drawn.length} of ${units.length.toLocaleString("en")} units.`;
 }
 
-function edge([x, y], [u, v], weight, near) {
-  const { width, height } = BOX, a = x + width, b = y + height / 2, d = v + height / 2, bend = Math.max((u - a) / 2, 20);
+function edge([x, y], [u, v], width, weight, near) {
+  const { height } = BOX, a = x + width, b = y + height / 2, d = v + height / 2, bend = Math.max((u - a) / 2, 20);
   const thick = Math.min(0.8 + Math.abs(weight) * 0.9, 4.5);
   return el("svg:path", { class: `edge${near ? " near" : ""}${weight < 0 ? " against" : ""}`, "stroke-width": thick.toFixed(2),
     d: `M${a} ${b}C${a + bend} ${b} ${u - bend} ${d} ${u} ${d}` });
 }
 
-function box(i, [x, y]) {
-  const { width, height } = BOX, state = known.get(i), mean = answer.means[i];
+function box(i, [x, y], width) {
+  const { height } = BOX, state = known.get(i), mean = chances.get(i) ?? answer.means[i];
   const kind = state === 1 ? " yes" : state === 0 ? " no" : "";
   const value = state === undefined ? percent(mean) : stateName(i, state);
   const act = () => isCause.has(i) ? choose(i) : tell(i, state === undefined ? 1 : state === 1 ? 0 : -1);
   const node = el("svg:g", { class: `node${kind}${i === chosen ? " chosen" : ""}`, transform: `translate(${x} ${y})`, tabindex: "0",
     role: "button", "data-node": i, "aria-label": `${net.names[i]}: ${value}`, onclick: act,
     onkeydown: event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); } } });
-  node.append(el("svg:title", {}, `${net.names[i]}${net.about[i] ? `: ${net.about[i]}` : ""} (${value})`),
+  node.append(el("svg:title", {}, `${heading(i)} (${value})`),
     el("svg:rect", { class: "box", width, height, rx: 6 }));
   if (state === undefined)
     node.append(el("svg:rect", { class: "level", x: 1, y: 1, width: Math.max(mean * (width - 2), 0).toFixed(1), height: height - 2, rx: 5 }));
-  const short = shorten(net.names[i], value);
+  const short = shorten(net.names[i], width - 24 - 6.4 * value.length);
   node.append(el("svg:text", { x: 9, y: height / 2 + 4.5 }, short),
     el("svg:text", { class: "value", x: width - 8, y: height / 2 + 4.5, "text-anchor": "end" }, value));
   return node;
 }
 
-function shorten(name, value) {
-  const most = Math.max(Math.floor((BOX.width - 24 - 6.4 * value.length) / 6.6), 6), letters = [...name];
-  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : name;
+function shorten(name, room) {
+  const most = Math.max(Math.floor(room / 6.6), 5), all = [...name];
+  return all.length > most ? `${all.slice(0, most - 1).join("")}…` : name;
 }

@@ -1,10 +1,12 @@
 /* Where answers come from: a server on this machine, or the solver in this page. Both have the same verbs, with states
    as arrays of 0, 1 and -1 for "not observed":
 
-       answer(states)           {bound, means}
+       answer(states)           {bound, means, exact}
        reasons(states, unit)    {finding: nats}: what would be lost of the unit's log-odds without that finding
        questions(states)        [{unit, information, probability}], the best first
-       intervals(states, units) {lower, upper, units: {unit: [low, high]}}, guaranteed; a server only */
+       certificate(states)      {lower, upper} of ln P, guaranteed; a server only
+       certificate(states) { return this.post("certificate", states); }
+  intervals(states, units) {unit: [low, high]}, guaranteed; a server only */
 "use strict";
 
 const observed = states => Array.from(states.keys()).filter(i => states[i] >= 0);
@@ -28,28 +30,39 @@ class Remote {
   answer(states) { return this.post("answer", states); }
   reasons(states, unit) { return this.post("reasons", states, { unit }); }
   questions(states) { return this.post("questions", states); }
+  certificate(states) { return this.post("certificate", states); }
   intervals(states, units) { return this.post("intervals", states, { units }); }
 }
 
+const PATIENCE = { patience: 1000 }, LONG = 4000;  // milliseconds for one answer; for all questions
+
 class Local {
   constructor(net, causes, findings) { Object.assign(this, { net, causes, findings, certifies: false, tries: 50 }); }
-  async answer(states) { return Solver.solve(this.net, states); }
+  async answer(states) { return Sums.best(this.net, states, PATIENCE); }
+
+  /* Answers that are compared are all exact, or none of them. */
+  alike(rows) {
+    const exact = rows.map(row => Sums.exact(this.net, row));
+    return exact.every(Boolean) ? exact : rows.map(row => Solver.solve(this.net, row, PATIENCE));
+  }
 
   async reasons(states, unit) {
-    const odds = s => logit(Solver.solve(this.net, s).means[unit]), all = odds(states);
-    return Object.fromEntries(observed(states).map(f => [f, all - odds(changed(states, f, -1))]));
+    const without = observed(states).map(f => changed(states, f, -1));
+    const odds = this.alike([states, ...without]).map(({ means }) => logit(means[unit]));
+    return Object.fromEntries(observed(states).map((f, n) => [f, odds[0] - odds[n + 1]]));
   }
 
   async questions(states, stale = () => false) {
-    const about = this.causes.filter(i => states[i] < 0), found = [];
+    const about = this.causes.filter(i => states[i] < 0), found = [], start = performance.now();
     for (const f of this.promising(states, about)) {
-      const [no, yes] = [0, 1].map(s => Solver.solve(this.net, changed(states, f, s)));
+      const [no, yes] = this.alike([0, 1].map(s => changed(states, f, s)));
       const p = 1 / (1 + Math.exp(no.bound - yes.bound));
       const information = about.reduce((sum, i) => sum + entropy(p * yes.means[i] + (1 - p) * no.means[i])
         - p * entropy(yes.means[i]) - (1 - p) * entropy(no.means[i]), 0);
       found.push({ unit: f, information: information < 1e-9 ? 0 : information, probability: p });
       await new Promise(done => setTimeout(done));  // a click comes first
       if (stale()) return null;
+      if (performance.now() - start > LONG) break;
     }
     return found.sort((a, b) => b.information - a.information || a.unit - b.unit);
   }
@@ -58,7 +71,7 @@ class Local {
   promising(states, about) {
     const { net } = this, candidates = this.findings.filter(i => states[i] < 0);
     if (candidates.length <= this.tries) return candidates;
-    const { means } = Solver.solve(net, states), score = new Float64Array(means.length), asked = new Set(about);
+    const { means } = Sums.best(net, states, PATIENCE), score = new Float64Array(means.length), asked = new Set(about);
     net.parents.forEach((parents, i) => {
       if (states[i] >= 0) return;
       const [off, on] = [0, 1].map(s => chancesOfEdges(net, i, means, s));
@@ -69,7 +82,7 @@ class Local {
         score[j] += Math.max(news, 0) * (asked.has(i) ? 1 : 0.01);
       });
     });
-    return candidates.sort((a, b) => score[b] - score[a] || a - b).slice(0, this.tries).sort((a, b) => a - b);
+    return candidates.sort((a, b) => score[b] - score[a] || a - b).slice(0, this.tries);
   }
 }
 
@@ -89,5 +102,3 @@ function chancesOfEdges(net, i, means, s) {
 
 const entropy = p => p > 0 && p < 1 ? -p * Math.log(p) - (1 - p) * Math.log1p(-p) : 0;
 const logit = p => { const q = Math.min(Math.max(p, 1e-12), 1 - 1e-12); return Math.log(q / (1 - q)); };
-
-if (typeof module !== "undefined") module.exports = { Local, Remote };

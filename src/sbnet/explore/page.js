@@ -24,26 +24,27 @@ const units = net.names.map((_, i) => i);
 const place = new Map(net.names.map((name, i) => [name, i]));
 const children = units.map(() => []);
 net.parents.forEach((parents, i) => parents.forEach(j => children[j].push(i)));
-const inGroup = group => units.filter(i => net.group[i] === group);
-const causes = inGroup("causes").length ? inGroup("causes") : units.filter(i => !net.parents[i].length);
-const isCause = new Set(causes);
-const findings = inGroup("findings").length ? inGroup("findings") : units.filter(i => !isCause.has(i));
+const { causes, findings } = net;
+const isCause = new Set(causes), searched = units.filter(i => net.group[i] !== "switches");
+const letters = text => text.toLocaleLowerCase().replace(/[\s_-]+/g, "");
+const about = units.map(i => letters(net.about[i]) === letters(net.names[i]) ? "" : net.about[i]);  // said once is enough
 const words = units.map(i => `${net.names[i]} ${net.about[i]} ${net.group[i]}`.toLocaleLowerCase());
 const engine = net.server ? new Remote() : new Local(net, causes, findings);
 
 const SHOWN = 12, FOUND = 40;
 const known = new Map();  // unit -> 0 or 1, in the order of telling
 const past = [];
-let answer = null, prior = null, chosen = null, everyone = false, intervals = null, questions = null, turn = 0;
+let answer = null, prior = null, chosen = null, follow = true, everyone = false, intervals = null, questions = null, turn = 0;
+let chances = new Map();  // of a yes, of the units that were asked about: better than the means of independent causes
 
 const states = () => Int8Array.from(units, i => known.has(i) ? known.get(i) : -1);
 const stateName = (i, s) => net.states[i] ? net.states[i][s] : s ? "yes" : "no";
 
-function percent(p) {
+function percent(p) {  // with spaces that no line breaks at
   const x = 100 * p, ends = Math.min(x, 100 - x);
-  if (p === 0 || p === 1) return `${x} %`;
-  if (ends < 0.01) return p < 0.5 ? "< 0.01 %" : "> 99.99 %";
-  return `${x.toFixed(ends < 1 ? 2 : ends < 10 ? 1 : 0)} %`;
+  if (p === 0 || p === 1) return `${x}\u00a0%`;
+  if (ends < 0.01) return p < 0.5 ? "<\u00a00.01\u00a0%" : ">\u00a099.99\u00a0%";
+  return `${x.toFixed(ends < 1 ? 2 : ends < 10 ? 1 : 0)}\u00a0%`;
 }
 
 function tell(i, state) {
@@ -65,6 +66,7 @@ function undo() { if (past.length) restore(past.pop()); }
 function reset() {
   if (!known.size) return;
   past.push([...known]);
+  follow = true;
   restore([]);
 }
 
@@ -80,8 +82,10 @@ function readFragment() {
 }
 
 function writeFragment() {
-  const text = [...known].map(([i, s]) => `${encodeURIComponent(net.names[i])}=${s ? "yes" : "no"}`).join("&");
-  try { history.replaceState(null, "", `${location.pathname}${location.search}${text ? `#${text}` : ""}`); } catch { /* inside a frame */ }
+  try {
+    const text = [...known].map(([i, s]) => `${encodeURIComponent(net.names[i])}=${s ? "yes" : "no"}`).join("&");
+    history.replaceState(null, "", `${location.pathname}${location.search}${text ? `#${text}` : ""}`);
+  } catch { /* inside a frame, or a name that no address can hold */ }
 }
 
 async function copyLink() {
@@ -99,12 +103,13 @@ async function changedEvidence() {
     const found = await engine.answer(now);
     if (mine !== turn) return;
     answer = found;
+    chances = new Map();
     intervals = null;
     showAnswer();
     await new Promise(done => setTimeout(done, 60));  // the rest can wait for the next click, if it comes at once
     if (mine === turn) await Promise.all([askQuestions(mine, now), showReasons(mine, now), askIntervals(mine, now)]);
   } catch (error) {
-    if (mine === turn) say(`No answer: ${error.message}`);
+    if (mine === turn) failed(error);
   }
 }
 
@@ -113,23 +118,28 @@ async function askQuestions(mine, now) {
   const found = await engine.questions(now, () => mine !== turn);
   if (mine !== turn || found === null) return;
   questions = found;
+  chances = new Map(found.map(q => [q.unit, q.probability]));
   $("ask-box").classList.remove("busy");
   showQuestions();
   draw();
 }
 
-async function askIntervals(mine, now) {
+async function askIntervals(mine, now) {  // a few at a time: after the next click, nobody wants the rest
   if (!engine.certifies || !$("certain").checked) return;
-  const found = await engine.intervals(now, shownCauses().filter(i => !known.has(i)));
-  if (mine !== turn) return;
-  intervals = found;
-  showRanking();
-  showBound();
+  const wanted = shownCauses().filter(i => !known.has(i)), mineOnly = { ...await engine.certificate(now), units: {} };
+  while (mine === turn && $("certain").checked) {
+    intervals = mineOnly;
+    showRanking();
+    showBound();
+    if (!wanted.length) return;
+    Object.assign(mineOnly.units, await engine.intervals(now, wanted.splice(0, 2)));
+  }
 }
 
 /* --- showing --------------------------------------------------------------------------------------------------- */
 
 function say(text) { $("status").textContent = text; }
+function failed(error) { say(`No answer: ${error.message}. ${net.server ? "Is sbnet explore still running?" : ""}`); }
 
 function choice(i, where) {
   const now = known.has(i) ? known.get(i) : -1;
@@ -142,9 +152,11 @@ function choice(i, where) {
     option(1, stateName(i, 1), "yes"), option(0, stateName(i, 0), "no"), unknown);
 }
 
+const heading = i => about[i] ? `${net.names[i]}, ${about[i]}` : net.names[i];
+
 function unitRow(i, where, ...more) {
   const name = el("span", { class: "unit-name" }, net.names[i]);
-  if (net.about[i] && net.about[i] !== net.names[i]) name.append(el("small", { class: "unit-about" }, net.about[i]));
+  if (about[i]) name.append(el("small", { class: "unit-about" }, about[i]));
   return el("li", { "data-unit": i, title: net.source[i] ? `Source: ${net.source[i]}` : "" }, name, choice(i, where), ...more);
 }
 
@@ -176,7 +188,7 @@ function matches(text) {
   const parts = text.toLocaleLowerCase().split(/\s+/).filter(Boolean);
   if (!parts.length) return [];
   const rank = i => { const at = words[i].indexOf(parts[0]); return at === 0 ? 0 : words[i][at - 1] === " " ? 1 : 2; };
-  return units.filter(i => parts.every(part => words[i].includes(part)))
+  return searched.filter(i => parts.every(part => words[i].includes(part)))
     .map(i => [rank(i) + (isCause.has(i) ? 0.5 : 0), i]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(pair => pair[1]);
 }
 
@@ -200,11 +212,11 @@ function ranked() { return [...causes].sort((a, b) => answer.means[b] - answer.m
 function shownCauses() { return everyone ? ranked() : ranked().slice(0, SHOWN); }
 
 function showAnswer() {
-  if (chosen === null || (!known.size && !past.length)) chosen = ranked()[0];
+  if (follow) chosen = ranked().find(i => !known.has(i)) ?? null;  // until someone chooses, the likeliest one is explained
   showRanking();
   showBound();
   draw();
-  const top = ranked().filter(i => !known.has(i)).slice(0, 2).map(i => `${net.names[i]} ${percent(answer.means[i])}`);
+  const top = ranked().filter(i => !known.has(i)).slice(0, 2).map(i => `${net.names[i]}\u00a0${percent(answer.means[i])}`);
   say(`${known.size ? "Likeliest now" : "Likeliest before any finding"}: ${top.join(", ")}`);
 }
 
@@ -224,7 +236,7 @@ function showRanking() {
 
 function causeRow(i) {
   const title = el("span", { class: "title" }, net.names[i]);
-  if (net.about[i] && net.about[i] !== net.names[i]) title.append(el("small", {}, net.about[i]));
+  if (about[i]) title.append(el("small", {}, about[i]));
   const button = el("button", { type: "button", class: "cause", "aria-expanded": "false", onclick: () => choose(chosen === i ? null : i) },
     title, el("span", { class: "numbers" }),
     el("span", { class: "track", "aria-hidden": "true" }, el("i", { class: "fill" }), el("i", { class: "tick" }), el("i", { class: "whisker" })));
@@ -239,19 +251,23 @@ function fillRow(i) {
   row.classList.toggle("off", known.get(i) === 0);
   row.querySelector(".whisker").hidden = !ends;
   row.querySelector(".numbers").replaceChildren(
-    el("small", {}, ends ? `${percent(ends[0])} to ${percent(ends[1])}` : `${percent(prior[i])} →`),
+    el("small", {}, ends ? between(ends.map(percent)) : `${percent(prior[i])} →`),
     el("b", {}, known.has(i) ? stateName(i, known.get(i)) : percent(mean)));
-  const open = chosen === i;
-  row.querySelector(".cause").setAttribute("aria-expanded", open);
+  const open = chosen === i, button = row.querySelector(".cause"), certain = ends ? `, guaranteed ${ends.map(percent).join(" to ")}` : "";
+  button.setAttribute("aria-expanded", open);
+  button.setAttribute("aria-label", `${heading(i)}: ${known.has(i) ? stateName(i, known.get(i)) : percent(mean)}, before ${percent(prior[i])}${certain}`);
   row.querySelector(".why").hidden = !open;
 }
 
+const between = ([low, high]) => low === high ? "guaranteed" : `${low} to ${high}`;
+
 function choose(i) {
   chosen = i;
+  follow = false;
   showRanking();
   draw();
   const mine = turn;
-  showReasons(mine, states()).catch(error => { if (mine === turn) say(`No answer: ${error.message}`); });
+  showReasons(mine, states()).catch(error => { if (mine === turn) failed(error); });
 }
 
 async function showReasons(mine, now) {
@@ -278,9 +294,10 @@ async function showReasons(mine, now) {
 function showBound() {
   const digits = x => x.toFixed(3).replace("-", "−");
   $("legend-interval").hidden = !intervals;
-  $("bound").textContent = intervals && intervals.lower !== null
+  $("bound").textContent = intervals
     ? `ln P of the findings lies between ${digits(intervals.lower)} and ${digits(intervals.upper)} nats, guaranteed.`
-    : known.size ? `ln P of the findings is at least ${digits(answer.bound)} nats (mean field).` : "";
+    : !known.size ? "" : answer.exact ? `Exact: sums over all states. ln P of the findings is ${digits(answer.bound)} nats.`
+    : `Mean field${answer.converged === false ? ", stopped before it settled" : ""}: an approximation, and often too sure of one cause where several would do. ln P of the findings is at least ${digits(answer.bound)} nats.`;
 }
 
 /* --- the keyboard ---------------------------------------------------------------------------------------------- */
@@ -336,10 +353,10 @@ async function begin() {
   const counts = [[causes.length, "cause"], [findings.length, "finding"]];
   $("size").textContent = counts.map(([n, word]) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`).join(", ");
   $("small-print").textContent = net.server
-    ? "Answered by sbnet on this machine. Means are those of mean field theory; guaranteed intervals hold the exact chances."
-    : "One file that computes its own answers, by mean field theory with the paper’s bound; it sends nothing anywhere. Guaranteed intervals need the server: sbnet explore.";
+    ? "Answered by sbnet on this machine: exactly where the sums are small, else by mean field theory. Guaranteed intervals hold the exact chances in any case."
+    : "One file that computes its own answers and sends nothing anywhere: exactly where the sums are small, else by mean field theory. It has no guaranteed intervals; sbnet explore has.";
   $("certain-box").hidden = !engine.certifies;
-  $("certain").addEventListener("change", () => { intervals = null; showRanking(); showBound(); if ($("certain").checked) changedEvidence(); });
+  $("certain").addEventListener("change", () => { intervals = null; showRanking(); showBound(); askIntervals(turn, states()).catch(failed); });
   $("search").addEventListener("input", showMatches);
   $("undo").addEventListener("click", undo);
   $("reset").addEventListener("click", reset);
@@ -353,4 +370,4 @@ async function begin() {
   restore(linked.length ? linked : Object.entries(net.evidence).map(([i, s]) => [Number(i), s]));
 }
 
-begin().catch(error => say(`No answer: ${error.message}`));
+begin().catch(failed);

@@ -125,11 +125,16 @@ class Served:
         self.socket = _listening(port)
         self.port: int = self.socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
-        app = application(network, page, self.port, self.token)
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, ws="none", lifespan="off", proxy_headers=False,
+            application(network, page, self.port, self.token),
+            log_level="warning",
+            access_log=False,  # the token is in every address
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            lifespan="off",
             timeout_graceful_shutdown=1,
-        )  # fmt: skip
+        )
         self.server = uvicorn.Server(config)
 
     @property

@@ -186,13 +186,14 @@ const Solver = (() => {
       const gate = net.gate[i], bias = absorbed(net, states, i), mine = hidden[place.get(i)];
       if (near.length) {
         const weight = near.map(e => net.weights[i][e]), parents = near.map(e => place.get(net.parents[i][e]));
-        const factor = { gate, weight, bias, value: states[i], term: termOf(net, gate, states[i], weight, bias), parents };
+        const factor = { gate, weight, bias, value: states[i], term: termOf(net, gate, states[i], weight, bias), parents, self: place.get(i) };
         parents.forEach((j, s) => hidden[j].children.push([factor, s]));
         factors.push(factor);
         if (mine) mine.own = factor;
       } else if (mine) {
         mine.odds = logOdds(gate, bias);
-        constant += logP(gate, 0, bias);
+        mine.rest = logP(gate, 0, bias);
+        constant += mine.rest;
       } else constant += logP(gate, states[i], bias);
     });
     return { hidden, factors, constant };
@@ -279,13 +280,15 @@ const Solver = (() => {
     return means;
   }
 
-  /* states: 0, 1, or -1 for a hidden unit. Returns {bound, means, sweeps, converged}. */
-  function solve(net, states, { tol = 1e-9, maxSweeps = 500 } = {}) {
+  /* states: 0, 1, or -1 for a hidden unit. `patience` is in milliseconds; the bound holds
+     wherever the climb is stopped. Returns {bound, means, sweeps, converged, exact}. */
+  function solve(net, states, { tol = 1e-9, maxSweeps = 500, patience = Infinity } = {}) {
+    const start = performance.now();
     const problem = pose(net, states), mu = new Float64Array(problem.hidden.length).fill(0.5);
     problem.hidden.forEach(({ own }, j) => { if (own) own.value = mu[j]; });
     renew(problem.factors, mu);
     let bound = boundOf(problem, mu), sweeps = 0, converged = mu.length === 0;
-    while (!converged && sweeps < maxSweeps) {
+    while (!converged && sweeps < maxSweeps && performance.now() - start < patience) {
       sweep(problem, mu);
       renew(problem.factors, mu);
       const before = bound;
@@ -293,10 +296,8 @@ const Solver = (() => {
       sweeps++;
       converged = bound - before < tol;
     }
-    return { bound, means: allMeans(net, states, problem.hidden, mu), sweeps, converged };
+    return { bound, means: allMeans(net, states, problem.hidden, mu), sweeps, converged, exact: false };
   }
 
-  return { solve };
+  return { solve, pose, allMeans, NONE, logP, sigmoid, softplus };
 })();
-
-if (typeof module !== "undefined") module.exports = Solver;

@@ -21,7 +21,7 @@ from sbnet.kernels.terms.series import NOTHING, nodes_for
 from sbnet.network import Network
 from sbnet.question import ask_one
 
-_SOLVER, _ASKING = ("solver.js",), ("engine.js", "drawing.js", "page.js")
+_SOLVER, _ASKING = ("solver.js", "sums.js"), ("engine.js", "drawing.js", "page.js")
 POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:"
 """What the page may load: nothing. Its script and its style are allowed by their digests."""
 
@@ -33,7 +33,7 @@ def document(network: Network, title: str, evidence: OnePattern, *, server: bool
     parts = {
         "policy": markup.escape(policy(script, style, server=server)),
         "version": __version__,
-        "title": markup.escape(title),
+        "title": markup.escape(title.encode("utf-8", "replace").decode()),  # half a character is none
         "style": style,
         "network": as_json(contents(network, evidence) | {"server": server}),
         "script": script,
@@ -62,6 +62,21 @@ def as_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
+def causes_of(network: Network) -> list[int]:
+    """The units that are ranked: the group "causes", or, if nobody named one, the units without parents."""
+    return _group(network, "causes") or np.flatnonzero(np.diff(network.graph.indptr) == 0).tolist()
+
+
+def findings_of(network: Network) -> list[int]:
+    """The units that can be asked for: the group "findings", or all that are no causes, nor switches of a table."""
+    others = {*causes_of(network), *_group(network, "switches")}
+    return _group(network, "findings") or [i for i in range(network.n_units) if i not in others]
+
+
+def _group(network: Network, group: str) -> list[int]:
+    return [i for i, name in enumerate(network.names) if network.notes[name].group == group]
+
+
 def contents(network: Network, evidence: OnePattern) -> dict[str, Any]:
     """The network as the page reads it: all of it, and nothing else."""
     ends = network.graph.indptr[1:-1]
@@ -73,6 +88,8 @@ def contents(network: Network, evidence: OnePattern) -> dict[str, Any]:
         "group": [note.group for note in notes],
         "source": [note.source for note in notes],
         "states": [list(note.states) or None for note in notes],
+        "causes": causes_of(network),
+        "findings": findings_of(network),
         "gate": network.gate.tolist(),
         "bias": network.bias.tolist(),
         "parents": [part.tolist() for part in np.split(network.graph.parent, ends)],

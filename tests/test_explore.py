@@ -1,0 +1,355 @@
+"""The page to click: what is inside the file, and whom the server answers."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import threading
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sbnet as sb
+from sbnet import explore
+from sbnet.datasets import make_clinic
+from sbnet.explore import answers
+from sbnet.explore.page import causes_of, document, findings_of
+
+small = pytest.mark.small
+EVIL = "</script><img src=x onerror=alert(1)><!--<script>&amp;{{script}}\u2028'\""
+
+
+@pytest.fixture(scope="module")
+def clinic() -> sb.Network:
+    effects = {("flu", "fever"): 0.9, ("cold", "fever"): 0.2, ("cold", "sneezing"): 0.8, ("flu", "aches"): 0.5}
+    net = sb.noisy_or(effects, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
+    notes = {
+        "flu": sb.Note(about="influenza", group="causes", source="made up"),
+        "cold": sb.Note(group="causes"),
+        "fever": sb.Note(group="findings", states=("below 38", "38 or more")),
+        "sneezing": sb.Note(group="findings"),
+        "aches": sb.Note(group="findings"),
+    }
+    return replace(net, notes=notes)
+
+
+class Reader(HTMLParser):
+    """What a browser makes of the file: its elements with their attributes, and the texts of scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        if self.tags and data.strip():
+            self.texts.append((self.tags[-1][0], data))
+
+    def inside(self) -> dict:
+        """The network in the file."""
+        (text,) = [text for tag, text in self.texts if tag == "script" and text.startswith("{")]
+        return json.loads(text)
+
+
+# --- the file -------------------------------------------------------------------------------------------------------
+
+
+@small
+def test_the_file_holds_the_network_and_what_people_wrote_beside_it(clinic):
+    inside = Reader(explore.html(clinic, title="Fever", evidence={"fever": 1, "aches": 0})).inside()
+    names = inside["names"]
+    assert names == list(clinic.names)
+    assert inside["about"][names.index("flu")] == "influenza"
+    assert inside["group"][names.index("cold")] == "causes"
+    assert inside["source"][names.index("flu")] == "made up"
+    assert inside["states"][names.index("fever")] == ["below 38", "38 or more"]
+    assert inside["evidence"] == {str(names.index("fever")): 1, str(names.index("aches")): 0}
+    assert inside["server"] is False
+    for i, name in enumerate(names):
+        assert [names[j] for j in inside["parents"][i]] == list(clinic.parents(name))
+    assert np.concatenate([*inside["weights"], inside["bias"]]).tolist() == [*clinic.weight, *clinic.bias]  # to the bit
+
+
+@small
+def test_the_file_asks_nobody_for_anything(clinic):
+    text = explore.html(clinic)
+    page = Reader(text)
+    loading = [(tag, key) for tag, attrs in page.tags for key in attrs if key in ("src", "srcset", "action", "data")]
+    assert loading == []
+    assert [attrs["href"] for tag, attrs in page.tags if tag == "link"] == ["data:,"]
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|@import|url\(", text)
+    (policy,) = [attrs["content"] for tag, attrs in page.tags if attrs.get("http-equiv") == "Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "connect-src" not in policy
+    assert "'sha256-" in policy
+
+
+@small
+@settings(max_examples=25)
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30))
+def test_no_name_and_no_note_becomes_markup(text):
+    text += EVIL
+    net = sb.from_edges({(text, "b"): 1.0})
+    net = replace(net, notes={text: sb.Note(about=text, group=text, source=text, note=text)})
+    page, plain = Reader(explore.html(net, title=text)), Reader(explore.html(net, title="x"))
+    assert page.inside()["names"][0] == text
+    assert [tag for tag, _ in page.tags] == [tag for tag, _ in plain.tags]
+    (raw,) = [data for tag, data in page.texts if tag == "script" and data.startswith("{")]
+    assert not set(raw) & set("<>&\u2028")
+
+
+@small
+def test_a_name_that_is_half_a_character_is_kept():
+    net = sb.from_edges({("\ud83d", "b"): 1.0})
+    assert Reader(explore.html(net)).inside()["names"][0] == "\ud83d"
+    assert explore.html(net, title="\ud83d").encode("utf-8")
+
+
+@small
+def test_a_notebook_shows_the_page_in_a_frame_that_cannot_reach_it(clinic):
+    frame = Reader(explore.widget(clinic, height=500)._repr_html_())
+    ((tag, attributes),) = frame.tags
+    assert tag == "iframe"
+    assert attributes["sandbox"] == "allow-scripts"
+    assert "height:500px" in attributes["style"]
+    assert Reader(attributes["srcdoc"]).inside()["names"] == list(clinic.names)
+
+
+@small
+def test_explore_is_imported_when_it_is_asked_for():
+    assert sb.explore is explore
+    assert "explore" in dir(sb)
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+def numbered(net: sb.Network, evidence: dict[str, int]) -> dict[str, int]:
+    return {str(net.index(name)): state for name, state in evidence.items()}
+
+
+def test_answers_are_those_of_the_library(clinic):
+    evidence = {"fever": 1, "sneezing": 0}
+    asked = {"evidence": numbered(clinic, evidence)}
+    answer, exact = answers.answer(clinic, asked), sb.exact_posterior(clinic, evidence)
+    assert answer["exact"]
+    np.testing.assert_allclose(answer["means"][:2], exact.means[:2], atol=1e-12)
+    assert answer["bound"] == pytest.approx(sb.log_likelihood(clinic, evidence), abs=1e-12)
+    whole = answers.certificate(clinic, asked)
+    assert whole["lower"] <= answer["bound"] <= whole["upper"]
+    flu = clinic.index("flu")
+    low, high = answers.intervals(clinic, asked | {"units": [flu]})[str(flu)]
+    assert low <= exact["flu"] <= high
+    questions = answers.questions(clinic, asked)
+    assert clinic.names[questions[0]["unit"]] == "aches"
+    assert questions[0]["information"] == pytest.approx(sb.next_question(clinic, evidence)[0].information)
+    without = sb.exact_posterior(clinic, {"fever": 1})["flu"]
+    expected = np.log(exact["flu"] / (1 - exact["flu"])) - np.log(without / (1 - without))
+    assert answers.reasons(clinic, asked | {"unit": flu})[str(clinic.index("sneezing"))] == pytest.approx(expected)
+
+
+def test_large_networks_are_answered_by_mean_field_theory_and_say_so():
+    net = make_clinic(60, 200, rng=0)
+    evidence = dict.fromkeys(range(60, 90), 1)
+    answer = answers.answer(net, {"evidence": {str(i): s for i, s in evidence.items()}})
+    assert not answer["exact"]
+    posterior = sb.infer(net, evidence)
+    assert answer["bound"] == posterior.bound
+    np.testing.assert_array_equal(answer["means"], posterior.means)
+
+
+@small
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({}, "evidence is None; give an object such as {'3': 1}"),
+        ({"evidence": [1]}, "evidence is \\[1\\]"),
+        ({"evidence": {"0": 2}}, "unit '0' is 2; a state is 0 or 1"),
+        ({"evidence": {"0": True}}, "unit '0' is True"),
+        ({"evidence": {"0": 1.0}}, "unit '0' is 1.0"),
+        ({"evidence": {"0": []}}, "unit '0' is \\[\\]"),
+        ({"evidence": {"../../etc/passwd": 1}}, "'../../etc/passwd' is not the number of a unit"),
+        ({"evidence": {"99": 1}}, "there is no unit number 99"),
+        ({"evidence": {"-1": 1}}, "'-1' is not the number of a unit"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(clinic, asked, message):
+    with pytest.raises(sb.errors.SBNetError, match=message):
+        answers.answer(clinic, asked)
+
+
+@small
+def test_causes_and_findings_are_the_groups_that_people_named_or_follow_from_the_edges(clinic):
+    net = sb.from_edges({("a", "b"): 1.0, ("b", "c"): 1.0, ("c", "d"): 1.0})
+    assert (causes_of(net), findings_of(net)) == ([0], [1, 2, 3])
+    named = replace(net, notes={"b": sb.Note(group="causes"), "c": sb.Note(group="switches")})
+    assert (causes_of(named), findings_of(named)) == ([1], [0, 3])
+    assert [clinic.names[i] for i in causes_of(clinic)] == ["flu", "cold"]
+
+
+def test_where_nothing_is_left_to_ask_there_is_no_question(clinic):
+    everything = {str(i): 1 for i in range(clinic.n_units)}
+    assert answers.questions(clinic, {"evidence": everything}) == []
+    assert answers.questions(clinic, {"evidence": {"0": 1, "1": 0}}) == []  # all causes are known
+
+
+# --- the server -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def served(clinic):
+    pytest.importorskip("starlette")
+    pytest.importorskip("uvicorn")
+    from sbnet.explore.server import Served, running
+
+    one = Served(clinic, document(clinic, "Fever", {}, server=True), 0)
+    with running(one):
+        yield one
+
+
+def request(served, method="GET", path=None, body=None, **headers):
+    """A request as anyone on this machine could write it."""
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    try:
+        path = f"/{served.token}/" if path is None else path.format(token=served.token)
+        connection.request(method, path, body, {"Host": f"127.0.0.1:{served.port}"} | headers)
+        reply = connection.getresponse()
+        return reply.status, reply.headers, reply.read()
+    finally:
+        connection.close()
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+def test_the_page_is_served_to_whoever_has_its_address(served):
+    status, headers, body = request(served)
+    assert status == 200
+    assert b"influenza" in body
+    assert Reader(body.decode()).inside()["server"] is True
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Cache-Control"] == "no-store"
+    assert "Server" not in headers
+    assert "Access-Control-Allow-Origin" not in headers
+
+
+def test_a_question_is_answered(served, clinic):
+    body = json.dumps({"evidence": numbered(clinic, {"fever": 1})})
+    status, _, reply = request(served, "POST", "/{token}/answer", body, **JSON)
+    assert status == 200
+    assert json.loads(reply)["means"][0] == pytest.approx(sb.exact_posterior(clinic, {"fever": 1}).means[0])
+
+
+def test_a_slip_is_answered_by_its_reason(served):
+    status, _, reply = request(served, "POST", "/{token}/answer", '{"evidence": {"77": 1}}', **JSON)
+    assert (status, json.loads(reply)["error"][:27]) == (400, "there is no unit number 77;")
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/", {}),
+        ("/answer", {}),
+        ("//answer", {}),
+        ("/wrong-token/", {}),
+        ("/{token}x/", {}),
+        ("/%2e%2e/etc/passwd", {}),
+        ("/{token}/", {"Host": "evil.example"}),  # a name that was rebound to this machine
+        ("/{token}/", {"Host": "127.0.0.1"}),
+        ("/{token}/", {"Host": "127.0.0.1.evil.example:1"}),
+        ("/{token}/", {"Host": ""}),
+        ("/{token}/", {"Origin": "https://evil.example"}),  # another page, in the same browser
+        ("/{token}/", {"Origin": "null"}),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_everyone_else_is_refused(served, method, path, headers):
+    status, found, body = request(served, method, path, **headers)
+    assert status == 403
+    assert b"influenza" not in body
+    assert served.token.encode() not in body
+    assert "frame-ancestors 'none'" in found["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "status"),
+    [
+        ("GET", "/{token}/answer", None, {}, 405),
+        ("POST", "/{token}/", "{}", JSON, 405),
+        ("POST", "/{token}/open", "{}", JSON, 404),
+        ("POST", "/{token}/__class__", "{}", JSON, 404),
+        ("GET", "/{token}/../../etc/passwd", None, {}, 404),
+        ("GET", "/{token}/page.js", None, {}, 405),
+        ("POST", "/{token}/answer", '{"evidence": {}}', {"Content-Type": "text/plain"}, 415),  # a form of another site
+        ("POST", "/{token}/answer", "evidence", JSON, 400),
+        ("POST", "/{token}/answer", "[]", JSON, 400),
+        ("POST", "/{token}/answer", "[" * 100_000, JSON, 400),
+        ("POST", "/{token}/answer", '{"evidence": {}}' + " " * 1_000_000, JSON, 400),
+        ("POST", "/{token}/intervals", '{"evidence": {}, "units": [0,0,0,0,0,0,0,0,0]}', JSON, 400),
+    ],
+)
+def test_what_the_page_does_not_ask_is_not_answered(served, method, path, body, headers, status):
+    assert request(served, method, path, body, **headers)[0] == status
+
+
+def test_only_this_machine_can_reach_it(served):
+    assert served.socket.getsockname()[0] == "127.0.0.1"
+    assert len(served.token) >= 32
+
+
+def test_two_servers_have_two_tokens(clinic, served):
+    from sbnet.explore.server import Served
+
+    other = Served(clinic, "", 0)
+    other.socket.close()
+    assert other.token != served.token
+
+
+def test_a_port_that_is_taken_is_an_error_with_a_way_out(clinic, served):
+    with pytest.raises(sb.errors.ParameterError, match=f"nothing can listen at port {served.port} .*; port=0 takes"):
+        explore.serve(clinic, port=served.port, open_browser=False)
+
+
+def test_serve_announces_opens_and_answers(clinic, monkeypatch):
+    pytest.importorskip("uvicorn")
+    from sbnet.explore import server
+
+    opened, said, answered, made = [], [], threading.Event(), []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    run = server.Served.run
+
+    def run_once(self):
+        made.append(self)
+
+        def ask():
+            status, _, body = request(self)
+            if (status, b"Which causes" in body) == (200, True):
+                answered.set()
+            self.server.should_exit = True
+
+        threading.Timer(0.5, ask).start()
+        run(self)
+
+    monkeypatch.setattr(server.Served, "run", run_once)
+    explore.serve(clinic, announce=said.append)
+    assert answered.is_set()
+    assert opened == [made[0].address]
+    assert said == [f"exploring at {made[0].address} (Ctrl+C ends it)"]
+
+
+def test_without_the_extra_the_way_to_it_is_said(clinic, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "starlette", None)
+    with pytest.raises(sb.errors.MissingExtraError, match=r'needs starlette; .*pip install "sbnet\[explore\]"'):
+        explore.serve(clinic)

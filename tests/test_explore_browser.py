@@ -1,0 +1,347 @@
+"""The page in a real browser: clicks, keys, links, pictures of it, and names that would like to be scripts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sbnet as sb
+from sbnet import explore
+from sbnet.datasets import make_clinic
+from sbnet.explore.page import document
+
+EVIL = "</script><img src=x onerror=window.pwned=1><svg/onload=window.pwned=1>{{script}}"
+PAPER = sb.MeanField(log_term="xi", tol=1e-10, max_sweeps=5000)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+    with sync_api.sync_playwright() as playwright:
+        if program is None and not os.path.exists(playwright.chromium.executable_path):
+            pytest.skip("no Chromium is installed; `apt install chromium` or `playwright install chromium` brings one")
+        one = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield one
+        one.close()
+
+
+def until(page, expression):
+    """Wait for it; the page lets nobody evaluate a text, so the question is asked anew each time."""
+    for _ in range(600):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(25)
+    raise AssertionError(f"never: {expression}")
+
+
+@pytest.fixture(scope="module")
+def tab(browser):
+    """A page for all tests, and what it complains of: whatever it logs, and whatever it asks of anyone."""
+    page, complaints = browser.new_page(), []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+    page.on("request", lambda request: request.url.startswith(("file:", "data:")) or complaints.append(request.url))
+    return page, complaints
+
+
+@pytest.fixture
+def visit(tab, tmp_path):
+    """Open the file of a network."""
+    page, complaints = tab
+    complaints.clear()
+
+    def open_page(network, fragment="", *, wide=1200, scheme="light", **options):
+        path = tmp_path / "page.html"
+        path.write_text(explore.html(network, **options), encoding="utf-8")
+        page.set_viewport_size({"width": wide, "height": 800})
+        page.emulate_media(color_scheme=scheme)
+        page.goto(f"{path.as_uri()}{fragment}")
+        until(page, "answer !== null && questions !== null")
+        return page
+
+    open_page.complaints = complaints
+    yield open_page
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def clinic() -> sb.Network:
+    effects = {
+        ("flu", "fever"): 0.9, ("cold", "fever"): 0.2, ("cold", "sneezing"): 0.8, ("flu", "aches"): 0.5,
+        ("allergy", "sneezing"): 0.7, ("allergy", "itching"): 0.9,
+    }  # fmt: skip
+    net = sb.noisy_or(effects, leak=0.01, prior={"flu": 0.05, "cold": 0.1, "allergy": 0.08})
+    notes = {"flu": sb.Note(about="influenza", group="causes"), "cold": sb.Note(group="causes")}
+    notes |= {"allergy": sb.Note(group="causes"), "itching": sb.Note(about="of eyes or skin", group="findings")}
+    return replace(net, notes=notes | {name: sb.Note(group="findings") for name in ("fever", "sneezing", "aches")})
+
+
+def shown(page):
+    """The ranking as a reader sees it: names and chances."""
+    return page.eval_on_selector_all(
+        "#ranking > li",
+        "rows => rows.map(r => [r.querySelector('.title').firstChild.data, r.querySelector('b').textContent])",
+    )
+
+
+def percent(chance):
+    return f"{100 * chance:.0f}\N{NO-BREAK SPACE}%"
+
+
+def told(page):
+    return page.evaluate("Object.fromEntries([...known].map(([i, s]) => [net.names[i], s]))")
+
+
+def expected(network, evidence):
+    exact = sb.exact_posterior(network, evidence)
+    causes = [name for name in network.names if network.notes[name].group == "causes"]
+    return sorted(causes, key=lambda name: -exact[name]), exact
+
+
+# --- the solver in the page -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        sb.layered((3, 8, 12), rng=0, scale=1.0),
+        sb.layered((4, 10, 20), rng=1, scale=0.5, lateral=True),
+        sb.from_edges({(f"p{j}", "c"): w for j, w in enumerate([3.0, -4.0, 2.0, 30.0, -1.0, 0.5])}, bias={"c": -2.0}),
+        make_clinic(60, 200, rng=2),
+    ],
+    ids=["layers", "lateral", "one child", "clinic"],
+)
+def test_the_solver_in_the_page_agrees_with_the_library(visit, network):
+    rng = np.random.default_rng(0)
+    states = sb.sample(network, 5, rng=1).astype(int)
+    states[:, : network.n_units // 3] = -1
+    states[rng.random(states.shape) < 0.3] = -1
+    page = visit(network)
+    found = page.evaluate(
+        "rows => rows.map(r => { const a = Solver.solve(net, r); return [a.bound, Array.from(a.means)]; })",
+        states.tolist(),
+    )
+    for row, (bound, means) in zip(states, found, strict=True):
+        posterior = sb.infer(network, row.tolist(), solver=PAPER)
+        assert bound == pytest.approx(posterior.bound, abs=1e-6)
+        np.testing.assert_allclose(means, posterior.means, atol=1e-3)
+
+
+# --- using it -------------------------------------------------------------------------------------------------------
+
+
+def test_a_finding_is_searched_set_and_the_causes_are_ranked_anew(visit, clinic):
+    page = visit(clinic)
+    assert page.inner_text("#size") == "3 causes, 4 findings"
+    assert [name for name, _ in shown(page)] == expected(clinic, {})[0]
+    page.keyboard.press("/")
+    page.keyboard.type("eyes")  # in the text about it
+    assert page.locator("#results [data-unit]").count() == 1
+    page.locator("#results").get_by_text("yes", exact=True).click()
+    order, exact = expected(clinic, {"itching": 1})
+    assert [name for name, _ in shown(page)] == order
+    assert shown(page)[0] == ["allergy", percent(exact["allergy"])]
+    assert page.inner_text("#status").startswith("Likeliest now: allergy\N{NO-BREAK SPACE}")
+    assert "Exact: sums over all states" in page.inner_text("#bound")
+    assert page.url.endswith("#itching=yes")
+
+
+def test_why_and_what_to_ask_next(visit, clinic):
+    page = visit(clinic, evidence={"fever": 1, "sneezing": 0})
+    page.wait_for_selector(".why td.nats")
+    parts = "[row.querySelector('th').textContent, row.querySelector('.nats').textContent]"
+    nats = dict(page.eval_on_selector_all(".why:not([hidden]) tr", f"rows => rows.map(row => {parts})"))
+    given = {"fever": 1, "sneezing": 0}
+    prior, exact = (sb.exact_posterior(clinic, known)["flu"] for known in ({"sneezing": 0}, given))
+    added = np.log(exact / (1 - exact)) - np.log(prior / (1 - prior))
+    assert nats["fever: yes"] == f"+{added:.2f}"
+    assert set(nats) == {"fever: yes", "sneezing: no"}
+    asked = page.eval_on_selector_all("#ask .unit-name", "names => names.map(n => n.firstChild.data)")
+    questions = sb.next_question(clinic, given)
+    assert asked == [one.name for one in questions if one.information > 0][:6]
+    drawn = page.eval_on_selector_all("#drawing .node", "nodes => nodes.map(node => node.getAttribute('aria-label'))")
+    assert f"aches: {percent(questions[0].probability)}" in drawn  # the same chance in both places
+
+
+def test_the_keyboard_does_everything(visit, clinic):
+    page = visit(clinic)
+    page.keyboard.press("/")
+    page.keyboard.type("fever")
+    page.keyboard.press("Enter")
+    assert told(page) == {"fever": 1}
+    page.keyboard.type("sneez")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("n")
+    assert told(page) == {"fever": 1, "sneezing": 0}
+    page.keyboard.press("ArrowDown")  # to the first of the findings that are known
+    page.keyboard.press("u")
+    assert told(page) == {"sneezing": 0}
+    page.keyboard.press("Control+z")
+    assert told(page) == {"fever": 1, "sneezing": 0}
+    page.keyboard.press("/")
+    page.keyboard.press("Escape")
+    assert page.locator("#results [data-unit]").count() == 0
+
+
+def test_undo_and_reset(visit, clinic):
+    page = visit(clinic, evidence={"fever": 1})
+    assert page.is_disabled("#undo")
+    page.evaluate("tell(place.get('aches'), 0)")
+    page.click("#reset")
+    assert told(page) == {}
+    assert page.is_disabled("#reset")
+    page.click("#undo")
+    assert told(page) == {"fever": 1, "aches": 0}
+    page.click("#undo")
+    assert told(page) == {"fever": 1}
+    assert page.is_disabled("#undo")
+
+
+def test_a_link_holds_the_state(visit, clinic):
+    page = visit(clinic, "#fever=yes&sneezing=no&nobody=yes&aches=maybe&%E0%A4%A=yes", evidence={"itching": 1})
+    assert told(page) == {"fever": 1, "sneezing": 0}
+    page.evaluate("location.hash = '#aches=yes'")
+    until(page, "known.size === 1")
+    assert told(page) == {"aches": 1}
+
+
+def test_a_cause_can_be_ruled_out(visit, clinic):
+    page = visit(clinic, evidence={"fever": 1})
+    page.locator(".why .choice").get_by_text("no", exact=True).first.click()
+    assert told(page)["flu"] == 0
+    assert shown(page)[-1] == ["flu", "no"]
+
+
+def test_the_drawing_shows_what_matters_and_not_everything(visit):
+    net = make_clinic(60, 400, rng=2)
+    page = visit(net, evidence={"finding 3": 1, "finding 8": 0})
+    names = page.eval_on_selector_all("#drawing .node", "nodes => nodes.map(n => n.getAttribute('aria-label'))")
+    assert len(names) <= 20
+    assert "finding 3: yes" in names
+    assert "finding 8: no" in names
+    page.locator("#drawing .node.yes").focus()
+    page.keyboard.press("Enter")
+    assert told(page)["finding 3"] == 0
+
+
+@pytest.mark.parametrize(("wide", "scheme"), [(320, "dark"), (375, "light"), (900, "dark"), (1400, "light")])
+def test_nothing_is_wider_than_its_window_and_texts_can_be_read(visit, clinic, wide, scheme):
+    page = visit(clinic, evidence={"fever": 1}, wide=wide, scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= wide
+    ratios = page.evaluate(CONTRAST)
+    assert min(ratios.values()) >= 4.5, ratios
+
+
+CONTRAST = """() => {
+  const linear = v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = text => {
+    const [r, g, b] = text.match(/[\\d.]+/g).map(v => linear(v / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = node => {
+    const color = getComputedStyle(node).backgroundColor;
+    return color.endsWith(", 0)") ? behind(node.parentElement) : color;
+  };
+  const texts = "h1, h2, h3, p, summary, .choice span, .unit-name, .tell, .cause b, .cause small, .why th, caption";
+  const found = {};
+  for (const node of document.querySelectorAll(texts)) {
+    if (!node.offsetParent || !node.textContent) continue;
+    const [a, b] = [getComputedStyle(node).color, behind(node)].map(light).sort((x, y) => y - x);
+    found[`${node.tagName} ${node.className} ${node.textContent.slice(0, 20)}`] = (a + 0.05) / (b + 0.05);
+  }
+  return found;
+}"""
+"""Contrast of texts to what is behind them, as WCAG 2 has it."""
+
+
+def test_a_screen_reader_hears_names_roles_and_what_changed(visit, clinic):
+    page = visit(clinic, evidence={"fever": 1})
+    tree = page.locator("body").aria_snapshot()
+    flu = f"{100 * sb.exact_posterior(clinic, {'fever': 1})['flu']:.0f} %"
+    for heard in (
+        'heading "Which causes',
+        'searchbox "Search a finding or a cause"',
+        'group "fever"',
+        'radio "yes" [checked]',
+        'radio "unknown"',
+        'list "Causes, the likeliest first"',
+        f'button "flu, influenza: {flu}, before 5.0 %" [expanded]',
+        'status: "Likeliest now',
+        'row "fever: yes',
+    ):
+        assert heard in tree, (heard, tree)
+    named = "node => node.labels?.length || node.textContent || node.ariaLabel"
+    assert page.eval_on_selector_all("input, button", f"all => all.every({named})")
+
+
+def test_names_stay_names(visit):
+    net = sb.noisy_or({(f"cause {EVIL}", f"finding {EVIL}"): 0.5}, leak=0.1, prior=0.1)
+    note = sb.Note(about=EVIL, group=EVIL, source=EVIL, states=(f"no {EVIL}", f"yes {EVIL}"))
+    page = visit(replace(net, notes=dict.fromkeys(net.names, note)), title=EVIL, evidence={f"finding {EVIL}": 1})
+    page.fill("#search", "onerror")
+    page.click("#browse summary")
+    page.wait_for_selector(".why td.nats")
+    assert page.inner_text("h1") == EVIL
+    assert page.locator("img").count() == 0
+    assert page.evaluate("window.pwned === undefined")
+    assert page.locator("#known").get_by_text(f"finding {EVIL}").count() > 0
+
+
+def test_no_script_but_its_own_runs(visit, clinic):
+    page = visit(clinic)
+    page.evaluate(
+        """() => {
+          window.broken = [];
+          addEventListener("securitypolicyviolation", event => broken.push(event.violatedDirective));
+          const script = document.createElement("script");
+          script.textContent = "window.pwned = 1";
+          document.body.append(script);
+        }"""
+    )
+    until(page, "broken.length > 0")
+    assert page.evaluate("window.pwned === undefined")
+    visit.complaints.clear()  # the browser's own, about that script
+
+
+def test_a_notebook_frame_answers_too(browser, clinic):
+    page, complaints = browser.new_page(), []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.set_content(explore.widget(clinic, evidence={"fever": 1})._repr_html_())
+    frame = page.frame_locator("iframe")
+    frame.locator("#ask li").first.wait_for()
+    frame.locator("#known").get_by_text("no", exact=True).click()
+    frame.get_by_text("fever: no").first.wait_for()
+    assert frame.locator("#status").inner_text().startswith("Likeliest now")
+    page.close()
+    assert complaints == []
+
+
+def test_the_same_page_with_a_server(browser, clinic):
+    pytest.importorskip("uvicorn")
+    from sbnet.explore.server import Served, running
+
+    served, complaints = Served(clinic, document(clinic, "Fever", {"fever": 1}, server=True), 0), []
+    with running(served) as address:
+        page = browser.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda r: r.url.startswith((address, "data:")) or complaints.append(r.url))
+        page.goto(address)
+        until(page, "questions !== null")
+        assert page.evaluate("typeof Solver") == "undefined"  # one path
+        page.fill("#search", "sneez")
+        page.keyboard.press("Enter")
+        order, exact = expected(clinic, {"fever": 1, "sneezing": 1})
+        until(page, f"document.querySelector('#ranking b').textContent === '{percent(exact[order[0]])}'")
+        assert [name for name, _ in shown(page)] == order
+        page.check("#certain")
+        page.wait_for_selector("#ranking .whisker:not([hidden])")
+        until(page, "document.querySelector('#bound').textContent.includes('guaranteed')")
+        page.close()
+    assert complaints == []

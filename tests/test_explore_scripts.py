@@ -1,0 +1,145 @@
+"""The solver in the page against the library, on the same networks: the same bounds, means and rankings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import sbnet as sb
+from javascript import started
+from sbnet.datasets import make_clinic
+from sbnet.explore.sums import Sums
+from strategies import cases, mixed_cases
+
+FEWER = settings(max_examples=min(40, settings.default.max_examples))  # each is also solved by the library, four times
+PAPER = sb.MeanField(log_term="xi", tol=1e-12, max_sweeps=5000)
+
+
+@pytest.fixture(scope="module")
+def node():
+    with started() as process:
+        yield process
+
+
+def settled(network, row):
+    """Has mean field theory one answer here, from wherever it starts? Else two solvers may climb two hills."""
+    point = np.random.default_rng(0).random((2, network.n_units))
+    found = [sb.infer(network, row, solver=PAPER, start=start) for start in point]
+    ends = [sb.infer(network, row, solver=PAPER), *found]
+    return all(end.converged for end in ends) and np.ptp([end.means for end in ends], axis=0).max() < 1e-6, ends[0]
+
+
+def agree(found, posterior, atol):
+    assert found["bound"] == pytest.approx(posterior.bound, abs=1e-6 * (1 + abs(posterior.bound)))
+    np.testing.assert_allclose(found["means"], posterior.means, atol=atol)
+
+
+@pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
+@FEWER
+@given(cases(max_weight=5.0, scales=("zero", "tame", "strong")))
+def test_mean_field_ends_at_the_same_point_with_the_same_bound(node, case):
+    network, row = case
+    (found,) = node.ask("solve", network, [row])
+    assert found["bound"] <= sb.log_likelihood(network, row) + 1e-9
+    one_hill, posterior = settled(network, row)
+    if one_hill:
+        agree(found, posterior, 1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
+@FEWER
+@given(mixed_cases(max_units=10, scales=("tame",)))
+def test_mean_field_of_noisy_or_units_too(node, case):
+    network, row = case
+    (found,) = node.ask("solve", network, [row])
+    assert found["bound"] <= sb.log_likelihood(network, row) + 1e-9
+    one_hill, posterior = settled(network, row)
+    if one_hill:
+        agree(found, posterior, 1e-4)
+
+
+@FEWER
+@given(mixed_cases(max_units=10))
+def test_sums_over_all_states_are_exact(node, case):
+    network, row = case
+    (found,) = node.ask("exact", network, [row])
+    exact = sb.infer(network, row, solver=Sums())
+    assert found["exact"]
+    assert found["bound"] == pytest.approx(exact.bound, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(found["means"], exact.means, atol=1e-6)
+
+
+@FEWER
+@given(cases())  # weights to 1000: nothing overflows, and every answer is a bound
+def test_hostile_weights_give_finite_bounds(node, case):
+    network, row = case
+    (found,) = node.ask("solve", network, [row])
+    assert found["bound"] <= sb.log_likelihood(network, row) + 1e-9 * (1 + np.abs(network.weight).sum())
+    assert all(0.0 <= mean <= 1.0 for mean in found["means"])
+
+
+def clinic_rows(net, n, present):
+    """Patterns with findings of sampled patients, so many of them present, and twice as many that are not."""
+    rows = np.full((n, net.n_units), np.nan)
+    for row, states in zip(rows, sb.sample(net, n, rng=1), strict=True):
+        finding = np.diff(net.graph.indptr) > 0
+        there, absent = np.flatnonzero(finding & (states == 1)), np.flatnonzero(finding & (states == 0))
+        row[there[:present]], row[absent[: 2 * present]] = 1, 0
+    return rows
+
+
+def test_many_parents_and_the_series_of_noisy_or_units(node):
+    for net in (make_clinic(40, 120, rng=0), sb.layered((12, 30), rng=1, scale=0.7)):
+        rows = clinic_rows(net, 4, 8)
+        for row, found in zip(rows, node.ask("solve", net, rows), strict=True):
+            agree(found, sb.infer(net, row, solver=PAPER), 1e-3)
+
+
+def test_sums_over_findings(node):
+    net = make_clinic(200, 600, rng=0)
+    rows = clinic_rows(net, 5, 4)
+    exact = sb.infer_many(net, rows, solver=Sums())
+    for found, posterior in zip(node.ask("exact", net, rows), exact, strict=True):
+        agree(found, posterior, 1e-5)
+
+
+def test_where_terms_cancel_no_sum_is_given(node):
+    effects = {(f"cause {j}", f"finding {i}"): 1e-6 for j in range(18) for i in range(9)}
+    net = sb.noisy_or(effects, leak=1e-9, prior=0.01)  # all nine findings at once: one in 10^50
+    row = [np.nan if name.startswith("cause") else 1.0 for name in net.names]
+    assert node.ask("exact", net, [row]) == [None]
+
+
+def ids(net):
+    roots = np.diff(net.graph.indptr) == 0
+    return {"causes": np.flatnonzero(roots).tolist(), "findings": np.flatnonzero(~roots).tolist()}
+
+
+@pytest.mark.parametrize(("present", "solver"), [(2, Sums()), (30, PAPER)])
+def test_questions_and_reasons_are_those_of_the_library(node, present, solver):
+    net = make_clinic(30, 50, rng=3)
+    row = np.full(net.n_units, np.nan)
+    row[30 : 30 + present] = 1.0
+    evidence = dict.fromkeys(net.names[30 : 30 + present], 1)
+    (found,) = node.ask("questions", net, [row], ids=ids(net))
+    expected = sb.next_question(net, evidence, solver=None if present == 2 else solver)
+    ours = {net.names[one["unit"]]: one for one in found}
+    assert expected.exact == (present == 2)
+    assert set(ours) == set(expected.names)
+    for one in expected:
+        assert ours[one.name]["information"] == pytest.approx(one.information, abs=1e-5)
+        assert ours[one.name]["probability"] == pytest.approx(one.probability, abs=1e-5)
+    (nats,) = node.ask("reasons", net, [row], ids=ids(net), unit=4)
+    for name, value in sb.contributions(net, evidence, about=[4], solver=solver)[net.names[4]].items():
+        assert nats[str(net.index(name))] == pytest.approx(value, abs=1e-3)
+
+
+def test_of_many_questions_the_best_are_worked_out(node):
+    net = make_clinic(30, 120, rng=3)
+    row = np.full(net.n_units, np.nan)
+    row[40] = 1.0
+    (found,) = node.ask("questions", net, [row], ids=ids(net))
+    expected = sb.next_question(net, {net.names[40]: 1}, tries=120)
+    assert len(found) == 50
+    assert [net.names[one["unit"]] for one in found[:10]] == list(expected.names[:10])
