@@ -1,6 +1,6 @@
 """Try every archive in a folder as a stranger would: install it in an empty environment and ask it something.
 
-    python scripts/try_dist.py dist
+python scripts/try_dist.py dist
 """
 
 from __future__ import annotations

@@ -122,28 +122,45 @@ def test_standard_input_and_output(clinic):
 # --- infer ------------------------------------------------------------------------------------------------------------
 
 
-def test_infer_ranks_units_by_their_means(path, sprinkler, capsys):
-    found = answer(capsys, "infer", path, "wet=1", "slippery=no")
-    posterior = sb.infer(sprinkler, {"wet": 1, "slippery": 0})
-    assert found["bound"] == posterior.bound
-    assert found["evidence"] == {"wet": 1, "slippery": 0}
-    means = [unit["mean"] for unit in found["units"]]
-    assert means == sorted(means, reverse=True)
-    assert {unit["name"]: unit["mean"] for unit in found["units"]} == {
-        name: posterior[name] for name in ("rain", "sprinkler")
-    }
+@pytest.mark.parametrize("mean_field", [False, True])
+def test_infer_ranks_units_by_their_means(path, sprinkler, capsys, mean_field):
+    evidence = {"wet": 1, "slippery": 0}
+    found = answer(capsys, "infer", path, "wet=1", "slippery=no", *["--mean-field"] * mean_field)
+    posterior = sb.infer(sprinkler, evidence)
+    means = posterior.means if mean_field else sb.exact_posterior(sprinkler, evidence)
+    assert_allclose(found["bound"], posterior.bound if mean_field else sb.log_likelihood(sprinkler, evidence))
+    assert found["exact"] is not mean_field
+    assert found["evidence"] == evidence
+    shown = [unit["mean"] for unit in found["units"]]
+    assert shown == sorted(shown, reverse=True)
+    assert {unit["name"] for unit in found["units"]} == {"rain", "sprinkler"}
     for unit in found["units"]:
+        assert_allclose(unit["mean"], means[sprinkler.index(unit["name"])])
         assert unit["prior"] == posterior.prior[sprinkler.index(unit["name"])]
         assert unit["contributions"].keys() == {"wet", "slippery"}
 
 
+def test_infer_is_exact_for_units_below_nothing_observed(tmp_path, capsys):
+    """Both effects of one cause that is not sure: independent parents would say something else."""
+    net = sb.noisy_or(
+        {("flu", "ache"): 0.9, ("cold", "ache"): 0.6, ("flu", "both"): 0.8, ("cold", "both"): 0.7}, leak=0.01, prior=0.3
+    )
+    sb.write(net, tmp_path / "clinic.toml")
+    exact = sb.exact_posterior(net, {"ache": 1})
+    for unit in answer(capsys, "infer", tmp_path / "clinic.toml", "ache=yes")["units"]:
+        assert_allclose(unit["mean"], exact[unit["name"]], rtol=1e-9)
+
+
 def test_infer_in_lines(clinic, capsys):
     lines = shown(capsys, "infer", clinic, "fever=present", "aches=yes").splitlines()
-    assert lines[0].startswith("Given 2 of 4 units: ln P ≥ -")
+    assert lines[0].startswith("Given 2 of 4 units: ln P = -")
     assert [line.split()[0] for line in lines[2:4]] == ["flu", "cold"]
-    assert lines[4] == "  (means of mean field theory; --certain says where they lie)"
+    assert lines[4] == "  (exact: sums over all states)"
     assert "fever +" in lines[2]
     assert "aches +" in lines[2]
+    lines = shown(capsys, "infer", clinic, "fever=present", "aches=yes", "--mean-field").splitlines()
+    assert lines[0].startswith("Given 2 of 4 units: ln P ≥ -")
+    assert lines[4] == "  (means of mean field theory; --certain says where they lie)"
 
 
 def test_infer_can_be_certain(clinic, capsys):

@@ -13,19 +13,18 @@ import numpy as np
 from scipy.special import expit, logit
 
 from sbnet import batches, checks, reading
-from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.batches import OneRow, SomeRows
-from sbnet.enumeration import Effort, enumerate_states
-from sbnet.errors import TooManyHiddenError, not_among
+from sbnet.errors import not_among
 from sbnet.evidence import OnePattern
-from sbnet.inference import Solution, Solver, Status, infer_many
-from sbnet.kernels.array_gates import log_p
+from sbnet.inference import PosteriorBatch, Solver, infer_many
 from sbnet.kernels.reduce import live_units
 from sbnet.network import Network
 from sbnet.news import news_of_edges
 from sbnet.probability import entropy_of
 from sbnet.question import ask_one
 from sbnet.reading import Readable, Reading
+from sbnet.sums import best
 
 if TYPE_CHECKING:
     import pandas
@@ -36,10 +35,6 @@ _FAR = 0.01
 """What news of a unit next to a candidate counts in the choice of candidates, if it is not one asked about."""
 _EDGE = 1e-12
 """Means nearer to 0 or 1 than this count as this in log-odds."""
-_LIMIT = 12
-"""Coupled hidden units, or positive findings, up to which the answers are exact: a few thousand terms each."""
-_MOST_SUMS = 2000
-"""Sums more for the means of units without observed descendants, in one block of rows."""
 
 
 class NextQuestion(NamedTuple):
@@ -401,36 +396,9 @@ def _answers(network: Network, rows: list[dict[str, Any]], targets: IndexArray, 
     seen[[network.index(name) for name in named]] = 1
     small = network.subnetwork(np.flatnonzero(live_units(network.model, seen) | (seen == 1)).tolist())
     wanted = np.array([small.index(network.names[i]) for i in targets], np.int64)
-    if solver is None:
-        try:
-            batch = infer_many(small, rows, solver=_Sums(tuple(wanted.tolist())), progress=False)
-            return _Answers(batch.bound, batch.means[:, wanted], exact=True)
-        except TooManyHiddenError:
-            pass
-    batch = infer_many(small, rows, solver=solver, progress=False)
-    return _Answers(batch.bound, batch.means[:, wanted], exact=False)
 
+    def ask(solver: Solver | None) -> PosteriorBatch:
+        return infer_many(small, rows, solver=solver, progress=False)
 
-@dataclass(frozen=True)
-class _Sums:
-    """Sums over all states, as a solver; of the units without observed descendants only those `wanted` have a mean."""
-
-    wanted: tuple[int, ...]
-
-    def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
-        """Sum; a wanted unit that dropped out of the sum is brought back, P(S_i = 1 | V) = P(S_i = 1, V) / P(V)."""
-        effort = Effort(_LIMIT, 1, progress=False)
-        bound, means = enumerate_states(network, states, effort)
-        roots = np.flatnonzero(np.diff(network.graph.indptr) == 0)
-        prior = np.exp(log_p(network.gate[roots], 1, network.bias[roots]))
-        means[:, roots] = np.where(np.isnan(means[:, roots]), prior, means[:, roots])
-        wanted = np.array(self.wanted, np.int64)
-        rows, which = np.nonzero(np.isnan(means[:, wanted]))
-        if len(rows) > _MOST_SUMS:
-            raise TooManyHiddenError(f"{len(rows):,} more sums are needed; use a solver instead")
-        with_unit = states[rows]
-        with_unit[np.arange(len(rows)), wanted[which]] = 1
-        share = enumerate_states(network, with_unit, effort)[0] - bound[rows]
-        means[rows, wanted[which]] = np.exp(np.minimum(share, 0.0))
-        n = len(states)
-        return Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
+    batch, exact = best(ask, tuple(wanted.tolist())) if solver is None else (ask(solver), False)
+    return _Answers(batch.bound, batch.means[:, wanted], exact)

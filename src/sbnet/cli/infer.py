@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +21,11 @@ from sbnet.cli.models import check_out, listed_units, one_input, pattern, read_m
 from sbnet.cli.sinks import open_sink
 from sbnet.errors import ParameterError
 from sbnet.files.atomic import write_atomically
-from sbnet.inference import MeanField, Posterior, infer
+from sbnet.inference import MeanField, Posterior, Solver, infer
 from sbnet.network import Network
 from sbnet.prior import predicted_prior
 from sbnet.reading import Reading
+from sbnet.sums import best
 
 EXAMPLES = """
   sbnet infer clinic.toml fever=yes cough=no --top 10
@@ -33,6 +34,7 @@ EXAMPLES = """
   sbnet infer clinic.toml --table visits.csv -o answers.csv
   cat visits.csv | sbnet infer clinic.toml --table - | head -3"""
 _SHOWN = 20
+_MEAN_FIELD = "means of mean field theory; --certain says where they lie"
 _CONTRIBUTING = 100
 """Findings up to which their contributions are worked out unasked: each takes one more solution."""
 
@@ -45,6 +47,9 @@ def options(one: argparse.ArgumentParser) -> None:
     one.add_argument("--about", nargs="+", metavar="UNIT", help="the units to list (default: the group causes, or all)")
     one.add_argument("--top", type=commands.whole, metavar="N", help=f"units to list (a terminal has {_SHOWN})")
     one.add_argument("--certain", action="store_true", help="guaranteed intervals, and means within them")
+    one.add_argument(
+        "--mean-field", action="store_true", help="mean field theory also where sums are small (tables: always)"
+    )
     commands.output(one, "where to write the answers")
 
 
@@ -67,19 +72,23 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
-    posterior = infer(network, pattern(network, chosen.evidence))
-    units = _units(network, posterior, chosen.about)
+    evidence = pattern(network, chosen.evidence)
+    units = _units(network, evidence, chosen.about)
+
+    def ask(solver: Solver | None) -> Posterior:
+        return infer(network, evidence, solver=solver)
+
+    posterior, exact = (ask(None), False) if chosen.mean_field else best(ask, tuple(units.tolist()))
     intervals = _intervals(posterior, units) if chosen.certain else {}
     means = posterior.means.copy()
     for name, (low, high) in intervals.items():  # what is proven goes before what mean field theory says
         means[network.index(name)] = np.clip(means[network.index(name)], low, high)
     units = units[np.argsort(-means[units], kind="stable")]
-    findings = int((posterior.evidence != HIDDEN).sum())
     why = None
-    if 0 < findings <= _CONTRIBUTING and len(units):
-        solver = None if chosen.certain else MeanField()
-        why = contributions(network, posterior.evidence.tolist(), about=units.tolist(), solver=solver)
-    answer = _Answer(posterior, means, intervals, why)
+    if 0 < len(evidence) <= _CONTRIBUTING and len(units):
+        solver = MeanField() if chosen.mean_field else None
+        why = contributions(network, evidence, about=units.tolist(), solver=solver)
+    answer = _Answer(posterior, exact, means, intervals, why)
     if chosen.json:
         found = answer.as_json(units[: chosen.top])
         return json.dumps(found, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
@@ -87,7 +96,7 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     return answer.reading(units, most).text() + "\n"
 
 
-def _units(network: Network, posterior: Posterior, about: Sequence[str] | None) -> IndexArray:
+def _units(network: Network, evidence: Mapping[str, int], about: Sequence[str] | None) -> IndexArray:
     """The hidden units to list."""
     if about is not None:
         named = listed_units(network, about, "--about")
@@ -95,8 +104,7 @@ def _units(network: Network, posterior: Posterior, about: Sequence[str] | None) 
         group = {name: network.notes[name].group for name in network.names}
         named = [name for name in network.names if group[name] == "causes"]
         named = named or [name for name in network.names if group[name] != HIDDEN_UNITS]
-    hidden = [i for i in map(network.index, named) if posterior.evidence[i] == HIDDEN]
-    return np.array(hidden, np.int64)
+    return np.array([network.index(name) for name in named if name not in evidence], np.int64)
 
 
 def _intervals(posterior: Posterior, units: IndexArray) -> dict[str, tuple[float, float]]:
@@ -109,6 +117,7 @@ class _Answer:
     """What is to be told: the means, by unit; intervals, if they were asked for; contributions, if there are some."""
 
     posterior: Posterior
+    exact: bool
     means: FloatArray
     intervals: dict[str, tuple[float, float]]
     why: Contributions | None
@@ -119,7 +128,8 @@ class _Answer:
         seen = np.flatnonzero(posterior.evidence != HIDDEN)
         observed = {network.names[i]: int(posterior.evidence[i]) for i in seen}
         listed = [self._unit(i) for i in units.tolist()]
-        return {"bound": posterior.bound, "converged": posterior.converged, "evidence": observed, "units": listed}
+        how = {"exact": self.exact, "converged": posterior.converged}
+        return {"bound": posterior.bound, **how, "evidence": observed, "units": listed}
 
     def _unit(self, i: int) -> dict[str, Any]:
         name, note = self.posterior.network.names[i], self.posterior.network.notes[self.posterior.network.names[i]]
@@ -137,8 +147,10 @@ class _Answer:
         titles = ["unit", "prior → mean", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
         table = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
         table += [self._row(i, top) for i in shown.tolist()]
-        head = f"Given {reading.given(posterior.evidence).removeprefix('given ')}: ln P ≥ {posterior.bound:.6g} nats"
-        how = () if self.intervals or not len(units) else ("means of mean field theory; --certain says where they lie",)
+        given, sign = reading.given(posterior.evidence).removeprefix("given "), "=" if self.exact else "≥"
+        head = f"Given {given}: ln P {sign} {posterior.bound:.6g} nats"
+        how: tuple[str, ...] = ("exact: sums over all states",) if self.exact else (_MEAN_FIELD,)
+        how = () if self.intervals or not len(units) else how
         remarks = how if posterior.converged else (*how, posterior.status.value)
         return Reading(head, [*table, *reading.more(len(units) - len(shown))], remarks)
 

@@ -9,9 +9,9 @@ from sbnet.asking import contributions, next_question
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import EvidenceError
 from sbnet.explore.page import causes_of, findings_of
-from sbnet.explore.sums import best
 from sbnet.inference import infer
 from sbnet.network import Network
+from sbnet.sums import best
 
 MOST_INTERVALS = 8
 """Units of one request: each takes two certificates, and a click must not wait for those of the click before."""
@@ -30,7 +30,7 @@ def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
     """What each finding adds to one unit, in nats of log-odds."""
     unit = network.names[unit_of(network, asked.get("unit"))]
     evidence = evidence_of(network, asked)
-    found, _ = best(lambda solver: contributions(network, evidence, about=[unit], solver=solver))
+    found = contributions(network, evidence, about=[unit])
     return {str(network.index(name)): nats for name, nats in found[unit].items()}
 
 
@@ -39,7 +39,7 @@ def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, floa
     evidence = evidence_of(network, asked)
     about = [i for i in causes_of(network) if i not in evidence]
     among = [i for i in findings_of(network) if i not in evidence]
-    found = next_question(network, evidence, about, among, tries=TRIES) if about and among else ()
+    found = next_question(network, evidence, about=about, among=among, tries=TRIES) if about and among else ()
     return [
         {"unit": network.index(one.name), "information": one.information, "probability": one.probability}
         for one in found
