@@ -147,7 +147,7 @@ def test_infer_is_exact_for_units_below_nothing_observed(tmp_path, capsys):
     )
     sb.write(net, tmp_path / "clinic.toml")
     exact = sb.exact_posterior(net, {"ache": 1})
-    for unit in answer(capsys, "infer", tmp_path / "clinic.toml", "ache=yes")["units"]:
+    for unit in answer(capsys, "infer", str(tmp_path / "clinic.toml"), "ache=yes")["units"]:
         assert_allclose(unit["mean"], exact[unit["name"]], rtol=1e-9)
 
 
