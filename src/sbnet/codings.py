@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, States
-from sbnet.tables import Array, Column, as_number
+from sbnet.tables import Array, Column, as_number, is_number
 
 _PAIRS = (("0", "1"), ("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"))
 _WORDS = {word: (pair, bit) for pair in _PAIRS for bit, word in enumerate(pair)}
+_FEW = 4  # rows: too few to tell a coding by -1 and 1 from a unit that happens to be 1 or not observed
+SIGNS = "holds -1 and 1: -1 was read as not observed. If it means no, recode it to 0; if it marks missing cells, say "
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,20 @@ def zeros_and_ones(table: Array, gone: tuple[Any, ...] = ()) -> tuple[States, Bo
         if number in (0.0, 1.0):
             observed &= ~absent
     return np.where(observed, table, -1).astype(np.int8), good
+
+
+def are_states(coding: Coding) -> bool:
+    """Two words or two numbers; but fractions within [0, 1] are chances that a unit is 1, and no states."""
+    numbers = [as_number(value) for value in (coding.zero, coding.one)]
+    known = [number for number in numbers if number is not None]
+    chances = len(known) == 2 and all(0 <= number <= 1 for number in known)
+    return not chances or all(number.is_integer() for number in known)
+
+
+def may_be_signs(n_rows: int, gone: tuple[Any, ...]) -> bool:
+    """Whether a column of -1 and 1 may be one of no and yes: there are a few rows, and -1 was not said to be missing,
+    beside what `gone` has of itself."""
+    return n_rows >= _FEW and sum(is_number(value, -1.0) for value in gone) <= 1
 
 
 def bit(value: Any) -> int | None:

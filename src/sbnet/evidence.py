@@ -47,7 +47,6 @@ Table: TypeAlias = "Frame | Sequence[Mapping[Any, Any]] | Sequence[Sequence[floa
 EvidenceLike: TypeAlias = "OnePattern | Table | ArrayLike | pandas.Series[Any]"
 
 _NUMBERS = (int, float, np.integer, np.bool_)
-_FEW = 4  # rows: too few to tell a coding by -1 and 1 from a unit that happens to be 1 or not observed
 _BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
 
 
@@ -253,7 +252,7 @@ class _Reader:
                 return states
         noted = self.noted(column, i)
         coding = self.known.get(i) or noted or codings.learn(column)
-        if coding is None or (not coding.known and i not in self.known and not _are_codes(coding)):
+        if coding is None or (not coding.known and i not in self.known and not codings.are_states(coding)):
             raise refuse(codings.first_strange(column), _several(column))
         states, strange = codings.read(column, coding)
         if strange is not None:
@@ -293,17 +292,14 @@ class _Reader:
 
     def warn_of_signs(self, sheet: tables.Sheet, units: list[int], states: States) -> None:
         """Of columns of -1 and 1 alone, unless -1 was said to be missing: it may have been meant for "no"."""
-        if len(states) < _FEW or sum(tables.is_number(value, -1.0) for value in self.gone) > 1:
+        if not codings.may_be_signs(len(states), self.gone):
             return
         for k, i in enumerate(units):
             column = states[:, i]
             if (column == 1).any() and not (column == 0).any():
                 holes = np.flatnonzero(column == HIDDEN)
                 if len(holes) and tables.is_number(sheet.given(int(holes[0]), k), -1.0):
-                    text = (
-                        f"column {self.network.names[i]!r} holds -1 and 1: -1 was read as not observed. If it means "
-                        "no, recode it to 0; if it is a mark of missing cells, say missing=[-1]"
-                    )
+                    text = f"column {self.network.names[i]!r} {codings.SIGNS}missing=[-1]"
                     warnings.warn(text, CodingWarning, stacklevel=_outside())
 
 
@@ -336,14 +332,6 @@ def _plain_states(values: list[Any]) -> list[int] | None:
         else:
             return None
     return states
-
-
-def _are_codes(coding: Coding) -> bool:
-    """Two words or two numbers; but fractions within [0, 1] are chances that a unit is 1, and no states."""
-    numbers = [tables.as_number(value) for value in (coding.zero, coding.one)]
-    known = [number for number in numbers if number is not None]
-    chances = len(known) == 2 and all(0 <= number <= 1 for number in known)
-    return not chances or all(number.is_integer() for number in known)
 
 
 def _several(column: tables.Column) -> str:

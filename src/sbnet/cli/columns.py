@@ -201,8 +201,7 @@ def _told(coding: Coding, name: str, source: Source) -> Coding:
     """A coding that does not say itself which value is 1 is told, or refused if its values are measurements."""
     if coding.known:
         return coding
-    numbers = [tables.as_number(value) for value in (coding.zero, coding.one)]
-    if not all(number is None or number.is_integer() for number in numbers):
+    if not codings.are_states(coding):
         raise TableError(f"{source.what}: column {name!r} holds {codings.show(coding.zero)}; units are binary, 0 or 1")
     text = f"{source.what}: column {name!r}: read as {coding}, the smaller value as 0; recode to 0 and 1 to be sure"
     warnings.warn(text, CodingWarning, stacklevel=2)
@@ -224,7 +223,16 @@ def decide(name: str, place: int, head: Sequence[Block], source: Source, gone: t
             f"{source.what}: column {name!r} holds {codings.listing(values)}; a unit is 0 or 1. Say --missing for "
             "those that are no state, or --ignore the column"
         )
+    _warn_of_signs(name, place, head, source, gone)
     return coding
+
+
+def _warn_of_signs(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> None:
+    """As evidence does: -1 may have been meant for "no"."""
+    cells = {cell for block in head for cell in block.columns[place]}
+    signs = {number for number in (-1.0, 1.0) for cell in cells if tables.is_number(cell, number)}
+    if len(cells) == len(signs) == 2 and codings.may_be_signs(sum(map(len, head)), gone):
+        warnings.warn(f"{source.what}: column {name!r} {codings.SIGNS}--missing -1", CodingWarning, stacklevel=2)
 
 
 def _column(name: str, place: int, blocks: Iterable[Block], source: Source, gone: tuple[Any, ...]) -> tables.Column:
