@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.cli import commands
-from sbnet.cli.models import listed_units, pattern, read_model
+from sbnet.cli.models import findings_apart, listed_units, pattern, read_model
 
 EXAMPLES = """
   sbnet certify clinic.toml fever=yes cough=no
@@ -20,7 +20,7 @@ def options(one: argparse.ArgumentParser) -> None:
     """Model, evidence, effort."""
     commands.model(one)
     commands.evidence(one)
-    one.add_argument("--about", nargs="+", default=[], metavar="UNIT", help="units whose chances to enclose too")
+    one.add_argument("--about", nargs="+", metavar="UNIT", help="units whose chances to enclose too")
     one.add_argument("--effort", choices=("fast", "normal", "high"), default="normal", help="how hard to try")
     one.add_argument("--proven", action="store_true", help="count rounding in ball arithmetic (needs python-flint)")
 
@@ -28,15 +28,18 @@ def options(one: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Prove."""
     network = read_model(chosen.model, chosen.ending)
+    about = findings_apart(chosen.about, chosen.evidence)
     found = pattern(network, chosen.evidence)
-    units = listed_units(network, chosen.about, "--about")
+    units = listed_units(network, about or [], "--about")
     whole = certify(network, found, effort=chosen.effort, proven=chosen.proven)
-    ends = posterior_intervals(network, found, units=units, effort=chosen.effort) if units else None
+    ends = None
+    if units:
+        ends = posterior_intervals(network, found, units=units, effort=chosen.effort, proven=chosen.proven)
     if chosen.json:
         means = {} if ends is None else {name: {"lower": low, "upper": high} for name, (low, high) in ends.items()}
         print(json.dumps({**asdict(whole), "gap": whole.gap, "evidence": found, "units": means}))
         return 0
-    print(whole)
-    if ends is not None:
-        print(ends)
+    for told in (whole, ends):
+        if told is not None:
+            print(str(told).replace("proven=True", "--proven"))
     return 0

@@ -45,6 +45,8 @@ def run(chosen: argparse.Namespace) -> int:
     write_atomically(chosen.html, page.encode())
     if chosen.json:
         print(json.dumps({"out": chosen.html, "bytes": len(page.encode())}))
+    elif not chosen.quiet:
+        print(f"wrote {chosen.html}; open it in any browser", file=sys.stderr)
     return 0
 
 

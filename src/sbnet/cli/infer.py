@@ -17,7 +17,7 @@ from sbnet.asking import Contributions, contributions, terms
 from sbnet.certificates import posterior_intervals
 from sbnet.cli import commands, rows
 from sbnet.cli.columns import HIDDEN_UNITS
-from sbnet.cli.models import check_out, listed_units, one_input, pattern, read_model
+from sbnet.cli.models import check_out, findings_apart, listed_units, one_input, pattern, read_model
 from sbnet.cli.sinks import open_sink
 from sbnet.errors import ParameterError
 from sbnet.files.atomic import write_atomically
@@ -35,6 +35,8 @@ EXAMPLES = """
   cat visits.csv | sbnet infer clinic.toml --table - | head -3"""
 _SHOWN = 20
 _MEAN_FIELD = "means of mean field theory; --certain says where they lie"
+_IMPOSSIBLE = -100.0
+"""Nats a finding: less is no more than a number that stands for zero."""
 _CONTRIBUTING = 100
 """Findings up to which their contributions are worked out unasked: each takes one more solution."""
 
@@ -72,8 +74,9 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
+    about = findings_apart(chosen.about, chosen.evidence)
     evidence = pattern(network, chosen.evidence)
-    units = _units(network, evidence, chosen.about)
+    units = _units(network, evidence, about)
 
     def ask(solver: Solver | None) -> Posterior:
         return infer(network, evidence, solver=solver)
@@ -92,6 +95,8 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     if chosen.json:
         found = answer.as_json(units[: chosen.top])
         return json.dumps(found, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
+    if chosen.about is None:  # for people, what has no causes of its own comes first
+        units = units[np.argsort(np.diff(network.graph.indptr)[units] > 0, kind="stable")]
     most = chosen.top or (_SHOWN if chosen.out == "-" and sys.stdout.isatty() else len(units))
     return answer.reading(units, most).text() + "\n"
 
@@ -151,7 +156,10 @@ class _Answer:
         head = f"Given {given}: ln P {sign} {posterior.bound:.6g} nats"
         how: tuple[str, ...] = ("exact: sums over all states",) if self.exact else (_MEAN_FIELD,)
         how = () if self.intervals or not len(units) else how
-        remarks = how if posterior.converged else (*how, posterior.status.value)
+        how = how if posterior.converged else (*how, posterior.status.value)
+        found = int((posterior.evidence != HIDDEN).sum())
+        impossible = posterior.bound < _IMPOSSIBLE * max(1, found)
+        remarks = (*how, "by this model these findings hardly ever occur: is a leak missing?") if impossible else how
         return Reading(head, [*table, *reading.more(len(units) - len(shown))], remarks)
 
     def _row(self, i: int, top: float) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -10,16 +11,21 @@ from contextlib import contextmanager
 
 from sbnet import codings
 from sbnet.codings import Coding
+from sbnet.datasets import clinic_path
 from sbnet.errors import EvidenceError, FileFormatError, ParameterError, unknown_unit
 from sbnet.files import read, write
 from sbnet.files.atomic import check_target
 from sbnet.network import Network
 
+EXAMPLE = "example"
+"""Stands for the made-up clinic that comes with the package, where there is no file of this name."""
 _UNKNOWN = frozenset({"unknown", "unobserved", "missing", "na", "?", ""})
 
 
 def read_model(name: str, ending: str | None = None) -> Network:
     """A network from a file, or from standard input in the format of an ending; which one, its first bytes tell."""
+    if name == EXAMPLE and not os.path.exists(name):
+        return read(clinic_path())
     if name != "-":
         return read(name)
     data = sys.stdin.buffer.read()
@@ -64,8 +70,9 @@ def pattern(network: Network, items: Sequence[str]) -> dict[str, int]:
     for item in items:
         name, sign, state = item.rpartition("=")
         if not sign or not name:
+            example = shlex.quote(f"{network.names[-1][:60]}=yes")
             raise EvidenceError(
-                f"evidence {item!r} is not of the form UNIT=STATE, such as {network.names[-1][:60]}=yes"
+                f"evidence {item!r} is not of the form UNIT=STATE, such as {example}; names with spaces stand in quotes"
             )
         if name not in network.names:
             raise unknown_unit(name, network.names, "evidence")
@@ -101,6 +108,14 @@ def listed_units(network: Network, names: Sequence[str], what: str) -> list[str]
         if name not in network.names:
             raise unknown_unit(name, network.names, what)
     return list(names)
+
+
+def findings_apart(about: Sequence[str] | None, evidence: list[str]) -> list[str] | None:
+    """The units behind an option that takes many, which would take in findings that stand behind it too."""
+    if about is None:
+        return None
+    evidence += [word for word in about if "=" in word]
+    return [word for word in about if "=" not in word]
 
 
 def one_input(*names: str | None) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from sbnet import reading
 from sbnet.asking import Questions, next_question
 from sbnet.cli import commands
-from sbnet.cli.models import listed_units, pattern, read_model
+from sbnet.cli.models import findings_apart, listed_units, pattern, read_model
 from sbnet.network import Network
 from sbnet.reading import Reading
 
@@ -34,8 +34,9 @@ def options(one: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Ask what to ask."""
     network = read_model(chosen.model, chosen.ending)
-    about = None if chosen.about is None else listed_units(network, chosen.about, "--about")
-    among = None if chosen.among is None else listed_units(network, chosen.among, "--among")
+    about, among = (findings_apart(words, chosen.evidence) for words in (chosen.about, chosen.among))
+    about = None if about is None else listed_units(network, about, "--about")
+    among = None if among is None else listed_units(network, among, "--among")
     found = pattern(network, chosen.evidence)
     questions = next_question(network, found, about=about, among=among, tries=max(chosen.tries, chosen.top or 1))
     if chosen.json:

@@ -41,9 +41,26 @@ def _parsed(name: str, text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         found = _PLACE.search(str(error))
         where = (found[1] or f"line {text.count(chr(10)) + 1}, at the end") if found else "somewhere"
-        raise at(where, f"this is not TOML: {_PLACE.sub('', str(error))}", name) from None
+        line = re.search(r"line (\d+)", where)
+        hint = _hint(text.splitlines()[int(line[1]) - 1]) if line else ""
+        raise at(where, f"this is not TOML: {_PLACE.sub('', str(error))}{hint}", name) from None
     except RecursionError:
         raise FileFormatError(f"{name} is nested too deeply; a unit is a table of numbers and texts") from None
+
+
+def _hint(line: str) -> str:
+    """The way out of the slips that people make most, by the line where reading ended."""
+    if re.search(r"\d\s*%", line):
+        return "; write 85 % as 0.85"
+    if re.search(r"=\s*\d+,\d", line):
+        return "; write 0,85 with a point, 0.85"
+    if re.match(r"\s*\[units\.[^\"'\]]*\s", line):
+        return '; names with spaces or dots stand in quotes, [units."chest pain"]'
+    if re.match(r"\s*\[", line):
+        return "; a unit is declared once, and its name stands in quotes if it has spaces or dots"
+    if "{" in line and "}" not in line:
+        return "; what stands in braces stays on one line, or becomes a table of its own, [units.fever.causes]"
+    return ""
 
 
 class _Document:
