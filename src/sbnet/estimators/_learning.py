@@ -14,12 +14,14 @@ from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, States
 from sbnet.build import add_switches, layered
 from sbnet.errors import NetworkError, ParameterError
+from sbnet.estimators import _priors
 from sbnet.estimators._completing import is_needed, learn_completing
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators._structure import enforce, free, inside
-from sbnet.graph import Graph
 from sbnet.inference import MeanField
-from sbnet.learning import SGD, Adam, FitResult, Gaussian, fit
+from sbnet.learning import SGD, Adam, FitResult, fit
+from sbnet.learning.priors import shared
+from sbnet.learning.regressions import without_edges
 from sbnet.network import Network
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ def start(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> Ne
     beside = network.graph.parent >= network.n_units - width
     network = replace(network, names=(*hidden, *rows.names), weight=np.where(beside, 0.0, network.weight), bias=bias)
     if rows.groups and not density.lateral:
-        network = _without(network, beside & ~inside(network, rows.groups))
+        network = without_edges(network, beside & ~inside(network, rows.groups))
     if switches:
         network = add_switches(network, count=switches, rng=generator, scale=scale)
     edges, units = _cut_off(network, rows)
@@ -75,14 +77,6 @@ def _open(rows: Rows) -> BoolArray:
     return found
 
 
-def _without(network: Network, edges: BoolArray) -> Network:
-    """The network without these edges."""
-    graph, kept = network.graph, ~edges
-    counts = np.bincount(graph.child_of_edge[kept], minlength=graph.n_units)
-    smaller = Graph(np.concatenate([[0], np.cumsum(counts)]), graph.parent[kept])
-    return replace(network, graph=smaller, weight=network.weight[kept])
-
-
 def learn(
     density: SBNDensity, network: Network, rows: Rows, generator: np.random.Generator, *, prior_share: float = 1.0
 ) -> FitResult:
@@ -97,7 +91,7 @@ def learn(
     settings = {
         "batch_size": density.batch_size,
         "solver": solver(density),
-        "prior": _prior(density, network, rows.names, prior_share),
+        "prior": shared(_priors.for_network(density, network, rows.names), prior_share),
         "frozen": _frozen(network, rows),
         "rng": generator,
         "threads": threads(density),
@@ -143,6 +137,8 @@ def layers(hidden: Any) -> tuple[int, ...]:
     """Sizes of the hidden layers."""
     if isinstance(hidden, str):
         return HIDDEN_LAYERS if hidden == "auto" else (hidden,)  # type: ignore[return-value]  # refused by layered()
+    if checks.is_whole(hidden) and hidden == 0:
+        return ()
     return tuple(hidden) if isinstance(hidden, Iterable) else (hidden,)
 
 
@@ -186,27 +182,11 @@ class Resumed:
         move, self.state = self.optimizer.step(gradient, state, self.epoch + epoch)
         return move, self.state
 
-
-class _Shared:
-    """A share of a prior."""
-
-    def __init__(self, prior: Any, share: float) -> None:
-        self.prior, self.share = prior, share
-
-    def slope(self, weight: FloatArray, bias: FloatArray) -> Any:
-        return self.share * self.prior.slope(weight, bias)
-
-
-def _prior(density: SBNDensity, network: Network, names: tuple[str, ...], share: float) -> Any:
-    """A Gaussian prior with one scale for the weights from columns and one for all others; or what was given."""
-    prior, beside = density.prior_scale, density.lateral_prior_scale
-    if prior is None or (np.isscalar(prior) and prior == np.inf):
-        return None
-    if not hasattr(prior, "slope"):
-        lateral = np.isin(network.graph.parent, columns(network, names))
-        scales = np.where(lateral, prior if beside is None else beside, prior)
-        prior = Gaussian(scales.tolist()) if lateral.any() else Gaussian(prior)
-    return prior if share == 1.0 else _Shared(prior, share)
+    @property
+    def size(self) -> Any:
+        """The size of steps, if the optimiser tells it."""
+        size = self.optimizer.size
+        return lambda state, epoch: size(state, self.epoch + epoch)
 
 
 def _switches(density: SBNDensity) -> int:

@@ -28,8 +28,8 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     Parameters
     ----------
     hidden : tuple of int, int or "auto"
-        Sizes of the hidden layers, top to bottom; ``()`` for none. ``"auto"`` is ``(8,)``, and in the template of an
-        :class:`SBNClassifier` ``(8, 24)``.
+        Sizes of the hidden layers, top to bottom; 0 or ``()`` for none. ``"auto"`` is ``(8,)``, and in the template of
+        an :class:`SBNClassifier` ``(8, 24)``.
     lateral : bool
         Edges inside the bottom layer: column k has the columns before it among its parents.
     switches : int or "auto"
@@ -44,11 +44,14 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         Or an object such as ``sbnet.SGD(0.05, momentum=0.5)``, with a rate of its own.
     learning_rate : float
         The rate of ``"adam"`` or ``"sgd"`` in the first epoch; it falls along a straight line.
+    prior : "auto", prior, mapping or None
+        A prior on the weights, such as ``sbnet.Laplace(0.5)``; or one for each group of edges by name, such as
+        ``{"lateral": sbnet.Laplace(0.5), "hidden": sbnet.Laplace(2.0)}``, where lateral edges are those from columns,
+        and a group that is not named has none; or None. ``"auto"`` leaves it to the next two.
     prior_scale : float, object or None
-        Standard deviation of a Gaussian prior on the weights; None or infinity for none. Or a prior, such as
-        :class:`sbnet.Laplace`.
+        Standard deviation of a Gaussian prior on the weights; None or infinity for none. Or a prior. ``"auto"`` is 2.
     lateral_prior_scale : float or None
-        The same for the weights from columns, of which there are many; None for `prior_scale`.
+        The same for lateral edges, of which there are many; None for `prior_scale`. ``"auto"`` is 0.5.
     solver : MeanField, another Climber, or None
         For learning and for scores. None is the paper's logarithm term with a tolerance of 0.001 nats. It is read at
         each call: ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of a network learned quickly.
@@ -114,8 +117,9 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         batch_size: int = 100,
         optimizer: Any = "adam",
         learning_rate: float = 0.03,
-        prior_scale: Any = 2.0,
-        lateral_prior_scale: float | None = 0.5,
+        prior: Any = "auto",
+        prior_scale: Any = "auto",
+        lateral_prior_scale: Any = "auto",
         solver: Any = None,
         weight_scale: float = 0.2,
         validation_fraction: float | None = None,
@@ -134,6 +138,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         self.batch_size = batch_size
         self.optimizer = optimizer
         self.learning_rate = learning_rate
+        self.prior = prior
         self.prior_scale = prior_scale
         self.lateral_prior_scale = lateral_prior_scale
         self.solver = solver
