@@ -121,9 +121,10 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         )
         generator = np.random.default_rng(_learning.make_seed(settings.random_state))
         # A row of weight zero is no row, in the division into batches too.
-        result = _learning.learn_from_scratch(settings, rows.keep(rows.weights > 0.0), generator)
+        result, self.report_ = _learning.learn_from_scratch(settings, rows.keep(rows.weights > 0.0), generator)
         self.network_, self.bounds_, self.held_out_bounds_ = result.network, result.bounds, result.held_out
-        self.n_iter_, self._n_hidden = len(self.bounds_), sum(_learning.layers(settings.hidden))
+        hidden = sum(_learning.layers(settings.hidden)) if self.report_ is None else self.report_.hidden
+        self.n_iter_, self._n_hidden = len(self.bounds_), hidden
         return generator, float(rows.weights.sum())
 
     def _fill_encoded(self, X: Any, rng: np.random.Generator | None) -> Any:

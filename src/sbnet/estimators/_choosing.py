@@ -8,19 +8,274 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse
 
-from sbnet._types import FloatArray, States
-from sbnet.build import add_switches
-from sbnet.estimators._rows import Rows, columns, place
-from sbnet.graph import Graph
-from sbnet.inference import MeanField, infer_many
-from sbnet.learning import Adam, FitResult, Laplace, fit
+from sbnet import checks
+from sbnet._types import FloatArray
+from sbnet.estimators import _learning
+from sbnet.estimators._lateral import Lateral, Scales, first_of, refitted, with_hidden_columns
+from sbnet.estimators._priors import is_auto, is_lateral
+from sbnet.estimators._report import Report, Trial
+from sbnet.estimators._rows import Rows, place
+from sbnet.inference import infer_many
+from sbnet.learning import Adam, FitResult, Laplace
 from sbnet.learning.priors import ByEdge
-from sbnet.learning.regressions import Design, Regressions, regress_columns, without_edges
+from sbnet.learning.regressions import without_edges
 from sbnet.network import Network
+
+if TYPE_CHECKING:
+    from sbnet.estimators.density import SBNDensity
+
+HIDDEN, SWITCHES, HIDDEN_SCALE = 8, 1, 1.0
+"""Sizes that are tried, and the scale of the weights from hidden units."""
+_SHARE, _LEAST, _HELD, _LEARNED = 0.1, 20, 3_000, 20_000
+"""The share of rows held out, the least number, the largest, and the most rows to learn from while choosing."""
+_PATH = tuple(2.0**k for k in range(-5, 3))
+_STAGE, _STAGES, _LAST = 8, 4, 6
+"""Epochs of a stage, whose rate falls to nothing; stages as long as held-out bounds rise; epochs over all rows."""
+_RATE, _SLOW = 0.03, 0.3
+"""The rate of a stage, and how much slower lateral weights go: they start where they belong."""
+_PAYS = 2.0  # standard errors of the mean gain of held-out rows
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A network, the bound of each held-out row, and what it is made of."""
+
+    what: str
+    network: Network
+    bounds: FloatArray
+    hidden: tuple[int, ...] = ()
+    switches: int = 0
+
+    def gain(self, other: _Candidate) -> tuple[float, float]:
+        """By how much it is better on average, in nats, and the standard error of that."""
+        difference = self.bounds - other.bounds
+        return float(difference.mean()), float(difference.std() / np.sqrt(len(difference)))
+
+    def pays(self, other: _Candidate) -> bool:
+        mean, error = self.gain(other)
+        return mean > _PAYS * error and mean > 1e-3
+
+
+@dataclass
+class _Search:
+    """The rows to learn from while choosing, those held out, and what has been tried."""
+
+    density: SBNDensity
+    rows: Rows
+    held: Rows
+    generator: np.random.Generator
+    begin: float = field(default_factory=time.monotonic)
+    trials: list[Trial] = field(default_factory=list)
+    clock: float = field(default_factory=time.monotonic)
+
+    def scored(self, what: str, network: Network, **made_of: Any) -> _Candidate:
+        """A candidate, entered in the list."""
+        bounds = self.bounds(network)
+        now = time.monotonic()
+        self.trials.append(Trial(what, float(bounds.mean()), now - self.clock))
+        self.clock = now
+        if self.density.verbose:
+            print(f"  {what}: held-out bound {bounds.mean():.4f}", file=sys.stderr)
+        return _Candidate(what, network, bounds, **made_of)
+
+    def bounds(self, network: Network) -> FloatArray:
+        states = place(network, self.held.cells, self.held.names)
+        solver, threads = _learning.solver(self.density), _learning.threads(self.density)
+        return infer_many(network, states, solver=solver, threads=threads, progress=False).bound
+
+
+def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
+    """Choose on held-out rows, then learn from all."""
+    begin = time.monotonic()
+    search = _divided(density, rows, generator)
+    scales, lateral, best = _choose_lateral(search)
+    best = _choose_units(search, scales, lateral, best)
+    result = _learn_all(search, rows, scales, lateral, best)
+    report = Report(
+        scales.lateral, HIDDEN_SCALE, scales.adaptive, sum(best.hidden), best.switches, result.network.n_edges,
+        len(search.held.cells), tuple(search.trials), len(result.bounds) if best.network.n_edges else 0,
+        time.monotonic() - begin,
+    )  # fmt: skip
+    if density.verbose:
+        print(report, file=sys.stderr)
+    return result, report
+
+
+def _divided(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> _Search:
+    """Rows to learn from and rows to hold out; of long tables some are enough to choose by."""
+    n = len(rows.cells)
+    order = generator.permutation(n)
+    held = min(max(_LEAST, round(_SHARE * n)), _HELD, n // 2)
+    if held == 0:
+        return _Search(density, rows, rows, generator)
+    out, kept = np.sort(order[:held]), np.sort(order[held : held + _LEARNED])
+    return _Search(density, rows.keep(kept), rows.keep(out), generator)
+
+
+def _choose_lateral(search: _Search) -> tuple[Scales, Lateral | None, _Candidate]:
+    """The best scale for lateral weights, along a path from strong to weak priors; then each weight by its own."""
+    density, rows = search.density, search.rows
+    make = partial(_learning.start, density, rows, hidden=(), switches=0)
+    if not density.lateral:
+        network = make(search.generator)
+        return Scales(1.0), None, search.scored("independent columns", network)
+    lateral, threads = first_of(rows), _learning.threads(density)
+    found: list[tuple[_Candidate, Scales, Lateral]] = []
+    for scale in _PATH:
+        scales = Scales(scale)
+        lateral = lateral.solved(scales, threads)
+        network = make(search.generator, lateral=lateral)
+        found.append((search.scored(f"lateral edges, scale {scale:.3g}", network), scales, lateral))
+        if _falls([c.bounds.mean() for c, _, _ in found]):
+            break
+    best = max(found, key=lambda f: f[0].bounds.mean())
+    for share in (1.0, 0.5):
+        scales = Scales(best[1].lateral * share, before=best[1].lateral)
+        lateral = best[2].solved(scales, threads)
+        network = make(search.generator, lateral=lateral)
+        candidate = search.scored(f"strong weights held less, scale {scales.lateral:.3g}", network)
+        found.append((candidate, scales, lateral))
+    best = max(found, key=lambda f: f[0].bounds.mean())
+    return best[1], best[2], best[0]
+
+
+def _falls(bounds: list[float]) -> bool:
+    """Have the last two been below the best?"""
+    return len(bounds) > 2 and max(bounds[-2:]) < max(bounds)
+
+
+def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best: _Candidate) -> _Candidate:
+    """Hidden units and switches, if they were given; otherwise those that pay."""
+    density = search.density
+    free, auto = is_auto(density.hidden), is_auto(density.switches)
+    layers = () if free else _learning.layers(density.hidden)
+    switches = 0 if auto else _learning.switches_of(density)
+    if layers or switches:
+        best = _climbed(search, scales, _made(search, lateral, layers, switches), layers, switches, "as given")
+    elif (search.rows.cells < 0).any():
+        best = _climbed(search, scales, best.network, layers, switches, "lateral edges, from rows with holes")
+    options = []
+    if free:
+        many = (HIDDEN,)
+        options.append(_climbed(search, scales, _made(search, lateral, many, switches), many, switches, "hidden units"))
+        if density.lateral and not switches:
+            options.append(_hidden_first(search, scales, many))
+    if auto and density.lateral:
+        start = _made(search, lateral, layers, SWITCHES)
+        options.append(_climbed(search, scales, start, layers, SWITCHES, "switches"))
+    paying = [option for option in options if option.pays(best)]
+    if paying:
+        best = max(paying, key=lambda option: option.bounds.mean())
+    if auto and free and any(o.switches for o in paying) and any(o.hidden for o in paying):
+        both = _made(search, lateral, (HIDDEN,), SWITCHES)
+        option = _climbed(search, scales, both, (HIDDEN,), SWITCHES, "hidden units and switches")
+        best = option if option.pays(best) else best
+    return _until_settled(search, scales, best)
+
+
+def _made(search: _Search, lateral: Lateral | None, hidden: tuple[int, ...], switches: int) -> Network:
+    """The lateral network with hidden units and switches that have not learned anything yet."""
+    return _learning.start(
+        search.density, search.rows, search.generator, hidden=hidden, switches=switches, lateral=lateral
+    )
+
+
+def _hidden_first(search: _Search, scales: Scales, hidden: tuple[int, ...]) -> _Candidate:
+    """Hidden units alone, and then lateral edges for what they leave: the other way round to the same network."""
+    density, rows = search.density, search.rows
+    alone = _learning.start(density, rows, search.generator, hidden=hidden, switches=0, edges=False)
+    alone = _stage(search, rows, Scales(scales.lateral), alone, _epochs(density, _STAGE), 3 * _RATE).network
+    network = with_hidden_columns(density, rows, alone, Scales(scales.lateral), HIDDEN_SCALE, search.generator)
+    return _climbed(search, scales, network, hidden, 0, "hidden units first")
+
+
+def _climbed(
+    search: _Search, scales: Scales, network: Network, hidden: tuple[int, ...], switches: int, what: str
+) -> _Candidate:
+    result = _stage(search, search.rows, scales, network, _epochs(search.density, _STAGE))
+    return search.scored(what, result.network, hidden=hidden, switches=switches)
+
+
+def _until_settled(search: _Search, scales: Scales, best: _Candidate) -> _Candidate:
+    """More stages, as long as held-out bounds rise by a thousandth."""
+    if not (best.hidden or best.switches) or not is_auto(search.density.epochs):
+        return best
+    for number in range(2, _STAGES + 1):
+        result = _stage(search, search.rows, scales, best.network, _STAGE)
+        what = f"{best.what.split(', stage')[0]}, stage {number}"
+        option = search.scored(what, result.network, hidden=best.hidden, switches=best.switches)
+        gain, _ = option.gain(best)
+        best = option if gain > 0.0 else best
+        if gain < 1e-3 * abs(best.bounds.mean()):
+            break
+    return best
+
+
+def _learn_all(search: _Search, rows: Rows, scales: Scales, lateral: Lateral | None, best: _Candidate) -> FitResult:
+    """From what was chosen, with all rows."""
+    density, network = search.density, best.network
+    climbs = bool(best.hidden or best.switches) or bool((rows.cells < 0).any())
+    if lateral is not None and not climbs and is_auto(density.epochs):
+        network = _learning.start(
+            density, rows, search.generator, hidden=(), switches=0,
+            lateral=refitted(lateral, rows, scales, _learning.threads(density)),
+        )  # fmt: skip
+        states = place(network, rows.cells, rows.names)
+        bound = infer_many(network, states, threads=_learning.threads(density), progress=False).bound
+        mean = np.array([np.average(bound, weights=rows.weights)])
+        return FitResult(network, mean, None, None, 1, False, time.monotonic() - search.begin)
+    epochs = _epochs(density, max(2, min(_LAST, round(60_000 / max(len(rows.cells), 1)))))
+    result = _stage(search, rows, scales, network, epochs, 0.5 * _RATE, final=True)
+    return replace(result, network=sparse(result.network, rows))
+
+
+def sparse(network: Network, rows: Rows) -> Network:
+    """The network without edges of weight zero, but for those inside a column."""
+    return without_edges(network, network.weight == 0.0)
+
+
+def _epochs(density: SBNDensity, auto: int) -> int:
+    return auto if is_auto(density.epochs) else min(auto, checks.whole("epochs", density.epochs, 1))
+
+
+def _stage(
+    search: _Search, rows: Rows, scales: Scales, network: Network, epochs: int, rate: float = _RATE, final: bool = False
+) -> FitResult:
+    """Some epochs, at a rate that falls to nothing."""
+    lateral = is_lateral(network, rows.names)
+    factor = np.concatenate([np.where(lateral, _SLOW, 1.0), np.ones(network.n_units)])
+    density = search.density
+    prior = ByEdge((Laplace(HIDDEN_SCALE), scales.prior(network, rows.names)), lateral.astype(np.int64))
+    return _learning.learn(
+        density, network, rows, search.generator, epochs=epochs, prior=prior, stepping=_Paced(rate, epochs, factor),
+        quiet=not final,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Paced:
+    """Adam, at a pace of its own for each parameter."""
+
+    rate: float
+    until: int
+    factor: FloatArray
+
+    @property
+    def _adam(self) -> Adam:
+        return Adam(self.rate, until=self.until)
+
+    def init(self, n: int) -> tuple[FloatArray, ...]:
+        return self._adam.init(n)
+
+    def step(self, gradient: FloatArray, state: tuple[FloatArray, ...], epoch: int) -> Any:
+        move, state = self._adam.step(gradient, state, epoch)
+        return move * self.factor, state
+
+    def size(self, state: tuple[FloatArray, ...], epoch: int) -> FloatArray:
+        return self._adam.size(state, epoch) * self.factor

@@ -69,7 +69,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     array(['left', 'right'], dtype='<U5')
     """
 
-    _AUTO: ClassVar[dict[str, Any]] = {"hidden": (8, 24), "switches": 0}
+    _AUTO: ClassVar[dict[str, Any]] = {"hidden": (8, 24), "switches": 0, "prior_scale": 2.0}
 
     def __init__(
         self,
@@ -126,7 +126,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
             delayed(learn_from_scratch)(settings, part, np.random.default_rng([seed, k]))
             for k, part in enumerate(parts)
         )
-        results: list[FitResult] = Parallel(n_jobs=1 if n_jobs is None else n_jobs, verbose=int(verbose or 0))(jobs)
+        found = Parallel(n_jobs=1 if n_jobs is None else n_jobs, verbose=int(verbose or 0))(jobs)
+        results: list[FitResult] = [result for result, _ in found]
         self.networks_ = [result.network for result in results]
         self.bounds_ = [result.bounds for result in results]
         self.n_iter_ = max(len(bounds) for bounds in self.bounds_)
@@ -157,10 +158,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
 
     def _joint(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        states = self._states(
-            self.networks_[0], self._table(X, reset=False)[0]
-        )  # one graph, so one place for each cell
-        bounds = [self._infer(network, states).bound for network in self.networks_]
+        table = self._table(X, reset=False)[0]
+        bounds = [self._infer(network, self._states(network, table)).bound for network in self.networks_]
         joint: FloatArray = np.column_stack(bounds) + self.class_log_prior_
         return joint
 
