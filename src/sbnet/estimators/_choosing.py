@@ -30,15 +30,21 @@ from sbnet.network import Network
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
 
-HIDDEN, SWITCHES, HIDDEN_SCALE = 8, 1, 1.0
+HIDDEN, SWITCHES, HIDDEN_SCALE = 8, 1, 2.0
 """Sizes that are tried, and the scale of the weights from hidden units."""
 _SHARE, _LEAST, _HELD, _LEARNED = 0.1, 20, 3_000, 20_000
 """The share of rows held out, the least number, the largest, and the most rows to learn from while choosing."""
 _PATH = tuple(2.0**k for k in range(-5, 3))
-_STAGE, _STAGES, _LAST = 8, 4, 6
+_STAGE, _STAGES, _LAST = 8, 5, 6
 """Epochs of a stage, whose rate falls to nothing; stages as long as held-out bounds rise; epochs over all rows."""
-_RATE, _SLOW = 0.03, 0.3
+_STEPS = 200  # of a stage, at least
+_RATE, _SLOW = 0.1, 0.3
 """The rate of a stage, and how much slower lateral weights go: they start where they belong."""
+_NEAR, _RISES, _FLAT = 2e-3, 2e-4, 5e-4
+"""Shares of a bound: how far below others a candidate may be after one stage to go on; what a stage must gain; how far
+below the best a weaker prior may be to be taken for it, which leaves more to hidden units and switches to find.
+"""
+_PATIENCE = 300.0  # seconds after which nothing new is tried
 _PAYS = 2.0  # standard errors of the mean gain of held-out rows
 
 
@@ -51,6 +57,8 @@ class _Candidate:
     bounds: FloatArray
     hidden: tuple[int, ...] = ()
     switches: int = 0
+    hidden_first: bool = False
+    stages: int = 0
 
     def gain(self, other: _Candidate) -> tuple[float, float]:
         """By how much it is better on average, in nats, and the standard error of that."""
@@ -73,6 +81,11 @@ class _Search:
     begin: float = field(default_factory=time.monotonic)
     trials: list[Trial] = field(default_factory=list)
     clock: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_late(self) -> bool:
+        """Has the choice taken long enough?"""
+        return time.monotonic() - self.begin > _PATIENCE
 
     def scored(self, what: str, network: Network, **made_of: Any) -> _Candidate:
         """A candidate, entered in the list."""
@@ -98,13 +111,32 @@ def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tu
     best = _choose_units(search, scales, lateral, best)
     result = _learn_all(search, rows, scales, lateral, best)
     report = Report(
-        scales.lateral, HIDDEN_SCALE, scales.adaptive, sum(best.hidden), best.switches, result.network.n_edges,
-        len(search.held.cells), tuple(search.trials), len(result.bounds) if best.network.n_edges else 0,
-        time.monotonic() - begin,
+        scales.lateral, HIDDEN_SCALE, scales.before, best.hidden, best.hidden_first, best.switches,
+        result.network.n_edges, len(search.held.cells), tuple(search.trials), best.stages,
+        len(result.bounds) if _climbs(rows, best) else 0, time.monotonic() - begin,
     )  # fmt: skip
     if density.verbose:
         print(report, file=sys.stderr)
     return result, report
+
+
+def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator, report: Report) -> FitResult:
+    """From all rows, what was chosen before for the same table in another order."""
+    search, scales = _Search(density, rows, rows, generator), Scales(report.lateral_scale, report.first_scale)
+    lateral = first_of(rows) if density.lateral else None
+    if lateral is not None:
+        for scale in (*(s for s in _PATH if s < scales.first), scales.first):
+            lateral = lateral.solved(Scales(scale), _learning.threads(density))
+        lateral = lateral.solved(scales, _learning.threads(density)) if scales.adaptive else lateral
+    network = _made(search, lateral, report.layers, report.switches)
+    if report.hidden_first:
+        network = _hidden_first(search, scales, report.layers)
+        if report.switches:
+            network = _learning.switched(density, rows, generator, network, report.switches)
+    for number in range(1, report.stages + 1):
+        network = _stage(search, rows, scales, network, _epochs(density, rows, _STAGE), _RATE / number).network
+    made = _Candidate("", network, np.zeros(1), report.layers, report.switches)
+    return _learn_all(search, rows, scales, lateral, made)
 
 
 def _divided(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> _Search:
@@ -135,13 +167,22 @@ def _choose_lateral(search: _Search) -> tuple[Scales, Lateral | None, _Candidate
         if _falls([c.bounds.mean() for c, _, _ in found]):
             break
     best = max(found, key=lambda f: f[0].bounds.mean())
+    between = Scales(best[1].lateral / np.sqrt(2.0))  # half a step back: where the path is steep, it matters
+    nearer = best[2].solved(between, threads)
+    network = make(search.generator, lateral=nearer)
+    found.append((search.scored(f"lateral edges, scale {between.lateral:.3g}", network), between, nearer))
+    found.sort(key=lambda f: f[1].lateral)
+    best = max(found, key=lambda f: f[0].bounds.mean())
+    least = best[0].bounds.mean() * (1.0 + _FLAT)
+    best = [f for f in found if f[0].bounds.mean() >= least][-1]
+    plain, scale = best[2], best[1].lateral
     for share in (1.0, 0.5):
-        scales = Scales(best[1].lateral * share, before=best[1].lateral)
-        lateral = best[2].solved(scales, threads)
+        scales = Scales(scale * share, before=scale)
+        lateral = plain.solved(scales, threads)
         network = make(search.generator, lateral=lateral)
         candidate = search.scored(f"strong weights held less, scale {scales.lateral:.3g}", network)
-        found.append((candidate, scales, lateral))
-    best = max(found, key=lambda f: f[0].bounds.mean())
+        if candidate.bounds.mean() * (1.0 - _FLAT) > best[0].bounds.mean():
+            best = candidate, scales, lateral
     return best[1], best[2], best[0]
 
 
@@ -164,19 +205,41 @@ def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best
     if free:
         many = (HIDDEN,)
         options.append(_climbed(search, scales, _made(search, lateral, many, switches), many, switches, "hidden units"))
-        if density.lateral and not switches:
-            options.append(_hidden_first(search, scales, many))
-    if auto and density.lateral:
+        if density.lateral and not switches and _is_wide(search.rows) and not search.is_late:
+            network = _hidden_first(search, scales, many)
+            made = {"hidden": many, "hidden_first": True}
+            options.append(search.scored("hidden units before lateral edges", network, **made))
+            first = _climbed(search, scales, network, many, 0, "hidden units before lateral edges, stage 1")
+            options.append(replace(first, hidden_first=True))
+    if auto and density.lateral and not search.is_late:
         start = _made(search, lateral, layers, SWITCHES)
         options.append(_climbed(search, scales, start, layers, SWITCHES, "switches"))
-    paying = [option for option in options if option.pays(best)]
-    if paying:
-        best = max(paying, key=lambda option: option.bounds.mean())
-    if auto and free and any(o.switches for o in paying) and any(o.hidden for o in paying):
-        both = _made(search, lateral, (HIDDEN,), SWITCHES)
-        option = _climbed(search, scales, both, (HIDDEN,), SWITCHES, "hidden units and switches")
-        best = option if option.pays(best) else best
-    return _until_settled(search, scales, best)
+    if options:
+        top = max(options, key=lambda option: option.bounds.mean())
+        if auto and free and top.hidden and not search.is_late:
+            top = _better(top, _with_switches(search, scales, top))
+        if top.bounds.mean() > best.bounds.mean() - _NEAR * abs(best.bounds.mean()):
+            top = _until_settled(search, scales, top)
+        best = top if top.pays(best) else best
+    elif best.stages:
+        best = _until_settled(search, scales, best)
+    return best
+
+
+def _is_wide(rows: Rows) -> bool:
+    """Are there few rows for so many columns? Then lateral edges would explain all that hidden units could."""
+    return len(rows.cells) < 25 * len(rows.names)
+
+
+def _better(one: _Candidate, other: _Candidate) -> _Candidate:
+    return other if other.bounds.mean() > one.bounds.mean() else one
+
+
+def _with_switches(search: _Search, scales: Scales, best: _Candidate) -> _Candidate:
+    """Switches on top of hidden units that have learned already."""
+    network = _learning.switched(search.density, search.rows, search.generator, best.network, SWITCHES)
+    made = _climbed(search, scales, network, best.hidden, SWITCHES, f"{best.what}, and switches")
+    return replace(made, hidden_first=best.hidden_first)
 
 
 def _made(search: _Search, lateral: Lateral | None, hidden: tuple[int, ...], switches: int) -> Network:
@@ -186,33 +249,33 @@ def _made(search: _Search, lateral: Lateral | None, hidden: tuple[int, ...], swi
     )
 
 
-def _hidden_first(search: _Search, scales: Scales, hidden: tuple[int, ...]) -> _Candidate:
+def _hidden_first(search: _Search, scales: Scales, hidden: tuple[int, ...]) -> Network:
     """Hidden units alone, and then lateral edges for what they leave: the other way round to the same network."""
     density, rows = search.density, search.rows
     alone = _learning.start(density, rows, search.generator, hidden=hidden, switches=0, edges=False)
-    alone = _stage(search, rows, Scales(scales.lateral), alone, _epochs(density, _STAGE), 3 * _RATE).network
-    network = with_hidden_columns(density, rows, alone, Scales(scales.lateral), HIDDEN_SCALE, search.generator)
-    return _climbed(search, scales, network, hidden, 0, "hidden units first")
+    alone = _stage(search, rows, Scales(scales.lateral), alone, _epochs(density, rows, _STAGE)).network
+    return with_hidden_columns(density, rows, alone, Scales(scales.first), HIDDEN_SCALE, search.generator)
 
 
 def _climbed(
     search: _Search, scales: Scales, network: Network, hidden: tuple[int, ...], switches: int, what: str
 ) -> _Candidate:
-    result = _stage(search, search.rows, scales, network, _epochs(search.density, _STAGE))
-    return search.scored(what, result.network, hidden=hidden, switches=switches)
+    result = _stage(search, search.rows, scales, network, _epochs(search.density, search.rows, _STAGE))
+    return search.scored(what, result.network, hidden=hidden, switches=switches, stages=1)
 
 
 def _until_settled(search: _Search, scales: Scales, best: _Candidate) -> _Candidate:
-    """More stages, as long as held-out bounds rise by a thousandth."""
-    if not (best.hidden or best.switches) or not is_auto(search.density.epochs):
+    """More stages, each at a lower rate, as long as held-out bounds rise."""
+    if not is_auto(search.density.epochs):
         return best
-    for number in range(2, _STAGES + 1):
-        result = _stage(search, search.rows, scales, best.network, _STAGE)
+    for number in range(best.stages + 1, _STAGES + 1):
+        epochs = _epochs(search.density, search.rows, _STAGE)
+        result = _stage(search, search.rows, scales, best.network, epochs, _RATE / number)
         what = f"{best.what.split(', stage')[0]}, stage {number}"
-        option = search.scored(what, result.network, hidden=best.hidden, switches=best.switches)
+        option = replace(best, network=result.network, bounds=search.scored(what, result.network).bounds, stages=number)
         gain, _ = option.gain(best)
         best = option if gain > 0.0 else best
-        if gain < 1e-3 * abs(best.bounds.mean()):
+        if search.is_late or gain < _RISES * abs(best.bounds.mean()):
             break
     return best
 
@@ -220,8 +283,7 @@ def _until_settled(search: _Search, scales: Scales, best: _Candidate) -> _Candid
 def _learn_all(search: _Search, rows: Rows, scales: Scales, lateral: Lateral | None, best: _Candidate) -> FitResult:
     """From what was chosen, with all rows."""
     density, network = search.density, best.network
-    climbs = bool(best.hidden or best.switches) or bool((rows.cells < 0).any())
-    if lateral is not None and not climbs and is_auto(density.epochs):
+    if lateral is not None and not _climbs(rows, best):
         network = _learning.start(
             density, rows, search.generator, hidden=(), switches=0,
             lateral=refitted(lateral, rows, scales, _learning.threads(density)),
@@ -229,19 +291,35 @@ def _learn_all(search: _Search, rows: Rows, scales: Scales, lateral: Lateral | N
         states = place(network, rows.cells, rows.names)
         bound = infer_many(network, states, threads=_learning.threads(density), progress=False).bound
         mean = np.array([np.average(bound, weights=rows.weights)])
-        return FitResult(network, mean, None, None, 1, False, time.monotonic() - search.begin)
-    epochs = _epochs(density, max(2, min(_LAST, round(60_000 / max(len(rows.cells), 1)))))
-    result = _stage(search, rows, scales, network, epochs, 0.5 * _RATE, final=True)
-    return replace(result, network=sparse(result.network, rows))
+        return FitResult(_sparse(network), mean, None, None, 1, False, time.monotonic() - search.begin)
+    epochs = _last_epochs(density, rows)
+    result = _stage(search, rows, scales, network, epochs, _RATE / (_STAGES + 1), final=True)
+    return replace(result, network=_sparse(result.network))
 
 
-def sparse(network: Network, rows: Rows) -> Network:
-    """The network without edges of weight zero, but for those inside a column."""
+def _sparse(network: Network) -> Network:
+    """Without edges of weight zero."""
     return without_edges(network, network.weight == 0.0)
 
 
-def _epochs(density: SBNDensity, auto: int) -> int:
-    return auto if is_auto(density.epochs) else min(auto, checks.whole("epochs", density.epochs, 1))
+def _climbs(rows: Rows, best: _Candidate) -> bool:
+    """Is there more to learn than regressions of observed cells?"""
+    return bool(best.hidden or best.switches) or bool((rows.cells < 0).any())
+
+
+def _epochs(density: SBNDensity, rows: Rows, auto: int) -> int:
+    """So many, or more for small tables; no more than were asked for."""
+    if is_auto(density.epochs):
+        steps = -(-len(rows.cells) // max(density.batch_size, 1))
+        return max(auto, -(-_STEPS // max(steps, 1)))
+    return min(auto, checks.whole("epochs", density.epochs, 1))
+
+
+def _last_epochs(density: SBNDensity, rows: Rows) -> int:
+    """Over all rows: as many as were asked for, or few, the fewer the longer the table."""
+    if not is_auto(density.epochs):
+        return checks.whole("epochs", density.epochs, 1)
+    return _epochs(density, rows, max(2, min(_LAST, round(60_000 / max(len(rows.cells), 1)))))
 
 
 def _stage(

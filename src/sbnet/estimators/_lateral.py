@@ -19,6 +19,8 @@ from sbnet.network import Network
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
 
+SWITCHING = 0.5
+"""The least scale of the weights from columns to switches."""
 HALF = 0.5
 """With scales of their own, a weight of this size is held half as much as one near zero."""
 
@@ -33,6 +35,11 @@ class Scales:
     before: float | None = None
 
     @property
+    def first(self) -> float:
+        """The scale to begin with."""
+        return self.lateral if self.before is None else self.before
+
+    @property
     def adaptive(self) -> bool:
         """Has each weight a scale of its own?"""
         return self.before is not None
@@ -43,10 +50,14 @@ class Scales:
         return share / self.lateral
 
     def prior(self, network: Network, names: tuple[str, ...]) -> Laplace:
-        """The same as a prior on the weights of a network."""
-        if not self.adaptive:
-            return Laplace(self.lateral)
-        return Laplace((1.0 / self.penalty(network.weight)).tolist() or self.lateral)
+        """The same as a prior on the weights of a network; parents that switch a column may be others than those that
+        raise or lower it, so they are not held more than `SWITCHING` does.
+        """
+        scale = 1.0 / self.penalty(network.weight)
+        column = np.zeros(network.n_units, dtype=np.bool_)
+        column[columns(network, names)] = True
+        scale = np.where(column[network.graph.child_of_edge], scale, np.maximum(scale, SWITCHING))
+        return Laplace(scale.tolist()) if len(scale) else Laplace(self.lateral)
 
 
 @dataclass(frozen=True, eq=False)

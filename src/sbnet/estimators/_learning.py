@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 HIDDEN_LAYERS = (8,)
 SWITCHES = 1
+FEW = 3_000
+"""So many lateral edges are all learned: a switch may have use for a parent that is of none to a regression."""
 SOLVER = MeanField(log_term="xi", tol=1e-3)
 _NAMED: dict[Any, type[Adam | SGD]] = {"adam": Adam, "sgd": SGD}
 
@@ -72,12 +74,17 @@ def start(
     if lateral is not None:
         network = _with_lateral(network, rows, lateral)
     if count:
-        network = add_switches(
-            network, units=_with_parents(network, rows), count=count, rng=generator, scale=density.weight_scale
-        )
+        network = switched(density, rows, generator, network, count)
     edges_, units = _cut_off(network, rows)
     weight, bias = np.where(edges_, 0.0, network.weight), np.where(units, 0.0, network.bias)
     return enforce(network.with_parameters(weight=weight, bias=bias), rows.groups)
+
+
+def switched(density: SBNDensity, rows: Rows, generator: np.random.Generator, network: Network, count: int) -> Network:
+    """With switches for the columns that have parents: only those have something to switch."""
+    fan_in = np.diff(network.graph.indptr)
+    units = [name for name in rows.names if fan_in[network.index(name)]]
+    return add_switches(network, units=units, count=count, rng=generator, scale=_scale(density))
 
 
 def _fully_connected(
@@ -85,7 +92,7 @@ def _fully_connected(
 ) -> Network:
     """Layers with all their edges; weights between columns are zero, biases of columns those of their means."""
     width = len(rows.names)
-    network = layered((*sizes, width), rng=generator, scale=density.weight_scale, lateral=lateral or bool(rows.groups))
+    network = layered((*sizes, width), rng=generator, scale=_scale(density), lateral=lateral or bool(rows.groups))
     hidden = network.names[:-width]
     open_ = open_cells(rows)
     ones, zeros = rows.weights @ (open_ & (rows.cells == 1)), rows.weights @ (open_ & (rows.cells == 0))
@@ -103,20 +110,22 @@ def _fully_connected(
     return network
 
 
+def _scale(density: SBNDensity) -> float:
+    """How large weights are at first; beside lateral weights that have been found, hidden units must not be shy."""
+    if _priors.is_auto(density.weight_scale):
+        return 1.0 if _priors.chooses(density) else 0.2
+    scale: float = density.weight_scale
+    return scale
+
+
 def _check_names(network: Network, rows: Rows, switches: int) -> None:
     taken = {f"{name}.switch{k + 1}" for name in rows.names for k in range(switches)} & set(network.names)
     if taken:
         raise NetworkError(f"column {min(taken)!r} has the name of a hidden unit; rename the column")
 
 
-def _with_parents(network: Network, rows: Rows) -> list[str]:
-    """Columns that have parents: only those have something to switch."""
-    fan_in = np.diff(network.graph.indptr)
-    return [name for name in rows.names if fan_in[network.index(name)]]
-
-
 def _with_lateral(network: Network, rows: Rows, lateral: Lateral) -> Network:
-    """The weights between columns that regressions found, and no edges for those that are zero."""
+    """The weights between columns that regressions found; where edges are many, without those that are zero."""
     weights, bias = lateral.weights()
     first, graph = network.n_units - len(rows.names), network.graph
     beside = graph.parent >= first
@@ -127,6 +136,8 @@ def _with_lateral(network: Network, rows: Rows, lateral: Lateral) -> Network:
     hidden = np.bincount(graph.child_of_edge[~beside], weights=weight[~beside], minlength=network.n_units)
     h[first:] = bias - 0.5 * hidden[first:]
     network = network.with_parameters(weight=weight, bias=h)
+    if beside.sum() <= FEW:
+        return network
     return without_edges(network, beside & (weight == 0.0) & ~inside(network, rows.groups))
 
 

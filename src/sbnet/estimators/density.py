@@ -12,8 +12,9 @@ from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
 from sbnet.estimators import _encoding, _learning
 from sbnet.estimators._base import SBNEstimator
-from sbnet.estimators._rows import columns
+from sbnet.estimators._rows import columns, place
 from sbnet.inference import PosteriorBatch
+from sbnet.learning import Laplace
 from sbnet.probability import sample
 
 
@@ -55,8 +56,9 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     solver : MeanField, another Climber, or None
         For learning and for scores. None is the paper's logarithm term with a tolerance of 0.001 nats. It is read at
         each call: ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of a network learned quickly.
-    weight_scale : float
-        Weights and hidden biases start uniform between minus and plus this.
+    weight_scale : float or "auto"
+        Weights and hidden biases start uniform between minus and plus this. ``"auto"`` is 1 where the prior is chosen,
+        and 0.2 where it is given.
     validation_fraction : float or None
         Share of the rows held out; the network of the epoch with the best bound there is kept.
     patience : int or None
@@ -113,6 +115,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         hidden: Any = "auto",
         lateral: bool = True,
         switches: Any = "auto",
+        orders: int = 1,
         epochs: Any = "auto",
         batch_size: int = 100,
         optimizer: Any = "adam",
@@ -121,7 +124,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         prior_scale: Any = "auto",
         lateral_prior_scale: Any = "auto",
         solver: Any = None,
-        weight_scale: float = 0.2,
+        weight_scale: Any = "auto",
         validation_fraction: float | None = None,
         patience: int | None = None,
         binarize: float | None = None,
@@ -134,6 +137,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         self.hidden = hidden
         self.lateral = lateral
         self.switches = switches
+        self.orders = orders
         self.epochs = epochs
         self.batch_size = batch_size
         self.optimizer = optimizer
@@ -188,6 +192,8 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         -------
         SBNDensity
         """
+        if self.orders != 1:
+            raise ParameterError(f"orders is {self.orders!r}; partial_fit() learns one network. Use fit(), or orders=1")
         first = not hasattr(self, "network_")
         rows = self._rows(self._table(X, reset=first, sample_weight=sample_weight)[0], sample_weight)
         rows = rows.keep(rows.weights > 0.0)
@@ -200,18 +206,23 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         weight = float(rows.weights.sum())
         optimizer = _learning.Resumed(_learning.optimizer(self), state, len(bounds))
         once = clone(self).set_params(epochs=1, optimizer=optimizer, validation_fraction=None, patience=None)
+        if not first and self.report_ is not None:
+            scales = {"lateral": self.report_.lateral_scale, "hidden": self.report_.hidden_scale}
+            once.set_params(prior={group: Laplace(scale) for group, scale in scales.items()})
         result = _learning.learn(once, network, rows, generator, prior_share=weight / (seen + weight))
         self.network_, self.bounds_ = result.network, np.append(bounds, result.bounds)
+        self.networks_ = (self.network_,)
         self.n_iter_, self.n_samples_seen_ = len(self.bounds_), seen + weight
         self._generator, self._optimizer_state = generator, optimizer.state
         if first:
             self.held_out_bounds_, self._n_hidden = None, sum(_learning.layers(self.hidden))
+            self.report_ = None
         return self
 
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats."""
         check_is_fitted(self)
-        return self._bounds(self.network_, self._states(self.network_, self._table(X, reset=False)[0]))
+        return self._bounds(self.networks_, self._states(self.network_, self._table(X, reset=False)[0]))
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of :meth:`score_samples`."""
@@ -223,10 +234,16 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         With a whole number as `random_state` they are the same at each call.
         """
         check_is_fitted(self)
-        rows = sample(self.network_, n_samples, rng=np.random.default_rng(_learning.make_seed(self.random_state)))
+        rng = np.random.default_rng(_learning.make_seed(self.random_state))
+        parts = [sample(network, n_samples, rng=rng) for network in self.networks_]
+        which = rng.integers(len(parts), size=n_samples) if len(parts) > 1 else np.zeros(n_samples, np.int64)
+        names = self._names()
+        cells = [rows[:, columns(network, names)] for network, rows in zip(self.networks_, parts, strict=True)]
+        drawn = np.array(cells)[which, np.arange(n_samples)]
         if self.encoder_ is not None:
-            return self.encoder_.table(_encoding.values(self._places(self.network_), rows))
-        return rows[:, columns(self.network_, self._names())].astype(np.float64)
+            states = place(self.network_, drawn, names)
+            return self.encoder_.table(_encoding.values(self._places(self.network_), states))
+        return drawn.astype(np.float64)
 
     def transform(self, X: Any) -> FloatArray:
         """Posterior means of the units in hidden layers, for use as features."""
