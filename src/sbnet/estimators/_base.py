@@ -12,10 +12,11 @@ from sklearn.utils.validation import _check_sample_weight
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.codings import PLAIN, Coding, show
 from sbnet.errors import ParameterError
-from sbnet.estimators import _encoding, _given, _learning, _mixtures
+from sbnet.estimators import _encoding, _given, _learning, _mixtures, _recognition
 from sbnet.estimators._completions import complete
 from sbnet.estimators._given import Given
 from sbnet.estimators._places import BINARY, Place
+from sbnet.estimators._recognition import Recognising
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.network import Network
@@ -92,8 +93,17 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _infer(self, network: Network, states: States) -> PosteriorBatch:
         settings = self._settings()
-        solver, threads = _learning.solver(settings), _learning.threads(settings)
+        solver, threads = self._solver(network), _learning.threads(settings)
         return infer_many(network, states, solver=solver, threads=threads, progress=None if settings.verbose else False)
+
+    def _solver(self, network: Network) -> Any:
+        """The solver for scores; unless one is given, it knows where to start."""
+        settings = self._settings()
+        known = dict(zip(map(id, getattr(self, "networks_", ())), getattr(self, "recognitions_", ()), strict=False))
+        recognition = known.get(id(network))
+        if recognition is None or settings.solver is not None:
+            return _learning.solver(settings)
+        return Recognising(_learning.solver(settings), recognition)
 
     def _bounds(self, networks: Sequence[Network], states: States) -> FloatArray:
         """Lower bounds on the log-likelihood of the rows, which stand as the first of the networks has its units.
@@ -141,6 +151,11 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         self.network_, self.bounds_, self.held_out_bounds_ = result.network, result.bounds, result.held_out
         hidden = sum(_learning.layers(settings.hidden)) if self.report_ is None else self.report_.hidden
         self.n_iter_, self._n_hidden = len(self.bounds_), hidden
+        solver, threads = _learning.solver(settings), _learning.threads(settings)
+        self.recognitions_ = tuple(
+            _recognition.learn(network, hidden, place(network, rows.cells, rows.names), solver, threads)
+            for network in self.networks_
+        )
         return generator, float(rows.weights.sum())
 
     def _fill_encoded(self, X: Any, rng: np.random.Generator | None) -> Any:

@@ -181,7 +181,7 @@ def _choose_lateral(search: _Search) -> tuple[Scales, Lateral | None, _Candidate
         lateral = plain.solved(scales, threads)
         network = make(search.generator, lateral=lateral)
         candidate = search.scored(f"strong weights held less, scale {scales.lateral:.3g}", network)
-        if candidate.bounds.mean() * (1.0 - _FLAT) > best[0].bounds.mean():
+        if candidate.bounds.mean() * (1.0 + _FLAT) > best[0].bounds.mean():
             best = candidate, scales, lateral
     return best[1], best[2], best[0]
 

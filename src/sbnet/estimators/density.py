@@ -29,30 +29,40 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     Parameters
     ----------
     hidden : tuple of int, int or "auto"
-        Sizes of the hidden layers, top to bottom; 0 or ``()`` for none. ``"auto"`` is ``(8,)``, and in the template of
-        an :class:`SBNClassifier` ``(8, 24)``.
+        Sizes of the hidden layers, top to bottom; 0 or ``()`` for none. ``"auto"`` is 8 units if held-out rows say that
+        they pay, and none if not; where the prior is given ``(8,)``; in the template of an :class:`SBNClassifier`
+        ``(8, 24)``.
     lateral : bool
         Edges inside the bottom layer: column k has the columns before it among its parents.
     switches : int or "auto"
         Hidden units that each column has for its own (see :func:`sbnet.add_switches`): with `lateral`, its regression
         on the columns before it becomes a mixture of regressions. One costs no tightness where all cells are observed.
-        ``"auto"`` is one, and in the template of a classifier or an imputer none.
+        ``"auto"`` is one if it pays on held-out rows; where the prior is given, one; in the template of a classifier or
+        an imputer none.
+    orders : int
+        Networks to learn, each with the columns in another order; scores then bound the mean of their likelihoods. The
+        first keeps the order of the table; scales, hidden units and switches are chosen once.
     epochs : int or "auto"
-        Passes over the table; ``"auto"`` is 20, and more for small tables, until 250 steps are made.
+        Passes over the table; ``"auto"`` goes on until held-out bounds no longer rise. Where the prior is given it is
+        20, and more for small tables, until 250 steps are made.
     batch_size : int
         Rows for each step.
     optimizer : {"adam", "sgd"} or object
         Or an object such as ``sbnet.SGD(0.05, momentum=0.5)``, with a rate of its own.
     learning_rate : float
-        The rate of ``"adam"`` or ``"sgd"`` in the first epoch; it falls along a straight line.
+        The rate of ``"adam"`` or ``"sgd"`` in the first epoch; it falls along a straight line. Where the prior is
+        chosen, so are the steps.
     prior : "auto", prior, mapping or None
         A prior on the weights, such as ``sbnet.Laplace(0.5)``; or one for each group of edges by name, such as
         ``{"lateral": sbnet.Laplace(0.5), "hidden": sbnet.Laplace(2.0)}``, where lateral edges are those from columns,
-        and a group that is not named has none; or None. ``"auto"`` leaves it to the next two.
-    prior_scale : float, object or None
-        Standard deviation of a Gaussian prior on the weights; None or infinity for none. Or a prior. ``"auto"`` is 2.
-    lateral_prior_scale : float or None
-        The same for lateral edges, of which there are many; None for `prior_scale`. ``"auto"`` is 0.5.
+        and a group that is not named has none; or None. ``"auto"`` leaves it to the next two, and if these are
+        ``"auto"`` too, chooses: Laplace priors, the lateral one with the scale that is best for held-out rows. See
+        `report_`.
+    prior_scale : float, object, None or "auto"
+        Standard deviation of a Gaussian prior on the weights; None or infinity for none. Or a prior. If only the next
+        one is given it is 2.
+    lateral_prior_scale : float, None or "auto"
+        The same for lateral edges, of which there are many; None for `prior_scale`. If only that is given it is 0.5.
     solver : MeanField, another Climber, or None
         For learning and for scores. None is the paper's logarithm term with a tolerance of 0.001 nats. It is read at
         each call: ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of a network learned quickly.
@@ -82,7 +92,14 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     Attributes
     ----------
     network_ : Network
-        Its last units are the columns, with their names if the table has any.
+        Its last units are the columns, with their names if the table has any. Edges of weight zero are dropped where
+        the prior is chosen.
+    networks_ : tuple of Network
+        With `orders`, the networks of all orders; `network_` is the first.
+    recognitions_ : tuple
+        For each network a guess of its hidden units, from which scoring starts, beside one half; None without any.
+    report_ : Report or None
+        What was chosen, and what each candidate was worth on held-out rows; print it. None where the prior was given.
     bounds_ : ndarray
         Mean bound of each epoch, in nats, measured while the weights were moving.
     held_out_bounds_ : ndarray or None
@@ -211,7 +228,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
             once.set_params(prior={group: Laplace(scale) for group, scale in scales.items()})
         result = _learning.learn(once, network, rows, generator, prior_share=weight / (seen + weight))
         self.network_, self.bounds_ = result.network, np.append(bounds, result.bounds)
-        self.networks_ = (self.network_,)
+        self.networks_, self.recognitions_ = (self.network_,), (None,)
         self.n_iter_, self.n_samples_seen_ = len(self.bounds_), seen + weight
         self._generator, self._optimizer_state = generator, optimizer.state
         if first:
