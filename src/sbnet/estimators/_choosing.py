@@ -21,7 +21,7 @@ from sbnet.estimators._lateral import Lateral, Scales, first_of, refitted, with_
 from sbnet.estimators._priors import is_auto, is_lateral
 from sbnet.estimators._report import Report, Trial
 from sbnet.estimators._rows import Rows, place
-from sbnet.inference import infer_many
+from sbnet.inference import check_climber, infer_many
 from sbnet.learning import Adam, FitResult, Laplace
 from sbnet.learning.priors import ByEdge
 from sbnet.learning.regressions import without_edges
@@ -106,6 +106,8 @@ class _Search:
 def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
     """Choose on held-out rows, then learn from all."""
     begin = time.monotonic()
+    _learning.optimizer(density)  # refuse now, not after a path
+    check_climber(_learning.solver(density))
     search = _divided(density, rows, generator)
     scales, lateral, best = _choose_lateral(search)
     best = _choose_units(search, scales, lateral, best)
@@ -216,10 +218,11 @@ def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best
         options.append(_climbed(search, scales, start, layers, SWITCHES, "switches"))
     if options:
         top = max(options, key=lambda option: option.bounds.mean())
-        if auto and free and top.hidden and not search.is_late:
-            top = _better(top, _with_switches(search, scales, top))
         if top.bounds.mean() > best.bounds.mean() - _NEAR * abs(best.bounds.mean()):
             top = _until_settled(search, scales, top)
+        if auto and free and density.lateral and top.pays(best) and not search.is_late:
+            both = _with_switches(search, scales, top) if top.hidden else _with_hidden(search, scales, top)
+            top = _better(top, _until_settled(search, scales, both))
         best = top if top.pays(best) else best
     elif best.stages:
         best = _until_settled(search, scales, best)
@@ -238,8 +241,16 @@ def _better(one: _Candidate, other: _Candidate) -> _Candidate:
 def _with_switches(search: _Search, scales: Scales, best: _Candidate) -> _Candidate:
     """Switches on top of hidden units that have learned already."""
     network = _learning.switched(search.density, search.rows, search.generator, best.network, SWITCHES)
-    made = _climbed(search, scales, network, best.hidden, SWITCHES, f"{best.what}, and switches")
+    made = _climbed(search, scales, network, best.hidden, SWITCHES, f"{best.what.split(', stage')[0]}, and switches")
     return replace(made, hidden_first=best.hidden_first)
+
+
+def _with_hidden(search: _Search, scales: Scales, best: _Candidate) -> _Candidate:
+    """Hidden units on top of switches that have learned already."""
+    network = _learning.crowned(search.density, search.rows, search.generator, best.network, HIDDEN)
+    return _climbed(
+        search, scales, network, (HIDDEN,), best.switches, f"{best.what.split(', stage')[0]}, and hidden units"
+    )
 
 
 def _made(search: _Search, lateral: Lateral | None, hidden: tuple[int, ...], switches: int) -> Network:
@@ -329,9 +340,11 @@ def _stage(
     lateral = is_lateral(network, rows.names)
     factor = np.concatenate([np.where(lateral, _SLOW, 1.0), np.ones(network.n_units)])
     density = search.density
+    ours = density.optimizer == "adam" and is_auto(density.learning_rate)
+    stepping = _Paced(rate, epochs, factor) if ours else _learning.optimizer(density, until=epochs)
     prior = ByEdge((Laplace(HIDDEN_SCALE), scales.prior(network, rows.names)), lateral.astype(np.int64))
     return _learning.learn(
-        density, network, rows, search.generator, epochs=epochs, prior=prior, stepping=_Paced(rate, epochs, factor),
+        density, network, rows, search.generator, epochs=epochs, prior=prior, stepping=stepping,
         quiet=not final,
     )  # fmt: skip
 

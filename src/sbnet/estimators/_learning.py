@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 HIDDEN_LAYERS = (8,)
 SWITCHES = 1
+RATE = 0.03
 FEW = 3_000
 """So many lateral edges are all learned: a switch may have use for a parent that is of none to a regression."""
 SOLVER = MeanField(log_term="xi", tol=1e-3)
@@ -85,6 +86,26 @@ def switched(density: SBNDensity, rows: Rows, generator: np.random.Generator, ne
     fan_in = np.diff(network.graph.indptr)
     units = [name for name in rows.names if fan_in[network.index(name)]]
     return add_switches(network, units=units, count=count, rng=generator, scale=_scale(density))
+
+
+def crowned(density: SBNDensity, rows: Rows, generator: np.random.Generator, network: Network, count: int) -> Network:
+    """With hidden units above all columns, beside what has been learned; columns keep their means."""
+    graph, scale = network.graph, _scale(density)
+    column: BoolArray = np.zeros(network.n_units, dtype=np.bool_)
+    column[columns(network, rows.names)] = True
+    more = np.where(column, count, 0)
+    fresh = generator.uniform(-scale, scale, (network.n_units, count))
+    place = np.repeat(np.cumsum(more), np.diff(graph.indptr)) + np.arange(graph.n_edges)
+    n_edges = graph.n_edges + int(more.sum())
+    weight, parent = np.empty(n_edges), np.empty(n_edges, dtype=np.int64)
+    new: BoolArray = np.ones(n_edges, dtype=np.bool_)
+    new[place] = False
+    weight[place], parent[place] = network.weight, graph.parent + count
+    weight[new], parent[new] = fresh[column].ravel(), np.tile(np.arange(count), int(column.sum()))
+    indptr = np.concatenate([np.zeros(count, np.int64), graph.indptr + np.concatenate([[0], np.cumsum(more)])])
+    bias = np.concatenate([np.zeros(count), network.bias - 0.5 * np.where(column, fresh.sum(axis=1), 0.0)])
+    names = (*layered((count, 1)).names[:count], *network.names)
+    return Network(names, Graph(indptr, parent), weight, bias)
 
 
 def _fully_connected(
@@ -242,7 +263,8 @@ def optimizer(density: SBNDensity, until: int | None = None) -> Any:
     """What steps; given by name, at a rate that falls to nothing over `until` epochs, or stays if there is no end."""
     given = density.optimizer
     if isinstance(given, str) and given in _NAMED:
-        return _NAMED[given](density.learning_rate, until=until)
+        rate = RATE if _priors.is_auto(density.learning_rate) else density.learning_rate
+        return _NAMED[given](rate, until=until)
     if hasattr(given, "init") and hasattr(given, "step"):
         return given
     raise ParameterError(f"optimizer is {given!r}; give 'adam', 'sgd', or an object such as sbnet.SGD(0.05)")

@@ -49,9 +49,9 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         Rows for each step.
     optimizer : {"adam", "sgd"} or object
         Or an object such as ``sbnet.SGD(0.05, momentum=0.5)``, with a rate of its own.
-    learning_rate : float
-        The rate of ``"adam"`` or ``"sgd"`` in the first epoch; it falls along a straight line. Where the prior is
-        chosen, so are the steps.
+    learning_rate : float or "auto"
+        The rate of ``"adam"`` or ``"sgd"`` in the first epoch; it falls along a straight line. ``"auto"`` is 0.03, and
+        where the prior is chosen, higher for hidden units at first, and lower from stage to stage.
     prior : "auto", prior, mapping or None
         A prior on the weights, such as ``sbnet.Laplace(0.5)``; or one for each group of edges by name, such as
         ``{"lateral": sbnet.Laplace(0.5), "hidden": sbnet.Laplace(2.0)}``, where lateral edges are those from columns,
@@ -136,7 +136,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         epochs: Any = "auto",
         batch_size: int = 100,
         optimizer: Any = "adam",
-        learning_rate: float = 0.03,
+        learning_rate: Any = "auto",
         prior: Any = "auto",
         prior_scale: Any = "auto",
         lateral_prior_scale: Any = "auto",
