@@ -40,9 +40,10 @@ _STAGE, _STAGES, _LAST = 8, 5, 6
 _STEPS = 200  # of a stage, at least
 _RATE, _SLOW = 0.1, 0.3
 """The rate of a stage, and how much slower lateral weights go: they start where they belong."""
-_NEAR, _RISES, _FLAT = 2e-3, 2e-4, 5e-4
+_NEAR, _RISES, _FLAT, _FAR = 2e-3, 2e-4, 5e-4, 1e-2
 """Shares of a bound: how far below others a candidate may be after one stage to go on; what a stage must gain; how far
-below the best a weaker prior may be to be taken for it, which leaves more to hidden units and switches to find.
+below the best a weaker prior may be to be taken for it, which leaves more to hidden units and switches to find; how far
+below the best a prior is that ends the path.
 """
 _PATIENCE = 300.0  # seconds after which nothing new is tried
 _PAYS = 2.0  # standard errors of the mean gain of held-out rows
@@ -189,16 +190,18 @@ def _choose_lateral(search: _Search) -> tuple[Scales, Lateral | None, _Candidate
 
 
 def _falls(bounds: list[float]) -> bool:
-    """Have the last two been below the best?"""
-    return len(bounds) > 2 and max(bounds[-2:]) < max(bounds)
+    """Have the last two been below the best, or the last one far below?"""
+    best = max(bounds)
+    return bounds[-1] < best * (1.0 + _FAR) if max(bounds[-2:]) == best else len(bounds) > 2
 
 
 def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best: _Candidate) -> _Candidate:
     """Hidden units and switches, if they were given; otherwise those that pay."""
     density = search.density
-    free, auto = is_auto(density.hidden), is_auto(density.switches)
+    wide = _is_wide(search.rows)
+    free, auto = is_auto(density.hidden), is_auto(density.switches) and bool(density.lateral) and not wide
     layers = () if free else _learning.layers(density.hidden)
-    switches = 0 if auto else _learning.switches_of(density)
+    switches = 0 if is_auto(density.switches) else _learning.switches_of(density)
     if layers or switches:
         best = _climbed(search, scales, _made(search, lateral, layers, switches), layers, switches, "as given")
     elif (search.rows.cells < 0).any():
@@ -207,20 +210,20 @@ def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best
     if free:
         many = (HIDDEN,)
         options.append(_climbed(search, scales, _made(search, lateral, many, switches), many, switches, "hidden units"))
-        if density.lateral and not switches and _is_wide(search.rows) and not search.is_late:
+        if density.lateral and not switches and wide and not search.is_late:
             network = _hidden_first(search, scales, many)
             made = {"hidden": many, "hidden_first": True}
             options.append(search.scored("hidden units before lateral edges", network, **made))
             first = _climbed(search, scales, network, many, 0, "hidden units before lateral edges, stage 1")
             options.append(replace(first, hidden_first=True))
-    if auto and density.lateral and not search.is_late:
+    if auto and not search.is_late:
         start = _made(search, lateral, layers, SWITCHES)
         options.append(_climbed(search, scales, start, layers, SWITCHES, "switches"))
     if options:
         top = max(options, key=lambda option: option.bounds.mean())
         if top.bounds.mean() > best.bounds.mean() - _NEAR * abs(best.bounds.mean()):
             top = _until_settled(search, scales, top)
-        if auto and free and density.lateral and top.pays(best) and not search.is_late:
+        if auto and free and top.pays(best) and not search.is_late:
             both = _with_switches(search, scales, top) if top.hidden else _with_hidden(search, scales, top)
             top = _better(top, _until_settled(search, scales, both))
         best = top if top.pays(best) else best
@@ -230,7 +233,9 @@ def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best
 
 
 def _is_wide(rows: Rows) -> bool:
-    """Are there few rows for so many columns? Then lateral edges would explain all that hidden units could."""
+    """Are there few rows for so many columns? Then lateral edges would explain all that hidden units could, and there
+    is nothing to tell a mixture of regressions from one.
+    """
     return len(rows.cells) < 25 * len(rows.names)
 
 
