@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import sbnet as sb
-from sbnet.estimators import SBNDensity
+from sbnet.estimators import SBNClassifier, SBNDensity
 from tables import quick, rows_of
 
 
@@ -105,3 +105,9 @@ def test_parts_of_a_table_share_a_laplace_prior(table):
     for _ in range(3):
         parts.partial_fit(table)
     assert_allclose(parts.network_.weight, 0.0)
+
+
+def test_a_classifier_takes_the_prior_of_its_template(table):
+    template = quick(prior={"lateral": sb.Laplace(1e-3)})
+    networks = SBNClassifier(density=template).fit(table[:, 1:], table[:, 0]).networks_
+    assert all(not network.weight[network.graph.parent >= 2].any() for network in networks)

@@ -153,7 +153,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_iter_, self._n_hidden = len(self.bounds_), hidden
         solver, threads = _learning.solver(settings), _learning.threads(settings)
         self.recognitions_ = tuple(
-            _recognition.learn(network, hidden, place(network, rows.cells, rows.names), solver, threads)
+            _recognition.learn(network, hidden, place(network, rows.cells, rows.names), rows.weights, solver, threads)
             for network in self.networks_
         )
         return generator, float(rows.weights.sum())

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
 from sbnet import checks
 from sbnet._types import FloatArray
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 HIDDEN, SWITCHES, HIDDEN_SCALE = 8, 1, 2.0
 """Sizes that are tried, and the scale of the weights from hidden units."""
+FEWEST, FEW_SCALE = 50, 0.5
+"""Below so many rows nothing is chosen: lateral weights have this scale, and hidden units must be asked for."""
 _SHARE, _LEAST, _HELD, _LEARNED = 0.1, 20, 3_000, 20_000
 """The share of rows held out, the least number, the largest, and the most rows to learn from while choosing."""
 _PATH = tuple(2.0**k for k in range(-5, 3))
@@ -106,7 +109,7 @@ class _Search:
 
 def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
     """Choose on held-out rows, then learn from all."""
-    begin = time.monotonic()
+    begin, density = time.monotonic(), _bold(density)
     _learning.optimizer(density)  # refuse now, not after a path
     check_climber(_learning.solver(density))
     search = _divided(density, rows, generator)
@@ -125,6 +128,7 @@ def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tu
 
 def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator, report: Report) -> FitResult:
     """From all rows, what was chosen before for the same table in another order."""
+    density = _bold(density)
     search, scales = _Search(density, rows, rows, generator), Scales(report.lateral_scale, report.first_scale)
     lateral = first_of(rows) if density.lateral else None
     if lateral is not None:
@@ -142,13 +146,19 @@ def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator,
     return _learn_all(search, rows, scales, lateral, made)
 
 
+def _bold(density: SBNDensity) -> SBNDensity:
+    """Beside lateral weights that have been found already, hidden units must not be shy at first."""
+    bold: SBNDensity = clone(density)
+    return bold.set_params(weight_scale=1.0) if is_auto(density.weight_scale) else bold
+
+
 def _divided(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> _Search:
     """Rows to learn from and rows to hold out; of long tables some are enough to choose by."""
     n = len(rows.cells)
-    order = generator.permutation(n)
-    held = min(max(_LEAST, round(_SHARE * n)), _HELD, n // 2)
-    if held == 0:
+    if n < FEWEST:
         return _Search(density, rows, rows, generator)
+    order = generator.permutation(n)
+    held = min(max(_LEAST, round(_SHARE * n)), _HELD)
     out, kept = np.sort(order[:held]), np.sort(order[held : held + _LEARNED])
     return _Search(density, rows.keep(kept), rows.keep(out), generator)
 
@@ -162,13 +172,16 @@ def _choose_lateral(search: _Search) -> tuple[Scales, Lateral | None, _Candidate
         return Scales(1.0), None, search.scored("independent columns", network)
     lateral, threads = first_of(rows), _learning.threads(density)
     found: list[tuple[_Candidate, Scales, Lateral]] = []
-    for scale in _PATH:
+    few = len(rows.cells) < FEWEST
+    for scale in (FEW_SCALE,) if few else _PATH:
         scales = Scales(scale)
         lateral = lateral.solved(scales, threads)
         network = make(search.generator, lateral=lateral)
         found.append((search.scored(f"lateral edges, scale {scale:.3g}", network), scales, lateral))
         if _falls([c.bounds.mean() for c, _, _ in found]):
             break
+    if few:
+        return scales, lateral, found[0][0]
     best = max(found, key=lambda f: f[0].bounds.mean())
     between = Scales(best[1].lateral / np.sqrt(2.0))  # half a step back: where the path is steep, it matters
     nearer = best[2].solved(between, threads)
@@ -198,7 +211,7 @@ def _falls(bounds: list[float]) -> bool:
 def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best: _Candidate) -> _Candidate:
     """Hidden units and switches, if they were given; otherwise those that pay."""
     density = search.density
-    wide = _is_wide(search.rows)
+    wide, few = _is_wide(search.rows), len(search.rows.cells) < FEWEST
     free, auto = is_auto(density.hidden), is_auto(density.switches) and bool(density.lateral) and not wide
     layers = () if free else _learning.layers(density.hidden)
     switches = 0 if is_auto(density.switches) else _learning.switches_of(density)
@@ -207,7 +220,7 @@ def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best
     elif (search.rows.cells < 0).any():
         best = _climbed(search, scales, best.network, layers, switches, "lateral edges, from rows with holes")
     options = []
-    if free:
+    if free and not few:
         many = (HIDDEN,)
         options.append(_climbed(search, scales, _made(search, lateral, many, switches), many, switches, "hidden units"))
         if density.lateral and not switches and wide and not search.is_late:
@@ -216,7 +229,7 @@ def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best
             options.append(search.scored("hidden units before lateral edges", network, **made))
             first = _climbed(search, scales, network, many, 0, "hidden units before lateral edges, stage 1")
             options.append(replace(first, hidden_first=True))
-    if auto and not search.is_late:
+    if auto and not few and not search.is_late:
         start = _made(search, lateral, layers, SWITCHES)
         options.append(_climbed(search, scales, start, layers, SWITCHES, "switches"))
     if options:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse
@@ -70,11 +70,9 @@ class Lateral:
 
     def solved(self, scales: Scales, threads: int | None) -> Lateral:
         """The best coefficients under these scales, from those that are there."""
-        inside = _same_group(self.rows)
 
         def penalty(k: int) -> FloatArray:
-            found = scales.penalty(self.coefficients[k][:-1])
-            return found if inside is None else np.where(inside[k, :k], np.inf, found)
+            return scales.penalty(self.coefficients[k][:-1])
 
         found = regress_columns(self.design, penalty, start=self.coefficients, threads=threads)
         return replace(self, coefficients=found.coefficients)
@@ -86,8 +84,7 @@ class Lateral:
 
 def first_of(rows: Rows) -> Lateral:
     """No weights yet."""
-    open_ = _learning.open_cells(rows) if rows.groups else None
-    design = Design.of(rows.cells, rows.weights, open=open_)
+    design = Design.of(rows.cells, rows.weights)
     return Lateral(rows, design, design.alone())
 
 
@@ -99,16 +96,6 @@ def refitted(lateral: Lateral, rows: Rows, scales: Scales, threads: int | None) 
     if scales.before is not None:
         whole = whole.solved(Scales(scales.before), threads)
     return whole.solved(scales, threads)
-
-
-def _same_group(rows: Rows) -> Any:
-    """Columns by columns: do they stand for one column of more than two values? Their weights are fixed."""
-    if not rows.groups:
-        return None
-    number = np.full(len(rows.names), -1)
-    for k, group in enumerate(rows.groups):
-        number[[rows.names.index(unit) for unit in group.units]] = k
-    return (number[:, None] == number[None, :]) & (number[:, None] >= 0)
 
 
 def with_hidden_columns(
@@ -125,13 +112,9 @@ def with_hidden_columns(
     drawn: States = (rng.random(means.shape) < means).astype(np.int8)
     both = np.concatenate([drawn, rows.cells], axis=1)
     design = Design.of(both, rows.weights, first=n)
-    inside = _same_group(rows)
 
     def penalty(k: int) -> FloatArray:
-        lateral = np.full(k, 1.0 / scales.lateral)
-        if inside is not None:
-            lateral[inside[k, :k]] = np.inf
-        return np.concatenate([np.full(n, 1.0 / hidden_scale), lateral])
+        return np.concatenate([np.full(n, 1.0 / hidden_scale), np.full(k, 1.0 / scales.lateral)])
 
     found = regress_columns(design, penalty, threads=threads)
     share = np.clip(np.average(means, axis=0, weights=rows.weights), 1e-3, 1.0 - 1e-3)

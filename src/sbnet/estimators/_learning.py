@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 HIDDEN_LAYERS = (8,)
 SWITCHES = 1
-RATE = 0.03
+RATE, WEIGHT_SCALE = 0.03, 0.2
 FEW = 3_000
 """So many lateral edges are all learned: a switch may have use for a parent that is of none to a regression."""
 SOLVER = MeanField(log_term="xi", tol=1e-3)
@@ -46,7 +46,7 @@ def learn_from_scratch(
 
     A function, so that it can travel to worker processes.
     """
-    if _priors.chooses(density) and len(rows.cells) > 1:
+    if _priors.chooses(density) and not rows.groups:  # units that stand for one column are not free to be regressed
         from sbnet.estimators import _choosing
 
         return _choosing.learn(density, rows, generator)
@@ -132,10 +132,8 @@ def _fully_connected(
 
 
 def _scale(density: SBNDensity) -> float:
-    """How large weights are at first; beside lateral weights that have been found, hidden units must not be shy."""
-    if _priors.is_auto(density.weight_scale):
-        return 1.0 if _priors.chooses(density) else 0.2
-    scale: float = density.weight_scale
+    """How large weights are at first."""
+    scale: float = WEIGHT_SCALE if _priors.is_auto(density.weight_scale) else density.weight_scale
     return scale
 
 

@@ -40,8 +40,6 @@ class Design:
         Different rows; columns in which ones are common are turned round, so that ones are rare everywhere.
     weight : ndarray
         How often each of them was there.
-    open : ndarray of bool or None
-        Cells that count as answers; all that are observed, by default.
     turned : ndarray of bool
         The columns that are turned round.
     ones : Ones
@@ -52,23 +50,21 @@ class Design:
 
     cells: States
     weight: FloatArray
-    open: BoolArray | None
     turned: BoolArray
     ones: Ones
     first: int
 
     @classmethod
-    def of(cls, cells: States, weight: FloatArray, *, open: BoolArray | None = None, first: int = 0) -> Design:
+    def of(cls, cells: States, weight: FloatArray, *, first: int = 0) -> Design:
         """Of a table of 0, 1 and -1 (not observed), with a weight for each row."""
-        leader = first_equal(cells) if open is None else np.arange(len(cells))
-        kept, group = np.unique(leader, return_inverse=True)
+        kept, group = np.unique(first_equal(cells), return_inverse=True)
         total = np.bincount(group, weights=weight, minlength=len(kept)).astype(np.float64)
         cells = cells[kept]
         turned = total @ (cells == 1) > total @ (cells == 0)
         cells = np.where(turned & (cells != HIDDEN), 1 - cells, cells).astype(np.int8)
         column, row = np.nonzero(cells.T == 1)
         begin = np.searchsorted(column, np.arange(cells.shape[1] + 1))
-        return cls(cells, total, open, turned, Ones(begin, row.astype(np.int32)), first)
+        return cls(cells, total, turned, Ones(begin, row.astype(np.int32)), first)
 
     @property
     def n_answers(self) -> int:
@@ -78,8 +74,7 @@ class Design:
     def answer(self, k: int) -> tuple[FloatArray, FloatArray]:
         """The states of a column, and the weights of the rows in which they count."""
         own = self.cells[:, self.first + k]
-        seen = own != HIDDEN if self.open is None else (own != HIDDEN) & self.open[:, self.first + k]
-        return (own == 1).astype(np.float64), np.where(seen, self.weight, 0.0)
+        return (own == 1).astype(np.float64), np.where(own != HIDDEN, self.weight, 0.0)
 
     def alone(self) -> list[FloatArray]:
         """Coefficients of columns without parents: all zero, but for the logits of the columns' means."""
