@@ -41,8 +41,8 @@ _PATH = tuple(2.0**k for k in range(-5, 3))
 _STAGE, _STAGES, _LAST = 8, 5, 6
 """Epochs of a stage, whose rate falls to nothing; stages as long as held-out bounds rise; epochs over all rows."""
 _STEPS = 200  # of a stage, at least
-_RATE, _SLOW = 0.1, 0.3
-"""The rate of a stage, and how much slower lateral weights go: they start where they belong."""
+_RATE, _GENTLE, _SLOW = 0.1, 0.025, 0.3
+"""The rate of the first stage, a gentle one, and how much slower lateral weights go: they start where they belong."""
 _NEAR, _RISES, _FLAT, _FAR = 2e-3, 2e-4, 5e-4, 1e-2
 """Shares of a bound: how far below others a candidate may be after one stage to go on; what a stage must gain; how far
 below the best a weaker prior may be to be taken for it, which leaves more to hidden units and switches to find; how far
@@ -63,6 +63,7 @@ class _Candidate:
     switches: int = 0
     hidden_first: bool = False
     stages: int = 0
+    rate: float = _RATE
 
     def gain(self, other: _Candidate) -> tuple[float, float]:
         """By how much it is better on average, in nats, and the standard error of that."""
@@ -72,6 +73,10 @@ class _Candidate:
     def pays(self, other: _Candidate) -> bool:
         mean, error = self.gain(other)
         return mean > _PAYS * error and mean > 1e-3
+
+
+_Choice = tuple[_Candidate, Scales, Any]
+"""A lateral network, its scales, and the regressions behind it, if it has lateral edges."""
 
 
 @dataclass
@@ -113,12 +118,14 @@ def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tu
     _learning.optimizer(density)  # refuse now, not after a path
     check_climber(_learning.solver(density))
     search = _divided(density, rows, generator)
-    scales, lateral, best = _choose_lateral(search)
-    best = _choose_units(search, scales, lateral, best)
+    (best, scales, lateral), weaker = _choose_lateral(search)
+    chosen = _choose_units(search, weaker[1], weaker[2], best)
+    if chosen is not best:
+        best, scales, lateral = chosen, weaker[1], weaker[2]
     result = _learn_all(search, rows, scales, lateral, best)
     report = Report(
         scales.lateral, HIDDEN_SCALE, scales.before, best.hidden, best.hidden_first, best.switches,
-        result.network.n_edges, len(search.held.cells), tuple(search.trials), best.stages,
+        result.network.n_edges, len(search.held.cells), tuple(search.trials), best.stages, best.rate,
         len(result.bounds) if _climbs(rows, best) else 0, time.monotonic() - begin,
     )  # fmt: skip
     if density.verbose:
@@ -141,8 +148,8 @@ def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator,
         if report.switches:
             network = _learning.switched(density, rows, generator, network, report.switches)
     for number in range(1, report.stages + 1):
-        network = _stage(search, rows, scales, network, _epochs(density, rows, _STAGE), _RATE / number).network
-    made = _Candidate("", network, np.zeros(1), report.layers, report.switches)
+        network = _stage(search, rows, scales, network, _epochs(density, rows, _STAGE), report.rate / number).network
+    made = _Candidate("", network, np.zeros(1), report.layers, report.switches, rate=report.rate)
     return _learn_all(search, rows, scales, lateral, made)
 
 
@@ -163,15 +170,18 @@ def _divided(density: SBNDensity, rows: Rows, generator: np.random.Generator) ->
     return _Search(density, rows.keep(kept), rows.keep(out), generator)
 
 
-def _choose_lateral(search: _Search) -> tuple[Scales, Lateral | None, _Candidate]:
-    """The best scale for lateral weights, along a path from strong to weak priors; then each weight by its own."""
+def _choose_lateral(search: _Search) -> tuple[_Choice, _Choice]:
+    """The best scale for lateral weights, along a path from strong to weak priors, or each weight by its own; and the
+    weakest prior that is hardly worse.
+    """
     density, rows = search.density, search.rows
     make = partial(_learning.start, density, rows, hidden=(), switches=0)
     if not density.lateral:
         network = make(search.generator)
-        return Scales(1.0), None, search.scored("independent columns", network)
+        alone = search.scored("independent columns", network), Scales(1.0), None
+        return alone, alone
     lateral, threads = first_of(rows), _learning.threads(density)
-    found: list[tuple[_Candidate, Scales, Lateral]] = []
+    found: list[_Choice] = []
     few = len(rows.cells) < FEWEST
     for scale in (FEW_SCALE,) if few else _PATH:
         scales = Scales(scale)
@@ -181,25 +191,19 @@ def _choose_lateral(search: _Search) -> tuple[Scales, Lateral | None, _Candidate
         if _falls([c.bounds.mean() for c, _, _ in found]):
             break
     if few:
-        return scales, lateral, found[0][0]
+        return found[0], found[0]
     best = max(found, key=lambda f: f[0].bounds.mean())
-    between = Scales(best[1].lateral / np.sqrt(2.0))  # half a step back: where the path is steep, it matters
-    nearer = best[2].solved(between, threads)
-    network = make(search.generator, lateral=nearer)
-    found.append((search.scored(f"lateral edges, scale {between.lateral:.3g}", network), between, nearer))
-    found.sort(key=lambda f: f[1].lateral)
-    best = max(found, key=lambda f: f[0].bounds.mean())
-    least = best[0].bounds.mean() * (1.0 + _FLAT)
-    best = [f for f in found if f[0].bounds.mean() >= least][-1]
-    plain, scale = best[2], best[1].lateral
-    for share in (1.0, 0.5):
-        scales = Scales(scale * share, before=scale)
-        lateral = plain.solved(scales, threads)
-        network = make(search.generator, lateral=lateral)
-        candidate = search.scored(f"strong weights held less, scale {scales.lateral:.3g}", network)
-        if candidate.bounds.mean() * (1.0 + _FLAT) > best[0].bounds.mean():
-            best = candidate, scales, lateral
-    return best[1], best[2], best[0]
+    tried = [Scales(best[1].lateral / np.sqrt(2.0)), Scales(best[1].lateral, best[1].lateral)]
+    tried.append(Scales(0.5 * best[1].lateral, best[1].lateral))
+    for scales in tried:  # half a step back, which matters where the path is steep; strong weights held less
+        other = best[2].solved(scales, threads)
+        what = "strong weights held less" if scales.adaptive else "lateral edges"
+        candidate = search.scored(f"{what}, scale {scales.lateral:.3g}", make(search.generator, lateral=other))
+        found.append((candidate, scales, other))
+    first = max(found, key=lambda f: f[0].bounds.mean())
+    least = first[0].bounds.mean() * (1.0 + _FLAT)
+    plain = [f for f in found if not f[1].adaptive and f[0].bounds.mean() >= least]
+    return first, max(plain, key=lambda f: f[1].lateral) if plain else first
 
 
 def _falls(bounds: list[float]) -> bool:
@@ -222,7 +226,9 @@ def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best
     options = []
     if free and not few:
         many = (HIDDEN,)
-        options.append(_climbed(search, scales, _made(search, lateral, many, switches), many, switches, "hidden units"))
+        options.append(
+            _climbed(search, scales, _made(search, lateral, many, switches), many, switches, "hidden units", best)
+        )
         if density.lateral and not switches and wide and not search.is_late:
             network = _hidden_first(search, scales, many)
             made = {"hidden": many, "hidden_first": True}
@@ -231,7 +237,7 @@ def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best
             options.append(replace(first, hidden_first=True))
     if auto and not few and not search.is_late:
         start = _made(search, lateral, layers, SWITCHES)
-        options.append(_climbed(search, scales, start, layers, SWITCHES, "switches"))
+        options.append(_climbed(search, scales, start, layers, SWITCHES, "switches", best))
     if options:
         top = max(options, key=lambda option: option.bounds.mean())
         if top.bounds.mean() > best.bounds.mean() - _NEAR * abs(best.bounds.mean()):
@@ -287,10 +293,21 @@ def _hidden_first(search: _Search, scales: Scales, hidden: tuple[int, ...]) -> N
 
 
 def _climbed(
-    search: _Search, scales: Scales, network: Network, hidden: tuple[int, ...], switches: int, what: str
+    search: _Search,
+    scales: Scales,
+    network: Network,
+    hidden: tuple[int, ...],
+    switches: int,
+    what: str,
+    above: _Candidate | None = None,
 ) -> _Candidate:
-    result = _stage(search, search.rows, scales, network, _epochs(search.density, search.rows, _STAGE))
-    return search.scored(what, result.network, hidden=hidden, switches=switches, stages=1)
+    """One stage; and if that ends below another candidate, one that goes gently: large steps have undone too much."""
+    epochs, made = _epochs(search.density, search.rows, _STAGE), {"hidden": hidden, "switches": switches, "stages": 1}
+    found = search.scored(what, _stage(search, search.rows, scales, network, epochs).network, **made)
+    if above is None or found.bounds.mean() > above.bounds.mean() or not is_auto(search.density.epochs):
+        return found
+    gentle = _stage(search, search.rows, scales, network, epochs, _GENTLE).network
+    return _better(found, search.scored(f"{what}, gently", gentle, rate=_GENTLE, **made))
 
 
 def _until_settled(search: _Search, scales: Scales, best: _Candidate) -> _Candidate:
@@ -299,7 +316,7 @@ def _until_settled(search: _Search, scales: Scales, best: _Candidate) -> _Candid
         return best
     for number in range(best.stages + 1, _STAGES + 1):
         epochs = _epochs(search.density, search.rows, _STAGE)
-        result = _stage(search, search.rows, scales, best.network, epochs, _RATE / number)
+        result = _stage(search, search.rows, scales, best.network, epochs, best.rate / number)
         what = f"{best.what.split(', stage')[0]}, stage {number}"
         option = replace(best, network=result.network, bounds=search.scored(what, result.network).bounds, stages=number)
         gain, _ = option.gain(best)
@@ -322,7 +339,7 @@ def _learn_all(search: _Search, rows: Rows, scales: Scales, lateral: Lateral | N
         mean = np.array([np.average(bound, weights=rows.weights)])
         return FitResult(_sparse(network), mean, None, None, 1, False, time.monotonic() - search.begin)
     epochs = _last_epochs(density, rows)
-    result = _stage(search, rows, scales, network, epochs, _RATE / (_STAGES + 1), final=True)
+    result = _stage(search, rows, scales, network, epochs, best.rate / (_STAGES + 1), final=True)
     return replace(result, network=_sparse(result.network))
 
 

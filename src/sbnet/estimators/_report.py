@@ -39,6 +39,8 @@ class Report:
         The candidates, in order.
     stages : int
         How often the rate fell to nothing while choosing, until held-out bounds rose no more.
+    rate : float
+        The rate of the first of them.
     epochs : int
         Passes over all rows after the choice; 0 where regressions were all there was to solve.
     seconds : float
@@ -54,6 +56,7 @@ class Report:
     held_out_rows: int
     trials: tuple[Trial, ...]
     stages: int
+    rate: float
     epochs: int
     seconds: float
 
