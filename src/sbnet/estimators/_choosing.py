@@ -41,8 +41,9 @@ _PATH = tuple(2.0**k for k in range(-5, 3))
 _STAGE, _STAGES, _LAST = 8, 5, 6
 """Epochs of a stage, whose rate falls to nothing; stages as long as held-out bounds rise; epochs over all rows."""
 _STEPS = 200  # of a stage, at least
-_RATE, _GENTLE, _SLOW = 0.1, 0.025, 0.3
-"""The rate of the first stage, a gentle one, and how much slower lateral weights go: they start where they belong."""
+_RATE, _GENTLE, _SLOW, _SLOWER = 0.1, 0.03, 0.3, 0.1
+"""The rate of the first stage, a gentle one, and how much slower lateral weights go in
+either: they start where they belong."""
 _NEAR, _RISES, _FLAT, _FAR = 2e-3, 2e-4, 5e-4, 1e-2
 """Shares of a bound: how far below others a candidate may be after one stage to go on; what a stage must gain; how far
 below the best a weaker prior may be to be taken for it, which leaves more to hidden units and switches to find; how far
@@ -64,6 +65,7 @@ class _Candidate:
     hidden_first: bool = False
     stages: int = 0
     rate: float = _RATE
+    scales: Scales | None = None  # if other than those it was begun with
 
     def gain(self, other: _Candidate) -> tuple[float, float]:
         """By how much it is better on average, in nats, and the standard error of that."""
@@ -121,7 +123,7 @@ def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tu
     (best, scales, lateral), weaker = _choose_lateral(search)
     chosen = _choose_units(search, weaker[1], weaker[2], best)
     if chosen is not best:
-        best, scales, lateral = chosen, weaker[1], weaker[2]
+        best, scales, lateral = chosen, chosen.scales or weaker[1], weaker[2]
     result = _learn_all(search, rows, scales, lateral, best)
     report = Report(
         scales.lateral, HIDDEN_SCALE, scales.before, best.hidden, best.hidden_first, best.switches,
@@ -144,11 +146,14 @@ def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator,
         lateral = lateral.solved(scales, _learning.threads(density)) if scales.adaptive else lateral
     network = _made(search, lateral, report.layers, report.switches)
     if report.hidden_first:
-        network = _hidden_first(search, scales, report.layers)
+        alone = _hidden_alone(search, scales, report.layers)
+        network = with_hidden_columns(density, rows, alone, Scales(scales.first), HIDDEN_SCALE, generator)
         if report.switches:
             network = _learning.switched(density, rows, generator, network, report.switches)
     for number in range(1, report.stages + 1):
-        network = _stage(search, rows, scales, network, _epochs(density, rows, _STAGE), report.rate / number).network
+        network = _stage(
+            search, rows, scales, network, _epochs(density, rows, _STAGE), report.rate / number, report.rate
+        ).network
     made = _Candidate("", network, np.zeros(1), report.layers, report.switches, rate=report.rate)
     return _learn_all(search, rows, scales, lateral, made)
 
@@ -230,11 +235,7 @@ def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best
             _climbed(search, scales, _made(search, lateral, many, switches), many, switches, "hidden units", best)
         )
         if density.lateral and not switches and wide and not search.is_late:
-            network = _hidden_first(search, scales, many)
-            made = {"hidden": many, "hidden_first": True}
-            options.append(search.scored("hidden units before lateral edges", network, **made))
-            first = _climbed(search, scales, network, many, 0, "hidden units before lateral edges, stage 1")
-            options.append(replace(first, hidden_first=True))
+            options += _hidden_before(search, scales, many)
     if auto and not few and not search.is_late:
         start = _made(search, lateral, layers, SWITCHES)
         options.append(_climbed(search, scales, start, layers, SWITCHES, "switches", best))
@@ -284,12 +285,25 @@ def _made(search: _Search, lateral: Lateral | None, hidden: tuple[int, ...], swi
     )
 
 
-def _hidden_first(search: _Search, scales: Scales, hidden: tuple[int, ...]) -> Network:
-    """Hidden units alone, and then lateral edges for what they leave: the other way round to the same network."""
+def _hidden_before(search: _Search, scales: Scales, hidden: tuple[int, ...]) -> list[_Candidate]:
+    """Hidden units first, and then lateral edges for what they leave: fewer, so that a stronger prior may be better."""
+    alone, what = _hidden_alone(search, scales, hidden), "hidden units before lateral edges"
+    made: dict[str, Any] = {"hidden": hidden, "hidden_first": True}
+    found: list[_Candidate] = []
+    for share in (1.0, 0.7, 0.5):
+        fewer = Scales(share * scales.first)
+        network = with_hidden_columns(search.density, search.rows, alone, fewer, HIDDEN_SCALE, search.generator)
+        found.append(search.scored(f"{what}, scale {fewer.lateral:.3g}", network, scales=fewer, **made))
+    best = max(found, key=lambda option: option.bounds.mean())
+    assert best.scales is not None
+    climbed = _climbed(search, best.scales, best.network, hidden, 0, f"{what}, stage 1")
+    return [best, replace(climbed, hidden_first=True, scales=best.scales)]
+
+
+def _hidden_alone(search: _Search, scales: Scales, hidden: tuple[int, ...]) -> Network:
     density, rows = search.density, search.rows
     alone = _learning.start(density, rows, search.generator, hidden=hidden, switches=0, edges=False)
-    alone = _stage(search, rows, Scales(scales.lateral), alone, _epochs(density, rows, _STAGE)).network
-    return with_hidden_columns(density, rows, alone, Scales(scales.first), HIDDEN_SCALE, search.generator)
+    return _stage(search, rows, Scales(scales.lateral), alone, _epochs(density, rows, _STAGE)).network
 
 
 def _climbed(
@@ -306,7 +320,7 @@ def _climbed(
     found = search.scored(what, _stage(search, search.rows, scales, network, epochs).network, **made)
     if above is None or found.bounds.mean() > above.bounds.mean() or not is_auto(search.density.epochs):
         return found
-    gentle = _stage(search, search.rows, scales, network, epochs, _GENTLE).network
+    gentle = _stage(search, search.rows, scales, network, 2 * epochs, _GENTLE, _GENTLE).network
     return _better(found, search.scored(f"{what}, gently", gentle, rate=_GENTLE, **made))
 
 
@@ -314,9 +328,10 @@ def _until_settled(search: _Search, scales: Scales, best: _Candidate) -> _Candid
     """More stages, each at a lower rate, as long as held-out bounds rise."""
     if not is_auto(search.density.epochs):
         return best
+    scales = best.scales or scales
     for number in range(best.stages + 1, _STAGES + 1):
         epochs = _epochs(search.density, search.rows, _STAGE)
-        result = _stage(search, search.rows, scales, best.network, epochs, best.rate / number)
+        result = _stage(search, search.rows, scales, best.network, epochs, best.rate / number, best.rate)
         what = f"{best.what.split(', stage')[0]}, stage {number}"
         option = replace(best, network=result.network, bounds=search.scored(what, result.network).bounds, stages=number)
         gain, _ = option.gain(best)
@@ -339,7 +354,7 @@ def _learn_all(search: _Search, rows: Rows, scales: Scales, lateral: Lateral | N
         mean = np.array([np.average(bound, weights=rows.weights)])
         return FitResult(_sparse(network), mean, None, None, 1, False, time.monotonic() - search.begin)
     epochs = _last_epochs(density, rows)
-    result = _stage(search, rows, scales, network, epochs, best.rate / (_STAGES + 1), final=True)
+    result = _stage(search, rows, scales, network, epochs, best.rate / (_STAGES + 1), best.rate, final=True)
     return replace(result, network=_sparse(result.network))
 
 
@@ -369,11 +384,19 @@ def _last_epochs(density: SBNDensity, rows: Rows) -> int:
 
 
 def _stage(
-    search: _Search, rows: Rows, scales: Scales, network: Network, epochs: int, rate: float = _RATE, final: bool = False
+    search: _Search,
+    rows: Rows,
+    scales: Scales,
+    network: Network,
+    epochs: int,
+    rate: float = _RATE,
+    base: float = _RATE,
+    final: bool = False,
 ) -> FitResult:
     """Some epochs, at a rate that falls to nothing."""
     lateral = is_lateral(network, rows.names)
-    factor = np.concatenate([np.where(lateral, _SLOW, 1.0), np.ones(network.n_units)])
+    slow = _SLOW if base == _RATE else _SLOWER
+    factor = np.concatenate([np.where(lateral, slow, 1.0), np.ones(network.n_units)])
     density = search.density
     ours = density.optimizer == "adam" and is_auto(density.learning_rate)
     stepping = _Paced(rate, epochs, factor) if ours else _learning.optimizer(density, until=epochs)
