@@ -107,7 +107,7 @@ def test_more_combinations_than_are_summed_over_still_give_bounds():
     rng = np.random.default_rng(0)
     words = np.array([f"w{k}" for k in range(5)], dtype=object)
     X = words[(rng.integers(0, 5, (80, 1)) + (rng.random((80, 5)) < 0.3)) % 5]
-    density = SBNDensity(encode="auto", epochs=5, hidden=(), switches=0, random_state=0).fit(X)
+    density = SBNDensity(encode="auto", epochs=5, hidden=(), switches=0, prior_scale=2.0, random_state=0).fit(X)
     row = X[:4].copy()
     row[:, :4] = None
     states = density._states(density.network_, density._table(row, reset=False)[0])
@@ -260,7 +260,7 @@ def test_how_columns_were_read_is_kept_and_printed(table, capsys):
 
 
 def test_an_encoder_may_be_given(table):
-    density = SBNDensity(encode=BinaryEncoder(n_bins=2), hidden=(), epochs=1, random_state=0).fit(table)
+    density = SBNDensity(encode=BinaryEncoder(n_bins=2), hidden=(), switches=1, epochs=1, random_state=0).fit(table)
     assert len([unit for unit in density.network_.names if unit.startswith("weight>")]) == 2  # and a switch
     assert density.get_params()["encode__n_bins"] == 2
     marked = SBNDensity(encode="auto", missing=["red"], hidden=(), epochs=1).fit(table)

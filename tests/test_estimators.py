@@ -63,7 +63,7 @@ def test_no_template_is_a_density_with_its_defaults(labelled):
 
 def test_what_auto_stands_for(labelled):
     X, y = labelled
-    template = SBNDensity(epochs=1, random_state=0)
+    template = SBNDensity(epochs=1, prior_scale=2.0, random_state=0)  # with a prior of one's own nothing is chosen
     hidden = {make: networks(made(make, template).fit(X, y))[0].names[:-6] for make in TEMPLATED}
     assert hidden[SBNClassifier] == sb.layered((8, 24, 6)).names[:-6]
     assert hidden[SBNImputer] == sb.layered((8, 6)).names[:-6]

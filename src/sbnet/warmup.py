@@ -25,6 +25,7 @@ from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.inference import Conditioned, Gibbs, MeanField, Mixture, estimate, infer, infer_many
 from sbnet.kernels._compile import FOLDER
 from sbnet.learning import fit, gradient, wake_sleep
+from sbnet.learning.regressions import Design, regress_columns
 from sbnet.network import Network
 from sbnet.probability import log_joint, sample
 
@@ -118,6 +119,11 @@ def _wake_sleep() -> None:
     wake_sleep(_small(), _table()[1:2], epochs=1, rng=0, progress=False)
 
 
+def _regressions() -> None:
+    cells = np.array([[0, 1], [1, 1], [1, 0], [0, 0], [0, 0]], dtype=np.int8)
+    regress_columns(Design.of(cells, np.ones(len(cells))), np.ones)
+
+
 def _noisy_or() -> None:
     few, many = (layered(sizes, rng=0, scale=1.0, gate="noisy-or") for sizes in ((2, 3), (12, 3)))
     for term in ("exact", "quadratic"):
@@ -145,6 +151,7 @@ _JOBS: dict[str, Callable[[], None]] = {
     "posterior_intervals": _intervals,
     "Conditioned": _conditioned,
     "noisy-OR units": _noisy_or,
+    "regressions": _regressions,
 }
 
 

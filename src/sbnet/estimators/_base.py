@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight
 
-from sbnet._types import HIDDEN, FloatArray, States
+from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.codings import PLAIN, Coding, show
 from sbnet.errors import ParameterError
-from sbnet.estimators import _encoding, _given, _learning
+from sbnet.estimators import _encoding, _given, _learning, _mixtures, _recognition
 from sbnet.estimators._completions import complete
 from sbnet.estimators._given import Given
 from sbnet.estimators._places import BINARY, Place
+from sbnet.estimators._recognition import Recognising
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.network import Network
@@ -29,6 +31,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     """The part of an estimator that does not depend on what it is for."""
 
     bounds_: Any
+    networks_: Any
     encoder_: BinaryEncoder | None
     codings_: dict[str, Coding] | None
     _n_hidden: int
@@ -90,15 +93,37 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _infer(self, network: Network, states: States) -> PosteriorBatch:
         settings = self._settings()
-        solver, threads = _learning.solver(settings), _learning.threads(settings)
+        solver, threads = self._solver(network), _learning.threads(settings)
         return infer_many(network, states, solver=solver, threads=threads, progress=None if settings.verbose else False)
 
-    def _bounds(self, network: Network, states: States) -> FloatArray:
-        """Lower bounds on the log-likelihood of the rows."""
+    def _solver(self, network: Network) -> Any:
+        """The solver for scores; unless one is given, it knows where to start."""
+        settings = self._settings()
+        known = dict(zip(map(id, getattr(self, "networks_", ())), getattr(self, "recognitions_", ()), strict=False))
+        recognition = known.get(id(network))
+        if recognition is None or settings.solver is not None:
+            return _learning.solver(settings)
+        return Recognising(_learning.solver(settings), recognition)
+
+    def _bounds(self, networks: Sequence[Network], states: States) -> FloatArray:
+        """Lower bounds on the log-likelihood of the rows, which stand as the first of the networks has its units.
+
+        Of several networks it is the mean likelihood that is bounded: ln of the mean of e^bound.
+        """
+        first = networks[0]
+        parts = [self._bounds_of(network, self._moved(first, network, states)) for network in networks]
+        return parts[0] if len(parts) == 1 else _mixtures.log_mean(np.array(parts))
+
+    def _bounds_of(self, network: Network, states: States) -> FloatArray:
         if self.encoder_ is None:
             return self._infer(network, states).bound
         whole = complete(network, states, _encoding.places(self.encoder_, network))
         return whole.sum(self._infer(network, whole.states).bound)
+
+    def _moved(self, one: Network, other: Network, states: States) -> States:
+        """The same rows, as another network has its units."""
+        names = self._names()
+        return states if one is other else place(other, states[:, columns(one, names)], names)
 
     def _places(self, network: Network) -> list[Place]:
         """The columns as units of the network."""
@@ -121,27 +146,54 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         )
         generator = np.random.default_rng(_learning.make_seed(settings.random_state))
         # A row of weight zero is no row, in the division into batches too.
-        result = _learning.learn_from_scratch(settings, rows.keep(rows.weights > 0.0), generator)
+        found = _mixtures.learn(settings, rows.keep(rows.weights > 0.0), generator)
+        (result, self.report_), self.networks_ = found[0], tuple(result.network for result, _ in found)
         self.network_, self.bounds_, self.held_out_bounds_ = result.network, result.bounds, result.held_out
-        self.n_iter_, self._n_hidden = len(self.bounds_), sum(_learning.layers(settings.hidden))
+        hidden = sum(_learning.layers(settings.hidden)) if self.report_ is None else self.report_.hidden
+        self.n_iter_, self._n_hidden = len(self.bounds_), hidden
+        solver, threads = _learning.solver(settings), _learning.threads(settings)
+        self.recognitions_ = tuple(
+            _recognition.learn(network, hidden, place(network, rows.cells, rows.names), rows.weights, solver, threads)
+            for network in self.networks_
+        )
         return generator, float(rows.weights.sum())
 
     def _fill_encoded(self, X: Any, rng: np.random.Generator | None) -> Any:
         """The table, of its own kind, with missing cells at their most probable values; or, given `rng`, at draws."""
-        encoder, network = self.encoder_, self.network_
+        encoder = self.encoder_
         assert encoder is not None
-        states = self._states(network, self._table(X, reset=False)[0])
+        states = self._states(self.network_, self._table(X, reset=False)[0])
         given = encoder.read(X)
         rows, found = np.flatnonzero((given < 0).any(axis=1)), np.full_like(given, -1)
         if len(rows):
-            found[rows] = _encoding.completed(encoder, network, states[rows], rng)
+            found[rows] = self._completed(encoder, states[rows], rng)
         return encoder.fill(X, np.where(given < 0, found, -1))
 
-    def _fill(self, table: Given, values: Any, *, certain: bool = False) -> Array:
-        """The table with its holes filled by `values` of the posteriors of the rows that have some."""
+    def _completed(self, encoder: BinaryEncoder, states: States, rng: np.random.Generator | None) -> IndexArray:
+        """Numbers of values, rows by columns; of several networks each row has the likeliest, or a drawn one."""
+        if len(self.networks_) == 1:
+            return _encoding.completed(encoder, self.network_, states, rng)
+        moved = [self._moved(self.network_, network, states) for network in self.networks_]
+        bounds = np.array([self._bounds_of(n, rows) for n, rows in zip(self.networks_, moved, strict=True)])
+        chosen = _mixtures.chosen(bounds, rng)
+        parts = [_encoding.completed(encoder, n, rows, rng) for n, rows in zip(self.networks_, moved, strict=True)]
+        return np.array(parts)[chosen, np.arange(len(states))]
+
+    def _fill(
+        self, table: Given, values: Any, *, certain: bool = False, rng: np.random.Generator | None = None
+    ) -> Array:
+        """The table with its holes filled by `values` of the posteriors of the rows that have some.
+
+        Of several networks: their mean, each by how well it explains the row; or given `rng`, that of one of them.
+        """
         rows = np.flatnonzero((table.cells == HIDDEN).any(axis=1))
         if not len(rows):
             return table.values.copy()
-        posterior = self._infer(self.network_, place(self.network_, table.cells[rows], self._names()))
-        found = values(posterior)[:, columns(self.network_, self._names())]
-        return table.fill(rows, found, certain)
+        names, parts, bounds = self._names(), [], []
+        for network in self.networks_:
+            posterior = self._infer(network, place(network, table.cells[rows], names))
+            parts.append(values(posterior)[:, columns(network, names)])
+            bounds.append(posterior.bound)
+        if len(parts) == 1:
+            return table.fill(rows, parts[0], certain)
+        return table.fill(rows, _mixtures.together(np.array(parts), np.array(bounds), rng), certain)

@@ -14,59 +14,161 @@ from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, States
 from sbnet.build import add_switches, layered
 from sbnet.errors import NetworkError, ParameterError
+from sbnet.estimators import _priors
 from sbnet.estimators._completing import is_needed, learn_completing
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators._structure import enforce, free, inside
 from sbnet.graph import Graph
 from sbnet.inference import MeanField
-from sbnet.learning import SGD, Adam, FitResult, Gaussian, fit
+from sbnet.learning import SGD, Adam, FitResult, fit
+from sbnet.learning.priors import shared
+from sbnet.learning.regressions import without_edges
 from sbnet.network import Network
 
 if TYPE_CHECKING:
+    from sbnet.estimators._lateral import Lateral
+    from sbnet.estimators._report import Report
     from sbnet.estimators.density import SBNDensity
 
 HIDDEN_LAYERS = (8,)
 SWITCHES = 1
+RATE, WEIGHT_SCALE = 0.03, 0.2
+FEW = 3_000
+"""So many lateral edges are all learned: a switch may have use for a parent that is of none to a regression."""
 SOLVER = MeanField(log_term="xi", tol=1e-3)
 _NAMED: dict[Any, type[Adam | SGD]] = {"adam": Adam, "sgd": SGD}
 
 
-def learn_from_scratch(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> FitResult:
-    """A start and all epochs, from one generator. A function, so that it can travel to worker processes."""
-    return learn(density, start(density, rows, generator), rows, generator)
+def learn_from_scratch(
+    density: SBNDensity, rows: Rows, generator: np.random.Generator
+) -> tuple[FitResult, Report | None]:
+    """A start and all epochs, from one generator; and what was chosen, if the prior was left to be.
+
+    A function, so that it can travel to worker processes.
+    """
+    if _priors.chooses(density) and not rows.groups:  # units that stand for one column are not free to be regressed
+        from sbnet.estimators import _choosing
+
+        return _choosing.learn(density, rows, generator)
+    return learn(density, start(density, rows, generator), rows, generator), None
 
 
-def start(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> Network:
-    """Random weights, and biases of the visible units at the logits of the columns' means.
+def start(
+    density: SBNDensity,
+    rows: Rows,
+    generator: np.random.Generator,
+    *,
+    hidden: tuple[int, ...] | None = None,
+    switches: int | None = None,
+    lateral: Lateral | None = None,
+    edges: bool = True,
+) -> Network:
+    """Random weights, and biases of the visible units at the logits of the columns' means; or what regressions found.
 
     A column without a single observed cell is cut off: nothing is known about it, and with its edges in place it
     would be learned as one more hidden unit, whose states have nothing to do with the column.
     """
-    width, scale, switches = len(rows.names), density.weight_scale, _switches(density)
-    lateral = bool(density.lateral) or bool(rows.groups)
-    network = layered((*layers(density.hidden), width), rng=generator, scale=scale, lateral=lateral)
+    sizes = layers(density.hidden) if hidden is None else hidden
+    count = switches_of(density) if switches is None else switches
+    network = _fully_connected(density, rows, generator, sizes, bool(density.lateral) and edges)
+    _check_names(network, rows, count)
+    if lateral is not None:
+        network = _with_lateral(network, rows, lateral)
+    if count:
+        network = switched(density, rows, generator, network, count)
+    edges_, units = _cut_off(network, rows)
+    weight, bias = np.where(edges_, 0.0, network.weight), np.where(units, 0.0, network.bias)
+    return enforce(network.with_parameters(weight=weight, bias=bias), rows.groups)
+
+
+def switched(density: SBNDensity, rows: Rows, generator: np.random.Generator, network: Network, count: int) -> Network:
+    """With switches for the columns that have parents: only those have something to switch."""
+    fan_in = np.diff(network.graph.indptr)
+    units = [name for name in rows.names if fan_in[network.index(name)]]
+    return add_switches(network, units=units, count=count, rng=generator, scale=_scale(density))
+
+
+def crowned(density: SBNDensity, rows: Rows, generator: np.random.Generator, network: Network, count: int) -> Network:
+    """With hidden units above all columns, beside what has been learned; columns keep their means."""
+    graph, scale = network.graph, _scale(density)
+    column: BoolArray = np.zeros(network.n_units, dtype=np.bool_)
+    column[columns(network, rows.names)] = True
+    more = np.where(column, count, 0)
+    fresh = generator.uniform(-scale, scale, (network.n_units, count))
+    place = np.repeat(np.cumsum(more), np.diff(graph.indptr)) + np.arange(graph.n_edges)
+    n_edges = graph.n_edges + int(more.sum())
+    weight, parent = np.empty(n_edges), np.empty(n_edges, dtype=np.int64)
+    new: BoolArray = np.ones(n_edges, dtype=np.bool_)
+    new[place] = False
+    weight[place], parent[place] = network.weight, graph.parent + count
+    weight[new], parent[new] = fresh[column].ravel(), np.tile(np.arange(count), int(column.sum()))
+    indptr = np.concatenate([np.zeros(count, np.int64), graph.indptr + np.concatenate([[0], np.cumsum(more)])])
+    bias = np.concatenate([np.zeros(count), network.bias - 0.5 * np.where(column, fresh.sum(axis=1), 0.0)])
+    names = (*layered((count, 1)).names[:count], *network.names)
+    return Network(names, Graph(indptr, parent), weight, bias)
+
+
+def _fully_connected(
+    density: SBNDensity, rows: Rows, generator: np.random.Generator, sizes: tuple[int, ...], lateral: bool
+) -> Network:
+    """Layers with all their edges; weights between columns are zero, biases of columns those of their means."""
+    width = len(rows.names)
+    network = layered((*sizes, width), rng=generator, scale=_scale(density), lateral=lateral or bool(rows.groups))
     hidden = network.names[:-width]
-    own = {f"{name}.switch{k + 1}" for name in rows.names for k in range(switches)}
-    taken = {*hidden, *own} & set(rows.names)
-    if taken:
-        raise NetworkError(f"column {min(taken)!r} has the name of a hidden unit; rename the column")
-    open_ = _open(rows)
+    open_ = open_cells(rows)
     ones, zeros = rows.weights @ (open_ & (rows.cells == 1)), rows.weights @ (open_ & (rows.cells == 0))
     bias = network.bias.copy()
     bias[-width:] = np.log((ones + 0.5) / (zeros + 0.5))
     # Weights between columns need no noise to part them from each other, and would have to unlearn it.
     beside = network.graph.parent >= network.n_units - width
+    if set(hidden) & set(rows.names):
+        raise NetworkError(
+            f"column {min(set(hidden) & set(rows.names))!r} has the name of a hidden unit; rename the column"
+        )
     network = replace(network, names=(*hidden, *rows.names), weight=np.where(beside, 0.0, network.weight), bias=bias)
-    if rows.groups and not density.lateral:
-        network = _without(network, beside & ~inside(network, rows.groups))
-    if switches:
-        network = add_switches(network, count=switches, rng=generator, scale=scale)
-    edges, units = _cut_off(network, rows)
-    weight, bias = np.where(edges, 0.0, network.weight), np.where(units, 0.0, network.bias)
-    return enforce(network.with_parameters(weight=weight, bias=bias), rows.groups)
+    if rows.groups and not lateral:
+        network = without_edges(network, beside & ~inside(network, rows.groups))
+    return network
 
 
-def _open(rows: Rows) -> BoolArray:
+def _scale(density: SBNDensity) -> float:
+    """How large weights are at first."""
+    scale: float = WEIGHT_SCALE if _priors.is_auto(density.weight_scale) else density.weight_scale
+    return scale
+
+
+def _check_names(network: Network, rows: Rows, switches: int) -> None:
+    taken = {f"{name}.switch{k + 1}" for name in rows.names for k in range(switches)} & set(network.names)
+    if taken:
+        raise NetworkError(f"column {min(taken)!r} has the name of a hidden unit; rename the column")
+
+
+def _with_lateral(network: Network, rows: Rows, lateral: Lateral) -> Network:
+    """The weights between columns that regressions found; where edges are many, without those that are zero."""
+    weights, bias = lateral.weights()
+    first, graph = network.n_units - len(rows.names), network.graph
+    beside = graph.parent >= first
+    child, parent = graph.child_of_edge[beside] - first, graph.parent[beside] - first
+    weight, h = network.weight.copy(), network.bias.copy()
+    weight[beside] = np.asarray(weights[child, parent], dtype=np.float64).ravel() if len(child) else 0.0
+    # Half of what hidden units add on average is taken off, so that columns keep their means.
+    hidden = np.bincount(graph.child_of_edge[~beside], weights=weight[~beside], minlength=network.n_units)
+    h[first:] = bias - 0.5 * hidden[first:]
+    network = network.with_parameters(weight=weight, bias=h)
+    if beside.sum() <= FEW:
+        return network
+    return without_edges(network, beside & (weight == 0.0) & ~inside(network, rows.groups))
+
+
+def assembled(rows: Rows, weights: Any, bias: FloatArray, hidden_bias: FloatArray) -> Network:
+    """Hidden units without parents, and columns whose parents are those that have a weight."""
+    n = len(hidden_bias)
+    graph = Graph(np.concatenate([np.zeros(n, np.int64), weights.indptr]), weights.indices)
+    names = (*layered((n, 1)).names[:n], *rows.names)
+    return Network(names, graph, weights.data, np.concatenate([hidden_bias, bias]))
+
+
+def open_cells(rows: Rows) -> BoolArray:
     """Cells that could be either 0 or 1, after the other units of their column."""
     found: BoolArray = np.ones(rows.cells.shape, dtype=np.bool_)
     for group in rows.groups:
@@ -75,44 +177,51 @@ def _open(rows: Rows) -> BoolArray:
     return found
 
 
-def _without(network: Network, edges: BoolArray) -> Network:
-    """The network without these edges."""
-    graph, kept = network.graph, ~edges
-    counts = np.bincount(graph.child_of_edge[kept], minlength=graph.n_units)
-    smaller = Graph(np.concatenate([[0], np.cumsum(counts)]), graph.parent[kept])
-    return replace(network, graph=smaller, weight=network.weight[kept])
-
-
 def learn(
-    density: SBNDensity, network: Network, rows: Rows, generator: np.random.Generator, *, prior_share: float = 1.0
+    density: SBNDensity,
+    network: Network,
+    rows: Rows,
+    generator: np.random.Generator,
+    *,
+    prior_share: float = 1.0,
+    epochs: int | None = None,
+    prior: Any = None,
+    stepping: Any = None,
+    quiet: bool = False,
 ) -> FitResult:
-    """Climb the bound from `network`; columns without an observed cell stay as they are."""
-    fraction = density.validation_fraction
-    if density.patience is not None and fraction is None:
+    """Climb the bound from `network`; columns without an observed cell stay as they are.
+
+    Epochs, a prior and an optimiser may be given that the density does not name itself.
+    """
+    fraction = None if quiet else density.validation_fraction
+    if density.patience is not None and density.validation_fraction is None:
         raise ParameterError("patience watches held-out rows; give their share with validation_fraction=")
     if fraction is not None and not 0.0 < fraction < 1.0:
         raise ParameterError(f"validation_fraction is {fraction!r}; a fraction lies between 0 and 1")
     hold_out = fraction is not None and len(rows.cells) > 1  # one row cannot be divided
-    epochs = _epochs(len(rows.cells), density.batch_size) if density.epochs == "auto" else density.epochs
+    if epochs is None:
+        epochs = _epochs(len(rows.cells), density.batch_size) if density.epochs == "auto" else density.epochs
+    stepping = optimizer(density, until=max(epochs, 1)) if stepping is None else stepping
     settings = {
         "batch_size": density.batch_size,
         "solver": solver(density),
-        "prior": _prior(density, network, rows.names, prior_share),
+        "prior": shared(prior or _priors.for_network(density, network, rows.names), prior_share),
         "frozen": _frozen(network, rows),
         "rng": generator,
         "threads": threads(density),
-        "progress": bool(density.verbose),
+        "progress": bool(density.verbose) and not quiet,
     }
     if rows.groups and is_needed(rows):
+        settings["stepping"] = stepping
         result = _learn_completing(density, network, rows, epochs, fraction if hold_out else None, settings)
     else:
         result = fit(
             network,
             place(network, rows.cells, rows.names),
             epochs=epochs,
-            optimizer=optimizer(density, until=max(epochs, 1)),
+            optimizer=stepping,
             validation=fraction if hold_out else None,
-            patience=density.patience if hold_out else None,
+            patience=density.patience if hold_out and fraction is not None else None,
             sample_weight=rows.weights,
             **settings,
         )
@@ -129,7 +238,7 @@ def _learn_completing(
     if fraction is not None:
         rows, out = rows.divide(fraction, settings["rng"])
         held_out, patience = place(network, out.cells, out.names), density.patience
-    stepping = Resumed(optimizer(density, until=epochs), None, 0)
+    stepping = Resumed(settings.pop("stepping"), None, 0)
 
     def learn_epoch(now: Network, states: States, epoch: int) -> FitResult:
         stepping.epoch = epoch
@@ -143,6 +252,8 @@ def layers(hidden: Any) -> tuple[int, ...]:
     """Sizes of the hidden layers."""
     if isinstance(hidden, str):
         return HIDDEN_LAYERS if hidden == "auto" else (hidden,)  # type: ignore[return-value]  # refused by layered()
+    if checks.is_whole(hidden) and hidden == 0:
+        return ()
     return tuple(hidden) if isinstance(hidden, Iterable) else (hidden,)
 
 
@@ -150,7 +261,8 @@ def optimizer(density: SBNDensity, until: int | None = None) -> Any:
     """What steps; given by name, at a rate that falls to nothing over `until` epochs, or stays if there is no end."""
     given = density.optimizer
     if isinstance(given, str) and given in _NAMED:
-        return _NAMED[given](density.learning_rate, until=until)
+        rate = RATE if _priors.is_auto(density.learning_rate) else density.learning_rate
+        return _NAMED[given](rate, until=until)
     if hasattr(given, "init") and hasattr(given, "step"):
         return given
     raise ParameterError(f"optimizer is {given!r}; give 'adam', 'sgd', or an object such as sbnet.SGD(0.05)")
@@ -186,30 +298,14 @@ class Resumed:
         move, self.state = self.optimizer.step(gradient, state, self.epoch + epoch)
         return move, self.state
 
-
-class _Shared:
-    """A share of a prior."""
-
-    def __init__(self, prior: Any, share: float) -> None:
-        self.prior, self.share = prior, share
-
-    def slope(self, weight: FloatArray, bias: FloatArray) -> Any:
-        return self.share * self.prior.slope(weight, bias)
+    @property
+    def size(self) -> Any:
+        """The size of steps, if the optimiser tells it."""
+        size = self.optimizer.size
+        return lambda state, epoch: size(state, self.epoch + epoch)
 
 
-def _prior(density: SBNDensity, network: Network, names: tuple[str, ...], share: float) -> Any:
-    """A Gaussian prior with one scale for the weights from columns and one for all others; or what was given."""
-    prior, beside = density.prior_scale, density.lateral_prior_scale
-    if prior is None or (np.isscalar(prior) and prior == np.inf):
-        return None
-    if not hasattr(prior, "slope"):
-        lateral = np.isin(network.graph.parent, columns(network, names))
-        scales = np.where(lateral, prior if beside is None else beside, prior)
-        prior = Gaussian(scales.tolist()) if lateral.any() else Gaussian(prior)
-    return prior if share == 1.0 else _Shared(prior, share)
-
-
-def _switches(density: SBNDensity) -> int:
+def switches_of(density: SBNDensity) -> int:
     count = SWITCHES if density.switches == "auto" else density.switches
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
         raise ParameterError(f"switches is {count!r}; it must be a whole number, zero or more, or 'auto'")

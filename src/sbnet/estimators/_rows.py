@@ -37,7 +37,7 @@ class Rows:
         out[rng.permutation(n)[: min(max(1, round(fraction * n)), n - 1)]] = True
         return self.keep(~out), self.keep(out)
 
-    def keep(self, chosen: BoolArray) -> Rows:
+    def keep(self, chosen: BoolArray | IndexArray) -> Rows:
         """Some of the rows."""
         return Rows(self.cells[chosen], self.weights[chosen], self.names, self.groups)
 

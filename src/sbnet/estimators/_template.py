@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sbnet.errors import ParameterError
 from sbnet.estimators._base import SBNEstimator
 from sbnet.estimators._learning import layers
+from sbnet.estimators._priors import is_auto
 from sbnet.estimators.density import SBNDensity
 
 _SHORT = ("hidden", "binarize", "encode", "missing", "n_jobs", "random_state", "verbose")
@@ -68,16 +69,15 @@ class FromTemplate(SBNEstimator):
             raise ParameterError(f"density is {template!r}; give an SBNDensity, such as SBNDensity(epochs=5)")
         # Who runs an estimator decides on seeds and cores, as in scikit-learn's ensembles; but of two networks
         # one would be lost without a word, in a search over density__hidden for instance.
-        both = self.hidden is not None and not _is_auto(template.hidden)
+        both = self.hidden is not None and not is_auto(template.hidden)
         if both and layers(self.hidden) != layers(template.hidden):
             raise ParameterError(
                 f"hidden is {self.hidden!r}, but hidden of density is {template.hidden!r}; give one of them"
             )
         settings: SBNDensity = clone(template)
         settings.set_params(**{name: getattr(self, name) for name in _SHORT if getattr(self, name) is not None})
-        settings.set_params(**{k: v for k, v in self._AUTO.items() if _is_auto(getattr(settings, k))})
+        auto = {k: v for k, v in self._AUTO.items() if is_auto(getattr(settings, k))}
+        if not is_auto(settings.prior):  # a prior that is given has its scales
+            auto.pop("prior_scale", None)
+        settings.set_params(**auto)
         return settings
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"

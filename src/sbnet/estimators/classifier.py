@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
-from sbnet.estimators._learning import learn_from_scratch, make_seed
+from sbnet.estimators._learning import make_seed
+from sbnet.estimators._mixtures import learn
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
 from sbnet.learning import FitResult
@@ -49,6 +50,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         The classes, sorted.
     networks_ : list of Network
         One for each class.
+    mixtures_ : list of tuple of Network
+        All networks of each class; with ``orders=1`` in the template, the one in `networks_`.
     class_log_prior_ : ndarray
         Logarithms of the priors.
     bounds_ : list of ndarray
@@ -69,7 +72,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     array(['left', 'right'], dtype='<U5')
     """
 
-    _AUTO: ClassVar[dict[str, Any]] = {"hidden": (8, 24), "switches": 0}
+    _AUTO: ClassVar[dict[str, Any]] = {"hidden": (8, 24), "switches": 0, "prior_scale": 2.0}
 
     def __init__(
         self,
@@ -122,12 +125,11 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         seed, n_jobs, verbose = make_seed(settings.random_state), settings.n_jobs, settings.verbose
         if n_jobs not in (None, 1):  # processes for networks instead of threads for rows
             settings.set_params(n_jobs=1, verbose=0)
-        jobs = (
-            delayed(learn_from_scratch)(settings, part, np.random.default_rng([seed, k]))
-            for k, part in enumerate(parts)
-        )
-        results: list[FitResult] = Parallel(n_jobs=1 if n_jobs is None else n_jobs, verbose=int(verbose or 0))(jobs)
+        jobs = (delayed(learn)(settings, part, np.random.default_rng([seed, k])) for k, part in enumerate(parts))
+        found = Parallel(n_jobs=1 if n_jobs is None else n_jobs, verbose=int(verbose or 0))(jobs)
+        results: list[FitResult] = [parts[0][0] for parts in found]
         self.networks_ = [result.network for result in results]
+        self.mixtures_ = [tuple(result.network for result, _ in parts) for parts in found]
         self.bounds_ = [result.bounds for result in results]
         self.n_iter_ = max(len(bounds) for bounds in self.bounds_)
         return self
@@ -157,10 +159,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
 
     def _joint(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        states = self._states(
-            self.networks_[0], self._table(X, reset=False)[0]
-        )  # one graph, so one place for each cell
-        bounds = [self._infer(network, states).bound for network in self.networks_]
+        table = self._table(X, reset=False)[0]
+        bounds = [self._bounds(networks, self._states(networks[0], table)) for networks in self.mixtures_]
         joint: FloatArray = np.column_stack(bounds) + self.class_log_prior_
         return joint
 

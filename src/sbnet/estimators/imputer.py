@@ -107,7 +107,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
             filled = self._fill(table, lambda posterior: posterior.means, certain=self.strategy == "mode")
         else:
             generator = np.random.default_rng(make_seed(self._settings().random_state))
-            filled = self._fill(table, lambda posterior: _draw(posterior, generator))
+            filled = self._fill(table, lambda posterior: _draw(posterior, generator), rng=generator)
         return as_asked(self, filled, X)
 
 

@@ -91,7 +91,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats: low for odd rows."""
         check_is_fitted(self)
-        return self._bounds(self.network_, self._states(self.network_, self._table(X, reset=False)[0]))
+        return self._bounds(self.networks_, self._states(self.network_, self._table(X, reset=False)[0]))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Nats above the threshold; negative for outliers."""
@@ -118,7 +118,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         states, labels = self._states(self.network_, self._table(X, reset=False)[0]), getattr(X, "index", None)
         if labels is None or callable(labels):  # not the index of a pandas table; a list has a method index
             labels = range(len(states))
-        return explain_rows(states, self._places(self.network_), partial(self._bounds, self.network_), labels)
+        return explain_rows(states, self._places(self.network_), partial(self._bounds, self.networks_), labels)
 
 
 def _share(contamination: Any) -> float | None:

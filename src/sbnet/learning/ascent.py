@@ -25,7 +25,7 @@ from sbnet.learning.checkpoint import Run, describe, first_generator, read, rest
 from sbnet.learning.coordinates import chances, moved, slope_in
 from sbnet.learning.generators import check_known
 from sbnet.learning.gradients import gradient_of_rows
-from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer
+from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer, Shrinking, Sized
 from sbnet.learning.results import FitResult
 from sbnet.network import MAX_PARAMETER, Network
 
@@ -213,6 +213,7 @@ def _steps(lesson: _Lesson, run: Run, order: IndexArray) -> Iterator[_Step]:
     parameters, n_edges = _parameters(run.network), run.network.n_edges
     means = np.empty(lesson.states.shape) if lesson.warm and run.warm is None else run.warm
     chance = chances(run.network)
+    shrink = None if chance is not None else _shrink(lesson)
     for start in range(0, len(order), lesson.batch_size):
         rows = order[start : start + lesson.batch_size]
         weights = lesson.weights[rows]
@@ -232,13 +233,32 @@ def _steps(lesson: _Lesson, run: Run, order: IndexArray) -> Iterator[_Step]:
             means[rows] = slope.means
         direction = np.concatenate([slope.weight, slope.bias])
         if lesson.prior is not None:
-            direction += lesson.prior.slope(weight, bias) / everything
+            pull = lesson.prior.slope if shrink is None else shrink.prior.smooth
+            direction += pull(weight, bias) / everything
         move, state = lesson.optimizer.step(slope_in(parameters, direction, chance), state, run.epoch)
         parameters = moved(parameters, move * lesson.moving, chance)
+        if shrink is not None:
+            size = shrink.optimizer.size(state, run.epoch) * lesson.moving / everything
+            parameters = shrink.prior.shrunk(parameters[:n_edges], parameters[n_edges:], size)
         if not np.abs(parameters).max() <= MAX_PARAMETER:
             _network(run.network, parameters)  # says which of them went astray
         parameters.setflags(write=False)  # as the arrays of a network are: one kind of array, one compiled kernel
         yield _Step(start + len(rows), total / everything, parameters, state, means)
+
+
+class _Shrink(NamedTuple):
+    """A prior that shrinks weights to zero, and an optimiser that says how far."""
+
+    prior: Shrinking
+    optimizer: Sized
+
+
+def _shrink(lesson: _Lesson) -> _Shrink | None:
+    """Both, if that is what they are; otherwise the slope of the prior is added to that of the bound."""
+    prior, optimizer = lesson.prior, lesson.optimizer
+    if isinstance(prior, Shrinking) and isinstance(optimizer, Sized):
+        return _Shrink(prior, optimizer)
+    return None
 
 
 def _parameters(network: Network) -> FloatArray:

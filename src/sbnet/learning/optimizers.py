@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,14 @@ class Optimizer(Protocol):
         self, gradient: FloatArray, state: tuple[FloatArray, ...], epoch: int
     ) -> tuple[FloatArray, tuple[FloatArray, ...]]:
         """How far to move the parameters up the gradient, and the new state. Epochs count from 0."""
+
+
+@runtime_checkable
+class Sized(Protocol):
+    """An optimiser that can tell the size of its steps; with it, weights under a Laplace prior become exactly zero."""
+
+    def size(self, state: tuple[FloatArray, ...], epoch: int) -> FloatArray | float:
+        """What the last slope was multiplied by, for each parameter or for all; `state` is the one after that step."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,10 @@ class SGD:
         move += self.momentum * state[0]
         return move, (move,)
 
+    def size(self, state: tuple[FloatArray, ...], epoch: int) -> float:
+        """The learning rate of the epoch; with momentum, what all the steps that a slope takes part in come to."""
+        return _rate(self, epoch) / (1.0 - self.momentum)
+
 
 @dataclass(frozen=True)
 class Adam:
@@ -104,10 +116,25 @@ class Adam:
         first = self.beta1 * state[0] + (1.0 - self.beta1) * gradient
         second = self.beta2 * state[1] + (1.0 - self.beta2) * gradient**2
         count = state[2] + 1.0
-        rate = _rate(self, epoch)
-        scale = np.sqrt(second / (1.0 - self.beta2**count)) + 1e-8
-        move: FloatArray = rate * first / (1.0 - self.beta1**count) / scale
-        return move, (first, second, count)
+        after = first, second, count
+        move: FloatArray = first / (1.0 - self.beta1**count) * self.size(after, epoch)
+        return move, after
+
+    def size(self, state: tuple[FloatArray, ...], epoch: int) -> FloatArray:
+        """The rate of the epoch over the root of the corrected average of squares."""
+        size: FloatArray = _rate(self, epoch) / (np.sqrt(state[1] / (1.0 - self.beta2 ** state[2])) + 1e-8)
+        return size
+
+
+@runtime_checkable
+class Shrinking(Protocol):
+    """A prior whose step is taken after that of the bound, so that parameters can come to rest at zero."""
+
+    def smooth(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
+        """The gradient of what is left of its logarithm, weights first."""
+
+    def shrunk(self, weight: FloatArray, bias: FloatArray, step: FloatArray) -> FloatArray:
+        """Weights and biases, in one array, after a step of that size along the prior alone."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +180,10 @@ class Gaussian(_Prior):
 
 @dataclass(frozen=True)
 class Laplace(_Prior):
-    """A Laplace prior with mean zero, which pulls weak weights to zero.
+    """A Laplace prior with mean zero: where the data ask for little, weights are exactly zero.
+
+    :func:`sbnet.fit` takes a step along the gradient of the bound and then draws each weight towards zero by what the
+    prior asks, but not beyond it (a proximal step).
 
     Parameters
     ----------
@@ -167,6 +197,21 @@ class Laplace(_Prior):
     def _pull(values: FloatArray, scale: FloatArray | float) -> FloatArray:
         pull: FloatArray = -np.sign(values) / scale
         return pull
+
+    def smooth(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
+        """Nothing is left when weights have been shrunk."""
+        return np.zeros(len(weight) + len(bias))
+
+    def shrunk(self, weight: FloatArray, bias: FloatArray, step: FloatArray) -> FloatArray:
+        """Weights and biases, in one array, after a step of that size along the prior alone; none changes its sign."""
+        _check_length(self._weight_scale, weight)
+        pull = np.concatenate([np.broadcast_to(1.0 / self._weight_scale, weight.shape), self._bias_pull(bias)])
+        values = np.concatenate([weight, bias])
+        shorter: FloatArray = np.sign(values) * np.maximum(np.abs(values) - step * pull, 0.0)
+        return shorter
+
+    def _bias_pull(self, bias: FloatArray) -> FloatArray:
+        return np.full(len(bias), 1.0 / self.bias_scale)
 
 
 def _rate(optimizer: SGD | Adam, epoch: int) -> float:

@@ -1,0 +1,121 @@
+"""The lateral weights of a density, by regressions: their scales, their starts, and hidden units as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse
+
+from sbnet._types import FloatArray, States
+from sbnet.estimators import _learning
+from sbnet.estimators._rows import Rows, columns, place
+from sbnet.inference import infer_many
+from sbnet.learning import Laplace
+from sbnet.learning.regressions import Design, Regressions, regress_columns
+from sbnet.network import Network
+
+if TYPE_CHECKING:
+    from sbnet.estimators.density import SBNDensity
+
+SWITCHING = 0.5
+"""The least scale of the weights from columns to switches."""
+HALF = 0.5
+"""With scales of their own, a weight of this size is held half as much as one near zero."""
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The scale of the prior on lateral weights; and the scale under which their sizes were found, if strong ones are
+    held less than weak ones.
+    """
+
+    lateral: float
+    before: float | None = None
+
+    @property
+    def first(self) -> float:
+        """The scale to begin with."""
+        return self.lateral if self.before is None else self.before
+
+    @property
+    def adaptive(self) -> bool:
+        """Has each weight a scale of its own?"""
+        return self.before is not None
+
+    def penalty(self, coefficient: FloatArray) -> FloatArray:
+        """What each weight costs, after its size in an earlier solution."""
+        share = HALF / (HALF + np.abs(coefficient)) if self.adaptive else np.ones(len(coefficient))
+        return share / self.lateral
+
+    def prior(self, network: Network, names: tuple[str, ...]) -> Laplace:
+        """The same as a prior on the weights of a network; parents that switch a column may be others than those that
+        raise or lower it, so they are not held more than `SWITCHING` does.
+        """
+        scale = 1.0 / self.penalty(network.weight)
+        column = np.zeros(network.n_units, dtype=np.bool_)
+        column[columns(network, names)] = True
+        scale = np.where(column[network.graph.child_of_edge], scale, np.maximum(scale, SWITCHING))
+        return Laplace(scale.tolist()) if len(scale) else Laplace(self.lateral)
+
+
+@dataclass(frozen=True, eq=False)
+class Lateral:
+    """A table, and the coefficients of its columns that were found last."""
+
+    rows: Rows
+    design: Design
+    coefficients: list[FloatArray]
+
+    def solved(self, scales: Scales, threads: int | None) -> Lateral:
+        """The best coefficients under these scales, from those that are there."""
+
+        def penalty(k: int) -> FloatArray:
+            return scales.penalty(self.coefficients[k][:-1])
+
+        found = regress_columns(self.design, penalty, start=self.coefficients, threads=threads)
+        return replace(self, coefficients=found.coefficients)
+
+    def weights(self) -> tuple[scipy.sparse.csr_array, FloatArray]:
+        """Columns by columns, only what is not zero; and biases."""
+        return Regressions(self.design, self.coefficients).weights()
+
+
+def first_of(rows: Rows) -> Lateral:
+    """No weights yet."""
+    design = Design.of(rows.cells, rows.weights)
+    return Lateral(rows, design, design.alone())
+
+
+def refitted(lateral: Lateral, rows: Rows, scales: Scales, threads: int | None) -> Lateral:
+    """The same regressions with other rows, under the same penalties."""
+    whole = first_of(rows)
+    if np.array_equal(whole.design.turned, lateral.design.turned):
+        whole = replace(whole, coefficients=lateral.coefficients)
+    if scales.before is not None:
+        whole = whole.solved(Scales(scales.before), threads)
+    return whole.solved(scales, threads)
+
+
+def with_hidden_columns(
+    density: SBNDensity, rows: Rows, network: Network, scales: Scales, hidden_scale: float, rng: np.random.Generator
+) -> Network:
+    """Lateral edges for what the hidden units of a network leave: they are drawn from their posteriors, and are then
+    columns like others, before all of them.
+    """
+    states, own = place(network, rows.cells, rows.names), columns(network, rows.names)
+    threads = _learning.threads(density)
+    posterior = infer_many(network, states, solver=_learning.solver(density), threads=threads, progress=False)
+    hidden = np.setdiff1d(np.arange(network.n_units), own)
+    n, means = len(hidden), posterior.means[:, hidden]
+    drawn: States = (rng.random(means.shape) < means).astype(np.int8)
+    both = np.concatenate([drawn, rows.cells], axis=1)
+    design = Design.of(both, rows.weights, first=n)
+
+    def penalty(k: int) -> FloatArray:
+        return np.concatenate([np.full(n, 1.0 / hidden_scale), np.full(k, 1.0 / scales.lateral)])
+
+    found = regress_columns(design, penalty, threads=threads)
+    share = np.clip(np.average(means, axis=0, weights=rows.weights), 1e-3, 1.0 - 1e-3)
+    return _learning.assembled(rows, *found.weights(), np.log(share / (1.0 - share)))

@@ -1,0 +1,71 @@
+"""Several networks for one table, each with its columns in another order: the mean of their likelihoods.
+
+A column has the columns before it as parents, so every order is another model of the same table; no order is best for
+all rows. The logarithm of a mean of likelihoods is bounded from below by that of the mean of e^bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from sbnet import checks
+from sbnet._types import FloatArray, IndexArray
+from sbnet.estimators import _choosing, _learning
+from sbnet.estimators._report import Report
+from sbnet.estimators._rows import Rows
+from sbnet.learning import FitResult
+
+if TYPE_CHECKING:
+    from sbnet.estimators.density import SBNDensity
+
+_ROUNDING = 1e-13  # of the largest number in a sum of a few
+
+
+def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> list[tuple[FitResult, Report | None]]:
+    """The network of the table as it stands, and others with its columns in random orders, chosen alike."""
+    orders = checks.whole("orders", density.orders, 1)
+    found = [_learning.learn_from_scratch(density, rows, generator)]
+    report = found[0][1]
+    for _ in range(1, orders):
+        turned = _reordered(rows, generator)
+        if report is None:
+            found.append(_learning.learn_from_scratch(density, turned, generator))
+        else:
+            found.append((_choosing.learn_alike(density, turned, generator, report), report))
+    return found
+
+
+def _reordered(rows: Rows, generator: np.random.Generator) -> Rows:
+    """The columns in a random order; those that stand for one column stay together, and in their order."""
+    place = {name: k for k, name in enumerate(rows.names)}
+    grouped = {unit: group for group in rows.groups for unit in group.units}
+    blocks = [(name,) for name in rows.names if name not in grouped] + [group.units for group in rows.groups]
+    order = [place[unit] for k in generator.permutation(len(blocks)) for unit in blocks[k]]
+    return replace(rows, cells=rows.cells[:, order], names=tuple(rows.names[k] for k in order))
+
+
+def log_mean(bounds: FloatArray) -> FloatArray:
+    """ln of the mean of e^bound over the networks, which come first; rounded down."""
+    mean: FloatArray = logsumexp(bounds, axis=0) - np.log(len(bounds))
+    mean -= _ROUNDING * (1.0 + np.abs(bounds).max(axis=0))
+    return mean
+
+
+def chosen(bounds: FloatArray, rng: np.random.Generator | None) -> IndexArray:
+    """For each row a network: the likeliest, or one that is drawn by how likely they are."""
+    share = softmax(bounds, axis=0)
+    if rng is None:
+        return np.asarray(share.argmax(axis=0), dtype=np.int64)
+    drawn: IndexArray = (share.cumsum(axis=0) < rng.random(share.shape[1])).sum(axis=0)
+    return np.minimum(drawn, len(share) - 1)
+
+
+def together(values: FloatArray, bounds: FloatArray, rng: np.random.Generator | None) -> Any:
+    """Values of each network, rows by columns, as one: their mean, or those of one network for each row."""
+    if rng is not None:
+        return values[chosen(bounds, rng), np.arange(values.shape[1])]
+    return np.einsum("kr,krc->rc", softmax(bounds, axis=0), values)

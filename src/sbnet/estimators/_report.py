@@ -1,0 +1,78 @@
+"""What a density has chosen, and what each choice was worth on rows that were held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate: what it was, its mean bound on the held-out rows in nats, and the seconds it took."""
+
+    what: str
+    bound: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What :meth:`SBNDensity.fit` has chosen.
+
+    Attributes
+    ----------
+    lateral_scale, hidden_scale : float
+        Scales of the Laplace priors on the weights from columns, and on those from hidden units.
+    first_scale : float or None
+        If strong lateral weights are held less, each by a scale of its own: the scale under which their sizes were
+        found. That pays where a few strong parents are enough.
+    layers : tuple of int
+        Hidden units, layer by layer.
+    hidden_first : bool
+        Were they learned before there were lateral edges, or on top of them?
+    switches : int
+        Switches of each column.
+    n_edges : int
+        Edges of the network; those of weight zero have been dropped.
+    held_out_rows : int
+        Rows that the choice was made on; afterwards they are learned from like all others.
+    trials : tuple of Trial
+        The candidates, in order.
+    stages : int
+        How often the rate fell to nothing while choosing, until held-out bounds rose no more.
+    rate : float
+        The rate of the first of them.
+    epochs : int
+        Passes over all rows after the choice; 0 where regressions were all there was to solve.
+    seconds : float
+    """
+
+    lateral_scale: float
+    hidden_scale: float
+    first_scale: float | None
+    layers: tuple[int, ...]
+    hidden_first: bool
+    switches: int
+    n_edges: int
+    held_out_rows: int
+    trials: tuple[Trial, ...]
+    stages: int
+    rate: float
+    epochs: int
+    seconds: float
+
+    @property
+    def hidden(self) -> int:
+        """Number of hidden units, switches not among them."""
+        return sum(self.layers)
+
+    def __str__(self) -> str:
+        lines = [f"{'mean bound of ' + format(self.held_out_rows, ',') + ' held-out rows':<60}{'seconds':>9}"]
+        lines += [f"  {t.what:<44}{t.bound:>12.4f}{t.seconds:>11.1f}" for t in self.trials]
+        adaptive = ", strong weights held less" if self.first_scale is not None else ""
+        units = f"{self.hidden} hidden units, {self.switches} switches a column; {self.n_edges:,} edges"
+        lines.append(
+            f"chosen: Laplace prior, scale {self.lateral_scale:.3g} for lateral edges{adaptive}, "
+            f"{self.hidden_scale:.3g} for hidden ones; {units}"
+        )
+        lines.append(f"learned from all rows: {self.epochs} epochs; {self.seconds:.1f} seconds in all")
+        return "\n".join(lines)

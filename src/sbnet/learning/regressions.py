@@ -1,0 +1,145 @@
+"""Lateral weights by themselves: each column regressed on those before it, with a penalty that leaves few parents.
+
+Without hidden units the log-likelihood of a network is a sum of logistic regressions, one for each column, and under a
+Laplace prior each of them is convex: :mod:`sbnet.kernels.lasso` solves them one by one. A missing answer leaves its row
+out; a missing parent counts as the commoner value of its column. That is a place to start from for tables with holes,
+and the very optimum for tables without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import scipy.sparse
+
+from sbnet._types import HIDDEN, BoolArray, FloatArray, States
+from sbnet.execution import Threads, map_blocks
+from sbnet.graph import Graph
+from sbnet.inference.equal_rows import first_equal
+from sbnet.kernels.lasso import Ones, regress
+from sbnet.network import Network
+
+TOL = 1e-6
+"""A regression ends when a step gains less than this for each row, in nats."""
+_BLOCKS = 8  # for each thread, so that none waits long for the last
+
+Penalty = Callable[[int], FloatArray]
+"""The penalty of each parent of a column, which is given by its number: one over the scale of a Laplace prior."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A table ready to be regressed on itself.
+
+    Attributes
+    ----------
+    cells : ndarray of int8
+        Different rows; columns in which ones are common are turned round, so that ones are rare everywhere.
+    weight : ndarray
+        How often each of them was there.
+    turned : ndarray of bool
+        The columns that are turned round.
+    ones : Ones
+        Where the ones of each column stand.
+    first : int
+        Columns that are parents only: answers begin here.
+    """
+
+    cells: States
+    weight: FloatArray
+    turned: BoolArray
+    ones: Ones
+    first: int
+
+    @classmethod
+    def of(cls, cells: States, weight: FloatArray, *, first: int = 0) -> Design:
+        """Of a table of 0, 1 and -1 (not observed), with a weight for each row."""
+        kept, group = np.unique(first_equal(cells), return_inverse=True)
+        total = np.bincount(group, weights=weight, minlength=len(kept)).astype(np.float64)
+        cells = cells[kept]
+        turned = total @ (cells == 1) > total @ (cells == 0)
+        cells = np.where(turned & (cells != HIDDEN), 1 - cells, cells).astype(np.int8)
+        column, row = np.nonzero(cells.T == 1)
+        begin = np.searchsorted(column, np.arange(cells.shape[1] + 1))
+        return cls(cells, total, turned, Ones(begin, row.astype(np.int32)), first)
+
+    @property
+    def n_answers(self) -> int:
+        """Columns that are regressed on those before them."""
+        return int(self.cells.shape[1]) - self.first
+
+    def answer(self, k: int) -> tuple[FloatArray, FloatArray]:
+        """The states of a column, and the weights of the rows in which they count."""
+        own = self.cells[:, self.first + k]
+        return (own == 1).astype(np.float64), np.where(own != HIDDEN, self.weight, 0.0)
+
+    def alone(self) -> list[FloatArray]:
+        """Coefficients of columns without parents: all zero, but for the logits of the columns' means."""
+        found = []
+        for k in range(self.n_answers):
+            y, weight = self.answer(k)
+            ones, zeros = weight @ y, weight @ (1.0 - y)
+            found.append(np.append(np.zeros(self.first + k), np.log((ones + 0.5) / (zeros + 0.5))))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Regressions:
+    """Coefficients of every column: those of the columns before it, then its intercept; in turned columns."""
+
+    design: Design
+    coefficients: list[FloatArray] = field(repr=False)
+
+    def weights(self) -> tuple[scipy.sparse.csr_array, FloatArray]:
+        """Answers by columns, only what is not zero, and biases; for the table as it was given."""
+        first, turned = self.design.first, self.design.turned
+        sign = np.where(turned, -1.0, 1.0)
+        parents = [np.flatnonzero(c[:-1]) for c in self.coefficients]
+        values, bias = [], np.empty(len(parents))
+        for k, (c, parent) in enumerate(zip(self.coefficients, parents, strict=True)):
+            values.append(sign[first + k] * sign[parent] * c[parent])
+            bias[k] = sign[first + k] * (c[-1] + c[parent] @ turned[parent])
+        indptr = np.concatenate([[0], np.cumsum([len(p) for p in parents])])
+        shape = len(parents), len(turned)
+        return scipy.sparse.csr_array((np.concatenate(values), np.concatenate(parents), indptr), shape=shape), bias
+
+    @property
+    def n_edges(self) -> int:
+        """Coefficients that are not zero."""
+        return sum(int(np.count_nonzero(c[:-1])) for c in self.coefficients)
+
+
+def regress_columns(
+    design: Design, penalty: Penalty, *, start: Sequence[FloatArray] | None = None, threads: int | None = None
+) -> Regressions:
+    """Every column on those before it, from the coefficients of another penalty or from none."""
+    begin = design.alone() if start is None else list(start)
+    executor = Threads(threads)
+    n = design.n_answers
+    blocks = [range(b, n, max(1, min(n, _BLOCKS))) for b in range(min(n, _BLOCKS))]
+    found = map_blocks(partial(_regress, design, penalty, begin), blocks, executor=executor)
+    parts = {k: c for block, some in zip(blocks, found, strict=True) for k, c in zip(block, some, strict=True)}
+    return Regressions(design, [parts[k] for k in range(n)])
+
+
+def _regress(design: Design, penalty: Penalty, start: Sequence[FloatArray], columns: range) -> list[FloatArray]:
+    found, tol = [], TOL * float(design.weight.sum())
+    for k in columns:
+        coefficient = start[k].copy()
+        y, weight = design.answer(k)
+        if weight.any() and 0.0 < weight @ y < weight.sum():  # a column that never changes needs no parents
+            regress(design.ones, y, weight, penalty(k), coefficient, tol)
+        found.append(coefficient)
+    return found
+
+
+def without_edges(network: Network, edges: BoolArray) -> Network:
+    """The network without these edges."""
+    graph, kept = network.graph, ~edges
+    counts = np.bincount(graph.child_of_edge[kept], minlength=graph.n_units)
+    smaller = Graph(np.concatenate([[0], np.cumsum(counts)]), graph.parent[kept])
+    layers = network.layers if network.layers is not None and not edges.any() else None
+    return Network(network.names, smaller, network.weight[kept], network.bias, network.gate, layers)

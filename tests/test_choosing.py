@@ -1,0 +1,178 @@
+"""What a density chooses by itself on made tables: regressions with exact zeros, scales, hidden units, orders."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression
+
+import sbnet as sb
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
+from sbnet.learning.regressions import Design, regress_columns
+from tables import rows_of, with_holes
+
+
+def chain(n, width=12, seed=0, flip=0.15):
+    """Each column copies the one before it, but for a few: one parent is enough, whatever the number of columns."""
+    rng = np.random.default_rng(seed)
+    table = np.zeros((n, width), np.int8)
+    table[:, 0] = rng.random(n) < 0.3
+    for k in range(1, width):
+        table[:, k] = np.where(rng.random(n) < flip, 1 - table[:, k - 1], table[:, k - 1])
+    return table
+
+
+def parity(n, seed=0):
+    """The third column of each triple is the parity of the two before it: no regression can tell it."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.integers(0, 2, (n, 2, 2), dtype=np.int8)
+    return np.concatenate([pairs, pairs.sum(axis=2, keepdims=True) % 2], axis=2).reshape(n, 6).astype(np.int8)
+
+
+# Regressions
+
+
+@pytest.mark.parametrize("penalty", [0.5, 4.0])
+def test_regressions_are_those_of_scikit_learn(penalty):
+    table = chain(300, width=8)
+    table[:, 5] |= table[:, 0]
+    design = Design.of(table, np.ones(300))
+    assert len(design.cells) < 300  # equal rows count once
+    found = regress_columns(design, lambda k: np.full(k, penalty))
+    weights, bias = found.weights()
+    assert found.n_edges == weights.nnz
+    for k in (1, 4, 7):
+        turned = np.where(design.turned, 1 - table, table)
+        peer = LogisticRegression(C=1 / penalty, l1_ratio=1.0, solver="saga", tol=1e-7, max_iter=50_000)
+        peer.fit(turned[:, :k], turned[:, k])
+        assert_allclose(found.coefficients[k][:-1], peer.coef_[0], atol=5e-3)
+        z = table @ weights[[k], :].toarray()[0] + bias[k]  # as the table was given
+        sign = np.where(design.turned[k], -1.0, 1.0)
+        assert_allclose(sign * z, peer.decision_function(turned[:, :k]), atol=2e-2)
+
+
+def test_regressions_satisfy_their_conditions_and_a_start_makes_no_difference():
+    rng = np.random.default_rng(1)
+    table = (rng.random((400, 20)) < 0.3).astype(np.int8)
+    table[:, 10:] |= table[:, :10] & (rng.random((400, 10)) < 0.7)
+    weight = rng.integers(1, 4, 400).astype(float)
+    design = Design.of(table, weight)
+    cold = regress_columns(design, lambda k: np.full(k, 2.0))
+    strong = regress_columns(design, lambda k: np.full(k, 20.0))
+    warm = regress_columns(design, lambda k: np.full(k, 2.0), start=strong.coefficients)
+    assert strong.n_edges < cold.n_edges < 190
+    for k, (a, b) in enumerate(zip(cold.coefficients, warm.coefficients, strict=True)):
+        assert_allclose(a, b, atol=0.05)
+        y, w = design.answer(k)
+        ones = (design.cells[:, :k] == 1).astype(float)
+        slope = ones.T @ (w * (y - 1 / (1 + np.exp(-(ones @ a[:-1] + a[-1])))))
+        assert np.all(np.abs(slope) <= 2.0 * 1.02 + 0.1)
+        assert_allclose(slope[a[:-1] != 0], 2.0 * np.sign(a[:-1][a[:-1] != 0]), atol=0.1)
+
+
+def test_constant_columns_and_holes_do_not_stop_regressions():
+    table = chain(200, width=6)
+    table[:, 2] = 1
+    table[:50, 3] = -1
+    found = regress_columns(Design.of(table, np.ones(200)), lambda k: np.full(k, 1.0))
+    assert not found.coefficients[2][:-1].any()
+    assert all(np.isfinite(c).all() for c in found.coefficients)
+
+
+# Choices
+
+
+def test_a_chain_needs_one_parent_a_column():
+    density = SBNDensity(random_state=0).fit(chain(600))
+    report = density.report_
+    assert report.hidden == report.switches == report.epochs == 0
+    assert density.network_.n_edges == report.n_edges < 40  # of 66
+    assert density.network_.weight.all()
+    assert density.score(chain(500, seed=1)) > -6.0  # the truth: -5.3
+    assert "held-out rows" in str(report)
+    assert {t.what.split(",")[0] for t in report.trials} >= {"lateral edges", "hidden units", "switches"}
+
+
+def test_switches_are_added_where_they_pay():
+    density = SBNDensity(hidden=0, random_state=0).fit(parity(800))
+    assert density.report_.switches == 1
+    assert density.score(parity(300, seed=1)) > -6 * np.log(2) + 0.3  # what regressions have, and more
+
+
+def test_what_is_given_is_not_chosen():
+    table = chain(200)
+    density = SBNDensity(hidden=(2, 3), switches=0, epochs=2, random_state=0).fit(table)
+    assert density.network_.names[:5] == sb.layered((2, 3, 12)).names[:5]
+    assert (density.report_.layers, density.n_iter_) == ((2, 3), 2)
+    assert SBNDensity(prior=sb.Laplace(0.5), epochs=1, random_state=0).fit(table).report_ is None
+
+
+def test_choices_are_told_if_asked(capsys):
+    SBNDensity(hidden=0, switches=0, verbose=1, random_state=0).fit(chain(100, width=4))
+    assert "chosen: Laplace prior, scale" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("table", [chain(3), chain(30)[:, :1], np.ones((40, 3)), with_holes(rows_of(0, 60), 0.4)])
+def test_any_table_can_be_chosen_for(table):
+    density = SBNDensity(random_state=0).fit(table)
+    assert np.all(np.isfinite(density.score_samples(table)))
+
+
+def test_a_choice_is_the_same_each_time_and_on_any_number_of_threads():
+    table = chain(150, width=6)
+    one, two = (SBNDensity(random_state=0, n_jobs=n).fit(table).network_ for n in (1, 2))
+    assert one == two
+
+
+# Several orders
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    return SBNDensity(orders=3, hidden=0, switches=0, random_state=0).fit(chain(300, width=6))
+
+
+def test_the_likelihood_of_a_mixture_is_the_mean_of_those_of_its_networks(mixed):
+    states = np.array(np.meshgrid(*[[0, 1]] * 6)).reshape(6, -1).T.astype(float)
+    assert len(mixed.networks_) == 3
+    assert mixed.network_ == mixed.networks_[0]
+    assert len({network.names for network in mixed.networks_}) > 1
+    scores = mixed.score_samples(states)
+    assert np.exp(scores).sum() == pytest.approx(1.0, abs=1e-9)
+    by_name = [{f"x{k}": int(v) for k, v in enumerate(row)} for row in states]
+    exact = np.array([[sb.log_likelihood(net, row) for net in mixed.networks_] for row in by_name])
+    truth = np.log(np.exp(exact).mean(axis=1))
+    assert_allclose(scores, truth, atol=1e-9)
+    assert np.all(scores <= truth)
+
+
+def test_mixtures_sample_impute_classify_and_travel(mixed):
+    table = chain(300, width=6)
+    drawn = mixed.sample(4000)
+    assert_allclose(drawn.mean(axis=0), table.mean(axis=0), atol=0.06)
+    holes = table[:40].astype(float)
+    holes[:, 2] = np.nan
+    filled = mixed.impute(holes)[:, 2]
+    both = [np.where(np.isnan(holes), value, holes) for value in (0.0, 1.0)]
+    logs = [mixed.score_samples(rows) for rows in both]
+    assert_allclose(filled, 1 / (1 + np.exp(logs[0] - logs[1])), atol=0.05)
+    copy = pickle.loads(pickle.dumps(mixed))
+    assert_array_equal(copy.score_samples(table), mixed.score_samples(table))
+    template = SBNDensity(orders=2, hidden=0, switches=0)
+    y = table[:, 0]
+    classifier = SBNClassifier(density=template, random_state=0).fit(table[:, 1:], y)
+    assert [len(networks) for networks in classifier.mixtures_] == [2, 2]
+    assert classifier.score(table[:, 1:], y) > 0.8
+    for strategy in ("mean", "sample"):
+        assert not np.isnan(SBNImputer(density=template, strategy=strategy, random_state=0).fit_transform(holes)).any()
+    assert SBNOutlier(density=template, random_state=0).fit(table).explain(table[:1])[0].score < 0.0
+
+
+def test_orders_are_whole_and_parts_have_one():
+    with pytest.raises(sb.errors.ParameterError, match="orders is 0; it must be a whole number, one or more"):
+        SBNDensity(orders=0).fit(chain(20))
+    with pytest.raises(sb.errors.ParameterError, match=r"orders is 2; partial_fit\(\) learns one network"):
+        SBNDensity(orders=2).partial_fit(chain(20))

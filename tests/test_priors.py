@@ -1,0 +1,113 @@
+"""Priors by group of edges, and weights that are exactly zero."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import sbnet as sb
+from sbnet.estimators import SBNClassifier, SBNDensity
+from tables import quick, rows_of
+
+
+@pytest.fixture(scope="module")
+def table():
+    return rows_of(0, 200)
+
+
+def lateral(network):
+    return network.graph.parent >= 2
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("optimizer", [sb.SGD(0.2), sb.Adam(0.05), sb.SGD(0.1, momentum=0.5)])
+def test_weights_under_a_laplace_prior_come_to_rest_at_zero(optimizer):
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 300)
+    X = np.column_stack([a, rng.integers(0, 2, 300), np.where(rng.random(300) < 0.1, 1 - a, a)])
+    net = sb.layered((3,), lateral=True, scale=0.5, rng=0)
+    result = sb.fit(net, X, epochs=60, batch_size=50, prior=sb.Laplace(0.1), optimizer=optimizer, shuffle=False)
+    weight = result.network.weight_matrix()
+    assert weight[1, 0] == weight[2, 1] == 0.0
+    assert weight[2, 0] > 1.0
+    assert result.network.bias.all()  # biases are free
+
+
+@pytest.mark.small
+def test_frozen_weights_do_not_shrink():
+    X = np.random.default_rng(0).integers(0, 2, (50, 3))
+    net = sb.layered((3,), lateral=True, scale=0.5, rng=0)
+    result = sb.fit(net, X, epochs=5, prior=sb.Laplace(1e-3), frozen=[("x0", "x1")], rng=0)
+    assert result.network.weight.tolist() == [net.weight[0], 0.0, 0.0]
+
+
+@pytest.mark.small
+def test_an_optimiser_that_does_not_tell_its_size_climbs_the_prior():
+    class Plain:
+        def init(self, n):
+            return ()
+
+        def step(self, gradient, state, epoch):
+            return 0.1 * gradient, state
+
+    X = np.random.default_rng(0).integers(0, 2, (50, 3))
+    net = sb.layered((3,), lateral=True, scale=0.5, rng=0)
+    result = sb.fit(net, X, epochs=5, batch_size=50, prior=sb.Laplace(0.1), optimizer=Plain(), rng=0)
+    assert result.network.weight.all()
+
+
+def test_each_group_of_edges_has_its_prior(table):
+    free = quick(prior=None).fit(table)
+    assert free.network_ == quick(prior_scale=None).fit(table).network_
+    sparse = quick(prior={"lateral": sb.Laplace(1e-3)}).fit(table).network_
+    kept = dict.fromkeys(sparse.graph.parent[~lateral(sparse)].tolist())
+    assert not sparse.weight[lateral(sparse)].any()
+    assert list(kept) == [0, 1]  # hidden units keep their edges: they have no prior
+    both = quick(prior={"lateral": sb.Gaussian(0.5), "hidden": sb.Gaussian(2.0)}).fit(table)
+    assert both.network_ == quick(prior_scale=2.0, lateral_prior_scale=0.5).fit(table).network_
+    one = quick(prior=sb.Gaussian(1.0)).fit(table)
+    assert one.network_ == quick(prior_scale=1.0, lateral_prior_scale=None).fit(table).network_
+
+
+def test_groups_may_have_priors_of_different_kinds(table):
+    density = quick(prior={"lateral": sb.Laplace(0.2), "hidden": sb.Gaussian(0.1)}, epochs=20).fit(table)
+    network = density.network_
+    assert np.abs(network.weight[~lateral(network)]).max() < 1.0
+    assert 0 < np.count_nonzero(network.weight[lateral(network)]) < 15
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"prior_scale": sb.Laplace(0.5), "lateral_prior_scale": 0.2}, "a prior has its own scale"),
+        ({"prior": sb.Laplace(0.5), "lateral_prior_scale": 0.2}, "prior and lateral_prior_scale were both given"),
+        ({"prior": None, "prior_scale": 2.0}, "prior and prior_scale were both given"),
+        ({"prior": {"latteral": sb.Laplace(0.5)}}, "prior names 'latteral'; the groups of edges are 'hidden' and"),
+        ({"prior": 0.5}, "prior is 0.5; give 'auto', a prior such as sbnet.Laplace"),
+        ({"prior": {"hidden": 0.5}}, "prior is 0.5; give 'auto', a prior such as sbnet.Laplace"),
+        ({"prior": sb.Laplace}, r"prior is the class Laplace; write prior=sb.Laplace\(\)"),
+    ],
+)
+def test_priors_that_contradict_each_other_are_refused(table, arguments, message):
+    for learn in ("fit", "partial_fit"):
+        with pytest.raises(sb.errors.ParameterError, match=message):
+            getattr(SBNDensity(**arguments), learn)(table)
+
+
+def test_no_hidden_units_has_two_spellings(table):
+    assert quick(hidden=0).fit(table).network_ == quick(hidden=()).fit(table).network_
+    assert_array_equal(quick(hidden=0).fit(table).network_.names, [f"x{k}" for k in range(6)])
+
+
+def test_parts_of_a_table_share_a_laplace_prior(table):
+    parts = quick(prior=sb.Laplace(1e-3))
+    for _ in range(3):
+        parts.partial_fit(table)
+    assert_allclose(parts.network_.weight, 0.0)
+
+
+def test_a_classifier_takes_the_prior_of_its_template(table):
+    template = quick(prior={"lateral": sb.Laplace(1e-3)})
+    networks = SBNClassifier(density=template).fit(table[:, 1:], table[:, 0]).networks_
+    assert all(not network.weight[network.graph.parent >= 2].any() for network in networks)
