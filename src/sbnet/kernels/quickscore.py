@@ -16,14 +16,14 @@ from __future__ import annotations
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
-from sbnet.kernels._compile import bare, inlined, kernel
+from sbnet.kernels._compile import bare, kernel
 
 INNER = 6
 LANES = 1 << INNER
 _SPLITTER = 134217729.0  # 2^27 + 1
 
 
-@inlined
+@bare
 def _product(a: float, b: float) -> tuple[float, float]:
     """a b and its rounding error (Dekker)."""
     p = a * b
@@ -36,7 +36,7 @@ def _product(a: float, b: float) -> tuple[float, float]:
     return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-@inlined
+@bare
 def times(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float, float]:
     """The product of two numbers of two doubles each."""
     p, rest = _product(a, b)
@@ -45,7 +45,7 @@ def times(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float, floa
     return high, rest - (high - p)
 
 
-@inlined
+@bare
 def plus(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float, float]:
     """Their sum."""
     s = a + b
@@ -55,7 +55,7 @@ def plus(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float, float
     return high, rest - (high - s)
 
 
-@inlined
+@bare
 def over(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float, float]:
     """Their quotient: two steps of long division."""
     first = a / b
