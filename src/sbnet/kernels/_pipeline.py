@@ -91,7 +91,7 @@ class _Lower(Lower):
         builder, field = self.builder, self.context.data_model_manager[kind].get_field_position
         value = self.loadvar(array.name)
         place = self.context.cast(builder, self.loadvar(index.name), at, types.int64)
-        if at.signed:  # type: ignore[attr-defined]  # it may count from the end
+        if at.signed:  # it may count from the end
             last = builder.add(place, builder.extract_value(value, field("nitems")))
             place = builder.select(builder.icmp_signed("<", place, place.type(0)), last, place)
         return builder.gep(builder.extract_value(value, field("data")), [place])

@@ -101,7 +101,7 @@ def _spelt_out(name: str, arguments: str, lines: list[str]) -> Any:
     return names[name]
 
 
-reference = bare(_ladder("reference", "kind, gate, weight, mu, bias, parameter", "math.nan, math.nan"))
+reference = inner(_ladder("reference", "kind, gate, weight, mu, bias, parameter", "math.nan, math.nan"))
 
 
 call_prepare, call_begin, call_attend = caller(xi.prepare), caller(xi.begin), caller(exact.attend)
