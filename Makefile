@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help reproduce test lint hostile docs bench clean
+.PHONY: help reproduce test lint hostile docs bench dist clean
 
 help:
 	@echo "make reproduce  the paper's figures and tables beside ours, into report/index.html"
@@ -11,6 +11,7 @@ help:
 	@echo "make lint       style, types and import rules only"
 	@echo "make hostile    hostile cases by the hundred thousand, with their counts (minutes)"
 	@echo "make docs       build the documentation into docs/_build/html"
+	@echo "make dist       build the wheel and the source archive into dist, and try both in empty environments"
 	@echo "make bench      print the benchmark tables"
 	@echo "make clean      remove everything the other targets made"
 
@@ -47,6 +48,11 @@ docs: $(VENV)/.docs
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
+
+dist: $(VENV)/.release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python scripts/try_dist.py dist
 
 clean:
 	rm -rf $(VENV) report docs/_build docs/auto_examples docs/generated docs/_names.rst .cache dist .coverage .hypothesis .pytest_cache .mypy_cache \

@@ -64,8 +64,8 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
 }
 _WIDE = (
-    "index install migration command_line noisy_or tables queries inference certificates learning estimators reproduce "
-    "theory files changelog auto_examples/*"
+    "index install migration command_line formats explore noisy_or tables queries inference certificates learning "
+    "estimators reproduce measured theory files changelog auto_examples/*"
 )
 html_sidebars = {page: [] for page in _WIDE.split()}
 

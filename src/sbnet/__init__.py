@@ -12,7 +12,18 @@ from sbnet.build import add_switches, from_edges, from_networkx, from_weight_mat
 from sbnet.certificates import Certificate, Certificates, PosteriorIntervals, certify, posterior_intervals
 from sbnet.chances import Nearest, from_probabilities, nearest, noisy_or
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
-from sbnet.files import load, save
+from sbnet.files import (
+    Conversion,
+    from_pgmpy,
+    from_pyagrum,
+    load,
+    read,
+    read_report,
+    save,
+    to_pgmpy,
+    to_pyagrum,
+    write,
+)
 from sbnet.graph import Graph
 from sbnet.inference import (
     Chains,
@@ -43,6 +54,7 @@ from sbnet.inference import (
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
 from sbnet.means import ExactPosterior, ExactPosteriors
 from sbnet.network import Network
+from sbnet.notes import Note
 from sbnet.probability import log_joint, sample
 
 if TYPE_CHECKING:
@@ -63,6 +75,7 @@ __all__ = [
     "Climber",
     "Comparison",
     "Conditioned",
+    "Conversion",
     "Estimate",
     "Estimates",
     "ExactPosterior",
@@ -78,6 +91,7 @@ __all__ = [
     "MostProbableBatch",
     "Nearest",
     "Network",
+    "Note",
     "Posterior",
     "PosteriorBatch",
     "PosteriorIntervals",
@@ -101,7 +115,9 @@ __all__ = [
     "fit",
     "from_edges",
     "from_networkx",
+    "from_pgmpy",
     "from_probabilities",
+    "from_pyagrum",
     "from_weight_matrix",
     "gradient",
     "infer",
@@ -115,12 +131,17 @@ __all__ = [
     "nearest",
     "noisy_or",
     "posterior_intervals",
+    "read",
+    "read_report",
     "sample",
     "save",
     "steps",
     "to_networkx",
+    "to_pgmpy",
+    "to_pyagrum",
     "upper_bound",
     "wake_sleep",
+    "write",
 ]
 
 

@@ -315,7 +315,7 @@ def add_switches(
     larger = Graph(np.concatenate([[0], np.cumsum([len(p) for p in parents])]), np.concatenate(parents))
     gate = np.full(len(names), gates.SIGMOID, dtype=np.int8)
     gate[place] = network.gate
-    return Network(tuple(names), larger, np.concatenate(weights), np.array(bias), gate)
+    return Network(tuple(names), larger, np.concatenate(weights), np.array(bias), gate, notes=network.notes)
 
 
 def _layer_sizes(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -209,14 +209,15 @@ def _pattern(items: Sequence[str]) -> dict[str, int]:
 
 def _read_table(path: Path, network: Network, missing: Sequence[str]) -> States:
     """Rows by all units of the network; how values were read that do not say what they mean is told in a line."""
-    sheet = delimited.read(path, network.names, (*tables.missing_values(missing), -1.0))
+    gone = (*tables.missing_values(missing), -1.0)
+    sheet = delimited.read(path, network.names, gone)
     for name in sheet.names or ():
         if name not in network.names:
             raise unknown_unit(name, network.names, f"the first line of {path}")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", CodingWarning)
         try:
-            states = read_sheet(network, sheet)
+            states = read_sheet(network, sheet, gone)
         except TableError as error:
             raise EvidenceError(f"{path}: {error}") from None
     for warning in told:

@@ -28,7 +28,7 @@ _TINY = 1000
 """Terms that are not worth a thread."""
 _QUICK = 8
 """Coupled hidden units that are summed over without a look at their findings."""
-_WORST = 1e-9  # relative error of a sum over findings, whose terms cancel
+_WORST = 1e-9  # relative error of a sum over findings
 _DONE = -1  # in place of the size of a row's largest group
 
 
@@ -38,10 +38,11 @@ class Effort(NamedTuple):
     limit: int
     threads: int | None
     progress: bool | None
+    means: bool = True  # are they asked for? Sums over findings take several times as long with them
 
 
 def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[FloatArray, FloatArray]:
-    """ln P(V) and the means of each row; the means of barren units are left as NaN."""
+    """ln P(V) and the means of each row; those of barren units, and of causes if none are asked for, may be NaN."""
     checks.whole("limit", effort.limit, 0, 60)
     largest = _largest_groups(network, states)
     log_p = np.empty(len(states))
@@ -148,7 +149,7 @@ def _sum_findings(network: Network, row: States, effort: Effort, log_p: FloatArr
     value, found = known_part(problem, row, bias), {}
     for group, two in zip(groups, levels, strict=True):
         if two is not None and two.positive < len(group.units):
-            part, chances, error = total(two, threads=effort.threads)
+            part, chances, error = total(two, with_means=effort.means)
             if not error <= _WORST:
                 return False
         else:

@@ -61,6 +61,10 @@ class CodingWarning(UserWarning):
     """A column holds two values other than 0 and 1 or words for them; the message says how they were read."""
 
 
+class ConversionWarning(UserWarning):
+    """A table was read as a unit that is not quite what it says; the message says how far off it is."""
+
+
 class MissingExtraError(SBNetError, ImportError):
     """A package that this function needs is not installed; the message says how to get it."""
 

@@ -47,6 +47,7 @@ Table: TypeAlias = "Frame | Sequence[Mapping[Any, Any]] | Sequence[Sequence[floa
 EvidenceLike: TypeAlias = "OnePattern | Table | ArrayLike | pandas.Series[Any]"
 
 _NUMBERS = (int, float, np.integer, np.bool_)
+_FEW = 4  # rows: too few to tell a coding by -1 and 1 from a unit that happens to be 1 or not observed
 _BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
 
 
@@ -113,9 +114,9 @@ def read(
     return reader.array(np.atleast_2d(array), single=array.ndim == 1)
 
 
-def read_sheet(network: Network, sheet: tables.Sheet) -> States:
-    """A table that has been read already, with -1 among what is missing, matched by name."""
-    return _Reader(network, (), {}).sheet(sheet).states
+def read_sheet(network: Network, sheet: tables.Sheet, gone: tuple[Any, ...]) -> States:
+    """A table that has been read already, with `gone` for missing and -1 among these, matched by name."""
+    return _Reader(network, gone, {}).sheet(sheet).states
 
 
 def check_means(states: States, means: ArrayLike, single: bool) -> FloatArray:
@@ -165,7 +166,9 @@ class _Reader:
     def sheet(self, sheet: tables.Sheet) -> Reading:
         """Columns matched by name."""
         units = [_unit_index(self.network, name) for name in sheet.names or ()]
-        return self.place(sheet, units)
+        reading = self.place(sheet, units)
+        self.warn_of_signs(sheet, units, reading.states)
+        return reading
 
     def by_position(self, sheet: tables.Sheet) -> Reading:
         """Fewer columns than units are the last units, the bottom layer."""
@@ -194,7 +197,7 @@ class _Reader:
         cells: dict[int, list[Any]] = {}
         for r, row in enumerate(rows):
             given: dict[int, Any] = {}
-            for key, value in row.items():
+            for key, value in _by_state(self.network, row).items():
                 i = _unit_index(self.network, key)
                 if i in given:
                     where = "" if single else f" in row {r}"
@@ -253,15 +256,23 @@ class _Reader:
             states, good = codings.zeros_and_ones(column.values, ())
             if good.all():
                 return states
-        coding = self.known.get(i) or codings.learn(column)
+        noted = self.noted(column, i)
+        coding = self.known.get(i) or noted or codings.learn(column)
         if coding is None or (not coding.known and i not in self.known and not _are_codes(coding)):
             raise refuse(codings.first_strange(column), _several(column))
         states, strange = codings.read(column, coding)
         if strange is not None:
             raise refuse(strange, f"; elsewhere {coding}")
-        if not coding.known:
+        if not coding.known and noted is None:
             self.guessed[i] = coding
         return states
+
+    def noted(self, column: tables.Column, i: int) -> Coding | None:
+        """The words for the states of a unit that its note has, if the column is written in them."""
+        words = self.network.notes[self.network.names[i]].states
+        if not words or column.is_number or codings.read(column, Coding(*words))[1] is not None:
+            return None
+        return Coding(*words)
 
     def first(self, width: int) -> int:
         if width > self.network.n_units:
@@ -285,6 +296,39 @@ class _Reader:
             )
             warnings.warn(text, CodingWarning, stacklevel=_outside())
 
+    def warn_of_signs(self, sheet: tables.Sheet, units: list[int], states: States) -> None:
+        """Of columns of -1 and 1 alone, unless -1 was said to be missing: it may have been meant for "no"."""
+        if len(states) < _FEW or sum(tables.is_number(value, -1.0) for value in self.gone) > 1:
+            return
+        for k, i in enumerate(units):
+            column = states[:, i]
+            if (column == 1).any() and not (column == 0).any():
+                holes = np.flatnonzero(column == HIDDEN)
+                if len(holes) and tables.is_number(sheet.given(int(holes[0]), k), -1.0):
+                    text = (
+                        f"column {self.network.names[i]!r} holds -1 and 1: -1 was read as not observed. If it means "
+                        "no, recode it to 0; if it is a mark of missing cells, say missing=[-1]"
+                    )
+                    warnings.warn(text, CodingWarning, stacklevel=_outside())
+
+
+def _by_state(network: Network, row: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Evidence with a variable of several states, as in {"sky": "clear"}, spread over its units "sky=clear", …"""
+    spread = {
+        key: value
+        for key, value in row.items()
+        if isinstance(key, str)
+        and isinstance(value, str)
+        and key not in network._index
+        and f"{key}={value}" in network._index
+    }
+    if not spread:
+        return row
+    more = {key: value for key, value in row.items() if key not in spread}
+    for key, value in spread.items():
+        more |= {name: int(name == f"{key}={value}") for name in network.names if name.startswith(f"{key}=")}
+    return more
+
 
 def _plain_states(values: list[Any]) -> list[int] | None:
     """What most records hold, numbers and None, in no time; None if there is anything else."""
@@ -300,9 +344,11 @@ def _plain_states(values: list[Any]) -> list[int] | None:
 
 
 def _are_codes(coding: Coding) -> bool:
-    """Two words, or two whole numbers; numbers with a fraction are measurements or chances, and no states."""
+    """Two words or two numbers; but fractions within [0, 1] are chances that a unit is 1, and no states."""
     numbers = [tables.as_number(value) for value in (coding.zero, coding.one)]
-    return all(number is None or number.is_integer() for number in numbers)
+    known = [number for number in numbers if number is not None]
+    chances = len(known) == 2 and all(0 <= number <= 1 for number in known)
+    return not chances or all(number.is_integer() for number in known)
 
 
 def _several(column: tables.Column) -> str:

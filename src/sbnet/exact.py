@@ -16,6 +16,7 @@ from sbnet.kernels.array_gates import log_p as log_p_of
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.terms.enumerated import mean_t
 from sbnet.means import ExactPosterior, ExactPosteriors
+from sbnet.mirrors import mirrors
 from sbnet.network import Network
 from sbnet.probability import entropy_of
 from sbnet.question import Part, ask
@@ -98,7 +99,7 @@ def log_likelihood(
     >>> round(sb.log_likelihood(net, {"wet": 1}), 4)
     -0.3139
     """
-    question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
+    question, effort = ask(network, evidence, do), Effort(limit, threads, progress, means=False)
     log_p = question.gather(lambda part: enumerate_states(part.network, part.states, effort)[0] + part.constant)
     return float(log_p[0]) if question.single else log_p
 
@@ -220,7 +221,7 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     states, single = coerce(network, evidence)
     mu = check_means(states, means, single)
     graph = network.graph
-    result, _ = enumerate_states(network, states, Effort(limit, None, None))
+    result, _ = enumerate_states(network, states, Effort(limit, None, None, means=False))
     shifted = absorb(network, states)
     for r, row in enumerate(states):
         hidden = row == HIDDEN
@@ -244,7 +245,9 @@ def _exact_means(part: Part, effort: Effort) -> tuple[FloatArray, FloatArray]:
     means = part.shown(means)
     for place in np.flatnonzero(np.isnan(means).any(axis=1)):
         _fill_known(network, states[place], means[place])
-    rows, barren = np.nonzero(np.isnan(means))
+    echoes, open_ = mirrors(network), np.isnan(means)
+    open_[:, echoes.unit[echoes.unit < part.n_units]] = False
+    rows, barren = np.nonzero(open_)
     for block in row_blocks(len(rows), network.n_units):
         # A barren unit dropped out of the sum; P(S_b = s | V) = P(S_b = s, V) / P(V) brings it back. A noisy-OR unit is
         # asked for its absence: that factorises over its parents, where its presence would couple them.
@@ -252,8 +255,9 @@ def _exact_means(part: Part, effort: Effort) -> tuple[FloatArray, FloatArray]:
         absent = network.gate[b] == NOISY_OR
         with_unit = states[r]
         with_unit[np.arange(len(r)), b] = np.where(absent, 0, 1)
-        log_share = np.minimum(enumerate_states(network, with_unit, effort)[0] - log_p[r], 0.0)
+        log_share = np.minimum(enumerate_states(network, with_unit, effort._replace(means=False))[0] - log_p[r], 0.0)
         means[r, b] = np.where(absent, -np.expm1(log_share), np.exp(log_share))
+    echoes.fill(means)
     return log_p + part.constant, means
 
 

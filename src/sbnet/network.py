@@ -19,6 +19,7 @@ from sbnet.conditional import Conditional, conditional
 from sbnet.errors import NetworkError, unknown_unit
 from sbnet.graph import Graph, as_floats, count, frozen, read_only
 from sbnet.kernels import gates
+from sbnet.notes import Note, notes_of, written
 
 MAX_PARAMETER = 1e8
 """Largest weight or bias: beyond it a double no longer tells the sum of inputs to a nat."""
@@ -52,11 +53,13 @@ class Network:
         What each unit is, as a code: 0, a sigmoid unit, by default; 1, a noisy-OR unit. Names are taken too.
     layers : tuple of int or None
         Sizes of the layers, top to bottom, if the network was built in layers.
+    notes : mapping from str to Note
+        What people wrote beside each unit: see :class:`Note`. Empty where nothing was written.
 
     Notes
     -----
     All arrays are read-only. Two networks are equal if they have the same units in the same order, the same edges, and
-    the same numbers; equal networks have equal hashes.
+    the same numbers, whatever is written beside them; equal networks have equal hashes.
     """
 
     names: tuple[str, ...]
@@ -65,6 +68,7 @@ class Network:
     bias: FloatArray
     gate: States = None  # type: ignore[assignment]  # filled in below
     layers: tuple[int, ...] | None = None
+    notes: Mapping[str, Note] = None  # type: ignore[assignment]  # filled in below
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__  # the one place where a frozen record is filled in
@@ -80,6 +84,7 @@ class Network:
         _check_finite(self)
         set_(self, "gate", _gates(self.gate, self.names))
         _check_noisy_or(self)
+        set_(self, "notes", notes_of(self.names, self.notes))
 
     @property
     def n_units(self) -> int:
@@ -106,6 +111,18 @@ class Network:
     def _notes(self) -> dict[Any, Any]:
         """What others have worked out about this network and would have to work out again; it never changes."""
         return {}
+
+    def with_notes(self, notes: Mapping[str, Note]) -> Network:
+        """The same network with other notes beside the units that are named.
+
+        Examples
+        --------
+        >>> import sbnet as sb
+        >>> net = sb.from_edges({("flu", "fever"): 2.0}).with_notes({"flu": sb.Note(about="influenza", group="causes")})
+        >>> net.notes["flu"].about
+        'influenza'
+        """
+        return replace(self, notes={**self.notes, **notes})
 
     def index(self, unit: str | int) -> int:
         """Position of a unit, given by name or by position."""
@@ -260,7 +277,8 @@ class Network:
         counts = np.bincount(child[inside], minlength=len(kept))
         graph = Graph(np.concatenate([[0], np.cumsum(counts)]), parent[inside])
         names = tuple(self.names[i] for i in kept)
-        return Network(names, graph, self.weight[inside], self.bias[kept], self.gate[kept])
+        notes = {name: self.notes[name] for name in names}
+        return Network(names, graph, self.weight[inside], self.bias[kept], self.gate[kept], notes=notes)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Network):
@@ -277,7 +295,8 @@ class Network:
         return hash((self.names, self.graph, self.weight.tobytes(), self.bias.tobytes(), self.gate.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Network, (self.names, self.graph, self.weight, self.bias, self.gate, self.layers)
+        rest = self.gate, self.layers, written(self.notes)
+        return Network, (self.names, self.graph, self.weight, self.bias, *rest)
 
     def _summary(self) -> list[tuple[str, str]]:
         """What a person wants to know at a glance, as (label, value)."""

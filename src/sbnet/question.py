@@ -30,6 +30,7 @@ from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, coerce, coerce_many, coerce_one
 from sbnet.graph import Graph
 from sbnet.kernels.gates import SIGMOID
+from sbnet.mirrors import with_mirrored
 from sbnet.network import MAX_PARAMETER, Network
 
 R = TypeVar("R")
@@ -327,6 +328,7 @@ def _question(
     network: Network, states: States, single: bool, pairs: list[dict[Any, Any]], do: EvidenceLike | None
 ) -> Question:
     held = interventions(network, do, len(states))
+    states = with_mirrored(network, states, held)
     if not any(pairs) and np.all(held == HIDDEN):
         return Question(network, states, single)
     pairs = pairs or [{}] * len(states)

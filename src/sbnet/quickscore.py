@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import expit
 
 from sbnet._types import FloatArray, IndexArray, Problem, States
-from sbnet.execution import Inline, Threads, map_blocks
 from sbnet.kernels import array_gates, gates
-from sbnet.kernels.quickscore import INNER, score
+from sbnet.kernels.firing import Firing, Growing, grow, shrink
 
-_DIGITS = 2.0**-102
-"""Relative error of a term for each factor in it: a product of numbers of two doubles is right to 2^-103."""
-
-MOST_FINDINGS = 22  # that are present: four million terms
-_PART = 256  # outer subsets in one task: about a hundredth of a second
+MOST_FINDINGS = 22  # that are present: four million sets
+_TINY = 1e-250  # a smaller sum may have lost digits among denormal numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +59,7 @@ def two_levels(
         else:
             np.subtract.at(log_odds, above, theta)
             constant -= bias[i]
-    order = np.argsort(-np.diff(ptr), kind="stable")  # few causes last: those are gone through most often
+    order = np.argsort(-np.diff(ptr), kind="stable")  # few causes last: arrays are longest there
     parts = [(parent[k], weight[k]) for k in order]
     return TwoLevels(
         units,
@@ -77,101 +72,67 @@ def two_levels(
     )
 
 
-def total(levels: TwoLevels, *, threads: int | None = 1, with_means: bool = True) -> tuple[float, FloatArray, float]:
-    """ln of the sum, the chance of each cause to be on, and a bound on the relative error of the sum."""
-    touched = np.unique(levels.parent)
+def firing_of(weight: FloatArray, leak: FloatArray) -> Firing:
+    """Causes by findings, for sums without a minus sign."""
+    cause, finding = np.nonzero(weight)
+    theta = weight[cause, finding]
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(cause, minlength=len(weight)))]).astype(np.int64)
+    by_set = np.ones(1)
+    for fires in -np.expm1(-leak):
+        by_set = np.concatenate([by_set * fires, by_set])
+    return Firing(ptr, np.int64(1) << finding, -np.expm1(-theta), np.exp(-theta), by_set)
+
+
+def total(levels: TwoLevels, *, with_means: bool = True) -> tuple[float, FloatArray, float]:
+    """ln of the sum, the chance of each cause to be on (NaN if not asked for), and a bound on the relative error."""
     means = np.asarray(expit(levels.log_odds))
     if levels.positive == 0:
         return levels.constant, means, 0.0
-    place = np.full(len(levels.log_odds), -1, np.int64)
-    place[touched] = np.arange(len(touched))
-    m = levels.positive
-    n_inner = min(INNER, m)
-    cause = place[levels.parent]
-    lam = levels.log_odds[touched]
-    decay = _decay(levels.weight)
-    inner, table = _table(levels.ptr, cause, decay, m - n_inner, n_inner)
-    off, on = _double(expit(-lam)), _double(expit(lam))
-    task = partial(_part, _Sum(levels.ptr, cause, decay, _decay(levels.leak), off, on, inner, table), with_means)
-    n_outer = 1 << (m - n_inner)
-    blocks = [_Stretch(first, min(first + _PART, n_outer)) for first in range(0, n_outer, _PART)]
-    found = list(map_blocks(task, blocks, executor=Inline() if len(blocks) == 1 else Threads(threads)))
-    value, size = _exact_sum([r[0] for r in found]), sum(float(r[0][2]) for r in found)
-    error = _DIGITS * size * (len(touched) + len(levels.weight)) / value if value > 0.0 else np.inf
-    if with_means and value > 0.0:
-        means[touched] = np.clip([_exact_sum([r[1][k] for r in found]) / value for k in range(len(touched))], 0.0, 1.0)
-    return levels.constant + (np.log(value) if value > 0.0 else -np.inf), means, float(error)
+    touched, firing, causes = _in_order(levels)
+    value, shares = _sum(firing, causes, with_means)
+    if not value > _TINY:
+        return -np.inf, means, np.inf
+    means[touched] = np.minimum(shares / value, 1.0)
+    roundings = 4 * len(levels.weight) + 6 * len(touched) + 4 * levels.positive + 16
+    return levels.constant + float(np.log(value)), means, roundings * 2.0**-53
 
 
-@dataclass(frozen=True)
-class _Stretch:
-    first: int
-    last: int
-
-    def __len__(self) -> int:
-        return self.last - self.first
-
-
-class _Sum(NamedTuple):
-    """What the kernel needs; numbers of two doubles stand side by side."""
-
-    ptr: IndexArray
-    cause: IndexArray
-    decay: FloatArray
-    leak: FloatArray
-    off: FloatArray
-    on: FloatArray
-    inner: IndexArray
-    table: FloatArray
+def _in_order(levels: TwoLevels) -> tuple[IndexArray, Firing, Growing]:
+    """The causes that have findings present, by the last of those; findings with few causes come last."""
+    touched, place = np.unique(levels.parent, return_inverse=True)
+    finding = np.repeat(np.arange(levels.positive), np.diff(levels.ptr))
+    weight = np.zeros((len(touched), levels.positive))
+    weight[place, finding] = levels.weight
+    last = np.zeros(len(touched), np.int64)
+    np.maximum.at(last, place, finding)
+    order = np.argsort(last, kind="stable")
+    log_odds = levels.log_odds[touched[order]]
+    causes = Growing(expit(-log_odds), expit(log_odds), last[order], -np.expm1(-levels.leak))
+    return touched[order], firing_of(weight[order], levels.leak[:0]), causes
 
 
-def _part(numbers: _Sum, with_means: bool, stretch: _Stretch) -> tuple[FloatArray, FloatArray]:
-    result, shares = np.empty(3), np.empty((len(numbers.off), 2))
-    score(stretch.first, stretch.last, *numbers, with_means, result, shares)
-    return result, shares
+def _sum(firing: Firing, causes: Growing, with_means: bool) -> tuple[float, FloatArray]:
+    """The sum, and its parts with each cause on.
 
-
-def _exact_sum(parts: list[FloatArray]) -> float:
-    """The sum of numbers of two doubles each, rounded once."""
-    return math.fsum(float(x) for part in parts for x in part[:2])
-
-
-def _double(x: FloatArray) -> FloatArray:
-    return np.column_stack([x, np.zeros(len(x))])
-
-
-def _decay(theta: FloatArray) -> FloatArray:
-    """e^-theta = 1 + expm1(-theta) as two doubles, so that 1 - e^-theta keeps its digits."""
-    less = np.expm1(-theta)
-    high = 1.0 + less
-    return np.column_stack([high, less - (high - 1.0)])
-
-
-def _table(
-    ptr: IndexArray, cause: IndexArray, decay: FloatArray, first: int, n_inner: int
-) -> tuple[IndexArray, FloatArray]:
-    """The causes of the last findings, and the products of their decays in each lane."""
-    inner = np.unique(cause[ptr[first] :])
-    lanes = 1 << n_inner
-    table = np.zeros((len(inner), 2, lanes))
-    table[:, 0] = 1.0
-    row = {int(j): k for k, j in enumerate(inner)}
-    for i in range(n_inner):
-        on = ((np.arange(lanes) >> i) & 1).astype(bool)
-        for e in range(ptr[first + i], ptr[first + i + 1]):
-            k = row[int(cause[e])]
-            table[k, 0, on], table[k, 1, on] = _times(table[k, 0, on], table[k, 1, on], decay[e, 0], decay[e, 1])
-    return inner.astype(np.int64), table
-
-
-def _times(a: FloatArray, a_rest: FloatArray, b: float, b_rest: float) -> tuple[FloatArray, FloatArray]:
-    """The product of numbers of two doubles, for arrays."""
-    splitter = 134217729.0
-    p = a * b
-    c, d = splitter * a, splitter * b
-    a_high, b_high = c - (c - a), d - (d - b)
-    a_low, b_low = a - a_high, b - b_high
-    rest = ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
-    rest += a * b_rest + a_rest * b
-    high = p + rest
-    return high, rest - (high - p)
+    For those, the way is gone back again, with what was met on it: it is kept at the beginnings of stretches, and each
+    stretch is gone through once more. So memory grows with the square root of the number of causes.
+    """
+    n, sets = len(causes.off), 1 << len(causes.alone)
+    rest, branch, shares = np.ones(sets), np.empty(sets), np.full(n, np.nan)
+    if not with_means:
+        grow(firing, causes, 0, n, rest, branch, np.empty((0, 0)))
+        return float(rest[0]), shares
+    long = float(np.sum(2.0 ** (causes.top + 1 - len(causes.alone))))  # causes, counted by the lengths of their arrays
+    starts = [*range(0, n, max(1, math.ceil(math.sqrt(long)))), n]
+    kept = []
+    for first, last in pairwise(starts):
+        kept.append(rest[: 1 << (int(causes.top[first - 1]) + 1) if first else 1].copy())
+        grow(firing, causes, first, last, rest, branch, np.empty((0, 0)))
+    value, back = float(rest[0]), np.zeros(sets)
+    back[0] = 1.0
+    for (first, last), begin in reversed(list(zip(pairwise(starts), kept, strict=True))):
+        rest[: len(begin)] = begin
+        rows = np.empty((last - first, 1 << (int(causes.top[last - 1]) + 1)))
+        grow(firing, causes, first, last, rest, branch, rows)
+        shrink(firing, causes, first, last, rows, back, branch, shares)
+    return value, shares

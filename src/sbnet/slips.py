@@ -19,7 +19,8 @@ def check_network(network: object) -> None:
     if isinstance(network, Network):
         return
     path = isinstance(network, str | os.PathLike)
-    way_out = "sbnet.load() reads one from a file" if path else "sbnet.from_edges() builds one"
+    reader = "load" if str(network).endswith(".sbn") else "read"
+    way_out = f"sbnet.{reader}() reads one from a file" if path else "sbnet.from_edges() builds one"
     text = repr(network)
     what = text if len(text) <= 60 else f"of type {type(network).__name__}"
     raise ParameterError(f"network is {what}, which is no Network; {way_out}")

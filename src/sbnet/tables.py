@@ -200,6 +200,11 @@ def as_number(value: Any) -> float | None:
     return float(value)
 
 
+def is_number(value: Any, number: float) -> bool:
+    """Whether a cell of any kind is this number, or text that spells it."""
+    return isinstance(value, str | Real) and as_number(value) == number
+
+
 def from_frame(frame: nw.DataFrame[Any], names: tuple[str, ...] | None, gone: tuple[Any, ...] = ()) -> Sheet:
     """The columns of a data frame under `names`, if it has any."""
     index = getattr(frame.to_native(), "index", None)

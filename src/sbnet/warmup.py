@@ -125,6 +125,7 @@ def _noisy_or() -> None:
             gradient(net, np.ones((1, 3)), solver=MeanField(log_term=term))
             infer(net, _ROW, solver=MeanField(log_term=term))
     exact_posterior(many, _ROW)
+    certify(many, _ROW, exact_up_to=0)
 
 
 # The first two share little; what follows the second needs little of the first. What one process has finished the

@@ -13,7 +13,8 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, Bound, RngLike, States, Stop
 from sbnet.bounds import proven as _proven
-from sbnet.certificates.enclosure import EFFORTS, Ends, enclose
+from sbnet.bounds.upper import LIMIT
+from sbnet.certificates.enclosure import EFFORTS, Ends, How, enclose
 from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
 from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, OnePattern, Table
@@ -37,6 +38,7 @@ class _Options(TypedDict, total=False):
 
     do: EvidenceLike | None
     effort: Effort
+    exact_up_to: int | None
     proven: bool
     rng: RngLike
     threads: int | None
@@ -55,6 +57,7 @@ def certify(
     *,
     do: EvidenceLike | None = None,
     effort: Effort = "fast",
+    exact_up_to: int | None = None,
     proven: bool = False,
     rng: RngLike = 0,
     threads: int | None = None,
@@ -74,9 +77,15 @@ def certify(
         more effort never gives a wider interval:
 
         - ``"fast"``: mean field from below, Hölder's inequality from above; exact sums over groups of up to 12 coupled
-          hidden units;
+          hidden units, or of as many noisy-OR findings that are present;
         - ``"normal"``: the states of four units are enumerated from below, of three from above; exact sums up to 16;
         - ``"high"``: of seven and five, larger tables, a mixture, annealed samples for the guess; exact sums up to 20.
+
+        Where all causes are independent and have only observed noisy-OR findings, both ends come from
+        :mod:`sbnet.bounds.findings` instead (unless `proven`): sums over 6, 8 and 10 findings, in 1, 30 and 100 cells.
+    exact_up_to : int, optional
+        Groups of at most that many coupled hidden units, or of causes with as many findings present, are summed
+        exactly, whatever the effort says. 0: no exact sums, so that the bounds show what they can do.
     proven : bool
         Evaluate both ends in ball arithmetic, where every rounding is counted as it comes about, instead of taking off
         a margin for the worst; needs ``sbnet[proven]``. Exact sums end at 14 units.
@@ -100,12 +109,12 @@ def certify(
       rounding:   covered, by a margin for the worst; proven=True counts it in ball arithmetic
     """
     question = ask(network, evidence, do)
-    _check(effort, proven)
+    how = _check(effort, exact_up_to, proven)
     seed = int(checks.generator(rng).integers(2**63))
 
     def certified(part: Part) -> list[Certificate]:
         blocks = map_blocks(
-            partial(_certificates, part.network, effort, proven, seed),
+            partial(_certificates, part.network, how, seed),
             RowBlocks(part.states, most=16),
             executor=Threads(1 if proven else threads),  # balls are no faster in threads
             progress=Bar("certificates", len(part.states), progress),
@@ -138,6 +147,7 @@ def posterior_intervals(
     do: EvidenceLike | None = None,
     units: str | int | Sequence[str | int] | None = None,
     effort: Effort = "fast",
+    exact_up_to: int | None = None,
     proven: bool = False,
     threads: int | None = None,
     progress: bool | None = None,
@@ -161,7 +171,7 @@ def posterior_intervals(
         Units held by intervention, as in :func:`sbnet.infer`.
     units
         The units asked for, by name or number; all hidden ones by default.
-    effort, proven, threads, progress
+    effort, exact_up_to, proven, threads, progress
         As in :func:`certify`; each unit takes two certificates.
 
     Returns
@@ -182,13 +192,13 @@ def posterior_intervals(
         raise EvidenceError(
             "posterior_intervals() takes one pattern, but the evidence is a table; call it for each row"
         )
-    _check(effort, proven)
+    how = _check(effort, exact_up_to, proven)
     (part,) = question.parts
     row, slack = question.given[0], 2.0 * float(part.slack[0])
     wanted = np.flatnonzero(row == HIDDEN).tolist() if units is None else checks.units("units", units)
     asked = [network.index(unit) for unit in wanted]
     blocks = map_blocks(
-        partial(_both_ends, part.network, part.states[0], effort, proven),
+        partial(_both_ends, part.network, part.states[0], how),
         RowBlocks(asked, most=16),
         executor=Threads(1 if proven else threads),
         progress=Bar("posterior intervals", len(asked), progress),
@@ -214,13 +224,14 @@ def _sigmoid(x: float) -> float:
     return (1.0 if x >= 0.0 else tail) / (1.0 + tail)
 
 
-def _check(effort: str, proven: bool) -> None:
+def _check(effort: str, exact_up_to: int | None, proven: bool) -> How:
     checks.choice("effort", effort, EFFORTS)
     if proven:
         _proven.load()
+    return How(effort, proven, None if exact_up_to is None else checks.whole("exact_up_to", exact_up_to, 0, LIMIT))
 
 
-def _both_ends(network: Network, row: States, effort: str, proven: bool, block: Block) -> list[list[list[float]]]:
+def _both_ends(network: Network, row: States, how: How, block: Block) -> list[list[list[float]]]:
     """Lower and upper ends of ln P(V, S_i = 0) and of ln P(V, S_i = 1), for each unit i of the block."""
     answer = []
     for i in block.columns[0]:
@@ -228,19 +239,19 @@ def _both_ends(network: Network, row: States, effort: str, proven: bool, block: 
         for state in (0, 1):
             with_unit = row.copy()
             with_unit[i] = state
-            ends = enclose(network, with_unit, effort, proven)
+            ends = enclose(network, with_unit, *how)
             both.append([ends.lower, ends.upper])
         answer.append(both)
     return answer
 
 
-def _certificates(network: Network, effort: str, proven: bool, seed: int, block: Block) -> list[Certificate]:
-    return [_certificate(network, row, effort, proven, seed) for row in block.columns[0]]
+def _certificates(network: Network, how: How, seed: int, block: Block) -> list[Certificate]:
+    return [_certificate(network, row, how, seed) for row in block.columns[0]]
 
 
-def _certificate(network: Network, row: States, effort: str, proven: bool, seed: int) -> Certificate:
-    ends = enclose(network, row, effort, proven)
-    guess, error = _guess(network, row, ends, effort, seed) if ends.value is None else (ends.value, 0.0)
+def _certificate(network: Network, row: States, how: How, seed: int) -> Certificate:
+    ends = enclose(network, row, *how)
+    guess, error = _guess(network, row, ends, how.effort, seed) if ends.value is None else (ends.value, 0.0)
     mean_field = float(ends.mean_field.bound[0])
     return Certificate(
         ends.lower,
@@ -252,8 +263,8 @@ def _certificate(network: Network, row: States, effort: str, proven: bool, seed:
         ends.upper_from,
         mean_field,
         max(mean_field - _paper_bound(network, row, ends.mean_field), 0.0),
-        effort,
-        proven,
+        how.effort,
+        how.proven,
     )
 
 

@@ -25,7 +25,6 @@ from sbnet.quickscore import two_levels
 from sbnet.reduction import absorb
 
 _MAX_STEPS, _TOL = 200, 1e-5
-_FINDINGS = 10  # of many that are present, those that an upper bound sums over
 _GROUP = 12  # coupled hidden units that an upper bound sums exactly
 _PROVEN_UP_TO = 14  # the same, for a sum in ball arithmetic, which is a thousand times slower
 
@@ -38,9 +37,15 @@ class Effort(NamedTuple):
     components: int  # of a mixture
     table_up_to: int  # parents of a unit enumerated for the upper end
     upper_units: int  # hidden units enumerated for the upper end
+    findings: int  # of noisy-OR findings that are present, those that both ends sum over
+    cells: int  # into which their causes are split
 
 
-EFFORTS = {"fast": Effort(12, 0, 1, 4, 0), "normal": Effort(16, 4, 1, 4, 3), "high": Effort(20, 7, 3, 6, 5)}
+EFFORTS = {
+    "fast": Effort(12, 0, 1, 4, 0, 6, 1),
+    "normal": Effort(16, 4, 1, 4, 3, 8, 30),
+    "high": Effort(20, 7, 3, 6, 5, 10, 100),
+}
 
 
 class Ends(NamedTuple):
@@ -54,12 +59,21 @@ class Ends(NamedTuple):
     mean_field: Solution
 
 
-def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
+class How(NamedTuple):
+    """How the ends are sought."""
+
+    effort: str
+    proven: bool
+    exact_up_to: int | None = None  # coupled hidden units that are summed exactly; None: as the effort says
+
+
+def enclose(network: Network, row: States, effort: str, proven: bool, exact_up_to: int | None = None) -> Ends:
     """The best ends that an effort, or a lower one, finds."""
     tried = list(EFFORTS.values())[: list(EFFORTS).index(effort) + 1]
     solver = MeanField()
     first = solver.solve(network, row[None, :], start=None, trace=False)
-    most = tried[-1].exact_up_to
+    most = tried[-1].exact_up_to if exact_up_to is None else exact_up_to
+    in_group = min(_GROUP, most)
     value, margin, group, summed = _sum(network, row, -1 if proven else most)
     if group <= min(most, _PROVEN_UP_TO) if proven else summed:
         together = f"sum over all states, {_count(group, 'hidden unit')} at most together"
@@ -68,12 +82,15 @@ def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
         how = together if group else "product of known factors"
         low, high = ball_upper.enclosed(network, row) if proven else (value - margin, min(value + margin, 0.0))
         return Ends(low, high, 0.5 * (low + high) if proven else min(value, 0.0), how, how, first)
+    ends = None if proven else _clinic(network, row, tried, first)
+    if ends is not None:
+        return ends
     lower, lower_from, pieces = float(first.bound[0]), "mean field", [Piece(network, row, first.means[0])]
-    lines = solve(network, Limits(_GROUP, 0, _MAX_STEPS, _TOL, not proven), row[None, :])  # may be as good as tables
+    lines = solve(network, Limits(in_group, 0, _MAX_STEPS, _TOL, not proven), row[None, :])  # may be as good as tables
     upper, found = float(lines.bound[0]), lines
     order: IndexArray | None = None
     for level in tried:
-        limits = Limits(_GROUP, level.table_up_to, _MAX_STEPS, _TOL, not proven)
+        limits = Limits(in_group, level.table_up_to, _MAX_STEPS, _TOL, not proven)
         root = solve(network, limits, row[None, :])
         if order is None:
             order = np.argsort(-root.score[0], kind="stable")[: int((root.score[0] > 0.0).sum())]
@@ -85,13 +102,10 @@ def enclose(network: Network, row: States, effort: str, proven: bool) -> Ends:
             if total > lower:
                 lower, lower_from, pieces = total, how, parts
     upper_from = f"Hölder's inequality, {_count(len(found.bound), 'cell')}"
-    some = np.inf if proven else _some_findings(network, row)
-    if some < upper:
-        upper, upper_from = some, f"sum over {_FINDINGS} of the findings, lines above the others"
     if proven:
         lower = ball_lower.lower(pieces, solver.bound)
         parameters = zip(found.states, found.edge, found.unit, strict=True)
-        upper = ball_upper.upper([Cell(network, *given, _GROUP) for given in parameters])
+        upper = ball_upper.upper([Cell(network, *given, in_group) for given in parameters])
     return Ends(lower, upper, None, lower_from, upper_from, first)
 
 
@@ -108,20 +122,33 @@ def _sum(network: Network, row: States, most: int) -> tuple[float, float, int, b
     return sums.total, margin, int(np.bincount(sums.label).max(initial=0)), not sums.large.any()
 
 
-def _some_findings(network: Network, row: States) -> float:
-    """An upper bound where causes are independent and their findings observed noisy-OR units; else infinity."""
+def _clinic(network: Network, row: States, tried: list[Effort], first: Solution) -> Ends | None:
+    """The ends where causes are independent and their findings observed noisy-OR units; None anywhere else.
+
+    There the bounds of `sbnet.bounds.findings` leave nothing to those for any network.
+    """
     if not network.gate.any():
-        return np.inf
+        return None
     problem: Problem = reduce(network.model, row)
     bias = absorb(network, row[None, :])[0]
-    value = known_part(problem, row, bias)
+    groups = [two_levels(problem, row, bias, group.units, group.factors) for group in group_sums(problem, row, bias)]
+    clinics = [group for group in groups if group is not None]
+    if len(clinics) < len(groups):
+        return None
+    known = known_part(problem, row, bias)
     scale = margins.scale(network).of(margins.involved(problem, row))
-    for group in group_sums(problem, row, bias):
-        levels = two_levels(problem, row, bias, group.units, group.factors)
-        if levels is None:
-            return np.inf
-        value += findings.upper(levels, _FINDINGS, _MAX_STEPS, _TOL)
-    return value + margins.of_sum(scale, problem, np.zeros(len(problem.hidden), np.int64), 0)
+    margin = margins.of_sum(scale, problem, np.zeros(len(problem.hidden), np.int64), 0)
+    best = Ends(float(first.bound[0]), 0.0, None, "mean field", "no chance is above one", first)
+    for level in tried:
+        found = [findings.enclose(group, level.findings, level.cells) for group in clinics]
+        lower, upper = (known + sum(getattr(part, end) for part in found) for end in ("lower", "upper"))
+        cells = _count(max(part.cells for part in found), "cell")
+        together = f"sum over {_count(level.findings, 'finding')} at most in each of {cells} of causes"
+        if lower - margin > best.lower:
+            best = best._replace(lower=lower - margin, lower_from=f"{together}, Jensen's inequality for the others")
+        if upper + margin < best.upper:
+            best = best._replace(upper=upper + margin, upper_from=f"{together}, lines above the others")
+    return best
 
 
 def _split(network: Network, limits: Limits, cells: Cells, units: Sequence[int] | IndexArray) -> Iterator[Cells]:

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from sbnet.datasets.clinic import make_clinic
 from sbnet.datasets.digits import Digits, load_digits
+from sbnet.datasets.example import clinic_path, example_clinic
 
-__all__ = ["Digits", "load_digits", "make_clinic"]
+__all__ = ["Digits", "clinic_path", "example_clinic", "load_digits", "make_clinic"]

@@ -1,7 +1,7 @@
 """A network in a file: four arrays, the names of its units and the sizes of its layers. Nothing in it is executed.
 
 A network with other units than sigmoid ones has a fifth array, their gates, and version 2 of the format, which tells an
-older sbnet that it cannot read the file.
+older sbnet that it cannot read the file. Notes, where there are any, are one more text, which an older one passes over.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from sbnet.files.atomic import PathLike
 from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
 from sbnet.graph import Graph
 from sbnet.network import Network
+from sbnet.notes import WORDS, Note, as_words, written
 
 NETWORK = Kind("sbnet-network", 2, "one that sbnet.save() wrote")
 _SIGMOID_ONLY = NETWORK._replace(version=1)
+_NOTE_PARTS = 5 * (len(WORDS) + 2)
+"""Strings, brackets and commas of one note, at most, with its name."""
 _ARRAYS = {"indptr": "int64", "parent": "int64", "weight": "float64", "bias": "float64"}
 
 
@@ -49,6 +52,9 @@ def save(network: Network, path: PathLike) -> None:
         "names": json.dumps(network.names),
         "layers": json.dumps(network.layers),
     }
+    notes = {name: as_words(note) for name, note in written(network.notes).items()}
+    if notes:
+        metadata["notes"] = json.dumps(notes)
     if network.gate.any():
         write_tensors(path, NETWORK, arrays | {"gate": network.gate.astype(np.int64)}, metadata)
     else:
@@ -92,7 +98,19 @@ def _network(stored: Stored) -> Network:
         arrays["bias"],
         arrays.get("gate", np.zeros(arrays["bias"].shape, np.int64)),
         layers=None if layers == "null" else _listed(layers, most),
+        notes=_notes(stored.metadata.get("notes", "{}"), most),
     )
+
+
+def _notes(text: str, most: int) -> dict[str, Note]:
+    """Notes in JSON, by name: objects of texts and of a list of two."""
+    values = parse(text, _NOTE_PARTS * most + 2)
+    if not isinstance(values, dict) or not all(isinstance(note, dict) for note in values.values()):
+        raise ValueError(f"{text[:40]!r} are no notes")
+    for note in values.values():
+        if note.keys() - {*WORDS, "states"}:
+            raise ValueError(f"nothing is known about {min(note.keys() - {*WORDS, 'states'})[:40]!r} in its notes")
+    return {name: Note(**note) for name, note in values.items()}
 
 
 def _listed(text: str, most: int) -> tuple[Any, ...]:

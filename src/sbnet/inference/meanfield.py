@@ -35,6 +35,11 @@ class MeanField:
           few hidden parents are enumerated whatever stands here, see `enumerate_up_to`);
         - ``"quadratic"``: a parabola above ln(1 + e^z);
         - ``"jensen"``: the standard bound, xi = 0.
+
+        A noisy-OR unit that is on has ``"exact"`` and ``"xi"`` alike from a sum of exponentials. Otherwise it has the
+        cheap linear bound of Jaakkola & Jordan (1999), in which every parent has a share. The shares are raised step
+        by step as long as that helps, which may end short of the best ones: the bound holds all the same, but
+        `breakdown()`, which seeks the shares anew, may tell of a slightly different one.
     tol : float
         Stop when a sweep raises the bound by less than this, in nats.
     max_sweeps : int

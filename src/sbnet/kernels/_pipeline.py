@@ -43,37 +43,25 @@ if numba.version_info < (0, 62):
 class _Memory(Context):
     """The same knowledge of types, and what functions make of them is found out once."""
 
+    known: ClassVar[dict[Any, Any]] = {}
+
     def __init__(self, context: Any) -> None:
         self.__dict__ = context.__dict__
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
-        if not isinstance(func, types.Function):
+        if kws or not isinstance(func, types.Function):
             return super().resolve_function_type(func, args, kws)
-        if "get_call_type" not in func.__dict__:
-            func.get_call_type = _remembered(func)  # type: ignore[method-assign]
-        return func.get_call_type(self, args, kws)
+        looks = any(template.prefer_literal for template in func.templates)  # few look at the value of a number
+        given = tuple(args) if looks else tuple(map(types.unliteral, args))
+        if (func, given) not in self.known:
+            self.known[func, given] = super().resolve_function_type(func, given, kws)
+        return self.known[func, given]
 
     def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
         return self.resolve_function_type(self.resolve_value_type(operator.setitem), (target, index, value), {})
 
 
 _memory_of = cache(_Memory)
-
-
-def _remembered(func: Any) -> Any:
-    """How a function finds its types, with a memory; few look at the value of a number that stands in the source."""
-    find, looks = func.get_call_type, any(template.prefer_literal for template in func.templates)
-    known: dict[Any, Any] = {}
-
-    def get_call_type(context: Any, args: Any, kws: Any) -> Any:
-        if kws or not isinstance(context, Context):
-            return find(context, args, kws)
-        key = tuple(args) if looks else tuple([types.unliteral(given) for given in args])
-        if key not in known:
-            known[key] = find(context, key, kws)
-        return known[key]
-
-    return get_call_type
 
 
 class _Lower(Lower):

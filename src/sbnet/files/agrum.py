@@ -1,0 +1,151 @@
+"""pyAgrum: its networks, and the files that it reads. Logit and noisy-OR nodes are units, whatever their parents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sbnet import checks
+from sbnet._types import FloatArray
+from sbnet.errors import FileFormatError
+from sbnet.files.conversion import announced, convert
+from sbnet.files.nearest_units import Fit, from_probes
+from sbnet.files.variables import Variable
+from sbnet.kernels.gates import NOISY_OR
+from sbnet.network import Network
+from sbnet.slips import check_network
+
+if TYPE_CHECKING:
+    import pyagrum
+
+ENDINGS = (".bifxml", ".xdsl", ".dsl", ".net", ".o3prm", ".jgum", ".bgum")
+"""What pyAgrum reads beside BIF and UAI. Its pickles (.pkl) are left out: reading one runs what stands in it."""
+_WHOLE = 14
+"""Parents up to which a table is read whole; of more, a logit or noisy-OR node is known by some rows."""
+
+
+def read_pyagrum(name: str) -> list[Variable]:
+    """The variables of a file that pyAgrum reads."""
+    gum = checks.extra("pyagrum", f"reading {name}")
+    if name.lower().endswith(".o3prm"):
+        checks.extra("pyagrum.prm", f"reading {name}")
+    try:
+        network = gum.loadBN(name)
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # pyAgrum has errors of its own, which have no common base in Python
+        with open(name, "rb"):  # one that cannot be opened is an error of the system
+            text = " ".join(str(error).split())
+        raise FileFormatError(f"pyAgrum cannot read {name}: {text}") from None
+    return from_tensors(network)
+
+
+def from_pyagrum(network: pyagrum.BayesNet, *, tol: float = 1e-6, max_hidden: int = 64) -> Network:
+    """The network of units that a pyAgrum network is; `tol` and `max_hidden` are those of :func:`sbnet.read`."""
+    report = convert(from_tensors(network), tol=tol, max_hidden=max_hidden, name="a pyAgrum network")
+    return announced(report, 2)
+
+
+def from_tensors(network: Any) -> list[Variable]:
+    """The variables of a pyAgrum network, in the order of its nodes."""
+    return [_variable(network, node) for node in sorted(network.nodes())]
+
+
+def _variable(network: Any, node: int) -> Variable:
+    own, tensor = network.variable(node), network.cpt(node)
+    names = list(tensor.names)
+    parents, states = tuple(names[1:]), tuple(own.labels())
+    if len(states) < 2:
+        raise FileFormatError(f"variable {own.name()!r} has {len(states)} states; a unit needs two")
+    about = own.description()
+    about = "" if about == own.name() else about
+    if len(parents) <= _WHOLE:
+        return Variable(own.name(), states, parents, _table(tensor, [*parents, own.name()]), about)
+    return Variable(
+        own.name(), states, parents, np.zeros((0, len(states))), about, _probed(network, node, parents, states)
+    )
+
+
+def _table(tensor: Any, names: list[str]) -> FloatArray:
+    """All chances, entry by entry: arrays of logit and noisy-OR nodes have another order than those of tables."""
+    gum = checks.extra("pyagrum", "reading a pyAgrum network")
+    place, values = gum.Instantiation(tensor), []
+    place.setFirst()
+    while not place.end():
+        values.append(tensor.get(place))
+        place.inc()
+    order = [place.variable(k).name() for k in range(place.nbrDim())]  # the first of them is the fastest
+    sizes = [place.variable(k).domainSize() for k in range(place.nbrDim())]
+    table = np.array(values).reshape(sizes[::-1]).T.transpose([order.index(name) for name in names])
+    return table.reshape(-1, sizes[order.index(names[-1])])
+
+
+def _probed(network: Any, node: int, parents: tuple[str, ...], states: tuple[str, ...]) -> Fit:
+    """A node with so many parents that it can have no table: some rows, and what they say about all."""
+    gum = checks.extra("pyagrum", "reading a pyAgrum network")
+    name, tensor = network.variable(node).name(), network.cpt(node)
+    if len(states) != 2 or any(network.variable(parent).domainSize() != 2 for parent in parents):
+        raise FileFormatError(f"{name!r} has {len(parents)} parents, and not all of them have two states")
+
+    def row(on: FloatArray) -> tuple[float, float]:
+        place = gum.Instantiation(tensor)
+        for parent, state in zip(parents, on.astype(int).tolist(), strict=True):
+            place.chgVal(parent, state)
+        place.chgVal(name, 0)
+        zero = tensor.get(place)
+        place.chgVal(name, 1)
+        return zero, tensor.get(place)
+
+    one = Variable(name, states, (), np.zeros((1, 2))).one
+    found = from_probes(lambda on: row(on) if one == 1 else row(on)[::-1], len(parents))
+    if found is None:
+        raise FileFormatError(f"{name!r} has {len(parents)} parents, and is neither a logit nor a noisy-OR node")
+    return found
+
+
+def to_pyagrum(network: Network) -> pyagrum.BayesNet:
+    """The network in pyAgrum: sigmoid units as logit nodes, noisy-OR units as noisy-OR nodes, however many parents.
+
+    States are called as the notes say, else "0" and "1"; what a unit is about is its description. Units without
+    parents have tables; edges without influence are left out. Inference in pyAgrum makes tables of all units, so keep
+    to twenty parents or so there.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> bn = sb.to_pyagrum(sb.noisy_or({("flu", "fever"): 0.9}, prior=0.05))  # doctest: +SKIP
+    """
+    check_network(network)
+    gum = checks.extra("pyagrum", "to_pyagrum()")
+    made: pyagrum.BayesNet = gum.BayesNet()
+    for i, name in enumerate(network.names):
+        note, bias, noisy = network.notes[name], float(network.bias[i]), network.gate[i] == NOISY_OR
+        own = gum.LabelizedVariable(name, note.about, list(note.states or ("0", "1")))
+        weights = _weights(network, i)
+        if not weights:
+            made.add(own)
+            made.cpt(name).fillWith([float(np.exp(log_chance(network, i, state))) for state in (0, 1)])
+        elif noisy:
+            made.addNoisyORNet(own, float(-np.expm1(-bias)))
+        else:
+            made.addLogit(own, bias)
+        for parent, weight in weights.items():
+            made.addWeightedArc(parent, name, weight)
+    return made
+
+
+def _weights(network: Network, unit: int) -> dict[str, float]:
+    """The numbers of a unit as pyAgrum has them; edges without influence are left out, which it does not take."""
+    edges = slice(network.graph.indptr[unit], network.graph.indptr[unit + 1])
+    weights = network.weight[edges]
+    if network.gate[unit] == NOISY_OR:
+        weights = -np.expm1(-weights)
+    return {name: w for name, w in zip(network.parents(unit), weights.tolist(), strict=True) if w != 0.0}
+
+
+def log_chance(network: Network, unit: int, state: int) -> float:
+    """ln of the chance of a unit without parents."""
+    from sbnet.kernels import array_gates
+
+    return float(array_gates.log_p(network.gate[unit : unit + 1], state, network.bias[unit : unit + 1])[0])

@@ -1,0 +1,270 @@
+"""The Bayesian interchange format (BIF): variables with named states, and a table for each."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from sbnet._types import FloatArray
+from sbnet.errors import FileFormatError, near_name
+from sbnet.files.plain import at, read_text
+from sbnet.files.positions import place_at
+from sbnet.files.variables import Variable
+
+MOST_ENTRIES = 2**22
+"""Numbers of a table, at most."""
+_TOKEN = re.compile(
+    r"(?P<skip>\s+|//[^\n]*|/\*.*?\*/|\bproperty\b[^;]*;)"
+    r'|"(?P<quoted>[^"]*)"|(?P<sign>[{}()\[\],;|])|(?P<word>(?:(?!//|/\*)[^\s{}()\[\],;|"])+)|(?P<odd>.)',
+    re.DOTALL,
+)
+
+
+class _Token(NamedTuple):
+    text: str
+    kind: str
+    offset: int
+
+
+class _Table(NamedTuple):
+    """What a probability block says: parents, rows by the states of the parents, and all numbers at once."""
+
+    parents: tuple[str, ...]
+    rows: dict[tuple[str, ...], tuple[float, ...]]
+    default: tuple[float, ...]
+    table: tuple[float, ...]
+    offset: int
+
+
+def read_bif(name: str) -> list[Variable]:
+    """The variables of a file, in its order."""
+    return _Reader(name, read_text(name)).variables()
+
+
+class _Reader:
+    """Goes through the tokens of a file, one at a time."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
+        self.tokens = self.tokenised()
+        self.now = next(self.tokens)
+        self.states: dict[str, tuple[str, ...]] = {}
+        self.tables: dict[str, _Table] = {}
+
+    def wrong(self, message: str, offset: int | None = None) -> FileFormatError:
+        return at(place_at(self.text, self.now.offset if offset is None else offset), message, self.name)
+
+    def tokenised(self) -> Iterator[_Token]:
+        for found in _TOKEN.finditer(self.text):
+            kind = str(found.lastgroup)
+            if kind == "odd":
+                raise at(place_at(self.text, found.start()), f"{found.group()!r} has no place here", self.name)
+            if kind != "skip":
+                yield _Token(found[kind], kind, found.start())
+        yield _Token("the end of the file", "end", len(self.text))
+
+    def take(self) -> _Token:
+        token = self.now
+        if token.kind != "end":
+            self.now = next(self.tokens)
+        return token
+
+    def sees(self, text: str) -> bool:
+        return self.now.text == text and self.now.kind != "quoted"
+
+    def expect(self, text: str) -> None:
+        if not self.sees(text):
+            raise self.wrong(f"{text!r} is expected here, not {self.now.text[:40]!r}")
+        self.take()
+
+    def skipped(self, text: str) -> bool:
+        """Step over a sign, if it stands here."""
+        if self.sees(text):
+            self.take()
+            return True
+        return False
+
+    def named(self, what: str) -> str:
+        if self.now.kind not in ("word", "quoted") or not self.now.text:
+            raise self.wrong(f"{what} is expected here, not {self.now.text[:40]!r}")
+        return self.take().text
+
+    # --- blocks ------------------------------------------------------------------------------------------------------
+
+    def variables(self) -> list[Variable]:
+        while self.now.kind != "end":
+            block = self.named("network, variable or probability").lower()
+            if block == "network":
+                self.network()
+            elif block == "variable":
+                self.variable()
+            elif block == "probability":
+                self.probability()
+            else:
+                raise self.wrong(
+                    f"{block[:40]!r} is not a block of a BIF file; these are network, variable, probability"
+                )
+        if not self.states:
+            raise self.wrong("there is no variable in the file; is it BIF?")
+        return [self.finished(variable) for variable in self.states]
+
+    def network(self) -> None:
+        while not self.sees("{") and self.now.kind != "end":
+            self.take()
+        self.expect("{")
+        while not self.sees("}") and self.now.kind != "end":
+            self.take()
+        self.expect("}")
+
+    def variable(self) -> None:
+        offset, name = self.now.offset, self.named("the name of a variable")
+        if name in self.states:
+            raise self.wrong(f"there are two variables {name!r}", offset)
+        self.expect("{")
+        states: tuple[str, ...] = ()
+        while not self.sees("}"):
+            self.expect("type")
+            self.expect("discrete")
+            states = self.state_names(name)
+        self.expect("}")
+        if len(states) < 2:
+            raise self.wrong(f"variable {name!r} has {len(states)} states; a unit needs two or more", offset)
+        self.states[name] = states
+
+    def state_names(self, name: str) -> tuple[str, ...]:
+        self.expect("[")
+        count = self.named("a number of states")
+        self.expect("]")
+        self.expect("{")
+        states = []
+        while not self.sees("}"):
+            states.append(self.named("the name of a state"))
+            self.skipped(",")
+        self.expect("}")
+        self.skipped(";")
+        if count != str(len(states)):
+            raise self.wrong(f"variable {name!r} should have {count[:20]} states, and {len(states)} are named")
+        if len(set(states)) < len(states):
+            raise self.wrong(f"two states of {name!r} have the same name")
+        return tuple(states)
+
+    def probability(self) -> None:
+        self.expect("(")
+        offset, name = self.now.offset, self.known()
+        parents = []
+        self.skipped("|")
+        while not self.sees(")"):
+            parents.append(self.known())
+            self.skipped(",")
+        self.expect(")")
+        if name in self.tables:
+            raise self.wrong(f"{name!r} has two tables", offset)
+        if name in parents or len(set(parents)) < len(parents):
+            raise self.wrong(f"the table of {name!r} names a variable twice", offset)
+        self.expect("{")
+        self.tables[name] = self.entries(name, tuple(parents), offset)
+        self.expect("}")
+
+    def known(self) -> str:
+        offset, name = self.now.offset, self.named("the name of a variable")
+        if name not in self.states:
+            near = near_name(name, self.states, 0.6)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise self.wrong(f"{name!r} is not a variable of the file{hint}", offset)
+        return name
+
+    def entries(self, name: str, parents: tuple[str, ...], offset: int) -> _Table:
+        rows: dict[tuple[str, ...], tuple[float, ...]] = {}
+        default: tuple[float, ...] = ()
+        table: tuple[float, ...] = ()
+        while not self.sees("}"):
+            if self.sees("("):
+                key = self.row(name, parents)
+                if key in rows:
+                    raise self.wrong(f"the table of {name!r} has two rows for {', '.join(key)}")
+                rows[key] = self.numbers(name)
+            elif self.skipped("table"):
+                table = self.numbers(name)
+            elif self.skipped("default"):
+                default = self.numbers(name)
+            else:
+                raise self.wrong(f"a row, table or default is expected here, not {self.now.text[:40]!r}")
+        return _Table(parents, rows, default, table, offset)
+
+    def row(self, name: str, parents: tuple[str, ...]) -> tuple[str, ...]:
+        """The states of the parents in front of a row."""
+        self.expect("(")
+        key: list[str] = []
+        while not self.sees(")"):
+            state = self.named("a state")
+            if len(key) < len(parents) and state not in self.states[parents[len(key)]]:
+                near = near_name(state, self.states[parents[len(key)]], 0.5)
+                hint = f"; did you mean {near!r}?" if near else ""
+                raise self.wrong(f"{state!r} is not a state of {parents[len(key)]!r}{hint}")
+            key.append(state)
+            self.skipped(",")
+        self.expect(")")
+        if len(key) != len(parents):
+            raise self.wrong(f"a row of {name!r} names {len(key)} states, and it has {len(parents)} parents")
+        return tuple(key)
+
+    def numbers(self, name: str) -> tuple[float, ...]:
+        found = []
+        while not self.sees(";"):
+            offset, word = self.now.offset, self.named("a number, or ; after the last one,")
+            try:
+                found.append(float(word) if word.isascii() and "_" not in word else math.nan)
+            except ValueError:
+                found.append(math.nan)
+            if not math.isfinite(found[-1]):
+                raise self.wrong(f"{word[:40]!r} in the table of {name!r} is no number", offset)
+            self.skipped(",")
+        self.expect(";")
+        return tuple(found)
+
+    # --- tables ------------------------------------------------------------------------------------------------------
+
+    def finished(self, name: str) -> Variable:
+        if name not in self.tables:
+            raise self.wrong(f"variable {name!r} has no table; add probability ( {name} ) {{ … }}")
+        table, states = self.tables[name], self.states[name]
+        sizes = [len(self.states[parent]) for parent in table.parents]
+        if math.prod(sizes) * len(states) > MOST_ENTRIES:
+            entries = math.prod(sizes) * len(states)
+            raise self.wrong(
+                f"the table of {name!r} has {entries} entries; at most {MOST_ENTRIES:,} can be read", table.offset
+            )
+        values = self.whole(name, table, sizes) if table.table else self.by_rows(name, table, sizes)
+        return Variable(name, states, table.parents, values)
+
+    def whole(self, name: str, table: _Table, sizes: list[int]) -> FloatArray:
+        """All numbers at once: the states of the variable slowest, as the format has it, or fastest, as some write."""
+        n_states, n_rows = len(self.states[name]), math.prod(sizes)
+        if len(table.table) != n_states * n_rows:
+            count = len(table.table)
+            raise self.wrong(f"the table of {name!r} has {count} numbers; {n_states * n_rows} are needed", table.offset)
+        values = np.array(table.table)
+        slow, fast = values.reshape(n_states, n_rows).T, values.reshape(n_rows, n_states)
+        return min((slow, fast), key=lambda found: float(np.abs(found.sum(axis=1) - 1.0).max().round(3)))
+
+    def by_rows(self, name: str, table: _Table, sizes: list[int]) -> FloatArray:
+        places = [{state: k for k, state in enumerate(self.states[parent])} for parent in table.parents]
+        n_states = len(self.states[name])
+        values = np.full((*sizes, n_states), np.nan)
+        for key, row in (((), table.default), *table.rows.items()):
+            if key == () and not row and table.parents:
+                continue  # there is no default
+            if len(row) != n_states:
+                raise self.wrong(
+                    f"a row of the table of {name!r} has {len(row)} numbers for {n_states} states", table.offset
+                )
+            values[tuple(place[state] for place, state in zip(places, key, strict=False))] = row
+        lacking = np.argwhere(np.isnan(values[..., 0]))
+        if len(lacking):
+            row_ = ", ".join(self.states[p][k] for p, k in zip(table.parents, lacking[0].tolist(), strict=True))
+            raise self.wrong(f"the table of {name!r} has no row for {row_}", table.offset)
+        return values.reshape(-1, n_states)

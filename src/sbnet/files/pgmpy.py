@@ -1,0 +1,58 @@
+"""pgmpy: networks of tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sbnet import checks
+from sbnet.errors import FileFormatError
+from sbnet.files.conversion import announced, convert
+from sbnet.files.tables_writing import as_variables
+from sbnet.files.variables import Variable
+from sbnet.network import Network
+from sbnet.slips import check_network
+
+if TYPE_CHECKING:
+    from pgmpy.models import DiscreteBayesianNetwork
+
+MOST_PARENTS = 20
+"""A table of a million rows; pgmpy would take 16 MB for it, and as much again for each use."""
+
+
+def to_pgmpy(network: Network) -> DiscreteBayesianNetwork:
+    """The network in pgmpy, whose nodes have tables: a row for each state of the parents, so at most twenty of them.
+
+    States are called as the notes say, else "0" and "1".
+    """
+    check_network(network)
+    checks.extra("pgmpy", "to_pgmpy()")
+    from pgmpy.factors.discrete import TabularCPD
+    from pgmpy.models import DiscreteBayesianNetwork
+
+    made = DiscreteBayesianNetwork()
+    made.add_nodes_from(network.names)
+    made.add_edges_from((parent, child) for parent, child, _ in network.edges())
+    states = {name: list(network.notes[name].states or ("0", "1")) for name in network.names}
+    for one in as_variables(network, most=MOST_PARENTS, into="a table of pgmpy"):
+        given: dict[str, Any] = {"evidence": list(one.parents), "evidence_card": [2] * len(one.parents)}
+        named = {name: states[name] for name in (one.name, *one.parents)}
+        cpd = TabularCPD(one.name, 2, one.table.T, **(given if one.parents else {}), state_names=named)
+        made.add_cpds(cpd)
+    return made
+
+
+def from_pgmpy(network: DiscreteBayesianNetwork, *, tol: float = 1e-6, max_hidden: int = 64) -> Network:
+    """The network of units that a pgmpy network is; `tol` and `max_hidden` are those of :func:`sbnet.read`."""
+    variables = [_variable(network, node) for node in network.nodes()]
+    return announced(convert(variables, tol=tol, max_hidden=max_hidden, name="a pgmpy network"), 2)
+
+
+def _variable(network: Any, node: Any) -> Variable:
+    cpd = network.get_cpds(node)
+    if cpd is None:
+        raise FileFormatError(f"{node!r} has no table in the pgmpy network; add its TabularCPD")
+    states = tuple(str(state) for state in cpd.state_names[node])
+    parents = tuple(str(parent) for parent in cpd.variables[1:])
+    return Variable(str(node), states, parents, np.asarray(cpd.get_values(), dtype=np.float64).T)

@@ -1,0 +1,53 @@
+"""Text files as they come: with or without a mark at the start, compressed or not, and never without end."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import zlib
+from typing import BinaryIO, cast
+
+from sbnet.errors import FileFormatError
+from sbnet.files.positions import Place, place_at
+
+MOST_BYTES = 200_000_000
+"""Of a text, at most; what is larger is better kept by :func:`sbnet.save`."""
+
+_OTHER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+
+
+def at(place: Place | str, message: str, name: str) -> FileFormatError:
+    """An error at a place: the place first, the file last, so that neither is lost where the rest is long."""
+    return FileFormatError(
+        f"{place}: {message if len(message) < 200 else message[:140] + ' … ' + message[-50:]} ({name[-60:]})"
+    )
+
+
+def read_text(name: str) -> str:
+    """The text of a file in UTF-8, with lines that end in a newline alone."""
+    data = _bytes(name)
+    for mark, coding in _OTHER_MARKS.items():
+        if data.startswith(mark):
+            raise FileFormatError(f"{name} is written in {coding}; save it as UTF-8")
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode().replace("\r\n", "\n")
+        found = f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
+        raise at(place_at(before, len(before)), found, name) from None
+
+
+def _bytes(name: str) -> bytes:
+    """What is in a file, unpacked if its name ends in .gz; not more than a text may have."""
+    packed = name.lower().endswith(".gz")
+    with open(name, "rb") as file, cast(BinaryIO, gzip.open(file)) if packed else file as plain:
+        try:
+            data = plain.read(MOST_BYTES + 1)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise FileFormatError(f"{name} cannot be unpacked: {error}") from None
+    if len(data) > MOST_BYTES:
+        raise FileFormatError(
+            f"{name} has more than {MOST_BYTES // 10**6} MB of text; keep such a network in a .sbn file"
+        )
+    return data

@@ -1,0 +1,126 @@
+"""The UAI format: numbers alone. The last variable of a table is the one it is about, and runs fastest.
+
+pyAgrum writes such files in an order of its own, with the first parent fastest after the variable itself. They are
+known by the names that it puts behind `#`, which the format does not have.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from sbnet._types import FloatArray
+from sbnet.errors import FileFormatError
+from sbnet.files.plain import at, read_text
+from sbnet.files.positions import place_at
+from sbnet.files.variables import Variable
+
+_COMMENT = re.compile("#.*")
+_SCOPE = re.compile(r"^[ \t]*\d+(?:[ \t]+\d+)*[ \t]+#[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+"""The variables of a table, and the name of the last one, as pyAgrum writes them."""
+MOST_ROWS = 2**22
+"""Numbers of a table, at most."""
+
+
+def read_uai(name: str) -> list[Variable]:
+    """The variables of a file, called by their numbers, as are their states."""
+    text = read_text(name)
+    names = _SCOPE.findall(text)
+    variables = _Numbers(name, _COMMENT.sub(lambda found: " " * len(found.group()), text)).variables()
+    if len(names) != len(variables) or len(set(names)) < len(names):
+        return variables
+    return [_as_pyagrum(variable, variables, names) for variable in variables]
+
+
+def _as_pyagrum(variable: Variable, variables: list[Variable], names: list[str]) -> Variable:
+    """A variable with its name, and its table with the parents in the order of the format."""
+    parents = [int(parent) for parent in variable.parents]
+    shape = [len(variables[j].states) for j in reversed(parents)]
+    table = variable.table.reshape(*shape, -1)
+    table = table.transpose(*reversed(range(len(parents))), len(parents)).reshape(variable.table.shape)
+    return replace(variable, name=names[int(variable.name)], parents=tuple(names[j] for j in parents), table=table)
+
+
+class _Numbers:
+    """The words of a file, one after the other, each with its place."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
+        self.words: Iterator[re.Match[str]] = re.finditer(r"\S+", text)
+        self.at = 0
+
+    def wrong(self, message: str) -> FileFormatError:
+        return at(place_at(self.text, self.at), message, self.name)
+
+    def word(self, what: str) -> str:
+        found = next(self.words, None)
+        if found is None:
+            self.at = len(self.text)
+            raise self.wrong(f"the file ends where {what} should stand")
+        self.at = found.start()
+        return found.group()
+
+    def whole(self, what: str, least: int, most: int) -> int:
+        word = self.word(what)
+        if not re.fullmatch("[0-9]{1,9}", word) or not least <= int(word) <= most:
+            raise self.wrong(f"{what} is {word[:40]!r}; it is a whole number from {least} to {most}")
+        return int(word)
+
+    def chance(self, what: str) -> float:
+        word = self.word(what)
+        try:
+            value = float(word) if word.isascii() and "_" not in word else math.nan
+        except ValueError:
+            value = math.nan
+        if not 0.0 <= value < math.inf:
+            raise self.wrong(f"{what} is {word[:40]!r}; it is a number that is not negative")
+        return value
+
+    def variables(self) -> list[Variable]:
+        kind = self.word("BAYES")
+        if kind.upper() == "MARKOV":
+            raise self.wrong("this is a Markov network; only BAYES, with a conditional table a variable, can be read")
+        if kind.upper() != "BAYES":
+            raise self.wrong(f"a UAI file begins with BAYES; this one with {kind[:40]!r}")
+        n = self.whole("the number of variables", 1, len(self.text))
+        sizes = [self.whole(f"the number of states of variable {i}", 1, 10**6) for i in range(n)]
+        small = next((i for i, size in enumerate(sizes) if size < 2), None)
+        if small is not None:
+            raise self.wrong(f"variable {small} has one state; a unit needs two")
+        if self.whole("the number of tables", 0, 10**9) != n:
+            raise self.wrong(f"a Bayesian network of {n} variables has {n} tables")
+        scopes = [self.scope(k, n) for k in range(n)]
+        tables = {scope[-1]: self.table(scope, sizes) for scope in scopes}
+        if len(tables) < n:
+            twice = next(scope[-1] for k, scope in enumerate(scopes) if scope[-1] in {s[-1] for s in scopes[:k]})
+            raise self.wrong(f"variable {twice} has two tables; each variable has one, in which it comes last")
+        if next(self.words, None) is not None:
+            raise self.wrong("the file goes on after its last table")
+        parents = {scope[-1]: scope[:-1] for scope in scopes}
+        return [
+            Variable(str(i), tuple(map(str, range(sizes[i]))), tuple(map(str, parents[i])), tables[i]) for i in range(n)
+        ]
+
+    def scope(self, k: int, n: int) -> list[int]:
+        count = self.whole(f"the number of variables in table {k}", 1, n)
+        scope = [self.whole(f"a variable of table {k}", 0, n - 1) for _ in range(count)]
+        if len(set(scope)) < count:
+            raise self.wrong(f"table {k} names a variable twice")
+        return scope
+
+    def table(self, scope: list[int], sizes: list[int]) -> FloatArray:
+        entries = math.prod(sizes[i] for i in scope)
+        what = f"the number of entries of the table of variable {scope[-1]}"
+        if entries > MOST_ROWS:
+            raise self.wrong(
+                f"the table of variable {scope[-1]} has {entries} entries; at most {MOST_ROWS:,} can be read"
+            )
+        found = self.whole(what, 0, 10**9)
+        if found != entries:
+            raise self.wrong(f"{what} is {found}; its variables have {entries} joint states")
+        values = [self.chance(f"an entry of the table of variable {scope[-1]}") for _ in range(entries)]
+        return np.array(values).reshape(-1, sizes[scope[-1]])

@@ -1,0 +1,29 @@
+"""Variables with tables, as other programs have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sbnet._types import FloatArray
+from sbnet.files.nearest_units import Fit
+
+_YES = ("1", "yes", "true", "present", "on", "positive", "abnormal", "high", "y", "t")
+_NO = ("0", "no", "false", "absent", "off", "negative", "normal", "low", "n", "f")
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A variable and its table: a row for each joint state of its parents, the last fastest, and a column a state."""
+
+    name: str
+    states: tuple[str, ...]
+    parents: tuple[str, ...]
+    table: FloatArray
+    about: str = ""
+    fit: Fit | None = None  # of a variable that has no table, but is known to be a unit
+
+    @property
+    def one(self) -> int:
+        """Which of two states is 1: the one whose name says so; else the second."""
+        first, second = (state.lower() for state in self.states)
+        return 0 if (first in _YES and second not in _YES) or (second in _NO and first not in _NO) else 1

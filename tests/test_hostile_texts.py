@@ -1,0 +1,57 @@
+"""Texts from anywhere, TOML, BIF and UAI: each is read as a network, or refused in one short sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+import hostile_texts
+import sbnet as sb
+from sbnet.datasets import clinic_path
+from sbnet.errors import FileFormatError
+from test_hostile import Tally, check_network
+from test_tables_in import ASIA, SMALL
+from test_text import CLINIC
+
+pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConversionWarning")
+
+ODD_NAMES = '[units."a.b"]\nprior = 0.5\n[units."é\\u0000\\""]\nweights."a.b" = 1\n[units.c.weights]\n"a.b" = -2e3\n'
+SOURCES = {
+    "toml": [CLINIC.encode(), ODD_NAMES.encode(), clinic_path().read_bytes()[-2500:]],
+    "bif": [ASIA.encode()],
+    "uai": [SMALL.encode(), SMALL.replace("1 0\n", "1 0 # a\n").encode()],
+}
+
+
+def fuzz(folder, ending, count, tally):
+    """So many changed files; what can be read is written and read again."""
+    path = folder / f"changed.{ending}"
+    for seed in range(count):
+        sources = SOURCES[ending]
+        path.write_bytes(hostile_texts.changed(sources[seed % len(sources)], seed))
+        try:
+            network = sb.read(path, tol=1e-6, max_hidden=8)
+        except FileFormatError as error:
+            tally.refused(str(error))
+            continue
+        check_network(network)
+        tally.ends["read"] += 1
+        if ending == "toml":
+            sb.write(network, folder / "again.toml")
+            assert sb.read(folder / "again.toml") == network
+
+
+@pytest.mark.parametrize("ending", SOURCES)
+def test_some_changed_texts(tmp_path, ending):
+    tally = Tally(ending)
+    fuzz(tmp_path, ending, 200, tally)
+    assert min(tally.ends["read"], tally.ends["refused"]) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", SOURCES)
+def test_twenty_thousand_changed_texts(tmp_path, ending):
+    tally = Tally(f"changed .{ending} files")
+    fuzz(tmp_path, ending, 20_000, tally)
+    print(f"\n{tally}")
+    assert tally.ends.total() == 20_000
+    assert min(tally.ends.values()) > 1_000, tally

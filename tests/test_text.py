@@ -1,0 +1,341 @@
+"""Networks written by hand: what is written is what is read, bit for bit, and every slip has a place and a way out."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hostile
+import sbnet as sb
+from sbnet.errors import LONGEST_MESSAGE, FileFormatError
+from sbnet.files.positions import place_of
+from sbnet.files.text import read_toml
+from sbnet.files.text_writing import as_toml
+from strategies import mixed_networks, networks
+
+pytestmark = pytest.mark.small
+
+CLINIC = """\
+[units.flu]
+about = "influenza"
+group = "causes"
+prior = 0.05
+
+[units.cold]
+prior = 0.2
+
+[units.fever]
+gate = "noisy-or"
+leak = 0.01
+causes = { flu = 0.9, cold = 0.2 }
+
+[units.tired]                    # gate = "sigmoid" is the default
+bias = -2.0
+weights = { flu = 2.0, fever = 1.5 }
+"""
+
+
+@pytest.fixture
+def said(tmp_path):
+    """What is read from a text, or from bytes."""
+
+    def read(text: str | bytes) -> sb.Network:
+        path = tmp_path / "clinic.toml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return sb.read(path)
+
+    return read
+
+
+def same(one: sb.Network, other: sb.Network) -> bool:
+    """Equal, and to the last bit and word."""
+    return (
+        one == other
+        and one.weight.tobytes() == other.weight.tobytes()
+        and one.bias.tobytes() == other.bias.tobytes()
+        and one.layers == other.layers
+        and one.notes == other.notes
+    )
+
+
+# --- what a file says -----------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_the_network_that_the_same_probabilities_make(said):
+    causes = {("flu", "fever"): 0.9, ("cold", "fever"): 0.2}
+    built = sb.noisy_or(causes, leak={"fever": 0.01}, prior={"flu": 0.05, "cold": 0.2})
+    read = said(CLINIC)
+    assert read.names == ("flu", "cold", "fever", "tired")
+    assert same(read.subnetwork(["flu", "cold", "fever"]).with_notes({"flu": sb.Note()}), built)
+    assert list(read.edges())[2:] == [("flu", "tired", 2.0), ("fever", "tired", 1.5)]
+    assert read.bias[3] == -2.0
+    assert read.notes["flu"] == sb.Note(about="influenza", group="causes")
+
+
+def test_units_may_stand_in_any_order(said):
+    head, tail = CLINIC.split("[units.fever]")
+    turned = said("[units.fever]" + tail + head)
+    assert turned.names == ("flu", "cold", "fever", "tired")
+    assert same(turned, said(CLINIC))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xef\xbb\xbf" + CLINIC.encode(),
+        CLINIC.replace("\n", "\r\n").encode(),
+        CLINIC.replace("causes = { flu = 0.9, cold = 0.2 }", "causes.flu = 0.9\ncauses.cold = 0.2").encode(),
+        CLINIC.replace("causes = { flu = 0.9, cold = 0.2 }", "[units.fever.causes]\nflu=0.9\ncold=0.2").encode(),
+        CLINIC.replace("0.2 }", "2e-1 }").replace("[units.flu]", '[ "units" . flu ]').encode(),
+    ],
+)
+def test_the_same_in_other_spellings(said, data):
+    assert same(said(data), said(CLINIC))
+
+
+def test_a_compressed_text_is_unpacked(tmp_path, said):
+    (tmp_path / "clinic.toml.gz").write_bytes(gzip.compress(CLINIC.encode()))
+    assert same(sb.read(tmp_path / "clinic.toml.gz"), said(CLINIC))
+    (tmp_path / "clinic.toml.gz").write_bytes(gzip.compress(CLINIC.encode())[:-9])
+    with pytest.raises(FileFormatError, match="cannot be unpacked"):
+        sb.read(tmp_path / "clinic.toml.gz")
+
+
+# --- there and back -------------------------------------------------------------------------------------------------
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+NAMES = WORDS.filter(bool)
+NOTES = st.builds(
+    sb.Note,
+    about=WORDS,
+    group=st.sampled_from(["", "causes", "a\nb"]),
+    source=WORDS,
+    note=WORDS,
+    states=st.sampled_from([(), ("no", "yes"), ('"', "\x7f")]),
+)
+
+
+@given(st.one_of(networks(), mixed_networks(), st.integers(0, 10**6).map(hostile.mixed)), st.data())
+def test_what_is_written_is_read_bit_for_bit(tmp_path_factory, network, data):
+    names = data.draw(st.lists(NAMES, min_size=network.n_units, max_size=network.n_units, unique=True))
+    layers = data.draw(st.sampled_from([None, (network.n_units,)]))
+    network = replace(network, names=tuple(names), layers=layers)
+    network = network.with_notes({name: data.draw(NOTES) for name in names[:2]})
+    path = tmp_path_factory.getbasetemp() / "there.toml"
+    sb.write(network, path)
+    assert same(sb.read(path), network)
+
+
+@given(st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+def test_chances_that_were_written_are_written_again(tmp_path_factory, p, leak):
+    path = tmp_path_factory.getbasetemp() / "again.toml"
+    sb.write(sb.noisy_or({("a", "b"): p}, leak=leak, prior=0.3), path)
+    again = sb.read(path)
+    assert same(again, sb.noisy_or({("a", "b"): p}, leak=leak, prior=0.3))
+    assert "prior = 0.3\n" in path.read_text()
+    assert "theta" not in path.read_text()
+
+
+def test_a_file_is_pleasant_to_read(said):
+    assert as_toml(said(CLINIC)) == CLINIC.replace('                    # gate = "sigmoid" is the default', "")
+
+
+def test_many_causes_get_a_line_each_and_odd_numbers_stay_what_they_are(said):
+    names = [f"cause {k}" for k in range(12)]
+    edges = {(name, "effect"): 0.1 * k for k, name in enumerate(names)} | {("cause 0", "effect"): 1000.5}
+    bias = dict.fromkeys(names, -1.0) | {"effect": 1e-17}
+    network = sb.from_edges(edges, bias=bias, gate={"effect": "noisy-or"})
+    text = as_toml(network)
+    assert '\n[units.effect.causes]\n"cause 1" = 0.0951' in text
+    assert 'theta = { "cause 0" = 1000.5, "cause 7" = 0.7000000000000001 }' in text  # no chance makes either
+    assert "bias = -1.0" in text  # shorter than the chance, 0.2689…
+    assert same(said(text), network)
+
+
+def test_a_name_that_utf8_cannot_hold_is_refused(tmp_path):
+    network = sb.from_edges({}, bias={"a\ud800": 1.0})
+    with pytest.raises(FileFormatError, match="cannot be written in UTF-8"):
+        sb.write(network, tmp_path / "x.toml")
+    assert not (tmp_path / "x.toml").exists()
+
+
+# --- slips, each with its place and the way out ---------------------------------------------------------------------
+
+SLIPS = [
+    ("flu = 0.9", "fluu = 0.9", "line 12, column 12: 'fluu' is not a unit; did you mean 'flu'?"),
+    ("fever = 1.5", "feverr = 1.5", "line 16, column 24: 'feverr' is not a unit; did you mean 'fever'?"),
+    ("flu = 0.9", "plague = 0.9", "'plague' is not a unit; add a table [units.plague] for it"),
+    ("prior = 0.05", "priro = 0.05", "line 4, column 1: 'priro' is not a key of unit 'flu'; did you mean 'prior'?"),
+    ("[units.cold]", "[unit.cold]", "line 6, column 2: 'unit' is not a key of the file"),
+    (
+        "flu = 0.9",
+        "flu = 90",
+        "line 12, column 12: the chance 'flu' -> 'fever' is 90; a probability lies between 0 and 1",
+    ),
+    ("flu = 0.9", "flu = 90", "write 90 % as 0.9"),
+    ("prior = 0.05", "prior = -0.05", "line 4, column 1: the prior of 'flu' is -0.05; a probability lies"),
+    ("prior = 0.05", "prior = nan", "the prior of 'flu' is nan; a probability lies"),
+    ("prior = 0.05", "prior = true", "the prior of 'flu' is True; it is a probability"),
+    ("prior = 0.05", 'prior = "0.05"', "the prior of 'flu' is '0.05'; it is a probability"),
+    ("prior = 0.05", "", "line 1, column 8: 'flu' has no prior; add prior = 0.05"),
+    ("prior = 0.05", "prior = 0.05\nbias = 1", "line 5, column 1: 'flu' has prior and bias, which say the same"),
+    ("bias = -2.0", "prior = 0.1", "'tired' has a prior and weights; a unit with parents has a bias"),
+    ("bias = -2.0", "bias = inf", "line 15, column 1: the bias of 'tired' is inf; it must be finite"),
+    ("bias = -2.0", "bias = [1]", "the bias of 'tired' is [1]; it is a number"),
+    (
+        'gate = "noisy-or"',
+        "",
+        "line 11, column 1: 'leak' is for noisy-OR units, and 'fever' is a sigmoid unit; add gate",
+    ),
+    ('gate = "noisy-or"', 'gate = "or"', "line 10, column 1: the gate of 'fever' is 'or'; it is \"sigmoid\" or"),
+    ("leak = 0.01", "prior = 0.01", "line 11, column 1: 'prior' is for sigmoid units, and 'fever' is a noisy-OR unit"),
+    ("leak = 0.01", "weights = {}", "'weights' is for sigmoid units"),
+    ("leak = 0.01", "leak_theta = -1.0", "the leak_theta of 'fever' is -1.0; -ln(1 - p) of a chance is not negative"),
+    ("leak = 0.01", "theta = { flu = 1 }", "line 11, column 11: 'flu' stands in causes and in theta of 'fever'"),
+    ("prior = 0.05", "weights = { tired = 1 }", "line 4, column 13: the edges contain a cycle: flu -> fever"),
+    ("cold = 0.2 }", "fever = 0.2 }", "line 12, column 23: 'fever' is its own parent"),
+    ("causes = { flu = 0.9, cold = 0.2 }", "causes = 3", "causes is 3; write causes = { flu = 0.9"),
+    ("flu = 0.9", "flu.b = 0.9", "'flu' is a table; a name with a dot stands in quotes: \"flu.b\" = 0.9"),
+    ("[units.cold]", "[units.flu.cold]", "'cold' is not a key of unit 'flu'; a name with a dot stands in quotes"),
+    ("[units.cold]", "[units.flu]", "line 6, column 11: this is not TOML: Cannot declare"),
+    ("[units.cold]", "[units.cold", "line 6, column 12: this is not TOML"),
+    ("[units.cold]", '[units.""]', "a unit has an empty name"),
+    ("prior = 0.05", "prior = 0,05", "line 4, column 10: this is not TOML"),
+    ('about = "influenza"', "about = 3", "line 2, column 1: about is 3; give a text"),
+    ('about = "influenza"', 'states = ["a"]', "line 2, column 1: states is ['a']; give what 0 and 1 are called"),
+    ("[units.flu]", "layers = [1]\n[units.flu]", "line 1, column 1: layers is [1]; it lists the sizes"),
+    ("prior = 0.05", "prior = " + "9" * 5000, "holds a value that cannot be read"),
+    ("prior = 0.05", "prior = 0x" + "f" * 9000, "holds a value that cannot be read"),
+    ("prior = 0.05", "x = " + "[" * 9000, "is nested too deeply"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), SLIPS)
+def test_slips_are_refused_with_their_place_and_the_way_out(said, old, new, message):
+    text = CLINIC.replace(old, new, 1)
+    with pytest.raises(FileFormatError) as error:
+        said(text)
+    assert message in str(error.value)
+    assert len(str(error.value)) <= LONGEST_MESSAGE
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "there are no units"),
+        (b"units = 3", "there are no units"),
+        (b"[units]\nflu = 0.05", r"line 2, column 1: unit 'flu' is 0.05; write \[units.flu\] and below it prior"),
+        (
+            "[units.a]\nprior = 0.1 # é".encode("latin-1"),
+            "line 2, column 15: the byte 0xe9 is not UTF-8; save the file as",
+        ),
+        (CLINIC.encode("utf-16"), "is written in UTF-16; save it as UTF-8"),
+        (b"\x00\x01\x02", "this is not TOML"),
+    ],
+)
+def test_what_is_no_such_text_is_refused(said, data, message):
+    with pytest.raises(FileFormatError, match=message):
+        said(data)
+
+
+def test_a_text_without_end_is_refused(said, monkeypatch):
+    monkeypatch.setattr("sbnet.files.plain.MOST_BYTES", 100)
+    with pytest.raises(FileFormatError, match=r"keep such a network in a \.sbn file"):
+        said(CLINIC)
+
+
+@pytest.mark.parametrize("name", ["x.doc", "x", "toml", "x.toml.zip"])
+def test_another_ending_is_refused(tmp_path, name):
+    with pytest.raises(FileFormatError, match=r"the ending of the name says how, and it is none of \.toml, \.sbn"):
+        sb.read(tmp_path / name)
+    with pytest.raises(FileFormatError, match=r"the ending of the name says how, and it is none of \.toml, \.sbn"):
+        sb.write(sb.layered((2,), rng=0), tmp_path / name)
+
+
+# --- places ---------------------------------------------------------------------------------------------------------
+
+TRAPS = '''\
+# [units.flu]
+[a]
+flu = "[units.flu] = { flu = 1 } # no"
+text = """
+[units.flu]
+flu = 1 \\""" """
+list = [ "flu", [1, 2], { flu = 3 },
+  4 ]
+lines = \'\'\'
+[units.flu]\'\'\'
+[units."fl\\u0075" . 'deep.er']
+x.y = { one = 1, "t\\"wo" = [ 1 ], three.four = 4 }
+'''
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        (("a", "flu"), (3, 1)),
+        (("a", "lines"), (9, 1)),
+        (("units", "flu"), (11, 8)),
+        (("units", "flu", "deep.er"), (11, 21)),
+        (("units", "flu", "deep.er", "x", "y", "one"), (12, 9)),
+        (("units", "flu", "deep.er", "x", "y", 't"wo'), (12, 18)),
+        (("units", "flu", "deep.er", "x", "y", "three", "four"), (12, 41)),
+        (("units", "flu", "gone"), (11, 8)),
+    ],
+)
+def test_places_are_found_behind_texts_comments_and_lists(path, place):
+    assert place_of(TRAPS, path) == place
+
+
+def test_reading_a_thousand_units_takes_no_minute(tmp_path):
+    rng = np.random.default_rng(0)
+    causes = {(f"c{j}", f"f{i}"): round(float(rng.random()), 3) for i in range(800) for j in rng.choice(200, 8, False)}
+    network = sb.noisy_or(causes, leak=0.01, prior=0.02)
+    sb.write(network, tmp_path / "large.toml")
+    assert same(read_toml(str(tmp_path / "large.toml")), network)
+
+
+# --- the worked example -----------------------------------------------------------------------------------------------
+
+
+def test_the_worked_example_is_made_up_and_says_so():
+    from sbnet.datasets import clinic_path, example_clinic
+
+    clinic, text = example_clinic(), clinic_path().read_text(encoding="utf-8")
+    assert "Every number in this file is invented" in text
+    groups = [clinic.notes[name].group for name in clinic.names]
+    assert (groups.count("causes"), groups.count("findings")) == (15, 30)
+    assert all(clinic.notes[name].about for name in clinic.names)
+    assert same(read_toml(str(clinic_path())), clinic)
+    body = text[text.index("[units") :]
+    assert as_toml(clinic) == body  # as sbnet itself would write it
+    post = sb.exact_posterior(clinic, {"sneezing": 1, "itchy-eyes": 1, "fever": 0})
+    assert max(clinic.names[:15], key=lambda name: post[name]) == "hay-fever"
+
+
+# --- words for states -------------------------------------------------------------------------------------------------
+
+
+def test_evidence_may_use_the_words_of_the_notes(said):
+    plain = said(CLINIC)
+    network = said(CLINIC.replace('group = "causes"', 'group = "causes"\nstates = ["well", "ill"]'))
+    for word, state in (("ill", 1), ("well", 0)):
+        assert sb.log_likelihood(network, {"flu": word}) == sb.log_likelihood(plain, {"flu": state})
+    assert sb.log_likelihood(network, {"flu": "yes", "cold": 0}) == sb.log_likelihood(plain, {"flu": 1, "cold": 0})
+    with pytest.raises(sb.errors.TableError, match="unit 'flu' holds 'sick'"):
+        sb.log_likelihood(network, {"flu": "sick"})
+
+
+def test_a_variable_of_several_states_is_evidence_by_its_name(tmp_path):
+    text = "BAYES 2 3 2 2 1 0 2 0 1 3 0.2 0.3 0.5 6 0.9 0.1 0.5 0.5 0.2 0.8"
+    (tmp_path / "sky.uai").write_text(text)
+    network = sb.read(tmp_path / "sky.uai")
+    assert sb.exact_posterior(network, {"0": "2"})["1"] == pytest.approx(0.8)
+    assert np.exp(sb.log_likelihood(network, {"0": "1", "1": 1})) == pytest.approx(0.15)
+    with pytest.raises(sb.errors.UnknownUnitError, match="names unit '0', which is not in the network"):
+        sb.log_likelihood(network, {"0": "7"})
