@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numba
+from llvmlite.binding import Linkage
 from numba import _dynfunc, types  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase
@@ -131,23 +132,26 @@ class _WholeCode(JITCodeLibrary):
 
 class _LightCode(_WholeCode):
     def _optimize_final_module(self) -> None:
+        """With the least effort. Parts become its own: one that is called once leaves no call, and no arguments."""
+        for function in self._final_module.functions:
+            if function.linkage is Linkage.linkonce_odr:
+                function.linkage = Linkage.internal
         passes, builder = self._codegen._module_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
         passes.run(self._final_module, builder)
 
 
 class _PartCode(_WholeCode):
-    vectorised = False
-
     def finalize(self) -> None:
         for library in dict.fromkeys(self._linking_libraries):
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
-        if self.vectorised:
-            self._optimize_final_module()
         self._finalized = True
 
 
 class _VectorCode(_PartCode):
-    vectorised = True
+    def finalize(self) -> None:
+        super().finalize()
+        self._optimize_final_module()
+        JITCodeLibrary._optimize_functions(self, self._final_module)  # asks before a loop, not in it, what overlaps
 
 
 class _Passes(PassManager):

@@ -232,7 +232,7 @@ def tune(work: Work, chunks: IndexArray) -> None:
                 _powers(work.waves, at, np.int64(_OF_TILE), load(chunks, b), lane, lanes, step * weight)
 
 
-@bare
+@vector
 def _powers(out: FloatArray, at: int, stride: int, chunks: int, lane: int, lanes: int, angle: float) -> None:
     """e^(i q angle), q = 1, 2, ..., into one lane of all chunks; the imaginary parts stand 32 places further on."""
     c, s = math.cos(angle), math.sin(angle)
@@ -346,6 +346,17 @@ def open_sweep(work: Work, mu: FloatArray) -> None:
             t = before
 
 
+@vector
+def _weighed(waves: FloatArray, at: int, chunks: int, lane: int, lanes: int) -> float:
+    """The sum of weights times Re phi, for one lane."""
+    total = 0.0
+    for k in range(_u(chunks)):
+        o = _u(at) + k * _OF_BLOCK
+        for i in range(_u(lane), _CHUNK, _u(lanes)):
+            total += load(waves, o + i, _WEIGHT) * load(waves, o + i, _RE)
+    return total
+
+
 @bare
 def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     """The terms, from the products over all parents: those of the sweep, or from scratch. Nothing more to promise."""
@@ -363,12 +374,7 @@ def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
                 _mix_in(waves, _of_tile(work, t), waves, at, used, load(mu, load(index, load(index, TILE_PARENT), t)))
         first = _u(load(index, BLOCKS)) + _u(b) * BLOCK
         for lane in range(width):
-            p, wave = first + _u(lane), 0.0
-            for c in range(used):
-                o = _u(at) + _u(c) * _OF_BLOCK
-                for i in range(lane, _SIZE, lanes):
-                    q = o + _u(i)
-                    wave += load(waves, q, _WEIGHT) * load(waves, q, _RE)
+            p, wave = first + _u(lane), _weighed(waves, at, used, lane, lanes)
             straight = load(numbers, p, _HALF) * load(numbers, p, MEAN) + load(numbers, p, _CURVE) * load(
                 numbers, p, SECOND
             )
