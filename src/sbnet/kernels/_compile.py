@@ -29,6 +29,13 @@ from numba.core import cgutils, event
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
+try:
+    from sbnet.kernels._pipeline import Light, Part, Vector, Whole
+except ImportError:  # numba's own way, which takes longer
+    from numba.core.compiler import Compiler
+
+    Light = Part = Vector = Whole = Compiler  # type: ignore[misc, assignment]
+
 _CONFIG: Any = numba.config
 INTERPRETED = bool(_CONFIG.DISABLE_JIT)
 _KEPT = 4  # folders: enough to go back and forth between versions; a process of an older one has long ended
@@ -70,12 +77,19 @@ FOLDER = _folder()
 _ALWAYS: dict[str, Any] = {
     "cache": FOLDER is not None,
     "nogil": True,
+    "pipeline_class": Whole,
     "error_model": "numpy",  # 1 / 0 is an infinity, as in NumPy; no kernel means to be told of it by an exception
 }
-# For kernels called by other kernels only. Without the code that unpacks Python objects they compile several times
-# faster. Those that allocate nothing also do without the memory manager, and so take no reference counts of the arrays
-# they look at: each is an atomic operation, as dear as several edges of a network.
-_INNER: dict[str, Any] = {**_ALWAYS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# For kernels called by other kernels only: no code that unpacks Python objects, and no files, for their code is kept
+# with that of their callers. Those that allocate nothing also do without the memory manager, and so take no reference
+# counts of the arrays they look at: each is an atomic operation, as dear as several edges of a network.
+_INNER: dict[str, Any] = {
+    **_ALWAYS,
+    "cache": False,
+    "pipeline_class": Part,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
 _BARE: dict[str, Any] = {**_INNER, "_nrt": False}
 # Reassociation lets the compiler use vector units for sums; nothing here assumes away NaN or infinity.
 _FAST = {"contract", "reassoc", "nsz", "arcp", "afn"}
@@ -98,9 +112,19 @@ class _Pause(event.Listener):
         if self._depth == 0 and self._was_on:
             gc.enable()
 
+    @contextlib.contextmanager
+    def throughout(self) -> Iterator[None]:
+        """One pause for all that is compiled meanwhile."""
+        with global_compiler_lock:
+            self.on_start(None)
+            try:
+                yield
+            finally:
+                self.on_end(None)
 
-_PAUSE = _Pause()
-event.register("numba:compile", _PAUSE)
+
+PAUSE = _Pause()
+event.register("numba:compile", PAUSE)
 
 
 _ONE_AT_A_TIME = threading.RLock()  # numba has one folder for the whole process, and threads may compile at once
@@ -127,14 +151,16 @@ def _compiled(**options: Any) -> Any:
     return decorate
 
 
-kernel: Any = _compiled(**_ALWAYS)
+kernel: Any = _compiled(**_ALWAYS, no_cfunc_wrapper=True)
+# For kernels called from Python whose time goes into others.
+light: Any = _compiled(**_ALWAYS | {"pipeline_class": Light}, no_cfunc_wrapper=True)
 # For kernels called from Python that allocate nothing: no reference counts either, and a third less to compile.
-entry: Any = _compiled(**_ALWAYS, _nrt=False)
+entry: Any = _compiled(**_ALWAYS, no_cfunc_wrapper=True, _nrt=False)
 inner: Any = _compiled(**_INNER)
 bare: Any = _compiled(**_BARE)
-vector: Any = _compiled(**_BARE, fastmath=_FAST)
-# For small functions, and for those that only call others: they become part of whoever calls them before anything is
-# compiled. (A compiled function is optimised once more with every caller, and callers of callers.)
+vector: Any = _compiled(**_BARE | {"pipeline_class": Vector}, fastmath=_FAST)
+# For small functions in loops that become vectors: they are taken in before anything is compiled, and so are as free to
+# reorder sums as the loop is.
 inlined: Any = _compiled(**_BARE, inline="always")
 
 
@@ -166,12 +192,8 @@ def _signature(function: Any) -> Any:
 
 @functools.cache
 def _apart(function: Any, like: Any, allocates: bool) -> Any:
-    with global_compiler_lock, _in_our_folder():
-        _PAUSE.on_start(None)
-        try:
-            return cfunc(_signature(like), **(_ALWAYS if allocates else _ALWAYS | {"_nrt": False}))(function)
-        finally:
-            _PAUSE.on_end(None)
+    with PAUSE.throughout(), _in_our_folder():
+        return cfunc(_signature(like), **_ALWAYS | {"pipeline_class": Light, "_nrt": allocates})(function)
 
 
 def address(function: Any, like: Any = None, *, allocates: bool = False) -> Any:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 
-from sbnet.kernels._compile import inlined
+from sbnet.kernels._compile import bare
 
 SIGMOID, NOISY_OR = 0, 1
 NAMES = ("sigmoid", "noisy-or")
@@ -31,27 +31,27 @@ LEAST = 1e-300
 """The smallest chance of being on that a noisy-OR unit has; smaller ones count as this."""
 
 
-@inlined
+@bare
 def softplus(x: float) -> float:
     """ln(1 + e^x)."""
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
-@inlined
+@bare
 def sigmoid(x: float) -> float:
     """1 / (1 + e^-x), without overflow."""
     t = math.exp(-abs(x))
     return 1.0 / (1.0 + t) if x >= 0.0 else t / (1.0 + t)
 
 
-@inlined
+@bare
 def rarity(x: float) -> float:
     """-ln(1 - e^-x): how unlikely it is that none of the causes of a noisy-OR unit fails to work."""
     y = max(x, LEAST)
     return -math.log(-math.expm1(-y)) if y < 0.6931471805599453 else -math.log1p(-math.exp(-y))
 
 
-@inlined
+@bare
 def t(gate: int, x: float) -> float:
     """The function whose mean is hard."""
     if gate == SIGMOID:
@@ -59,7 +59,7 @@ def t(gate: int, x: float) -> float:
     return rarity(x) if gate == NOISY_OR else math.nan
 
 
-@inlined
+@bare
 def t_slope(gate: int, x: float) -> float:
     """Its slope."""
     if gate == SIGMOID:
@@ -67,7 +67,7 @@ def t_slope(gate: int, x: float) -> float:
     return -1.0 / math.expm1(min(max(x, LEAST), 700.0)) if gate == NOISY_OR else math.nan
 
 
-@inlined
+@bare
 def p(gate: int, x: float) -> float:
     """The chance of S = 1."""
     if gate == SIGMOID:
@@ -75,7 +75,7 @@ def p(gate: int, x: float) -> float:
     return -math.expm1(-max(x, LEAST)) if gate == NOISY_OR else math.nan
 
 
-@inlined
+@bare
 def log_p(gate: int, state: int, x: float) -> float:
     """ln P(S | x), without loss of digits where the chance is near 1."""
     if gate == SIGMOID:
@@ -85,7 +85,7 @@ def log_p(gate: int, state: int, x: float) -> float:
     return math.nan
 
 
-@inlined
+@bare
 def log_odds(gate: int, x: float) -> float:
     """ln P(S = 1 | x) - ln P(S = 0 | x)."""
     if gate == SIGMOID:
@@ -93,7 +93,7 @@ def log_odds(gate: int, x: float) -> float:
     return max(x, 0.0) - rarity(x) if gate == NOISY_OR else math.nan
 
 
-@inlined
+@bare
 def loads(gate: int, mean: float) -> tuple[float, float]:
     """a and c of a unit with that mean."""
     if gate == SIGMOID:
@@ -101,7 +101,7 @@ def loads(gate: int, mean: float) -> tuple[float, float]:
     return (mean - 1.0, mean) if gate == NOISY_OR else (math.nan, math.nan)
 
 
-@inlined
+@bare
 def weighs(gate: int) -> float:
     """The slope of c in S: does a unit's own state weigh its term? (That of a is 1 for every gate.)"""
     if gate == SIGMOID:
@@ -109,7 +109,7 @@ def weighs(gate: int) -> float:
     return 1.0 if gate == NOISY_OR else math.nan
 
 
-@inlined
+@bare
 def slope(gate: int, state: float, x: float) -> float:
     """The slope of a(S) x - c(S) t(x) in x: what a unit with a known input learns by, eq. (35)."""
     if gate == SIGMOID:
@@ -119,7 +119,7 @@ def slope(gate: int, state: float, x: float) -> float:
     return math.nan
 
 
-@inlined
+@bare
 def draw(gate: int, x: float, uniform: float) -> int:
     """A state from a uniform number: u < P(S = 1 | x), written so that neither tail loses digits or overflows."""
     if gate == NOISY_OR:

@@ -10,6 +10,7 @@ import numpy as np
 from sbnet._types import FloatArray, IndexArray, Model, Problem, States
 from sbnet.kernels import gates, terms
 from sbnet.kernels._compile import bare, caller, vector
+from sbnet.kernels.arrays import real_numbers
 from sbnet.kernels.terms.work import Work
 
 
@@ -27,13 +28,13 @@ def add_gradient(
 ) -> None:
     """Add `scale` times the gradient of the bound of one solved pattern."""
     n = len(states)
-    value, on = np.zeros(n), np.zeros(n)  # of each unit: its state or mean, and whether it was seen to be 1
-    push = np.zeros(n)  # the slope of its part of the bound in its input: zero for barren units
+    value, on = real_numbers(n), real_numbers(n)  # of each unit: its state or mean, and whether it was seen to be 1
+    push = real_numbers(n)  # the slope of its part of the bound in its input: zero for barren units
     _load_values(problem.hidden, states, mu, value, on)
     for i in problem.known:
         a, c = gates.loads(problem.gate[i], value[i])
         push[i] = a - c * gates.t_slope(problem.gate[i], bias[i])
-    by_slot, by_factor = np.zeros(len(problem.weight)), np.zeros(len(problem.factor))
+    by_slot, by_factor = real_numbers(len(problem.weight)), real_numbers(len(problem.factor))
     terms.call_gradient(verb, work, mu, by_slot, by_factor)
     for f in range(len(problem.factor)):
         i = problem.factor[f]

@@ -14,7 +14,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem, States, Stop
 from sbnet.kernels import gates, terms
-from sbnet.kernels._compile import address, bare, caller, inlined, variant
+from sbnet.kernels._compile import PAUSE, address, bare, caller, variant
 from sbnet.kernels.arrays import load, whole_numbers
 from sbnet.kernels.reduce import posed
 from sbnet.kernels.states import known_units
@@ -81,9 +81,9 @@ def sweep(work: Work, bias: FloatArray, mu: FloatArray) -> None:
         push(work, mu, j, old, new)
 
 
-open_sweep = inlined(terms.each("open_sweep", "work, mu"))
-pull = inlined(terms.each("pull", "work, j, mu", adds=True))
-push = inlined(terms.each("push", "work, mu, j, old, new"))
+open_sweep = bare(terms.each("open_sweep", "work, mu"))
+pull = bare(terms.each("pull", "work, j, mu", adds=True))
+push = bare(terms.each("push", "work, mu, j, old, new"))
 _call_sweep = caller(sweep)
 
 
@@ -246,26 +246,27 @@ call_solve = caller(solve)
 @cache
 def kit_for(rooms: tuple[Any, ...]) -> Kit:
     """What solves problems that these rooms serve, compiled now unless it has been before."""
-    rough = terms.roughly(rooms)
-    any_term = {terms.xi, exact, terms.quadratic, terms.enumerated} <= set(rooms)
-    return Kit(
-        _verbs(rough),
-        _verbs(rooms),
-        terms.enumerated in rooms,
-        any_term,
-        address(posed, allocates=True),
-        address(terms.prepare, allocates=True),
-        address(climb),
-        address(attuned, allocates=True) if rough != rooms else 0,
-        address(terms.other_kinds, allocates=True) if any_term else 0,
-        address(solve, allocates=True),
-    )
+    with PAUSE.throughout():
+        rough = terms.roughly(rooms)
+        any_term = {terms.xi, exact, terms.quadratic, terms.enumerated} <= set(rooms)
+        return Kit(
+            _verbs(rough),
+            _verbs(rooms),
+            terms.enumerated in rooms,
+            any_term,
+            address(posed, allocates=True),
+            address(terms.prepare, allocates=True),
+            address(climb),
+            address(attuned, allocates=True) if rough != rooms else 0,
+            address(terms.other_kinds, allocates=True) if any_term else 0,
+            address(solve, allocates=True),
+        )
 
 
 @cache
 def _verbs(rooms: tuple[Any, ...]) -> Verbs:
     names = {"open_sweep": "work, mu", "pull": "work, j, mu", "push": "work, mu, j, old, new"}
-    parts = {verb: inlined(terms.each(verb, given, rooms, adds=verb == "pull")) for verb, given in names.items()}
+    parts = {verb: bare(terms.each(verb, given, rooms, adds=verb == "pull")) for verb, given in names.items()}
     return Verbs(
         address(terms.each("prepare", "work", rooms), terms.xi.prepare),
         address(terms.each("begin", "work", rooms), terms.xi.begin),

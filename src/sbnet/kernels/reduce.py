@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from sbnet._types import BoolArray, IndexArray, Model, Problem, States
-from sbnet.kernels._compile import caller, inlined, kernel
-from sbnet.kernels.arrays import load, real_numbers, whole_numbers
+from sbnet.kernels._compile import bare, caller, kernel
+from sbnet.kernels.arrays import flags, load, real_numbers, whole_numbers
 
 
-@inlined
+@bare
 def _mark_live(model: Model, states: States, live: BoolArray | IndexArray) -> None:
     for i in range(len(states) - 1, -1, -1):
         if load(states, i) >= 0:
@@ -24,7 +24,7 @@ def _mark_live(model: Model, states: States, live: BoolArray | IndexArray) -> No
 @kernel
 def live_units(model: Model, states: States) -> BoolArray:
     """Units that are observed or have an observed descendant; all others sum to one and drop out."""
-    live = np.zeros(len(states), np.bool_)
+    live = flags(len(states))
     _mark_live(model, states, live)
     return live
 
@@ -123,7 +123,7 @@ def components(problem: Problem) -> IndexArray:
     return label
 
 
-@inlined
+@bare
 def _root(label: IndexArray, k: int) -> int:
     while label[k] != k:
         label[k] = label[label[k]]

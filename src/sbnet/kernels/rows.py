@@ -11,7 +11,7 @@ import numpy as np
 
 from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Model, Problem, States, Stop
 from sbnet.kernels import gates, terms
-from sbnet.kernels._compile import address, announce, inlined, inner, kernel
+from sbnet.kernels._compile import address, announce, bare, inner, kernel, light
 from sbnet.kernels.arrays import real_numbers
 from sbnet.kernels.gradient import add_gradient, call_add_gradient
 from sbnet.kernels.meanfield import Kit, call_solve, kit_for
@@ -22,7 +22,7 @@ from sbnet.kernels.terms.work import Work, spread
 _ENUMERATED = 6  # parents whose states are summed for a prediction
 
 
-@inlined
+@inner
 def mean_p(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
     """The mean chance of being 1 for independent parents: the prediction for a unit that has no say in the evidence."""
     if gate == gates.NOISY_OR:
@@ -56,7 +56,7 @@ def predict_barren(model: Model, states: States, bias: FloatArray, means: FloatA
             means[i] = mean_p(model.gate[i], weight[:k], near[:k], bias[i])
 
 
-@inlined
+@bare
 def _same_mask(states: States, r: int) -> bool:
     """Are the same units observed in row r as in the row before?"""
     for i in range(states.shape[1]):  # noqa: SIM110 (kernels have no generators)
@@ -72,7 +72,7 @@ def predict_rows(model: Model, states: States, bias: FloatArray, means: FloatArr
         predict_barren(model, states[r], bias[r], means[r])
 
 
-@inlined
+@bare
 def _store(problem: Problem, work: Work, states: States, mu: FloatArray, means: FloatArray, xi: FloatArray) -> bool:
     """The results of a row, but for its barren units; are there any?"""
     n_hidden = 0
@@ -163,7 +163,7 @@ def _learning(rooms: tuple[Any, ...]) -> Learning:
     return Learning(address(add_gradient, allocates=True), address(verb, enumerated.gradient))
 
 
-@kernel
+@light
 def climb_rows(
     kit: Kit,
     learning: Learning,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sbnet._types import FloatArray, Problem, States
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, inlined
+from sbnet.kernels._compile import bare
 
 
 class Complete(NamedTuple):
@@ -18,7 +18,7 @@ class Complete(NamedTuple):
     t: FloatArray  # by factor: t of its input, see `gates`
 
 
-@inlined
+@bare
 def added(x: float, y: float) -> tuple[float, float]:
     """x + y, and what its rounding has lost (Knuth's two-sum)."""
     total = x + y

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
-from sbnet.kernels._compile import entry, inlined
+from sbnet.kernels._compile import bare, entry
 from sbnet.kernels.arrays import load
 from sbnet.kernels.gates import log_p
 from sbnet.kernels.upper_gates import bracket, curvature, highest_hidden, highest_observed
@@ -106,7 +106,7 @@ def evaluate(problem: Problem, regions: Regions, x: FloatArray, gradient: FloatA
     return value
 
 
-@inlined
+@bare
 def _weigh(
     ptr: IndexArray,
     parent: IndexArray,
@@ -147,7 +147,7 @@ def _weigh(
                 omega[k] = max(load(omega, k) - load(tau, f), 1e-12)  # more weight than one is valid too
 
 
-@inlined
+@bare
 def _table(problem: Problem, regions: Regions, f: int, x: FloatArray, gradient: FloatArray) -> float:
     """tau ln sum exp((G - b S) / tau) over the states of the parents in the table of factor f.
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from sbnet._types import Bound, FloatArray, IndexArray, Problem, States
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, caller, inlined, plain
+from sbnet.kernels._compile import bare, caller, inner, plain
 from sbnet.kernels.arrays import load, real_numbers, whole_numbers
 from sbnet.kernels.terms import enumerated, exact, linear, quadratic, series, xi
 from sbnet.kernels.terms.work import (
@@ -101,7 +101,7 @@ def _spelt_out(name: str, arguments: str, lines: list[str]) -> Any:
     return names[name]
 
 
-reference = inlined(_ladder("reference", "kind, gate, weight, mu, bias, parameter", "math.nan, math.nan"))
+reference = inner(_ladder("reference", "kind, gate, weight, mu, bias, parameter", "math.nan, math.nan"))
 
 
 call_prepare, call_begin, call_attend = caller(xi.prepare), caller(xi.begin), caller(exact.attend)
@@ -126,7 +126,7 @@ def roughly(rooms: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(xi if room is exact else room for room in rooms))
 
 
-@inlined
+@inner
 def kinds_of(problem: Problem, bound: Bound) -> IndexArray:
     """The kind of each factor: what was asked for, or a sum over the states of its parents if they are few."""
     kind = whole_numbers(len(problem.factor))
@@ -136,7 +136,7 @@ def kinds_of(problem: Problem, bound: Bound) -> IndexArray:
     return kind
 
 
-@inlined
+@bare
 def kind_of(bound: Bound, gate: int, parents: int) -> int:
     """The kind of a factor with so many hidden parents. What is cheap for one gate is another thing for the other."""
     if parents <= bound.enumerate_up_to:
@@ -175,7 +175,7 @@ def prepare(problem: Problem, asked: IndexArray, rough: bool, verb: int) -> Work
 call_layout = caller(prepare)
 
 
-@inlined
+@bare
 def _table_size(problem: Problem, f: int, room: int) -> int:
     """Numbers that a factor without tiles keeps in a table of its own."""
     weight = problem.weight[problem.ptr[f] : problem.ptr[f + 1]]
@@ -186,7 +186,7 @@ def _table_size(problem: Problem, f: int, room: int) -> int:
     return 3 * len(weight) if room == linear.ROOM else 0
 
 
-@inlined
+@bare
 def begin(work: Work, states: States, bias: FloatArray, mu: FloatArray, verb: int) -> None:
     """Bring the row into the state: what is observed, biases, the range of x."""
     index, numbers = work.ints, work.numbers
@@ -207,7 +207,7 @@ def begin(work: Work, states: States, bias: FloatArray, mu: FloatArray, verb: in
     call_begin(verb, work)
 
 
-@inlined
+@bare
 def total(work: Work) -> float:
     """The sum over all factors of a(S) <x> - c(S) <t(x)>."""
     index, numbers, value = work.ints, work.numbers, 0.0
@@ -219,14 +219,14 @@ def total(work: Work) -> float:
     return value
 
 
-@inlined
+@bare
 def parameter(work: Work, f: int) -> float:
     """The xi of a factor, or NaN if its term has none."""
     has = load(work.ints, load(work.ints, ROOM), f) == xi.ROOM
     return work.numbers[np.uint64(load(work.ints, load(work.ints, PLACE), f)) + xi.XI] if has else math.nan
 
 
-@inlined
+@bare
 def lacks(enumerates: bool, work: Work) -> bool:
     """Are there factors with few parents, though no sum over their states has been compiled?"""
     return not enumerates and load(work.ints, _FEW) > 0

@@ -8,7 +8,7 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, inlined, kernel
+from sbnet.kernels._compile import bare, kernel, vector
 from sbnet.kernels.arrays import load
 from sbnet.kernels.terms.work import (
     BIAS,
@@ -40,7 +40,7 @@ TILED = False
 _u = np.uint64
 
 
-@inlined
+@bare
 def begin(work: Work) -> None:
     """Fill the tables; bit b of a state is that of parent b."""
     index, numbers = work.ints, work.numbers
@@ -68,7 +68,7 @@ def begin(work: Work) -> None:
             numbers[first + state] = gates.t(load(index, gate, f), x)
 
 
-@bare
+@vector
 def _contract(work: Work, f: int, mu: FloatArray, skip: int) -> float:
     """The mean of the table of factor f over its independent parents.
 
@@ -93,7 +93,7 @@ def _contract(work: Work, f: int, mu: FloatArray, skip: int) -> float:
     return load(numbers, scratch)
 
 
-@inlined
+@bare
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input."""
     index, numbers, total = work.ints, work.numbers, 0.0
@@ -106,7 +106,7 @@ def pull(work: Work, j: int, mu: FloatArray) -> float:
     return total
 
 
-@inlined
+@bare
 def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
     """Unit j has moved: the mean inputs of its children follow, and the terms of those that look at them."""
     index, numbers = work.ints, work.numbers
@@ -120,7 +120,7 @@ def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
                 numbers[at + TERM] = _contract(work, f, mu, np.int64(-1))
 
 
-@inlined
+@bare
 def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     """Compute the terms at the present means; nothing more to promise."""
     index, numbers = work.ints, work.numbers
@@ -142,7 +142,7 @@ def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     return 0.0
 
 
-@inlined
+@bare
 def _state(weight: FloatArray, mu: FloatArray, bias: float, state: int) -> tuple[float, float]:
     """The input that one state of the parents gives, and its chance."""
     x, chance = bias, 1.0
@@ -198,7 +198,7 @@ def mean_t(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
     return total
 
 
-@inlined
+@bare
 def mean_p(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
     """The mean chance of being 1, likewise."""
     total = 0.0

@@ -22,7 +22,7 @@ import math
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem
-from sbnet.kernels._compile import bare, inlined, inner, vector
+from sbnet.kernels._compile import bare, inner, vector
 from sbnet.kernels.arrays import load, real_numbers, whole_numbers
 from sbnet.kernels.terms import quadratic, xi
 from sbnet.kernels.terms.work import (
@@ -99,7 +99,7 @@ def nodes(low: float, high: float, mean: float, variance: float, largest: float)
     return math.ceil(OMEGA * (max(-low, high, 0.0) + MARGIN) / (2.0 * math.pi))
 
 
-@inlined
+@inner
 def nodes_of(problem: Problem, bias: FloatArray, mu: FloatArray) -> IndexArray:
     """The same for every factor at the present means."""
     found, near = whole_numbers(len(problem.factor)), real_numbers(len(problem.weight))
@@ -129,7 +129,7 @@ def fits(problem: Problem, kind: IndexArray, nodes: IndexArray, found: IndexArra
     return every
 
 
-@inlined
+@bare
 def _lanes(width: int) -> int:
     """Lanes of a chunk: a power of two."""
     lanes = 1
@@ -138,43 +138,43 @@ def _lanes(width: int) -> int:
     return lanes
 
 
-@inlined
+@bare
 def _tail(omega: float) -> float:
     """A bound on what is left out beyond frequency omega."""
     return 4.0 * math.exp(-math.pi * omega) / (math.pi * omega * (1.0 - math.exp(-2.0 * math.pi * omega)))
 
 
-@inlined
+@bare
 def _chunks(work: Work, b: int) -> int:
     """Chunks of block b."""
     return load(work.wave_index, b)
 
 
-@inlined
+@bare
 def _used(work: Work, b: int) -> int:
     """Those of them that count at present."""
     return load(work.wave_index, load(work.ints, N_BLOCKS), b)
 
 
-@inlined
+@bare
 def _of_block(work: Work, b: int) -> int:
     """Where the chunks of block b begin."""
     return load(work.wave_index, 3 * load(work.ints, N_BLOCKS), b)
 
 
-@inlined
+@bare
 def _of_tile(work: Work, t: int) -> int:
     """Where the chunks of tile t begin."""
     return load(work.wave_index, 4 * load(work.ints, N_BLOCKS), t)
 
 
-@inlined
+@bare
 def _step(work: Work, b: int) -> float:
     """The distance between two frequencies of block b."""
     return OMEGA / max(load(work.wave_index, b) * (_SIZE // _lanes(load(work.ints, load(work.ints, WIDTH), b))), 1)
 
 
-@inlined
+@inner
 def chunks_for(work: Work, needed: IndexArray) -> IndexArray:
     """How many chunks each block needs: a few numbers only, so that rows with other needs can share them."""
     index = work.ints
@@ -189,7 +189,7 @@ def chunks_for(work: Work, needed: IndexArray) -> IndexArray:
     return chunks
 
 
-@inlined
+@bare
 def has_room(work: Work, chunks: IndexArray) -> bool:
     """Can so many chunks be kept?"""
     if len(work.wave_index) == 0:
@@ -200,7 +200,7 @@ def has_room(work: Work, chunks: IndexArray) -> bool:
     return True
 
 
-@inlined
+@inner
 def make_room(work: Work, chunks: IndexArray) -> Work:
     """The same with room for so many chunks of each block, still empty."""
     index, n_blocks, n_tiles = work.ints, load(work.ints, N_BLOCKS), load(work.ints, N_TILES)
@@ -215,7 +215,7 @@ def make_room(work: Work, chunks: IndexArray) -> Work:
     return Work(index, work.numbers, wave_index, real_numbers(total))
 
 
-@inlined
+@bare
 def tune(work: Work, chunks: IndexArray) -> None:
     """Give each block so many chunks, and e^(iwJ) to its edges; blocks that have that many keep what they have."""
     index = work.ints
@@ -232,7 +232,7 @@ def tune(work: Work, chunks: IndexArray) -> None:
                 _powers(work.waves, at, np.int64(_OF_TILE), load(chunks, b), lane, lanes, step * weight)
 
 
-@bare
+@vector
 def _powers(out: FloatArray, at: int, stride: int, chunks: int, lane: int, lanes: int, angle: float) -> None:
     """e^(i q angle), q = 1, 2, ..., into one lane of all chunks; the imaginary parts stand 32 places further on."""
     c, s = math.cos(angle), math.sin(angle)
@@ -278,7 +278,7 @@ def attend(work: Work, whole: bool) -> None:
                 numbers[k + _CONSTANT] = weights + _tail(used * each * step) + math.log(2.0)
 
 
-@inlined
+@vector
 def _start(waves: FloatArray, at: int, chunks: int) -> None:
     """The product over no parents: the function of the bias."""
     for k in range(_u(chunks)):
@@ -301,7 +301,7 @@ def _mix_in(of_tile: FloatArray, e: int, of_block: FloatArray, at: int, chunks: 
             of_block[o + i + _IM] = r * fi + s * fr
 
 
-@inlined
+@vector
 def _first_rest(waves: FloatArray, e: int, chunks: int) -> None:
     """No parent follows the last one."""
     for k in range(_u(chunks)):
@@ -346,7 +346,18 @@ def open_sweep(work: Work, mu: FloatArray) -> None:
             t = before
 
 
-@inlined
+@vector
+def _weighed(waves: FloatArray, at: int, chunks: int, lane: int, lanes: int) -> float:
+    """The sum of weights times Re phi, for one lane."""
+    total = 0.0
+    for k in range(_u(chunks)):
+        o = _u(at) + k * _OF_BLOCK
+        for i in range(_u(lane), _CHUNK, _u(lanes)):
+            total += load(waves, o + i, _WEIGHT) * load(waves, o + i, _RE)
+    return total
+
+
+@bare
 def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     """The terms, from the products over all parents: those of the sweep, or from scratch. Nothing more to promise."""
     index, numbers, waves, of_block = work.ints, work.numbers, work.waves, 3 * load(work.ints, N_BLOCKS)
@@ -363,12 +374,7 @@ def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
                 _mix_in(waves, _of_tile(work, t), waves, at, used, load(mu, load(index, load(index, TILE_PARENT), t)))
         first = _u(load(index, BLOCKS)) + _u(b) * BLOCK
         for lane in range(width):
-            p, wave = first + _u(lane), 0.0
-            for c in range(used):
-                o = _u(at) + _u(c) * _OF_BLOCK
-                for i in range(lane, _SIZE, lanes):
-                    q = o + _u(i)
-                    wave += load(waves, q, _WEIGHT) * load(waves, q, _RE)
+            p, wave = first + _u(lane), _weighed(waves, at, used, lane, lanes)
             straight = load(numbers, p, _HALF) * load(numbers, p, MEAN) + load(numbers, p, _CURVE) * load(
                 numbers, p, SECOND
             )
@@ -376,7 +382,7 @@ def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     return 0.0
 
 
-@inlined
+@bare
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input: the sum of J S less the slope of the term."""
     index, total, n_blocks = (
@@ -394,7 +400,7 @@ def pull(work: Work, j: int, mu: FloatArray) -> float:
     return total
 
 
-@inlined
+@bare
 def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
     """Add unit j, at its new mean, to the products of its children; also if it has not moved."""
     index, waves, n_blocks = work.ints, work.wave_index, load(work.ints, N_BLOCKS)
@@ -521,7 +527,7 @@ def reference(
     return parameter, term
 
 
-@inlined
+@inner
 def mean_sigmoid(weight: FloatArray, mu: FloatArray, bias: float, mean: float, n: int) -> float:
     """<sigma(z)>, the derivative of the same sum."""
     _, imaginary = _characteristic(weight, mu, bias, n)

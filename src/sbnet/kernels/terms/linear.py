@@ -14,7 +14,7 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, inlined, inner
+from sbnet.kernels._compile import bare, inner
 from sbnet.kernels.arrays import real_numbers
 from sbnet.kernels.terms.work import (
     BIAS,
@@ -45,7 +45,7 @@ _STEPS = 3  # of the fixed point, after each sweep
 _LEAST = 1e-12  # share
 
 
-@inlined
+@bare
 def _gain(theta: float, share: float, bias: float) -> float:
     """t(theta_0 + theta / r) - t(theta_0), never positive."""
     return gates.rarity(bias + theta / share) - gates.rarity(bias)
@@ -81,7 +81,7 @@ def _improve(share: FloatArray, new: FloatArray, theta: FloatArray, mu: FloatArr
     return term
 
 
-@inlined
+@bare
 def begin(work: Work) -> None:
     """Equal shares."""
     index, numbers = work.ints, work.numbers
@@ -93,7 +93,7 @@ def begin(work: Work) -> None:
                 numbers[at + s] = 1.0 / k
 
 
-@inlined
+@bare
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input."""
     index, numbers, total = work.ints, work.numbers, 0.0
@@ -108,7 +108,7 @@ def pull(work: Work, j: int, mu: FloatArray) -> float:
     return total
 
 
-@inlined
+@bare
 def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
     """Unit j has moved: mean inputs and terms of its children follow."""
     index, numbers = work.ints, work.numbers

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
-from sbnet.kernels._compile import bare, inlined, vector
+from sbnet.kernels._compile import bare, vector
 from sbnet.kernels.arrays import load
 from sbnet.kernels.gates import softplus
 from sbnet.kernels.terms.work import (
@@ -50,13 +50,13 @@ _u = np.uint64
 _LAMBDA = MINE
 
 
-@inlined
+@bare
 def _lambda(c: float) -> float:
     """tanh(c/2) / (4c), by its series near zero."""
     return 0.125 - c * c / 96.0 if c < 1e-3 else math.tanh(0.5 * c) / (4.0 * c)
 
 
-@inlined
+@bare
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input: the sum of J S less the slope of the term."""
     return _pull(work.ints, work.numbers, work.numbers, j, load(mu, j))
@@ -77,13 +77,13 @@ def _pull(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, m: f
     return total
 
 
-@inlined
+@bare
 def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
     """Unit j has moved: the moments of its children follow."""
     push_moments(work.ints, work.numbers, work.numbers, j, np.int64(ROOM), old, new)
 
 
-@inlined
+@bare
 def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     """Compute the terms at the present means, with the best c; nothing more to promise."""
     index, numbers = work.ints, work.numbers
@@ -100,7 +100,7 @@ def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     return 0.0
 
 
-@inlined
+@bare
 def _term(mean: float, second: float, c: float) -> float:
     """The bound for given <z>, <z^2> and c >= 0."""
     return _lambda(c) * (second - c * c) + 0.5 * (mean - c) + softplus(c)
@@ -129,7 +129,7 @@ def reference(
     return math.nan, best(mean, mean * mean + variance)
 
 
-@inlined
+@bare
 def best(mean: float, second: float) -> float:
     """The term at the best c."""
     return _term(mean, second, math.sqrt(second))

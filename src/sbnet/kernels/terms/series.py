@@ -17,7 +17,7 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, inlined, vector
+from sbnet.kernels._compile import bare, vector
 from sbnet.kernels.lobatto import NODES, POINTS, UNTIL, WEIGHTS
 from sbnet.kernels.terms.work import (
     BIAS,
@@ -73,7 +73,7 @@ def weakest(weight: FloatArray) -> float:
     return least
 
 
-@inlined
+@bare
 def rows_of(parents: int) -> int:
     """Rows of the table of a factor."""
     return parents + 3
@@ -85,7 +85,7 @@ def width_of(weight: FloatArray) -> int:
     return (nodes_for(weakest(weight)) + 1 + 7) // 8 * 8
 
 
-@inlined
+@bare
 def _place(work: Work, f: int) -> tuple[int, int, int, int]:
     """The table of factor f: where it begins, its first slot, how many parents, and how wide its rows are."""
     index = work.ints
@@ -94,7 +94,7 @@ def _place(work: Work, f: int) -> tuple[int, int, int, int]:
     return index[TABLES] + index[table], index[ptr], k, size // rows_of(k)
 
 
-@inlined
+@bare
 def prepare(work: Work) -> None:
     """The decays of every edge, e^{-k theta}, and the weights of the nodes."""
     index, numbers = work.ints, work.numbers
@@ -118,7 +118,7 @@ def _fill(numbers: FloatArray, at: int, k: int, width: int, theta: FloatArray) -
         numbers[at + k * width + q] = WEIGHTS[q] if q < n else 0.0
 
 
-@inlined
+@bare
 def begin(work: Work) -> None:
     """The leak of the row: its decays, the weight of the node at infinity, and the tail."""
     index, numbers = work.ints, work.numbers
@@ -180,7 +180,7 @@ def _exchange(
         numbers[_u(product) + q] *= (1.0 - new + new * decay) / (1.0 - old + old * decay)
 
 
-@inlined
+@bare
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input: a finding that is absent only its weight."""
     index, numbers, total = work.ints, work.numbers, 0.0
@@ -197,7 +197,7 @@ def pull(work: Work, j: int, mu: FloatArray) -> float:
     return total
 
 
-@inlined
+@bare
 def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
     """Unit j has moved: mean inputs, products and terms of its children follow."""
     index, numbers = work.ints, work.numbers
@@ -214,7 +214,7 @@ def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
             numbers[o + TERM] = _sum(numbers, at + (k + 1) * width, width) + numbers[o + _TAIL]
 
 
-@inlined
+@bare
 def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     """Compute the terms at the present means; nothing more to promise."""
     index, numbers = work.ints, work.numbers

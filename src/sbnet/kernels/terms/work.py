@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem
-from sbnet.kernels._compile import bare, inlined, vector
+from sbnet.kernels._compile import bare, inner, vector
 from sbnet.kernels.arrays import load, real_numbers, whole_numbers
 
 # Regions of `index`. By hidden unit: the unit, its own factor or -1, its first tile, its first child with a table.
@@ -80,7 +80,7 @@ class Work(NamedTuple):
     waves: FloatArray
 
 
-@inlined
+@bare
 def _same_parents(problem: Problem, f: int, g: int) -> bool:
     ptr, parent = problem.ptr, problem.parent
     one, other = load(ptr, f), load(ptr, g)
@@ -103,7 +103,7 @@ _SIZE_OF[[PARENT, EDGE_PLACE, BLOCK_TILE, TILE_BLOCK, TILE_PARENT, FEW_FACTOR, F
 _SIZE_OF[LANE_FACTOR] = _BY_LANE
 
 
-@inlined
+@inner
 def lay_out(
     problem: Problem, kind: IndexArray, room: IndexArray, tiled: IndexArray, table: IndexArray, strict: int
 ) -> Work:
@@ -222,7 +222,7 @@ def _fill_tiles(problem: Problem, tiled: IndexArray, latest: IndexArray, index: 
         latest[b] += 1
 
 
-@inlined
+@bare
 def _rooms(n_slots: int, index: IndexArray) -> int:
     """Where the regions of `numbers` begin; how many numbers there are in all."""
     n_factors, most = load(index, N_FACTORS), load(index, NEAR)

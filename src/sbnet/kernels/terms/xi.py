@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
-from sbnet.kernels._compile import bare, inlined, vector
+from sbnet.kernels._compile import bare, vector
 from sbnet.kernels.arrays import load
 from sbnet.kernels.gates import sigmoid, softplus
 from sbnet.kernels.terms.work import (
@@ -89,7 +89,7 @@ _SHORT = 1e-3
 _STEPS = 60
 
 
-@inlined
+@bare
 def prepare(work: Work) -> None:
     """What depends on the weights alone: e^-W of every edge."""
     index, numbers = work.ints, work.numbers
@@ -104,7 +104,7 @@ def prepare(work: Work) -> None:
                 numbers[i + _EXPONENT] = n
 
 
-@inlined
+@bare
 def begin(work: Work) -> None:
     """Every xi starts at one half, or stays at 0."""
     index, numbers = work.ints, work.numbers
@@ -116,13 +116,13 @@ def begin(work: Work) -> None:
             numbers[k + _FREE] = free
 
 
-@inlined
+@bare
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input, eq. (24): the sum of J (S - xi) + K."""
     return _pull(work.ints, work.numbers, work.numbers, j)
 
 
-@inlined
+@bare
 def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
     """Unit j has moved: A and B of its children change by one factor each."""
     _push(work.ints, work.numbers, work.numbers, j, old, new)
@@ -279,7 +279,7 @@ def _step(numbers: FloatArray, o: np.uint64) -> None:
         numbers[k + XI] = load(numbers, k, _NEXT)
 
 
-@inlined
+@bare
 def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     """Compute the terms at the present means; where a step of xi promises more than `enough` in a block, take it.
 
