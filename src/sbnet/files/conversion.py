@@ -104,7 +104,7 @@ def convert(variables: Sequence[Variable], *, tol: float, max_hidden: int, name:
     known = {variable.name: variable for variable in variables}
     plans = [_planned(variable, known, tol, max_hidden, name) for variable in variables]
     votes = Counter(plan.choices[0].kind for plan in plans if len(plan.choices) == 1)
-    plans = [_decided(plan, votes) for plan in plans]
+    plans = [_decided(plan, votes, known) for plan in plans]
     try:
         return Conversion(_built(plans, known), tuple(plan.report for plan in plans))
     except NetworkError as error:  # a cycle, which no table shows
@@ -153,12 +153,24 @@ def _error(fit: Fit) -> float:
     return fit.error
 
 
-def _decided(plan: _Plan, votes: Counter[str]) -> _Plan:
-    """Where several kinds of unit are exact, as with one parent, the one that most other tables of the file are."""
+def _decided(plan: _Plan, votes: Counter[str], known: dict[str, Variable]) -> _Plan:
+    """Where several kinds of unit are exact, as with one parent, the one that most other tables of the file are.
+
+    A table of zeros and ones that is an OR becomes one: a sigmoid has to say that with weights of thousands.
+    """
     if len(plan.choices) < 2:
         return plan
-    chosen = max(plan.choices, key=lambda fit: votes[fit.kind])
+    either = [fit for fit in plan.choices if fit.kind == "or" and _is_or(plan, fit, known)]
+    chosen = either[0] if either else max(plan.choices, key=lambda fit: votes[fit.kind])
     return _Plan(plan.variable, plan.sizes, plan.sticks, (chosen,), None, plan.slack, (chosen,))
+
+
+def _is_or(plan: _Plan, fit: Fit, known: dict[str, Variable]) -> bool:
+    """Whether all is certain, and follows from states of the parents that have units of their own."""
+    parents = [known[name] for name in plan.variable.parents]
+    causes = [(parents[j], s) for (j, s), theta in fit.terms.items() if theta > 0.0]
+    certain = bool(np.isin(plan.sticks[0].one, (0.0, 1.0)).all())
+    return certain and all(len(parent.states) > 2 or s == parent.one for parent, s in causes)
 
 
 def _normalised(variable: Variable, name: str) -> tuple[FloatArray, float]:
