@@ -171,3 +171,47 @@ def test_a_certain_or_stays_a_noisy_or(tmp_path):
         again = WAYS[way](either, tmp_path)
         assert again.gate.tolist() == either.gate.tolist()
         np.testing.assert_allclose(again.weight_matrix(), either.weight_matrix())
+
+
+# --- files that are not what they seem --------------------------------------------------------------------------------
+
+
+def refused(path, text: str) -> str:
+    path.write_text(text)
+    with pytest.raises(sb.errors.FileFormatError) as error:
+        sb.read(path)
+    return str(error.value)
+
+
+def test_a_row_that_does_not_add_up_is_named_by_its_line(tmp_path):
+    wrong = SKY.replace("0.85, 0.15", "0.85, 0.25")
+    found = refused(tmp_path / "sky.bif", wrong)
+    assert found.startswith("line 10, column 31: the chances of 'wet' in row 4 of its table add up to 1.1, not 1")
+    assert refused(tmp_path / "sky.bif", SKY.replace("0.4, 0.6;", "0.4, 0.7;")).startswith("line 6, column 26: ")
+    default = SKY.replace("(summer) 0.6, 0.3, 0.1;", "\n default 1, 1, 1;")
+    assert refused(tmp_path / "sky.bif", default).startswith("line 8, column 2: ")
+    found = refused(tmp_path / "x.uai", "BAYES 2 2 2 2\n1 0\n2 0 1\n2 0.5 0.5\n4\n0.5 0.5\n0.9 0.9")
+    assert found.startswith("line 7, column 1: the chances of '1' in row 2 of its table add up to 1.8, not 1")
+
+
+def test_a_uai_file_of_pgmpy_is_refused_with_the_reason(tmp_path):
+    found = refused(tmp_path / "x.uai", "BAYES 2 2 2 2\n1 0\n2 0 1\n2 0.5 0.5\n4\n0.6 0.3 0.4 0.7")
+    assert found.startswith("line 6, column 1: rows of the table of '1' add up only if its own state runs slowest")
+    assert "sb.from_pgmpy(model)" in found
+    assert "…" not in found
+
+
+def test_a_sum_that_is_off_is_part_of_the_warning(tmp_path):
+    (tmp_path / "sky.bif").write_text(SKY.replace("0.4, 0.6;", "0.4, 0.595;"))
+    with pytest.warns(sb.errors.ConversionWarning, match="a row of the table of 'season' adds up to 0.995, not 1"):
+        sb.read(tmp_path / "sky.bif")
+    assert sb.read_report(tmp_path / "sky.bif").tables[0].total == pytest.approx(0.995)
+
+
+@pytest.mark.parametrize("read", [sb.read, sb.load, sb.read_report])
+@pytest.mark.parametrize("ending", ["", ".bif", ".sbn"])
+def test_a_folder_is_no_network(tmp_path, read, ending):
+    folder = tmp_path / f"models{ending}"
+    folder.mkdir()
+    with pytest.raises(sb.errors.FileFormatError, match="is a folder; give the name of a file in it"):
+        read(folder)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from sbnet import checks
 from sbnet.errors import FileFormatError
 from sbnet.files import agrum
-from sbnet.files.atomic import PathLike, as_name
+from sbnet.files.atomic import PathLike, as_file, as_name
 from sbnet.files.bif import read_bif
 from sbnet.files.conversion import Conversion, announced, convert
 from sbnet.files.network import load, save
@@ -79,7 +79,7 @@ def read_report(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> C
     >>> sb.read_report("asia.bif")  # doctest: +SKIP
     <Conversion: 8 units; 2 prior, 5 sigmoid, 1 noisy-or; error 1.1e-16, 1.2e-15 nats>
     """
-    name = as_name(path)
+    name = as_file(path)
     checks.probability("tol", tol)
     checks.whole("max_hidden", max_hidden, 0)
     ending = _ending(name, (*_UNITS, *_TABLES), "read")
