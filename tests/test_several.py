@@ -157,8 +157,9 @@ def test_asia_goes_through_pyagrum_as_bif(tmp_path):
     )
 
 
-def test_plain_units_are_read_by_pyagrum(tmp_path):
-    clinic = sb.noisy_or({("flu", "fever"): 0.9, ("cold", "fever"): 0.2}, leak=0.01, prior=0.1)
+@pytest.mark.parametrize("cold", ["cold", "common.cold", "common-cold", "_cold2"])
+def test_plain_units_are_read_by_pyagrum(tmp_path, cold):
+    clinic = sb.noisy_or({("flu", "fever"): 0.9, (cold, "fever"): 0.2}, leak=0.01, prior=0.1)
     sb.write(clinic, tmp_path / "clinic.bif")
     bn = gum.loadBN(str(tmp_path / "clinic.bif"))
     assert bn.variable("flu").labels() == ("0", "1")

@@ -150,7 +150,7 @@ def _probability(one: Variable, states: dict[str, tuple[str, ...]]) -> Iterator[
 
 def _quoted(name: str) -> str:
     """A name as BIF has it: bare if it is a word or a whole number, which all programs read, else in quotes."""
-    if re.fullmatch("[A-Za-z_][A-Za-z_0-9]*|[0-9]+", name) and name.lower() not in _RESERVED:
+    if re.fullmatch("[A-Za-z_][A-Za-z_0-9.-]*|[0-9]+", name) and name.lower() not in _RESERVED:
         return name
     if '"' in name or "\n" in name:
         raise FileFormatError(f"the name {name!r} cannot be written in BIF, which has no quotes in names; rename it")
