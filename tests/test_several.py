@@ -207,6 +207,9 @@ def test_a_sum_that_is_off_is_part_of_the_warning(tmp_path):
     with pytest.warns(sb.errors.ConversionWarning, match="a row of the table of 'season' adds up to 0.995, not 1"):
         sb.read(tmp_path / "sky.bif")
     assert sb.read_report(tmp_path / "sky.bif").tables[0].total == pytest.approx(0.995)
+    both = SKY.replace("(winter) 0.2", "(winter) 0.20951").replace("(summer) 0.6", "(summer) 0.5905")
+    (tmp_path / "sky.bif").write_text(both)  # 1.00951 is farther from 1, and 0.9905 in nats
+    assert sb.read_report(tmp_path / "sky.bif").nats >= -np.log(0.9905)
 
 
 @pytest.mark.parametrize("read", [sb.read, sb.load, sb.read_report])

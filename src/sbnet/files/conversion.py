@@ -189,7 +189,7 @@ def _normalised(variable: Variable, name: str) -> tuple[FloatArray, float]:
     if abs(sums[worst] - 1.0) > ROUNDED_SUM:
         text = f"the chances of {variable.name!r} in row {worst + 1} of its table add up to {sums[worst]:.6g}, not 1"
         raise _at_row(variable, worst, text, name)
-    total = float(sums[worst])
+    total = float(sums[np.argmax(np.abs(np.log(sums)))])
     return table / sums[:, None], total if abs(total - 1.0) > 1e-14 else 1.0
 
 
