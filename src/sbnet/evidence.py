@@ -28,6 +28,7 @@ from sbnet.codings import Coding
 from sbnet.errors import CodingWarning, EvidenceError, TableError, unknown_unit
 from sbnet.execution import row_blocks
 from sbnet.network import Network
+from sbnet.several import is_variable, several, spread
 from sbnet.slips import check_kinds
 
 if TYPE_CHECKING:
@@ -150,6 +151,8 @@ class _Reader:
         labels: list[Any] = list(frame.columns)
         if tables.are_default(labels) or not any(isinstance(label, str) for label in labels):
             return self.by_position(tables.from_frame(frame, tables.names_of(frame), self.gone))
+        if any(is_variable(self.network, label) for label in labels):
+            return self.records(list(frame.iter_rows(named=True)))
         units = [_unit_index(self.network, label) for label in labels]
         if len(set(units)) < len(units):
             double = next(label for k, label in enumerate(labels) if units[k] in units[:k])
@@ -191,7 +194,7 @@ class _Reader:
         cells: dict[int, list[Any]] = {}
         for r, row in enumerate(rows):
             given: dict[int, Any] = {}
-            for key, value in _by_state(self.network, row).items():
+            for key, value in spread(self.network, row, self.gone).items():
                 i = _unit_index(self.network, key)
                 if i in given:
                     where = "" if single else f" in row {r}"
@@ -238,7 +241,9 @@ class _Reader:
 
         def refuse(r: int, more: str = "") -> TableError:
             cell, place = tables.brief(sheet.given(r, k)), f" {sheet.row(r)}" if where is None else where
-            return TableError(f"{what} holds {cell}{place}; {_BINARY}{more}")
+            words = self.network.notes[self.network.names[i]].states
+            states = f"its states are {' and '.join(words)}, or 0 and 1" if words else _BINARY
+            return TableError(f"{what} holds {cell}{place}; {states}{more}")
 
         try:
             column = sheet.columns[k]
@@ -303,24 +308,6 @@ class _Reader:
                     warnings.warn(text, CodingWarning, stacklevel=_outside())
 
 
-def _by_state(network: Network, row: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Evidence with a variable of several states, as in {"sky": "clear"}, spread over its units "sky=clear", …"""
-    spread = {
-        key: value
-        for key, value in row.items()
-        if isinstance(key, str)
-        and isinstance(value, str)
-        and key not in network._index
-        and f"{key}={value}" in network._index
-    }
-    if not spread:
-        return row
-    more = {key: value for key, value in row.items() if key not in spread}
-    for key, value in spread.items():
-        more |= {name: int(name == f"{key}={value}") for name in network.names if name.startswith(f"{key}=")}
-    return more
-
-
 def _plain_states(values: list[Any]) -> list[int] | None:
     """What most records hold, numbers and None, in no time; None if there is anything else."""
     states: list[int] = []
@@ -353,7 +340,7 @@ def _outside() -> int:
 def _unit_index(network: Network, key: Any) -> int:
     if isinstance(key, str):
         if key not in network._index:
-            raise unknown_unit(key, network.names, "evidence")
+            raise unknown_unit(key, (*several(network), *network.names), "evidence")
         return network._index[key]
     if checks.is_whole(key):
         if 0 <= key < network.n_units:

@@ -12,7 +12,7 @@ from sbnet.errors import NetworkError, near_name
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What people write beside a unit. None of it changes an answer.
+    """What people write beside a unit. None of it changes an answer; words in evidence are read by it.
 
     Attributes
     ----------
@@ -24,6 +24,9 @@ class Note:
         Where its numbers come from.
     note : str
         Anything else.
+    variable, state : str
+        Of a unit for one of several states: the variable, as in "sky", and the state of it in which the unit is on, as
+        in "rain". Evidence may then say ``{"sky": "rain"}``. Both are empty for units that stand for themselves.
     states : tuple of str
         What the states 0 and 1 are called, as in ("absent", "present"); empty for 0 and 1 themselves.
     """
@@ -33,6 +36,8 @@ class Note:
     source: str = ""
     note: str = ""
     states: tuple[str, ...] = ()
+    variable: str = ""
+    state: str = ""
 
     def __post_init__(self) -> None:
         for key in WORDS:
@@ -79,7 +84,20 @@ def notes_of(names: Sequence[str], given: Any) -> Mapping[str, Note]:
         if not isinstance(note, Note):
             raise NetworkError(f"the note of {name!r} is {note!r}; write Note(about=…)")
         notes[name] = note
+    _check_variables(notes)
     return MappingProxyType(notes)
+
+
+def _check_variables(notes: Mapping[str, Note]) -> None:
+    """Every state of a variable has one unit."""
+    seen: dict[tuple[str, str], str] = {}
+    for name, note in notes.items():
+        key = note.variable, note.state
+        if bool(note.variable) != bool(note.state):
+            raise NetworkError(f"the note of {name!r} has variable {key[0]!r} and state {key[1]!r}; give both or none")
+        if note.variable and key in seen:
+            raise NetworkError(f"{seen[key]!r} and {name!r} both stand for {key[0]!r} being {key[1]!r}; one unit does")
+        seen[key] = name
 
 
 def as_words(note: Note) -> dict[str, Any]:

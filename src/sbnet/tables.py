@@ -314,6 +314,12 @@ def _clean(value: Any, name: str) -> Any:
     raise _nested(name, value)
 
 
+def one_cell(name: str, value: Any, gone: tuple[Any, ...]) -> str | float | None:
+    """A value as a number or as text; None if it is missing."""
+    clean: str | float | None = _clean(value, name)
+    return None if clean is None or _listed(clean, gone) else clean
+
+
 def _listed(value: Any, gone: tuple[Any, ...]) -> bool:
     """Whether a cell is one that counts as missing; text that spells a number is that number."""
     number = as_number(value)

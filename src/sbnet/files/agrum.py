@@ -11,6 +11,7 @@ from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError
 from sbnet.files.conversion import announced, convert
 from sbnet.files.nearest_units import Fit, from_probes
+from sbnet.files.tables_writing import arranged, as_variable, parents_of
 from sbnet.files.variables import Variable
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.network import Network
@@ -23,6 +24,8 @@ ENDINGS = (".bifxml", ".xdsl", ".dsl", ".net", ".o3prm", ".jgum", ".bgum")
 """What pyAgrum reads beside BIF and UAI. Its pickles (.pkl) are left out: reading one runs what stands in it."""
 _WHOLE = 14
 """Parents up to which a table is read whole; of more, a logit or noisy-OR node is known by some rows."""
+_MOST = 20
+"""Parents of a table that is handed to pyAgrum."""
 
 
 def read_pyagrum(name: str) -> list[Variable]:
@@ -107,8 +110,9 @@ def _probed(network: Any, node: int, parents: tuple[str, ...], states: tuple[str
 def to_pyagrum(network: Network) -> pyagrum.BayesNet:
     """The network in pyAgrum: sigmoid units as logit nodes, noisy-OR units as noisy-OR nodes, however many parents.
 
-    States are called as the notes say, else "0" and "1"; what a unit is about is its description. Units without
-    parents have tables; edges without influence are left out. Inference in pyAgrum makes tables of all units, so keep
+    States are called as the notes say, else "0" and "1"; what a unit is about is its description. The units for the
+    states of one variable are one node again, which has a table, as have its children and units without parents; edges
+    without influence are left out. Inference in pyAgrum makes tables of all units, so keep
     to twenty parents or so there.
 
     Examples
@@ -119,20 +123,34 @@ def to_pyagrum(network: Network) -> pyagrum.BayesNet:
     check_network(network)
     gum = checks.extra("pyagrum", "to_pyagrum()")
     made: pyagrum.BayesNet = gum.BayesNet()
-    for i, name in enumerate(network.names):
-        note, bias, noisy = network.notes[name], float(network.bias[i]), network.gate[i] == NOISY_OR
-        own = gum.LabelizedVariable(name, note.about, list(note.states or ("0", "1")))
-        weights = _weights(network, i)
+    blocks, tables = arranged(network), []
+    for block in blocks:
+        unit, parents = block.units[0], parents_of(network, block, blocks)
+        plain = all(len(other.units) == 1 for other in (block, *parents))
+        weights = _weights(network, unit) if plain else {}
+        about = network.notes[block.name].about if block.name in network.notes else ""
+        own = gum.LabelizedVariable(block.name, about, list(block.states))
         if not weights:
             made.add(own)
-            made.cpt(name).fillWith([float(np.exp(log_chance(network, i, state))) for state in (0, 1)])
-        elif noisy:
-            made.addNoisyORNet(own, float(-np.expm1(-bias)))
+            tables.append(as_variable(network, block, [] if plain else parents, _MOST, "a table of pyAgrum"))
+        elif network.gate[unit] == NOISY_OR:
+            made.addNoisyORNet(own, float(-np.expm1(-network.bias[unit])))
         else:
-            made.addLogit(own, bias)
+            made.addLogit(own, float(network.bias[unit]))
         for parent, weight in weights.items():
-            made.addWeightedArc(parent, name, weight)
+            made.addWeightedArc(parent, block.name, weight)
+    for one in tables:
+        _add_table(made, one)
     return made
+
+
+def _add_table(made: Any, one: Variable) -> None:
+    """Arcs and numbers of a node; in pyAgrum the node itself runs fastest, then its first parent."""
+    for parent in one.parents:
+        made.addArc(parent, one.name)
+    sizes = [made.variable(parent).domainSize() for parent in one.parents]
+    table = one.table.reshape(*sizes, -1).transpose(*reversed(range(len(sizes))), len(sizes))
+    made.cpt(one.name).fillWith(table.ravel().tolist())
 
 
 def _weights(network: Network, unit: int) -> dict[str, float]:
@@ -142,10 +160,3 @@ def _weights(network: Network, unit: int) -> dict[str, float]:
     if network.gate[unit] == NOISY_OR:
         weights = -np.expm1(-weights)
     return {name: w for name, w in zip(network.parents(unit), weights.tolist(), strict=True) if w != 0.0}
-
-
-def log_chance(network: Network, unit: int, state: int) -> float:
-    """ln of the chance of a unit without parents."""
-    from sbnet.kernels import array_gates
-
-    return float(array_gates.log_p(network.gate[unit : unit + 1], state, network.bias[unit : unit + 1])[0])

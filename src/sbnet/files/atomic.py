@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from sbnet.errors import ParameterError, TargetError
+from sbnet.errors import FileFormatError, ParameterError, TargetError
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
@@ -29,6 +29,14 @@ def as_name(path: PathLike) -> str:
     name = os.fsdecode(path)
     if not name or "\0" in name:
         raise ParameterError(f"{name!r} cannot be the name of a file")
+    return name
+
+
+def as_file(path: PathLike) -> str:
+    """The name of a file that is to be read; a folder is refused."""
+    name = as_name(path)
+    if os.path.isdir(name):
+        raise FileFormatError(f"{name} is a folder; give the name of a file in it")
     return name
 
 

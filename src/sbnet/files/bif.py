@@ -38,6 +38,7 @@ class _Table(NamedTuple):
     default: tuple[float, ...]
     table: tuple[float, ...]
     offset: int
+    places: dict[tuple[str, ...], int]  # where each row begins, and with an empty key all others
 
 
 def read_bif(name: str) -> list[Variable]:
@@ -181,19 +182,22 @@ class _Reader:
         rows: dict[tuple[str, ...], tuple[float, ...]] = {}
         default: tuple[float, ...] = ()
         table: tuple[float, ...] = ()
+        places: dict[tuple[str, ...], int] = {(): offset}
         while not self.sees("}"):
+            begin = self.now.offset
             if self.sees("("):
                 key = self.row(name, parents)
                 if key in rows:
                     raise self.wrong(f"the table of {name!r} has two rows for {', '.join(key)}")
                 rows[key] = self.numbers(name)
+                places[key] = begin
             elif self.skipped("table"):
-                table = self.numbers(name)
+                table, places[()] = self.numbers(name), begin
             elif self.skipped("default"):
-                default = self.numbers(name)
+                default, places[()] = self.numbers(name), begin
             else:
                 raise self.wrong(f"a row, table or default is expected here, not {self.now.text[:40]!r}")
-        return _Table(parents, rows, default, table, offset)
+        return _Table(parents, rows, default, table, offset, places)
 
     def row(self, name: str, parents: tuple[str, ...]) -> tuple[str, ...]:
         """The states of the parents in front of a row."""
@@ -239,7 +243,13 @@ class _Reader:
                 f"the table of {name!r} has {entries} entries; at most {MOST_ENTRIES:,} can be read", table.offset
             )
         values = self.whole(name, table, sizes) if table.table else self.by_rows(name, table, sizes)
-        return Variable(name, states, table.parents, values)
+        return Variable(name, states, table.parents, values, place=lambda row: self.place(table, sizes, row))
+
+    def place(self, table: _Table, sizes: list[int], row: int) -> str:
+        """Where a row stands."""
+        states = np.unravel_index(row, sizes) if sizes else ()
+        key = tuple(self.states[parent][int(s)] for parent, s in zip(table.parents, states, strict=True))
+        return str(place_at(self.text, table.places.get(key, table.places[()])))
 
     def whole(self, name: str, table: _Table, sizes: list[int]) -> FloatArray:
         """All numbers at once: the states of the variable slowest, as the format has it, or fastest, as some write."""

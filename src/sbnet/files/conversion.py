@@ -18,21 +18,21 @@ from sbnet._types import FloatArray
 from sbnet.errors import ConversionWarning, FileFormatError, NetworkError
 from sbnet.files.gadgets import Gadget, gadget
 from sbnet.files.nearest_units import EXACT, KINDS, Fit, Table, first_fits, nearest
+from sbnet.files.plain import at
 from sbnet.files.units import Builder
-from sbnet.files.variables import Variable
+from sbnet.files.variables import ROUNDED_SUM, Variable
 from sbnet.network import Network
 
 _ROUNDED = 1e-6
 """A difference of chances of which nobody is warned."""
-_SUM = 0.01
-"""How far the chances of a row may be from adding up to one: tables are rounded."""
 
 
 class TableReport(NamedTuple):
     """What became of one table.
 
     `unit` is the variable; `kind` is "prior", "sigmoid", "noisy-or", "noisy-and" or "switches"; `hidden` counts the
-    switches; `error` is the largest difference of a chance, and `nats` that of the logarithm of one.
+    switches; `error` is the largest difference of a chance, and `nats` that of the logarithm of one; `total` is the
+    sum of a row that was farthest from one, before rows were scaled.
     """
 
     unit: str
@@ -40,6 +40,7 @@ class TableReport(NamedTuple):
     hidden: int
     error: float
     nats: float
+    total: float = 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +85,7 @@ class _Plan:
     sticks: tuple[Table, ...]
     fits: tuple[Fit, ...] = ()
     gadget: Gadget | None = None
-    slack: float = 0.0
+    total: float = 1.0
     choices: tuple[Fit, ...] = field(default=())
 
     @property
@@ -93,7 +94,8 @@ class _Plan:
         kind = "switches" if self.gadget else _NAMES[self.fits[0].kind] if self.sizes else "prior"
         hidden = len(self.gadget.cells) if self.gadget else 0
         error, nats = max(part.error for part in parts), sum(part.nats for part in parts)
-        return TableReport(name, kind, hidden, max(error, self.slack), nats + self.slack)
+        slack = abs(float(np.log(self.total)))
+        return TableReport(name, kind, hidden, max(error, slack), nats + slack, self.total)
 
 
 _NAMES = {"sigmoid": "sigmoid", "or": "noisy-or", "and": "noisy-and"}
@@ -104,7 +106,7 @@ def convert(variables: Sequence[Variable], *, tol: float, max_hidden: int, name:
     known = {variable.name: variable for variable in variables}
     plans = [_planned(variable, known, tol, max_hidden, name) for variable in variables]
     votes = Counter(plan.choices[0].kind for plan in plans if len(plan.choices) == 1)
-    plans = [_decided(plan, votes) for plan in plans]
+    plans = [_decided(plan, votes, known) for plan in plans]
     try:
         return Conversion(_built(plans, known), tuple(plan.report for plan in plans))
     except NetworkError as error:  # a cycle, which no table shows
@@ -116,6 +118,8 @@ def announced(report: Conversion, stacklevel: int) -> Network:
     worst = max(report.tables, key=lambda table: table.error, default=None)
     if worst is not None and worst.error > _ROUNDED:
         text = f"the table of {worst.unit!r} is read as {worst.kind} within {worst.error:.2g} only; see read_report()"
+        if abs(worst.total - 1.0) > _ROUNDED:
+            text = f"a row of the table of {worst.unit!r} adds up to {worst.total:.6g}, not 1, and was scaled: {text}"
         warnings.warn(text, ConversionWarning, stacklevel=stacklevel + 1)
     return report.network
 
@@ -124,13 +128,13 @@ def _planned(variable: Variable, known: dict[str, Variable], tol: float, max_hid
     sizes = tuple(len(known[parent].states) for parent in variable.parents)
     if variable.fit is not None:
         return _Plan(variable, sizes, (), (variable.fit,))
-    table, slack = _normalised(variable, name)
+    table, total = _normalised(variable, name)
     if len(variable.states) == 2:
         one = variable.one
         sticks: tuple[Table, ...] = (Table(sizes, table[:, 1 - one], table[:, one]),)
     else:
         sticks = tuple(_sticks(sizes, table))
-    plan = _Plan(variable, sizes, sticks, slack=slack)
+    plan = _Plan(variable, sizes, sticks, total=total)
     # A prior, or one of several states, is a sigmoid; so is what has one parent, but it may be another too.
     kinds = KINDS if len(sticks) == 1 and sizes else KINDS[:1]
     first = [first_fits(stick, kinds) for stick in sticks]
@@ -138,42 +142,60 @@ def _planned(variable: Variable, known: dict[str, Variable], tol: float, max_hid
         near = [tuple(fit for fit in fits if fit.error <= enough) for fits in first]
         if all(near):
             best = tuple(min(fits, key=_error) for fits in near)
-            return _Plan(variable, sizes, sticks, best, None, slack, near[0])
+            return _Plan(variable, sizes, sticks, best, None, total, near[0])
     if tol > _ROUNDED:
         best = tuple(nearest(stick, kinds) for stick in sticks)
         if max(map(_error, best)) <= tol:
-            return _Plan(variable, sizes, sticks, best, None, slack, best[:1])
+            return _Plan(variable, sizes, sticks, best, None, total, best[:1])
     made = gadget(sticks, max_hidden)
     if made is None:
         raise FileFormatError(_too_far(plan, tol, max_hidden, name))
-    return _Plan(variable, sizes, sticks, (), made, slack)
+    return _Plan(variable, sizes, sticks, (), made, total)
 
 
 def _error(fit: Fit) -> float:
     return fit.error
 
 
-def _decided(plan: _Plan, votes: Counter[str]) -> _Plan:
-    """Where several kinds of unit are exact, as with one parent, the one that most other tables of the file are."""
+def _decided(plan: _Plan, votes: Counter[str], known: dict[str, Variable]) -> _Plan:
+    """Where several kinds of unit are exact, as with one parent, the one that most other tables of the file are.
+
+    A table of zeros and ones that is an OR becomes one: a sigmoid has to say that with weights of thousands.
+    """
     if len(plan.choices) < 2:
         return plan
-    chosen = max(plan.choices, key=lambda fit: votes[fit.kind])
-    return _Plan(plan.variable, plan.sizes, plan.sticks, (chosen,), None, plan.slack, (chosen,))
+    either = [fit for fit in plan.choices if fit.kind == "or" and _is_or(plan, fit, known)]
+    chosen = either[0] if either else max(plan.choices, key=lambda fit: votes[fit.kind])
+    return _Plan(plan.variable, plan.sizes, plan.sticks, (chosen,), None, plan.total, (chosen,))
+
+
+def _is_or(plan: _Plan, fit: Fit, known: dict[str, Variable]) -> bool:
+    """Whether all is certain, and follows from states of the parents that have units of their own."""
+    parents = [known[name] for name in plan.variable.parents]
+    causes = [(parents[j], s) for (j, s), theta in fit.terms.items() if theta > 0.0]
+    certain = bool(np.isin(plan.sticks[0].one, (0.0, 1.0)).all())
+    return certain and all(len(parent.states) > 2 or s == parent.one for parent, s in causes)
 
 
 def _normalised(variable: Variable, name: str) -> tuple[FloatArray, float]:
-    """Rows that add up to one, and how far off the logarithm of a sum was."""
+    """Rows that add up to one, and the sum that was farthest from it."""
     table = variable.table
-    bad = ~((table >= 0.0) & (table <= 1.0 + _SUM))
+    bad = ~((table >= 0.0) & (table <= 1.0 + ROUNDED_SUM))
     if bad.any():
-        raise FileFormatError(f"the table of {variable.name!r} holds {table[bad][0]}, which is no chance ({name})")
+        row = int(np.flatnonzero(bad.any(axis=1))[0])
+        raise _at_row(variable, row, f"the table of {variable.name!r} holds {table[bad][0]}, which is no chance", name)
     sums = table.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1.0)))
-    if abs(sums[worst] - 1.0) > _SUM:
-        what = f"the chances of {variable.name!r} in row {worst + 1} of its table"
-        raise FileFormatError(f"{what} add up to {sums[worst]:.6g}, not 1 ({name})")
-    slack = float(np.abs(np.log(sums)).max())
-    return table / sums[:, None], slack if slack > 1e-14 else 0.0
+    if abs(sums[worst] - 1.0) > ROUNDED_SUM:
+        text = f"the chances of {variable.name!r} in row {worst + 1} of its table add up to {sums[worst]:.6g}, not 1"
+        raise _at_row(variable, worst, text, name)
+    total = float(sums[np.argmax(np.abs(np.log(sums)))])
+    return table / sums[:, None], total if abs(total - 1.0) > 1e-14 else 1.0
+
+
+def _at_row(variable: Variable, row: int, text: str, name: str) -> FileFormatError:
+    """An error in a row of a table, with its place where that is known."""
+    return FileFormatError(f"{text} ({name})") if variable.place is None else at(variable.place(row), text, name)
 
 
 def _sticks(sizes: tuple[int, ...], table: FloatArray) -> list[Table]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from sbnet import checks
 from sbnet.errors import FileFormatError
 from sbnet.files import agrum
-from sbnet.files.atomic import PathLike, as_name
+from sbnet.files.atomic import PathLike, as_file, as_name
 from sbnet.files.bif import read_bif
 from sbnet.files.conversion import Conversion, announced, convert
 from sbnet.files.network import load, save
@@ -77,9 +77,9 @@ def read_report(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> C
     --------
     >>> import sbnet as sb
     >>> sb.read_report("asia.bif")  # doctest: +SKIP
-    <Conversion: 8 units; 2 prior, 5 sigmoid, 1 noisy-or; error 1.1e-16, 1.2e-15 nats>
+    <Conversion: 9 units; 2 prior, 4 sigmoid, 1 noisy-or, 1 switches; error 1.1e-16, 9.8e-16 nats>
     """
-    name = as_name(path)
+    name = as_file(path)
     checks.probability("tol", tol)
     checks.whole("max_hidden", max_hidden, 0)
     ending = _ending(name, (*_UNITS, *_TABLES), "read")
@@ -96,7 +96,9 @@ def write(network: Network, path: PathLike) -> None:
     network : Network
     path
         ``.toml``, a text for people, and ``.sbn``, as :func:`save` does: both give every number back bit for bit.
-        ``.bif`` and ``.uai``: tables for other programs, for units of up to sixteen parents.
+        ``.bif`` and ``.uai``: tables for other programs, for units of up to sixteen parents; units for the states of
+        one variable are that variable again. In UAI the variable runs fastest, then its last parent, as the format
+        says; pyAgrum reads it otherwise, so hand it a ``.bif`` file.
     """
     check_network(network)
     name = as_name(path)

@@ -206,7 +206,11 @@ class _Sigmoid(_Link):
     kind, least = "sigmoid", -np.inf
 
     def __init__(self, table: Table) -> None:
-        super().__init__(table, int(np.argmin(np.abs(table.log_odds))))
+        x = table.log_odds
+        row, on = int(np.argmin(np.abs(x))), x > 0.0
+        if abs(x[row]) == CERTAIN:  # of an AND or an OR, which are certain in all rows, the one row unlike the others
+            row = int(np.argmax(on if 2 * on.sum() <= len(on) else ~on))
+        super().__init__(table, row)
 
     def inputs(self) -> FloatArray:
         return self.table.log_odds

@@ -24,21 +24,25 @@ MOST_PARENTS = 20
 def to_pgmpy(network: Network) -> DiscreteBayesianNetwork:
     """The network in pgmpy, whose nodes have tables: a row for each state of the parents, so at most twenty of them.
 
-    States are called as the notes say, else "0" and "1".
+    States are called as the notes say, else "0" and "1"; the units for the states of one variable are one node again.
     """
     check_network(network)
     checks.extra("pgmpy", "to_pgmpy()")
     from pgmpy.factors.discrete import TabularCPD
     from pgmpy.models import DiscreteBayesianNetwork
 
+    variables = as_variables(network, most=MOST_PARENTS, into="a table of pgmpy")
+    states = {one.name: list(one.states) for one in variables}
     made = DiscreteBayesianNetwork()
-    made.add_nodes_from(network.names)
-    made.add_edges_from((parent, child) for parent, child, _ in network.edges())
-    states = {name: list(network.notes[name].states or ("0", "1")) for name in network.names}
-    for one in as_variables(network, most=MOST_PARENTS, into="a table of pgmpy"):
-        given: dict[str, Any] = {"evidence": list(one.parents), "evidence_card": [2] * len(one.parents)}
+    made.add_nodes_from(states)
+    made.add_edges_from((parent, one.name) for one in variables for parent in one.parents)
+    for one in variables:
+        given: dict[str, Any] = {
+            "evidence": list(one.parents),
+            "evidence_card": [len(states[parent]) for parent in one.parents],
+        }
         named = {name: states[name] for name in (one.name, *one.parents)}
-        cpd = TabularCPD(one.name, 2, one.table.T, **(given if one.parents else {}), state_names=named)
+        cpd = TabularCPD(one.name, len(one.states), one.table.T, **(given if one.parents else {}), state_names=named)
         made.add_cpds(cpd)
     return made
 

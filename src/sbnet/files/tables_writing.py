@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
+import re
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,34 +15,120 @@ from sbnet.errors import FileFormatError
 from sbnet.files.atomic import write_atomically
 from sbnet.files.variables import Variable
 from sbnet.network import Network
+from sbnet.several import several
 
 MOST_PARENTS = 16
 """Parents of a unit that is written as a table of 65,536 rows."""
+_BITS = ("0", "1")
+_ROUNDING = 1e-9
+"""How far the chances of the states of a variable may be from adding up to one."""
+_RESERVED = {"network", "variable", "probability", "table", "default", "property", "type", "discrete"}
 
 
-def as_variables(network: Network, *, most: int = MOST_PARENTS, into: str = "a table") -> Iterator[Variable]:
-    """The units as variables with tables; states are called by the notes, else "0" and "1"."""
+class Block(NamedTuple):
+    """A variable of a file, with the states in which each of its units is on: one unit, or one for each state."""
+
+    name: str
+    states: tuple[str, ...]
+    units: tuple[int, ...]
+    on: tuple[int, ...]
+
+
+def as_variables(network: Network, *, most: int = MOST_PARENTS, into: str = "a table") -> list[Variable]:
+    """The units as variables with tables; states are called by the notes, else "0" and "1".
+
+    Units for the states of one variable are that variable again.
+    """
+    blocks = arranged(network)
+    return [as_variable(network, block, parents_of(network, block, blocks), most, into) for block in blocks]
+
+
+def arranged(network: Network) -> list[Block]:
+    """All variables, in the order of their first units: several units are one where exactly one of them is on."""
+    groups = [group for variable in several(network) if (group := _group(network, variable)) is not None]
+    blocks = _blocks(network, groups)
+    sums = [as_variable(network, group, parents_of(network, group, blocks)).table.sum(axis=1) for group in groups]
+    sound = [group for group, total in zip(groups, sums, strict=True) if np.abs(total - 1.0).max() < _ROUNDING]
+    blocks = _blocks(network, sound)
+    try:
+        TopologicalSorter({b.name: [p.name for p in parents_of(network, b, blocks)] for b in blocks}).prepare()
+    except CycleError:
+        return _blocks(network, [])
+    return blocks
+
+
+def _group(network: Network, variable: str) -> Block | None:
+    """The units of a variable together; None if there is one alone, or if another unit has the name."""
+    units = several(network)[variable]
+    own = network._index.get(variable)
+    states = tuple(units) if own is None else network.notes[variable].states or _BITS
+    if len(units) < 2 or set(states) != set(units) or (own is not None and own not in units.values()):
+        return None
+    return Block(variable, states, tuple(units.values()), tuple(states.index(state) for state in units))
+
+
+def _blocks(network: Network, groups: list[Block]) -> list[Block]:
+    grouped = {unit for group in groups for unit in group.units}
+    alone = [
+        Block(name, network.notes[name].states or _BITS, (i,), (1,))
+        for i, name in enumerate(network.names)
+        if i not in grouped
+    ]
+    return sorted([*groups, *alone], key=lambda block: block.units)
+
+
+def parents_of(network: Network, block: Block, blocks: list[Block]) -> list[Block]:
+    """The blocks of all parents of its units, but for itself."""
+    graph = network.graph
+    parents = {int(j) for i in block.units for j in graph.parent[graph.indptr[i] : graph.indptr[i + 1]]}
+    return [other for other in blocks if not parents.isdisjoint(other.units) and other.name != block.name]
+
+
+def as_variable(
+    network: Network, block: Block, parents: list[Block], most: int = MOST_PARENTS, into: str = "a table"
+) -> Variable:
+    """A variable with its table, whose rows are the joint states of its parents."""
     from sbnet.kernels import array_gates
 
-    graph = network.graph
-    for i, name in enumerate(network.names):
-        edges = slice(graph.indptr[i], graph.indptr[i + 1])
-        parents, weight = network.parents(i), network.weight[edges]
-        if len(parents) > most:
-            rows = f"a row for each of their 2**{len(parents)} states; the limit is {most} parents"
-            way_out = "Keep such a network in a .toml or .sbn file"
-            raise FileFormatError(f"{name!r} has {len(parents)} parents, and {into} has {rows}. {way_out}")
-        n = len(parents)
-        states = np.indices((2,) * n).reshape(n, 2**n).T.astype(np.float64)
-        x, gate = states @ weight + network.bias[i], np.full(len(states), network.gate[i])
-        table = np.column_stack([np.exp(array_gates.log_p(gate, s, x)) for s in (0, 1)])
-        table[table < 2e-300] = 0.0
-        yield Variable(name, network.notes[name].states or ("0", "1"), parents, table, network.notes[name].about)
+    sizes = [len(parent.states) for parent in parents]
+    _check_size(block.name, sizes, most, into)
+    shape = (*sizes, len(block.states))
+    joint = np.indices(shape).reshape(len(shape), -1)
+    value = {
+        unit: (states == on).astype(np.float64)
+        for other, states in zip((*parents, block), joint, strict=True)
+        for unit, on in zip(other.units, other.on, strict=True)
+    }
+    log_p = np.zeros(joint.shape[1])
+    for i in block.units:
+        edges = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
+        x = np.full(len(log_p), network.bias[i])
+        for j, weight in zip(network.graph.parent[edges].tolist(), network.weight[edges].tolist(), strict=True):
+            if weight:
+                x += weight * value[j]
+        log_p += array_gates.log_p(np.full(len(x), network.gate[i]), value[i], x)
+    table = np.exp(log_p)
+    table[table < 2e-300] = 0.0
+    about = network.notes[block.name].about if block.name in network.notes else ""
+    return Variable(
+        block.name, block.states, tuple(parent.name for parent in parents), table.reshape(-1, len(block.states)), about
+    )
+
+
+def _check_size(name: str, sizes: list[int], most: int, into: str) -> None:
+    rows = math.prod(sizes)
+    if rows > 2**most:
+        count = f"2**{len(sizes)}" if set(sizes) == {2} else f"{rows:,}"
+        limit = f"{most} parents" if set(sizes) == {2} else f"{2**most:,} rows"
+        raise FileFormatError(
+            f"{name!r} has {len(sizes)} parents, and {into} has a row for each of their {count} states; the limit is "
+            f"{limit}. Keep such a network in a .toml or .sbn file"
+        )
 
 
 def write_bif(network: Network, name: str) -> None:
     """Write a network as BIF."""
-    variables = list(as_variables(network))
+    variables = as_variables(network)
     lines = ["network unknown {", "}"]
     for one in variables:
         states = ", ".join(map(_quoted, one.states))
@@ -59,8 +149,8 @@ def _probability(one: Variable, states: dict[str, tuple[str, ...]]) -> Iterator[
 
 
 def _quoted(name: str) -> str:
-    """A name as BIF has it: bare, or in quotes."""
-    if name.isidentifier() and name.isascii() and name not in ("table", "default", "property", "type"):
+    """A name as BIF has it: bare if it is a word or a whole number, which all programs read, else in quotes."""
+    if re.fullmatch("[A-Za-z_][A-Za-z_0-9.-]*|[0-9]+", name) and name.lower() not in _RESERVED:
         return name
     if '"' in name or "\n" in name:
         raise FileFormatError(f"the name {name!r} cannot be written in BIF, which has no quotes in names; rename it")
@@ -68,10 +158,12 @@ def _quoted(name: str) -> str:
 
 
 def write_uai(network: Network, name: str) -> None:
-    """Write a network in the UAI format, which has no names: units are numbered in the order of the network."""
-    variables = list(as_variables(network))
-    scopes = [(*(network.index(parent) for parent in one.parents), i) for i, one in enumerate(variables)]
-    lines = ["BAYES", str(len(variables)), " ".join("2" for _ in variables), str(len(variables))]
+    """Write a network in the UAI format, which has no names: variables are numbered in the order of the network."""
+    variables = as_variables(network)
+    number = {one.name: i for i, one in enumerate(variables)}
+    scopes = [[number[other] for other in (*one.parents, one.name)] for one in variables]
+    sizes = " ".join(str(len(one.states)) for one in variables)
+    lines = ["BAYES", str(len(variables)), sizes, str(len(variables))]
     lines += [" ".join(map(str, (len(scope), *scope))) for scope in scopes]
     for one in variables:
         lines += ["", str(one.table.size), *(" " + " ".join(map(repr, row)) for row in one.table.tolist())]

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from sbnet.errors import FileFormatError
-from sbnet.files.atomic import PathLike, as_name, write_atomically
+from sbnet.files.atomic import PathLike, as_file, write_atomically
 
 _TYPES = {"F64": "<f8", "I64": "<i8"}
 _NAMES = {dtype: name for name, dtype in _TYPES.items()}
@@ -58,7 +58,7 @@ def write_tensors(path: PathLike, kind: Kind, arrays: Mapping[str, Any], metadat
 
 def read_tensors(path: PathLike, kind: Kind) -> Stored:
     """Read what :func:`write_tensors` wrote, or say in one sentence why it cannot be read."""
-    name = as_name(path)
+    name = as_file(path)
     with open(name, "rb") as file:
         header, metadata = _header(file, name)
         _check_kind(name, metadata, kind)

@@ -17,7 +17,7 @@ from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import place_at
-from sbnet.files.variables import Variable
+from sbnet.files.variables import ROUNDED_SUM, Variable
 
 _COMMENT = re.compile("#.*")
 _SCOPE = re.compile(r"^[ \t]*\d+(?:[ \t]+\d+)*[ \t]+#[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
@@ -32,8 +32,26 @@ def read_uai(name: str) -> list[Variable]:
     names = _SCOPE.findall(text)
     variables = _Numbers(name, _COMMENT.sub(lambda found: " " * len(found.group()), text)).variables()
     if len(names) != len(variables) or len(set(names)) < len(names):
+        _check_order(variables, name)
         return variables
     return [_as_pyagrum(variable, variables, names) for variable in variables]
+
+
+def _check_order(variables: list[Variable], name: str) -> None:
+    """Refuse a table that adds up only if the variable itself runs slowest, as pgmpy writes."""
+    for variable in variables:
+        table = variable.table
+        turned = table.reshape(table.shape[::-1]).T
+        if variable.place is not None and not _adds_up(table) and _adds_up(turned):
+            text = (
+                f"rows of the table of {variable.name!r} add up only if its own state runs slowest, as pgmpy writes; "
+                "in UAI it runs fastest. Take sb.from_pgmpy(model) or a .bif file"
+            )
+            raise at(variable.place(0), text, name)
+
+
+def _adds_up(table: FloatArray) -> bool:
+    return bool(np.abs(table.sum(axis=1) - 1.0).max() <= ROUNDED_SUM)
 
 
 def _as_pyagrum(variable: Variable, variables: list[Variable], names: list[str]) -> Variable:
@@ -42,7 +60,9 @@ def _as_pyagrum(variable: Variable, variables: list[Variable], names: list[str])
     shape = [len(variables[j].states) for j in reversed(parents)]
     table = variable.table.reshape(*shape, -1)
     table = table.transpose(*reversed(range(len(parents))), len(parents)).reshape(variable.table.shape)
-    return replace(variable, name=names[int(variable.name)], parents=tuple(names[j] for j in parents), table=table)
+    own, place = names[int(variable.name)], variable.place
+    first = None if place is None else lambda row: place(0)
+    return replace(variable, name=own, parents=tuple(names[j] for j in parents), table=table, place=first)
 
 
 class _Numbers:
@@ -101,9 +121,11 @@ class _Numbers:
         if next(self.words, None) is not None:
             raise self.wrong("the file goes on after its last table")
         parents = {scope[-1]: scope[:-1] for scope in scopes}
-        return [
-            Variable(str(i), tuple(map(str, range(sizes[i]))), tuple(map(str, parents[i])), tables[i]) for i in range(n)
-        ]
+        return [self.variable(i, sizes[i], parents[i], *tables[i]) for i in range(n)]
+
+    def variable(self, i: int, size: int, parents: list[int], table: FloatArray, offsets: list[int]) -> Variable:
+        states, names = tuple(map(str, range(size))), tuple(map(str, parents))
+        return Variable(str(i), states, names, table, place=lambda row: str(place_at(self.text, offsets[row])))
 
     def scope(self, k: int, n: int) -> list[int]:
         count = self.whole(f"the number of variables in table {k}", 1, n)
@@ -112,7 +134,8 @@ class _Numbers:
             raise self.wrong(f"table {k} names a variable twice")
         return scope
 
-    def table(self, scope: list[int], sizes: list[int]) -> FloatArray:
+    def table(self, scope: list[int], sizes: list[int]) -> tuple[FloatArray, list[int]]:
+        """The table of a variable, and where each of its rows begins."""
         entries = math.prod(sizes[i] for i in scope)
         what = f"the number of entries of the table of variable {scope[-1]}"
         if entries > MOST_ROWS:
@@ -122,5 +145,9 @@ class _Numbers:
         found = self.whole(what, 0, 10**9)
         if found != entries:
             raise self.wrong(f"{what} is {found}; its variables have {entries} joint states")
-        values = [self.chance(f"an entry of the table of variable {scope[-1]}") for _ in range(entries)]
-        return np.array(values).reshape(-1, sizes[scope[-1]])
+        values, offsets, what = [], [], f"an entry of the table of variable {scope[-1]}"
+        for k in range(entries):
+            values.append(self.chance(what))
+            if k % sizes[scope[-1]] == 0:
+                offsets.append(self.at)
+        return np.array(values).reshape(-1, sizes[scope[-1]]), offsets

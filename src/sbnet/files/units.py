@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from sbnet.files.variables import Variable
 from sbnet.mirrors import SURE
 from sbnet.network import Network
 from sbnet.notes import Note
+
+SWITCHES, MIRRORS = "switches", "mirrors"
+"""The groups of units that no table names: those on in one row of a table, and those for the other of two states."""
 
 
 class Builder:
@@ -39,6 +43,7 @@ class Builder:
         for variable in self.variables.values():
             if len(variable.states) == 2:
                 self.literal(variable.name, variable.one)
+                self.pair(variable)
         listed = [unit for units in self.own.values() for unit in units]
         network = from_edges(self.edges, bias=self.bias, gate=self.gate, names=listed)
         return network.with_notes(self.notes)
@@ -70,6 +75,14 @@ class Builder:
             self.edges.append((self.state_unit(name, self.primary[name]), unit, -2.0 * SURE))
         return unit
 
+    def pair(self, variable: Variable) -> None:
+        """Two units for one variable: the one that does not bear its name is in the group of mirrors."""
+        name, one = variable.name, variable.one
+        other = self.unit.get((name, 1 - one))
+        if other is not None:
+            self.notes[other] = replace(self.notes[other], group=MIRRORS)
+            self.notes[name] = replace(self.notes[name], variable=name, state=variable.states[one])
+
     def add(self, name: str, unit: str, bias: float, note: Note) -> None:
         self.own[name].append(unit)
         self.bias[unit] = bias
@@ -80,7 +93,8 @@ class Builder:
         if len(variable.states) == 2 and state == variable.one:
             states = variable.states[1 - state], variable.states[state]
             return Note(about=variable.about, states=() if states == ("0", "1") else states)
-        return Note(about=f"{variable.about or name} is {variable.states[state]}")
+        about = f"{variable.about or name} is {variable.states[state]}"
+        return Note(about=about, variable=name, state=variable.states[state])
 
     # --- units -------------------------------------------------------------------------------------------------------
 
@@ -138,7 +152,7 @@ class Builder:
         """A unit for each cell: on if all parents are in the states of that row, by a margin of e^1000 both ways."""
         found = []
         for k, cell in enumerate(() if gadget is None else gadget.cells):
-            unit, bias = self.fresh(f"{variable.name}.switch{k + 1}"), CERTAIN - 2.0 * CERTAIN * len(cell)
+            unit, bias = self.fresh(f"{variable.name}_switch{k + 1}"), CERTAIN - 2.0 * CERTAIN * len(cell)
             for j, state in enumerate(cell):
                 constant, parent, side = self.indicator(variable.parents[j], state)
                 bias += 2.0 * CERTAIN * constant
@@ -147,7 +161,7 @@ class Builder:
                 f"{parent} is {self.variables[parent].states[s]}"
                 for parent, s in zip(variable.parents, cell, strict=True)
             )
-            self.add(variable.name, unit, bias, Note(about=f"on if {row}", group="switches"))
+            self.add(variable.name, unit, bias, Note(about=f"on if {row}", group=SWITCHES))
             found.append(unit)
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sbnet._types import FloatArray
@@ -9,6 +10,9 @@ from sbnet.files.nearest_units import Fit
 
 _YES = ("1", "yes", "true", "present", "on", "positive", "abnormal", "high", "y", "t")
 _NO = ("0", "no", "false", "absent", "off", "negative", "normal", "low", "n", "f")
+
+ROUNDED_SUM = 0.01
+"""How far the chances of a row may be from adding up to one: tables are rounded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +25,7 @@ class Variable:
     table: FloatArray
     about: str = ""
     fit: Fit | None = None  # of a variable that has no table, but is known to be a unit
+    place: Callable[[int], str] | None = None  # where a row of the table stands in its file
 
     @property
     def one(self) -> int:

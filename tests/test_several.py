@@ -1,0 +1,221 @@
+"""Variables of several states: one unit a state, found by their notes, through all files and programs and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import sbnet as sb
+from sbnet.errors import EvidenceError, NetworkError
+from sbnet.files.conversion import convert
+from test_tables_in import ASIA, any_tables, joint
+
+gum = pytest.importorskip("pyagrum")
+
+SKY = """\
+network sky { }
+variable season { type discrete [ 2 ] { winter, summer }; }
+variable sky { type discrete [ 3 ] { clear, cloud, rain }; }
+variable wet { type discrete [ 2 ] { no, yes }; }
+variable mood { type discrete [ 3 ] { low, mid, great }; }
+probability ( season ) { table 0.4, 0.6; }
+probability ( sky | season ) { (winter) 0.2, 0.5, 0.3; (summer) 0.6, 0.3, 0.1; }
+probability ( wet | sky, season ) {
+  (clear, winter) 0.95, 0.05; (cloud, winter) 0.7, 0.3; (rain, winter) 0.03, 0.97;
+  (clear, summer) 0.98, 0.02; (cloud, summer) 0.85, 0.15; (rain, summer) 0.1, 0.9; }
+probability ( mood | sky, wet ) {
+  (clear, no) 0.1, 0.2, 0.7; (cloud, no) 0.3, 0.4, 0.3; (rain, no) 0.4, 0.4, 0.2;
+  (clear, yes) 0.2, 0.3, 0.5; (cloud, yes) 0.5, 0.3, 0.2; (rain, yes) 0.7, 0.2, 0.1; }
+"""
+
+
+@pytest.fixture
+def sky(tmp_path):
+    (tmp_path / "sky.bif").write_text(SKY)
+    return sb.read(tmp_path / "sky.bif")
+
+
+def through_file(ending):
+    def there_and_back(network, folder):
+        sb.write(network, folder / f"there.{ending}")
+        return sb.read(folder / f"there.{ending}")
+
+    return there_and_back
+
+
+def through_pgmpy(network, folder):
+    pytest.importorskip("pgmpy")
+    return sb.from_pgmpy(sb.to_pgmpy(network))
+
+
+def through_pyagrum_file(network, folder):
+    sb.write(network, folder / "there.bif")
+    return sb.from_pyagrum(gum.loadBN(str(folder / "there.bif")))
+
+
+WAYS = {
+    "bif": through_file("bif"),
+    "toml": through_file("toml"),
+    "sbn": through_file("sbn"),
+    "pgmpy": through_pgmpy,
+    "pyagrum": lambda network, folder: sb.from_pyagrum(sb.to_pyagrum(network)),
+    "pyagrum reads bif": through_pyagrum_file,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_states_are_evidence_after_a_round_trip(sky, tmp_path, way):
+    again = WAYS[way](WAYS[way](sky, tmp_path), tmp_path)  # twice: what comes back goes there once more
+    within = 1e-6 if "reads" in way else 1e-9  # pyAgrum's tables are of single precision where it reads them
+    assert again.names == sky.names
+    assert sb.log_likelihood(again, {"sky": "clear"}) == pytest.approx(np.log(0.44), abs=within)
+    for evidence in ({"mood": "great"}, {"sky": "rain", "season": "summer"}, {"mood": "low", "wet": "yes"}):
+        one, other = sb.exact_posterior(sky, evidence), sb.exact_posterior(again, evidence)
+        assert other.log_likelihood == pytest.approx(one.log_likelihood, abs=within)
+        assert [other[name] for name in sky.names] == pytest.approx([one[name] for name in sky.names], abs=within)
+
+
+@settings(max_examples=30)
+@given(any_tables(), st.sampled_from(["bif", "pyagrum"]))
+def test_any_tables_come_back_as_the_variables_they_were(tmp_path_factory, variables, way):
+    network = convert(variables, tol=1e-9, max_hidden=64, name="made").network
+    assume(network.n_units <= 14)
+    again = WAYS[way](network, tmp_path_factory.getbasetemp())
+    assume(again.n_units <= 24)
+    for states, p in joint(variables).items():
+        evidence = {variable.name: variable.states[s] for variable, s in zip(variables, states, strict=True)}
+        assert np.exp(sb.log_likelihood(again, evidence)) == pytest.approx(p, abs=1e-8)
+
+
+def test_names_with_a_sign_mean_nothing():
+    network = sb.from_edges({("a=b", "a=b=0"): -2.0})
+    with pytest.raises(sb.errors.UnknownUnitError, match="names unit 'a'"):
+        sb.log_likelihood(network, {"a": "b"})
+
+
+def test_tables_and_holes_name_variables_too(sky):
+    frame = pd.DataFrame({"sky": ["clear", None, "rain"], "wet": ["no", "yes", None]})
+    rows = [{"sky=clear": 1, "sky=cloud": 0, "sky=rain": 0, "wet": 0}, {"wet": 1}, {"sky=rain": 1}]
+    assert sb.log_likelihood(sky, frame) == pytest.approx(sb.log_likelihood(sky, rows), abs=1e-9)
+    assert sb.log_likelihood(sky, {"sky": float("nan")}) == 0.0
+    assert sb.log_likelihood(sky, {"sky": "rain", "sky=rain": 1, 1: "no"}) == sb.log_likelihood(sky, {"sky": "rain"})
+
+
+@pytest.mark.parametrize(
+    ("evidence", "message"),
+    [
+        ({"sky": "rain", "sky=clear": 1}, "'sky' is 'rain', so that unit 'sky=clear' is 0, and it is given as 1"),
+        ({"sky=rain": 0, "sky": "rain"}, "'sky' is 'rain', so that unit 'sky=rain' is 1, and it is given as 0"),
+        ({"sky": "rain", 1: "yes"}, "unit 'sky=clear' is 0, and it is given as 'yes'"),
+        ({"sky": "foggy"}, "evidence says that 'sky' is 'foggy'; its states are clear, cloud, rain"),
+        ({"sky": 1}, "evidence says that 'sky' is 1; its states are clear, cloud, rain"),
+        ({"season": "spring"}, "unit 'season' holds 'spring'; its states are winter and summer, or 0 and 1"),
+        ({"wet": "maybe"}, "unit 'wet' holds 'maybe'; its states are no and yes, or 0 and 1"),
+    ],
+)
+def test_evidence_that_cannot_be_is_refused(sky, evidence, message):
+    with pytest.raises(EvidenceError, match=message):
+        sb.log_likelihood(sky, evidence)
+
+
+def test_notes_say_which_units_are_the_states_of_a_variable(sky):
+    assert (sky.notes["sky=rain"].variable, sky.notes["sky=rain"].state) == ("sky", "rain")
+    assert sky.notes["wet_switch1"].group == "switches"
+    rain = sky.notes["sky=rain"]
+    with pytest.raises(NetworkError, match="'sky=clear' and 'sky=rain' both stand for 'sky' being 'rain'"):
+        sky.with_notes({"sky=clear": rain})
+    with pytest.raises(NetworkError, match="'wet' has variable 'x' and state ''; give both or none"):
+        sky.with_notes({"wet": sb.Note(variable="x")})
+
+
+def test_units_that_are_no_states_of_one_variable_are_written_one_by_one(tmp_path):
+    notes = {name: sb.Note(variable="v", state=name) for name in "ab"}
+    loose = sb.from_edges({("a", "b"): 1.0, ("b", "c"): 1.0}).with_notes(notes)  # both may be on
+    between = sb.from_edges({("a", "c"): 1.0, ("c", "b"): 1.0}).with_notes(notes)
+    for network in (loose, between):
+        again = WAYS["bif"](network, tmp_path)
+        assert again.names == network.names
+        assert sb.log_likelihood(again, {"a": 1, "b": 1}) == pytest.approx(sb.log_likelihood(network, {"a": 1, "b": 1}))
+
+
+# --- what other programs read -----------------------------------------------------------------------------------------
+
+
+def test_asia_goes_through_pyagrum_as_bif(tmp_path):
+    (tmp_path / "asia.bif").write_text(ASIA.replace('"lung cancer"', "lung"))
+    asia = sb.read(tmp_path / "asia.bif")
+    sb.write(asia, tmp_path / "again.bif")
+    assert '"' not in (tmp_path / "again.bif").read_text()
+    engine = gum.LazyPropagation(gum.loadBN(str(tmp_path / "again.bif")))
+    engine.setEvidence({"dysp": "yes"})
+    engine.makeInference()
+    assert engine.posterior("lung")[{"lung": "yes"}] == pytest.approx(
+        sb.exact_posterior(asia, {"dysp": "yes"})["lung"], abs=1e-6
+    )
+
+
+@pytest.mark.parametrize("cold", ["cold", "common.cold", "common-cold", "_cold2"])
+def test_plain_units_are_read_by_pyagrum(tmp_path, cold):
+    clinic = sb.noisy_or({("flu", "fever"): 0.9, (cold, "fever"): 0.2}, leak=0.01, prior=0.1)
+    sb.write(clinic, tmp_path / "clinic.bif")
+    bn = gum.loadBN(str(tmp_path / "clinic.bif"))
+    assert bn.variable("flu").labels() == ("0", "1")
+    assert sb.from_pyagrum(bn).gate.tolist() == clinic.gate.tolist()
+
+
+def test_a_certain_or_stays_a_noisy_or(tmp_path):
+    either = sb.noisy_or({("a", "c"): 1.0, ("b", "c"): 1.0, ("c", "d"): 1.0}, prior=0.3)
+    for way in ("bif", "pyagrum"):
+        again = WAYS[way](either, tmp_path)
+        assert again.gate.tolist() == either.gate.tolist()
+        np.testing.assert_allclose(again.weight_matrix(), either.weight_matrix())
+
+
+# --- files that are not what they seem --------------------------------------------------------------------------------
+
+
+def refused(path, text: str) -> str:
+    path.write_text(text)
+    with pytest.raises(sb.errors.FileFormatError) as error:
+        sb.read(path)
+    return str(error.value)
+
+
+def test_a_row_that_does_not_add_up_is_named_by_its_line(tmp_path):
+    wrong = SKY.replace("0.85, 0.15", "0.85, 0.25")
+    found = refused(tmp_path / "sky.bif", wrong)
+    assert found.startswith("line 10, column 31: the chances of 'wet' in row 4 of its table add up to 1.1, not 1")
+    assert refused(tmp_path / "sky.bif", SKY.replace("0.4, 0.6;", "0.4, 0.7;")).startswith("line 6, column 26: ")
+    default = SKY.replace("(summer) 0.6, 0.3, 0.1;", "\n default 1, 1, 1;")
+    assert refused(tmp_path / "sky.bif", default).startswith("line 8, column 2: ")
+    found = refused(tmp_path / "x.uai", "BAYES 2 2 2 2\n1 0\n2 0 1\n2 0.5 0.5\n4\n0.5 0.5\n0.9 0.9")
+    assert found.startswith("line 7, column 1: the chances of '1' in row 2 of its table add up to 1.8, not 1")
+
+
+def test_a_uai_file_of_pgmpy_is_refused_with_the_reason(tmp_path):
+    found = refused(tmp_path / "x.uai", "BAYES 2 2 2 2\n1 0\n2 0 1\n2 0.5 0.5\n4\n0.6 0.3 0.4 0.7")
+    assert found.startswith("line 6, column 1: rows of the table of '1' add up only if its own state runs slowest")
+    assert "sb.from_pgmpy(model)" in found
+    assert "…" not in found
+
+
+def test_a_sum_that_is_off_is_part_of_the_warning(tmp_path):
+    (tmp_path / "sky.bif").write_text(SKY.replace("0.4, 0.6;", "0.4, 0.595;"))
+    with pytest.warns(sb.errors.ConversionWarning, match="a row of the table of 'season' adds up to 0.995, not 1"):
+        sb.read(tmp_path / "sky.bif")
+    assert sb.read_report(tmp_path / "sky.bif").tables[0].total == pytest.approx(0.995)
+    both = SKY.replace("(winter) 0.2", "(winter) 0.20951").replace("(summer) 0.6", "(summer) 0.5905")
+    (tmp_path / "sky.bif").write_text(both)  # 1.00951 is farther from 1, and 0.9905 in nats
+    assert sb.read_report(tmp_path / "sky.bif").nats >= -np.log(0.9905)
+
+
+@pytest.mark.parametrize("read", [sb.read, sb.load, sb.read_report])
+@pytest.mark.parametrize("ending", ["", ".bif", ".sbn"])
+def test_a_folder_is_no_network(tmp_path, read, ending):
+    folder = tmp_path / f"models{ending}"
+    folder.mkdir()
+    with pytest.raises(sb.errors.FileFormatError, match="is a folder; give the name of a file in it"):
+        read(folder)
