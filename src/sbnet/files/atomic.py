@@ -49,7 +49,9 @@ def check_target(path: PathLike, *, instead: str = _ANOTHER_NAME) -> None:
     """
     name = as_name(path)
     with _speaking_of(name):
-        handle, temporary = _beside(_real_file(name, instead))
+        target = _real_file(name, instead)
+        temporary = _name_beside(target)
+        handle = _new_file(temporary, target)
         try:
             os.close(handle)
         finally:
@@ -75,8 +77,10 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     name = as_name(path)
     with _speaking_of(name):
         target = _real_file(name)
-        handle, temporary = _beside(target)
+    temporary = _name_beside(target)
     try:
+        with _speaking_of(name):
+            handle = _new_file(temporary, target)
         with _opened(handle) as file:
             yield file
             with _speaking_of(name):
@@ -122,12 +126,15 @@ def _real_file(name: str, instead: str = _ANOTHER_NAME) -> str:
     return real
 
 
-def _beside(target: str) -> tuple[int, str]:
+def _name_beside(target: str) -> str:
+    return os.path.join(os.path.dirname(target), f".sbnet-{secrets.token_hex(8)}.tmp")
+
+
+def _new_file(temporary: str, target: str) -> int:
     """A new, empty file in the folder of the target, no more open to others than that is."""
     mode = stat.S_IMODE(os.stat(target).st_mode) if os.path.exists(target) else 0o666
-    temporary = os.path.join(os.path.dirname(target), f".sbnet-{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    return os.open(temporary, flags, mode), temporary
+    return os.open(temporary, flags, mode)
 
 
 def _opened(handle: int) -> BinaryIO:
