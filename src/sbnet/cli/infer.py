@@ -16,9 +16,10 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.asking import Contributions, contributions, terms
 from sbnet.certificates import posterior_intervals
 from sbnet.cli import commands, rows
-from sbnet.cli.columns import HIDDEN_UNITS
-from sbnet.cli.models import check_out, findings_apart, listed_units, one_input, pattern, read_model
+from sbnet.cli.models import check_out, one_input, read_model
 from sbnet.cli.sinks import open_sink
+from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
+from sbnet.cli.words import findings, findings_apart, listed_units, together
 from sbnet.errors import ParameterError
 from sbnet.files.atomic import write_atomically
 from sbnet.inference import MeanField, Posterior, Solver, infer
@@ -74,8 +75,9 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
-    about = findings_apart(chosen.about, chosen.evidence)
-    evidence = pattern(network, chosen.evidence)
+    about = findings_apart(network, chosen.about, chosen.evidence)
+    found = findings(network, chosen.evidence)
+    evidence = together(found)
     units = _units(network, evidence, about)
 
     def ask(solver: Solver | None) -> Posterior:
@@ -90,8 +92,10 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     why = None
     if 0 < len(evidence) <= _CONTRIBUTING and len(units):
         solver = MeanField() if chosen.mean_field else None
-        why = contributions(network, evidence, about=units.tolist(), solver=solver)
-    answer = _Answer(posterior, exact, means, intervals, why)
+        why = contributions(
+            network, evidence, about=units.tolist(), together={one.title: one.states for one in found}, solver=solver
+        )
+    answer = _Answer(posterior, exact, means, intervals, why, every=chosen.about is None)
     if chosen.json:
         found = answer.as_json(units[: chosen.top])
         return json.dumps(found, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
@@ -108,7 +112,7 @@ def _units(network: Network, evidence: Mapping[str, int], about: Sequence[str] |
     else:
         group = {name: network.notes[name].group for name in network.names}
         named = [name for name in network.names if group[name] == "causes"]
-        named = named or [name for name in network.names if group[name] != HIDDEN_UNITS]
+        named = named or open_units(network)
     return np.array([network.index(name) for name in named if name not in evidence], np.int64)
 
 
@@ -126,6 +130,8 @@ class _Answer:
     means: FloatArray
     intervals: dict[str, tuple[float, float]]
     why: Contributions | None
+    every: bool
+    """Was no unit asked for by name?"""
 
     def as_json(self, units: IndexArray) -> dict[str, Any]:
         """All of it, for the units given."""
@@ -149,7 +155,9 @@ class _Answer:
         """The first of the units, in lines."""
         posterior, shown = self.posterior, units[:most]
         top = reading.scale(posterior.prior[shown], self.means[shown]) if len(shown) else 1.0
-        titles = ["unit", "prior → mean", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
+        predicted = is_predicted(posterior.network, [posterior.network.names[i] for i in shown])
+        before = "predicted" if predicted else "prior"
+        titles = ["unit", f"{before} → mean", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
         table = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
         table += [self._row(i, top) for i in shown.tolist()]
         given, sign = reading.given(posterior.evidence).removeprefix("given "), "=" if self.exact else "≥"
@@ -160,7 +168,9 @@ class _Answer:
         found = int((posterior.evidence != HIDDEN).sum())
         impossible = posterior.bound < _IMPOSSIBLE * max(1, found)
         remarks = (*how, "by this model these findings hardly ever occur: is a leak missing?") if impossible else how
-        return Reading(head, [*table, *reading.more(len(units) - len(shown))], remarks)
+        remarks = (*remarks, PREDICTED) if predicted else remarks
+        others = helpers_line(posterior.network) if self.every else []
+        return Reading(head, [*table, *reading.more(len(units) - len(shown)), *others], remarks)
 
     def _row(self, i: int, top: float) -> list[str]:
         name, prior, mean = self.posterior.network.names[i], self.posterior.prior[i], self.means[i]
@@ -176,13 +186,14 @@ def _outwards(ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def _ask_table(network: Network, table: rows.Table, chosen: argparse.Namespace) -> int:
-    kept = table.picked(chosen.id)
-    with open_sink(chosen.out, [*chosen.id, "bound", "converged", *network.names]) as sink:
+    listed = open_units(network)
+    units = [network.index(name) for name in listed]
+    names = [*table.ids, "bound", "converged", *listed]
+    with open_sink(chosen.out, names, table.source.delimiter) as sink:
         for block, states in table.pieces():
             batch = rows.solve(network, states)
-            means = [rows.shown(column, 6) for column in batch.means.T]
-            own = [rows.shown(batch.bound), batch.converged.astype(int).tolist()]
-            sink.put([*(block.columns[k] for k in kept), *own, *means])
+            means = [rows.short(column) for column in batch.means.T[units]]
+            sink.put([*table.named(block), batch.bound, batch.converged.astype(int).tolist(), *means])
     return 0
 
 
@@ -191,12 +202,14 @@ def _ask_lines(network: Network, table: rows.Table, chosen: argparse.Namespace) 
     if chosen.out != "-":
         raise ParameterError("--json with --table goes to standard output, a line for each row; leave -o away")
     prior = predicted_prior(network)
+    shown = np.isin(np.arange(network.n_units), [network.index(name) for name in open_units(network)])
     for block, states in table.pieces():
         batch = rows.solve(network, states)
         for r in range(len(block)):
-            names = {name: block.columns[k][r] for name, k in zip(chosen.id, table.picked(chosen.id), strict=True)}
-            units = _ranked(network, batch.means[r], states[r] == HIDDEN, prior)
-            print(json.dumps({**names, "bound": float(batch.bound[r]), "units": units[: chosen.top]}))
+            names = {name: column[r] for name, column in zip(table.ids, table.named(block), strict=True)}
+            units = _ranked(network, batch.means[r], shown & (states[r] == HIDDEN), prior)
+            row = {**names, "bound": float(batch.bound[r]), "units": units[: chosen.top]}
+            print(json.dumps(row, default=str))
         sys.stdout.flush()
     return 0
 
