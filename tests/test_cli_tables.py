@@ -85,7 +85,7 @@ def test_fit_tells_what_it_did(tmp_path, capsys):
 def test_fit_refuses_what_is_not_two_valued_and_says_where(tmp_path, capsys):
     table = written(tmp_path / "t.csv", [["a", "b"], *([str(k % 3), "yes"] for k in range(9))])
     line = complaint(capsys, "fit", table, "-o", str(tmp_path / "m.sbn"))
-    assert "t.csv: not two-valued: 'a' holds 0, 1, 2. Say --encode auto" in line
+    assert "t.csv: not two-valued: 'a' holds 0, 1 and 2. Say --encode auto" in line
     assert not (tmp_path / "m.sbn").exists()
 
 

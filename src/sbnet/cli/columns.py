@@ -220,10 +220,14 @@ def _decided(name: str, place: int, head: Sequence[Block], source: Source, gone:
 
 
 def _as_they_stand(place: int, head: Sequence[Block], most: int = 3) -> str:
-    """The first different cells of a column."""
-    cells = list(dict.fromkeys(cell for block in head for cell in block.columns[place]))
-    told = [str(cell).strip()[:20] for cell in cells if cell is not None and cell == cell and str(cell).strip()]
-    return ", ".join(told[:most]) + ", …" * (len(told) > most)
+    """The first different cells of a column, numbers digit by digit; nothing, if there are none or one."""
+    cells = dict.fromkeys(str(cell).strip() for block in head for cell in block.columns[place] if cell == cell)
+    told = [c[:20] if tables.as_number(c) is not None else codings.show(c) for c in cells if c not in ("", "None")]
+    if len(told) < 2:
+        return ""
+    if len(told) > most:
+        return ", ".join(told[:most]) + ", …"
+    return f"{', '.join(told[:-1])} and {told[-1]}"
 
 
 def refuse(source: Source, refused: Sequence[NotTwoValued]) -> TableError:
@@ -258,7 +262,7 @@ def decide(name: str, place: int, head: Sequence[Block], source: Source, gone: t
             column = _column(name, place, whole.blocks, source, gone)
     coding = codings.learn(column)
     if coding is None:
-        raise NotTwoValued(name, _as_they_stand(place, head))
+        raise NotTwoValued(name, _as_they_stand(place, head) or codings.listing(codings.distinct(column)))
     _warn_of_signs(name, place, head, source, gone)
     return coding
 

@@ -30,6 +30,7 @@ from sbnet.sums import best
 
 EXAMPLES = """
   sbnet infer clinic.toml fever=yes cough=no --top 10
+  sbnet infer patients.sbn smokes=yes age=70 "chest pain=no" --about ill   columns of a table, in its words
   sbnet infer clinic.toml fever=yes --certain        with intervals that are guaranteed
   sbnet infer clinic.toml fever=yes --json | jq '.units[0]'
   sbnet infer clinic.toml --table visits.csv -o answers.csv
@@ -97,8 +98,8 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
         )
     answer = _Answer(posterior, exact, means, intervals, why, every=chosen.about is None)
     if chosen.json:
-        found = answer.as_json(units[: chosen.top])
-        return json.dumps(found, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
+        told = answer.as_json(units[: chosen.top])
+        return json.dumps(told, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
     if chosen.about is None:  # for people, what has no causes of its own comes first
         units = units[np.argsort(np.diff(network.graph.indptr)[units] > 0, kind="stable")]
     most = chosen.top or (_SHOWN if chosen.out == "-" and sys.stdout.isatty() else len(units))

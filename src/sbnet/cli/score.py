@@ -21,7 +21,8 @@ from sbnet.network import Network
 
 EXAMPLES = """
   sbnet score survey.sbn new.csv -o scores.csv
-  sbnet score survey.sbn new.csv --id person | sort -t, -k2 -g | head     the strangest first
+  sbnet score survey.sbn new.csv --id person | sort -t, -k2 -g | head     the strangest first; of a table
+                                                                          divided by semicolons, sort -t';'
   sbnet score patients.sbn new.csv --label ill                            how likely is each ill?"""
 
 
