@@ -168,7 +168,9 @@ def test_missing_and_id_are_remembered(model, table, tmp_path, capsys):
     )
     assert main(["convert", model, "-o", str(tmp_path / "people.toml")]) == 0
     assert said(capsys, "score", str(tmp_path / "people.toml"), table).startswith("person;bound\n00000;")
-    assert "car" in said(capsys, "sample", model, "1")
+    shown = said(capsys, "show", model, "smokes=yes")
+    assert "table: " not in shown  # what the model remembers is not for people
+    assert "column: " not in shown
 
 
 # --- types ------------------------------------------------------------------------------------------------------------

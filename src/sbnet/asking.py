@@ -218,6 +218,8 @@ class Contributions(Readable):
     nats : ndarray of shape (len(about), len(findings))
     prior, means : ndarray of shape (len(about),)
         The mean of each unit before anything is observed, and given all findings.
+    exact : bool
+        Are the numbers sums over all states, and not those of a solver?
     """
 
     about: tuple[str, ...]
@@ -226,6 +228,7 @@ class Contributions(Readable):
     nats: FloatArray
     prior: FloatArray
     means: FloatArray
+    exact: bool
 
     def __len__(self) -> int:
         return len(self.about)
@@ -314,7 +317,8 @@ def contributions(
     targets = np.array([i for i in _about(network, found, about) if network.names[i] not in found], np.int64)
     groups = _together(network, found, together)
     less = [{name: state for name, state in found.items() if name not in gone} for gone in groups.values()]
-    means = _answers(network, [found, *less, {}], targets, solver).means
+    answers = _answers(network, [found, *less, {}], targets, solver)
+    means = answers.means
     odds = logit(np.clip(means[:-1], _EDGE, 1.0 - _EDGE))
     order = np.argsort(-means[0], kind="stable")
     return Contributions(
@@ -326,6 +330,7 @@ def contributions(
         (odds[0] - odds[1:]).T[order],
         means[-1, order],
         means[0, order],
+        answers.exact,
     )
 
 

@@ -96,7 +96,7 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
         why = contributions(
             network, evidence, about=units.tolist(), together={one.title: one.states for one in found}, solver=solver
         )
-    answer = _Answer(posterior, exact, means, intervals, why, every=chosen.about is None)
+    answer = _Answer(posterior, exact, means, intervals, why, _before(posterior, exact, why), chosen.about is None)
     if chosen.json:
         told = answer.as_json(units[: chosen.top])
         return json.dumps(told, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
@@ -117,6 +117,17 @@ def _units(network: Network, evidence: Mapping[str, int], about: Sequence[str] |
     return np.array([network.index(name) for name in named if name not in evidence], np.int64)
 
 
+def _before(posterior: Posterior, exact: bool, why: Contributions | None) -> FloatArray | None:
+    """The prior of the units asked about, where sums over all states gave it beside the answer."""
+    if why is None:
+        return posterior.means if exact and (posterior.evidence == HIDDEN).all() else None
+    if not why.exact:
+        return None
+    prior = posterior.prior.copy()
+    prior[[posterior.network.index(name) for name in why.about]] = why.prior
+    return prior
+
+
 def _intervals(posterior: Posterior, units: IndexArray) -> dict[str, tuple[float, float]]:
     names = [posterior.network.names[i] for i in units]
     return dict(posterior_intervals(posterior.network, posterior.evidence, units=names)) if names else {}
@@ -131,8 +142,14 @@ class _Answer:
     means: FloatArray
     intervals: dict[str, tuple[float, float]]
     why: Contributions | None
+    prior: FloatArray | None
+    """What was known before, by unit; None for predictions."""
     every: bool
     """Was no unit asked for by name?"""
+
+    @property
+    def _prior(self) -> FloatArray:
+        return self.posterior.prior if self.prior is None else self.prior
 
     def as_json(self, units: IndexArray) -> dict[str, Any]:
         """All of it, for the units given."""
@@ -145,7 +162,7 @@ class _Answer:
 
     def _unit(self, i: int) -> dict[str, Any]:
         name, note = self.posterior.network.names[i], self.posterior.network.notes[self.posterior.network.names[i]]
-        one: dict[str, Any] = {"name": name, "prior": float(self.posterior.prior[i]), "mean": float(self.means[i])}
+        one: dict[str, Any] = {"name": name, "prior": float(self._prior[i]), "mean": float(self.means[i])}
         if name in self.intervals:
             one["lower"], one["upper"] = self.intervals[name]
         if self.why is not None:
@@ -155,8 +172,9 @@ class _Answer:
     def reading(self, units: IndexArray, most: int) -> Reading:
         """The first of the units, in lines."""
         posterior, shown = self.posterior, units[:most]
-        top = reading.scale(posterior.prior[shown], self.means[shown]) if len(shown) else 1.0
-        predicted = is_predicted(posterior.network, [posterior.network.names[i] for i in shown])
+        top = reading.scale(self._prior[shown], self.means[shown]) if len(shown) else 1.0
+        names = [posterior.network.names[i] for i in shown]
+        predicted = self.prior is None and is_predicted(posterior.network, names)
         before = "predicted" if predicted else "prior"
         titles = ["unit", f"{before} → mean", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
         table = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
@@ -174,7 +192,7 @@ class _Answer:
         return Reading(head, [*table, *reading.more(len(units) - len(shown)), *others], remarks)
 
     def _row(self, i: int, top: float) -> list[str]:
-        name, prior, mean = self.posterior.network.names[i], self.posterior.prior[i], self.means[i]
+        name, prior, mean = self.posterior.network.names[i], self._prior[i], self.means[i]
         row = [name, f"{reading.chance(prior)} → {reading.chance(mean)}", reading.Move(prior, mean, top).text()]
         if self.intervals:
             row.append("{:.4f} to {:.4f}".format(*_outwards(self.intervals[name])))

@@ -10,6 +10,7 @@ from typing import Any
 from sbnet import reading
 from sbnet.cli import commands
 from sbnet.cli.models import read_model
+from sbnet.cli.stored import is_own
 from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
 from sbnet.cli.words import listed_units
 from sbnet.kernels.gates import NAMES
@@ -71,7 +72,8 @@ def _dependence(network: Network, name: str) -> str:
     head = [f"{name}: {note.about}"] if note.about else []
     causes = f"  causes: {', '.join(network.parents(name)) or 'none'}"
     effects = f"  causes of: {', '.join(network.children(name)) or 'nothing'}" if network.children(name) else ""
-    extra = [f"  {key}: {value}" for key, value in as_words(note).items() if key in ("group", "source", "note")]
+    told = {key: value for key, value in as_words(note).items() if key in ("group", "source", "note")}
+    extra = [f"  {key}: {value}" for key, value in told.items() if not is_own(value)]
     return "\n".join([*head, repr(network.conditional(name)), causes, *filter(None, [effects]), *extra])
 
 

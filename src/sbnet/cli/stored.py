@@ -22,6 +22,11 @@ COLUMNS, HIDDEN_UNITS = "columns", "hidden"
 """The groups of the units of a learned model."""
 
 
+def is_own(text: str) -> bool:
+    """Is a note written by this module, for itself and not for people?"""
+    return text.startswith((_COLUMN, _TABLE))
+
+
 def coding_of(network: Network, name: str) -> Coding | None:
     """What the model calls the two states of a unit."""
     states = network.notes[name].states
