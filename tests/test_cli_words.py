@@ -13,6 +13,7 @@ import pytest
 
 import sbnet as sb
 from sbnet.cli import main
+from sbnet.explore import answers
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -307,3 +308,10 @@ def test_mirrors_and_switches_of_a_file():
     network = sb.from_edges({("a", "b"): 1.0, ("b", "b=no"): -2.0, ("a", "b.switch1"): 1.0})
     notes = {"b=no": sb.Note(group="mirrors"), "b.switch1": sb.Note(group="switches")}
     assert sb.next_question(network.with_notes(notes), {}).names == ("b",)
+
+
+def test_the_page_has_reasons_by_unit(sky):
+    network = sb.read(sky)
+    states = {str(network.index(f"sky={word}")): int(word == "rain") for word in ("clear", "cloud", "rain")}
+    found = answers.reasons(network, {"evidence": states, "unit": network.index("season")})
+    assert set(found) == set(states)
