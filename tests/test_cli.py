@@ -187,10 +187,10 @@ def test_nothing_is_cut_unless_it_is_asked_for(tmp_path, capsys):
     path = str(tmp_path / "net.sbn")
     assert len(answer(capsys, "infer", path, "x0=1")["units"]) == 69
     assert len(answer(capsys, "infer", path, "x0=1", "--top", "3")["units"]) == 3
-    assert len(shown(capsys, "infer", path, "x0=1").splitlines()) == 72
+    assert len(shown(capsys, "infer", path, "x0=1").splitlines()) == 73
     assert shown(capsys, "infer", path, "x0=1", "--top", "3").splitlines()[-2] == "  ... 66 more"
     assert main(["infer", path, "x0=1", "-o", str(tmp_path / "out.txt")]) == 0
-    assert len((tmp_path / "out.txt").read_text().splitlines()) == 72
+    assert len((tmp_path / "out.txt").read_text().splitlines()) == 73
 
 
 def test_infer_about_some(path, capsys):

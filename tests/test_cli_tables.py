@@ -85,7 +85,7 @@ def test_fit_tells_what_it_did(tmp_path, capsys):
 def test_fit_refuses_what_is_not_two_valued_and_says_where(tmp_path, capsys):
     table = written(tmp_path / "t.csv", [["a", "b"], *([str(k % 3), "yes"] for k in range(9))])
     line = complaint(capsys, "fit", table, "-o", str(tmp_path / "m.sbn"))
-    assert "column 'a' holds 0, 1 and 2" in line
+    assert "t.csv: not two-valued: 'a' holds 0, 1 and 2. Say --encode auto" in line
     assert not (tmp_path / "m.sbn").exists()
 
 
@@ -299,15 +299,14 @@ def test_a_reader_that_has_seen_enough_is_no_error(learned, tmp_path):
 
 def test_slips_are_told_in_a_line(learned, tmp_path, capsys):
     model, table = learned
-    assert "names unit 'person', which is not in the network. Leave the column out with --ignore" in complaint(
-        capsys, "score", model, table
-    )
+    other = written(tmp_path / "other.csv", [["pearson", "tea"], ["a", "yes"]])
+    assert "names unit 'pearson', which is not in the network" in complaint(capsys, "score", model, other)
     assert "has no column 'persona'; did you mean 'person'?" in complaint(
         capsys, "score", model, table, "--id", "persona"
     )
     assert "are both -" in complaint(capsys, "score", "-", "-")
     assert "No such file" in complaint(capsys, "score", model, str(tmp_path / "none.csv"))
-    assert "'vot' is not one of the units of the model; did you mean 'vote'?" in complaint(
+    assert "'vot' is not one of the columns or units of the model; did you mean 'vote'?" in complaint(
         capsys, "score", model, table, "--label", "vot"
     )
 

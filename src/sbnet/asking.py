@@ -29,6 +29,8 @@ from sbnet.sums import best
 if TYPE_CHECKING:
     import pandas
 
+HELPERS = frozenset({"hidden", "switches", "mirrors"})
+"""Groups of units that nobody can observe: they make up what others are."""
 _NOTHING = 1e-9
 """Nats: what is less than this is the rounding of a solver, and no information."""
 _FAR = 0.01
@@ -151,10 +153,11 @@ def next_question(
         One pattern, as in :func:`infer`.
     about
         The units to learn about. By default the unobserved units of the group "causes", or, if there is none, those
-        without parents.
+        without parents, hidden ones only if there are no others.
     among
         The units that can be asked for; those that are observed are passed over. By default the unobserved units of the
-        group "findings", or, if there is none, all that are not in `about`.
+        group "findings", or, if there is none, all that are not in `about`, nor in the groups "hidden", "switches"
+        and "mirrors", whose units nobody can observe.
     tries : int
         How many candidates are worked out. If there are more, those are taken that say most about the units next to
         them if all hidden units were independent, with the means they have now.
@@ -211,10 +214,12 @@ class Contributions(Readable):
     findings : tuple of str
         What was observed.
     states : tuple
-        What each finding was: 0, 1, or the two likelihoods of a report.
+        What each finding was: 0, 1, or the two likelihoods of a report; of several units together, those of all.
     nats : ndarray of shape (len(about), len(findings))
     prior, means : ndarray of shape (len(about),)
         The mean of each unit before anything is observed, and given all findings.
+    exact : bool
+        Are the numbers sums over all states, and not those of a solver?
     """
 
     about: tuple[str, ...]
@@ -223,6 +228,7 @@ class Contributions(Readable):
     nats: FloatArray
     prior: FloatArray
     means: FloatArray
+    exact: bool
 
     def __len__(self) -> int:
         return len(self.about)
@@ -264,6 +270,7 @@ def contributions(
     evidence: OnePattern,
     *,
     about: Iterable[str | int] | str | int | None = None,
+    together: Mapping[str, Iterable[str]] | None = None,
     solver: Solver | None = None,
 ) -> Contributions:
     r"""What each finding adds to the log-odds of each cause, in nats.
@@ -284,6 +291,10 @@ def contributions(
         One pattern, as in :func:`infer`.
     about
         The units to learn about, as in :func:`next_question`; observed units are passed over.
+    together : mapping, optional
+        Findings that are one, by what to call them: observed units that say it together, such as the steps of a number
+        or the states of a variable. By default the units "sky=clear", "sky=rain", … of a variable "sky" are one
+        finding, called "sky", and any other unit is one by itself.
     solver
         As in :func:`next_question`. With ``sb.MeanField()`` the means are those of :func:`infer` on any network.
 
@@ -304,18 +315,40 @@ def contributions(
     """
     found = _findings(network, evidence)
     targets = np.array([i for i in _about(network, found, about) if network.names[i] not in found], np.int64)
-    less = [{name: state for name, state in found.items() if name != gone} for gone in found]
-    means = _answers(network, [found, *less, {}], targets, solver).means
+    groups = _together(network, found, together)
+    less = [{name: state for name, state in found.items() if name not in gone} for gone in groups.values()]
+    answers = _answers(network, [found, *less, {}], targets, solver)
+    means = answers.means
     odds = logit(np.clip(means[:-1], _EDGE, 1.0 - _EDGE))
     order = np.argsort(-means[0], kind="stable")
     return Contributions(
         tuple(network.names[targets[k]] for k in order),
-        tuple(found),
-        tuple(found.values()),
+        tuple(groups),
+        tuple(
+            found[names[0]] if len(names) == 1 else tuple(found[name] for name in names) for names in groups.values()
+        ),
         (odds[0] - odds[1:]).T[order],
         means[-1, order],
         means[0, order],
+        answers.exact,
     )
+
+
+def _together(
+    network: Network, found: Mapping[str, Any], given: Mapping[str, Iterable[str]] | None
+) -> dict[str, list[str]]:
+    """Observed units by the finding that they belong to, each to one."""
+    if given is None:
+        groups: dict[str, list[str]] = {}
+        for name in found:
+            variable, sign, _ = name.partition("=")
+            groups.setdefault(variable if sign and variable not in network.names else name, []).append(name)
+        return {title if len(names) > 1 else names[0]: names for title, names in groups.items()}
+    chosen = {title: [name for name in names if name in found] for title, names in given.items()}
+    grouped = {name for names in chosen.values() for name in names}
+    return {title: names for title, names in chosen.items() if names} | {
+        name: [name] for name in found if name not in grouped
+    }
 
 
 # --- which units ------------------------------------------------------------------------------------------------------
@@ -336,7 +369,7 @@ def _units_asked(network: Network, found: Mapping[str, Any], about: Any, among: 
     if among is not None:
         named = [network.index(unit) for unit in checks.units("among", among)]
     else:
-        named = _group(network, "findings") or [i for i in range(network.n_units) if i not in set(targets)]
+        named = _group(network, "findings") or [i for i in _open(network) if i not in set(targets)]
     candidates = [i for i in dict.fromkeys(named) if network.names[i] not in found]
     return np.array(targets, np.int64), np.array(candidates, np.int64)
 
@@ -344,8 +377,14 @@ def _units_asked(network: Network, found: Mapping[str, Any], about: Any, among: 
 def _about(network: Network, found: Mapping[str, Any], about: Any) -> list[int]:
     if about is not None:
         return list(dict.fromkeys(network.index(unit) for unit in checks.units("about", about)))
-    named = _group(network, "causes") or np.flatnonzero(np.diff(network.graph.indptr) == 0).tolist()
+    roots = np.flatnonzero(np.diff(network.graph.indptr) == 0).tolist()
+    named = _group(network, "causes") or sorted({*roots} & {*_open(network)}) or roots
     return [i for i in named if network.names[i] not in found]
+
+
+def _open(network: Network) -> list[int]:
+    """The units that someone can observe."""
+    return [i for i, name in enumerate(network.names) if network.notes[name].group not in HELPERS]
 
 
 def _group(network: Network, group: str) -> list[int]:

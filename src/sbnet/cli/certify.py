@@ -8,7 +8,8 @@ from dataclasses import asdict
 
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.cli import commands
-from sbnet.cli.models import findings_apart, listed_units, pattern, read_model
+from sbnet.cli.models import read_model
+from sbnet.cli.words import findings_apart, listed_units, pattern
 
 EXAMPLES = """
   sbnet certify clinic.toml fever=yes cough=no
@@ -28,7 +29,7 @@ def options(one: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Prove."""
     network = read_model(chosen.model, chosen.ending)
-    about = findings_apart(chosen.about, chosen.evidence)
+    about = findings_apart(network, chosen.about, chosen.evidence)
     found = pattern(network, chosen.evidence)
     units = listed_units(network, about or [], "--about")
     whole = certify(network, found, effort=chosen.effort, proven=chosen.proven)

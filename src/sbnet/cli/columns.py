@@ -8,34 +8,37 @@ category, as :class:`sbnet.estimators.BinaryEncoder` makes them; the model has a
 
 from __future__ import annotations
 
-import json
+import os
+import shlex
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sbnet import codings, delimited, tables
 from sbnet._types import HIDDEN, IndexArray, States
-from sbnet.cli.models import stored_coding
+from sbnet.cli.cells import as_numbers
 from sbnet.cli.sources import Block, Source
+from sbnet.cli.stored import COLUMNS, coding_of, stored_columns
 from sbnet.codings import Coding
-from sbnet.errors import CodingWarning, FileFormatError, ParameterError, TableError, near_name, unknown_unit
+from sbnet.errors import CodingWarning, ParameterError, TableError, near_name, shortened, unknown_unit
 from sbnet.network import Network
-from sbnet.notes import Note
 
 if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
-    from sbnet.estimators._codings import ColumnCoding, Reader
+    from sbnet.estimators._codings import Reader
     from sbnet.estimators._places import Place
 
 _LOOKED_AT = 2048
 """Rows that decide how a column is read."""
-_MARK = "column: "
-COLUMNS, HIDDEN_UNITS = "columns", "hidden"
-"""The groups of the units of a learned model."""
 _MOST = 100_000
-_BITS: States = np.array([[0], [1]], dtype=np.int8)
+BITS: States = np.array([[0], [1]], dtype=np.int8)
+
+
+class NotTwoValued(Exception):
+    """A column, by its name and some of its cells, that is no column of two values."""
 
 
 class Strange(Exception):
@@ -103,6 +106,11 @@ class TableColumn:
     values: tuple[str, ...]
     lexicon: Lexicon = field(repr=False)
 
+    @property
+    def is_numeric(self) -> bool:
+        """Are its values numbers, in digits or not?"""
+        return all(tables.as_number(value) is not None for value in self.values)
+
     def read(self, block: Block, source: Source) -> IndexArray:
         """The number of the value of each cell."""
         cells = block.columns[self.place]
@@ -110,9 +118,12 @@ class TableColumn:
             return np.fromiter(map(self.lexicon.__getitem__, cells), np.int64, len(cells))
         except Strange as strange:
             line = block.lines[cells.index(strange.args[0])]
+            cell = strange.args[0]
             raise TableError(
-                f"{source.what}: column {self.name!r} holds {tables.brief(strange.args[0])} {source.row} {line}; its "
-                f"values are {' and '.join(self.values) if len(self.values) <= 8 else f'{len(self.values)} others'}"
+                shortened(
+                    f"{source.what}: column {self.name!r} holds {tables.brief(cell)} {source.row} {line}; its values "
+                    f"are {_some(self.values)}. If it marks missing cells, say --missing {shlex.quote(str(cell))[:40]}"
+                )
             ) from None
 
 
@@ -157,18 +168,19 @@ def match(
                 f"{source.what} has no column {name!r}" + (f"; did you mean {near!r}?" if near else "")
             )
     head, source = peek(source)
-    stored = _stored(network)
+    stored = stored_columns(network)
     found = []
     for place, name in enumerate(source.names):
         if name in left:
             continue
+        check_plain(name, place, head, source)
         if name in stored:
             one = stored[name]
             units = np.array([network.index(unit) for unit in one.units], np.int64)
             lexicon: Lexicon = _ManyValues(one.reader, gone, source.delimiter)
             found.append(TableColumn(name, place, units, one.codes, one.labels, lexicon))
         elif name in network._index:
-            coding = stored_coding(network, name) or _told(decide(name, place, head, source, gone), name, source)
+            coding = coding_of(network, name) or _decided(name, place, head, source, gone)
             found.append(column_reader(name, place, network.index(name), coding, head, gone, source.delimiter))
         else:
             error = unknown_unit(name, network.names, f"the first line of {source.what}")
@@ -194,7 +206,39 @@ def column_reader(
             if bit >= 0 and bit not in seen:
                 seen.add(bit)
                 spelled[bit] = cell.strip() if isinstance(cell, str) else cell
-    return TableColumn(name, place, np.array([unit]), _BITS, (spelled[0], spelled[1]), lexicon)
+    return TableColumn(name, place, np.array([unit]), BITS, (spelled[0], spelled[1]), lexicon)
+
+
+def _decided(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> Coding:
+    try:
+        return _told(decide(name, place, head, source, gone), name, source)
+    except NotTwoValued as refused:
+        raise TableError(
+            f"{source.what}: column {name!r} holds {refused.args[1]}; a unit is 0 or 1. Say --missing for "
+            "those that are no state, or --ignore the column"
+        ) from None
+
+
+def _as_they_stand(place: int, head: Sequence[Block], most: int = 3) -> str:
+    """The first different cells of a column, numbers digit by digit; nothing, if there are none or one."""
+    cells = dict.fromkeys(str(cell).strip() for block in head for cell in block.columns[place] if cell == cell)
+    told = [c[:20] if tables.as_number(c) is not None else codings.show(c) for c in cells if c not in ("", "None")]
+    if len(told) < 2:
+        return ""
+    if len(told) > most:
+        return ", ".join(told[:most]) + ", …"
+    return f"{', '.join(told[:-1])} and {told[-1]}"
+
+
+def refuse(source: Source, refused: Sequence[NotTwoValued]) -> TableError:
+    """All columns that cannot be learned as they are, and the ways out."""
+    named = [f"{error.args[0]!r} holds {error.args[1]}" for error in refused[:3]]
+    more = [f"{len(refused) - 3} columns more"] if len(refused) > 3 else []
+    text = f"{os.path.basename(source.what)[:30]}: not two-valued: {'; '.join([*named, *more])}"
+    return TableError(
+        f"{text if len(text) <= 180 else text[:179] + '…'}. Say --encode auto (categories, numbers), --missing -99 "
+        "(no values), --id or --ignore COLUMN (no unit)"
+    )
 
 
 def _told(coding: Coding, name: str, source: Source) -> Coding:
@@ -218,11 +262,7 @@ def decide(name: str, place: int, head: Sequence[Block], source: Source, gone: t
             column = _column(name, place, whole.blocks, source, gone)
     coding = codings.learn(column)
     if coding is None:
-        values = codings.distinct(column)
-        raise TableError(
-            f"{source.what}: column {name!r} holds {codings.listing(values)}; a unit is 0 or 1. Say --missing for "
-            "those that are no state, or --ignore the column"
-        )
+        raise NotTwoValued(name, _as_they_stand(place, head) or codings.listing(codings.distinct(column)))
     _warn_of_signs(name, place, head, source, gone)
     return coding
 
@@ -267,6 +307,22 @@ def _one(cell: Any) -> Any:
     return objects
 
 
+def _some(values: Sequence[Any]) -> str:
+    words = [str(value) for value in values]
+    return " and ".join(words) if len(words) == 2 else ", ".join(words[:8]) + ", …" * (len(words) > 8)
+
+
+def check_plain(name: str, place: int, head: Sequence[Block], source: Source) -> None:
+    """Refuse a column of lists and the like."""
+    for block in head:
+        for cell, line in zip(block.columns[place], block.lines, strict=True):
+            if not (cell is None or isinstance(cell, str | int | float | Decimal)):
+                raise TableError(
+                    f"{source.what}: column {name!r} holds {tables.brief(cell)} {source.row} {line}; cells are text or "
+                    "numbers. Leave the column out with --ignore, or name rows by it with --id"
+                )
+
+
 def _word(value: Any) -> str:
     return codings.show(value).strip("'") if isinstance(value, float) else str(value)
 
@@ -288,56 +344,16 @@ class Drawn:
 
 def drawn_columns(network: Network, *, every: bool) -> list[Drawn]:
     """The columns that a model was learned from; or all units, of a model that was not."""
-    stored = {} if every else _stored(network)
+    stored = {} if every else stored_columns(network)
     coded = {unit for column in stored.values() for unit in column.units}
     own = [name for name in network.names if every or (network.notes[name].group == COLUMNS and name not in coded)]
     if not own and not stored:
         own = list(network.names)
     found = []
     for name in own:
-        words = network.notes[name].states or (0, 1)
-        found.append(Drawn(name, np.array([network.index(name)]), _BITS, words))
+        words = as_numbers(network.notes[name].states) or (0, 1)
+        found.append(Drawn(name, np.array([network.index(name)]), BITS, words))
     for column in stored.values():
         units = np.array([network.index(unit) for unit in column.units], np.int64)
-        found.append(Drawn(column.name, units, column.codes, column.labels))
+        found.append(Drawn(column.name, units, column.codes, as_numbers(column.labels)))
     return found
-
-
-# --- notes ------------------------------------------------------------------------------------------------------------
-
-
-def notes_on(columns: Sequence[ColumnCoding], fills: Sequence[Sequence[Any]]) -> dict[str, Note]:
-    """How the columns of an encoded table are read, for the first unit of each."""
-    from sbnet.estimators._codings import Known
-
-    notes = {}
-    for column, fill in zip(columns, fills, strict=True):
-        if not column.units:
-            continue
-        reader = column.reader
-        how = {"values": reader.values} if isinstance(reader, Known) else {"cuts": reader.cuts}  # type: ignore[attr-defined]
-        words = {"name": column.name, "kind": column.kind.value, "units": column.units, "codes": column.codes.tolist()}
-        notes[column.units[0]] = Note(
-            about=repr(column), group=COLUMNS, note=_MARK + json.dumps({**words, **how, "fill": list(fill)})
-        )
-    return notes
-
-
-def _stored(network: Network) -> dict[str, ColumnCoding]:
-    """The columns of more than two values that a model was learned from; the labels are what a hole is filled with."""
-    texts = [note.note for note in network.notes.values() if note.note.startswith(_MARK)]
-    return {column.name: column for column in map(_parsed, texts)}
-
-
-def _parsed(text: str) -> ColumnCoding:
-    from sbnet.estimators._codings import ColumnCoding, Kind, Known, Thresholds
-
-    try:
-        words = json.loads(text.removeprefix(_MARK))
-        reader: Reader = Known(tuple(words["values"])) if "values" in words else Thresholds(tuple(words["cuts"]))
-        units, codes = tuple(words["units"]), np.array(words["codes"], np.int8).reshape(-1, len(words["units"]))
-        none = np.empty(0)
-        fill = tuple(map(str, words["fill"]))
-        return ColumnCoding(words["name"], Kind(words["kind"]), fill, units, codes, reader, none.astype(np.int64), none)
-    except (ValueError, KeyError, TypeError) as error:
-        raise FileFormatError(f"the model has a note on a column that cannot be read: {error}") from None

@@ -94,7 +94,7 @@ def evidence(one: argparse.ArgumentParser) -> None:
         "evidence",
         nargs="*",
         metavar="UNIT=STATE",
-        help="yes, no, true, false, 1, 0, unknown, or what the model calls its states",
+        help="yes, no, true, false, 1, 0, unknown, or what the model calls its states; or COLUMN=VALUE, as in age=70",
     )
 
 

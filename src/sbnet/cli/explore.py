@@ -7,7 +7,8 @@ import json
 import sys
 
 from sbnet.cli import commands
-from sbnet.cli.models import check_out, pattern, read_model
+from sbnet.cli.models import check_out, read_model
+from sbnet.cli.words import pattern
 from sbnet.files.atomic import write_atomically
 from sbnet.network import Network
 

@@ -14,10 +14,11 @@ import numpy as np
 from sbnet import delimited, tables
 from sbnet._types import States
 from sbnet.cli import commands
-from sbnet.cli.columns import COLUMNS, HIDDEN_UNITS, column_reader, decide, notes_on, peek
+from sbnet.cli.columns import NotTwoValued, check_plain, column_reader, decide, peek, refuse
 from sbnet.cli.models import check_out, write_model
 from sbnet.cli.rows import Progress
-from sbnet.cli.sources import Source, open_table
+from sbnet.cli.sources import Block, Source, open_table
+from sbnet.cli.stored import COLUMNS, HIDDEN_UNITS, Habits, notes_on, with_habits
 from sbnet.codings import Coding
 from sbnet.errors import ParameterError, TableError, not_among
 from sbnet.network import Network
@@ -64,6 +65,7 @@ def _fit(source: Source, settings: dict[str, Any], chosen: argparse.Namespace) -
         table = _records(source, names, gone, chosen.quiet)
         density = SBNDensity(**settings, encode="auto", missing=list(gone), verbose=verbose).fit(table)
         network, n = _with_notes(density), len(table)
+    network = with_habits(network, Habits(tuple(chosen.missing), tuple(chosen.id), tuple(chosen.ignore)))
     write_model(network, chosen.out, chosen.to)
     bound = float(density.bounds_[-1])
     if chosen.json and chosen.out != "-":
@@ -113,7 +115,7 @@ def _two_valued(
     """All rows as states, one byte a cell, and what 0 and 1 are called in each column."""
     head, source = peek(source)
     places = [source.names.index(name) for name in names]
-    known = {name: decide(name, place, head, source, gone) for name, place in zip(names, places, strict=True)}
+    known = _decided(names, places, head, source, gone)
     readers = [
         column_reader(name, place, 0, known[name], head, gone, source.delimiter)
         for name, place in zip(names, places, strict=True)
@@ -126,6 +128,22 @@ def _two_valued(
     if not parts:
         raise TableError(f"{source.what} has no rows")
     return np.concatenate(parts), known
+
+
+def _decided(
+    names: Sequence[str], places: Sequence[int], head: Sequence[Block], source: Source, gone: tuple[Any, ...]
+) -> dict[str, Coding]:
+    """How each column is read; all that cannot be are named at once."""
+    known, refused = dict[str, Coding](), list[NotTwoValued]()
+    for name, place in zip(names, places, strict=True):
+        check_plain(name, place, head, source)
+        try:
+            known[name] = decide(name, place, head, source, gone)
+        except NotTwoValued as error:
+            refused.append(error)
+    if refused:
+        raise refuse(source, refused)
+    return known
 
 
 def _named(network: Network, names: Sequence[str], known: dict[str, Coding]) -> Network:

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._types import HIDDEN, IndexArray, States
 from sbnet.cli import commands, rows
+from sbnet.cli.cells import as_cell, for_json, kind_of
 from sbnet.cli.columns import TableColumns
 from sbnet.cli.models import check_out, one_input, read_model
 from sbnet.cli.sinks import open_sink
@@ -46,23 +48,48 @@ def _impute(table: rows.Table, chosen: argparse.Namespace) -> int:
         if chosen.out != "-":
             raise ParameterError("--json goes to standard output, a line for each row; leave -o away")
         return _lines(table, chosen.means)
-    with open_sink(chosen.out, table.source.names, table.source.delimiter) as sink:
+    source = table.source
+    with open_sink(chosen.out, source.names, source.delimiter, _schema(table, chosen.means)) as sink:
         for block, states in table.pieces():
-            sink.put(_filled(table.columns, block.columns, states, chosen.means))
+            sink.put(_filled(table, block.columns, states, chosen.means))
     return 0
 
 
+def _schema(table: rows.Table, means: bool) -> Any:
+    """The types of a Parquet table; chances are no whole numbers."""
+    schema = table.source.schema
+    if schema is None or not means:
+        return schema
+    pyarrow = checks.extra("pyarrow", "Parquet", of="tables")
+
+    for column in table.columns.columns:
+        if kind_of(table.source, column.place, ()) is not str:
+            schema = schema.set(column.place, schema.field(column.place).with_type(pyarrow.float64()))
+    return schema
+
+
 def _lines(table: rows.Table, means: bool) -> int:
+    """An object for each row, each on a line; columns of numbers have numbers."""
+    names, delimiter = table.source.names, table.source.delimiter
+    numeric = {column.place for column in table.columns.columns if column.is_numeric}
     for block, states in table.pieces():
-        for row in zip(*_filled(table.columns, block.columns, states, means), strict=True):
-            print(json.dumps(dict(zip(table.source.names, row, strict=True))))
+        filled = _filled(table, block.columns, states, means)
+        for k in numeric:
+            filled[k] = [for_json(cell, delimiter) for cell in filled[k]]
+        for row in zip(*filled, strict=True):
+            print(json.dumps(dict(zip(names, row, strict=True)), default=str))
         sys.stdout.flush()
     return 0
 
 
-def _filled(columns: TableColumns, cells: Any, states: States, means: bool) -> list[list[Any]]:
+def _filled(table: rows.Table, cells: Any, states: States, means: bool) -> list[list[Any]]:
     """The columns of a block with their holes filled; every other cell stays as it was, to the letter."""
-    filled = [list(column) for column in cells]
+    filled, columns = [list(column) for column in cells], table.columns
+    kinds = {column.place: kind_of(table.source, column.place, cells[column.place]) for column in columns.columns}
+    if means:
+        for k, kind in kinds.items():
+            if kind is not str:
+                filled[k] = [cell if cell is None else float(cell) for cell in filled[k]]
     places = columns.places()
     given = np.column_stack([(states[:, place.units] == HIDDEN).any(axis=1) for place in places])
     some = np.flatnonzero(given.any(axis=1))
@@ -70,11 +97,13 @@ def _filled(columns: TableColumns, cells: Any, states: States, means: bool) -> l
         return filled
     best = _many(columns, states[some]) if columns.many_valued else _chances(columns, states[some])
     for k, column in enumerate(columns.columns):
+        kind = kinds[column.place]
         for r in np.flatnonzero(given[some, k]).tolist():
-            if columns.many_valued:
-                value: Any = column.values[int(best[r, k])]
+            if means:
+                value: Any = as_cell(f"{best[r, k]:.6g}", str if kind is str else float, column.name)
             else:
-                value = f"{best[r, k]:.6g}" if means else column.values[int(best[r, k] > 0.5)]
+                number = best[r, k] if columns.many_valued else best[r, k] > 0.5
+                value = as_cell(column.values[int(number)], kind, column.name)
             filled[column.place][int(some[r])] = value
     return filled
 

@@ -16,9 +16,10 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.asking import Contributions, contributions, terms
 from sbnet.certificates import posterior_intervals
 from sbnet.cli import commands, rows
-from sbnet.cli.columns import HIDDEN_UNITS
-from sbnet.cli.models import check_out, findings_apart, listed_units, one_input, pattern, read_model
+from sbnet.cli.models import check_out, one_input, read_model
 from sbnet.cli.sinks import open_sink
+from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
+from sbnet.cli.words import findings, findings_apart, listed_units, together
 from sbnet.errors import ParameterError
 from sbnet.files.atomic import write_atomically
 from sbnet.inference import MeanField, Posterior, Solver, infer
@@ -29,6 +30,7 @@ from sbnet.sums import best
 
 EXAMPLES = """
   sbnet infer clinic.toml fever=yes cough=no --top 10
+  sbnet infer patients.sbn smokes=yes age=70 "chest pain=no" --about ill   columns of a table, in its words
   sbnet infer clinic.toml fever=yes --certain        with intervals that are guaranteed
   sbnet infer clinic.toml fever=yes --json | jq '.units[0]'
   sbnet infer clinic.toml --table visits.csv -o answers.csv
@@ -74,8 +76,9 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
-    about = findings_apart(chosen.about, chosen.evidence)
-    evidence = pattern(network, chosen.evidence)
+    about = findings_apart(network, chosen.about, chosen.evidence)
+    found = findings(network, chosen.evidence)
+    evidence = together(found)
     units = _units(network, evidence, about)
 
     def ask(solver: Solver | None) -> Posterior:
@@ -90,11 +93,13 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     why = None
     if 0 < len(evidence) <= _CONTRIBUTING and len(units):
         solver = MeanField() if chosen.mean_field else None
-        why = contributions(network, evidence, about=units.tolist(), solver=solver)
-    answer = _Answer(posterior, exact, means, intervals, why)
+        why = contributions(
+            network, evidence, about=units.tolist(), together={one.title: one.states for one in found}, solver=solver
+        )
+    answer = _Answer(posterior, exact, means, intervals, why, _before(posterior, exact, why), chosen.about is None)
     if chosen.json:
-        found = answer.as_json(units[: chosen.top])
-        return json.dumps(found, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
+        told = answer.as_json(units[: chosen.top])
+        return json.dumps(told, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
     if chosen.about is None:  # for people, what has no causes of its own comes first
         units = units[np.argsort(np.diff(network.graph.indptr)[units] > 0, kind="stable")]
     most = chosen.top or (_SHOWN if chosen.out == "-" and sys.stdout.isatty() else len(units))
@@ -108,8 +113,19 @@ def _units(network: Network, evidence: Mapping[str, int], about: Sequence[str] |
     else:
         group = {name: network.notes[name].group for name in network.names}
         named = [name for name in network.names if group[name] == "causes"]
-        named = named or [name for name in network.names if group[name] != HIDDEN_UNITS]
+        named = named or open_units(network)
     return np.array([network.index(name) for name in named if name not in evidence], np.int64)
+
+
+def _before(posterior: Posterior, exact: bool, why: Contributions | None) -> FloatArray | None:
+    """The prior of the units asked about, where sums over all states gave it beside the answer."""
+    if why is None:
+        return posterior.means if exact and (posterior.evidence == HIDDEN).all() else None
+    if not why.exact:
+        return None
+    prior = posterior.prior.copy()
+    prior[[posterior.network.index(name) for name in why.about]] = why.prior
+    return prior
 
 
 def _intervals(posterior: Posterior, units: IndexArray) -> dict[str, tuple[float, float]]:
@@ -126,6 +142,14 @@ class _Answer:
     means: FloatArray
     intervals: dict[str, tuple[float, float]]
     why: Contributions | None
+    prior: FloatArray | None
+    """What was known before, by unit; None for predictions."""
+    every: bool
+    """Was no unit asked for by name?"""
+
+    @property
+    def _prior(self) -> FloatArray:
+        return self.posterior.prior if self.prior is None else self.prior
 
     def as_json(self, units: IndexArray) -> dict[str, Any]:
         """All of it, for the units given."""
@@ -138,7 +162,7 @@ class _Answer:
 
     def _unit(self, i: int) -> dict[str, Any]:
         name, note = self.posterior.network.names[i], self.posterior.network.notes[self.posterior.network.names[i]]
-        one: dict[str, Any] = {"name": name, "prior": float(self.posterior.prior[i]), "mean": float(self.means[i])}
+        one: dict[str, Any] = {"name": name, "prior": float(self._prior[i]), "mean": float(self.means[i])}
         if name in self.intervals:
             one["lower"], one["upper"] = self.intervals[name]
         if self.why is not None:
@@ -148,8 +172,11 @@ class _Answer:
     def reading(self, units: IndexArray, most: int) -> Reading:
         """The first of the units, in lines."""
         posterior, shown = self.posterior, units[:most]
-        top = reading.scale(posterior.prior[shown], self.means[shown]) if len(shown) else 1.0
-        titles = ["unit", "prior → mean", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
+        top = reading.scale(self._prior[shown], self.means[shown]) if len(shown) else 1.0
+        names = [posterior.network.names[i] for i in shown]
+        predicted = self.prior is None and is_predicted(posterior.network, names)
+        before = "predicted" if predicted else "prior"
+        titles = ["unit", f"{before} → mean", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
         table = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
         table += [self._row(i, top) for i in shown.tolist()]
         given, sign = reading.given(posterior.evidence).removeprefix("given "), "=" if self.exact else "≥"
@@ -160,10 +187,12 @@ class _Answer:
         found = int((posterior.evidence != HIDDEN).sum())
         impossible = posterior.bound < _IMPOSSIBLE * max(1, found)
         remarks = (*how, "by this model these findings hardly ever occur: is a leak missing?") if impossible else how
-        return Reading(head, [*table, *reading.more(len(units) - len(shown))], remarks)
+        remarks = (*remarks, PREDICTED) if predicted else remarks
+        others = helpers_line(posterior.network) if self.every else []
+        return Reading(head, [*table, *reading.more(len(units) - len(shown)), *others], remarks)
 
     def _row(self, i: int, top: float) -> list[str]:
-        name, prior, mean = self.posterior.network.names[i], self.posterior.prior[i], self.means[i]
+        name, prior, mean = self.posterior.network.names[i], self._prior[i], self.means[i]
         row = [name, f"{reading.chance(prior)} → {reading.chance(mean)}", reading.Move(prior, mean, top).text()]
         if self.intervals:
             row.append("{:.4f} to {:.4f}".format(*_outwards(self.intervals[name])))
@@ -176,13 +205,14 @@ def _outwards(ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def _ask_table(network: Network, table: rows.Table, chosen: argparse.Namespace) -> int:
-    kept = table.picked(chosen.id)
-    with open_sink(chosen.out, [*chosen.id, "bound", "converged", *network.names]) as sink:
+    listed = open_units(network)
+    units = [network.index(name) for name in listed]
+    names = [*table.ids, "bound", "converged", *listed]
+    with open_sink(chosen.out, names, table.source.delimiter) as sink:
         for block, states in table.pieces():
             batch = rows.solve(network, states)
-            means = [rows.shown(column, 6) for column in batch.means.T]
-            own = [rows.shown(batch.bound), batch.converged.astype(int).tolist()]
-            sink.put([*(block.columns[k] for k in kept), *own, *means])
+            means = [rows.short(column) for column in batch.means.T[units]]
+            sink.put([*table.named(block), batch.bound, batch.converged.astype(int).tolist(), *means])
     return 0
 
 
@@ -191,12 +221,14 @@ def _ask_lines(network: Network, table: rows.Table, chosen: argparse.Namespace) 
     if chosen.out != "-":
         raise ParameterError("--json with --table goes to standard output, a line for each row; leave -o away")
     prior = predicted_prior(network)
+    shown = np.isin(np.arange(network.n_units), [network.index(name) for name in open_units(network)])
     for block, states in table.pieces():
         batch = rows.solve(network, states)
         for r in range(len(block)):
-            names = {name: block.columns[k][r] for name, k in zip(chosen.id, table.picked(chosen.id), strict=True)}
-            units = _ranked(network, batch.means[r], states[r] == HIDDEN, prior)
-            print(json.dumps({**names, "bound": float(batch.bound[r]), "units": units[: chosen.top]}))
+            names = {name: column[r] for name, column in zip(table.ids, table.named(block), strict=True)}
+            units = _ranked(network, batch.means[r], shown & (states[r] == HIDDEN), prior)
+            row = {**names, "bound": float(batch.bound[r]), "units": units[: chosen.top]}
+            print(json.dumps(row, default=str))
         sys.stdout.flush()
     return 0
 

@@ -10,7 +10,8 @@ from typing import Any
 from sbnet import reading
 from sbnet.asking import Questions, next_question
 from sbnet.cli import commands
-from sbnet.cli.models import findings_apart, listed_units, pattern, read_model
+from sbnet.cli.models import read_model
+from sbnet.cli.words import findings_apart, listed_units, pattern
 from sbnet.network import Network
 from sbnet.reading import Reading
 
@@ -34,7 +35,7 @@ def options(one: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Ask what to ask."""
     network = read_model(chosen.model, chosen.ending)
-    about, among = (findings_apart(words, chosen.evidence) for words in (chosen.about, chosen.among))
+    about, among = (findings_apart(network, words, chosen.evidence) for words in (chosen.about, chosen.among))
     about = None if about is None else listed_units(network, about, "--about")
     among = None if among is None else listed_units(network, among, "--among")
     found = pattern(network, chosen.evidence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from sbnet import tables
 from sbnet._types import FloatArray, States
 from sbnet.cli.columns import TableColumns, match
 from sbnet.cli.sources import Block, Source, open_table
+from sbnet.cli.stored import habits_of
 from sbnet.errors import ParameterError
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.network import Network
@@ -34,6 +35,7 @@ class Table:
 
     source: Source
     columns: TableColumns
+    ids: tuple[str, ...]
     quiet: bool
 
     def pieces(self) -> Iterator[Piece]:
@@ -43,20 +45,26 @@ class Table:
                 yield Piece(block, self.columns.states(block, self.source))
                 progress.more(len(block))
 
-    def picked(self, names: Sequence[str]) -> list[int]:
-        """The places of columns."""
-        return [self.source.names.index(name) for name in names]
+    def named(self, block: Block) -> list[Any]:
+        """The columns that name rows."""
+        return [block.columns[self.source.names.index(name)] for name in self.ids]
 
 
 @contextmanager
 def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
-    """The table that a command names, matched to the units of a network, for as long as it is needed."""
-    gone = (*tables.missing_values(chosen.missing), -1.0)
+    """The table that a command names, matched to the units of a network, for as long as it is needed.
+
+    What was said of missing cells and of columns in learning need not be said again.
+    """
+    habits = habits_of(network)
+    gone = (*tables.missing_values([*habits.missing, *chosen.missing]), -1.0)
     with open_table(chosen.table, network.names, chosen.separator) as source:
-        columns, source = match(network, source, gone, [*chosen.id, *chosen.ignore])
+        ids = tuple(chosen.id or [name for name in habits.id if name in source.names and name not in chosen.ignore])
+        known = [name for name in (*habits.id, *habits.ignore) if name in source.names]
+        columns, source = match(network, source, gone, [*ids, *chosen.ignore, *known])
         if not columns.columns:
             raise ParameterError(f"{source.what} has no column that is a unit of the model")
-        yield Table(source, columns, chosen.quiet)
+        yield Table(source, columns, ids, chosen.quiet)
 
 
 def solve(network: Network, states: States) -> PosteriorBatch:
@@ -74,9 +82,9 @@ def bounds(columns: TableColumns, states: States) -> FloatArray:
     return whole.sum(solve(columns.network, whole.states).bound)
 
 
-def shown(values: Any, digits: int = 10) -> list[str]:
-    """Numbers for a text file."""
-    return [f"{value:.{digits}g}" for value in np.asarray(values).tolist()]
+def short(values: FloatArray, digits: int = 6) -> FloatArray:
+    """Numbers without the digits that nobody reads."""
+    return np.array([float(f"{value:.{digits}g}") for value in values.tolist()])
 
 
 class Progress:

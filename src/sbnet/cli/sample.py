@@ -11,8 +11,9 @@ import numpy as np
 
 from sbnet.cli import commands
 from sbnet.cli.columns import drawn_columns
-from sbnet.cli.models import check_out, pattern, read_model
+from sbnet.cli.models import check_out, read_model
 from sbnet.cli.sinks import open_sink
+from sbnet.cli.words import pattern
 from sbnet.errors import ParameterError
 from sbnet.probability import sample
 

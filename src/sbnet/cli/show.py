@@ -9,7 +9,10 @@ from typing import Any
 
 from sbnet import reading
 from sbnet.cli import commands
-from sbnet.cli.models import listed_units, read_model
+from sbnet.cli.models import read_model
+from sbnet.cli.stored import is_own
+from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
+from sbnet.cli.words import listed_units
 from sbnet.kernels.gates import NAMES
 from sbnet.network import Network
 from sbnet.notes import as_words
@@ -35,7 +38,7 @@ def run(chosen: argparse.Namespace) -> int:
     network = read_model(chosen.model, chosen.ending)
     units = listed_units(network, chosen.units, "the command")
     if chosen.json:
-        listed = units or network.names[: chosen.top]
+        listed = units or open_units(network)[: chosen.top]
         prior = _prior(network)
         about = {"units": network.n_units, "edges": network.n_edges, "layers": network.layers}
         print(json.dumps({"size": about, "units": [_unit(network, name, prior) for name in listed]}))
@@ -69,16 +72,21 @@ def _dependence(network: Network, name: str) -> str:
     head = [f"{name}: {note.about}"] if note.about else []
     causes = f"  causes: {', '.join(network.parents(name)) or 'none'}"
     effects = f"  causes of: {', '.join(network.children(name)) or 'nothing'}" if network.children(name) else ""
-    extra = [f"  {key}: {value}" for key, value in as_words(note).items() if key in ("group", "source", "note")]
+    told = {key: value for key, value in as_words(note).items() if key in ("group", "source", "note")}
+    extra = [f"  {key}: {value}" for key, value in told.items() if not is_own(value)]
     return "\n".join([*head, repr(network.conditional(name)), causes, *filter(None, [effects]), *extra])
 
 
 def _list(network: Network, most: int) -> Reading:
     prior = _prior(network)
     grouped = any(note.group for note in network.notes.values())
-    titles = ["unit", "prior", "parents", *(["group"] if grouped else []), "about"]
+    listed = open_units(network)
+    predicted = prior is not None and is_predicted(network, listed)
+    titles = ["unit", "predicted" if predicted else "prior", "parents", *(["group"] if grouped else []), "about"]
     rows = []
-    for i, name in enumerate(network.names[:most]):
+    for name in listed[:most]:
+        i = network.index(name)
         note, chance = network.notes[name], "" if prior is None else reading.chance(prior[i])
         rows.append([name, chance, f"{len(network.parents(i)):,}", *([note.group] if grouped else []), note.about])
-    return Reading(repr(network).strip("<>"), [titles, *rows, *reading.more(network.n_units - most)])
+    table = [titles, *rows, *reading.more(len(listed) - most), *helpers_line(network)]
+    return Reading(repr(network).strip("<>"), table, (PREDICTED,) if predicted else ())

@@ -7,6 +7,8 @@ import gzip
 import io
 import lzma
 import sys
+import zipfile
+import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from sbnet import checks, delimited
-from sbnet.errors import TableError
+from sbnet.errors import SBNetError, TableError, shortened
 
 _FIRST, _MOST = 32, 4096
 """Rows of the first block, so that answers appear at once, and of all later ones."""
@@ -50,6 +52,8 @@ class Source:
         What divides the cells, if it is text.
     again : callable or None
         The same table from its beginning; None for standard input.
+    schema : object or None
+        The types of the columns, as pyarrow has them, if it is Parquet.
     """
 
     what: str
@@ -58,16 +62,31 @@ class Source:
     row: str = "on line"
     delimiter: str = ","
     again: Callable[[], AbstractContextManager[Source]] | None = None
+    schema: Any = None
 
 
 @contextmanager
 def open_table(name: str, known: Collection[str] = (), separator: str | None = None) -> Iterator[Source]:
     """A table, for as long as it is needed; its first bytes tell what it is."""
     if name == "-":
-        yield _source(sys.stdin.buffer, "standard input", known, separator, None)
+        with _readable("standard input"):
+            yield _source(sys.stdin.buffer, "standard input", known, separator, None)
         return
-    with open(name, "rb") as file:
+    with _readable(name), open(name, "rb") as file:
         yield _source(file, name, known, separator, lambda: open_table(name, known, separator))
+
+
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    """What libraries say of a broken file, in a sentence of ours; an OSError without a number is theirs too."""
+    try:
+        yield
+    except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        raise TableError(f"{what} is damaged or not complete: {error}") from None
+    except OSError as error:
+        if error.errno is not None or isinstance(error, SBNetError):
+            raise
+        raise TableError(f"{what} is damaged or not complete: {error}") from None
 
 
 def _source(file: BinaryIO, what: str, known: Collection[str], separator: str | None, again: Any) -> Source:
@@ -133,15 +152,30 @@ def _parquet(raw: Any, what: str, again: Any) -> Source:
     try:
         file = parquet.ParquetFile(whole)
     except (OSError, ValueError) as error:
-        raise TableError(f"{what} is no Parquet file: {error}") from None
+        raise TableError(shortened(f"{what} is no Parquet file: {error}")) from None
+    errors = checks.extra("pyarrow", "reading Parquet", of="tables").ArrowException
 
     def blocks() -> Iterator[Block]:
-        begin = 1
-        for batch in file.iter_batches(batch_size=_MOST):
+        begin, batches = 1, file.iter_batches(batch_size=_MOST)
+        while True:
+            try:
+                batch = next(batches, None)
+            except errors as error:
+                raise TableError(shortened(f"{what} is damaged: {error}")) from None
+            if batch is None:
+                return
             yield Block([column.to_pylist() for column in batch.columns], range(begin, begin + len(batch)))
             begin += len(batch)
 
-    return Source(what, tuple(file.schema_arrow.names), blocks(), "in row", ",", again)
+    return Source(what, _distinct(file.schema_arrow.names, what), blocks(), "in row", ",", again, file.schema_arrow)
+
+
+def _distinct(names: Sequence[str], what: str) -> tuple[str, ...]:
+    """Text is checked where it is read."""
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise TableError(f"{what} has two columns {name!r}")
+    return tuple(names)
 
 
 def _npz(raw: Any, what: str, again: Any) -> Source:

@@ -30,7 +30,7 @@ def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
     """What each finding adds to one unit, in nats of log-odds."""
     unit = network.names[unit_of(network, asked.get("unit"))]
     evidence = evidence_of(network, asked)
-    found = contributions(network, evidence, about=[unit])
+    found = contributions(network, evidence, about=[unit], together={})  # by unit, as the page has them
     return {str(network.index(name)): nats for name, nats in found[unit].items()}
 
 

@@ -1,0 +1,106 @@
+"""What a model remembers of the table that it was learned from: how its columns are read, what marks missing cells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sbnet.codings import Coding
+from sbnet.errors import FileFormatError
+from sbnet.network import Network
+from sbnet.notes import Note
+
+if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
+    from sbnet.estimators._codings import ColumnCoding, Reader
+
+_COLUMN, _TABLE = "column: ", "table: "
+COLUMNS, HIDDEN_UNITS = "columns", "hidden"
+"""The groups of the units of a learned model."""
+
+
+def is_own(text: str) -> bool:
+    """Is a note written by this module, for itself and not for people?"""
+    return text.startswith((_COLUMN, _TABLE))
+
+
+def coding_of(network: Network, name: str) -> Coding | None:
+    """What the model calls the two states of a unit."""
+    states = network.notes[name].states
+    return Coding(*states) if states else None
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+
+
+def notes_on(columns: Sequence[ColumnCoding], fills: Sequence[Sequence[Any]]) -> dict[str, Note]:
+    """How the columns of an encoded table are read, for the first unit of each."""
+    from sbnet.estimators._codings import Known
+
+    notes = {}
+    for column, fill in zip(columns, fills, strict=True):
+        if not column.units:
+            continue
+        reader = column.reader
+        how = {"values": reader.values} if isinstance(reader, Known) else {"cuts": reader.cuts}  # type: ignore[attr-defined]
+        words = {"name": column.name, "kind": column.kind.value, "units": column.units, "codes": column.codes.tolist()}
+        notes[column.units[0]] = Note(
+            about=repr(column), group=COLUMNS, note=_COLUMN + json.dumps({**words, **how, "fill": list(fill)})
+        )
+    return notes
+
+
+def stored_columns(network: Network) -> dict[str, ColumnCoding]:
+    """The encoded columns that a model was learned from; the labels are what a hole is filled with."""
+    texts = [note.note for note in network.notes.values() if note.note.startswith(_COLUMN)]
+    return {column.name: column for column in map(_parsed, texts)}
+
+
+def _parsed(text: str) -> ColumnCoding:
+    from sbnet.estimators._codings import ColumnCoding, Kind, Known, Thresholds
+
+    try:
+        words = json.loads(text.removeprefix(_COLUMN))
+        reader: Reader = Known(tuple(words["values"])) if "values" in words else Thresholds(tuple(words["cuts"]))
+        units, codes = tuple(words["units"]), np.array(words["codes"], np.int8).reshape(-1, len(words["units"]))
+        none = np.empty(0)
+        fill = tuple(map(str, words["fill"]))
+        return ColumnCoding(words["name"], Kind(words["kind"]), fill, units, codes, reader, none.astype(np.int64), none)
+    except (ValueError, KeyError, TypeError) as error:
+        raise FileFormatError(f"the model has a note on a column that cannot be read: {error}") from None
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How a table was read: what marks missing cells, columns that name rows, columns that were left alone."""
+
+    missing: tuple[str, ...] = ()
+    id: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+def with_habits(network: Network, habits: Habits) -> Network:
+    """The network with a note on how its table was read, beside the first of its columns."""
+    if habits == Habits():
+        return network
+    first = next(name for name in network.names if network.notes[name].group == COLUMNS)
+    source = _TABLE + json.dumps({key: words for key, words in asdict(habits).items() if words})
+    return network.with_notes({first: replace(network.notes[first], source=source)})
+
+
+def habits_of(network: Network) -> Habits:
+    """How the table was read that a model was learned from; nothing, if it was not."""
+    texts: Iterable[str] = (note.source for note in network.notes.values() if note.source.startswith(_TABLE))
+    text = next(iter(texts), None)
+    if text is None:
+        return Habits()
+    try:
+        return Habits(**{key: tuple(map(str, words)) for key, words in json.loads(text.removeprefix(_TABLE)).items()})
+    except (ValueError, TypeError, AttributeError) as error:
+        raise FileFormatError(f"the model has a note on its table that cannot be read: {error}") from None

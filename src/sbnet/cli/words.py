@@ -1,0 +1,209 @@
+"""Evidence in words: of units, of the columns that a model was learned from, of variables with several states."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sbnet import codings, tables
+from sbnet.cli.stored import coding_of, stored_columns
+from sbnet.errors import EvidenceError, shortened, unknown_unit
+from sbnet.network import Network
+
+if TYPE_CHECKING:
+    from sbnet.estimators._codings import ColumnCoding
+
+_HELPERS = frozenset({"hidden", "switches"})
+_UNKNOWN = frozenset({"unknown", "unobserved", "missing", "na", "?", ""})
+
+
+class Finding(NamedTuple):
+    """Something that was found: what to call it, and what it says of units."""
+
+    title: str
+    states: dict[str, int]
+
+
+def findings(network: Network, items: Sequence[str]) -> list[Finding]:
+    """Evidence from words such as ``rain=1``, ``rain=yes`` or ``age=70``; ``rain=unknown`` says nothing."""
+    vocabulary, found, named = _Vocabulary(network), list[Finding](), set[str]()
+    for item in items:
+        name, state = vocabulary.parted(item)
+        kind = vocabulary.kind(name)
+        if name in named:
+            raise EvidenceError(f"evidence names {kind} {name!r} twice")
+        named.add(name)
+        if state.casefold() not in _UNKNOWN:
+            found.append(Finding(name if kind == "unit" else item, vocabulary.states(name, state)))
+    return found
+
+
+def pattern(network: Network, items: Sequence[str]) -> dict[str, int]:
+    """The same as states of units."""
+    return together(findings(network, items))
+
+
+def together(found: Sequence[Finding]) -> dict[str, int]:
+    """What all findings say, which must agree."""
+    states: dict[str, int] = {}
+    for finding in found:
+        for unit, bit in finding.states.items():
+            if states.setdefault(unit, bit) != bit:
+                raise EvidenceError(f"evidence says that unit {unit!r} is 0 and that it is 1; {finding.title!r} is one")
+    return states
+
+
+def listed_units(network: Network, names: Sequence[str], what: str) -> list[str]:
+    """Units by their names; a column, or a variable of several states, stands for all of its units."""
+    vocabulary = _Vocabulary(network)
+    for name in names:
+        if vocabulary.kind(name) is None:
+            raise unknown_unit(name, vocabulary.known(), what)
+    return list(dict.fromkeys(unit for name in names for unit in vocabulary.units(name)))
+
+
+def findings_apart(network: Network, about: Sequence[str] | None, evidence: list[str]) -> list[str] | None:
+    """The units behind an option that takes many, which would take in findings that stand behind it too.
+
+    Where all words have a sign of equality, those that are units are meant as such: "sky=rain" can be one.
+    """
+    if about is None:
+        return None
+    only = all("=" in word for word in about)
+    meant = [word for word in about if "=" not in word or (only and word in network._index)]
+    evidence += [word for word in about if word not in meant]
+    return meant
+
+
+class _Vocabulary:
+    """What can be named in evidence: units; columns; variables whose units are called after their states."""
+
+    def __init__(self, network: Network) -> None:
+        self._network, self._columns = network, stored_columns(network)
+        self._variables = _variables(network)
+
+    def kind(self, name: str) -> str | None:
+        """What a name stands for."""
+        if name in self._network._index:
+            return "unit"
+        return "column" if name in self._columns else "variable" if name in self._variables else None
+
+    def known(self) -> list[str]:
+        """All names."""
+        return list(dict.fromkeys([*self._columns, *self._variables, *self._network.names]))
+
+    def units(self, name: str) -> tuple[str, ...]:
+        """The units of a name."""
+        if name in self._network._index:
+            return (name,)
+        return self._columns[name].units if name in self._columns else tuple(self._variables[name].values())
+
+    def parted(self, item: str) -> tuple[str, str]:
+        """Name and state: both may hold the sign that parts them."""
+        parts = list(_splits(item))
+        if not parts:
+            example = shlex.quote(f"{self._network.names[-1][:60]}=yes")
+            raise EvidenceError(
+                f"evidence {item!r} is not of the form UNIT=STATE, such as {example}; names with spaces stand in quotes"
+            )
+        for name, state in parts:
+            if self.kind(name) is not None:
+                return name, state
+        raise unknown_unit(parts[0][0], self.known(), "evidence")
+
+    def states(self, name: str, state: str) -> dict[str, int]:
+        """What the units of a name are in a state."""
+        kind = self.kind(name)
+        if kind == "unit":
+            return {name: _bit(self._network, name, state)}
+        if kind == "column":
+            return _of_column(self._columns[name], state)
+        values = self._variables[name]
+        chosen = _spelled(state, list(values))
+        if chosen is None:
+            raise _strange(f"variable {name!r}", state, list(values))
+        return {unit: int(k == chosen) for k, unit in enumerate(values.values())}
+
+
+def _splits(item: str) -> Iterator[tuple[str, str]]:
+    """Every way to part name and state, the longest name first."""
+    parts = item.split("=")
+    for k in range(len(parts) - 1, 0, -1):
+        name = "=".join(parts[:k])
+        if name:
+            yield name, "=".join(parts[k:]).strip()
+
+
+def _variables(network: Network) -> Mapping[str, dict[str, str]]:
+    """Units by their states, of variables that are no units themselves, as in {"sky": {"clear": "sky=clear", …}}."""
+    found: dict[str, dict[str, str]] = {}
+    for unit in network.names:
+        name, sign, state = unit.partition("=")
+        if sign and name and state and name not in network._index and network.notes[unit].group not in _HELPERS:
+            found.setdefault(name, {})[state] = unit
+    return {name: values for name, values in found.items() if len(values) > 1}
+
+
+def _of_column(column: ColumnCoding, state: str) -> dict[str, int]:
+    """The units of a column at one of its values, or at any number if it is one of numbers."""
+    k = _place(column, state)
+    if k is None:
+        raise _strange(f"column {column.name!r}", state, words_of(column))
+    return dict(zip(column.units, column.codes[k].tolist(), strict=True))
+
+
+def _place(column: ColumnCoding, state: str) -> int | None:
+    """Which of its values."""
+    number = tables.as_number(state)
+    cell: Any = np.empty(1, dtype=object)
+    cell[0] = state if number is None else number
+    k = int(column.reader.index(cell)[0])
+    if k >= 0:
+        return k
+    if not (values := getattr(column.reader, "values", ())):
+        return None
+    found = _spelled(state, [str(value) for value in values])
+    if found is None and len(values) == 2 and None not in map(codings.bit, values):
+        found = codings.bit(state)
+    return found
+
+
+def words_of(column: ColumnCoding) -> list[str]:
+    """The values of a column in words; of numbers, intervals."""
+    values = getattr(column.reader, "values", None)
+    if values is not None:
+        return [codings.show(value) if isinstance(value, float) else str(value) for value in values]
+    ends = [codings.show(float(cut)) for cut in column.reader.cuts]  # type: ignore[attr-defined]
+    inner = [f"{low} to {high}" for low, high in pairwise(ends)]
+    return [f"up to {ends[0]}", *inner, f"above {ends[-1]}"]
+
+
+def _spelled(state: str, words: Sequence[str]) -> int | None:
+    """The number of a word, to the letter or in any case, where that is one word."""
+    if state in words:
+        return words.index(state)
+    near = [k for k, word in enumerate(words) if word.casefold() == state.casefold()]
+    return near[0] if len(near) == 1 else None
+
+
+def _strange(what: str, state: str, words: Sequence[str]) -> EvidenceError:
+    shown = ", ".join(words[:8]) + (f", … {len(words) - 8} more" if len(words) > 8 else "")
+    number = "a number (" + shown + ")" if words[0].startswith("up to ") else shown
+    return EvidenceError(shortened(f"{what} is given as {state!r}; say {number} or unknown"))
+
+
+def _bit(network: Network, name: str, state: str) -> int:
+    stated = coding_of(network, name)
+    if stated is not None:
+        for bit, value in enumerate((stated.zero, stated.one)):
+            if state.casefold() == value.casefold():
+                return bit
+    said = codings.bit(state)
+    if said is None:
+        own = "" if stated is None else f"{stated.one}, {stated.zero}, "
+        raise EvidenceError(f"unit {name!r} is given as {state!r}; say {own}yes, no or unknown")
+    return said

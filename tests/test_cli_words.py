@@ -1,0 +1,317 @@
+"""The command in the words of its tables: columns of many values as evidence and labels, cells in their own types."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sbnet as sb
+from sbnet.cli import main
+from sbnet.explore import answers
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+NAMES = ["person", "smokes", "car", "vote", "age", "ill"]
+SKY = """network sky { }
+variable season { type discrete [ 2 ] { winter, summer }; }
+variable sky { type discrete [ 3 ] { clear, cloud, rain }; }
+probability ( season ) { table 0.4, 0.6; }
+probability ( sky | season ) { (winter) 0.2, 0.5, 0.3; (summer) 0.6, 0.3, 0.1; }
+"""
+
+
+def people(n=240, seed=0):
+    """Rows of words, numbers and categories that follow one trait, with -99 and nothing in holes."""
+    rng, rows = np.random.default_rng(seed), []
+    for k in range(n):
+        old = rng.random() < 0.4
+        yes = [rng.random() < (0.8 if old else 0.2) for _ in range(3)]
+        vote = rng.choice(["green", "blue, dark", "red"], p=[0.1, 0.7, 0.2] if old else [0.6, 0.1, 0.3])
+        age = int(rng.normal(62 if old else 35, 6))
+        row = [["no", "yes"][yes[0]], "12"[yes[1]], str(vote), str(age), ["no", "yes"][yes[2]]]
+        holes = rng.random(5)
+        rows.append(
+            [f"{k:05d}", *("" if h < 0.08 else "-99" if h < 0.12 else c for c, h in zip(row, holes, strict=True))]
+        )
+    return rows
+
+
+def written(path, rows, names=NAMES, delimiter=";"):
+    with open(path, "w", newline="") as file:
+        csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows([names, *rows])
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A model of the people, learned from text."""
+    folder = tmp_path_factory.mktemp("people")
+    table, learned = written(folder / "people.csv", people()), str(folder / "people.sbn")
+    flags = ["--id", "person", "--missing", "-99", "--encode", "auto", "--label", "ill", "--quiet"]
+    assert main(["fit", table, *flags, "--hidden", "2", "--epochs", "8", "-o", learned]) == 0
+    return learned
+
+
+@pytest.fixture
+def table(tmp_path):
+    return written(tmp_path / "people.csv", people())
+
+
+@pytest.fixture
+def sky(tmp_path):
+    (tmp_path / "sky.bif").write_text(SKY)
+    return str(tmp_path / "sky.bif")
+
+
+def said(capsys, *arguments):
+    assert main([*arguments]) == 0
+    return capsys.readouterr().out
+
+
+def complaint(capsys, *arguments):
+    assert main([*arguments]) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert len(line) < 340
+    return line
+
+
+def lists(text, delimiter=";"):
+    return list(csv.reader(io.StringIO(text), delimiter=delimiter))
+
+
+# --- evidence ---------------------------------------------------------------------------------------------------------
+
+
+def test_columns_are_evidence_in_their_own_words(model, capsys):
+    told = json.loads(
+        said(capsys, "infer", model, "smokes=No", "vote=red", "age=70", "car=2", "--about", "ill", "--json")
+    )
+    network = sb.read(model)
+    ages = {name: 1 for name in network.names if name.startswith("age>") and "switch" not in name}
+    assert all(told["evidence"][name] == 1 for name in ages)
+    assert told["evidence"]["smokes=yes"] == 0
+    assert told["evidence"]["vote=red"] == told["evidence"]["car=2"] == 1
+    assert [unit["name"] for unit in told["units"]] == ["ill=yes"]
+    assert set(told["units"][0]["contributions"]) == {"smokes=No", "vote=red", "age=70", "car=2"}
+    by_units = [f"{name}={state}" for name, state in told["evidence"].items()]
+    assert json.loads(said(capsys, "infer", model, *by_units, "--about", "ill=yes", "--json"))["bound"] == told["bound"]
+
+
+def test_errors_list_the_words_of_a_column(model, sky, capsys):
+    assert "column 'vote' is given as 'pink'; say blue, dark, green, red or unknown" in complaint(
+        capsys, "infer", model, "vote=pink"
+    )
+    assert "column 'smokes' is given as 'maybe'; say no, yes or unknown" in complaint(
+        capsys, "infer", model, "smokes=maybe"
+    )
+    assert "column 'age' is given as 'old'; say a number (up to " in complaint(capsys, "infer", model, "age=old")
+    assert "names column 'age' twice" in complaint(capsys, "infer", model, "age=20", "age=30")
+    assert "is 0 and that it is 1" in complaint(capsys, "infer", model, "smokes=yes", "smokes=yes=no")
+    assert "variable 'sky' is given as 'fog'; say clear, cloud, rain or unknown" in complaint(
+        capsys, "infer", sky, "sky=fog"
+    )
+    assert "did you mean 'smokes'?" in complaint(capsys, "infer", model, "smoke=yes")
+
+
+def test_variables_of_a_file_are_evidence_by_their_states(sky, capsys):
+    told = json.loads(said(capsys, "infer", sky, "sky=rain", "--json"))
+    assert told["bound"] == pytest.approx(np.log(0.18), abs=1e-6)
+    (season,) = told["units"]
+    assert season["mean"] == pytest.approx(0.06 / 0.18, abs=1e-6)  # Bayes' rule
+    odds = [np.log(p / (1.0 - p)) for p in (season["mean"], 0.6)]
+    assert season["contributions"] == {"sky=rain": pytest.approx(odds[0] - odds[1], abs=1e-6)}
+    assert json.loads(said(capsys, "infer", sky, "sky=unknown", "--json"))["evidence"] == {}
+
+
+def test_findings_of_one_variable_are_taken_away_together(sky):
+    network = sb.read(sky)
+    found = sb.contributions(network, {"sky": "rain"})
+    assert found.findings == ("sky",)
+    assert found["season"]["sky"] == pytest.approx(np.log(0.06 / 0.12) - np.log(0.6 / 0.4), abs=1e-6)
+    apart = sb.contributions(network, {"sky": "rain"}, together={})
+    assert all(abs(nats) < 1e-6 for nats in apart["season"].values())  # each state follows from the others
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_label_of_a_score_is_a_column(model, table, tmp_path, capsys):
+    rows = lists(said(capsys, "score", model, table, "--label", "ill"))
+    assert rows[0] == ["person", "bound", "P(ill=yes)"]
+    chance = np.array([float(row[2]) for row in rows[1:]])
+    truth = np.array([row[-1] for row in people()])
+    assert chance[truth == "yes"].mean() > chance[truth == "no"].mean() + 0.1
+    hidden = written(tmp_path / "hidden.csv", [[*row[:-1], ""] for row in people()])  # it was not looked at
+    assert lists(said(capsys, "score", model, hidden, "--label", "ill")) == rows
+
+
+def test_a_label_of_several_values_has_a_chance_for_each(model, table, capsys):
+    rows = lists(said(capsys, "score", model, table, "--label", "vote"))
+    assert rows[0][2:] == ["P(vote=blue, dark)", "P(vote=green)", "P(vote=red)"]
+    np.testing.assert_allclose([sum(map(float, row[2:])) for row in rows[1:]], 1.0, atol=1e-8)
+    assert "P(age up to " in said(capsys, "score", model, table, "--label", "age").splitlines()[0]
+
+
+# --- what is remembered -----------------------------------------------------------------------------------------------
+
+
+def test_missing_and_id_are_remembered(model, table, tmp_path, capsys):
+    assert said(capsys, "score", model, table) == said(
+        capsys, "score", model, table, "--id", "person", "--missing", "-99"
+    )
+    assert main(["convert", model, "-o", str(tmp_path / "people.toml")]) == 0
+    assert said(capsys, "score", str(tmp_path / "people.toml"), table).startswith("person;bound\n00000;")
+    shown = said(capsys, "show", model, "smokes=yes")
+    assert "table: " not in shown  # what the model remembers is not for people
+    assert "column: " not in shown
+
+
+# --- types ------------------------------------------------------------------------------------------------------------
+
+
+def frame(rows):
+    """The people as another program has them: numbers in doubles, with nothing in holes."""
+    columns = [[None if cell in ("", "-99") else cell for cell in column] for column in zip(*rows, strict=True)]
+    for k in (2, 4):
+        columns[k] = [None if cell is None else float(cell) for cell in columns[k]]
+    return pa.table(columns, names=NAMES)
+
+
+def test_holes_in_parquet_are_filled_in_the_type_of_their_column(model, tmp_path):
+    given = frame(people())
+    pq.write_table(given, tmp_path / "people.parquet")
+    assert main(["impute", model, str(tmp_path / "people.parquet"), "-o", str(tmp_path / "whole.parquet")]) == 0
+    whole = pq.read_table(tmp_path / "whole.parquet")
+    assert whole.schema.equals(given.schema)
+    assert all(column.null_count == 0 for column in whole.columns)
+    for old, new in zip(given.to_pylist(), whole.to_pylist(), strict=True):
+        assert all(new[name] == cell for name, cell in old.items() if cell is not None)
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.bool_(), pa.float32()])
+def test_two_valued_columns_of_any_type(kind, tmp_path):
+    values = [1, 0, None, 1] * 10
+    given = pa.table(
+        {"a": pa.array([v if v is None else bool(v) for v in values]).cast(kind), "b": ["x", "y", "x", None] * 10}
+    )
+    pq.write_table(given, tmp_path / "t.parquet")
+    path, model = str(tmp_path / "t.parquet"), str(tmp_path / "m.sbn")
+    assert main(["fit", path, "--hidden", "0", "--epochs", "1", "--quiet", "-o", model]) == 0
+    assert main(["impute", model, path, "-o", str(tmp_path / "w.parquet")]) == 0
+    assert pq.read_table(tmp_path / "w.parquet").schema.equals(given.schema)
+    assert main(["impute", model, path, "--means", "-o", str(tmp_path / "c.parquet")]) == 0
+    chances = pq.read_table(tmp_path / "c.parquet")["a"].to_pylist()
+    assert all(0.0 < chance < 1.0 for chance in chances[2::4])
+
+
+def test_numbers_are_written_as_numbers(model, table, tmp_path, capsys):
+    line = json.loads(said(capsys, "impute", model, table, "--json").splitlines()[0])
+    assert line["person"] == "00000"
+    assert isinstance(line["age"], int)
+    assert isinstance(line["car"], int)
+    drawn = json.loads(said(capsys, "sample", model, "1", "--json"))
+    assert isinstance(drawn["age"], int)
+    assert drawn["car"] in (1, 2)
+    assert main(["score", model, table, "-o", str(tmp_path / "s.parquet")]) == 0
+    assert pq.read_schema(tmp_path / "s.parquet").field("bound").type == pa.float64()
+    pq.write_table(frame(people()), tmp_path / "p.parquet")
+    cells = lists(said(capsys, "impute", model, str(tmp_path / "p.parquet")), ",")
+    assert {row[2] for row in cells[1:]} == {"1", "2"}
+
+
+def test_answers_keep_the_separator_of_the_table(model, table, capsys):
+    assert said(capsys, "infer", model, "--table", table).startswith("person;bound;converged;")
+
+
+# --- odd tables -------------------------------------------------------------------------------------------------------
+
+
+def test_odd_tables_are_refused_in_a_line(model, table, tmp_path, capsys):
+    whole = tmp_path / "p.parquet"
+    pq.write_table(frame(people()), whole)
+    data = whole.read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(data[: len(data) // 2])
+    assert "is no Parquet file" in complaint(capsys, "score", model, str(tmp_path / "cut.parquet"))
+    (tmp_path / "broken.parquet").write_bytes(data[:40] + bytes(400) + data[440:])
+    complaint(capsys, "score", model, str(tmp_path / "broken.parquet"))
+    pq.write_table(pa.table({"smokes": [["yes"], ["no"]]}), tmp_path / "lists.parquet")
+    for command in (
+        ["score", model],
+        ["fit", "-o", str(tmp_path / "m.sbn")],
+        ["fit", "--encode", "auto", "-o", "m.sbn"],
+    ):
+        assert "column 'smokes' holds ['yes']" in complaint(capsys, *command, str(tmp_path / "lists.parquet"))
+    packed = gzip.compress(Path(table).read_bytes())
+    (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
+    assert "damaged or not complete" in complaint(capsys, "score", model, str(tmp_path / "cut.csv.gz"))
+    (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04" + bytes(50))
+    complaint(capsys, "score", model, str(tmp_path / "cut.npz"))
+    assert "Write to a .csv" in complaint(capsys, "impute", model, table, "-o", str(tmp_path / "w.npz"))
+
+
+def test_a_table_that_must_be_explained(model, tmp_path, capsys):
+    raw = written(tmp_path / "people.csv", people())
+    line = complaint(capsys, "fit", raw, "-o", str(tmp_path / "m.sbn"))
+    assert "'person' holds 00000, 00001, 00002, …" in line
+    assert "'smokes' holds " in line
+    assert all(way in line for way in ("--id", "--encode auto", "--missing", "--ignore"))
+    rows = people()
+    rows[3][1] = "-98"
+    odd = written(tmp_path / "odd.csv", rows)
+    assert "holds '-98' on line 5; its values are no, yes" in complaint(capsys, "score", model, odd).replace(
+        " and", ","
+    )
+    assert "say --missing -98" in complaint(capsys, "score", model, odd)
+
+
+def test_slips_with_files(model, table, tmp_path, capsys):
+    assert "is a table; the model comes first" in complaint(capsys, "score", table, model)
+    nowhere = str(tmp_path / "none" / "x.csv")
+    assert f"the folder {tmp_path / 'none'} does not exist" in complaint(capsys, "score", model, table, "-o", nowhere)
+
+
+# --- helpers ----------------------------------------------------------------------------------------------------------
+
+
+def test_helpers_are_neither_asked_for_nor_listed(model, table, capsys):
+    network = sb.read(model)
+    helpers = {name for name in network.names if network.notes[name].group == "hidden"}
+    asked = json.loads(said(capsys, "next", model, "smokes=yes", "--about", "ill", "--json"))
+    assert asked["about"] == ["ill=yes"]
+    assert not helpers & {one["name"] for one in asked["questions"]}
+    assert not helpers & set(sb.next_question(network, {}).names)
+    answers = said(capsys, "infer", model, "--table", table).splitlines()[0].split(";")
+    assert not helpers & set(answers)
+    assert set(network.names) - helpers <= set(answers)
+    shown = said(capsys, "show", model)
+    assert f"... {len(helpers)} hidden units and switches" in shown
+    assert "h1_0" not in shown
+    assert f"... {len(helpers)} hidden units and switches" in said(capsys, "infer", model, "age=30")
+    assert "h1_0" in said(capsys, "infer", model, "age=30", "--about", "h1_0")
+
+
+def test_predictions_are_called_so(model, sky, capsys):
+    assert "predicted" in said(capsys, "show", model).splitlines()[1]
+    assert "predicted → mean" in said(capsys, "infer", model, "age=30")
+    assert "prior → mean" in said(capsys, "infer", sky, "sky=rain")
+
+
+def test_mirrors_and_switches_of_a_file():
+    network = sb.from_edges({("a", "b"): 1.0, ("b", "b=no"): -2.0, ("a", "b.switch1"): 1.0})
+    notes = {"b=no": sb.Note(group="mirrors"), "b.switch1": sb.Note(group="switches")}
+    assert sb.next_question(network.with_notes(notes), {}).names == ("b",)
+
+
+def test_the_page_has_reasons_by_unit(sky):
+    network = sb.read(sky)
+    states = {str(network.index(f"sky={word}")): int(word == "rain") for word in ("clear", "cloud", "rain")}
+    found = answers.reasons(network, {"evidence": states, "unit": network.index("season")})
+    assert set(found) == set(states)
