@@ -68,7 +68,9 @@ def test_fit_keeps_the_names_and_the_words_of_the_columns(learned):
     assert columns == list(WORDS)
     assert network.notes["vote"].states == ("blue", "green")
     assert network.notes["car"].states == ()
-    assert "vote.switch1" in network.names
+    others = [name for name in network.names if name not in columns]  # hidden units, and switches where they pay
+    assert others[:2] == ["h1_0", "h1_1"]
+    assert {network.notes[name].group for name in others} == {"hidden"}
 
 
 def test_fit_tells_what_it_did(tmp_path, capsys):

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 HIDDEN, SWITCHES, HIDDEN_SCALE = 8, 1, 2.0
 """Sizes that are tried, and the scale of the weights from hidden units."""
-FEWEST, FEW_SCALE = 50, 0.5
-"""Below so many rows nothing is chosen: lateral weights have this scale, and hidden units must be asked for."""
 _SHARE, _LEAST, _HELD, _LEARNED = 0.1, 20, 3_000, 20_000
 """The share of rows held out, the least number, the largest, and the most rows to learn from while choosing."""
 _PATH = tuple(2.0**k for k in range(-5, 3))
@@ -167,8 +165,6 @@ def _bold(density: SBNDensity) -> SBNDensity:
 def _divided(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> _Search:
     """Rows to learn from and rows to hold out; of long tables some are enough to choose by."""
     n = len(rows.cells)
-    if n < FEWEST:
-        return _Search(density, rows, rows, generator)
     order = generator.permutation(n)
     held = min(max(_LEAST, round(_SHARE * n)), _HELD)
     out, kept = np.sort(order[:held]), np.sort(order[held : held + _LEARNED])
@@ -187,16 +183,13 @@ def _choose_lateral(search: _Search) -> tuple[_Choice, _Choice]:
         return alone, alone
     lateral, threads = first_of(rows), _learning.threads(density)
     found: list[_Choice] = []
-    few = len(rows.cells) < FEWEST
-    for scale in (FEW_SCALE,) if few else _PATH:
+    for scale in _PATH:
         scales = Scales(scale)
         lateral = lateral.solved(scales, threads)
         network = make(search.generator, lateral=lateral)
         found.append((search.scored(f"lateral edges, scale {scale:.3g}", network), scales, lateral))
         if _falls([c.bounds.mean() for c, _, _ in found]):
             break
-    if few:
-        return found[0], found[0]
     best = max(found, key=lambda f: f[0].bounds.mean())
     tried = [Scales(best[1].lateral / np.sqrt(2.0)), Scales(best[1].lateral, best[1].lateral)]
     tried.append(Scales(0.5 * best[1].lateral, best[1].lateral))
@@ -220,7 +213,7 @@ def _falls(bounds: list[float]) -> bool:
 def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best: _Candidate) -> _Candidate:
     """Hidden units and switches, if they were given; otherwise those that pay."""
     density = search.density
-    wide, few = _is_wide(search.rows), len(search.rows.cells) < FEWEST
+    wide = _is_wide(search.rows)
     free, auto = is_auto(density.hidden), is_auto(density.switches) and bool(density.lateral) and not wide
     layers = () if free else _learning.layers(density.hidden)
     switches = 0 if is_auto(density.switches) else _learning.switches_of(density)
@@ -229,14 +222,14 @@ def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best
     elif (search.rows.cells < 0).any():
         best = _climbed(search, scales, best.network, layers, switches, "lateral edges, from rows with holes")
     options = []
-    if free and not few:
+    if free:
         many = (HIDDEN,)
         options.append(
             _climbed(search, scales, _made(search, lateral, many, switches), many, switches, "hidden units", best)
         )
         if density.lateral and not switches and wide and not search.is_late:
             options += _hidden_before(search, scales, many)
-    if auto and not few and not search.is_late:
+    if auto and not search.is_late:
         start = _made(search, lateral, layers, SWITCHES)
         options.append(_climbed(search, scales, start, layers, SWITCHES, "switches", best))
     if options:

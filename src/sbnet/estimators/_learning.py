@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 HIDDEN_LAYERS = (8,)
 SWITCHES = 1
 RATE, WEIGHT_SCALE = 0.03, 0.2
+FEWEST = 50
+"""Below so many rows nothing is chosen: too few of them could be held out."""
 FEW = 3_000
 """So many lateral edges are all learned: a switch may have use for a parent that is of none to a regression."""
 SOLVER = MeanField(log_term="xi", tol=1e-3)
@@ -46,7 +48,8 @@ def learn_from_scratch(
 
     A function, so that it can travel to worker processes.
     """
-    if _priors.chooses(density) and not rows.groups:  # units that stand for one column are not free to be regressed
+    free = not rows.groups  # units that stand for one column are not free to be regressed
+    if _priors.chooses(density) and free and len(rows.cells) >= FEWEST:
         from sbnet.estimators import _choosing
 
         return _choosing.learn(density, rows, generator)

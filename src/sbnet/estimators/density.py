@@ -57,8 +57,8 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         ``{"lateral": sbnet.Laplace(0.5), "hidden": sbnet.Laplace(2.0)}``, where lateral edges are those from columns,
         and a group that is not named has none; or None. ``"auto"`` leaves it to the next two, and if these are
         ``"auto"`` too, chooses: Laplace priors, the lateral one with the scale that is best for held-out rows. See
-        `report_`. (Below 50 rows it is 0.5. Where `encode` makes several units of one column, nothing is chosen, and
-        the prior is Gaussian with the scales 2 and 0.5.)
+        `report_`. (Below 50 rows, and where `encode` makes several units of one column, nothing is chosen, and the
+        prior is Gaussian with the scales 2 and 0.5.)
     prior_scale : float, object, None or "auto"
         Standard deviation of a Gaussian prior on the weights; None or infinity for none. Or a prior. If only the next
         one is given it is 2.
@@ -100,7 +100,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     recognitions_ : tuple
         For each network a guess of its hidden units, from which scoring starts, beside one half; None without any.
     report_ : Report or None
-        What was chosen, and what each candidate was worth on held-out rows; print it. None where the prior was given.
+        What was chosen, and what each candidate was worth on held-out rows; print it. None where nothing was chosen.
     bounds_ : ndarray
         Mean bound of each epoch, in nats, measured while the weights were moving.
     held_out_bounds_ : ndarray or None
