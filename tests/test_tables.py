@@ -575,9 +575,9 @@ def test_files_as_programs_write_them(kind, tmp_path, capsys):
     for content in (FILES["commas"], FILES[kind]):
         (tmp_path / "x.csv").write_bytes(content)
         assert main(["infer", str(tmp_path / "net.sbn"), "--table", str(tmp_path / "x.csv")]) == 0
-        outputs.append(capsys.readouterr().out)
+        outputs.append(re.split(r"[,;\t\n]", capsys.readouterr().out))  # answers keep what divides the cells
     assert outputs[0] == outputs[1]
-    assert len(outputs[0].splitlines()) == 4
+    assert len(outputs[0]) == 4 * 5 + 1
 
 
 def test_names_with_a_semicolon_are_names(tmp_path, capsys):
