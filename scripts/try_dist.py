@@ -31,7 +31,8 @@ def try_out(archive: Path) -> None:
         subprocess.run([*run, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", archive], check=True)
         print(archive.name, flush=True)
         subprocess.run([*run, "-c", ASK], check=True, cwd=folder)
-        subprocess.run([programs / "sbnet", "--version"], check=True, cwd=folder)
+        for words in (["--version"], ["infer", "example", "fever=yes", "--top", "1"]):
+            subprocess.run([programs / "sbnet", *words], check=True, cwd=folder)
 
 
 def main(folder: str) -> None:
