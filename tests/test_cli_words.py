@@ -315,3 +315,13 @@ def test_the_page_has_reasons_by_unit(sky):
     states = {str(network.index(f"sky={word}")): int(word == "rain") for word in ("clear", "cloud", "rain")}
     found = answers.reasons(network, {"evidence": states, "unit": network.index("season")})
     assert set(found) == set(states)
+
+
+def test_names_alone_make_no_variable(tmp_path, capsys):
+    """Units that are called "a=x" and "a=y" are two units: only a note says that they are states of one variable."""
+    network = sb.from_edges({("a=x", "b"): 1.0, ("a=y", "b"): -1.0, ("b", "a=z"): 2.0})
+    sb.save(network, tmp_path / "net.sbn")
+    assert "evidence names unit 'a'" in complaint(capsys, "infer", str(tmp_path / "net.sbn"), "a=x")
+    told = json.loads(said(capsys, "infer", str(tmp_path / "net.sbn"), "a=x=yes", "--json"))
+    assert told["evidence"] == {"a=x": 1}
+    assert sb.contributions(network, {"a=x": 1, "a=y": 0}, about="b").findings == ("a=x", "a=y")

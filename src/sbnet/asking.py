@@ -293,8 +293,8 @@ def contributions(
         The units to learn about, as in :func:`next_question`; observed units are passed over.
     together : mapping, optional
         Findings that are one, by what to call them: observed units that say it together, such as the steps of a number
-        or the states of a variable. By default the units "sky=clear", "sky=rain", … of a variable "sky" are one
-        finding, called "sky", and any other unit is one by itself.
+        or the states of a variable. By default the units of a variable of several states are one finding, called as it
+        is, and any other unit is one by itself.
     solver
         As in :func:`next_question`. With ``sb.MeanField()`` the means are those of :func:`infer` on any network.
 
@@ -341,8 +341,7 @@ def _together(
     if given is None:
         groups: dict[str, list[str]] = {}
         for name in found:
-            variable, sign, _ = name.partition("=")
-            groups.setdefault(variable if sign and variable not in network.names else name, []).append(name)
+            groups.setdefault(network.notes[name].variable or name, []).append(name)
         return {title if len(names) > 1 else names[0]: names for title, names in groups.items()}
     chosen = {title: [name for name in names if name in found] for title, names in given.items()}
     grouped = {name for names in chosen.values() for name in names}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,11 +13,11 @@ from sbnet import codings, tables
 from sbnet.cli.stored import coding_of, stored_columns
 from sbnet.errors import EvidenceError, shortened, unknown_unit
 from sbnet.network import Network
+from sbnet.several import is_variable, several
 
 if TYPE_CHECKING:
     from sbnet.estimators._codings import ColumnCoding
 
-_HELPERS = frozenset({"hidden", "switches"})
 _UNKNOWN = frozenset({"unknown", "unobserved", "missing", "na", "?", ""})
 
 
@@ -84,7 +84,7 @@ class _Vocabulary:
 
     def __init__(self, network: Network) -> None:
         self._network, self._columns = network, stored_columns(network)
-        self._variables = _variables(network)
+        self._variables = {name: units for name, units in several(network).items() if is_variable(network, name)}
 
     def kind(self, name: str) -> str | None:
         """What a name stands for."""
@@ -100,7 +100,11 @@ class _Vocabulary:
         """The units of a name."""
         if name in self._network._index:
             return (name,)
-        return self._columns[name].units if name in self._columns else tuple(self._variables[name].values())
+        return (
+            self._columns[name].units
+            if name in self._columns
+            else tuple(self._network.names[i] for i in self._variables[name].values())
+        )
 
     def parted(self, item: str) -> tuple[str, str]:
         """Name and state: both may hold the sign that parts them."""
@@ -126,7 +130,7 @@ class _Vocabulary:
         chosen = _spelled(state, list(values))
         if chosen is None:
             raise _strange(f"variable {name!r}", state, list(values))
-        return {unit: int(k == chosen) for k, unit in enumerate(values.values())}
+        return {self._network.names[i]: int(k == chosen) for k, i in enumerate(values.values())}
 
 
 def _splits(item: str) -> Iterator[tuple[str, str]]:
@@ -136,16 +140,6 @@ def _splits(item: str) -> Iterator[tuple[str, str]]:
         name = "=".join(parts[:k])
         if name:
             yield name, "=".join(parts[k:]).strip()
-
-
-def _variables(network: Network) -> Mapping[str, dict[str, str]]:
-    """Units by their states, of variables that are no units themselves, as in {"sky": {"clear": "sky=clear", …}}."""
-    found: dict[str, dict[str, str]] = {}
-    for unit in network.names:
-        name, sign, state = unit.partition("=")
-        if sign and name and state and name not in network._index and network.notes[unit].group not in _HELPERS:
-            found.setdefault(name, {})[state] = unit
-    return {name: values for name, values in found.items() if len(values) > 1}
 
 
 def _of_column(column: ColumnCoding, state: str) -> dict[str, int]:
