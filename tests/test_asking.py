@@ -210,3 +210,14 @@ def test_reports_count_as_findings():
     assert found["flu"]["fever"] > 0
     assert sb.next_question(network, doubtful).names == ("aches",)
     assert sb.next_question(network, doubtful).entropy > sb.next_question(network, {"sneezing": 0}).entropy
+
+
+def test_causes_behind_mirrors_are_asked_about_by_their_own_names():
+    """A root whose absence is wanted is written as a mirror of "fuel=no": the cause is still "fuel"."""
+    edges = {("fuel=no", "fuel"): -2e6, ("fuel=no", "starts"): -1.0, ("starts", "noise"): 2.0}
+    net = sb.from_edges(edges, bias={"fuel": 1e6})
+    net = net.with_notes({"fuel=no": sb.Note(group="mirrors")})
+    asked = sb.next_question(net, {"noise": 1})
+    assert (asked.about, set(asked.names)) == (("fuel",), {"starts"})
+    bare = net.with_notes({name: sb.Note(group="hidden") for name in net.names})  # nothing but helpers
+    assert sb.next_question(bare, {"noise": 1}).about == ("fuel=no",)

@@ -347,3 +347,15 @@ def json_commands():
     from sbnet.cli.completion import subcommands
 
     return list(subcommands())
+
+
+def test_large_whole_numbers_keep_their_digits(tmp_path, capsys):
+    """1000001 and 1000002 are two values: with six digits both would be called 1e+06."""
+    table, model = tmp_path / "codes.csv", str(tmp_path / "codes.sbn")
+    table.write_text("code,ill\n" + "1000001,yes\n1000002,no\n" * 10)
+    assert main(["fit", str(table), "--epochs", "2", "--quiet", "-o", model]) == 0
+    network = sb.load(model)
+    assert network.notes["code"].states == ("1000001", "1000002")
+    capsys.readouterr()
+    assert main(["infer", model, "code=1000002", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["evidence"] == {"code": 1}

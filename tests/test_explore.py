@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sbnet as sb
-from sbnet import explore
+from sbnet import explore, roles
 from sbnet.datasets import make_clinic
 from sbnet.explore import answers
-from sbnet.explore.page import causes_of, document, findings_of
+from sbnet.explore.page import document
 
 small = pytest.mark.small
 EVIL = "</script><img src=x onerror=alert(1)><!--<script>&amp;{{script}}\u2028'\""
@@ -191,10 +191,10 @@ def test_what_cannot_be_asked_is_said(clinic, asked, message):
 @small
 def test_causes_and_findings_are_the_groups_that_people_named_or_follow_from_the_edges(clinic):
     net = sb.from_edges({("a", "b"): 1.0, ("b", "c"): 1.0, ("c", "d"): 1.0})
-    assert (causes_of(net), findings_of(net)) == ([0], [1, 2, 3])
+    assert (roles.causes(net), roles.findings(net, [0])) == ([0], [1, 2, 3])
     named = replace(net, notes={"b": sb.Note(group="causes"), "c": sb.Note(group="switches")})
-    assert (causes_of(named), findings_of(named)) == ([1], [0, 3])
-    assert [clinic.names[i] for i in causes_of(clinic)] == ["flu", "cold"]
+    assert (roles.causes(named), roles.findings(named, [1])) == ([1], [0, 3])
+    assert [clinic.names[i] for i in roles.causes(clinic)] == ["flu", "cold"]
 
 
 def test_where_nothing_is_left_to_ask_there_is_no_question(clinic):

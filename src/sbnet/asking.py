@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from scipy.special import expit, logit
 
-from sbnet import batches, checks, reading
+from sbnet import batches, checks, reading, roles
 from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.batches import OneRow, SomeRows
 from sbnet.errors import not_among
@@ -29,8 +29,6 @@ from sbnet.sums import best
 if TYPE_CHECKING:
     import pandas
 
-HELPERS = frozenset({"hidden", "switches", "mirrors"})
-"""Groups of units that nobody can observe: they make up what others are."""
 _NOTHING = 1e-9
 """Nats: what is less than this is the rounding of a solver, and no information."""
 _FAR = 0.01
@@ -368,7 +366,7 @@ def _units_asked(network: Network, found: Mapping[str, Any], about: Any, among: 
     if among is not None:
         named = [network.index(unit) for unit in checks.units("among", among)]
     else:
-        named = _group(network, "findings") or [i for i in _open(network) if i not in set(targets)]
+        named = roles.findings(network, targets)
     candidates = [i for i in dict.fromkeys(named) if network.names[i] not in found]
     return np.array(targets, np.int64), np.array(candidates, np.int64)
 
@@ -376,19 +374,7 @@ def _units_asked(network: Network, found: Mapping[str, Any], about: Any, among: 
 def _about(network: Network, found: Mapping[str, Any], about: Any) -> list[int]:
     if about is not None:
         return list(dict.fromkeys(network.index(unit) for unit in checks.units("about", about)))
-    roots = np.flatnonzero(np.diff(network.graph.indptr) == 0).tolist()
-    named = _group(network, "causes") or sorted({*roots} & {*_open(network)}) or roots
-    return [i for i in named if network.names[i] not in found]
-
-
-def _open(network: Network) -> list[int]:
-    """The units that someone can observe."""
-    return [i for i, name in enumerate(network.names) if network.notes[name].group not in HELPERS]
-
-
-def _group(network: Network, group: str) -> list[int]:
-    """The units of a group, if notes on the network name one."""
-    return [i for i, name in enumerate(network.names) if network.notes[name].group == group]
+    return [i for i in roles.causes(network) if network.names[i] not in found]
 
 
 # --- information ------------------------------------------------------------------------------------------------------

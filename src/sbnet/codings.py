@@ -18,6 +18,7 @@ from sbnet.tables import Array, Column, as_number, is_number
 
 _PAIRS = (("0", "1"), ("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"))
 _WORDS = {word: (pair, bit) for pair in _PAIRS for bit, word in enumerate(pair)}
+_LARGE = 1e15  # whole numbers from here on are written in powers of ten
 _FEW = 4  # rows: too few to tell a coding by -1 and 1 from a unit that happens to be 1 or not observed
 SIGNS = "holds -1 and 1: -1 was read as not observed. If it means no, recode it to 0; if it marks missing cells, say "
 
@@ -144,8 +145,14 @@ def listing(values: list[Any], most: int = 5) -> str:
 def show(value: Any) -> str:
     """A value as its user would write it: no needless point, text in quotation marks, not too long."""
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else repr(value)
+        return word(value)
     return repr(value if len(value) <= 25 else value[:24] + "…")
+
+
+def word(value: Any) -> str:
+    """A value as a table of text has it: all digits, and no needless point."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < _LARGE
+    return str(int(value)) if whole else str(value)
 
 
 def _numbers(column: Column, most: int) -> list[float]:

@@ -14,9 +14,10 @@ from scipy.sparse.csgraph import connected_components
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Problem, States
 from sbnet.errors import TooManyHiddenError
-from sbnet.execution import Bar, Block, Inline, RowBlocks, Threads, map_blocks, row_blocks, rows_at_once
+from sbnet.execution import Bar, Block, Inline, RowBlocks, Taken, Threads, map_blocks, row_blocks, rows_at_once
 from sbnet.kernels import array_gates as gates
 from sbnet.kernels.enumerate import Flips, enumerate_rows, sum_states
+from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.reduce import reduce
 from sbnet.network import Network
 from sbnet.quickscore import MOST_FINDINGS, total, two_levels
@@ -65,6 +66,22 @@ def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[
     if np.any(largest > _PART):
         _sum_large(network, states, np.flatnonzero(largest > _PART), effort, log_p, means)
     return log_p, means
+
+
+def barren_means(network: Network, states: Taken, log_p: FloatArray, units: IndexArray, effort: Effort) -> FloatArray:
+    """In each row, the mean of a unit that dropped out of its sum, P(S_i = 1 | V) = P(S_i = 1, V) / P(V).
+
+    A noisy-OR unit is asked for its absence: that factorises over its parents, where its presence would couple them.
+    """
+    means = np.empty(len(units))
+    for block in row_blocks(len(units), network.n_units):
+        absent = network.gate[units[block]] == NOISY_OR
+        with_unit = states[block]
+        with_unit[np.arange(len(with_unit)), units[block]] = np.where(absent, 0, 1)
+        log_share = enumerate_states(network, with_unit, effort._replace(means=False))[0] - log_p[block]
+        log_share = np.minimum(log_share, 0.0)
+        means[block] = np.where(absent, -np.expm1(log_share), np.exp(log_share))
+    return means
 
 
 def _largest_groups(network: Network, states: States) -> IndexArray:

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sbnet._types import HIDDEN, FloatArray, States
-from sbnet.enumeration import Effort, check_limit, enumerate_states
+from sbnet.enumeration import Effort, barren_means, check_limit, enumerate_states
 from sbnet.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
-from sbnet.execution import row_blocks
+from sbnet.execution import Taken
 from sbnet.kernels.array_gates import loads
 from sbnet.kernels.array_gates import log_p as log_p_of
-from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.terms.enumerated import mean_t
 from sbnet.means import ExactPosterior, ExactPosteriors
 from sbnet.mirrors import mirrors
@@ -248,15 +247,7 @@ def _exact_means(part: Part, effort: Effort) -> tuple[FloatArray, FloatArray]:
     echoes, open_ = mirrors(network), np.isnan(means)
     open_[:, echoes.unit[echoes.unit < part.n_units]] = False
     rows, barren = np.nonzero(open_)
-    for block in row_blocks(len(rows), network.n_units):
-        # A barren unit dropped out of the sum; P(S_b = s | V) = P(S_b = s, V) / P(V) brings it back. A noisy-OR unit is
-        # asked for its absence: that factorises over its parents, where its presence would couple them.
-        r, b = rows[block], barren[block]
-        absent = network.gate[b] == NOISY_OR
-        with_unit = states[r]
-        with_unit[np.arange(len(r)), b] = np.where(absent, 0, 1)
-        log_share = np.minimum(enumerate_states(network, with_unit, effort._replace(means=False))[0] - log_p[r], 0.0)
-        means[r, b] = np.where(absent, -np.expm1(log_share), np.exp(log_share))
+    means[rows, barren] = barren_means(network, Taken(states, rows), log_p[rows], barren, effort)
     echoes.fill(means)
     return log_p + part.constant, means
 

@@ -69,7 +69,7 @@ def _state(variable: str, value: Any, states: tuple[str, ...], gone: tuple[Any, 
     if isinstance(value, str) and value in states:
         return value
     cell = tables.one_cell(variable, value, gone)
-    word = f"{cell:g}" if isinstance(cell, float) else cell
+    word = None if cell is None else codings.word(cell)
     if word is not None and word not in states:
         listed = ", ".join(states[:_SHOWN]) + (", …" if len(states) > _SHOWN else "")
         raise EvidenceError(f"evidence says that {variable!r} is {tables.brief(value)}; its states are {listed}")

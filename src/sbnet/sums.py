@@ -9,8 +9,9 @@ from typing import TypeVar
 import numpy as np
 
 from sbnet._types import FloatArray, States
-from sbnet.enumeration import Effort, enumerate_states
+from sbnet.enumeration import Effort, barren_means, enumerate_states
 from sbnet.errors import TooManyHiddenError
+from sbnet.execution import Taken
 from sbnet.inference import Solution, Solver, Status
 from sbnet.kernels.rows import predict_rows
 from sbnet.network import Network
@@ -38,7 +39,7 @@ class Sums:
     wanted: tuple[int, ...] = ()
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
-        """Sum; a wanted unit that dropped out of the sum is brought back, P(S_i = 1 | V) = P(S_i = 1, V) / P(V)."""
+        """Sum; a wanted unit that dropped out of the sum is brought back."""
         effort = Effort(_LIMIT, 1, progress=False)
         bound, means = enumerate_states(network, states, effort)
         size = np.diff(network.graph.indptr)
@@ -47,10 +48,7 @@ class Sums:
         if len(rows) > _MOST:
             raise TooManyHiddenError(f"{len(rows):,} more sums are needed; use a solver instead")
         predict_rows(network.model, states, absorb(network, states), means)
-        with_unit = states[rows]
-        with_unit[np.arange(len(rows)), wanted[which]] = 1
-        share = enumerate_states(network, with_unit, effort)[0] - bound[rows]
-        means[rows, wanted[which]] = np.exp(np.minimum(share, 0.0))
+        means[rows, wanted[which]] = barren_means(network, Taken(states, rows), bound[rows], wanted[which], effort)
         n = len(states)
         return Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
 

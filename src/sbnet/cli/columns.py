@@ -195,7 +195,7 @@ def column_reader(
     name: str, place: int, unit: int, coding: Coding, head: Sequence[Block], gone: tuple[Any, ...], delimiter: str
 ) -> TableColumn:
     """Its values are spelled as they were first seen."""
-    lexicon, spelled = _TwoValues(coding, gone, delimiter), {0: _word(coding.zero), 1: _word(coding.one)}
+    lexicon, spelled = _TwoValues(coding, gone, delimiter), {0: codings.word(coding.zero), 1: codings.word(coding.one)}
     seen: set[int] = set()
     for block in head[:1]:
         for cell in block.columns[place]:
@@ -321,10 +321,6 @@ def check_plain(name: str, place: int, head: Sequence[Block], source: Source) ->
                     f"{source.what}: column {name!r} holds {tables.brief(cell)} {source.row} {line}; cells are text or "
                     "numbers. Leave the column out with --ignore, or name rows by it with --id"
                 )
-
-
-def _word(value: Any) -> str:
-    return codings.show(value).strip("'") if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,12 @@ from sbnet.cli.columns import NotTwoValued, check_plain, column_reader, decide, 
 from sbnet.cli.models import check_out, write_model
 from sbnet.cli.rows import Progress
 from sbnet.cli.sources import Block, Source, open_table
-from sbnet.cli.stored import COLUMNS, HIDDEN_UNITS, Habits, notes_on, with_habits
-from sbnet.codings import Coding
+from sbnet.cli.stored import COLUMNS, Habits, notes_on, with_habits
+from sbnet.codings import Coding, word
 from sbnet.errors import ParameterError, TableError, not_among
 from sbnet.network import Network
 from sbnet.notes import Note
+from sbnet.roles import HIDDEN_UNITS
 
 EXAMPLES = """
   sbnet fit survey.csv -o survey.sbn
@@ -150,7 +151,7 @@ def _named(network: Network, names: Sequence[str], known: dict[str, Coding]) -> 
     """The units of the columns under their names; what their values were is written beside them."""
     own, taken = {f"x{k}": name for k, name in enumerate(names)}, set(names)
     new = tuple(own[name] if name in own else _free(_switch(name, own), taken) for name in network.names)
-    words = {name: (_word(coding.zero), _word(coding.one)) for name, coding in known.items() if not coding.is_plain}
+    words = {name: (word(coding.zero), word(coding.one)) for name, coding in known.items() if not coding.is_plain}
     notes = {name: Note(group=COLUMNS, states=words.get(name, ())) for name in names}
     hidden = {name: Note(group=HIDDEN_UNITS) for name in new if name not in notes}
     return replace(network, names=new, notes=notes | hidden)
@@ -167,10 +168,6 @@ def _free(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "'"
     return name
-
-
-def _word(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _records(source: Source, names: Sequence[str], gone: tuple[Any, ...], quiet: bool) -> list[dict[str, Any]]:
@@ -199,7 +196,7 @@ def _with_notes(density: Any) -> Network:
     encoder = density.encoder_
     columns = list(encoder.columns_)
     fills = [
-        [_word(encoder._originals.columns[k][v]) for v in range(len(column.labels))] for k, column in enumerate(columns)
+        [word(encoder._originals.columns[k][v]) for v in range(len(column.labels))] for k, column in enumerate(columns)
     ]
     network: Network = density.network_
     units = {unit for column in columns for unit in column.units}

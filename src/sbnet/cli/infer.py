@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sbnet import reading
+from sbnet import reading, roles
 from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.asking import Contributions, contributions, terms
 from sbnet.certificates import posterior_intervals
@@ -111,9 +111,8 @@ def _units(network: Network, evidence: Mapping[str, int], about: Sequence[str] |
     if about is not None:
         named = listed_units(network, about, "--about")
     else:
-        group = {name: network.notes[name].group for name in network.names}
-        named = [name for name in network.names if group[name] == "causes"]
-        named = named or open_units(network)
+        causes = roles.of_group(network, roles.CAUSES)
+        named = [network.names[i] for i in causes] or open_units(network)
     return np.array([network.index(name) for name in named if name not in evidence], np.int64)
 
 

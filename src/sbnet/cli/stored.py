@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not e
     from sbnet.estimators._codings import ColumnCoding, Reader
 
 _COLUMN, _TABLE = "column: ", "table: "
-COLUMNS, HIDDEN_UNITS = "columns", "hidden"
-"""The groups of the units of a learned model."""
+COLUMNS = "columns"
+"""The group of the units of a learned model that stand for its table."""
 
 
 def is_own(text: str) -> bool:

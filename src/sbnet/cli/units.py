@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sbnet.asking import HELPERS
+from sbnet import roles
 from sbnet.network import Network
 from sbnet.prior import best_prior, predicted_prior
 
@@ -12,18 +12,17 @@ PREDICTED = "predicted: as if the parents of a unit were independent; sbnet samp
 
 
 def open_units(network: Network) -> list[str]:
-    """The units that someone could observe; all of them, if there is no other."""
-    found = [name for name in network.names if network.notes[name].group not in HELPERS]
-    return found or list(network.names)
+    """The names of the units that someone can observe."""
+    return [network.names[i] for i in roles.observable(network)]
 
 
 def helpers_line(network: Network) -> list[list[str]]:
     """A last line of a listing that counts the others."""
     n = network.n_units - len(open_units(network))
-    groups = {network.notes[name].group for name in network.names} & HELPERS
-    words = {"hidden": "hidden units", "switches": "switches", "mirrors": "mirrors"}
-    if groups == {"hidden"} and any(".switch" in name for name in network.names):
-        groups = groups | {"switches"}
+    groups = {network.notes[name].group for name in network.names} & roles.HELPERS
+    words = {roles.HIDDEN_UNITS: "hidden units", roles.SWITCHES: "switches", roles.MIRRORS: "mirrors"}
+    if groups == {roles.HIDDEN_UNITS} and any(".switch" in name for name in network.names):
+        groups = groups | {roles.SWITCHES}
     return [[f"... {n:,} {' and '.join(word for group, word in words.items() if group in groups)}"]] if n else []
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sbnet import roles
 from sbnet.asking import contributions, next_question
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import EvidenceError
-from sbnet.explore.page import causes_of, findings_of
 from sbnet.inference import infer
 from sbnet.network import Network
 from sbnet.sums import best
@@ -37,8 +37,9 @@ def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
 def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, float]]:
     """What to ask next, the most informative first."""
     evidence = evidence_of(network, asked)
-    about = [i for i in causes_of(network) if i not in evidence]
-    among = [i for i in findings_of(network) if i not in evidence]
+    causes = roles.causes(network)
+    about = [i for i in causes if i not in evidence]
+    among = [i for i in roles.findings(network, causes) if i not in evidence]
     found = next_question(network, evidence, about=about, among=among, tries=TRIES) if about and among else ()
     return [
         {"unit": network.index(one.name), "information": one.information, "probability": one.probability}

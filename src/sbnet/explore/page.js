@@ -25,7 +25,7 @@ const place = new Map(net.names.map((name, i) => [name, i]));
 const children = units.map(() => []);
 net.parents.forEach((parents, i) => parents.forEach(j => children[j].push(i)));
 const { causes, findings } = net;
-const isCause = new Set(causes), searched = units.filter(i => net.group[i] !== "switches");
+const isCause = new Set(causes), searched = net.observable;
 const letters = text => text.toLocaleLowerCase().replace(/[\s_-]+/g, "");
 const about = units.map(i => letters(net.about[i]) === letters(net.names[i]) ? "" : net.about[i]);  // said once is enough
 const words = units.map(i => `${net.names[i]} ${net.about[i]} ${net.group[i]}`.toLocaleLowerCase());

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sbnet import roles
 from sbnet._version import __version__
 from sbnet.evidence import OnePattern
 from sbnet.kernels import lobatto
@@ -62,34 +63,21 @@ def as_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def causes_of(network: Network) -> list[int]:
-    """The units that are ranked: the group "causes", or, if nobody named one, the units without parents."""
-    return _group(network, "causes") or np.flatnonzero(np.diff(network.graph.indptr) == 0).tolist()
-
-
-def findings_of(network: Network) -> list[int]:
-    """The units that can be asked for: the group "findings", or all that are no causes, nor switches of a table."""
-    others = {*causes_of(network), *_group(network, "switches")}
-    return _group(network, "findings") or [i for i in range(network.n_units) if i not in others]
-
-
-def _group(network: Network, group: str) -> list[int]:
-    return [i for i, name in enumerate(network.names) if network.notes[name].group == group]
-
-
 def contents(network: Network, evidence: OnePattern) -> dict[str, Any]:
     """The network as the page reads it: all of it, and nothing else."""
     ends = network.graph.indptr[1:-1]
     notes = [network.notes[name] for name in network.names]
     row = ask_one(network, evidence, None).states[0]
+    causes = roles.causes(network)
     return {
         "names": list(network.names),
         "about": [note.about for note in notes],
         "group": [note.group for note in notes],
         "source": [note.source for note in notes],
         "states": [list(note.states) or None for note in notes],
-        "causes": causes_of(network),
-        "findings": findings_of(network),
+        "causes": causes,
+        "findings": roles.findings(network, causes),
+        "observable": roles.observable(network),
         "gate": network.gate.tolist(),
         "bias": network.bias.tolist(),
         "parents": [part.tolist() for part in np.split(network.graph.parent, ends)],

@@ -16,9 +16,7 @@ from sbnet.files.variables import Variable
 from sbnet.mirrors import SURE
 from sbnet.network import Network
 from sbnet.notes import Note
-
-SWITCHES, MIRRORS = "switches", "mirrors"
-"""The groups of units that no table names: those on in one row of a table, and those for the other of two states."""
+from sbnet.roles import MIRRORS, SWITCHES
 
 
 class Builder:

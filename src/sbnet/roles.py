@@ -1,0 +1,50 @@
+"""Which units are causes, which are findings, and which only help: by the groups in their notes, else by the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from sbnet.mirrors import mirrors
+from sbnet.network import Network
+
+CAUSES, FINDINGS, HIDDEN_UNITS, SWITCHES, MIRRORS = "causes", "findings", "hidden", "switches", "mirrors"
+HELPERS = frozenset({HIDDEN_UNITS, SWITCHES, MIRRORS})
+"""Groups of units that nobody can observe, since they make up what others are: learned ones, those on in one row of a
+table, and those for the other of two states."""
+
+
+def causes(network: Network) -> list[int]:
+    """The units that are asked about: the group "causes"; or, if there is none, the units without parents.
+
+    Helpers are causes only if there are no others; a unit that says the same as one of them, or the opposite, stands in
+    its place.
+    """
+    roots = np.diff(network.graph.indptr) == 0
+    helping = ~np.isin(np.arange(network.n_units), observable(network))
+    unit, parent, _ = mirrors(network)
+    roots[unit[roots[parent] & helping[parent]]] = True
+    named = of_group(network, CAUSES) or np.flatnonzero(roots & ~helping).tolist()
+    return named or np.flatnonzero(roots).tolist()
+
+
+def findings(network: Network, causes: Iterable[int]) -> list[int]:
+    """The units that can be asked for: the group "findings"; or, if there is none, all but those causes and helpers."""
+    left = set(causes)
+    return of_group(network, FINDINGS) or [i for i in observable(network) if i not in left]
+
+
+def observable(network: Network) -> list[int]:
+    """The units that someone can observe; all of them, if notes leave none."""
+    every = range(network.n_units)
+    return [i for i in every if _group(network, i) not in HELPERS] or list(every)
+
+
+def of_group(network: Network, group: str) -> list[int]:
+    """The units of a group, if notes on the network name one."""
+    return [i for i in range(network.n_units) if _group(network, i) == group]
+
+
+def _group(network: Network, i: int) -> str:
+    return network.notes[network.names[i]].group
