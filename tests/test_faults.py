@@ -195,6 +195,7 @@ def test_a_fault_at_any_call_of_a_checkpoint_or_a_command(tmp_path, capfd):
 def test_faults_everywhere(tmp_path, capfd):
     begin = time.process_time()
     ends = strike(tmp_path, WRITERS, FAULTS, [False, True], [True, False])
+    capfd.readouterr()  # the errors that the command tells, or they would be shown after all
     calls = ", ".join(f"{ends[name]} {name}" for name in CALLS if ends[name])
     states = {key: ends[key] for key in ("old", "new", "none, as before")}
     with capfd.disabled():
