@@ -201,12 +201,11 @@ def test_parts_that_are_not_connected_do_not_touch(solver):
         sb.infer(sb.from_edges(left), {"b": 1}, solver=solver),
         sb.infer(sb.from_edges(right), {"q": 0}, solver=solver),
     )
-    shared = isinstance(solver, sb.Mixture)  # the parts share its components: less for each
     for name in "acpr":
         part = parts[0] if name in "ac" else parts[1]
-        assert abs(both[name] - part[name]) < (1e-3 if shared else 1e-5 if part.error is None else 0.2)
+        assert abs(both[name] - part[name]) < (1e-5 if part.error is None else 0.2)
     if not samples(solver):
-        assert abs(both.bound - parts[0].bound - parts[1].bound) < (1e-3 if shared else 1e-6)
+        assert abs(both.bound - parts[0].bound - parts[1].bound) < 1e-6
 
 
 # --- looking up -----------------------------------------------------------------------------------------------------

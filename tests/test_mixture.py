@@ -13,6 +13,7 @@ from sbnet.bounds import margins
 from sbnet.inference import mixture
 from sbnet.kernels.mixture import solve_components
 from sbnet.kernels.reduce import reduce
+from sbnet.reduction import uncoupled
 from strategies import INTERPRETED, cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")  # hostile networks need long
@@ -48,7 +49,7 @@ def components_of(network, evidence, m):
     scale = margins.scale(network)
     pattern = mixture._Pattern(problem, solver.bound, solver.stop, states, bias, scale)
     first = mixture.Component(plain.bound, plain.means[problem.hidden], mixture._no_gates(problem))
-    return mixture._grow(pattern, first, m)[0], problem.hidden
+    return mixture._grow(pattern, first, m).parts, problem.hidden
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -180,3 +181,64 @@ def test_any_solver_that_says_its_bound_and_when_it_stops_finds_components():
     mine, plain = (sb.infer(network, np.zeros(6), solver=sb.Mixture(3, s)) for s in (Wrapped(), Wrapped.inner))
     assert mine.bound == plain.bound
     assert np.array_equal(mine.means, plain.means)
+
+
+@pytest.mark.small
+@given(case=cases(max_units=5 if INTERPRETED else 12))
+@settings(max_examples=3 if INTERPRETED else 40)
+def test_uncoupled_parts_are_the_problem_taken_apart(case):
+    """Every unit, factor and slot is in one part, under its own name, with the same weight and the same children."""
+    network, evidence = case
+    states = np.where(np.isnan(evidence), -1, evidence).astype(np.int8)
+    whole = reduce(network.model, states)
+    parts = uncoupled(whole)
+    assert sorted(unit for part in parts for unit in part.hidden) == sorted(whole.hidden)
+    assert sorted(unit for part in parts for unit in part.factor) == sorted(whole.factor)
+    assert np.array_equal(np.concatenate([part.known for part in parts]), whole.known)
+    assert sorted(_listed(whole)) == sorted(edge for part in parts for edge in _listed(part))
+    for part in parts:
+        assert np.array_equal(part.hidden[part.own[part.own >= 0]], part.factor[part.own >= 0])
+        own = part.factor_of[part.factor_of >= 0]
+        assert np.array_equal(part.factor[own], part.hidden[part.factor_of >= 0])
+
+
+def _listed(problem):
+    """Edges, as factors have them, after checking that parents have the same."""
+    by_factor = [
+        (int(problem.factor[f]), int(problem.hidden[problem.parent[k]]), float(problem.weight[k]), int(problem.edge[k]))
+        for f in range(len(problem.factor))
+        for k in range(problem.ptr[f], problem.ptr[f + 1])
+    ]
+    by_parent = [
+        (int(problem.factor[problem.child[c]]), int(problem.hidden[j]), int(problem.edge[problem.child_slot[c]]))
+        for j in range(len(problem.hidden))
+        for c in range(problem.child_ptr[j], problem.child_ptr[j + 1])
+    ]
+    assert sorted((f, j, e) for f, j, _, e in by_factor) == sorted(by_parent)
+    return by_factor
+
+
+def test_parts_have_mixtures_of_their_own():
+    # three pairs like that above: four modes each time two components are not enough for, if they are shared
+    edges, bias = {}, {}
+    for k in range(3):
+        edges |= {(f"a{k}", f"x{k}"): 20.0, (f"b{k}", f"x{k}"): -20.0, (f"a{k}", f"y{k}"): -20.0}
+        edges |= {(f"b{k}", f"y{k}"): 20.0}
+        bias |= {f"x{k}": 10.0, f"y{k}": 10.0}
+    edges |= {("a0", "both"): 3.0, ("a1", "both"): 3.0, ("b2", "one"): 4.0}  # barren, below two parts and below one
+    network = sb.from_edges(edges, bias=bias | {"both": -3.0, "one": -2.0})
+    evidence = {f"{name}{k}": 1 for name in "xy" for k in range(3)}
+    post = sb.infer(network, evidence, solver=sb.Mixture(2))
+    assert post.bound == pytest.approx(sb.log_likelihood(network, evidence), abs=3e-4)
+    assert np.allclose(post.means, sb.exact_posterior(network, evidence), rtol=0, atol=0.05)
+    assert post["one"] == pytest.approx(sb.exact_posterior(network, evidence)["one"], abs=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_trace_goes_on_from_that_of_the_solver_and_rises(seed):
+    network = sb.layered((2, 4, 6), rng=seed, scale=3.0)
+    post, single = (sb.infer(network, np.zeros(6), solver=sb.Mixture(m)) for m in (4, 1))
+    assert np.array_equal(post.trace[: len(single.trace)], single.trace)
+    assert len(post.trace) > len(single.trace)
+    assert np.all(np.diff(post.trace) >= 0.0)
+    assert post.trace[-1] == post.bound

@@ -8,8 +8,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Problem, States
@@ -21,7 +19,7 @@ from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.reduce import reduce
 from sbnet.network import Network
 from sbnet.quickscore import MOST_FINDINGS, total, two_levels
-from sbnet.reduction import absorb
+from sbnet.reduction import absorb, coupled, members
 
 _PART = 15
 """Larger groups are summed in parts of 2**15 terms, a tenth of a second or less: on all cores, with a moving bar."""
@@ -214,21 +212,6 @@ def known_part(problem: Problem, states: States, bias: FloatArray) -> float:
     return float(gates.log_p(problem.gate[known], states[known], bias[known]).sum())
 
 
-def coupled(problem: Problem) -> IndexArray:
-    """The number of the group of each hidden unit: those of a group are coupled, directly or through others."""
-    n, n_factors = len(problem.hidden), len(problem.factor)
-    sizes = np.diff(problem.ptr)
-    if np.any(sizes + (problem.own >= 0) == n):  # one factor couples them all
-        return np.zeros(n, np.int64)
-    inner = np.flatnonzero(problem.own >= 0)
-    factor = np.concatenate([np.repeat(np.arange(n_factors), sizes), inner])
-    unit = np.concatenate([problem.parent, problem.own[inner]])
-    shape = (n + n_factors, n + n_factors)
-    graph = scipy.sparse.coo_array((np.ones(len(unit), np.int8), (unit, n + factor)), shape=shape)
-    label: IndexArray = connected_components(graph, directed=False)[1][:n].astype(np.int64)
-    return label
-
-
 def group_sums(
     problem: Problem, states: States, bias: FloatArray, label: IndexArray | None = None, limit: int | None = None
 ) -> Iterator[GroupSum]:
@@ -238,18 +221,13 @@ def group_sums(
     if limit is not None and not np.any(sizes <= limit):
         return
     factors = label[problem.parent[problem.ptr[:-1]]]
-    units_of, factors_of = _members(label, len(sizes)), _members(factors, len(sizes))
+    units_of, factors_of = members(label, len(sizes)), members(factors, len(sizes))
     flips = _flips(problem, states, bias)
     roots = problem.factor_of < 0
     off = np.where(roots, gates.log_p(problem.gate[problem.hidden], 0, bias[problem.hidden]), 0.0)
     for units, mine in zip(units_of, factors_of, strict=True):
         if limit is None or len(units) <= limit:
             yield GroupSum(flips, problem.hidden[units], units, mine, float(off[units].sum()))
-
-
-def _members(label: IndexArray, n: int) -> list[IndexArray]:
-    """The places of each label."""
-    return np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label, minlength=n))[:-1])
 
 
 def _flips(problem: Problem, states: States, bias: FloatArray) -> Flips:

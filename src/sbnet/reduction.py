@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse
+from scipy.sparse.csgraph import connected_components
 
-from sbnet._types import FloatArray, Model, States
+from sbnet._types import FloatArray, IndexArray, Model, Problem, States
 from sbnet.network import Network
 
 
@@ -30,3 +31,61 @@ def absorb_rows(model: Model, bias: FloatArray, states: States) -> FloatArray:
         shifted = np.ascontiguousarray((weights @ on.T).T)
     shifted += bias
     return shifted
+
+
+def coupled(problem: Problem) -> IndexArray:
+    """The number of the group of each hidden unit: those of a group are coupled, directly or through others."""
+    n, n_factors = len(problem.hidden), len(problem.factor)
+    sizes = np.diff(problem.ptr)
+    if np.any(sizes + (problem.own >= 0) == n):  # one factor couples them all
+        return np.zeros(n, np.int64)
+    inner = np.flatnonzero(problem.own >= 0)
+    factor = np.concatenate([np.repeat(np.arange(n_factors), sizes), inner])
+    unit = np.concatenate([problem.parent, problem.own[inner]])
+    shape = (n + n_factors, n + n_factors)
+    graph = scipy.sparse.coo_array((np.ones(len(unit), np.int8), (unit, n + factor)), shape=shape)
+    label: IndexArray = connected_components(graph, directed=False)[1][:n].astype(np.int64)
+    return label
+
+
+def members(label: IndexArray, n: int) -> list[IndexArray]:
+    """The places of each label."""
+    return np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label, minlength=n))[:-1])
+
+
+def uncoupled(problem: Problem) -> list[Problem]:
+    """The parts of a problem that have nothing to do with each other; units with known inputs stay with the first."""
+    label = coupled(problem)
+    n = int(label.max(initial=0)) + 1
+    if n == 1:
+        return [problem]
+    factors = members(label[problem.parent[problem.ptr[:-1]]], n)
+    parts = [_part(problem, *both) for both in zip(members(label, n), factors, strict=True)]
+    return [parts[0]._replace(known=problem.known), *parts[1:]]
+
+
+def _part(problem: Problem, units: IndexArray, factors: IndexArray) -> Problem:
+    """What is left of a problem with some of its hidden units, and the factors that they have."""
+    slots, ptr = _stretches(problem.ptr, factors)
+    children, child_ptr = _stretches(problem.child_ptr, units)
+    unit, factor = _places(units, len(problem.hidden)), _places(factors, len(problem.factor))
+    slot = _places(slots, len(problem.parent))
+    return Problem(
+        problem.hidden[units], factor[problem.factor_of[units]], problem.factor[factors], unit[problem.own[factors]],
+        ptr, unit[problem.parent[slots]], problem.weight[slots], problem.edge[slots], child_ptr,
+        factor[problem.child[children]], slot[problem.child_slot[children]], problem.known[:0], problem.gate,
+    )  # fmt: skip
+
+
+def _stretches(ptr: IndexArray, which: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """The places between ``ptr[k]`` and ``ptr[k + 1]`` for each k, end to end, and where each stretch begins."""
+    size = np.diff(ptr)[which]
+    ends = np.concatenate([[0], np.cumsum(size)])
+    return np.arange(ends[-1]) + np.repeat(ptr[which] - ends[:-1], size), ends
+
+
+def _places(chosen: IndexArray, n: int) -> IndexArray:
+    """Where each of n things is among the chosen ones; -1 for none, and for the number -1."""
+    place = np.full(n + 1, -1, np.int64)
+    place[chosen] = np.arange(len(chosen))
+    return place

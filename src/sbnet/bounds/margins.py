@@ -154,6 +154,11 @@ def log_sum_below(values: FloatArray) -> float:
     return _log_sum(values) - _of_log_sum(_log_sum(values))
 
 
+def sum_below(values: FloatArray) -> float:
+    """The sum, or a little less."""
+    return float(values.sum()) - UNIT * len(values) * float(np.abs(values).sum()) * (len(values) > 1)
+
+
 def log_sum_above(values: FloatArray) -> float:
     """ln of the sum of e^x, or a little more."""
     return widened(_log_sum(values))

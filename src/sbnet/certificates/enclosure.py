@@ -171,7 +171,7 @@ def _tighter(
             yield margins.log_sum_below(part.bound), how, pieces
     if components > 1:
         problem, bias = reduce(network.model, row), absorb(network, row[None, :])[0]
-        parts, _, _ = Mixture(components).divide(network, problem, row, bias, first.bound[0], first.means[0])
+        parts = Mixture(components).divide(network, problem, row, bias, first.bound[0], first.means[0])
         # A component with a gate that no network may have is left out; what is left is a lower bound as well.
         kept = [
             part

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import logit
 
 from sbnet import checks
-from sbnet._types import Bound, FloatArray, Problem, States, Stop
+from sbnet._types import HIDDEN, BoolArray, Bound, FloatArray, IndexArray, Problem, States, Stop
 from sbnet.bounds import margins
 from sbnet.errors import ParameterError
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solution import Solution, Status
 from sbnet.inference.solvers import Solver, check_solver
-from sbnet.kernels.mixture import predict_components, solve_components
+from sbnet.kernels.mixture import solve_components
 from sbnet.kernels.reduce import reduce
+from sbnet.kernels.rows import predict_rows
+from sbnet.kernels.terms import exact, xi
 from sbnet.network import Network
-from sbnet.reduction import absorb
+from sbnet.reduction import absorb, uncoupled
 
-_TRIALS = 8  # units, those nearest to one half, that a new gate may follow at first
-_STEEP = (4.0, 1000.0)  # the weight of that unit: a leaning, or an order, which leads to other modes
-_SHORT, _LONG = 3, 100  # rounds of a trial, and of the best one
+_TRIALS = 4
+"""Units, those nearest to one half, that a new gate may follow at first."""
+_STEEP = (4.0, 1000.0)
+"""The weight of that unit: a leaning, or an order, which leads to other modes."""
+_FEW, _SHORT, _LONG = 3, 2, 100
+"""Sweeps of a trial between two moves of its gate; how often gates move in trials, and in the one that is chosen."""
 _FASTER = 1.5
-_ENOUGH = 100.0  # times `tol`: rounds that gain less are not worth two solutions
+_MOST = 500.0  # nats that a division may promise: e to this power is still a number
+_ENOUGH = 1000.0
+"""Times `tol`: rounds that gain less are not worth two solutions."""
 
 
 class MeanFieldLike(Solver, Protocol):
@@ -47,9 +55,10 @@ class Mixture:
 
     where :math:`L(Q_m)` is the bound of one component, and the mutual information I between the component and the
     hidden units is what a mixture gains over the average of its components (Jaakkola & Jordan 1998). Components are
-    found by splitting: the first is the answer of `solver`; then the component whose division in two raises the bound
-    most is divided, until there are enough. So the bound is never below that of `solver`, nor below that with fewer
-    components. There is no trace.
+    found by splitting: the first is the answer of `solver`; then the component whose division in two promises most is
+    divided, until there are enough. So the bound is never below that of `solver`, nor below that with fewer
+    components; the trace goes on from that of `solver`, and rises with every division. Hidden units that the evidence
+    leaves uncoupled have mixtures of their own.
 
     Which component a state of the hidden units belongs to is told, at each division, by a sigmoid unit with all hidden
     units as parents. Its logarithm term stands for the mutual information, which is therefore rigorous at any number of
@@ -64,8 +73,8 @@ class Mixture:
 
     Notes
     -----
-    A division tries the eight hidden units nearest to one half in two ways, and takes some ten more rounds for the
-    best of them: m components cost a few hundred times m of one.
+    A division tries the four hidden units nearest to one half in two ways, for a few sweeps of the paper's term, and
+    takes the best two further: a component costs some ten times what one solution does.
 
     Examples
     --------
@@ -90,33 +99,44 @@ class Mixture:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row with one component first, and divide that."""
-        solution = self.solver.solve(network, states, start=start, trace=False).draft()
-        bias = absorb(network, states)
+        first = self.solver.solve(network, states, start=start, trace=trace)
+        solution, bias = first.draft(), absorb(network, states)
+        paths: list[list[float]] = [[] for _ in states]
         for r, row in enumerate(states):
             problem = reduce(network.model, row)
             if len(problem.hidden) == 0 or self.components == 1:
                 continue
-            parts, most, settled = self.divide(network, problem, row, bias[r], solution.bound[r], solution.means[r])
-            if len(parts) == 1:
+            mixed = [
+                self._grown(network, part, row, bias[r], solution.means[r, part.hidden]) for part in uncoupled(problem)
+            ]
+            bound = margins.sum_below(np.array([one.bound for one in mixed]))
+            if not bound > solution.bound[r]:
                 continue
-            value = np.array([part.bound for part in parts])
-            share = np.exp(value - value.max())
-            each = np.empty((len(parts), network.n_units))
-            predict_components(network.model, problem, row, bias[r], np.array([part.mu for part in parts]), each)
-            solution.bound[r] = max(solution.bound[r], margins.log_sum_below(value))
-            solution.means[r] = np.clip(share @ each / share.sum(), 0.0, 1.0)
-            solution.sweeps[r] = max(solution.sweeps[r], most)
-            if not settled:
+            solution.bound[r] = bound
+            solution.means[r] = _means(network, mixed, row, bias[r])
+            solution.sweeps[r] = max(solution.sweeps[r], *(one.sweeps for one in mixed))
+            paths[r] = _joint_path(mixed)
+            if not all(one.settled for one in mixed):
                 solution.status[r] = Status.MAX_SWEEPS.code
-        return solution
+        path = None if first.trace is None else _lengthened(first.trace, paths, solution.bound)
+        return replace(solution, trace=path)
+
+    def _grown(self, network: Network, problem: Problem, row: States, bias: FloatArray, mu: FloatArray) -> Grown:
+        """The mixture of one part of a row, from the means of a single component."""
+        pattern, none = self._pattern(network, problem, row, bias), _no_gates(problem)
+        found = _Climb(pattern, none).alone(mu)
+        return _grow(pattern, Component(float(found[0][0]), found[1][0], none), int(self.components))
 
     def divide(
         self, network: Network, problem: Problem, row: States, bias: FloatArray, bound: float, means: FloatArray
-    ) -> tuple[list[Component], int, bool]:
-        """The components of one row, from the answer with one of them; sweeps, and whether all have settled."""
+    ) -> list[Component]:
+        """The components of one row, from the answer with one of them."""
+        first = Component(bound, means[problem.hidden], _no_gates(problem))
+        return _grow(self._pattern(network, problem, row, bias), first, int(self.components)).parts
+
+    def _pattern(self, network: Network, problem: Problem, row: States, bias: FloatArray) -> _Pattern:
         scale = margins.scale(network).of(margins.involved(problem, row))
-        pattern = _Pattern(problem, self.solver.bound, self.solver.stop, row, bias, scale)
-        return _grow(pattern, Component(bound, means[problem.hidden], _no_gates(problem)), int(self.components))
+        return _Pattern(problem, self.solver.bound, self.solver.stop, row, bias, scale)
 
 
 class _Pattern(NamedTuple):
@@ -128,6 +148,12 @@ class _Pattern(NamedTuple):
     states: States
     bias: FloatArray
     scale: margins.Scale  # of the units involved
+
+    def rough(self) -> _Pattern:
+        """With the paper's term in place of the exact one, and a few sweeps at a time."""
+        term = xi.ROOM if self.bound.log_term == exact.ROOM else self.bound.log_term
+        few = self.stop._replace(max_sweeps=min(_FEW, self.stop.max_sweeps))
+        return self._replace(bound=self.bound._replace(log_term=term), stop=few)
 
 
 class _Gates(NamedTuple):
@@ -146,61 +172,119 @@ class Component(NamedTuple):
     gates: _Gates
 
 
-class _Division(NamedTuple):
-    """Two components in place of one: the bound of both together, and what it took."""
+class Grown(NamedTuple):
+    """A mixture: its components, the bounds on the way to it, and what it took."""
 
-    bound: float
-    parts: tuple[Component, Component]
+    problem: Problem
+    parts: list[Component]
+    path: list[float]
     sweeps: int
     settled: bool
+
+    @property
+    def bound(self) -> float:
+        """That of all components together."""
+        return _together(self.parts)
+
+    @property
+    def share(self) -> FloatArray:
+        """The weights of the components."""
+        value = np.array([part.bound for part in self.parts])
+        weight = np.exp(value - value.max())
+        share: FloatArray = weight / weight.sum()
+        return share
+
+
+def _together(parts: Sequence[Component]) -> float:
+    return margins.log_sum_below(np.array([part.bound for part in parts]))
 
 
 def _no_gates(problem: Problem) -> _Gates:
     return _Gates(np.empty((0, len(problem.hidden))), np.empty(0), np.empty(0, np.int8))
 
 
-def _grow(pattern: _Pattern, first: Component, components: int) -> tuple[list[Component], int, bool]:
-    """Divide until there are so many components, each time the one whose division gains most."""
-    parts, divisions = [first], [_divide(pattern, first)]
-    sweeps, settled = divisions[0].sweeps, divisions[0].settled
-    while len(parts) < components:
-        top = max(max(part.bound for part in parts), max(division.bound for division in divisions))
-        gains = [np.exp(d.bound - top) - np.exp(p.bound - top) for p, d in zip(parts, divisions, strict=True)]
-        k = int(np.argmax(gains))
-        if not gains[k] > pattern.stop.tol * sum(np.exp(p.bound - top) for p in parts):
-            break  # a gain of less than `tol` nats
-        parts[k : k + 1] = divisions[k].parts
-        if len(parts) < components:
-            divisions[k : k + 1] = [_divide(pattern, part) for part in parts[k : k + 2]]
-            sweeps = max(sweeps, *(d.sweeps for d in divisions))
-            settled &= all(d.settled for d in divisions)
-    return parts, sweeps, settled
+# --- division ---------------------------------------------------------------------------------------------------------
 
 
-def _divide(pattern: _Pattern, whole: Component) -> _Division:
-    """Two components for one: first with gates that follow one unit, then with the best gate."""
-    n = len(whole.mu)
-    units = np.argsort(np.abs(whole.mu - 0.5), kind="stable")[:_TRIALS]
-    units, steep = np.tile(units, 2), np.repeat(_STEEP, len(units))
-    weight, bias = np.zeros((len(units), n)), -0.5 * steep
-    weight[np.arange(len(units)), units] = steep
-    mu = np.tile(whole.mu, (len(units), 2, 1))
-    climb = _Climb(pattern, whole.gates)
-    total, trials = climb(mu, weight, bias, _SHORT)
-    k = slice(int(total.argmax()), int(total.argmax()) + 1)
-    # A trial that gains nothing is not worth a hundred rounds.
-    rounds = _LONG if total.max() > whole.bound + pattern.stop.tol else 1
-    total, (bound, mu, weight, bias) = climb(trials[1][k], trials[2][k], trials[3][k], rounds)
-    old = whole.gates
-    parts = (
-        Component(
-            float(bound[0, side]),
-            mu[0, side],
-            _Gates(np.vstack([old.weight, weight]), np.append(old.bias, bias), np.append(old.side, np.int8(side))),
+class _Pairs(NamedTuple):
+    """Divisions of one component, side by side: bounds and means of both halves, and the gate between them."""
+
+    bound: FloatArray
+    mu: FloatArray
+    weight: FloatArray
+    bias: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """The bound of both halves together."""
+        joint: FloatArray = np.logaddexp(self.bound[:, 0], self.bound[:, 1])
+        return joint
+
+    def best(self) -> _Pairs:
+        """The best of them alone."""
+        k = int(self.total.argmax())
+        return _Pairs(*(array[k : k + 1] for array in self))
+
+    @staticmethod
+    def joined(pairs: Sequence[_Pairs]) -> _Pairs:
+        """All of several."""
+        return _Pairs(*(np.concatenate(arrays) for arrays in zip(*pairs, strict=True)))
+
+    def where(self, up: BoolArray, others: _Pairs) -> _Pairs:
+        """The others where they are better."""
+        return _Pairs(
+            *(np.where(up.reshape(-1, *[1] * (old.ndim - 1)), new, old) for old, new in zip(self, others, strict=True))
         )
-        for side in (0, 1)
+
+
+class _Trial(NamedTuple):
+    """What a component could become: the gain to expect, and the halves to begin with."""
+
+    gain: float
+    halves: _Pairs
+
+
+def _grow(pattern: _Pattern, first: Component, components: int) -> Grown:
+    """Divide until there are so many components, each time the one whose division promises most."""
+    parts, trials = [first], [_try(pattern, first)]
+    path, sweeps, settled = [first.bound], 0, True
+    while len(parts) < components:
+        top = max(part.bound for part in parts)
+        worth = [np.exp(p.bound - top) * t.gain for p, t in zip(parts, trials, strict=True)]
+        k = int(np.argmax(worth))
+        if not worth[k] > 0.0:
+            break
+        halves, most, done = _finish(pattern, parts[k], trials[k].halves)
+        new = [*parts[:k], *halves, *parts[k + 1 :]]
+        if not _together(new) > path[-1] + pattern.stop.tol:
+            trials[k] = trials[k]._replace(gain=0.0)  # nothing came of it; another may gain
+            continue
+        parts, sweeps, settled = new, max(sweeps, most), settled and done
+        path.append(_together(parts))
+        if len(parts) < components:
+            trials[k : k + 1] = [_try(pattern, part) for part in halves]
+    return Grown(pattern.problem, parts, path, sweeps, settled)
+
+
+def _try(pattern: _Pattern, whole: Component) -> _Trial:
+    """Divisions by a gate that follows one unit, the best one of each steepness, as far as a few sweeps show."""
+    units = np.argsort(np.abs(whole.mu - 0.5), kind="stable")[:_TRIALS]
+    climb = _Climb(pattern.rough(), whole.gates)
+    halves = _Pairs.joined([climb.by_unit(whole.mu, units, steep).best() for steep in _STEEP])
+    halves, before = climb(halves, _SHORT), climb.alone(whole.mu)[0][0]
+    return _Trial(float(np.expm1(min(halves.total.max() - before, _MOST))), halves)
+
+
+def _finish(pattern: _Pattern, whole: Component, halves: _Pairs) -> tuple[list[Component], int, bool]:
+    """Two components for one; the most sweeps it took, and whether both have settled."""
+    climb, old = _Climb(pattern, whole.gates), whole.gates
+    halves = climb(climb.begin(halves.mu, halves.weight, halves.bias).best(), _LONG)
+    gates = (
+        _Gates(np.vstack([old.weight, halves.weight]), np.append(old.bias, halves.bias), np.append(old.side, side))
+        for side in np.array([0, 1], np.int8)
     )
-    return _Division(float(total[0]), tuple(parts), climb.sweeps, climb.settled)  # type: ignore[arg-type]
+    parts = [Component(float(halves.bound[0, m]), halves.mu[0, m], gate) for m, gate in enumerate(gates)]
+    return parts, climb.sweeps, climb.settled
 
 
 class _Climb:
@@ -210,41 +294,91 @@ class _Climb:
         self.pattern, self.gates = pattern, gates
         self.sweeps, self.settled = 0, True
 
-    def __call__(
-        self, mu: FloatArray, weight: FloatArray, bias: FloatArray, rounds: int
-    ) -> tuple[FloatArray, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
-        bound, mu = self._solve(mu, weight, bias)
-        total, speed = np.logaddexp(bound[:, 0], bound[:, 1]), np.ones(len(mu))
-        for _ in range(rounds - 1):
+    def __call__(self, halves: _Pairs, rounds: int) -> _Pairs:
+        speed = np.ones(len(halves.bias))
+        for _ in range(rounds):
             # The posterior of the component given the hidden units, for components with weights e^bound: no gate is
             # better. Going further in that direction is quicker, and taken back if the bound falls.
-            move = logit(mu[:, 1]) - logit(mu[:, 0]) - weight
-            shift = bound[:, 1] - bound[:, 0] + np.log1p(-mu[:, 1]).sum(1) - np.log1p(-mu[:, 0]).sum(1) - bias
-            new_weight, new_bias = weight + speed[:, None] * move, bias + speed * shift
-            new_bound, new_mu = self._solve(mu, new_weight, new_bias)
-            rise = np.logaddexp(new_bound[:, 0], new_bound[:, 1]) - total
+            off, on = halves.mu[:, 0], halves.mu[:, 1]
+            move = logit(on) - logit(off) - halves.weight
+            shift = halves.bound[:, 1] - halves.bound[:, 0] + (np.log1p(-on) - np.log1p(-off)).sum(1) - halves.bias
+            new = self.begin(halves.mu, halves.weight + speed[:, None] * move, halves.bias + speed * shift)
+            rise = new.total - halves.total
             up = rise >= 0.0
             done = np.all((rise < _ENOUGH * self.pattern.stop.tol) & (up | (speed == 1.0)))
-            speed = np.where(up, _FASTER * speed, 1.0)
-            weight, mu = np.where(up[:, None], new_weight, weight), np.where(up[:, None, None], new_mu, mu)
-            bias, bound = np.where(up, new_bias, bias), np.where(up[:, None], new_bound, bound)
-            total = np.logaddexp(bound[:, 0], bound[:, 1])
+            speed, halves = np.where(up, _FASTER * speed, 1.0), halves.where(up, new)
             if done:
                 break
-        return total, (bound, mu, weight, bias)
+        return halves
 
-    def _solve(self, mu: FloatArray, weight: FloatArray, bias: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bounds and means of both sides of each gate."""
-        old, n, h = self.gates, 2 * len(mu), mu.shape[2]
-        d = len(old.bias)
-        weights, biases, side = np.empty((n, d + 1, h)), np.empty((n, d + 1)), np.empty((n, d + 1), np.int8)
-        weights[:, :d], biases[:, :d], side[:, :d] = old.weight, old.bias, old.side
-        weights[:, d], biases[:, d], side[:, d] = np.repeat(weight, 2, axis=0), np.repeat(bias, 2), np.arange(n) % 2
-        means, bound = mu.reshape(n, h).copy(), np.empty(n)
+    def by_unit(self, mu: FloatArray, units: IndexArray, steep: float) -> _Pairs:
+        """Gates that follow one unit each."""
+        weight = np.zeros((len(units), len(mu)))
+        weight[np.arange(len(units)), units] = steep
+        return self.begin(np.tile(mu, (len(units), 2, 1)), weight, np.full(len(units), -0.5 * steep))
+
+    def begin(self, mu: FloatArray, weight: FloatArray, bias: FloatArray) -> _Pairs:
+        """Both sides of each gate, solved."""
+        n = 2 * len(mu)
+        side = np.arange(n, dtype=np.int8)[:, None] % 2
+        bound, means = self._solve(
+            mu.reshape(n, -1), np.repeat(weight, 2, axis=0)[:, None, :], np.repeat(bias, 2)[:, None], side
+        )
+        return _Pairs(bound.reshape(-1, 2), means.reshape(mu.shape), weight, bias)
+
+    def alone(self, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The component itself, without another gate."""
+        return self._solve(mu[None, :], np.empty((1, 0, len(mu))), np.empty((1, 0)), np.empty((1, 0), np.int8))
+
+    def _solve(
+        self, mu: FloatArray, weight: FloatArray, bias: FloatArray, side: States
+    ) -> tuple[FloatArray, FloatArray]:
+        """Bounds and means of components, each with the gates that all have and some of its own."""
+        n, old, p = len(mu), self.gates, self.pattern
+        pairs = ((old.weight, weight), (old.bias, bias), (old.side, side))
+        gates = [np.concatenate([np.broadcast_to(common, (n, *common.shape)), own], axis=1) for common, own in pairs]
+        means, bound = mu.copy(), np.empty(n)
         sweeps, settled = np.empty(n, np.int64), np.empty(n, np.int64)
-        p = self.pattern
-        given = (weights, biases, side, means, bound, sweeps, settled)
-        solve_components(p.problem, p.bound, p.stop, p.states, p.bias, *given)
-        bound -= margins.of_components(p.scale, p.bound, weights, biases)
-        self.sweeps, self.settled = max(self.sweeps, int(sweeps.max())), self.settled and bool(settled.all())
-        return bound.reshape(-1, 2), means.reshape(-1, 2, h)
+        solve_components(p.problem, p.bound, p.stop, p.states, p.bias, *gates, means, bound, sweeps, settled)
+        bound -= margins.of_components(p.scale, p.bound, gates[0], gates[1])
+        self.sweeps, self.settled = max(self.sweeps, int(sweeps.max())), bool(settled.all())
+        return bound, means
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def _means(network: Network, mixtures: Sequence[Grown], row: States, bias: FloatArray) -> FloatArray:
+    """Of all units. Barren ones follow from each component of the part that they depend on."""
+    means = np.where(row == HIDDEN, np.nan, row)[None, :]
+    each = [np.array([part.mu for part in one.parts]) for one in mixtures]
+    for one, mu in zip(mixtures, each, strict=True):
+        means[0, one.problem.hidden] = np.clip(one.share @ mu, 0.0, 1.0)
+    known = means.copy()
+    predict_rows(network.model, row[None, :], bias[None, :], means)
+    for one, mu in zip(mixtures, each, strict=True):
+        found = np.repeat(known, len(mu), axis=0)
+        found[:, one.problem.hidden] = mu
+        predict_rows(network.model, np.tile(row, (len(mu), 1)), np.tile(bias, (len(mu), 1)), found)
+        moved = np.flatnonzero((found != found[0]).any(axis=0))
+        means[0, moved] = np.clip(one.share @ found[:, moved], 0.0, 1.0)
+    answer: FloatArray = means[0]
+    return answer
+
+
+def _joint_path(mixtures: Sequence[Grown]) -> list[float]:
+    """The bound of all parts together while one after the other is divided."""
+    rises = [rise for one in mixtures for rise in np.diff(one.path)]
+    return [float(bound) for bound in sum(one.path[0] for one in mixtures) + np.cumsum(rises)]
+
+
+def _lengthened(trace: FloatArray, paths: Sequence[Sequence[float]], bound: FloatArray) -> FloatArray:
+    """Traces that go on, and end with the bound."""
+    longer = np.full((len(trace), trace.shape[1] + max(map(len, paths), default=0)), np.nan)
+    longer[:, : trace.shape[1]] = trace
+    for r, path in enumerate(paths):
+        if path:
+            start = int(np.isfinite(trace[r]).sum())
+            before = trace[r, start - 1]
+            longer[r, start : start + len(path)] = np.clip([*path[:-1], bound[r]], before, bound[r])
+    return longer

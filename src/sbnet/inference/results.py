@@ -72,8 +72,9 @@ class Posterior(Readable):
     @property
     def trace(self) -> FloatArray:
         """The bound at the start and after each sweep; it never falls. Empty for a row of a batch."""
-        trace = self.solution.trace
-        return np.empty(0) if trace is None else _first(trace)[: self.sweeps + 1]
+        trace = np.empty(0) if self.solution.trace is None else _first(self.solution.trace)
+        found: FloatArray = trace[~np.isnan(trace)]
+        return found
 
     @property
     def status(self) -> Status:
