@@ -20,6 +20,7 @@ from sbnet.estimators._recognition import Recognising
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.network import Network
+from sbnet.network_mixture import log_mean
 from sbnet.tables import Array
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         """
         first = networks[0]
         parts = [self._bounds_of(network, self._moved(first, network, states)) for network in networks]
-        return parts[0] if len(parts) == 1 else _mixtures.log_mean(np.array(parts))
+        return parts[0] if len(parts) == 1 else log_mean(np.array(parts))
 
     def _bounds_of(self, network: Network, states: States) -> FloatArray:
         if self.encoder_ is None:
