@@ -67,8 +67,10 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     lateral_prior_scale : float, None or "auto"
         The same for lateral edges, of which there are many; None for `prior_scale`. If only that is given it is 0.5.
     solver : MeanField, another Climber, or None
-        For learning and for scores. None is the paper's logarithm term with a tolerance of 0.001 nats. It is read at
-        each call: ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of a network learned quickly.
+        For learning and for scores. None sums over the states of hidden units in rows without holes, where these units
+        are one layer of at most ten, and one switch a column: that is the likelihood itself. For all else it is the
+        paper's logarithm term with a tolerance of 0.001 nats. It is read at each call:
+        ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of rows with holes.
     weight_scale : float or "auto"
         Weights and hidden biases start uniform between minus and plus this. ``"auto"`` is 1 where the prior is chosen,
         and 0.2 where it is given.
