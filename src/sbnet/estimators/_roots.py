@@ -21,7 +21,7 @@ from sbnet.network import Network
 from sbnet.reduction import absorb_rows
 
 MOST_ROOTS = 10
-_NONE = np.empty(0), np.empty((0, 0)), np.empty((0, 0)), np.empty(0)
+"""More of them are left to mean field theory: each doubles the time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +181,7 @@ def summing(network: Network, columns: IndexArray, other: Any) -> Any:
 
 
 def margin(network: Network) -> float:
-    """How far rounding can raise a sum: each factor is wrong by what its input is, a logarithm by its size; generously."""
+    """How far rounding can raise a sum, generously: a factor is wrong by what its input is, a logarithm by its size."""
     sizes = scale(network)
     total = float(sizes.size.sum())
     own = float(sizes.size @ (4.0 * sizes.parents + 50.0))

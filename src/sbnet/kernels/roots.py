@@ -24,7 +24,7 @@ MOST = 300.0
 
 
 class Columns(NamedTuple):
-    """The units of columns, and of their switches, -1 where there is none, with the weights from these to the columns."""
+    """The units of columns, and of their switches, -1 where there is none; the weights from these to the columns."""
 
     unit: IndexArray
     switch: IndexArray
@@ -168,9 +168,7 @@ def _multiply(
         if w < 0:
             _times(a, up, den)
         else:
-            _times_mixed(
-                a, math.exp(-sign * columns.strength[c]), math.exp(-inputs[w]), up, above.down[w], num, den
-            )
+            _times_mixed(a, math.exp(-sign * columns.strength[c]), math.exp(-inputs[w]), up, above.down[w], num, den)
     _flush(log_p, num, den)
     return True
 
