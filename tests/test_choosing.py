@@ -130,6 +130,26 @@ def test_a_choice_is_the_same_each_time_and_on_any_number_of_threads():
     assert one == two
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("given", [{}, {"prior_scale": 2.0}])
+def test_a_row_scored_afresh_is_not_below_the_same_row_while_learning(missing, given):
+    rng = np.random.default_rng(0)
+    taste = rng.integers(
+        0, 2, (400, 3)
+    )  # tastes that explain each other away: mean field posteriors have several optima
+    noise = rng.random((400, 10)) < 0.1
+    table = ((taste @ rng.choice([-2, 1, 2], (3, 10)) > 0.5) ^ noise).astype(float)
+    table[rng.random(table.shape) < missing] = np.nan
+    density = SBNDensity(hidden=4, switches=1, epochs=12, random_state=0, **given).fit(table)
+    assert density.score(table) > density.bounds_[-1] - 0.05
+
+
+def test_hidden_units_may_come_before_lateral_edges():
+    density = SBNDensity(switches=0, random_state=0).fit(chain(200, width=5))
+    tried = {trial.what.split(",")[0] for trial in density.report_.trials}
+    assert "hidden units before lateral edges" in tried  # in narrow tables too
+
+
 # Several orders
 
 

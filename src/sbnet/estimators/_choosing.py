@@ -226,10 +226,10 @@ def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best
     options = []
     if free:
         many = (HIDDEN,)
-        options.append(
-            _climbed(search, scales, _made(search, lateral, many, switches), many, switches, "hidden units", best)
-        )
-        if density.lateral and not switches and wide and not search.is_late:
+        before = bool(density.lateral) and not switches and (wide or not (search.rows.cells < 0).any())
+        start, above = _made(search, lateral, many, switches), None if before else best
+        options.append(_climbed(search, scales, start, many, switches, "hidden units", above))
+        if before and not search.is_late:
             options += _hidden_before(search, scales, many)
     if auto and not search.is_late:
         start = _made(search, lateral, layers, SWITCHES)

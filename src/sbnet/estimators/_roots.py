@@ -26,7 +26,7 @@ MOST_ROOTS = 10
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Which units are columns, switches and roots, and which are of no use; the states of the roots, roots by states."""
+    """Which units are columns, switches, roots, and of no use; the states of the roots, roots by states."""
 
     columns: IndexArray
     switch: IndexArray
