@@ -5,12 +5,15 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
 import sbnet as sb
 from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
+from sbnet.files.mixture import MIXTURE
+from sbnet.files.tensors import read_tensors, write_tensors
 from sbnet.learning.regressions import Design, regress_columns
 from tables import rows_of, with_holes
 
@@ -127,6 +130,26 @@ def test_a_choice_is_the_same_each_time_and_on_any_number_of_threads():
     assert one == two
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("given", [{}, {"prior_scale": 2.0}])
+def test_a_row_scored_afresh_is_not_below_the_same_row_while_learning(missing, given):
+    rng = np.random.default_rng(0)
+    taste = rng.integers(
+        0, 2, (400, 3)
+    )  # tastes that explain each other away: mean field posteriors have several optima
+    noise = rng.random((400, 10)) < 0.1
+    table = ((taste @ rng.choice([-2, 1, 2], (3, 10)) > 0.5) ^ noise).astype(float)
+    table[rng.random(table.shape) < missing] = np.nan
+    density = SBNDensity(hidden=4, switches=1, epochs=12, random_state=0, **given).fit(table)
+    assert density.score(table) > density.bounds_[-1] - 0.05
+
+
+def test_hidden_units_may_come_before_lateral_edges():
+    density = SBNDensity(switches=0, random_state=0).fit(chain(200, width=5))
+    tried = {trial.what.split(",")[0] for trial in density.report_.trials}
+    assert "hidden units before lateral edges" in tried  # in narrow tables too
+
+
 # Several orders
 
 
@@ -169,6 +192,70 @@ def test_mixtures_sample_impute_classify_and_travel(mixed):
     for strategy in ("mean", "sample"):
         assert not np.isnan(SBNImputer(density=template, strategy=strategy, random_state=0).fit_transform(holes)).any()
     assert SBNOutlier(density=template, random_state=0).fit(table).explain(table[:1])[0].score < 0.0
+
+
+def test_a_mixture_is_kept_in_a_file(mixed, tmp_path):
+    table = chain(60, width=6).astype(float)
+    sb.save(mixed.mixture_, tmp_path / "mixed.sbn")
+    again = sb.load(tmp_path / "mixed.sbn")
+    assert again == mixed.mixture_
+    assert repr(again) == "NetworkMixture(3 networks of 6 columns)"
+    density = SBNDensity.from_networks(again, random_state=0)
+    assert_array_equal(density.score_samples(table), mixed.score_samples(table))
+    assert_array_equal(density.sample(20), mixed.sample(20))
+    table[:, 3] = np.nan
+    assert_array_equal(density.impute(table), mixed.impute(table))
+    frame = pd.DataFrame(table, columns=again.columns)
+    assert_array_equal(again.log_mean([sb.infer_many(net, frame).bound for net in again]), density.score_samples(table))
+    with pytest.raises(sb.errors.FileFormatError, match=r"a mixture of networks, not one; sbnet.load\(\) reads it"):
+        sb.read(tmp_path / "mixed.sbn")
+
+
+def test_a_density_can_be_made_of_one_network():
+    net = sb.from_edges({("rain", "wet"): 2.0}, bias={"rain": -1.0})
+    density = SBNDensity.from_networks(net)
+    frame = pd.DataFrame({"wet": [1, 0], "rain": [1, None]})
+    truth = [sb.log_likelihood(net, {"wet": 1, "rain": 1}), sb.log_likelihood(net, {"wet": 0})]
+    assert_allclose(density.score_samples(frame[["rain", "wet"]]), truth, atol=0.02)
+    with pytest.raises(sb.errors.ParameterError, match="networks is 'net.sbn'; give a NetworkMixture, or a Network"):
+        SBNDensity.from_networks("net.sbn")
+
+
+@pytest.mark.parametrize(
+    ("networks", "columns", "message"),
+    [
+        ((), ("a",), "a mixture needs networks, one or more"),
+        ((sb.from_edges({("a", "b"): 1.0}),), (), "the columns of a mixture must be different units"),
+        ((sb.from_edges({("a", "b"): 1.0}),), ("a", "a"), "the columns of a mixture must be different units"),
+        ((sb.from_edges({("a", "b"): 1.0}),), ("a", "c"), "a mixture names unit 'c'"),
+    ],
+)
+def test_mixtures_are_checked(networks, columns, message):
+    with pytest.raises(ValueError, match=message):
+        sb.NetworkMixture(networks, columns)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda arrays, texts: texts.pop("columns"), "does not say how many networks there are, and of which columns"),
+        (lambda arrays, texts: texts.update(networks="9" * 4000), "does not say how many networks there are"),
+        (lambda arrays, texts: texts.update(columns='["x0", "nobody"]'), "does not describe a mixture"),
+        (lambda arrays, texts: arrays.pop("1.bias"), "does not describe a network: it lacks 'bias'"),
+        (
+            lambda arrays, texts: arrays.update({"7.bias": np.zeros(1)}),
+            "it has arrays that belong to none of its networks",
+        ),
+    ],
+)
+def test_damaged_mixtures_are_refused(mixed, tmp_path, change, message):
+    sb.save(mixed.mixture_, tmp_path / "mixed.sbn")
+    stored = read_tensors(tmp_path / "mixed.sbn", MIXTURE)
+    arrays, texts = dict(stored.arrays), {k: v for k, v in stored.metadata.items() if not k.startswith("format")}
+    change(arrays, texts)
+    write_tensors(tmp_path / "bad.sbn", MIXTURE, arrays, texts)
+    with pytest.raises(sb.errors.FileFormatError, match=message):
+        sb.load(tmp_path / "bad.sbn")
 
 
 def test_orders_are_whole_and_parts_have_one():

@@ -188,6 +188,7 @@ def test_a_weight_of_zero_is_no_row_and_weights_count(holes):
     weight = np.arange(1.0, 1.0 + len(holes))
     same = {"epochs": 3, "batch_size": 50, "optimizer": sb.Adam(0.01)}
     result = by_hand(holes, (8,), np.random.default_rng(1), True, weights=weight, prior=sb.Gaussian(1.0), **same)
+    same["solver"] = sb.MeanField(log_term="xi", tol=1e-3)  # as fit() has it
     template = SBNDensity(**same, switches=0, prior_scale=1.0, lateral_prior_scale=None, random_state=1)
     for estimator in (template, SBNImputer(density=template)):
         assert estimator.fit(holes, sample_weight=weight).network_ == result.network

@@ -78,7 +78,7 @@ def test_other_programs_can_read_the_file(path, network):
 
 
 def test_only_networks_are_saved(tmp_path):
-    with pytest.raises(TypeError, match=r"^save\(\) writes a Network; got dict$"):
+    with pytest.raises(TypeError, match=r"^save\(\) writes a Network or a NetworkMixture; got dict$"):
         sb.save({}, tmp_path / "net.sbn")
     assert list(tmp_path.iterdir()) == []
 

@@ -55,6 +55,7 @@ from sbnet.inference import (
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
 from sbnet.means import ExactPosterior, ExactPosteriors
 from sbnet.network import Network
+from sbnet.network_mixture import NetworkMixture
 from sbnet.notes import Note
 from sbnet.probability import log_joint, sample
 
@@ -94,6 +95,7 @@ __all__ = [
     "MostProbableBatch",
     "Nearest",
     "Network",
+    "NetworkMixture",
     "NextQuestion",
     "Note",
     "Posterior",

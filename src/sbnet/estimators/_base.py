@@ -20,6 +20,7 @@ from sbnet.estimators._recognition import Recognising
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.network import Network
+from sbnet.network_mixture import log_mean
 from sbnet.tables import Array
 
 if TYPE_CHECKING:
@@ -100,10 +101,9 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         """The solver for scores; unless one is given, it knows where to start."""
         settings = self._settings()
         known = dict(zip(map(id, getattr(self, "networks_", ())), getattr(self, "recognitions_", ()), strict=False))
-        recognition = known.get(id(network))
-        if recognition is None or settings.solver is not None:
-            return _learning.solver(settings)
-        return Recognising(_learning.solver(settings), recognition)
+        recognition, plain = known.get(id(network)), _learning.solver(settings)
+        other = plain if recognition is None or settings.solver is not None else Recognising(plain, recognition)
+        return _learning.solver_for(settings, network, self._names(), other)
 
     def _bounds(self, networks: Sequence[Network], states: States) -> FloatArray:
         """Lower bounds on the log-likelihood of the rows, which stand as the first of the networks has its units.
@@ -112,7 +112,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         """
         first = networks[0]
         parts = [self._bounds_of(network, self._moved(first, network, states)) for network in networks]
-        return parts[0] if len(parts) == 1 else _mixtures.log_mean(np.array(parts))
+        return parts[0] if len(parts) == 1 else log_mean(np.array(parts))
 
     def _bounds_of(self, network: Network, states: States) -> FloatArray:
         if self.encoder_ is None:
@@ -151,11 +151,15 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         self.network_, self.bounds_, self.held_out_bounds_ = result.network, result.bounds, result.held_out
         hidden = sum(_learning.layers(settings.hidden)) if self.report_ is None else self.report_.hidden
         self.n_iter_, self._n_hidden = len(self.bounds_), hidden
-        solver, threads = _learning.solver(settings), _learning.threads(settings)
+        threads = _learning.threads(settings)
         self.recognitions_ = tuple(
-            _recognition.learn(network, hidden, place(network, rows.cells, rows.names), rows.weights, solver, threads)
+            _recognition.learn(
+                network, hidden, place(network, rows.cells, rows.names), rows.weights,
+                _learning.solver_for(settings, network, rows.names, _recognition.searching(_learning.solver(settings))),
+                threads,
+            )
             for network in self.networks_
-        )
+        )  # fmt: skip
         return generator, float(rows.weights.sum())
 
     def _fill_encoded(self, X: Any, rng: np.random.Generator | None) -> Any:

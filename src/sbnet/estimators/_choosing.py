@@ -47,7 +47,7 @@ _NEAR, _RISES, _FLAT, _FAR = 2e-3, 2e-4, 5e-4, 1e-2
 below the best a weaker prior may be to be taken for it, which leaves more to hidden units and switches to find; how far
 below the best a prior is that ends the path.
 """
-_PATIENCE = 300.0  # seconds after which nothing new is tried
+_PATIENCE = 400.0  # seconds of processor time after which nothing new is tried
 _PAYS = 2.0  # standard errors of the mean gain of held-out rows
 
 
@@ -88,13 +88,14 @@ class _Search:
     held: Rows
     generator: np.random.Generator
     begin: float = field(default_factory=time.monotonic)
+    spent: float = field(default_factory=time.process_time)
     trials: list[Trial] = field(default_factory=list)
     clock: float = field(default_factory=time.monotonic)
 
     @property
     def is_late(self) -> bool:
         """Has the choice taken long enough?"""
-        return time.monotonic() - self.begin > _PATIENCE
+        return time.process_time() - self.spent > _PATIENCE
 
     def scored(self, what: str, network: Network, **made_of: Any) -> _Candidate:
         """A candidate, entered in the list."""
@@ -108,7 +109,8 @@ class _Search:
 
     def bounds(self, network: Network) -> FloatArray:
         states = place(network, self.held.cells, self.held.names)
-        solver, threads = _learning.solver(self.density), _learning.threads(self.density)
+        solver = _learning.solver_for(self.density, network, self.held.names)
+        threads = _learning.threads(self.density)
         return infer_many(network, states, solver=solver, threads=threads, progress=False).bound
 
 
@@ -224,21 +226,21 @@ def _choose_units(search: _Search, scales: Scales, lateral: Lateral | None, best
     options = []
     if free:
         many = (HIDDEN,)
-        options.append(
-            _climbed(search, scales, _made(search, lateral, many, switches), many, switches, "hidden units", best)
-        )
-        if density.lateral and not switches and wide and not search.is_late:
+        before = bool(density.lateral) and not switches and (wide or not (search.rows.cells < 0).any())
+        start, above = _made(search, lateral, many, switches), None if before else best
+        options.append(_climbed(search, scales, start, many, switches, "hidden units", above))
+        if before and not search.is_late:
             options += _hidden_before(search, scales, many)
     if auto and not search.is_late:
         start = _made(search, lateral, layers, SWITCHES)
         options.append(_climbed(search, scales, start, layers, SWITCHES, "switches", best))
     if options:
         top = max(options, key=lambda option: option.bounds.mean())
-        if top.bounds.mean() > best.bounds.mean() - _NEAR * abs(best.bounds.mean()):
-            top = _until_settled(search, scales, top)
         if auto and free and top.pays(best) and not search.is_late:
             both = _with_switches(search, scales, top) if top.hidden else _with_hidden(search, scales, top)
-            top = _better(top, _until_settled(search, scales, both))
+            top = _better(top, both)
+        if top.bounds.mean() > best.bounds.mean() - _NEAR * abs(best.bounds.mean()):
+            top = _until_settled(search, scales, top)
         best = top if top.pays(best) else best
     elif best.stages:
         best = _until_settled(search, scales, best)

@@ -106,7 +106,8 @@ def with_hidden_columns(
     """
     states, own = place(network, rows.cells, rows.names), columns(network, rows.names)
     threads = _learning.threads(density)
-    posterior = infer_many(network, states, solver=_learning.solver(density), threads=threads, progress=False)
+    solver = _learning.solver_for(density, network, rows.names)
+    posterior = infer_many(network, states, solver=solver, threads=threads, progress=False)
     hidden = np.setdiff1d(np.arange(network.n_units), own)
     n, means = len(hidden), posterior.means[:, hidden]
     drawn: States = (rng.random(means.shape) < means).astype(np.int8)

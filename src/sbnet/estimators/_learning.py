@@ -16,6 +16,7 @@ from sbnet.build import add_switches, layered
 from sbnet.errors import NetworkError, ParameterError
 from sbnet.estimators import _priors
 from sbnet.estimators._completing import is_needed, learn_completing
+from sbnet.estimators._roots import summing
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators._structure import enforce, free, inside
 from sbnet.graph import Graph
@@ -207,7 +208,7 @@ def learn(
     stepping = optimizer(density, until=max(epochs, 1)) if stepping is None else stepping
     settings = {
         "batch_size": density.batch_size,
-        "solver": solver(density),
+        "solver": solver_for(density, network, rows.names),
         "prior": shared(prior or _priors.for_network(density, network, rows.names), prior_share),
         "frozen": _frozen(network, rows),
         "rng": generator,
@@ -274,6 +275,12 @@ def optimizer(density: SBNDensity, until: int | None = None) -> Any:
 def solver(density: SBNDensity) -> Any:
     """The solver for learning and for scores."""
     return SOLVER if density.solver is None else density.solver
+
+
+def solver_for(density: SBNDensity, network: Network, names: tuple[str, ...], other: Any = None) -> Any:
+    """The solver for one network: unless one is given, sums over hidden units where there are few of them."""
+    other = solver(density) if other is None else other
+    return other if density.solver is not None else summing(network, columns(network, names), other)
 
 
 def threads(density: SBNDensity) -> int | None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
@@ -18,11 +18,10 @@ from sbnet.estimators import _choosing, _learning
 from sbnet.estimators._report import Report
 from sbnet.estimators._rows import Rows
 from sbnet.learning import FitResult
+from sbnet.network_mixture import NetworkMixture
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
-
-_ROUNDING = 1e-13  # of the largest number in a sum of a few
 
 
 def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> list[tuple[FitResult, Report | None]]:
@@ -39,6 +38,22 @@ def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> li
     return found
 
 
+def install(density: SBNDensity, mixture: NetworkMixture) -> None:
+    """Give a density networks, as if it had learned them from a table of zeros and ones."""
+    width, network = len(mixture.columns), mixture.networks[0]
+    density.n_features_in_ = width
+    if mixture.columns != tuple(f"x{k}" for k in range(width)):
+        density.feature_names_in_ = np.array(mixture.columns, dtype=object)
+    density.network_, density.networks_ = network, mixture.networks
+    density.recognitions_ = (None,) * len(mixture)
+    density.encoder_ = density.codings_ = density.report_ = density.held_out_bounds_ = None
+    density.bounds_, density.n_iter_, density.n_samples_seen_ = np.empty(0), 0, 0.0
+    own = set(mixture.columns)
+    density._n_hidden = next(k for k, name in enumerate(network.names) if name in own)  # switches come after columns
+    density._generator = np.random.default_rng(_learning.make_seed(density.random_state))
+    density._optimizer_state = None
+
+
 def _reordered(rows: Rows, generator: np.random.Generator) -> Rows:
     """The columns in a random order; those that stand for one column stay together, and in their order."""
     place = {name: k for k, name in enumerate(rows.names)}
@@ -46,13 +61,6 @@ def _reordered(rows: Rows, generator: np.random.Generator) -> Rows:
     blocks = [(name,) for name in rows.names if name not in grouped] + [group.units for group in rows.groups]
     order = [place[unit] for k in generator.permutation(len(blocks)) for unit in blocks[k]]
     return replace(rows, cells=rows.cells[:, order], names=tuple(rows.names[k] for k in order))
-
-
-def log_mean(bounds: FloatArray) -> FloatArray:
-    """ln of the mean of e^bound over the networks, which come first; rounded down."""
-    mean: FloatArray = logsumexp(bounds, axis=0) - np.log(len(bounds))
-    mean -= _ROUNDING * (1.0 + np.abs(bounds).max(axis=0))
-    return mean
 
 
 def chosen(bounds: FloatArray, rng: np.random.Generator | None) -> IndexArray:

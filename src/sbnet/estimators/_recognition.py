@@ -44,19 +44,23 @@ class Recognition:
 def learn(
     network: Network, n_hidden: int, states: States, weights: FloatArray, solver: Climber, threads: int | None
 ) -> Recognition | None:
-    """Least squares on the means of some rows, the best of several starts; None where no unit is hidden."""
+    """Least squares on the means of some rows; None where no unit is hidden."""
     if not n_hidden:
         return None
     step = max(1, len(states) // _ROWS)
     some, share = states[::step], weights[::step, None]
-    tried = MeanField(solver.log_term, solver.tol, restarts=3) if isinstance(solver, MeanField) else solver
-    found = infer_many(network, some, solver=tried, threads=threads, progress=False)
+    found = infer_many(network, some, solver=solver, threads=threads, progress=False)
     units = np.arange(n_hidden)
     means = np.clip(found.means[:, units], _SURE, 1.0 - _SURE)
     x = _signs(some)
     gram = x.T @ (share * x) + _RIDGE * np.eye(x.shape[1])
     weight: FloatArray = np.linalg.solve(gram, x.T @ (share * np.log(means / (1.0 - means)))).T.astype(np.float64)
     return Recognition(units, weight)
+
+
+def searching(solver: Climber) -> Climber:
+    """The same solver from several starts."""
+    return MeanField(solver.log_term, solver.tol, restarts=3) if isinstance(solver, MeanField) else solver
 
 
 def _signs(states: States) -> FloatArray:

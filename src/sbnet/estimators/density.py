@@ -10,11 +10,13 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
-from sbnet.estimators import _encoding, _learning
+from sbnet.estimators import _encoding, _learning, _mixtures
 from sbnet.estimators._base import SBNEstimator
 from sbnet.estimators._rows import columns, place
 from sbnet.inference import PosteriorBatch
 from sbnet.learning import Laplace
+from sbnet.network import Network
+from sbnet.network_mixture import NetworkMixture
 from sbnet.probability import sample
 
 
@@ -65,8 +67,10 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     lateral_prior_scale : float, None or "auto"
         The same for lateral edges, of which there are many; None for `prior_scale`. If only that is given it is 0.5.
     solver : MeanField, another Climber, or None
-        For learning and for scores. None is the paper's logarithm term with a tolerance of 0.001 nats. It is read at
-        each call: ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of a network learned quickly.
+        For learning and for scores. None sums over the states of hidden units in rows without holes, where these units
+        are one layer of at most ten, and one switch a column: that is the likelihood itself. For all else it is the
+        paper's logarithm term with a tolerance of 0.001 nats. It is read at each call:
+        ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of rows with holes.
     weight_scale : float or "auto"
         Weights and hidden biases start uniform between minus and plus this. ``"auto"`` is 1 where the prior is chosen,
         and 0.2 where it is given.
@@ -97,6 +101,8 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         the prior is chosen.
     networks_ : tuple of Network
         With `orders`, the networks of all orders; `network_` is the first.
+    mixture_ : NetworkMixture
+        The same as one record, which :func:`sbnet.save` keeps in a file.
     recognitions_ : tuple
         For each network a guess of its hidden units, from which scoring starts, beside one half; None without any.
     report_ : Report or None
@@ -236,6 +242,40 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
             self.held_out_bounds_, self._n_hidden = None, sum(_learning.layers(self.hidden))
             self.report_ = None
         return self
+
+    @classmethod
+    def from_networks(cls, networks: Network | NetworkMixture, **settings: Any) -> SBNDensity:
+        """A density that need not be fitted: it scores, samples and imputes with networks that are there already.
+
+        Parameters
+        ----------
+        networks : NetworkMixture or Network
+            As :func:`sbnet.load` reads one from a file. Of a network by itself all units are columns.
+        **settings
+            Arguments of the density, such as ``n_jobs`` or ``random_state``.
+
+        Returns
+        -------
+        SBNDensity
+
+        Examples
+        --------
+        ``sb.save(density.mixture_, "table.sbn")``, and later, or elsewhere,
+        ``SBNDensity.from_networks(sb.load("table.sbn")).score_samples(X)``
+        """
+        if isinstance(networks, Network):
+            networks = NetworkMixture((networks,), networks.names)
+        if not isinstance(networks, NetworkMixture):
+            raise ParameterError(f"networks is {networks!r:.60}; give a NetworkMixture, or a Network")
+        density = cls(**settings)
+        _mixtures.install(density, networks)
+        return density
+
+    @property
+    def mixture_(self) -> NetworkMixture:
+        """The networks of all orders as one record, which :func:`sbnet.save` keeps in a file."""
+        check_is_fitted(self)
+        return NetworkMixture(self.networks_, self._names())
 
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats."""

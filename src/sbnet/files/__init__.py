@@ -3,7 +3,7 @@
 from sbnet.files.agrum import from_pyagrum, to_pyagrum
 from sbnet.files.conversion import Conversion
 from sbnet.files.formats import read, read_report, write
-from sbnet.files.network import load, save
+from sbnet.files.mixture import load, save
 from sbnet.files.pgmpy import from_pgmpy, to_pgmpy
 
 __all__ = [

@@ -11,7 +11,7 @@ from sbnet.files import agrum
 from sbnet.files.atomic import PathLike, as_file, as_name
 from sbnet.files.bif import read_bif
 from sbnet.files.conversion import Conversion, announced, convert
-from sbnet.files.network import load, save
+from sbnet.files.network import load_network, save_network
 from sbnet.files.tables_writing import write_bif, write_uai
 from sbnet.files.text import read_toml
 from sbnet.files.text_writing import write_toml
@@ -20,7 +20,7 @@ from sbnet.files.variables import Variable
 from sbnet.network import Network
 from sbnet.slips import check_network
 
-_UNITS: dict[str, Callable[[str], Network]] = {".toml": read_toml, ".sbn": load}
+_UNITS: dict[str, Callable[[str], Network]] = {".toml": read_toml, ".sbn": load_network}
 _TABLES: dict[str, Callable[[str], list[Variable]]] = {
     ".bif": read_bif,
     ".uai": read_uai,
@@ -28,7 +28,7 @@ _TABLES: dict[str, Callable[[str], list[Variable]]] = {
 }
 _WRITERS: dict[str, Callable[[Network, str], None]] = {
     ".toml": write_toml,
-    ".sbn": save,
+    ".sbn": save_network,
     ".bif": write_bif,
     ".uai": write_uai,
 }

@@ -26,50 +26,35 @@ _NOTE_PARTS = 5 * (len(WORDS) + 2)
 _ARRAYS = {"indptr": "int64", "parent": "int64", "weight": "float64", "bias": "float64"}
 
 
-def save(network: Network, path: PathLike) -> None:
-    """Write a network to a file.
-
-    The file is written beside its final place, flushed to disk, then renamed: whatever happens on the way, `path` holds
-    either the old file or the new one, whole. A link is followed to the real file, which keeps its permissions.
-
-    Raises
-    ------
-    TargetError
-        If `path` is there and is not a regular file, but a device, a pipe or a folder: it is left as it is.
-
-    Examples
-    --------
-    >>> import sbnet as sb
-    >>> sb.save(sb.layered((2, 4, 6), rng=0), "small.sbn")  # doctest: +SKIP
-    >>> sb.load("small.sbn")  # doctest: +SKIP
-    """
+def save_network(network: Network, path: PathLike) -> None:
+    """Write a network to a file, all or nothing."""
     if not isinstance(network, Network):
-        raise TypeError(f"save() writes a Network; got {type(network).__name__}")
+        raise TypeError(f"save() writes a Network or a NetworkMixture; got {type(network).__name__}")
+    arrays, texts = described(network)
+    kind = NETWORK if "gate" in arrays else _SIGMOID_ONLY
+    write_tensors(path, kind, arrays, {"made_by": f"sbnet {__version__}", **texts})
+
+
+def described(network: Network) -> tuple[dict[str, Any], dict[str, str]]:
+    """The arrays and the texts that a network is made of."""
     graph = network.graph
     arrays = {"indptr": graph.indptr, "parent": graph.parent, "weight": network.weight, "bias": network.bias}
-    metadata = {
-        "made_by": f"sbnet {__version__}",
-        "names": json.dumps(network.names),
-        "layers": json.dumps(network.layers),
-    }
+    texts = {"names": json.dumps(network.names), "layers": json.dumps(network.layers)}
     notes = {name: as_words(note) for name, note in written(network.notes).items()}
     if notes:
-        metadata["notes"] = json.dumps(notes)
+        texts["notes"] = json.dumps(notes)
     if network.gate.any():
-        write_tensors(path, NETWORK, arrays | {"gate": network.gate.astype(np.int64)}, metadata)
-    else:
-        write_tensors(path, _SIGMOID_ONLY, arrays, metadata)
+        arrays["gate"] = network.gate.astype(np.int64)
+    return arrays, texts
 
 
-def load(path: PathLike) -> Network:
-    """Read a network from a file written by :func:`save`.
+def load_network(path: PathLike) -> Network:
+    """Read a network from a file, and nothing else."""
+    return network_of(read_tensors(path, NETWORK))
 
-    Raises
-    ------
-    FileFormatError
-        If the file is not a whole network: cut short, damaged, of another kind, or from a later version of sbnet.
-    """
-    stored = read_tensors(path, NETWORK)
+
+def network_of(stored: Stored) -> Network:
+    """The network that arrays and texts describe, or one sentence on why they do not."""
     try:
         return _network(stored)
     except FileFormatError:
@@ -92,12 +77,12 @@ def _network(stored: Stored) -> Network:
     names, layers = stored.metadata["names"], stored.metadata["layers"]
     most = arrays["indptr"].size  # the names of a network with so many units, and one to spare
     return Network(
-        _listed(names, most),
+        listed(names, most),
         Graph(arrays["indptr"], arrays["parent"]),
         arrays["weight"],
         arrays["bias"],
         arrays.get("gate", np.zeros(arrays["bias"].shape, np.int64)),
-        layers=None if layers == "null" else _listed(layers, most),
+        layers=None if layers == "null" else listed(layers, most),
         notes=_notes(stored.metadata.get("notes", "{}"), most),
     )
 
@@ -113,7 +98,7 @@ def _notes(text: str, most: int) -> dict[str, Note]:
     return {name: Note(**note) for name, note in values.items()}
 
 
-def _listed(text: str, most: int) -> tuple[Any, ...]:
+def listed(text: str, most: int) -> tuple[Any, ...]:
     """A list in JSON of at most so many texts or numbers."""
     values = parse(text, 2 * most + 1)
     if not isinstance(values, list):

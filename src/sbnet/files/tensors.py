@@ -56,12 +56,12 @@ def write_tensors(path: PathLike, kind: Kind, arrays: Mapping[str, Any], metadat
     write_atomically(path, _serialised(arrays, sealed))
 
 
-def read_tensors(path: PathLike, kind: Kind) -> Stored:
-    """Read what :func:`write_tensors` wrote, or say in one sentence why it cannot be read."""
+def read_tensors(path: PathLike, kind: Kind, *others: Kind) -> Stored:
+    """Read what :func:`write_tensors` wrote, of one of these kinds, or say in one sentence why it cannot be read."""
     name = as_file(path)
     with open(name, "rb") as file:
         header, metadata = _header(file, name)
-        _check_kind(name, metadata, kind)
+        _check_kind(name, metadata, next((k for k in others if k.name == metadata.get("format")), kind))
         data = file.read()
     try:
         arrays = _arrays(header, data)
@@ -157,6 +157,8 @@ def _check_kind(name: str, metadata: Mapping[str, str], kind: Kind) -> None:
         raise FileFormatError(
             f"{name} is a checkpoint of learning, not a network; fit(..., resume={name!r}) goes on from it"
         )
+    if metadata.get("format") == "sbnet-mixture" != kind.name:
+        raise FileFormatError(f"{name} holds a mixture of networks, not one; sbnet.load() reads it")
     if metadata.get("format") != kind.name:
         raise FileFormatError(f"{name} is a safetensors file, but not {kind.wanted}")
     found = metadata.get("format_version", "")

@@ -6,6 +6,7 @@ imports matplotlib only here.
 
 from __future__ import annotations
 
+from sbnet.plots.associations import associations
 from sbnet.plots.layout import RADIUS
 from sbnet.plots.networks import network
 from sbnet.plots.parameters import receptive_fields, weights
@@ -19,6 +20,7 @@ __all__ = [
     "POSITIVE",
     "RADIUS",
     "WEIGHTS",
+    "associations",
     "breakdown",
     "means",
     "network",

@@ -1,0 +1,126 @@
+"""What a density has found between the columns of a table: its strongest edges, by name, sign and strength."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from sklearn.base import clone
+
+from sbnet import checks
+from sbnet.errors import ParameterError
+from sbnet.network import Network
+from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, axes_of, label, plain, signed
+
+Pairs = dict[tuple[str, str], float]
+
+
+def associations(
+    density: Any, *, most: int = 20, bootstrap: int = 0, X: Any = None, random_state: int = 0, ax: Axes | None = None
+) -> Axes:
+    """Draw the strongest edges between the columns of a density as bars, the strongest on top.
+
+    The weight of an edge is a logarithm of an odds ratio: by how much the one column raises or lowers the log odds of
+    the other, *all columns before it given*. A correlation also counts what two columns have from a third one; an edge
+    does not, so a table has many correlations and few edges.
+
+    Parameters
+    ----------
+    density : SBNDensity
+        Fitted. With ``hidden=0, switches=0`` all there is to tell is in the edges; otherwise they are what hidden units
+        leave. Of several orders the mean weight of a pair is drawn.
+    most : int
+        Edges to draw.
+    bootstrap : int
+        Learn again from so many tables of rows drawn with replacement, without hidden units, and write beside each edge
+        in how many of them there is one of the same sign. 20 tell chance from habit.
+    X
+        The table that the density was fitted to; a bootstrap needs it.
+    random_state : int
+        Seed of the bootstrap.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure of a fitting size.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sbnet.plots
+    >>> from sbnet.estimators import SBNDensity
+    >>> X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]] * 25)
+    >>> ax = sbnet.plots.associations(SBNDensity(hidden=0, switches=0, random_state=0).fit(X))
+    """
+    if not hasattr(density, "networks_") or not hasattr(density, "mixture_"):
+        raise ParameterError(
+            f"density is {type(density).__name__}, which has learned no table; give a fitted SBNDensity"
+        )
+    most, bootstrap = checks.whole("most", most, 1), checks.whole("bootstrap", bootstrap, 0)
+    if bootstrap and X is None:
+        raise ParameterError(f"bootstrap is {bootstrap}, but X is not there; give the table that was fitted: X=table")
+    pairs = pairs_of(density)
+    strongest = sorted(pairs, key=lambda pair: -abs(pairs[pair]))[:most]
+    stable = _stability(density, X, bootstrap, random_state, {pair: pairs[pair] for pair in strongest})
+    return _bars(strongest, pairs, len(pairs), stable, axes_of(ax, 7.0, 1.2 + 0.26 * max(len(strongest), 3)))
+
+
+def pairs_of(density: Any) -> Pairs:
+    """The weight between two columns, whichever is the parent, on average over networks; only those not zero."""
+    mixture = density.mixture_
+    total: Pairs = {}
+    place = {name: k for k, name in enumerate(mixture.columns)}
+    for network in mixture:
+        for pair, weight in _edges(network, place):
+            total[pair] = total.get(pair, 0.0) + weight / len(mixture)
+    return {pair: weight for pair, weight in total.items() if weight}
+
+
+def _edges(network: Network, place: dict[str, int]) -> list[tuple[tuple[str, str], float]]:
+    graph, names, found = network.graph, network.names, []
+    for parent, child, weight in zip(graph.parent, graph.child_of_edge, network.weight, strict=True):
+        one, other = names[parent], names[child]
+        if one in place and other in place:
+            found.append(((one, other) if place[one] < place[other] else (other, one), float(weight)))
+    return found
+
+
+def _stability(density: Any, X: Any, bootstrap: int, seed: int, pairs: Pairs) -> dict[tuple[str, str], float]:
+    """In which share of tables drawn from this one each pair has an edge of the same sign."""
+    rng, count = np.random.default_rng(seed), dict.fromkeys(pairs, 0)
+    n = len(X) if bootstrap else 0
+    for _ in range(bootstrap):
+        rows = rng.integers(n, size=n)
+        drawn = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
+        again = pairs_of(clone(density).set_params(hidden=0, switches=0, orders=1, verbose=0).fit(drawn))
+        for pair, weight in pairs.items():
+            count[pair] += int(again.get(pair, 0.0) * weight > 0.0)
+    return {pair: times / bootstrap for pair, times in count.items()} if bootstrap else {}
+
+
+def _bars(
+    strongest: list[tuple[str, str]], pairs: Pairs, total: int, stable: dict[tuple[str, str], float], ax: Axes
+) -> Axes:
+    values = [pairs[pair] for pair in strongest]
+    ax.barh(range(len(values)), values, height=0.66, color=[POSITIVE if v > 0 else NEGATIVE for v in values])
+    ax.axvline(0.0, color=INK, linewidth=0.8)
+    reach = max(map(abs, values), default=1.0)
+    for k, (pair, value) in enumerate(zip(strongest, values, strict=True)):
+        text = signed(value, ".2g") + (f"   {stable[pair]:.0%}" if pair in stable else "")
+        ax.text(value + math.copysign(0.02 * reach, value), k, text, size=8, color=FAINT, va="center",
+                ha="left" if value > 0 else "right")  # fmt: skip
+    ax.set_yticks(range(len(values)), [f"{label(a, 24)} – {label(b, 24)}" for a, b in strongest], size=9)
+    plain(ax)
+    low, high = min([0.0, *values]), max([0.0, *values]) if values else 1.0
+    room = (0.38 if stable else 0.18) * (high - low)
+    ax.set(xlim=(low - (room if low < 0 else 0.0), high + (room if high > 0 else 0.0)), ylim=(len(values) - 0.4, -0.6))
+    many = f"the strongest {len(values)} of " if len(values) < total else ""
+    ax.set_title(f"{many}{total:,} edges between columns", size=10, color=INK, loc="left")
+    what = "weight: log odds ratio, the columns before given"
+    ax.set_xlabel(what + ("\n%: found again in tables drawn from this one" if stable else ""), size=8, color=FAINT)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(length=0)
+    return ax

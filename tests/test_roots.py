@@ -1,0 +1,102 @@
+"""Sums over a few hidden roots: the likelihood itself and its gradient, and what is left to mean field theory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import sbnet as sb
+from sbnet.estimators import SBNDensity
+from sbnet.estimators._roots import Summing, plan_of, summing
+
+pytestmark = pytest.mark.small
+
+
+@st.composite
+def crowned(draw):
+    """Roots above columns with lateral edges, some with switches, some edges gone; and rows of columns."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    roots, width = draw(st.integers(0, 3)), draw(st.integers(1, 5))
+    scale = draw(st.sampled_from([0.5, 3.0, 40.0, 300.0]))
+    sizes = (roots, width) if roots else (width,)
+    net = sb.layered(sizes, lateral=True, rng=rng, scale=scale)
+    names = net.names[roots:]
+    fan_in = np.diff(net.graph.indptr)[roots:]
+    chosen = [name for name, n in zip(names, fan_in, strict=True) if n and rng.random() < 0.6]
+    net = sb.add_switches(net, units=chosen, rng=rng, scale=scale, strength=rng.normal() * 3)
+    matrix = net.weight_matrix() * (rng.random((net.n_units, net.n_units)) < draw(st.sampled_from([1.0, 0.7])))
+    net = sb.from_weight_matrix(matrix, bias=net.bias + rng.normal(size=net.n_units), names=net.names)
+    columns = np.array([net.index(name) for name in names])
+    states = np.full((6, net.n_units), -1, np.int8)
+    states[:, columns] = rng.integers(0, 2, (6, width))
+    return net, columns, states
+
+
+@given(crowned())
+@settings(max_examples=60, deadline=None)
+def test_sums_are_likelihoods_from_below(case):
+    net, columns, states = case
+    found = summing(net, columns, sb.MeanField()).solve(net, states, start=None, trace=False)
+    truth, means = sb.log_likelihood(net, states), sb.exact_posterior(net, states).means
+    assert np.all(found.bound <= truth + 1e-13 * np.abs(truth))
+    if np.abs(net.weight).sum() < 200:  # nothing is left to mean field theory
+        assert_allclose(found.bound, truth, atol=1e-9)
+        assert_allclose(found.means, means, atol=1e-9)
+
+
+@given(crowned(), st.floats(-2.0, 2.0))
+@settings(max_examples=30, deadline=None)
+def test_gradients_of_sums_are_differences(case, weight):
+    net, columns, states = case
+    if np.abs(net.weight).sum() >= 200 or not net.n_edges:
+        return
+    solver, row_weight = summing(net, columns, sb.MeanField()), np.array([1.0, 0.5, weight, 0.0, 1.0, 2.0])
+    _, slope = solver.climb(net.model, net.bias, states, None, row_weight=row_weight)
+
+    def total(weight, bias):
+        return row_weight @ solver.climb(net.model._replace(weight=weight), bias, states, None)[0].bound
+
+    step = 1e-5
+    for e in range(net.n_edges):
+        move = step * (np.arange(net.n_edges) == e)
+        assert slope.weight[e] == pytest.approx(
+            (total(net.weight + move, net.bias) - total(net.weight - move, net.bias)) / (2 * step), abs=1e-4
+        )
+    for i in range(net.n_units):
+        move = step * (np.arange(net.n_units) == i)
+        assert slope.bias[i] == pytest.approx(
+            (total(net.weight, net.bias + move) - total(net.weight, net.bias - move)) / (2 * step), abs=1e-4
+        )
+
+
+def test_rows_with_holes_and_other_networks_are_left_to_mean_field_theory():
+    net = sb.layered((2, 4), lateral=True, rng=0, scale=2.0)
+    columns, states = np.arange(2, 6), np.array([[-1, -1, 1, 0, 1, 1], [-1, -1, 1, -1, 1, 0]], np.int8)
+    plain = sb.MeanField(log_term="xi")
+    both, slope = summing(net, columns, plain).climb(net.model, net.bias, states, None, row_weight=np.ones(2))
+    alone, more = plain.climb(net.model, net.bias, states[1:], None, row_weight=np.ones(1))
+    assert both.bound[1] == alone.bound[0]
+    assert_allclose(both.means[1], alone.means[0])
+    first, rest = summing(net, columns, plain).climb(net.model, net.bias, states[:1], None, row_weight=np.ones(1))
+    assert both.bound[0] == first.bound[0]
+    assert_allclose(slope.weight, more.weight + rest.weight)
+    assert plan_of(sb.layered((2, 2, 4)), np.arange(4, 8)) is None
+    assert plan_of(sb.layered((11, 4)), np.arange(11, 15)) is None
+    two = sb.add_switches(sb.layered((1, 2), lateral=True), count=2)
+    assert plan_of(two, np.array([two.index("x0"), two.index("x1")])) is None
+    assert plan_of(sb.noisy_or(causes={("a", "b"): 0.5}, prior={"a": 0.5}), np.array([1])) is None
+
+
+def test_a_density_scores_with_sums_unless_a_solver_is_given():
+    rng = np.random.default_rng(0)
+    table = (rng.random((120, 5)) < 0.4).astype(float)
+    density = SBNDensity(hidden=2, switches=1, epochs=2, random_state=0).fit(table)
+    assert isinstance(density._solver(density.network_), Summing)
+    exact = [sb.log_likelihood(density.network_, {f"x{k}": int(v) for k, v in enumerate(row)}) for row in table[:9]]
+    assert_allclose(density.score_samples(table[:9]), exact, atol=1e-9)
+    assert np.all(density.score_samples(table[:9]) <= exact)
+    paper = density.set_params(solver=sb.MeanField(log_term="xi", enumerate_up_to=0)).score_samples(table[:9])
+    assert np.all(paper < exact)
