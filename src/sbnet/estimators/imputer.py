@@ -21,6 +21,7 @@ from sbnet.estimators._rows import Rows
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
 from sbnet.inference import PosteriorBatch
+from sbnet.inference.particles import NUMBER
 from sbnet.network import Network
 from sbnet.probability import sample
 from sbnet.tables import Array
@@ -86,7 +87,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         random_state: Any = None,
         verbose: int | None = None,
         strategy: str = "mean",
-        particles: int = 256,
+        particles: int = NUMBER,
         multiple: int | None = None,
     ) -> None:
         super().__init__(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sbnet._types import FloatArray, States
 from sbnet.execution import Block, RowBlocks, Threads, join, map_blocks
+from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels import gates
 from sbnet.kernels._compile import plain
 from sbnet.kernels.particles import Answers, particle_rows
@@ -19,8 +20,8 @@ from sbnet.network import Network
 from sbnet.reduction import absorb
 
 Seeds: TypeAlias = NDArray[np.uint64]
-SWEEPS = 3
-"""Gibbs sweeps after sequential Monte Carlo; the last two count for the means."""
+NUMBER, SWEEPS = 256, 3
+"""Particles of a row; Gibbs sweeps after sequential Monte Carlo, of which all but the first count for the means."""
 _MOST = 256  # rows of a block
 
 
@@ -60,6 +61,15 @@ def particles(
         join((part.log_p for part in parts), np.zeros(0)),
         join((part.drawn for part in parts), np.zeros((0, draws, n), np.int8)),
     )
+
+
+def average(network: Network, states: States, *, number: int, seed: int = 0, threads: int | None = None) -> Particles:
+    """Means and probabilities of rows. Equal ones are sampled once, and have one answer wherever they stand."""
+    first = first_equal(states)
+    each = np.unique(first)
+    found = particles(network, states[each], seeds_of_rows(seed, states[each]), number=number, threads=threads)
+    back = np.searchsorted(each, first)
+    return Particles(found.means[back], found.log_p[back], found.drawn[back])
 
 
 def _particles(network: Network, number: int, draws: int, block: Block) -> Particles:
