@@ -17,6 +17,7 @@ from . import (
     explore,
     gibbs,
     growth,
+    imputation,
     log_terms,
     regressions,
     scaling,
@@ -42,6 +43,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
     "certificates": ("how wide the interval for ln P is, by method and time", certificates.table),
     "clinic": ("diagnosis with noisy-OR units: a symptom, a made clinic, a public graph", clinic.table),
     "explore": ("how long a click on the page of a large clinic takes", explore.table),
+    "imputation": ("missing cells of public tables filled in, beside other imputers", imputation.table),
     "survey": ("missing answers filled in right, beside scikit-learn's imputers", survey.table),
     "gibbs": ("how long Gibbs sampling needs to be as accurate", gibbs.table),
 }

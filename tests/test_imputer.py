@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
+from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -86,3 +87,94 @@ def test_an_imputer_stands_before_any_classifier():
 def test_an_unknown_strategy_is_refused(table):
     with pytest.raises(sb.errors.ParameterError, match="strategy is 'median'; give 'mean', 'mode' or 'sample'"):
         SBNImputer(strategy="median").fit(table)
+
+
+def test_means_are_near_the_truth_where_mean_field_is_too_sure():
+    rng = np.random.default_rng(0)
+    table = ((rng.random((400, 12)) < 0.02) != (rng.random((400, 1)) < 0.5)).astype(float)  # columns mostly agree
+    imputer = SBNImputer(density=SBNDensity(hidden=0, prior=sb.Laplace(5.0), epochs=20), random_state=0).fit(table)
+    holes = with_holes(table[:20], 0.6)
+    exact, gone = np.array([sb.exact_posterior(imputer.network_, row) for row in holes]), np.isnan(holes)
+    mean_field, sampled = (
+        np.abs(imputer.set_params(particles=number).transform(holes) - exact)[gone].mean() for number in (0, 256)
+    )
+    assert sampled < mean_field / 2
+
+
+def test_means_depend_neither_on_threads_nor_on_the_other_rows(table):
+    holes = with_holes(table, 0.4)
+    imputer = SBNImputer(density=quick(random_state=None)).fit(table)
+    filled = imputer.transform(holes)
+    assert_array_equal(imputer.set_params(n_jobs=1).transform(holes[::-1])[::-1], filled)
+    assert_array_equal(np.vstack([imputer.transform(row[None]) for row in holes[:5]]), filled[:5])
+
+
+@pytest.mark.parametrize("orders", [1, 2])
+def test_multiple_draws_are_complete_tables_from_networks_of_their_own(table, orders):
+    holes = with_holes(table, 0.3)
+    imputer = SBNImputer(density=quick(orders=orders), multiple=3).fit(holes)
+    tables = imputer.draws(holes)
+    seen = ~np.isnan(holes)
+    assert len(tables) == len(imputer.draw_networks_) == 3
+    for drawn in tables:
+        assert_array_equal(drawn[seen], holes[seen])
+        assert set(np.unique(drawn)) == {0.0, 1.0}
+    assert (tables[0] != tables[1]).any()
+    assert imputer.draw_networks_[0] != imputer.draw_networks_[1]
+    assert_array_equal(imputer.draws(holes), tables)  # a whole number as random_state
+    assert imputer.transform(holes).shape == holes.shape  # whatever `multiple` is
+
+
+def test_draws_come_back_as_the_table_was_given():
+    words = pd.DataFrame({"a": ["yes", "no", None, "no"] * 15, "b": ["x", "y", "x", None] * 15, "c": [1, 2, 3, 3] * 15})
+    imputer = SBNImputer(density=quick(), encode="auto", multiple=2).fit(words)
+    for drawn in imputer.draws(words):
+        assert list(drawn.columns) == ["a", "b", "c"]
+        assert set(drawn["a"]) == {"yes", "no"}
+    frame = pd.DataFrame(with_holes(rows_of(0, 60)), columns=list("abcdef"))
+    for drawn in SBNImputer(density=quick(), multiple=2).set_output(transform="pandas").fit(frame).draws(frame):
+        assert list(drawn.columns) == list("abcdef")
+        assert not drawn.isna().any().any()
+
+
+def test_equal_rows_are_drawn_apart(table):
+    imputer = SBNImputer(density=quick(), multiple=1).fit(table)
+    drawn = imputer.draws(np.full((500, 6), np.nan))[0]
+    assert 0.2 < drawn[:, 0].mean() < 0.8
+
+
+@pytest.mark.parametrize("setting", [{"particles": -1}, {"multiple": 0}, {"particles": 1.5}])
+def test_impossible_numbers_are_refused(table, setting):
+    ((name, value),) = setting.items()
+    with pytest.raises(sb.errors.ParameterError, match=f"{name} is {value}|{name} must be"):
+        SBNImputer(density=quick(), **setting).fit(table)
+
+
+def test_draws_without_networks_for_them_are_refused(table):
+    with pytest.raises(sb.errors.ParameterError, match="set it before fit"):
+        SBNImputer(density=quick()).fit(table).draws(table)
+
+
+def covered(n_tables, n_rows=150, share=0.4):
+    """How often intervals by Rubin's rules hold the proportions of four columns, cells missing completely at random."""
+    edges = {("a", "b"): 2.5, ("a", "c"): -2.0, ("b", "c"): 1.5, ("c", "d"): 2.0}
+    network = sb.from_edges(edges, bias={"a": -0.5, "b": -1.0, "c": 0.3, "d": -1.0})
+    truth, settings = sb.exact_posterior(network, {}), SBNDensity(hidden=0, prior=sb.Laplace(2.0), epochs=30)
+    hits = 0
+    for k in range(n_tables):
+        rng = np.random.default_rng(k)
+        whole = sb.sample(network, n_rows, rng=rng).astype(float)
+        holes = np.where(rng.random(whole.shape) < share, np.nan, whole)
+        tables = np.array(SBNImputer(density=settings, multiple=5, random_state=k).fit(holes).draws(holes))
+        estimates, within = tables.mean(axis=1), (tables.var(axis=1) / n_rows).mean(axis=0)
+        extra = (1 + 1 / 5) * estimates.var(axis=0, ddof=1)
+        wide = student.ppf(0.975, 4 * (1 + within / extra) ** 2) * np.sqrt(within + extra)
+        hits += (np.abs(estimates.mean(axis=0) - truth) < wide).sum()
+    return hits / (4 * n_tables)
+
+
+@pytest.mark.slow
+def test_intervals_from_draws_cover_a_proportion_as_often_as_they_say():
+    share = covered(150)
+    print(f"intervals of 95 % from five draws hold the proportion in {100 * share:.1f} % of 600 cases")
+    assert 0.92 < share < 0.985

@@ -23,6 +23,7 @@ from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import ParameterError
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.inference import Conditioned, Gibbs, MeanField, Mixture, estimate, infer, infer_many
+from sbnet.inference.particles import particles, seeds_of_rows
 from sbnet.kernels._compile import FOLDER
 from sbnet.learning import fit, gradient, wake_sleep
 from sbnet.learning.regressions import Design, regress_columns
@@ -102,6 +103,12 @@ def _gibbs() -> None:
     infer_many(_small(), _table(), solver=Gibbs(samples=4, burn_in=1))
 
 
+def _particles() -> None:
+    states = np.full((1, 12), -1, np.int8)
+    states[0, -1] = 1
+    particles(_small(), states, seeds_of_rows(0, states), number=2, threads=1)
+
+
 def _conditioned() -> None:
     infer(_small(), _ROW, solver=Conditioned(1))
 
@@ -152,6 +159,7 @@ _JOBS: dict[str, Callable[[], None]] = {
     "Conditioned": _conditioned,
     "noisy-OR units": _noisy_or,
     "regressions": _regressions,
+    "particles": _particles,
 }
 
 

@@ -17,6 +17,7 @@ from sbnet.cli.columns import TableColumns
 from sbnet.cli.models import check_out, one_input, read_model
 from sbnet.cli.sinks import open_sink
 from sbnet.errors import ParameterError
+from sbnet.inference.particles import NUMBER, average, suits
 
 EXAMPLES = """
   sbnet impute survey.sbn survey.csv -o whole.csv
@@ -109,7 +110,9 @@ def _filled(table: rows.Table, cells: Any, states: States, means: bool) -> list[
 
 
 def _chances(columns: TableColumns, states: States) -> Any:
-    means = rows.solve(columns.network, states).means
+    network = columns.network
+    sampled = suits(network)  # mean field is too sure of itself where missing cells depend on one another
+    means = average(network, states, number=NUMBER).means if sampled else rows.solve(network, states).means
     return means[:, [int(column.units[0]) for column in columns.columns]]
 
 

@@ -162,7 +162,9 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         return generator, float(rows.weights.sum())
 
-    def _fill_encoded(self, X: Any, rng: np.random.Generator | None) -> Any:
+    def _fill_encoded(
+        self, X: Any, rng: np.random.Generator | None, networks: tuple[Network, ...] | None = None
+    ) -> Any:
         """The table, of its own kind, with missing cells at their most probable values; or, given `rng`, at draws."""
         encoder = self.encoder_
         assert encoder is not None
@@ -170,21 +172,29 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         given = encoder.read(X)
         rows, found = np.flatnonzero((given < 0).any(axis=1)), np.full_like(given, -1)
         if len(rows):
-            found[rows] = self._completed(encoder, states[rows], rng)
+            found[rows] = self._completed(encoder, states[rows], rng, networks or self.networks_)
         return encoder.fill(X, np.where(given < 0, found, -1))
 
-    def _completed(self, encoder: BinaryEncoder, states: States, rng: np.random.Generator | None) -> IndexArray:
+    def _completed(
+        self, encoder: BinaryEncoder, states: States, rng: np.random.Generator | None, networks: Sequence[Network]
+    ) -> IndexArray:
         """Numbers of values, rows by columns; of several networks each row has the likeliest, or a drawn one."""
-        if len(self.networks_) == 1:
-            return _encoding.completed(encoder, self.network_, states, rng)
-        moved = [self._moved(self.network_, network, states) for network in self.networks_]
-        bounds = np.array([self._bounds_of(n, rows) for n, rows in zip(self.networks_, moved, strict=True)])
+        moved = [self._moved(self.network_, network, states) for network in networks]
+        if len(networks) == 1:
+            return _encoding.completed(encoder, networks[0], moved[0], rng)
+        bounds = np.array([self._bounds_of(n, rows) for n, rows in zip(networks, moved, strict=True)])
         chosen = _mixtures.chosen(bounds, rng)
-        parts = [_encoding.completed(encoder, n, rows, rng) for n, rows in zip(self.networks_, moved, strict=True)]
+        parts = [_encoding.completed(encoder, n, rows, rng) for n, rows in zip(networks, moved, strict=True)]
         return np.array(parts)[chosen, np.arange(len(states))]
 
     def _fill(
-        self, table: Given, values: Any, *, certain: bool = False, rng: np.random.Generator | None = None
+        self,
+        table: Given,
+        values: Any,
+        *,
+        certain: bool = False,
+        rng: np.random.Generator | None = None,
+        networks: Sequence[Network] | None = None,
     ) -> Array:
         """The table with its holes filled by `values` of the posteriors of the rows that have some.
 
@@ -194,7 +204,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         if not len(rows):
             return table.values.copy()
         names, parts, bounds = self._names(), [], []
-        for network in self.networks_:
+        for network in networks or self.networks_:
             posterior = self._infer(network, place(network, table.cells[rows], names))
             parts.append(values(posterior)[:, columns(network, names)])
             bounds.append(posterior.bound)

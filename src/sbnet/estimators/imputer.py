@@ -6,17 +6,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
+from sbnet import checks
 from sbnet._types import HIDDEN, States
 from sbnet.errors import ParameterError
+from sbnet.estimators import _choosing, _learning
 from sbnet.estimators._completions import informed
-from sbnet.estimators._given import as_asked
+from sbnet.estimators._filling import Crowds
+from sbnet.estimators._given import Given, as_asked
 from sbnet.estimators._learning import make_seed
+from sbnet.estimators._rows import Rows
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
 from sbnet.inference import PosteriorBatch
+from sbnet.inference.particles import NUMBER
+from sbnet.network import Network
 from sbnet.probability import sample
+from sbnet.tables import Array
 
 
 class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type: ignore[misc]
@@ -34,16 +42,26 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
     density, hidden, binarize, encode, missing, random_state, verbose
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
-        Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
+        Number of threads. None leaves it to `density`; None there too, or -1, is all cores. Results do not depend on
+        it.
     strategy : {"mean", "mode", "sample"}
         Fill with posterior means; or with the more probable value, in columns of zeros and ones too; or with draws,
-        which keep the spread, and within a row the correlations that the network finds. Several draws (from several
-        values of `random_state`) make multiple imputations.
+        which keep the spread, and within a row the correlations that the network finds.
+    particles : int
+        Complete states of each row that are drawn from its posterior, by sequential Monte Carlo and three Gibbs sweeps;
+        means are averages of their conditional probabilities. More take longer and are more exact. 0 is mean field,
+        which has no random numbers, but is too sure of itself where missing cells depend on one another. (With
+        `encode`, chains that move a whole cell at a time are used instead.)
+    multiple : int or None
+        How many completed tables :meth:`draws` gives. Each has a network of its own, learned in :meth:`fit` from rows
+        drawn with replacement, so that they differ by as much as is not known: multiple imputations for Rubin's rules.
 
     Attributes
     ----------
     network_, bounds_, held_out_bounds_, n_iter_, codings_, encoder_, n_features_in_, feature_names_in_
         As in :class:`SBNDensity`.
+    draw_networks_ : tuple of Network
+        Those of :meth:`draws`; none without `multiple`.
 
     Examples
     --------
@@ -69,6 +87,8 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         random_state: Any = None,
         verbose: int | None = None,
         strategy: str = "mean",
+        particles: int = NUMBER,
+        multiple: int | None = None,
     ) -> None:
         super().__init__(
             density=density,
@@ -81,34 +101,97 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
             verbose=verbose,
         )
         self.strategy = strategy
+        self.particles = particles
+        self.multiple = multiple
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.strategy == "sample"  # the draw for a row depends on the rows before it
+        tags.non_deterministic = self.strategy == "sample"  # the draw for a row depends on where it stands
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNImputer:
         """Learn a network from a table with holes, as :meth:`SBNDensity.fit` does; `y` is not used."""
         if self.strategy not in ("mean", "mode", "sample"):
             raise ParameterError(f"strategy is {self.strategy!r}; give 'mean', 'mode' or 'sample'")
-        self._fit_one(X, sample_weight)
+        checks.whole("particles", self.particles, 0)
+        if self.multiple is not None:
+            checks.whole("multiple", self.multiple, 1)
+        generator, _ = self._fit_one(X, sample_weight)
+        self.draw_networks_: tuple[Network, ...] = ()
+        if self.multiple is not None:
+            rows = self._rows(self._table(X, reset=False)[0], sample_weight)
+            self.draw_networks_ = tuple(self._learn_again(rows, generator) for _ in range(self.multiple))
         return self
 
     def transform(self, X: Any) -> Any:
         """The table with every missing cell filled in: numbers, or objects if there are words in it."""
         check_is_fitted(self)
+        seed, sampling = self._seed(), self.strategy == "sample"
         if self.encoder_ is not None:
-            sampling = self.strategy == "sample"
-            return self._fill_encoded(
-                X, np.random.default_rng(make_seed(self._settings().random_state)) if sampling else None
-            )
+            return self._fill_encoded(X, np.random.default_rng(seed) if sampling else None)
         table, _ = self._table(X, reset=False)
-        if self.strategy != "sample":
+        if sampling:
+            filled = self._drawn(table, self.networks_, seed)
+        elif self._mean_field():
             filled = self._fill(table, lambda posterior: posterior.means, certain=self.strategy == "mode")
         else:
-            generator = np.random.default_rng(make_seed(self._settings().random_state))
-            filled = self._fill(table, lambda posterior: _draw(posterior, generator), rng=generator)
+            filled = _filled(table, self._crowds(self.networks_, self._fixed_seed()).means, self.strategy == "mode")
         return as_asked(self, filled, X)
+
+    def draws(self, X: Any) -> list[Any]:
+        """`multiple` completed tables, each as :meth:`transform` gives one: observed cells as they are, holes drawn.
+
+        What is estimated from each of them is put together by Rubin's rules: the mean of the estimates, with the mean
+        of their variances plus (1 + 1/multiple) times the variance between them.
+        """
+        check_is_fitted(self)
+        if not self.draw_networks_:
+            raise ParameterError("draws() gives as many tables as `multiple` says; set it before fit(): multiple=5")
+        seed = self._seed()
+        return [self._one_draw(X, network, seed + k) for k, network in enumerate(self.draw_networks_)]
+
+    def _one_draw(self, X: Any, network: Network, seed: int) -> Any:
+        if self.encoder_ is not None:
+            return self._fill_encoded(X, np.random.default_rng(seed), (network,))
+        filled = as_asked(self, self._drawn(self._table(X, reset=False)[0], (network,), seed), X)
+        return _wrap_data_with_container("transform", filled, X, self) if isinstance(filled, np.ndarray) else filled
+
+    def _learn_again(self, rows: Rows, generator: np.random.Generator) -> Network:
+        """A network from rows drawn with replacement: how far it is from the other is what a table leaves open."""
+        times = generator.multinomial(len(rows.weights), np.full(len(rows.weights), 1.0 / len(rows.weights)))
+        weights, settings = rows.weights * times, self._settings()
+        if not weights.any():
+            weights = rows.weights
+        again = Rows(rows.cells, weights, rows.names, rows.groups).keep(weights > 0.0)
+        if self.report_ is None:
+            return _learning.learn_from_scratch(settings, again, generator)[0].network
+        return _choosing.learn_alike(settings, again, generator, self.report_).network
+
+    def _drawn(self, table: Given, networks: tuple[Network, ...], seed: int) -> Array:
+        if not self._mean_field():
+            return _filled(table, self._crowds(networks, seed).draw, certain=True)
+        generator = np.random.default_rng(seed)
+        return self._fill(table, lambda posterior: _draw(posterior, generator), rng=generator, networks=networks)
+
+    def _crowds(self, networks: tuple[Network, ...], seed: int) -> Crowds:
+        return Crowds(networks, self._names(), self.particles, seed, _learning.threads(self._settings()))
+
+    def _mean_field(self) -> bool:
+        return bool(self.particles == 0)
+
+    def _seed(self) -> int:
+        return make_seed(self._settings().random_state)
+
+    def _fixed_seed(self) -> int:
+        """For means, which are the same at each call, whatever `random_state` is."""
+        given = self._settings().random_state
+        return int(given) if checks.is_whole(given) else 0
+
+
+def _filled(table: Given, values: Any, certain: bool) -> Array:
+    """The table with its holes filled by values for the rows that have some."""
+    rows = np.flatnonzero((table.cells == HIDDEN).any(axis=1))
+    return table.fill(rows, values(table.cells[rows]), certain) if len(rows) else table.values.copy()
 
 
 def _draw(posterior: PosteriorBatch, generator: np.random.Generator) -> States:

@@ -1,0 +1,57 @@
+"""What missing cells are filled with: means or draws from many complete states of a row, for one network or several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sbnet._types import FloatArray, States
+from sbnet.estimators import _mixtures
+from sbnet.estimators._rows import columns, place
+from sbnet.inference.particles import Particles, average, particles, seeds_of_places
+from sbnet.network import Network
+
+_T = TypeVar("_T", bound=np.generic)
+
+
+@dataclass(frozen=True)
+class Crowds:
+    """Networks whose units have the names of columns, and how many particles each row gets, from which seed."""
+
+    networks: Sequence[Network]
+    names: tuple[str, ...]
+    number: int
+    seed: int
+    threads: int | None
+
+    def means(self, cells: States) -> FloatArray:
+        """Posterior means, rows by columns."""
+        parts = [self._averaged(network, cells) for network in self.networks]
+        values = [self._columns(network, part.means) for network, part in zip(self.networks, parts, strict=True)]
+        if len(parts) == 1:
+            return values[0]
+        return np.asarray(_mixtures.together(np.array(values), np.array([part.log_p for part in parts]), None))
+
+    def draw(self, cells: States) -> FloatArray:
+        """Every row completed once, rows by columns. Equal rows are drawn apart, by their numbers."""
+        parts = [self._drawn(network, cells, self.seed + k) for k, network in enumerate(self.networks)]
+        values = [self._columns(n, part.drawn[:, 0]) for n, part in zip(self.networks, parts, strict=True)]
+        if len(parts) > 1:
+            log_p, rng = np.array([part.log_p for part in parts]), np.random.default_rng(self.seed)
+            return np.asarray(_mixtures.together(np.array(values), log_p, rng), dtype=np.float64)
+        return values[0].astype(np.float64)
+
+    def _averaged(self, network: Network, cells: States) -> Particles:
+        states = place(network, cells, self.names)
+        return average(network, states, number=self.number, seed=self.seed, threads=self.threads)
+
+    def _drawn(self, network: Network, cells: States, seed: int) -> Particles:
+        states, seeds = place(network, cells, self.names), seeds_of_places(seed, len(cells))
+        return particles(network, states, seeds, number=self.number, draws=1, threads=self.threads)
+
+    def _columns(self, network: Network, of_units: NDArray[_T]) -> NDArray[_T]:
+        return of_units[:, columns(network, self.names)]
