@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +36,22 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     encoder_: BinaryEncoder | None
     codings_: dict[str, Coding] | None
     _n_hidden: int
+    executor: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = tags.input_tags.categorical = self._is_encoded()
         return tags
+
+    def __getstate__(self) -> Any:
+        """An executor is a way to workers that are there now: it is neither copied nor saved."""
+        return {**super().__getstate__(), "executor": None}
+
+    def __sklearn_clone__(self) -> Any:
+        fresh = super(SBNEstimator, copy.copy(self)).__sklearn_clone__()
+        fresh.executor = self.executor
+        return fresh
 
     def _is_encoded(self) -> bool:
         """Whether tables of categories and numbers are taken."""
@@ -94,7 +105,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def _infer(self, network: Network, states: States) -> PosteriorBatch:
         settings = self._settings()
         solver, threads = self._solver(network), _learning.threads(settings)
-        return infer_many(network, states, solver=solver, threads=threads, progress=None if settings.verbose else False)
+        shown = None if settings.verbose else False
+        return infer_many(network, states, solver=solver, threads=threads, executor=settings.executor, progress=shown)
 
     def _solver(self, network: Network) -> Any:
         """The solver for scores; unless one is given, it knows where to start."""

@@ -41,6 +41,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     n_jobs : int or None
         Processes that learn networks at the same time, and threads for scoring. None leaves it to `density`; None
         there too learns one network after the other. Results do not depend on it.
+    executor : concurrent.futures.Executor or None
+        As in :class:`SBNDensity`, if networks are learned one after the other, and for scoring.
     class_prior : array-like of shape (n_classes,) or None
         Probabilities of the classes, in the order of `classes_`; None for their share of the training rows.
 
@@ -84,6 +86,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         missing: Any = None,
         class_prior: Any = None,
         n_jobs: int | None = None,
+        executor: Any = None,
         random_state: Any = None,
         verbose: int | None = None,
     ) -> None:
@@ -94,6 +97,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
             encode=encode,
             missing=missing,
             n_jobs=n_jobs,
+            executor=executor,
             random_state=random_state,
             verbose=verbose,
         )

@@ -85,6 +85,9 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         Values that mark missing cells, such as ``[-99, 9]``, beside NaN, None, NA and empty cells.
     n_jobs : int or None
         Number of threads; None or -1 for all cores. Results do not depend on it.
+    executor : concurrent.futures.Executor or None
+        Where rows are learned from and scored instead of in threads, as in :func:`sbnet.infer_many`; nor on that. It is
+        shared by copies of the estimator, and is not saved with it.
     random_state : int, RandomState or None
         A whole number gives the same weights, samples and draws each time.
     verbose : bool or int
@@ -149,6 +152,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         encode: Any = None,
         missing: Any = (),
         n_jobs: int | None = None,
+        executor: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -171,6 +175,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         self.encode = encode
         self.missing = missing
         self.n_jobs = n_jobs
+        self.executor = executor
         self.random_state = random_state
         self.verbose = verbose
 

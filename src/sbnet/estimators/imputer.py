@@ -35,6 +35,8 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
+    executor : concurrent.futures.Executor or None
+        As in :class:`SBNDensity`.
     strategy : {"mean", "mode", "sample"}
         Fill with posterior means; or with the more probable value, in columns of zeros and ones too; or with draws,
         which keep the spread, and within a row the correlations that the network finds. Several draws (from several
@@ -66,6 +68,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         encode: Any = None,
         missing: Any = None,
         n_jobs: int | None = None,
+        executor: Any = None,
         random_state: Any = None,
         verbose: int | None = None,
         strategy: str = "mean",
@@ -77,6 +80,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
             encode=encode,
             missing=missing,
             n_jobs=n_jobs,
+            executor=executor,
             random_state=random_state,
             verbose=verbose,
         )

@@ -28,6 +28,8 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
+    executor : concurrent.futures.Executor or None
+        As in :class:`SBNDensity`.
     contamination : "auto" or float
         The share of outliers among the training rows, above 0 and up to 0.5, which sets the threshold. ``"auto"`` puts
         it one and a half times the interquartile range of the training scores below their lower quartile, so that
@@ -64,6 +66,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         missing: Any = None,
         contamination: Any = "auto",
         n_jobs: int | None = None,
+        executor: Any = None,
         random_state: Any = None,
         verbose: int | None = None,
     ) -> None:
@@ -74,6 +77,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
             encode=encode,
             missing=missing,
             n_jobs=n_jobs,
+            executor=executor,
             random_state=random_state,
             verbose=verbose,
         )

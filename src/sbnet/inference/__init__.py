@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sbnet._types import Bound, FloatArray, Model, Stop
 from sbnet.errors import ConvergenceWarning
 from sbnet.evidence import EvidenceLike
-from sbnet.execution import Bar, Block, RowBlocks, Taken, Threads, each_block
+from sbnet.execution import Bar, Block, RowBlocks, Taken, each_block, pool
 from sbnet.inference.asking import as_asked, check_start
 from sbnet.inference.best_state import MostProbable, MostProbableBatch, most_probable
 from sbnet.inference.comparison import Comparison
@@ -115,6 +115,7 @@ def infer_many(
     solver: Solver | None = None,
     start: ArrayLike | None = None,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: bool | None = None,
     missing: Any = (),
 ) -> PosteriorBatch:
@@ -139,6 +140,9 @@ def infer_many(
         Starting means, rows by units.
     threads
         Number of threads; all cores by default.
+    executor : concurrent.futures.Executor, optional
+        Where the work is done instead: processes, or the workers of a cluster. The network travels once to each
+        worker, rows in blocks; the answers are the same to the last bit.
     progress
         Show a progress bar; by default, if the work is long and standard error is a terminal.
     missing
@@ -150,7 +154,7 @@ def infer_many(
     """
     question = ask_many(network, evidence, do, missing=missing)
     index = getattr(evidence, "index", None) if hasattr(evidence, "columns") else None
-    return _answer(question, solver, start, Threads(threads), index=index, progress=progress)
+    return _answer(question, solver, start, pool(executor, threads), index=index, progress=progress)
 
 
 def _answer(
