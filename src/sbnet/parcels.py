@@ -35,6 +35,9 @@ class Shared(Generic[T]):
         self.value = value
         self.known_to: WeakSet[Executor] = WeakSet()
 
+    def __reduce__(self) -> Any:
+        return Shared, (self.value,)
+
     @cached_property
     def pickled(self) -> bytes:
         """Once, however often it is sent; with functions and classes of the caller's own script in it, if need be."""

@@ -28,7 +28,7 @@ from sbnet.learning.generators import check_known
 from sbnet.learning.gradients import Climbing
 from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer, Shrinking, Sized
 from sbnet.learning.results import FitResult
-from sbnet.learning.sources import How, Source, table
+from sbnet.learning.sources import How, Source, opened
 from sbnet.network import MAX_PARAMETER, Network
 from sbnet.parcels import Shared
 
@@ -132,10 +132,11 @@ def fit(
             check_known(generator)
         first = generator.bit_generator.state
         climbing = Climbing(Shared(network.model), solver, None if executor is None else pool(executor), threads)
-        source = table(
+        saved = checkpoint is not None or stored is not None
+        source = opened(
             network,
             X,
-            How(batch_size, shuffle, climbing),
+            How(batch_size, shuffle, climbing, saved),
             sample_weight=sample_weight,
             validation=validation,
             missing=missing,
@@ -144,16 +145,20 @@ def fit(
         if log_likelihood:  # refuse now, not after an epoch
             source.check_exact(network)
         lesson = _Lesson(source, optimizer, prior, _moving(network, frozen))
-        settings = describe(
-            network=network,
-            **source.fingerprints(),
-            optimizer=optimizer,
-            batch_size=batch_size,
-            solver=_without_rng(solver),
-            prior=prior,
-            frozen=lesson.moving,
-            shuffle=shuffle,
-            log_likelihood=log_likelihood,
+        settings = (
+            {}
+            if not saved
+            else describe(
+                network=network,
+                **source.fingerprints(),
+                optimizer=optimizer,
+                batch_size=batch_size,
+                solver=_without_rng(solver),
+                prior=prior,
+                frozen=lesson.moving,
+                shuffle=shuffle,
+                log_likelihood=log_likelihood,
+            )
         )
         state = optimizer.init(network.n_edges + network.n_units)
         run = Run(network, state, None, generator.bit_generator.state, best=network)

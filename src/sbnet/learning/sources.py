@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.evidence import EvidenceLike, Reading, read_many
+from sbnet.evidence import Reading, read_many
 from sbnet.exact import log_likelihood as exact_log_likelihood
 from sbnet.inference import infer_many
+from sbnet.lazy import is_lazy
 from sbnet.learning.gradients import Climbing
 from sbnet.network import Network
 
@@ -32,6 +33,7 @@ class How(NamedTuple):
     batch_size: int
     shuffle: bool
     climbing: Climbing
+    saved: bool = False  # is each epoch written to a checkpoint?
 
 
 class Slope(NamedTuple):
@@ -166,17 +168,21 @@ def unpacked(states: States, warm: FloatArray) -> FloatArray:
     return means
 
 
-def table(
+def opened(
     network: Network,
-    X: EvidenceLike,
+    X: Any,
     how: How,
     *,
-    sample_weight: ArrayLike | None,
+    sample_weight: Any,
     validation: Any,
     missing: Any,
     generator: np.random.Generator,
-) -> Table:
-    """The rows of a table, some of them held out if `validation` says so."""
+) -> Source:
+    """The rows of a table, a Dask collection or a stream, some of them held out if `validation` says so."""
+    if is_lazy(X):
+        from sbnet.learning.partitions import distributed
+
+        return distributed(network, X, how, sample_weight, validation, missing, generator)
     reading = read_many(network, X, missing=missing)
     weights = row_weights(len(reading.states), sample_weight)
     if validation is None:
