@@ -51,7 +51,7 @@ def cluster(tmp_path_factory):
     place = str(folder / "scheduler.json")
     here = {"cwd": folder, "env": QUIET, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
-    processes = [subprocess.Popen([*command, "--scheduler-file", place, "--no-dashboard"], **here)]
+    processes = [subprocess.Popen([*command, "--scheduler-file", place, "--dashboard-address", "127.0.0.1:0"], **here)]
     while not os.path.exists(place):
         assert processes[0].poll() is None
         time.sleep(0.05)
@@ -130,7 +130,7 @@ def test_a_cluster_gives_the_same_bits_though_workers_are_killed(cluster, alone,
 
 def test_a_local_cluster_of_processes_goes_on_when_a_worker_has_no_memory(alone):
     """One of two workers is given less memory than Python takes: it is paused, and the other does the work."""
-    quiet = {"silence_logs": 50, "dashboard_address": None, "threads_per_worker": 1}
+    quiet = {"silence_logs": 50, "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1}
     with (
         distributed.LocalCluster(n_workers=1, memory_limit="2GB", **quiet) as cluster,
         distributed.Client(cluster) as client,
@@ -272,3 +272,58 @@ print([name for name in sys.modules if name.split(".")[0] in ("dask", "distribut
 def test_nothing_of_dask_is_imported_for_a_plain_table():
     done = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# --- estimators -------------------------------------------------------------------------------------------------------
+
+QUICK = {"epochs": 2, "prior": None, "hidden": 2, "random_state": 0}
+
+
+def frame_of(rows, kind=float):
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=[f"c{k}" for k in range(rows.shape[1])]).astype(kind)
+
+
+@pytest.mark.parametrize("frames", [False, True])
+def test_estimators_are_lazy_where_the_table_is(here, frames):
+    from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
+
+    rows, target = ROWS[:, :5], (np.arange(200) % 3 == 0).astype(int)
+    X = frame_of(rows) if frames else rows
+    D = dd.from_pandas(X, npartitions=3) if frames else da.from_array(rows, chunks=((90, 0, 110), (5,)))
+    density = SBNDensity(**QUICK)
+    small = {"density": SBNDensity(epochs=2, prior=None), "hidden": 2, "random_state": 0}
+    cases = {
+        density: ("score_samples", "transform", "impute"),
+        SBNClassifier(**small): ("predict", "predict_proba", "decision_function"),
+        SBNImputer(**small): ("transform",),
+        SBNOutlier(**small): ("score_samples", "predict"),
+    }
+    for estimator, methods in cases.items():
+        lazy = estimator.fit(D, da.from_array(target, chunks=100))
+        answers = [getattr(lazy, name)(D[D.columns[::-1]] if frames else D) for name in methods]
+        assert all(dask.is_dask_collection(answer) for answer in answers)
+        found = dask.compute(*answers)
+        plain = estimator.fit(X, target)  # so few rows are learned from as if they were in memory
+        for name, answer in zip(methods, found, strict=True):
+            np.testing.assert_array_equal(np.asarray(answer), np.asarray(getattr(plain, name)(X)))
+    assert isinstance(density.score(D), float)
+
+
+def test_estimators_go_on_over_all_rows_from_what_a_sample_has_shown(here, monkeypatch):
+    from sbnet.estimators import SBNClassifier, SBNDensity, _partitions
+
+    monkeypatch.setattr(_partitions, "LIMIT", 60)
+    D, target = da.from_array(ROWS, chunks=((90, 0, 110), (12,))), np.arange(200) % 2
+    density = SBNDensity(**QUICK).fit(D)
+    assert density.n_iter_ == 4
+    assert density.n_samples_seen_ == 200
+    again = SBNDensity(**QUICK).fit(D)
+    assert again.network_ == density.network_
+    words = np.where(ROWS == 1, "yes", np.where(ROWS == 0, "no", None))
+    spoken = SBNDensity(**QUICK).fit(da.from_array(words, chunks=((90, 0, 110), (12,))))
+    assert spoken.network_ == density.network_
+    classifier = SBNClassifier(density=SBNDensity(epochs=2, prior=None), hidden=2, random_state=0).fit(D, target)
+    assert 0.0 <= classifier.score(D, target) <= 1.0
+    assert classifier.n_iter_ == 4

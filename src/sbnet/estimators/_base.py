@@ -13,13 +13,14 @@ from sklearn.utils.validation import _check_sample_weight
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.codings import PLAIN, Coding, show
 from sbnet.errors import ParameterError
-from sbnet.estimators import _encoding, _given, _learning, _mixtures, _recognition
+from sbnet.estimators import _encoding, _given, _learning, _mixtures, _partitions, _recognition
 from sbnet.estimators._completions import complete
 from sbnet.estimators._given import Given
 from sbnet.estimators._places import BINARY, Place
 from sbnet.estimators._recognition import Recognising
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
+from sbnet.lazy import is_lazy
 from sbnet.network import Network
 from sbnet.tables import Array
 
@@ -152,6 +153,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fit_one(self, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
         """Learn one network for a whole table; the generator and the sum of the weights are returned."""
+        if is_lazy(X):
+            return _partitions.fit_one(self, X, sample_weight)
         rows, settings = (
             self._rows(self._table(X, reset=True, sample_weight=sample_weight)[0], sample_weight),
             self._settings(),

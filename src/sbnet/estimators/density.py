@@ -12,6 +12,7 @@ from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
 from sbnet.estimators import _encoding, _learning
 from sbnet.estimators._base import SBNEstimator
+from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._rows import columns, place
 from sbnet.inference import PosteriorBatch
 from sbnet.learning import Laplace
@@ -242,6 +243,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
             self.report_ = None
         return self
 
+    @by_partition
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats."""
         check_is_fitted(self)
@@ -249,7 +251,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of :meth:`score_samples`."""
-        return float(self.score_samples(X).mean())
+        return float(np.asarray(self.score_samples(X).mean()))
 
     def sample(self, n_samples: int = 1) -> Any:
         """Draw rows of zeros and ones, or with `encode` of the table's own values.
@@ -268,6 +270,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
             return self.encoder_.table(_encoding.values(self._places(self.network_), states))
         return drawn.astype(np.float64)
 
+    @by_partition
     def transform(self, X: Any) -> FloatArray:
         """Posterior means of the units in hidden layers, for use as features."""
         check_is_fitted(self)
@@ -282,6 +285,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}_{name}" for name in self.network_.names[: self._n_hidden]], dtype=object)
 
+    @by_partition
     def impute(self, X: Any) -> Any:
         """The table with posterior means in its holes; in a column of two other values, with the more probable one."""
         check_is_fitted(self)

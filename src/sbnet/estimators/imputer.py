@@ -13,6 +13,7 @@ from sbnet.errors import ParameterError
 from sbnet.estimators._completions import informed
 from sbnet.estimators._given import as_asked
 from sbnet.estimators._learning import make_seed
+from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
 from sbnet.inference import PosteriorBatch
@@ -98,6 +99,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         self._fit_one(X, sample_weight)
         return self
 
+    @by_partition
     def transform(self, X: Any) -> Any:
         """The table with every missing cell filled in: numbers, or objects if there are words in it."""
         check_is_fitted(self)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import ParameterError
 from sbnet.estimators._explain import Explanations, explain_rows
+from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
 
@@ -87,20 +88,23 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         """Learn a network from a table, as :meth:`SBNDensity.fit` does, and the threshold from its scores."""
         share = _share(self.contamination)
         self._fit_one(X, sample_weight)
-        scores = self.score_samples(X)
+        scores = np.asarray(self.score_samples(X))
         weights = _check_sample_weight(sample_weight, scores[:, None], dtype=np.float64)
         self.offset_ = _fence(scores, weights) if share is None else _quantile(scores, weights, share)
         return self
 
+    @by_partition
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats: low for odd rows."""
         check_is_fitted(self)
         return self._bounds(self.networks_, self._states(self.network_, self._table(X, reset=False)[0]))
 
+    @by_partition
     def decision_function(self, X: Any) -> FloatArray:
         """Nats above the threshold; negative for outliers."""
         return self.score_samples(X) - self.offset_
 
+    @by_partition
     def predict(self, X: Any) -> IndexArray:
         """-1 for outliers, 1 for all other rows."""
         return np.where(self.decision_function(X) < 0.0, -1, 1)
