@@ -67,8 +67,8 @@ def no_work(monkeypatch):
     def fail(*_, **__):
         raise AssertionError("work has begun")
 
-    monkeypatch.setattr("sbnet.learning.ascent.gradient_of_rows", fail)
-    monkeypatch.setattr("sbnet.learning.ascent.read_many", fail)
+    monkeypatch.setattr("sbnet.learning.gradients.map_blocks", fail)
+    monkeypatch.setattr("sbnet.learning.sources.read_many", fail)
     monkeypatch.setattr("sbnet.cli.infer.infer", fail)
     monkeypatch.setattr("sbnet.cli.infer.read_model", fail)
 

@@ -57,6 +57,10 @@ class TableError(EvidenceError, ParameterError):
     """A table that cannot be read as columns of zeros and ones."""
 
 
+class WorkerError(SBNetError, RuntimeError):
+    """A process of an executor died with work in its hands; the message says what can be done."""
+
+
 class CodingWarning(UserWarning):
     """A column holds two values other than 0 and 1 or words for them; the message says how they were read."""
 

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -24,6 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sbnet import checks
+from sbnet.errors import ParameterError, WorkerError
+from sbnet.parcels import Done, Missing, Parcel, local
 
 _PATIENCE = 1.0
 """Seconds of work before a progress bar appears."""
@@ -31,8 +33,8 @@ _TICK = 0.1
 """Seconds after which one who waits looks up: for Ctrl-C, and to move the bar."""
 _QUICK, _LONG = 0.1, 0.4
 """Seconds: blocks grow while they take less than the first, and shrink if they take more than the second."""
-_IN_FLIGHT = 256
-"""Blocks handed to an executor that does not say how many it works on at once."""
+_FIRST, _MORE = 8, 8
+"""Rows of the first block that travels, and how many times as many rows such a block may have as one for a thread."""
 _WORKING = 2_000_000
 """Numbers in a working array of one block of rows: 16 MB."""
 
@@ -68,6 +70,21 @@ def each_block(
     return ((block, result) for _, block, result in _each(task, blocks, executor, progress))
 
 
+def pool(executor: Any, threads: int | None = None) -> Executor:
+    """Where blocks go: to the executor that a user gave, or to threads. A Dask client is taken for its executor."""
+    if executor is None:
+        return Threads(threads)
+    if callable(getattr(executor, "get_executor", None)):
+        executor = executor.get_executor()
+    if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
+        raise ParameterError(
+            f"executor is {executor!r}; give a concurrent.futures.Executor, such as ProcessPoolExecutor(), or the "
+            "get_executor() of a Dask client"
+        )
+    found: Executor = executor
+    return found
+
+
 def _each(
     task: Callable[[B], R], blocks: Iterable[B], executor: Executor | None, progress: Bar | None
 ) -> Iterator[tuple[int, B, R]]:
@@ -77,16 +94,22 @@ def _each(
     waited for.
     """
     pool = Threads() if executor is None else executor
-    room = 2 * getattr(pool, "_max_workers", _IN_FLIGHT // 2)
-    done: SimpleQueue[Future[tuple[float, R]]] = SimpleQueue()
-    running: dict[Future[tuple[float, R]], tuple[int, B]] = {}
-    waiting, finished = enumerate(blocks), 0
+    courier = _Courier(pool, task)
+    if courier.away and isinstance(blocks, RowBlocks):
+        blocks.travel()
+    done: SimpleQueue[Future[Done[R] | Missing]] = SimpleQueue()
+    running: dict[Future[Done[R] | Missing], tuple[int, B]] = {}
+    waiting, finished, room = enumerate(blocks), 0, 2 * courier.workers
+
+    def begin(number: int, block: B, missing: Missing | None = None) -> None:
+        future = courier.send(block, missing)
+        running[future] = number, block
+        future.add_done_callback(done.put)
+
     try:
         while True:
             for number, block in islice(waiting, room - len(running)):
-                future = pool.submit(_timed, task, block)
-                running[future] = number, block
-                future.add_done_callback(done.put)
+                begin(number, block)
             if not running:
                 return
             try:
@@ -95,12 +118,15 @@ def _each(
                 pass
             else:
                 number, block = running.pop(future)
-                seconds, result = future.result()
+                answer = courier.answer(future)
+                if isinstance(answer, Missing):
+                    begin(number, block, answer)
+                    continue
                 finished += len(block)
                 if isinstance(blocks, RowBlocks):
-                    blocks.took(len(block), seconds)
-                yield number, block, result
-                del future, result  # put away by now
+                    blocks.took(len(block), answer.seconds)
+                yield number, block, answer.result
+                del future, answer  # put away by now
             if progress is not None:
                 progress.update(finished)
     finally:
@@ -110,10 +136,59 @@ def _each(
             progress.close()
 
 
-def _timed(task: Callable[[B], R], block: B) -> tuple[float, R]:
-    begin = time.monotonic()
-    result = task(block)
-    return time.monotonic() - begin, result
+class _Courier(Generic[R]):
+    """Brings blocks to an executor: as they are to threads, with a :class:`~sbnet.parcels.Parcel` to anyone else."""
+
+    def __init__(self, pool: Executor, task: Callable[[Any], R]) -> None:
+        self.pool, self.away = pool, not isinstance(pool, Threads | Inline | ThreadPoolExecutor)
+        self.workers = _workers(pool)
+        self._local = None if self.away else local(task)
+        self._parcel = Parcel(task) if self.away else None
+        self._new = {} if self._parcel is None else self._parcel.to_begin(pool)
+        self._begun = 0
+
+    def send(self, block: Any, missing: Missing | None) -> Future[Done[R] | Missing]:
+        """A block to whoever takes it; the first ones, and one that was asked for, take along what is large."""
+        if self._parcel is None:
+            assert self._local is not None
+            return self.pool.submit(self._local, block)
+        sent = self._new if self._begun < self.workers else {}
+        self._begun += 1
+        try:
+            return self.pool.submit(
+                self._parcel.call(sent if missing is None else self._parcel.lacking(missing)), block
+            )
+        except BrokenExecutor as error:
+            raise _broken(error) from error
+
+    def answer(self, future: Future[Done[R] | Missing]) -> Done[R] | Missing:
+        """What came back; a worker that died is told of in words."""
+        try:
+            return future.result()
+        except BrokenExecutor as error:
+            raise _broken(error) from error
+        except Exception as error:
+            if type(error).__name__ == "KilledWorker":  # Dask has tried it on several workers
+                raise _broken(error) from error
+            raise
+
+
+def _broken(error: Exception) -> WorkerError:
+    return WorkerError(
+        f"a worker process ended before it had answered ({type(error).__name__}): it was killed, or ran out of memory. "
+        "Nothing is wrong with the rest; make a new executor, perhaps with fewer workers, and call again"
+    )
+
+
+def _workers(pool: Executor) -> int:
+    """How many blocks an executor works on at once, as far as it says."""
+    for name in ("_max_workers", "num_workers"):
+        count = getattr(pool, name, None)
+        if isinstance(count, int) and count > 0:
+            return count
+    client: Any = getattr(pool, "_client", None)  # Dask's
+    cores = sum(client.nthreads().values()) if hasattr(client, "nthreads") else 0
+    return cores or 2 * thread_count(None)
 
 
 @dataclass(frozen=True)
@@ -156,6 +231,11 @@ class RowBlocks(Iterable[Block]):
             rows = slice(start, min(start + self._size, n))
             yield Block(rows, tuple(None if column is None else column[rows] for column in self._columns))
             start = rows.stop
+
+    def travel(self) -> None:
+        """Blocks go to other processes, which costs about a millisecond each: they begin larger, and may grow more."""
+        self._most *= _MORE
+        self._size = min(_FIRST, self._most)
 
     def took(self, n_rows: int, seconds: float) -> None:
         """A block of so many rows took so long."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeAlias, TypedDict, Unpack, overload
@@ -18,7 +19,7 @@ from sbnet.certificates.enclosure import EFFORTS, Ends, How, enclose
 from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
 from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, OnePattern, Table
-from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
+from sbnet.execution import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.inference.estimation import Draw, weigh
 from sbnet.inference.solution import Solution
 from sbnet.kernels.rows import Answers, solve_rows
@@ -42,6 +43,7 @@ class _Options(TypedDict, total=False):
     proven: bool
     rng: RngLike
     threads: int | None
+    executor: Executor | None
     progress: bool | None
 
 
@@ -61,6 +63,7 @@ def certify(
     proven: bool = False,
     rng: RngLike = 0,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> Certificate | Certificates:
     """An interval that is certain to hold ln P(evidence), as narrow as the effort makes it.
@@ -91,7 +94,7 @@ def certify(
         a margin for the worst; needs ``sbnet[proven]``. Exact sums end at 14 units.
     rng
         Seed of the samples behind the guess; the ends do not depend on it.
-    threads, progress
+    threads, executor, progress
         As in :func:`sbnet.infer_many`.
 
     Returns
@@ -116,7 +119,7 @@ def certify(
         blocks = map_blocks(
             partial(_certificates, part.network, how, seed),
             RowBlocks(part.states, most=16),
-            executor=Threads(1 if proven else threads),  # balls are no faster in threads
+            executor=pool(executor, 1 if proven else threads),  # balls are no faster in threads
             progress=Bar("certificates", len(part.states), progress),
         )
         return _shifted(part, [row for block in blocks for row in block])
@@ -150,6 +153,7 @@ def posterior_intervals(
     exact_up_to: int | None = None,
     proven: bool = False,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> PosteriorIntervals:
     r"""An interval that is certain to hold P(S_i = 1 | evidence), for each hidden unit.
@@ -171,7 +175,7 @@ def posterior_intervals(
         Units held by intervention, as in :func:`sbnet.infer`.
     units
         The units asked for, by name or number; all hidden ones by default.
-    effort, exact_up_to, proven, threads, progress
+    effort, exact_up_to, proven, threads, executor, progress
         As in :func:`certify`; each unit takes two certificates.
 
     Returns
@@ -200,7 +204,7 @@ def posterior_intervals(
     blocks = map_blocks(
         partial(_both_ends, part.network, part.states[0], how),
         RowBlocks(asked, most=16),
-        executor=Threads(1 if proven else threads),
+        executor=pool(executor, 1 if proven else threads),
         progress=Bar("posterior intervals", len(asked), progress),
     )
     answer = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,14 @@ from sklearn.utils.validation import _check_sample_weight
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.codings import PLAIN, Coding, show
 from sbnet.errors import ParameterError
-from sbnet.estimators import _encoding, _given, _learning, _mixtures, _recognition
+from sbnet.estimators import _encoding, _given, _learning, _mixtures, _partitions, _recognition
 from sbnet.estimators._completions import complete
 from sbnet.estimators._given import Given
 from sbnet.estimators._places import BINARY, Place
 from sbnet.estimators._recognition import Recognising
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
+from sbnet.lazy import is_lazy
 from sbnet.network import Network
 from sbnet.network_mixture import log_mean
 from sbnet.tables import Array
@@ -36,12 +38,22 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     encoder_: BinaryEncoder | None
     codings_: dict[str, Coding] | None
     _n_hidden: int
+    executor: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = tags.input_tags.categorical = self._is_encoded()
         return tags
+
+    def __getstate__(self) -> Any:
+        """An executor is a way to workers that are there now: it is neither copied nor saved."""
+        return {**super().__getstate__(), "executor": None}
+
+    def __sklearn_clone__(self) -> Any:
+        fresh = super(SBNEstimator, copy.copy(self)).__sklearn_clone__()
+        fresh.executor = self.executor
+        return fresh
 
     def _is_encoded(self) -> bool:
         """Whether tables of categories and numbers are taken."""
@@ -95,7 +107,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def _infer(self, network: Network, states: States) -> PosteriorBatch:
         settings = self._settings()
         solver, threads = self._solver(network), _learning.threads(settings)
-        return infer_many(network, states, solver=solver, threads=threads, progress=None if settings.verbose else False)
+        shown = None if settings.verbose else False
+        return infer_many(network, states, solver=solver, threads=threads, executor=settings.executor, progress=shown)
 
     def _solver(self, network: Network) -> Any:
         """The solver for scores; unless one is given, it knows where to start."""
@@ -140,6 +153,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fit_one(self, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
         """Learn one network for a whole table; the generator and the sum of the weights are returned."""
+        if is_lazy(X):
+            return _partitions.fit_one(self, X, sample_weight)
         rows, settings = (
             self._rows(self._table(X, reset=True, sample_weight=sample_weight)[0], sample_weight),
             self._settings(),

@@ -213,6 +213,7 @@ def learn(
         "frozen": _frozen(network, rows),
         "rng": generator,
         "threads": threads(density),
+        "executor": density.executor,
         "progress": bool(density.verbose) and not quiet,
     }
     if rows.groups and is_needed(rows):

@@ -12,7 +12,7 @@ from sbnet.estimators._learning import layers
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators.density import SBNDensity
 
-_SHORT = ("hidden", "binarize", "encode", "missing", "n_jobs", "random_state", "verbose")
+_SHORT = ("hidden", "binarize", "encode", "missing", "n_jobs", "executor", "random_state", "verbose")
 
 
 class FromTemplate(SBNEstimator):
@@ -30,6 +30,7 @@ class FromTemplate(SBNEstimator):
         encode: Any,
         missing: Any,
         n_jobs: int | None,
+        executor: Any,
         random_state: Any,
         verbose: Any,
     ) -> None:
@@ -39,6 +40,7 @@ class FromTemplate(SBNEstimator):
         self.encode = encode
         self.missing = missing
         self.n_jobs = n_jobs
+        self.executor = executor
         self.random_state = random_state
         self.verbose = verbose
 

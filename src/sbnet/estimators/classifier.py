@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -16,8 +17,10 @@ from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._mixtures import learn
+from sbnet.estimators._partitions import by_partition, fit_classes
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
+from sbnet.lazy import is_lazy
 from sbnet.learning import FitResult
 
 
@@ -41,6 +44,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     n_jobs : int or None
         Processes that learn networks at the same time, and threads for scoring. None leaves it to `density`; None
         there too learns one network after the other. Results do not depend on it.
+    executor : concurrent.futures.Executor or None
+        As in :class:`SBNDensity`, if networks are learned one after the other, and for scoring.
     class_prior : array-like of shape (n_classes,) or None
         Probabilities of the classes, in the order of `classes_`; None for their share of the training rows.
 
@@ -84,6 +89,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         missing: Any = None,
         class_prior: Any = None,
         n_jobs: int | None = None,
+        executor: Any = None,
         random_state: Any = None,
         verbose: int | None = None,
     ) -> None:
@@ -94,6 +100,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
             encode=encode,
             missing=missing,
             n_jobs=n_jobs,
+            executor=executor,
             random_state=random_state,
             verbose=verbose,
         )
@@ -113,6 +120,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         -------
         SBNClassifier
         """
+        if is_lazy(X):
+            return fit_classes(self, X, y, sample_weight)
         table, y = self._table(X, y=y, reset=True, sample_weight=sample_weight)
         check_classification_targets(y)
         self.classes_, number = np.unique(y, return_inverse=True)
@@ -134,11 +143,13 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         self.n_iter_ = max(len(bounds) for bounds in self.bounds_)
         return self
 
+    @by_partition
     def decision_function(self, X: Any) -> FloatArray:
         """The bound plus the logarithm of the prior of each class, in nats; for two classes, second minus first."""
         joint = self._joint(X)
         return joint[:, 1] - joint[:, 0] if len(self.classes_) == 2 else joint
 
+    @by_partition
     def predict(self, X: Any) -> Any:
         """The class with the highest bound plus logarithm of the prior."""
         joint = self._joint(X)
@@ -146,12 +157,15 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows that are given their class."""
-        return float(super().score(X, y, sample_weight))
+        rows = (np.asarray(self.predict(X)), np.asarray(y)) if is_lazy(X) else (self.predict(X), y)
+        return float(accuracy_score(rows[1], rows[0], sample_weight=sample_weight))
 
+    @by_partition
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, from bounds in the place of likelihoods."""
         return np.exp(self.predict_log_proba(X))
 
+    @by_partition
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of :meth:`predict_proba`."""
         logs: FloatArray = log_softmax(self._joint(X), axis=1)

@@ -12,6 +12,7 @@ from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
 from sbnet.estimators import _encoding, _learning, _mixtures
 from sbnet.estimators._base import SBNEstimator
+from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._rows import columns, place
 from sbnet.inference import PosteriorBatch
 from sbnet.learning import Laplace
@@ -89,6 +90,9 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         Values that mark missing cells, such as ``[-99, 9]``, beside NaN, None, NA and empty cells.
     n_jobs : int or None
         Number of threads; None or -1 for all cores. Results do not depend on it.
+    executor : concurrent.futures.Executor or None
+        Where rows are learned from and scored instead of in threads, as in :func:`sbnet.infer_many`; nor on that. It is
+        shared by copies of the estimator, and is not saved with it.
     random_state : int, RandomState or None
         A whole number gives the same weights, samples and draws each time.
     verbose : bool or int
@@ -155,6 +159,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         encode: Any = None,
         missing: Any = (),
         n_jobs: int | None = None,
+        executor: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -177,6 +182,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         self.encode = encode
         self.missing = missing
         self.n_jobs = n_jobs
+        self.executor = executor
         self.random_state = random_state
         self.verbose = verbose
 
@@ -277,6 +283,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         check_is_fitted(self)
         return NetworkMixture(self.networks_, self._names())
 
+    @by_partition
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats."""
         check_is_fitted(self)
@@ -284,7 +291,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of :meth:`score_samples`."""
-        return float(self.score_samples(X).mean())
+        return float(np.asarray(self.score_samples(X).mean()))
 
     def sample(self, n_samples: int = 1) -> Any:
         """Draw rows of zeros and ones, or with `encode` of the table's own values.
@@ -303,6 +310,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
             return self.encoder_.table(_encoding.values(self._places(self.network_), states))
         return drawn.astype(np.float64)
 
+    @by_partition
     def transform(self, X: Any) -> FloatArray:
         """Posterior means of the units in hidden layers, for use as features."""
         check_is_fitted(self)
@@ -317,6 +325,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}_{name}" for name in self.network_.names[: self._n_hidden]], dtype=object)
 
+    @by_partition
     def impute(self, X: Any) -> Any:
         """The table with posterior means in its holes; in a column of two other values, with the more probable one."""
         check_is_fitted(self)

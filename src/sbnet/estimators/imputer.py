@@ -17,6 +17,7 @@ from sbnet.estimators._completions import informed
 from sbnet.estimators._filling import Crowds
 from sbnet.estimators._given import Given, as_asked
 from sbnet.estimators._learning import make_seed
+from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._rows import Rows
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
@@ -44,6 +45,8 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores. Results do not depend on
         it.
+    executor : concurrent.futures.Executor or None
+        As in :class:`SBNDensity`.
     strategy : {"mean", "mode", "sample"}
         Fill with posterior means; or with the more probable value, in columns of zeros and ones too; or with draws,
         which keep the spread, and within a row the correlations that the network finds.
@@ -84,6 +87,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         encode: Any = None,
         missing: Any = None,
         n_jobs: int | None = None,
+        executor: Any = None,
         random_state: Any = None,
         verbose: int | None = None,
         strategy: str = "mean",
@@ -97,6 +101,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
             encode=encode,
             missing=missing,
             n_jobs=n_jobs,
+            executor=executor,
             random_state=random_state,
             verbose=verbose,
         )
@@ -123,6 +128,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
             self.draw_networks_ = tuple(self._learn_again(rows, generator) for _ in range(self.multiple))
         return self
 
+    @by_partition
     def transform(self, X: Any) -> Any:
         """The table with every missing cell filled in: numbers, or objects if there are words in it."""
         check_is_fitted(self)

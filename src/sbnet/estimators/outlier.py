@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import ParameterError
 from sbnet.estimators._explain import Explanations, explain_rows
+from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
 
@@ -28,6 +29,8 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
+    executor : concurrent.futures.Executor or None
+        As in :class:`SBNDensity`.
     contamination : "auto" or float
         The share of outliers among the training rows, above 0 and up to 0.5, which sets the threshold. ``"auto"`` puts
         it one and a half times the interquartile range of the training scores below their lower quartile, so that
@@ -64,6 +67,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         missing: Any = None,
         contamination: Any = "auto",
         n_jobs: int | None = None,
+        executor: Any = None,
         random_state: Any = None,
         verbose: int | None = None,
     ) -> None:
@@ -74,6 +78,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
             encode=encode,
             missing=missing,
             n_jobs=n_jobs,
+            executor=executor,
             random_state=random_state,
             verbose=verbose,
         )
@@ -83,20 +88,23 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         """Learn a network from a table, as :meth:`SBNDensity.fit` does, and the threshold from its scores."""
         share = _share(self.contamination)
         self._fit_one(X, sample_weight)
-        scores = self.score_samples(X)
+        scores = np.asarray(self.score_samples(X))
         weights = _check_sample_weight(sample_weight, scores[:, None], dtype=np.float64)
         self.offset_ = _fence(scores, weights) if share is None else _quantile(scores, weights, share)
         return self
 
+    @by_partition
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats: low for odd rows."""
         check_is_fitted(self)
         return self._bounds(self.networks_, self._states(self.network_, self._table(X, reset=False)[0]))
 
+    @by_partition
     def decision_function(self, X: Any) -> FloatArray:
         """Nats above the threshold; negative for outliers."""
         return self.score_samples(X) - self.offset_
 
+    @by_partition
     def predict(self, X: Any) -> IndexArray:
         """-1 for outliers, 1 for all other rows."""
         return np.where(self.decision_function(X) < 0.0, -1, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sbnet._types import Bound, FloatArray, Model, Stop
 from sbnet.errors import ConvergenceWarning
 from sbnet.evidence import EvidenceLike
-from sbnet.execution import Bar, Block, RowBlocks, Taken, Threads, each_block
+from sbnet.execution import Bar, Block, RowBlocks, Taken, each_block, pool
 from sbnet.inference.asking import as_asked, check_start
 from sbnet.inference.best_state import MostProbable, MostProbableBatch, most_probable
 from sbnet.inference.comparison import Comparison
@@ -21,12 +21,14 @@ from sbnet.inference.conditioned import Conditioned
 from sbnet.inference.equal_rows import by_mask, first_equal
 from sbnet.inference.estimation import Estimate, Estimates, estimate
 from sbnet.inference.gibbs import Gibbs
+from sbnet.inference.lazy import LazyPosteriors, answer_lazily
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.mixture import Mixture
 from sbnet.inference.results import Posterior, PosteriorBatch
 from sbnet.inference.solution import Chains, Gather, Solution, Status, Xi
 from sbnet.inference.solvers import Climber, Slope, Solver, check_climber, check_solver
 from sbnet.inference.step_by_step import Step, steps
+from sbnet.lazy import LazyTable, is_lazy
 from sbnet.network import Network
 from sbnet.question import Part, Question, ask_many, ask_one
 
@@ -39,6 +41,7 @@ __all__ = [
     "Estimate",
     "Estimates",
     "Gibbs",
+    "LazyPosteriors",
     "MeanField",
     "Mixture",
     "Model",
@@ -107,17 +110,34 @@ def infer(
     return _answer(ask_one(network, evidence, do), solver, start, None, trace=True)[0]
 
 
+class _Options(TypedDict, total=False):
+    """What :func:`infer_many` takes after the data, for its signatures."""
+
+    do: EvidenceLike | None
+    solver: Solver | None
+    start: ArrayLike | None
+    threads: int | None
+    executor: Executor | None
+    progress: bool | None
+    missing: Any
+
+
+@overload
+def infer_many(network: Network, evidence: LazyTable, **options: Unpack[_Options]) -> LazyPosteriors: ...
+@overload
+def infer_many(network: Network, evidence: EvidenceLike, **options: Unpack[_Options]) -> PosteriorBatch: ...
 def infer_many(
     network: Network,
-    evidence: EvidenceLike,
+    evidence: Any,
     *,
     do: EvidenceLike | None = None,
     solver: Solver | None = None,
     start: ArrayLike | None = None,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: bool | None = None,
     missing: Any = (),
-) -> PosteriorBatch:
+) -> PosteriorBatch | LazyPosteriors:
     """The same for a table of evidence, with a different mask in every row if need be.
 
     Rows are answered independently: each has the answer it would have alone, in any order, with any number of threads.
@@ -139,6 +159,9 @@ def infer_many(
         Starting means, rows by units.
     threads
         Number of threads; all cores by default.
+    executor : concurrent.futures.Executor, optional
+        Where the work is done instead: processes, or the workers of a cluster. The network travels once to each
+        worker, rows in blocks; the answers are the same to the last bit.
     progress
         Show a progress bar; by default, if the work is long and standard error is a terminal.
     missing
@@ -147,10 +170,15 @@ def infer_many(
     Returns
     -------
     PosteriorBatch
+        For a Dask array or data frame a :class:`LazyPosteriors`, whose arrays are computed on the workers, partition by
+        partition, when they are asked for.
     """
+    if is_lazy(evidence):
+        answer: Any = partial(infer_many, do=do, solver=solver)
+        return answer_lazily(network, evidence, answer, start, missing, threads)
     question = ask_many(network, evidence, do, missing=missing)
     index = getattr(evidence, "index", None) if hasattr(evidence, "columns") else None
-    return _answer(question, solver, start, Threads(threads), index=index, progress=progress)
+    return _answer(question, solver, start, pool(executor, threads), index=index, progress=progress)
 
 
 def _answer(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypedDict, Unpack, overload
@@ -13,7 +14,7 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
 from sbnet.evidence import EvidenceLike, OnePattern, Table
-from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
+from sbnet.execution import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.inference.maximum import Group, groups_of, largest, rounding_of
 from sbnet.inference.meanfield import MeanField
 from sbnet.kernels import array_gates as gates
@@ -167,6 +168,7 @@ class _Options(TypedDict, total=False):
     parts: int | None
     rng: RngLike
     threads: int | None
+    executor: Executor | None
     progress: bool | None
 
 
@@ -187,6 +189,7 @@ def most_probable(
     parts: int | None = None,
     rng: RngLike = 0,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> MostProbable | MostProbableBatch:
     r"""The most probable state of all units together, given the evidence.
@@ -213,7 +216,7 @@ def most_probable(
         as take a second or so, 5000 for a network of 8 × 24 × 64 units.
     rng
         Seed of the starting points.
-    threads, progress
+    threads, executor, progress
         As in :func:`sbnet.infer_many`.
 
     Returns
@@ -240,7 +243,7 @@ def most_probable(
     blocks = map_blocks(
         partial(_search_rows, question, patience, seed),
         RowBlocks(np.arange(len(question.states)), most=16),
-        executor=Threads(threads),
+        executor=pool(executor, threads),
         progress=Bar("most probable states", len(question.states), progress),
     )
     rows = [row for block in blocks for row in block]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args, overload
@@ -14,7 +15,7 @@ from sbnet import batches, checks, reading
 from sbnet._types import FloatArray, Problem, RngLike, States
 from sbnet.batches import OneRow, SomeRows
 from sbnet.evidence import EvidenceLike, OnePattern, Table
-from sbnet.execution import Bar, Block, RowBlocks, Threads, join, map_blocks
+from sbnet.execution import Bar, Block, RowBlocks, join, map_blocks, pool
 from sbnet.inference.importance import log_weights
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solution import Solution
@@ -154,6 +155,7 @@ class _Options(TypedDict, total=False):
     defence: float
     rng: RngLike
     threads: int | None
+    executor: Executor | None
     progress: bool | None
 
 
@@ -176,6 +178,7 @@ def estimate(
     defence: float = 0.1,
     rng: RngLike = 0,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> Estimate | Estimates:
     r"""Estimate P(evidence) by sampling the hidden units, around the means that a solver finds.
@@ -212,8 +215,8 @@ def estimate(
     defence : float
         Share of the samples from the network itself.
     rng
-        Seed. Equal seeds give equal answers, whatever the number of threads and wherever a row stands in a table.
-    threads, progress
+        Seed. Equal seeds give equal answers, wherever the work is done and wherever a row stands in a table.
+    threads, executor, progress
         As in :func:`infer_many`.
 
     Returns
@@ -235,7 +238,8 @@ def estimate(
     question = ask(network, evidence, do)
     samples = int(samples)
     draw = Draw(samples, int(steps) if method == "annealed" else 0, float(delta), float(defence), seed)
-    table = question.gather(lambda part: _table(part, solver, draw, threads, progress))
+    where = pool(executor, threads)
+    table = question.gather(lambda part: _table(part, solver, draw, where, progress))
     log_p, error, lower, effective, bound = table.T.copy()
     lower = np.fmax(lower, bound)  # the bound is certain, so that the larger of the two holds as often
     found = Estimates(log_p, error, lower, bound, effective, samples, float(delta))
@@ -252,13 +256,13 @@ class Draw(NamedTuple):
     seed: np.uint64
 
 
-def _table(part: Part, solver: Solver, draw: Draw, threads: int | None, progress: bool | None) -> FloatArray:
+def _table(part: Part, solver: Solver, draw: Draw, executor: Executor, progress: bool | None) -> FloatArray:
     """What :func:`_sample` says of all rows; its logarithms of probabilities have what the reports add to them."""
     network, states = part.network, part.states
     found = map_blocks(
         partial(_sample, network, solver, draw),
         RowBlocks(states, most=min(256, _BLOCK // max(network.n_units, draw.samples))),
-        executor=Threads(threads),
+        executor=executor,
         progress=Bar("sampling", len(states), progress),
     )
     table: FloatArray = join(found, np.zeros((0, 5)))

@@ -5,32 +5,32 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sbnet import checks
-from sbnet._types import BoolArray, FloatArray, IndexArray, RngLike, States
+from sbnet._types import BoolArray, FloatArray, RngLike
 from sbnet.errors import ParameterError
-from sbnet.evidence import EvidenceLike, Reading, read_many
-from sbnet.exact import log_likelihood as exact_log_likelihood
-from sbnet.execution import Bar
+from sbnet.evidence import EvidenceLike
+from sbnet.execution import Bar, pool
 from sbnet.files.atomic import PathLike, as_name, check_target
+from sbnet.files.locks import alone
 from sbnet.files.tensors import Stored
-from sbnet.inference import Climber, MeanField, check_climber, infer_many
+from sbnet.inference import Climber, MeanField, check_climber
 from sbnet.learning.checkpoint import Run, describe, first_generator, read, restore, write
 from sbnet.learning.coordinates import chances, moved, slope_in
 from sbnet.learning.generators import check_known
-from sbnet.learning.gradients import gradient_of_rows
+from sbnet.learning.gradients import Climbing
 from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer, Shrinking, Sized
 from sbnet.learning.results import FitResult
+from sbnet.learning.sources import How, Source, opened
 from sbnet.network import MAX_PARAMETER, Network
-
-_WARM_BYTES = 500_000_000
-"""Means of all rows are kept between epochs, to start from, as long as they take no more than this."""
+from sbnet.parcels import Shared
 
 
 def fit(
@@ -53,6 +53,7 @@ def fit(
     checkpoint: PathLike | None = None,
     resume: bool | PathLike = False,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: bool | None = None,
     missing: Any = (),
 ) -> FitResult:
@@ -89,7 +90,7 @@ def fit(
     shuffle : bool
         Go through the rows in a new random order in each epoch; otherwise in that of the table.
     rng
-        Seed or generator. Equal seeds give equal weights, whatever the number of threads.
+        Seed or generator. Equal seeds give equal weights, wherever the work is done.
     callbacks
         Called after each epoch with its number, the network, and the mean bound.
     log_likelihood : bool
@@ -100,8 +101,9 @@ def fit(
         A checkpoint to go on from, until `epochs` epochs are done in all. The network, the table and the settings must
         be those of that run, and the weights will be the same, to the last bit, as if it had never stopped. True means
         the file given as `checkpoint` if it is there, and a new run if not. The random state is the one in the file.
-    threads, progress, missing
-        As in :func:`sbnet.infer_many`; `missing` also for the table of `validation`.
+    threads, executor, progress, missing
+        As in :func:`sbnet.infer_many`; `missing` also for the table of `validation`. To an executor each step sends
+        its rows and the parameters, so that it pays for large batches; the weights are the same with any.
 
     Returns
     -------
@@ -122,60 +124,70 @@ def fit(
     optimizer = SGD(0.05) if optimizer is None else optimizer
     solver = MeanField(log_term="xi", tol=1e-3) if solver is None else solver
     _check_helpers(optimizer, solver, prior, callbacks)
-    source = _source(checkpoint, resume)
-    # A resumed run holds out what it held out when it began.
-    generator = checks.generator(rng) if source is None else first_generator(source)
-    if checkpoint is not None:
-        check_known(generator)
-    first = generator.bit_generator.state
-    reading = read_many(network, X, missing=missing)
-    weights = _row_weights(reading.states, sample_weight)
-    states, weights, held_out = _hold_out(network, reading, weights, validation, missing, generator)
-    if log_likelihood:  # refuse now, not after an epoch
-        exact_log_likelihood(network, states[[np.argmax((states < 0).sum(axis=1))]])
-    moving, warm = _moving(network, frozen), 8 * states.size <= _WARM_BYTES
-    lesson = _Lesson(states, weights, optimizer, batch_size, solver, prior, moving, threads, warm)
-    settings = describe(
-        network=network,
-        table=states,
-        sample_weight=weights,
-        optimizer=optimizer,
-        batch_size=batch_size,
-        solver=_without_rng(solver),
-        prior=prior,
-        validation=held_out,
-        frozen=lesson.moving,
-        shuffle=shuffle,
-        log_likelihood=log_likelihood,
-    )
-    state = optimizer.init(network.n_edges + network.n_units)
-    run = Run(network, state, None, generator.bit_generator.state, best=network)
-    if source is not None:
-        run = restore(source, run, states, settings, optimizer, warm=lesson.warm)
-        generator.bit_generator.state = run.rng
-    before, latest, interrupted = run.seconds, _parameters(run.network), False
-    bar = Bar(_note(run, epochs), epochs * len(states), progress, run.epoch * len(states))
-    try:
-        while run.epoch < epochs and (patience is None or run.epoch - run.best_epoch < patience):
-            order = generator.permutation(len(states)) if shuffle else np.arange(len(states))
-            for step in _steps(lesson, run, order):
-                latest = step.parameters
-                bar.update(run.epoch * len(states) + step.finished)
-            run = _close_epoch(run, step, lesson, held_out, log_likelihood)
-            run = replace(run, rng=generator.bit_generator.state, seconds=before + time.monotonic() - begin)
-            if checkpoint is not None:
-                write(checkpoint, run, states, settings, first)
-            bar.describe(_note(run, epochs))
-            for callback in callbacks:
-                callback(run.epoch, run.network, run.bounds[-1])
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        bar.close()
+    with ExitStack() as held:
+        stored = _source(checkpoint, resume, held)
+        # A resumed run holds out what it held out when it began.
+        generator = checks.generator(rng) if stored is None else first_generator(stored)
+        if checkpoint is not None:
+            check_known(generator)
+        first = generator.bit_generator.state
+        climbing = Climbing(Shared(network.model), solver, None if executor is None else pool(executor), threads)
+        saved = checkpoint is not None or stored is not None
+        source = opened(
+            network,
+            X,
+            How(batch_size, shuffle, climbing, saved),
+            sample_weight=sample_weight,
+            validation=validation,
+            missing=missing,
+            generator=generator,
+        )
+        if log_likelihood:  # refuse now, not after an epoch
+            source.check_exact(network)
+        lesson = _Lesson(source, optimizer, prior, _moving(network, frozen))
+        settings = (
+            {}
+            if not saved
+            else describe(
+                network=network,
+                **source.fingerprints(),
+                optimizer=optimizer,
+                batch_size=batch_size,
+                solver=_without_rng(solver),
+                prior=prior,
+                frozen=lesson.moving,
+                shuffle=shuffle,
+                log_likelihood=log_likelihood,
+            )
+        )
+        state = optimizer.init(network.n_edges + network.n_units)
+        run = Run(network, state, None, generator.bit_generator.state, best=network)
+        if stored is not None:
+            run = restore(stored, run, settings, optimizer, n_warm=source.n_warm)
+            generator.bit_generator.state = run.rng
+            source.take_up(run.warm)
+        before, latest, interrupted = run.seconds, _parameters(run.network), False
+        bar = Bar(_note(run, epochs), epochs * source.n_rows, progress, run.epoch * source.n_rows)
+        try:
+            while run.epoch < epochs and (patience is None or run.epoch - run.best_epoch < patience):
+                for step in _steps(lesson, run, generator):
+                    latest = step.parameters
+                    bar.update(run.epoch * source.n_rows + step.finished)
+                run = _close_epoch(run, step, source, log_likelihood)
+                run = replace(run, rng=generator.bit_generator.state, seconds=before + time.monotonic() - begin)
+                if checkpoint is not None:
+                    write(checkpoint, replace(run, warm=source.warm()), settings, first)
+                bar.describe(_note(run, epochs))
+                for callback in callbacks:
+                    callback(run.epoch, run.network, run.bounds[-1])
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            bar.close()
     return FitResult(
-        _network(network, latest) if held_out is None else run.best,
+        run.best if source.holds_out else _network(network, latest),
         np.array(run.bounds),
-        None if held_out is None else np.array(run.held_out),
+        np.array(run.held_out) if source.holds_out else None,
         np.array(run.exact) if log_likelihood else None,
         run.best_epoch,
         interrupted,
@@ -186,15 +198,10 @@ def fit(
 class _Lesson(NamedTuple):
     """What stays the same from step to step."""
 
-    states: States
-    weights: FloatArray
+    source: Source
     optimizer: Optimizer
-    batch_size: int
-    solver: Climber
     prior: Gaussian | Laplace | None
     moving: FloatArray
-    threads: int | None
-    warm: bool  # are the means of an epoch kept, to start the next one from?
 
 
 class _Step(NamedTuple):
@@ -204,37 +211,22 @@ class _Step(NamedTuple):
     bound: float
     parameters: FloatArray
     optimizer: tuple[FloatArray, ...]
-    means: FloatArray | None
 
 
-def _steps(lesson: _Lesson, run: Run, order: IndexArray) -> Iterator[_Step]:
-    """Go through the rows once, in batches, from the means of the last epoch, which are replaced on the way."""
-    state, total, everything = run.optimizer, 0.0, lesson.weights.sum()
+def _steps(lesson: _Lesson, run: Run, generator: np.random.Generator) -> Iterator[_Step]:
+    """Go through the rows once, in batches."""
+    state, total, seen, finished = run.optimizer, 0.0, 0.0, 0
     parameters, n_edges = _parameters(run.network), run.network.n_edges
-    means = np.empty(lesson.states.shape) if lesson.warm and run.warm is None else run.warm
     chance = chances(run.network)
     shrink = None if chance is not None else _shrink(lesson)
-    for start in range(0, len(order), lesson.batch_size):
-        rows = order[start : start + lesson.batch_size]
-        weights = lesson.weights[rows]
-        share = weights / max(weights.sum(), np.finfo(float).tiny)
+    for batch in lesson.source.batches(generator):
+        slope = batch(parameters)
+        total, seen, finished = total + slope.bound, seen + slope.weight, finished + slope.rows
+        everything, direction = lesson.source.weight or seen, slope.direction
         weight, bias = parameters[:n_edges], parameters[n_edges:]
-        slope = gradient_of_rows(
-            run.network.model._replace(weight=weight),
-            bias,
-            lesson.states[rows],
-            lesson.solver,
-            None if run.warm is None else run.warm[rows],
-            share,
-            lesson.threads,
-        )
-        total += float(weights @ slope.bound)
-        if means is not None:
-            means[rows] = slope.means
-        direction = np.concatenate([slope.weight, slope.bias])
         if lesson.prior is not None:
             pull = lesson.prior.slope if shrink is None else shrink.prior.smooth
-            direction += pull(weight, bias) / everything
+            direction = direction + pull(weight, bias) / everything
         move, state = lesson.optimizer.step(slope_in(parameters, direction, chance), state, run.epoch)
         parameters = moved(parameters, move * lesson.moving, chance)
         if shrink is not None:
@@ -243,7 +235,7 @@ def _steps(lesson: _Lesson, run: Run, order: IndexArray) -> Iterator[_Step]:
         if not np.abs(parameters).max() <= MAX_PARAMETER:
             _network(run.network, parameters)  # says which of them went astray
         parameters.setflags(write=False)  # as the arrays of a network are: one kind of array, one compiled kernel
-        yield _Step(start + len(rows), total / everything, parameters, state, means)
+        yield _Step(finished, total / everything, parameters, state)
 
 
 class _Shrink(NamedTuple):
@@ -272,26 +264,18 @@ def _network(network: Network, parameters: FloatArray) -> Network:
     return network.with_parameters(weight=parameters[: network.n_edges], bias=parameters[network.n_edges :])
 
 
-def _close_epoch(run: Run, step: _Step, lesson: _Lesson, held_out: States | None, log_likelihood: bool) -> Run:
+def _close_epoch(run: Run, step: _Step, source: Source, log_likelihood: bool) -> Run:
     """Enter the epoch in the history, and see whether it is the best."""
     network, bound, exact, scores = _network(run.network, step.parameters), step.bound, run.exact, run.held_out
-    infer = partial(infer_many, network, solver=lesson.solver, threads=lesson.threads)
     if log_likelihood:  # both of the same weights, so that one is below the other
-        bound = float(infer(lesson.states).bound.mean())
-        truth = exact_log_likelihood(network, lesson.states, threads=lesson.threads, progress=False)
-        exact = (*exact, float(np.mean(truth)))
-    if held_out is not None:
-        scores = (*scores, float(infer(held_out).bound.mean()))
+        bound, truth = source.exact(network)
+        exact = (*exact, truth)
+    if source.holds_out:
+        scores = (*scores, source.held_out(network))
     run = replace(
-        run,
-        network=network,
-        optimizer=step.optimizer,
-        warm=step.means,
-        bounds=(*run.bounds, bound),
-        held_out=scores,
-        exact=exact,
+        run, network=network, optimizer=step.optimizer, bounds=(*run.bounds, bound), held_out=scores, exact=exact
     )
-    if held_out is None or scores[-1] > run.best_bound:
+    if not source.holds_out or scores[-1] > run.best_bound:
         run = replace(run, best=run.network, best_epoch=run.epoch, best_bound=scores[-1] if scores else bound)
     return run
 
@@ -304,13 +288,17 @@ def _note(run: Run, epochs: int) -> str:
     return note + (f", held out {run.held_out[-1]:.4g}" if run.held_out else "")
 
 
-def _source(checkpoint: PathLike | None, resume: bool | PathLike) -> Stored | None:
-    """The run to go on from, if any, after a look at where checkpoints shall be written: now, not after an epoch."""
+def _source(checkpoint: PathLike | None, resume: bool | PathLike, held: ExitStack) -> Stored | None:
+    """The run to go on from, if any, after a look at where checkpoints shall be written: now, not after an epoch.
+
+    As long as `held` is open nobody else writes there.
+    """
     if checkpoint is not None:
         name = as_name(checkpoint)
         if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
             raise ParameterError(f"checkpoint is {name!r}, but there is no such folder; make it first")
         check_target(name)
+        held.enter_context(alone(name))
     if not isinstance(resume, bool):
         return read(resume)
     if resume and checkpoint is None:
@@ -342,35 +330,6 @@ def _check_counts(epochs: int, batch_size: int, patience: int | None, validation
         checks.whole("patience", patience, 1)
         if validation is None:
             raise ParameterError("patience watches held-out rows; give some with validation=")
-
-
-def _row_weights(states: States, sample_weight: ArrayLike | None) -> FloatArray:
-    n = len(states)
-    if n == 0:
-        raise ParameterError("there are no rows to learn from")
-    if sample_weight is None:
-        return np.ones(n)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n,) or not np.all(weights >= 0.0) or not np.isfinite(weights.sum()) or weights.sum() <= 0.0:
-        raise ParameterError(f"sample_weight must hold {n} numbers, one per row, none negative and not all zero")
-    return weights
-
-
-def _hold_out(
-    network: Network, X: Reading, weights: FloatArray, validation: Any, missing: Any, generator: np.random.Generator
-) -> tuple[States, FloatArray, States | None]:
-    states = X.states
-    if validation is None:
-        return states, weights, None
-    if not isinstance(validation, float | int):  # in the codings of the table to learn from
-        return states, weights, read_many(network, validation, missing=missing, known=X.codings).states
-    checks.chance("validation", validation)
-    n_out = min(max(1, round(validation * len(states))), len(states) - 1)
-    if n_out < 1:
-        raise ParameterError("one row cannot be divided into rows to learn from and rows to hold out")
-    order = generator.permutation(len(states))
-    out, kept = np.sort(order[:n_out]), np.sort(order[n_out:])
-    return states[kept], weights[kept], states[out]
 
 
 def _moving(network: Network, frozen: Iterable[str | tuple[str, str]] | BoolArray) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sbnet._types import BoolArray, FloatArray, States
+from sbnet._types import FloatArray
 from sbnet._version import __version__
 from sbnet.checks import is_whole
 from sbnet.errors import FileFormatError, ParameterError
@@ -30,7 +30,7 @@ _PARTS = 200
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Learning between two epochs."""
+    """Learning between two epochs; `warm` are the means of hidden cells that the next one starts from, if any."""
 
     network: Network
     optimizer: tuple[FloatArray, ...]
@@ -65,7 +65,7 @@ def describe(**settings: Any) -> dict[str, str]:
     return found
 
 
-def write(path: PathLike, run: Run, states: States, settings: dict[str, str], first_rng: Mapping[str, Any]) -> None:
+def write(path: PathLike, run: Run, settings: dict[str, str], first_rng: Mapping[str, Any]) -> None:
     """Replace the checkpoint, all or nothing."""
     arrays = {
         "weight": run.network.weight,
@@ -77,8 +77,8 @@ def write(path: PathLike, run: Run, states: States, settings: dict[str, str], fi
         "exact": np.array(run.exact),
     }
     arrays |= {f"optimizer_{k}": np.asarray(part, dtype=np.float64) for k, part in enumerate(run.optimizer)}
-    if run.warm is not None:  # those of observed units are in the table
-        arrays["warm"] = run.warm[_hidden(states)]
+    if run.warm is not None:
+        arrays["warm"] = run.warm
     metadata = {
         "made_by": f"sbnet {__version__}",
         "settings": json.dumps(settings),
@@ -107,10 +107,8 @@ def first_generator(stored: Stored) -> np.random.Generator:
         return generators.from_text(_text(stored, "first_rng"))
 
 
-def restore(
-    stored: Stored, fresh: Run, states: States, settings: dict[str, str], optimizer: Optimizer, *, warm: bool
-) -> Run:
-    """The run that was written; `fresh` is the same run before its first epoch, `warm` if it keeps means.
+def restore(stored: Stored, fresh: Run, settings: dict[str, str], optimizer: Optimizer, *, n_warm: int | None) -> Run:
+    """The run that was written; `fresh` is the same run before its first epoch, `n_warm` the means it keeps, if any.
 
     Every part is held against what this run would have written: a checkpoint is also a file, which anyone can make.
     """
@@ -118,7 +116,7 @@ def restore(
         old = parse(_text(stored, "settings"), _PARTS)
     _check_settings(stored.name, old, settings)
     with _of_one_run(stored):
-        means = _means(stored, states) if warm else None
+        means = None if n_warm is None else _means(stored, n_warm)
         run = _restored(stored, fresh, means, _lengths(fresh, stored, settings))
         _check_step(optimizer, run)
         return run
@@ -215,16 +213,13 @@ def _numbers(stored: Stored, name: str, shape: tuple[int, ...]) -> FloatArray:
     return array.copy()
 
 
-def _means(stored: Stored, states: States) -> FloatArray:
-    """The means of the last epoch for all units; those of observed units are in the table."""
-    hidden = _hidden(states)
-    found = _numbers(stored, "warm", (int(hidden.sum()),))
+def _means(stored: Stored, n: int) -> FloatArray:
+    """The means that the last epoch left."""
+    found = _numbers(stored, "warm", (n,))
     bad = found[(found < 0.0) | (found > 1.0)]
     if bad.size:
         raise ValueError(f"'warm' holds a mean of {bad[0]}, which is not between 0 and 1")
-    means = states.astype(np.float64)
-    means[hidden] = found
-    return means
+    return found
 
 
 def _best(text: str, epochs: int) -> tuple[int, float]:
@@ -246,11 +241,6 @@ def _seconds(text: str) -> float:
     if not 0.0 <= seconds < np.inf:
         raise ValueError(f"'seconds' is {text[:40]!r}")
     return seconds
-
-
-def _hidden(states: States) -> BoolArray:
-    hidden: BoolArray = states < 0
-    return hidden
 
 
 def _fingerprint(*parts: Any) -> str:

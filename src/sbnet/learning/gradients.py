@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +13,10 @@ from numpy.typing import ArrayLike
 from sbnet._types import FloatArray, Model, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce
-from sbnet.execution import Block, Inline, Threads, join, map_blocks
+from sbnet.execution import Block, Inline, Threads, join, map_blocks, pool
 from sbnet.inference import Climber, MeanField, check_climber, check_start
 from sbnet.network import Network
+from sbnet.parcels import Shared
 
 _BLOCK = 50
 """Rows whose gradients are added up by one thread; fixed, so that sums do not depend on the number of threads."""
@@ -39,6 +42,7 @@ def gradient(
     start: ArrayLike | None = None,
     row_weight: ArrayLike | None = None,
     threads: int | None = None,
+    executor: Executor | None = None,
 ) -> Gradient:
     """Solve the mean field equations of every row, and differentiate the sum of the bounds there.
 
@@ -58,6 +62,8 @@ def gradient(
         A weight for each row, one by default.
     threads
         Number of threads; all cores by default. The result does not depend on it.
+    executor
+        Where the work is done instead, as in :func:`sbnet.infer_many`; nor on that.
 
     Returns
     -------
@@ -71,34 +77,47 @@ def gradient(
     weight = np.ones(n) if row_weight is None else np.asarray(row_weight, dtype=np.float64)
     if weight.shape != (n,) or not np.all(np.isfinite(weight)):
         raise ParameterError(f"row_weight has shape {weight.shape}; expected ({n},), one finite number per row")
-    return gradient_of_rows(network.model, network.bias, states, solver, check_start(states, start), weight, threads)
+    climbing = Climbing(Shared(network.model), solver, None if executor is None else pool(executor), threads)
+    return climbing.gradient(network.weight, network.bias, states, check_start(states, start), weight)
 
 
-def gradient_of_rows(
-    model: Model,
-    bias: FloatArray,
-    states: States,
-    solver: Climber,
-    start: FloatArray | None,
-    row_weight: FloatArray,
-    threads: int | None,
-) -> Gradient:
-    """The same for checked rows in the internal form, and parameters that need not be those of a network yet."""
-    n = len(states)
-    cuts = [slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
-    blocks = [Block(rows, (states[rows], None if start is None else start[rows], row_weight[rows])) for rows in cuts]
-    executor = Inline() if n * len(model.weight) <= _SMALL else Threads(threads)
-    parts = map_blocks(partial(_gradient, model, bias, solver), blocks, executor=executor)
-    return Gradient(
-        join((part.bound for part in parts), np.zeros(0)),
-        join((part.means for part in parts), np.zeros(states.shape)),
-        sum((part.weight for part in parts), np.zeros(len(model.weight))),
-        sum((part.bias for part in parts), np.zeros(len(bias))),
-    )
+@dataclass(frozen=True)
+class Climbing:
+    """What stays the same while weights are learned: the edges, the solver, and where the work is done."""
+
+    model: Shared[Model]
+    solver: Climber
+    executor: Executor | None = None
+    threads: int | None = None
+
+    def gradient(
+        self, weight: FloatArray, bias: FloatArray, states: States, start: FloatArray | None, row_weight: FloatArray
+    ) -> Gradient:
+        """That of checked rows in the internal form, at parameters that need not be those of a network yet."""
+        n = len(states)
+        cuts = [slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
+        blocks = [
+            Block(rows, (states[rows], None if start is None else start[rows], row_weight[rows])) for rows in cuts
+        ]
+        model: Any = self.model  # a task is given what is in it
+        task = partial(_gradient, model, weight, bias, self.solver)
+        parts = map_blocks(task, blocks, executor=self._where(n * len(weight)))
+        return Gradient(
+            join((part.bound for part in parts), np.zeros(0)),
+            join((part.means for part in parts), np.zeros(states.shape)),
+            sum((part.weight for part in parts), np.zeros(len(weight))),
+            sum((part.bias for part in parts), np.zeros(len(bias))),
+        )
+
+    def _where(self, work: int) -> Executor:
+        if self.executor is not None:
+            return self.executor
+        return Inline() if work <= _SMALL else Threads(self.threads)
 
 
-def _gradient(model: Model, bias: FloatArray, solver: Climber, block: Block) -> Gradient:
+def _gradient(model: Model, weight: FloatArray, bias: FloatArray, solver: Climber, block: Block) -> Gradient:
     states, start, row_weight = block.columns
+    model = model._replace(weight=weight)
     solution, slope = solver.climb(model, bias, states, start, row_weight=row_weight)
     if slope is None:
         raise ParameterError(f"solver is {solver!r}; its climb() gives no gradient, though row_weight asks for one")

@@ -37,6 +37,7 @@ own. A split that does not lower the sum is not made. Groups of a few coupled hi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypedDict, Unpack, overload
@@ -50,7 +51,7 @@ from sbnet.bounds.margins import widened
 from sbnet.bounds.upper.cells import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
 from sbnet.evidence import EvidenceLike, OnePattern, Table
-from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
+from sbnet.execution import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.upper import evaluate
@@ -140,6 +141,7 @@ class _Options(TypedDict, total=False):
     tol: float
     max_steps: int
     threads: int | None
+    executor: Executor | None
     progress: bool | None
 
 
@@ -160,6 +162,7 @@ def upper_bound(
     tol: float = 1e-5,
     max_steps: int = 200,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> UpperBound | UpperBounds:
     r"""A rigorous upper bound on the log-likelihood of the evidence, in nats.
@@ -190,6 +193,8 @@ def upper_bound(
         Stop after that many steps; the bound is valid all the same.
     threads
         Number of threads; all cores by default.
+    executor : concurrent.futures.Executor, optional
+        Where the work is done instead, as in :func:`sbnet.infer_many`.
     progress
         Show a progress bar; by default, if the work is long and standard error is a terminal.
 
@@ -214,7 +219,7 @@ def upper_bound(
         blocks = map_blocks(
             partial(_solve, part.network, limits, units, most_cells),
             RowBlocks(part.states, most=min(256, MOST_NUMBERS // (part.network.n_edges + 3 * part.network.n_units))),
-            executor=Threads(threads),
+            executor=pool(executor, threads),
             progress=Bar("upper bounds", len(part.states), progress),
         )
         found = [row for block in blocks for row in block]

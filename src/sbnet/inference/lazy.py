@@ -1,0 +1,156 @@
+"""Answers for Dask collections: tasks, one for each partition, that run when and where someone computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sbnet import checks, lazy
+from sbnet._types import FloatArray, States
+from sbnet.errors import ParameterError
+from sbnet.inference.results import PosteriorBatch
+from sbnet.inference.solution import Gather, Solution
+from sbnet.network import Network
+
+if TYPE_CHECKING:
+    import pandas
+
+Answer = Callable[..., PosteriorBatch]
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """A partition, answered; without the network, which is the same for all."""
+
+    evidence: States
+    solution: Solution
+    index: pandas.Index[Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class LazyPosteriors:
+    """What :func:`sbnet.infer_many` answers to a Dask array or data frame: Dask arrays, partitioned as it was.
+
+    Nothing is computed before it is asked for. ``dask.compute(many.bound, many.means)`` solves each row once for both;
+    one after the other, each would solve anew, unless :meth:`persist` keeps the answers on the workers.
+
+    Attributes
+    ----------
+    network : Network
+    bound : dask.array.Array of shape (n,)
+    means : dask.array.Array of shape (n, n_units)
+    sweeps, converged : dask.array.Array of shape (n,)
+    """
+
+    network: Network
+    _pieces: tuple[Any, ...]
+    _sizes: tuple[float, ...]
+
+    @property
+    def bound(self) -> Any:
+        """Lower bounds on ln P(evidence), in nats, by row."""
+        return self._array("bound", (), np.float64)
+
+    @property
+    def means(self) -> Any:
+        """Posterior means, rows by units."""
+        return self._array("means", (self.network.n_units,), np.float64)
+
+    @property
+    def sweeps(self) -> Any:
+        """Number of sweeps done, by row."""
+        return self._array("sweeps", (), np.int64)
+
+    @property
+    def converged(self) -> Any:
+        """Did the solver finish its work, for each row?"""
+        return self._array("converged", (), np.bool_)
+
+    def __getitem__(self, unit: str) -> Any:
+        """The means of one unit, by name."""
+        return self.means[:, self.network.index(unit)]
+
+    def persist(self) -> LazyPosteriors:
+        """Solve now, and keep the answers where they are made."""
+        return LazyPosteriors(self.network, lazy.kept(*self._pieces), self._sizes)
+
+    def compute(self) -> PosteriorBatch:
+        """All answers, in the memory of this process."""
+        parts: list[_Answered] = lazy.computed(self._pieces)
+        evidence = np.concatenate([part.evidence for part in parts])
+        whole, start = Gather(*evidence.shape), 0
+        for part in parts:
+            if len(part.solution) or not len(evidence):
+                whole.put(slice(start, start + len(part.solution)), part.solution)
+            start += len(part.solution)
+        return PosteriorBatch(self.network, evidence, whole.solution(), _joined(parts))
+
+    def to_frame(self) -> Any:
+        """A Dask data frame: the bound of each row, whether it settled, and the mean of every unit."""
+        dd = checks.extra("dask.dataframe", "to_frame()", of="dask")
+        make, network = lazy.task(_frame), lazy.once(self.network)
+        nothing = np.zeros((0, self.network.n_units))
+        empty = Solution(np.zeros(0), nothing, np.zeros(0, np.int8), np.zeros(0, np.int64))
+        meta = _frame(self.network, _Answered(nothing.astype(np.int8), empty, None))
+        return dd.from_delayed([make(network, piece) for piece in self._pieces], meta=meta, verify_meta=False)
+
+    def __repr__(self) -> str:
+        rows = sum(self._sizes)
+        known = "rows not counted yet" if np.isnan(rows) else f"{int(rows):,} rows"
+        return f"<LazyPosteriors: {known} in {len(self._pieces):,} partitions × {self.network.n_units:,} units>"
+
+    def _array(self, name: str, width: tuple[int, ...], dtype: Any) -> Any:
+        get = lazy.task(_part)
+        return lazy.array([get(piece, name) for piece in self._pieces], self._sizes, width, dtype)
+
+
+def answer_lazily(
+    network: Network, X: Any, answer: Answer, start: Any, missing: Any, threads: int | None
+) -> LazyPosteriors:
+    """Tasks that answer the partitions, each in one thread unless more are asked for: workers have several."""
+    parts = lazy.Partitions.of(X)
+    parts.check(network, missing)
+    begins = _starts(start, parts, network)
+    solve = lazy.task(partial(_answered, answer, missing, threads or 1))
+    shared = lazy.once(network)
+    pieces = tuple(solve(shared, piece, begin) for piece, begin in zip(parts.pieces, begins, strict=True))
+    return LazyPosteriors(network, pieces, parts.sizes)
+
+
+def _starts(start: Any, parts: lazy.Partitions, network: Network) -> list[Any]:
+    if start is None:
+        return [None] * len(parts.pieces)
+    pieces = lazy.Partitions.of(start).pieces if lazy.is_lazy(start) else []
+    if len(pieces) != len(parts.pieces):
+        raise ParameterError(
+            f"start has {len(pieces)} partitions; give a Dask array with the {len(parts.pieces)} of the evidence"
+        )
+    return pieces
+
+
+def _answered(
+    answer: Answer, missing: Any, threads: int, network: Network, table: Any, start: FloatArray | None
+) -> _Answered:
+    """In a worker: the answers of one partition."""
+    states = lazy.read_partition(network, table, missing)
+    index = getattr(table, "index", None) if hasattr(table, "columns") else None
+    found = answer(network, states, start=None if start is None else np.array(start), threads=threads, progress=False)
+    return _Answered(found.evidence, found.solution, index)
+
+
+def _part(answered: _Answered, name: str) -> Any:
+    return getattr(answered.solution, name)
+
+
+def _frame(network: Network, answered: _Answered) -> Any:
+    return PosteriorBatch(network, answered.evidence, answered.solution, answered.index).to_frame()
+
+
+def _joined(parts: list[_Answered]) -> Any:
+    """The labels of all rows, if partitions have some."""
+    found = [part.index for part in parts if part.index is not None]
+    return found[0].append(found[1:]) if found else None

@@ -1,0 +1,141 @@
+"""Dask arrays and data frames, as partitions of rows. Dask is not imported unless someone brings a collection."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol, TypeGuard
+from uuid import uuid4
+
+import numpy as np
+
+from sbnet import checks
+from sbnet._types import States
+from sbnet.errors import CodingWarning, EvidenceError, TableError, WorkerError
+from sbnet.evidence import read_many
+from sbnet.network import Network
+
+_FAN_IN = 8
+"""Sums that one task of a tree adds up."""
+
+
+class LazyTable(Protocol):
+    """A Dask array or data frame, as far as types are concerned."""
+
+    def to_delayed(self) -> Any: ...
+    def __dask_keys__(self) -> Any: ...
+
+
+def is_lazy(X: Any) -> TypeGuard[LazyTable]:
+    """Is it a Dask collection? Only someone who has imported Dask can have one."""
+    dask = sys.modules.get("dask")
+    return dask is not None and not isinstance(X, np.ndarray) and bool(dask.is_dask_collection(X))
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """The rows of a collection in pieces, each to be made where it is needed; `sizes` are their rows, if known."""
+
+    pieces: list[Any]
+    sizes: tuple[float, ...]
+    columns: tuple[Any, ...] | None
+    meta: Any
+
+    @classmethod
+    def of(cls, X: Any) -> Partitions:
+        """Of an array of rows by columns, whose columns may be cut as well, or of a data frame."""
+        if hasattr(X, "columns"):
+            pieces = list(X.to_delayed())
+            return cls(pieces, (np.nan,) * len(pieces), tuple(X.columns), X._meta)
+        if getattr(X, "ndim", None) != 2:
+            what = f"{X.ndim} dimensions" if hasattr(X, "ndim") else f"the type {type(X).__name__}"
+            raise TableError(f"a Dask table has rows and columns; this one has {what}. Give an array or a data frame")
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        pieces = list(X.to_delayed().ravel())
+        return cls(pieces, X.chunks[0], None, np.empty((0, X.shape[1]), X.dtype))
+
+    def check(self, network: Network, missing: Any) -> None:
+        """Refuse now, by its columns alone, what would be refused on the workers later."""
+        if not np.isnan(self.meta.shape[1]):
+            read_many(network, self.meta, missing=missing)
+
+
+def read_partition(network: Network, table: Any, missing: Any) -> States:
+    """One partition in the internal form; its cells must say what they mean without those of others."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CodingWarning)
+        reading = read_many(network, table, missing=missing)
+    if reading.codings:
+        unit, coding = next(iter(reading.codings.items()))
+        raise EvidenceError(
+            f"column {network.names[unit]!r} of a partition is read as {coding}, but another partition may hold other "
+            "values; recode the column to 0 and 1"
+        )
+    return np.ascontiguousarray(reading.states)
+
+
+def once(value: Any) -> Any:
+    """A value that many tasks share: one task of the graph, so that it travels once to each worker."""
+    return _dask().delayed(value, traverse=False)
+
+
+def task(function: Any) -> Any:
+    """A function as a maker of tasks."""
+    return _dask().delayed(function, traverse=False, pure=False)
+
+
+def tree(parts: Sequence[Any], add: Any) -> Any:
+    """The sum of some tasks, in an order that depends on nothing but their number."""
+    level = list(parts)
+    while len(level) > 1:
+        level = [task(add)(level[k : k + _FAN_IN]) for k in range(0, len(level), _FAN_IN)]
+    return level[0]
+
+
+def kept(*tasks: Any) -> tuple[Any, ...]:
+    """The same tasks, begun, with their results held where they are made."""
+    with _speaking():
+        done: tuple[Any, ...] = _dask().persist(*tasks)
+        return done
+
+
+def computed(tasks: Sequence[Any]) -> list[Any]:
+    """Their results, here."""
+    with _speaking():
+        return list(_dask().compute(*tasks))
+
+
+def _dask() -> Any:
+    return checks.extra("dask", "a Dask table")
+
+
+class _speaking:
+    """A worker that died over and over is told of in words."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if type(error).__name__ == "KilledWorker":
+            raise WorkerError(
+                "several workers ended one after the other with the same piece of work: perhaps a partition is too "
+                "large for their memory. Give them more, or make smaller partitions (rechunk, repartition)"
+            ) from error
+
+
+def array(pieces: Sequence[Any], sizes: Sequence[float], width: tuple[int, ...], dtype: Any) -> Any:
+    """A Dask array of rows whose blocks these tasks make."""
+    da, graphs = checks.extra("dask.array", "a Dask table", of="dask"), import_module("dask.highlevelgraph")
+    name, rest = f"sbnet-{uuid4().hex}", (0,) * len(width)
+    blocks = {(name, k, *rest): (_same, piece.key) for k, piece in enumerate(pieces)}
+    graph = graphs.HighLevelGraph.from_collections(name, blocks, dependencies=list(pieces))
+    chunks = (tuple(sizes), *((n,) for n in width))
+    return da.Array(graph, name, chunks, dtype=dtype, meta=np.empty((0, *width), dtype))
+
+
+def _same(value: Any) -> Any:
+    return value
