@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, TypeAlias, TypedDict, Unpack, overload
+from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -14,10 +15,11 @@ from sbnet import checks
 from sbnet._types import HIDDEN, Bound, RngLike, States, Stop
 from sbnet.bounds import proven as _proven
 from sbnet.bounds.upper import LIMIT
+from sbnet.certificates.branching import Until, close
 from sbnet.certificates.confidence import DRAWS, WIDTH, Sampled, Wanted, sample
 from sbnet.certificates.enclosure import EFFORTS, Ends, How, enclose, in_lines
 from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
-from sbnet.errors import EvidenceError
+from sbnet.errors import EvidenceError, ParameterError
 from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.execution import Bar, Block, RowBlocks, Threads, map_blocks
 from sbnet.inference.estimation import Draw, weigh
@@ -42,6 +44,8 @@ class _Options(TypedDict, total=False):
     exact_up_to: int | None
     proven: bool
     confidence: float
+    seconds: float | None
+    gap: float | None
     rng: RngLike
     threads: int | None
     progress: bool | None
@@ -62,6 +66,8 @@ def certify(
     exact_up_to: int | None = None,
     proven: bool = False,
     confidence: float = 1.0,
+    seconds: float | None = None,
+    gap: float | None = None,
     rng: RngLike = 0,
     threads: int | None = None,
     progress: bool | None = None,
@@ -98,6 +104,14 @@ def certify(
         tenth of a nat, but at most 2^18 with effort ``"fast"``, 2^20 and 2^22 with the others, and fewer in networks
         of more than 4,000 edges. It takes for granted that the random numbers are as good as random. `lower` and
         `upper` stay certain.
+    seconds : float, optional
+        Bring the certain ends nearer by branch and bound, :mod:`sbnet.certificates.branching`, for that long in each
+        row, what the effort takes included. Cells are split where the ends are furthest apart, so that more time
+        never gives a wider interval; how far it comes depends on the clock.
+    gap : float, optional
+        Nats that are near enough. Alone, or with `seconds`: branch and bound ends there, and also with 16,384 cells;
+        without `seconds` the answer does not depend on the clock. With a `confidence`: the width of `interval` at
+        which no more samples are drawn, instead of a tenth; branch and bound is then for `seconds` only.
     rng
         Seed of the samples; the certain ends do not depend on it.
     threads, progress
@@ -119,13 +133,11 @@ def certify(
     """
     question = ask(network, evidence, do)
     how = _check(effort, exact_up_to, proven)
-    if confidence != 1.0:
-        checks.chance("confidence", confidence)
-    seed = int(checks.generator(rng).integers(2**63))
+    task = _Task(how, _check_search(proven, confidence, seconds, gap), int(checks.generator(rng).integers(2**63)))
 
     def certified(part: Part) -> list[Certificate]:
         blocks = map_blocks(
-            partial(_certificates, part.network, how, float(confidence), seed),
+            partial(_certificates, part.network, task),
             RowBlocks(part.states, most=16),
             executor=Threads(1 if proven else threads),  # balls are no faster in threads
             progress=Bar("certificates", len(part.states), progress),
@@ -258,16 +270,50 @@ def _both_ends(network: Network, row: States, how: How, block: Block) -> list[li
     return answer
 
 
-def _certificates(network: Network, how: How, confidence: float, seed: int, block: Block) -> list[Certificate]:
-    return [_certificate(network, row, how, confidence, seed) for row in block.columns[0]]
+class _Search(NamedTuple):
+    """What is wanted beside the ends that an effort finds."""
+
+    confidence: float
+    width: float  # of the interval with confidence
+    seconds: float  # for branch and bound; none without any
+    gap: float  # of the certain ends, at which it stops
 
 
-def _certificate(network: Network, row: States, how: How, confidence: float, seed: int) -> Certificate:
+class _Task(NamedTuple):
+    """All that a row is asked for."""
+
+    how: How
+    search: _Search
+    seed: int
+
+
+def _check_search(proven: bool, confidence: float, seconds: float | None, gap: float | None) -> _Search:
+    sure = confidence == 1.0
+    if not sure:
+        checks.chance("confidence", confidence)
+    if proven and (seconds is not None or (gap is not None and sure)):
+        raise ParameterError(
+            "proven=True evaluates cell by cell in ball arithmetic, which is too slow for branch and bound; "
+            "leave out seconds= and gap=, and choose an effort"
+        )
+    near = 0.0 if gap is None else checks.positive("gap", gap)
+    if seconds is not None:
+        return _Search(float(confidence), near or WIDTH, checks.positive("seconds", seconds), near)
+    return _Search(float(confidence), near or WIDTH, math.inf if near and sure else 0.0, near)
+
+
+def _certificates(network: Network, task: _Task, block: Block) -> list[Certificate]:
+    return [_certificate(network, row, task) for row in block.columns[0]]
+
+
+def _certificate(network: Network, row: States, task: _Task) -> Certificate:
+    (how, search, seed), begin = task, time.monotonic()
     ends = enclose(network, row, *how)
+    if search.seconds and ends.value is None:
+        ends = close(network, row, ends, how, Until(begin + search.seconds, search.gap))
     known = Sampled(ends.lower, ends.upper, ends.lower if ends.value is None else ends.value, 0.0, 0)
     if ends.value is None:
-        sure = confidence == 1.0
-        known = _guess(network, row, ends, how, seed) if sure else _draw(network, row, ends, how, confidence, seed)
+        known = _guess(network, row, ends, how, seed) if search.confidence == 1.0 else _draw(network, row, ends, task)
     mean_field = float(ends.mean_field.bound[0])
     return Certificate(
         ends.lower,
@@ -282,7 +328,7 @@ def _certificate(network: Network, row: States, how: How, confidence: float, see
         how.effort,
         how.proven,
         (known.low, known.high),
-        confidence,
+        search.confidence,
         known.samples,
     )
 
@@ -295,10 +341,11 @@ def _guess(network: Network, row: States, ends: Ends, how: How, seed: int) -> Sa
     return Sampled(ends.lower, ends.upper, float(log_p[0]), float(error[0]), 0).within(ends.lower, ends.upper)
 
 
-def _draw(network: Network, row: States, ends: Ends, how: How, confidence: float, seed: int) -> Sampled:
+def _draw(network: Network, row: States, ends: Ends, task: _Task) -> Sampled:
     """An interval that holds with confidence, inside the certain one, and the estimate from the same samples."""
+    how, search, seed = task
     cells = in_lines(network, row, ends.mean_field, how) if ends.cells is None else ends.cells
-    found = sample(network, row, cells, Wanted(1.0 - confidence, WIDTH, DRAWS[how.effort], seed))
+    found = sample(network, row, cells, Wanted(1.0 - search.confidence, search.width, DRAWS[how.effort], seed))
     return found.within(ends.lower, ends.upper)
 
 

@@ -83,15 +83,15 @@ def enclose(network: Network, row: States, effort: str, proven: bool, exact_up_t
     first = solver.solve(network, row[None, :], start=None, trace=False)
     most = tried[-1].exact_up_to if exact_up_to is None else exact_up_to
     in_group = min(_GROUP, most)
-    value, margin, group, summed = _sum(network, row, -1 if proven else most)
-    if group <= min(most, _PROVEN_UP_TO) if proven else summed:
-        together = f"sum over all states, {_count(group, 'hidden unit')} at most together"
+    value, margin, group, whole = summed(network, row, -1 if proven else most)
+    if group <= min(most, _PROVEN_UP_TO) if proven else whole:
+        together = f"sum over all states, {count(group, 'hidden unit')} at most together"
         if group > most:
-            together = f"sum over all findings that are present, of {_count(group, 'cause')} at most together"
+            together = f"sum over all findings that are present, of {count(group, 'cause')} at most together"
         how = together if group else "product of known factors"
         low, high = ball_upper.enclosed(network, row) if proven else (value - margin, min(value + margin, 0.0))
         return Ends(low, high, 0.5 * (low + high) if proven else min(value, 0.0), how, how, first, None)
-    ends = None if proven else _clinic(network, row, tried, first)
+    ends = None if proven else clinic(network, row, tried, first)
     if ends is not None:
         return ends
     lower, lower_from, pieces = float(first.bound[0]), "mean field", [Piece(network, row, first.means[0])]
@@ -111,7 +111,7 @@ def enclose(network: Network, row: States, effort: str, proven: bool, exact_up_t
             if total > lower:
                 lower, lower_from, pieces = total, how, parts
     found = best.cells
-    upper_from = f"Hölder's inequality, {_count(len(found.bound), 'cell')}"
+    upper_from = f"Hölder's inequality, {count(len(found.bound), 'cell')}"
     if proven:
         lower = ball_lower.lower(pieces, solver.bound)
         parameters = zip(found.states, found.edge, found.unit, strict=True)
@@ -126,20 +126,30 @@ def in_lines(network: Network, row: States, first: Solution, how: How) -> Bounde
     return Bounded(limits, solve(network, limits, row[None, :]), first.means[0])
 
 
-def _count(n: int, what: str) -> str:
+def count(n: int, what: str) -> str:
+    """In words: 1 cell, 2 cells."""
     return f"{n} {what}{'s' * (n != 1)}"
 
 
-def _sum(network: Network, row: States, most: int) -> tuple[float, float, int, bool]:
-    """ln P if `most` is enough, its margin, the size of the largest group of coupled hidden units; and was it?"""
+class Sum(NamedTuple):
+    """ln P if all groups of coupled hidden units are small enough, its margin, the size of the largest; are they?"""
+
+    value: float
+    margin: float
+    largest: int
+    whole: bool
+
+
+def summed(network: Network, row: States, most: int) -> Sum:
+    """The sum over groups of up to so many units."""
     problem: Problem = reduce(network.model, row)
     sums = sum_groups(problem, row, absorb(network, row[None, :])[0], most)
     scale = margins.scale(network).of(margins.involved(problem, row))
     margin = margins.of_sum(scale, problem, sums.label, most) + sums.error
-    return sums.total, margin, int(np.bincount(sums.label).max(initial=0)), not sums.large.any()
+    return Sum(sums.total, margin, int(np.bincount(sums.label).max(initial=0)), not sums.large.any())
 
 
-def _clinic(network: Network, row: States, tried: list[Effort], first: Solution) -> Ends | None:
+def clinic(network: Network, row: States, tried: list[Effort], first: Solution) -> Ends | None:
     """The ends where causes are independent and their findings observed noisy-OR units; None anywhere else.
 
     There the bounds of `sbnet.bounds.findings` leave nothing to those for any network.
@@ -159,8 +169,8 @@ def _clinic(network: Network, row: States, tried: list[Effort], first: Solution)
     for level in tried:
         found = [findings.enclose(group, level.findings, level.cells) for group in clinics]
         lower, upper = (known + sum(getattr(part, end) for part in found) for end in ("lower", "upper"))
-        cells = _count(max(part.cells for part in found), "cell")
-        together = f"sum over {_count(level.findings, 'finding')} at most in each of {cells} of causes"
+        cells = count(max(part.cells for part in found), "cell")
+        together = f"sum over {count(level.findings, 'finding')} at most in each of {cells} of causes"
         if lower - margin > best.lower:
             best = best._replace(lower=lower - margin, lower_from=f"{together}, Jensen's inequality for the others")
         if upper + margin < best.upper:
@@ -183,7 +193,7 @@ def _tighter(
     if len(units):
         for states, part in Conditioned([int(i) for i in units]).problems(network, row, first.means[0]):
             pieces = [Piece(network, *both) for both in zip(states, part.means, strict=True)]
-            enumerated = _count(len(pieces).bit_length() - 1, "unit")
+            enumerated = count(len(pieces).bit_length() - 1, "unit")
             how = f"mean field for each of {len(pieces)} states of {enumerated}"
             yield margins.log_sum_below(part.bound), how, pieces
     if components > 1:
@@ -199,7 +209,7 @@ def _tighter(
         if kept:
             total = margins.log_sum_below(np.array([part.bound for part in kept]))
             pieces = [_with_gates(network, row, problem, part) for part in kept]
-            yield total, f"mixture of {_count(len(kept), 'factorial component')}", pieces
+            yield total, f"mixture of {count(len(kept), 'factorial component')}", pieces
 
 
 def _with_gates(network: Network, row: States, problem: Problem, part: Component) -> Piece:
