@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 
 import sbnet as sb
+from sbnet import evidence
 from sbnet.bounds import upper_bound
-from sbnet.certificates import certify
+from sbnet.bounds.margins import log_sum_above, log_sum_below
+from sbnet.certificates import branching, certify
+from sbnet.certificates.enclosure import How, in_lines
 from sbnet.datasets import load_digits
 
 from .report import NONE, Table, say, seconds
@@ -32,8 +35,14 @@ UPPER: dict[str, dict[str, Any]] = {
 }
 
 
+MARKS = (0.1, 0.3, 1.0, 3.0, 10.0)
+"""Seconds of processor time at which branch and bound is looked at."""
+DIGITS = 10
+"""Test images of each digit."""
+
+
 def table() -> list[Table]:
-    return [_distances(), _certificates()]
+    return [_distances(), _certificates(), _closing(), _confidence()]
 
 
 def _widest(network: sb.Network, k: int) -> list[int]:
@@ -42,12 +51,18 @@ def _widest(network: sb.Network, k: int) -> list[int]:
     return [int(i) for i in np.argsort(-reach)[:k]]
 
 
+def _learned(digit: int) -> sb.Network:
+    """A network of the paper's size, learned from 700 images of a digit."""
+    digits = load_digits()
+    return sb.fit(sb.layered((8, 24, 64), rng=0), digits.train[digits.train_target == digit], rng=0).network
+
+
 @cache
 def _cases() -> list[tuple[str, sb.Network, np.ndarray]]:
     """Two random networks and a sample of each; one that was learned as in the paper, and a test image."""
     digits = load_digits()
     small, wide = sb.layered((2, 4, 6), rng=0, scale=2.0), sb.layered((500, 20), rng=0, scale=0.3)
-    threes = sb.fit(sb.layered((8, 24, 64), rng=0), digits.train[digits.train_target == 3], rng=0).network
+    threes = _learned(3)
     patterns = [sb.sample(small, 1, rng=0)[0, -6:], digits.test[digits.test_target == 3][0]]
     return list(zip(CASES, (small, threes, wide), [*patterns, sb.sample(wide, 1, rng=0)[0, -20:]], strict=True))
 
@@ -110,4 +125,69 @@ def _certificates() -> Table:
         ("effort", *CASES),
         [row for row in rows if set(row[1:]) != {NONE}],
         ("The first network is small enough to be summed. Samples for the guess are included.",),
+    )
+
+
+def _processor(network: sb.Network, pattern: np.ndarray, **options: Any) -> tuple[sb.Certificate, float]:
+    """A certificate, and the processor time that it took."""
+    start = time.process_time()
+    found: sb.Certificate = certify(network, list(pattern), **options)
+    return found, time.process_time() - start
+
+
+def _curve(network: sb.Network, pattern: np.ndarray) -> list[str]:
+    """The gap of branch and bound at each mark, and the number of cells; where it ended before, at its end."""
+    row, start = evidence.coerce(network, pattern)[0][0], time.process_time()
+    first = sb.MeanField().solve(network, row[None, :], start=None, trace=False)
+    low, high, now, cells = -np.inf, 0.0, "", list[str]()
+    for leaves in branching.branch(network, in_lines(network, row, first, How("fast", False, 0))):
+        while now and len(cells) < len(MARKS) and time.process_time() - start > MARKS[len(cells)]:
+            cells.append(now)
+        if len(cells) == len(MARKS):
+            break
+        low = max(low, log_sum_below(np.array([leaf.lower for leaf in leaves])))
+        high = min(high, log_sum_above(np.array([leaf.upper for leaf in leaves])))
+        now = f"{high - low:.3g}; {len(leaves):,}"
+    return [*cells, *[now] * (len(MARKS) - len(cells))]
+
+
+def _closing() -> Table:
+    columns = []
+    for name, network, pattern in _cases():
+        say(f"certificates: branch and bound, {name}")
+        if not columns:
+            _curve(network, pattern)  # compile
+        column = []
+        for effort in ("fast", "normal", "high"):
+            found, spent = _processor(network, pattern, effort=effort, exact_up_to=0, threads=1)
+            column.append(f"{found.gap:.3g}; {seconds(spent)}")
+        columns.append([*column, *_curve(network, pattern)])
+    names = ["effort fast", "effort normal", "effort high", *(f"branch and bound, {mark:g} s" for mark in MARKS)]
+    return Table(
+        "certificates: certain gap in nats and time, or cells, of conditioning and of branch and bound",
+        ("", *CASES),
+        [(name, *row) for name, row in zip(names, zip(*columns, strict=True), strict=True)],
+        ("Processor time. Nothing is summed exactly here (exact_up_to=0); by default the first network is.",),
+    )
+
+
+def _confidence() -> Table:
+    digits, rows, widths, times = load_digits(), [], list[float](), list[float]()
+    _processor(*_cases()[1][1:], confidence=0.999)  # compile
+    for digit in range(10):
+        say(f"certificates: with confidence, digit {digit}")
+        network, mine = _learned(digit), []
+        for image in digits.test[digits.test_target == digit][:DIGITS]:
+            found, spent = _processor(network, image, confidence=0.999, threads=1)
+            mine.append((found.interval[1] - found.interval[0], spent, found.gap, found.samples))
+        width, spent, gap, samples = np.array(mine).T
+        widths, times = [*widths, *width], [*times, *spent]
+        numbers = (f"{gap.mean():.2f}", f"{width.mean():.3f}", f"{width.max():.3f}", f"{np.median(samples):,.0f}")
+        rows.append((str(digit), *numbers, seconds(spent.mean()), seconds(spent.max())))
+    within = np.mean((np.array(widths) <= 0.3) & (np.array(times) <= 2.0))
+    return Table(
+        f"certificates: 99.9 % confidence, {DIGITS} test images of each digit, 8 × 24 × 64 learned from that digit",
+        ("digit", "certain gap", "width", "widest", "samples", "time", "longest"),
+        rows,
+        (f"At most 0.3 nats wide in at most 2 s of processor time: {100 * within:.0f} % of the images.",),
     )

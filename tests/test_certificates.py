@@ -264,6 +264,7 @@ def made(lower, upper, **changes):
         "logarithm": 0.25,
         "effort": "fast",
         "proven": False,
+        "interval": (lower, upper),
     }
     return Certificate(lower, upper, **(parts | changes))
 

@@ -219,6 +219,18 @@ def test_certify_encloses(clinic, capsys):
     assert "ln P(evidence) = " in shown(capsys, "certify", clinic, "fever=yes")
 
 
+def test_certify_takes_a_confidence_seconds_and_a_gap(tmp_path, capsys):
+    net = sb.layered((30, 3), rng=0, scale=1.0)
+    sb.save(net, tmp_path / "net.sbn")
+    asked = ("certify", str(tmp_path / "net.sbn"), "x0=1", "x1=0")
+    found = answer(capsys, *asked, "--effort", "fast", "--confidence", "0.99", "--gap", "0.05")
+    assert found["interval"] == list(sb.certify(net, {"x0": 1, "x1": 0}, confidence=0.99, gap=0.05).interval)
+    assert found["confidence"] == 0.99
+    near = answer(capsys, *asked, "--effort", "fast", "--seconds", "60", "--gap", str(0.7 * found["gap"]))
+    assert near["gap"] <= 0.7 * found["gap"]
+    assert "99 %:" in shown(capsys, *asked, "--confidence", "0.99")
+
+
 def test_explore_writes_a_page(clinic, tmp_path, capsys):
     assert answer(capsys, "explore", clinic, "fever=yes", "--html", str(tmp_path / "page.html"))["bytes"] > 1000
     assert "aching muscles" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -87,6 +87,9 @@ assert_type([step.bound for step in sb.steps(net, one, do={"rain": 1})], list[fl
 assert_type(sb.infer(net, one, do={"rain": 1}), sb.Posterior)
 assert_type(sb.certify(net, one, effort="high"), sb.Certificate)
 assert_type(sb.certify(net, frame), sb.Certificates)
+assert_type(sb.certify(net, one, confidence=0.999, seconds=10, gap=0.5), sb.Certificate)
+assert_type(sb.certify(net, one, confidence=0.999).interval, tuple[float, float])
+assert_type(sb.certify(net, frame, confidence=0.999).interval, tuple[Floats, Floats])
 assert_type(sb.certify(net, array), sb.Certificate | sb.Certificates)
 sb.certify(net, one, effort="most")  # type: ignore[call-overload]
 sb.log_likelihood(net, object())  # type: ignore[call-overload]

@@ -37,15 +37,27 @@ def coupled(problem: Problem) -> IndexArray:
     """The number of the group of each hidden unit: those of a group are coupled, directly or through others."""
     n, n_factors = len(problem.hidden), len(problem.factor)
     sizes = np.diff(problem.ptr)
-    if np.any(sizes + (problem.own >= 0) == n):  # one factor couples them all
-        return np.zeros(n, np.int64)
     inner = np.flatnonzero(problem.own >= 0)
+    if n_factors and _near_all(problem, int(np.argmax(sizes)), inner):
+        return np.zeros(n, np.int64)
     factor = np.concatenate([np.repeat(np.arange(n_factors), sizes), inner])
     unit = np.concatenate([problem.parent, problem.own[inner]])
     shape = (n + n_factors, n + n_factors)
     graph = scipy.sparse.coo_array((np.ones(len(unit), np.int8), (unit, n + factor)), shape=shape)
     label: IndexArray = connected_components(graph, directed=False)[1][:n].astype(np.int64)
     return label
+
+
+def _near_all(problem: Problem, f: int, inner: IndexArray) -> bool:
+    """Does factor f couple all hidden units, those that share another factor with one of its own included?"""
+    near = np.zeros(len(problem.hidden), np.bool_)
+    near[problem.parent[problem.ptr[f] : problem.ptr[f + 1]]] = True
+    near[problem.own[f : f + 1][problem.own[f : f + 1] >= 0]] = True
+    met = np.logical_or.reduceat(near[problem.parent], problem.ptr[:-1])
+    met[inner] |= near[problem.own[inner]]
+    near[problem.parent[np.repeat(met, np.diff(problem.ptr))]] = True
+    near[problem.own[inner[met[inner]]]] = True
+    return bool(near.all())
 
 
 def members(label: IndexArray, n: int) -> list[IndexArray]:

@@ -149,6 +149,16 @@ def of_upper(scale: Scale, problem: Problem, regions: Regions, x: FloatArray) ->
     return UNIT * float(operations * (scale.size.sum() + 3.0 * sent.sum()) + np.sum(2.0**in_table))
 
 
+def of_weights(scale: Scale, problem: Problem, regions: Regions, x: FloatArray, label: IndexArray, limit: int) -> float:
+    """How far ln of P(H, V) / [U q(H)] may be off, as computed, and ln of what was summed exactly with it.
+
+    ln P(H, V) goes through a rounding for each parent of a unit, some ten for its term, and one for each unit of the
+    sum; so does ln q(H). U counts twice: it is evaluated, and q was made of rounded numbers.
+    """
+    joint = UNIT * float((scale.parents + 2 * len(scale.size) + 24) @ scale.size)
+    return joint + 2.0 * of_upper(scale, problem, regions, x) + of_sum(scale, problem, label, limit)
+
+
 def log_sum_below(values: FloatArray) -> float:
     """ln of the sum of e^x, or a little less: not above it, rounding included."""
     return _log_sum(values) - _of_log_sum(_log_sum(values))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import HIDDEN, IndexArray, Problem, States
+from sbnet._types import HIDDEN, FloatArray, IndexArray, Problem, States
 from sbnet.bounds import findings, margins
 from sbnet.bounds.proven import lower as ball_lower
 from sbnet.bounds.proven import upper as ball_upper
@@ -48,6 +48,14 @@ EFFORTS = {
 }
 
 
+class Bounded(NamedTuple):
+    """An upper bound in cells, how it was obtained, and the means of all units in mean field theory."""
+
+    limits: Limits
+    cells: Cells
+    means: FloatArray
+
+
 class Ends(NamedTuple):
     """Both ends, how they were obtained, and the solution of mean field theory alone."""
 
@@ -57,6 +65,7 @@ class Ends(NamedTuple):
     lower_from: str
     upper_from: str
     mean_field: Solution
+    cells: Bounded | None  # of the upper end, if it has some
 
 
 class How(NamedTuple):
@@ -74,20 +83,20 @@ def enclose(network: Network, row: States, effort: str, proven: bool, exact_up_t
     first = solver.solve(network, row[None, :], start=None, trace=False)
     most = tried[-1].exact_up_to if exact_up_to is None else exact_up_to
     in_group = min(_GROUP, most)
-    value, margin, group, summed = _sum(network, row, -1 if proven else most)
-    if group <= min(most, _PROVEN_UP_TO) if proven else summed:
-        together = f"sum over all states, {_count(group, 'hidden unit')} at most together"
+    value, margin, group, whole = summed(network, row, -1 if proven else most)
+    if group <= min(most, _PROVEN_UP_TO) if proven else whole:
+        together = f"sum over all states, {count(group, 'hidden unit')} at most together"
         if group > most:
-            together = f"sum over all findings that are present, of {_count(group, 'cause')} at most together"
+            together = f"sum over all findings that are present, of {count(group, 'cause')} at most together"
         how = together if group else "product of known factors"
         low, high = ball_upper.enclosed(network, row) if proven else (value - margin, min(value + margin, 0.0))
-        return Ends(low, high, 0.5 * (low + high) if proven else min(value, 0.0), how, how, first)
-    ends = None if proven else _clinic(network, row, tried, first)
+        return Ends(low, high, 0.5 * (low + high) if proven else min(value, 0.0), how, how, first, None)
+    ends = None if proven else clinic(network, row, tried, first)
     if ends is not None:
         return ends
     lower, lower_from, pieces = float(first.bound[0]), "mean field", [Piece(network, row, first.means[0])]
-    lines = solve(network, Limits(in_group, 0, _MAX_STEPS, _TOL, not proven), row[None, :])  # may be as good as tables
-    upper, found = float(lines.bound[0]), lines
+    best = in_lines(network, row, first, How(effort, proven, exact_up_to))  # may be as good as tables
+    upper = float(best.cells.bound[0])
     order: IndexArray | None = None
     for level in tried:
         limits = Limits(in_group, level.table_up_to, _MAX_STEPS, _TOL, not proven)
@@ -97,32 +106,50 @@ def enclose(network: Network, row: States, effort: str, proven: bool, exact_up_t
         for cells in _split(network, limits, root, order[: level.upper_units]):
             total = min(margins.log_sum_above(cells.bound), 0.0)
             if total < upper:
-                upper, found = total, cells
+                upper, best = total, Bounded(limits, cells, first.means[0])
         for total, how, parts in _tighter(network, row, first, order[: level.lower_units], level.components):
             if total > lower:
                 lower, lower_from, pieces = total, how, parts
-    upper_from = f"Hölder's inequality, {_count(len(found.bound), 'cell')}"
+    found = best.cells
+    upper_from = f"Hölder's inequality, {count(len(found.bound), 'cell')}"
     if proven:
         lower = ball_lower.lower(pieces, solver.bound)
         parameters = zip(found.states, found.edge, found.unit, strict=True)
         upper = ball_upper.upper([Cell(network, *given, in_group) for given in parameters])
-    return Ends(lower, upper, None, lower_from, upper_from, first)
+    return Ends(lower, upper, None, lower_from, upper_from, first, best)
 
 
-def _count(n: int, what: str) -> str:
+def in_lines(network: Network, row: States, first: Solution, how: How) -> Bounded:
+    """The quickest upper bound: one cell, lines alone."""
+    most = EFFORTS[how.effort].exact_up_to if how.exact_up_to is None else how.exact_up_to
+    limits = Limits(min(_GROUP, most), 0, _MAX_STEPS, _TOL, not how.proven)
+    return Bounded(limits, solve(network, limits, row[None, :]), first.means[0])
+
+
+def count(n: int, what: str) -> str:
+    """In words: 1 cell, 2 cells."""
     return f"{n} {what}{'s' * (n != 1)}"
 
 
-def _sum(network: Network, row: States, most: int) -> tuple[float, float, int, bool]:
-    """ln P if `most` is enough, its margin, the size of the largest group of coupled hidden units; and was it?"""
+class Sum(NamedTuple):
+    """ln P if all groups of coupled hidden units are small enough, its margin, the size of the largest; are they?"""
+
+    value: float
+    margin: float
+    largest: int
+    whole: bool
+
+
+def summed(network: Network, row: States, most: int) -> Sum:
+    """The sum over groups of up to so many units."""
     problem: Problem = reduce(network.model, row)
     sums = sum_groups(problem, row, absorb(network, row[None, :])[0], most)
     scale = margins.scale(network).of(margins.involved(problem, row))
     margin = margins.of_sum(scale, problem, sums.label, most) + sums.error
-    return sums.total, margin, int(np.bincount(sums.label).max(initial=0)), not sums.large.any()
+    return Sum(sums.total, margin, int(np.bincount(sums.label).max(initial=0)), not sums.large.any())
 
 
-def _clinic(network: Network, row: States, tried: list[Effort], first: Solution) -> Ends | None:
+def clinic(network: Network, row: States, tried: list[Effort], first: Solution) -> Ends | None:
     """The ends where causes are independent and their findings observed noisy-OR units; None anywhere else.
 
     There the bounds of `sbnet.bounds.findings` leave nothing to those for any network.
@@ -138,12 +165,12 @@ def _clinic(network: Network, row: States, tried: list[Effort], first: Solution)
     known = known_part(problem, row, bias)
     scale = margins.scale(network).of(margins.involved(problem, row))
     margin = margins.of_sum(scale, problem, np.zeros(len(problem.hidden), np.int64), 0)
-    best = Ends(float(first.bound[0]), 0.0, None, "mean field", "no chance is above one", first)
+    best = Ends(float(first.bound[0]), 0.0, None, "mean field", "no chance is above one", first, None)
     for level in tried:
         found = [findings.enclose(group, level.findings, level.cells) for group in clinics]
         lower, upper = (known + sum(getattr(part, end) for part in found) for end in ("lower", "upper"))
-        cells = _count(max(part.cells for part in found), "cell")
-        together = f"sum over {_count(level.findings, 'finding')} at most in each of {cells} of causes"
+        cells = count(max(part.cells for part in found), "cell")
+        together = f"sum over {count(level.findings, 'finding')} at most in each of {cells} of causes"
         if lower - margin > best.lower:
             best = best._replace(lower=lower - margin, lower_from=f"{together}, Jensen's inequality for the others")
         if upper + margin < best.upper:
@@ -166,7 +193,7 @@ def _tighter(
     if len(units):
         for states, part in Conditioned([int(i) for i in units]).problems(network, row, first.means[0]):
             pieces = [Piece(network, *both) for both in zip(states, part.means, strict=True)]
-            enumerated = _count(len(pieces).bit_length() - 1, "unit")
+            enumerated = count(len(pieces).bit_length() - 1, "unit")
             how = f"mean field for each of {len(pieces)} states of {enumerated}"
             yield margins.log_sum_below(part.bound), how, pieces
     if components > 1:
@@ -182,7 +209,7 @@ def _tighter(
         if kept:
             total = margins.log_sum_below(np.array([part.bound for part in kept]))
             pieces = [_with_gates(network, row, problem, part) for part in kept]
-            yield total, f"mixture of {_count(len(kept), 'factorial component')}", pieces
+            yield total, f"mixture of {count(len(kept), 'factorial component')}", pieces
 
 
 def _with_gates(network: Network, row: States, problem: Problem, part: Component) -> Piece:

@@ -44,6 +44,14 @@ class Certificate:
     effort : str
     proven : bool
         Is rounding counted, in ball arithmetic? Otherwise there is a margin for the worst that it can do.
+    interval : tuple of float
+        ln P(evidence) lies between these two with a chance of at least `confidence`: from samples, and inside the
+        certain interval. The certain ends themselves where no confidence below one was asked for, or all states were
+        summed.
+    confidence : float
+        How sure that is; one without samples.
+    samples : int
+        How many were drawn for it.
     """
 
     lower: float
@@ -57,6 +65,9 @@ class Certificate:
     logarithm: float
     effort: str
     proven: bool
+    interval: tuple[float, float]
+    confidence: float = 1.0
+    samples: int = 0
 
     @property
     def gap(self) -> float:
@@ -82,24 +93,27 @@ class Certificate:
                 p_low, p_high = _three_digits(math.exp(self.lower), -1), _three_digits(math.exp(self.upper), 1)
                 lines.append(("that is", f"P(evidence) between {p_low:.3g} and {p_high:.3g}"))
             lines += [("lower end", self.lower_from), ("upper end", self.upper_from)]
+            if self.confidence < 1.0:
+                lines.append((f"{100 * self.confidence:.12g} %", self._with_confidence()))
             lines.append(("best guess", f"{self.estimate:.6g} ± {self.error:.2g}, from samples (not proven)"))
         spread = f"{guess:.3g}" if self.exact else f"{low:.3g} to {high:.3g} nats, about {guess:.3g}"
         lines.append(("mean field", f"{self.mean_field:.6g}; taking the hidden units as independent costs {spread}"))
         lines.append(("", f"the paper's logarithm terms would cost {self.logarithm:.3g} more"))
         return [*lines, ("rounding", _ROUNDING[self.proven])]
 
+    def _with_confidence(self) -> str:
+        low, high = self.interval
+        ends = f"with that confidence, between {_outward(low, high)} ({high - low:.2g} nats)"
+        return f"{ends}; {self.samples:,} samples"
+
     def _headline(self) -> str:
-        # Numbers are rounded outwards, so that what is printed holds too.
-        gap, digits = self.gap, 4
-        if gap > 0.0 and (self.proven or not self.exact):
-            digits = min(max(3, 1 - math.floor(math.log10(gap))), 15)
-        scale = 10.0**digits
+        gap = self.gap
         if self.exact:
+            digits = _digits(gap) if self.proven else 4
             return f"ln P(evidence) = {self.estimate:.{digits}f} ({self.lower_from})"
-        low, high = math.floor(self.lower * scale) / scale, math.ceil(self.upper * scale) / scale
         ratio = f"{100 * math.expm1(gap):.2g} %" if gap < 0.5 else f"a factor of {math.exp(min(gap, 700.0)):,.3g}"
         return (
-            f"ln P(evidence) lies between {low:.{digits}f} and {high:.{digits}f} "
+            f"ln P(evidence) lies between {_outward(self.lower, self.upper)} "
             f"(gap {gap:.2g} nats, so P is known within {ratio})"
         )
 
@@ -155,6 +169,12 @@ class Certificates(Sequence[Certificate]):
         return self._column("upper")
 
     @property
+    def interval(self) -> tuple[FloatArray, FloatArray]:
+        """The ends that hold with confidence, in each row: all lower ones, and all upper ones."""
+        low, high = np.array([row.interval for row in self.rows], dtype=np.float64).reshape(-1, 2).T.copy()
+        return low, high
+
+    @property
     def estimate(self) -> FloatArray:
         """The guesses."""
         return self._column("estimate")
@@ -168,7 +188,8 @@ class Certificates(Sequence[Certificate]):
         """A pandas table, one row for each pattern."""
         pd = checks.extra("pandas", "to_frame()")
         names = ("lower", "upper", "estimate", "error", "gap", "mean_field", "logarithm")
-        columns = {name: self._column(name) for name in names}
+        low, high = self.interval
+        columns = {name: self._column(name) for name in names} | {"low": low, "high": high}
         frame: pandas.DataFrame = pd.DataFrame({**columns, "exact": [row.exact for row in self.rows]})
         return frame
 
@@ -179,7 +200,12 @@ class Certificates(Sequence[Certificate]):
             return head
         exact = sum(row.exact for row in self.rows)
         total = f"mean ln P between {self.lower.mean():.6g} and {self.upper.mean():.6g} nats"
-        return f"{head}\n  {total}; gap {self.gap.mean():.3g} on average, {self.gap.max():.3g} at most; {exact:,} exact"
+        lines = [f"{total}; gap {self.gap.mean():.3g} on average, {self.gap.max():.3g} at most; {exact:,} exact"]
+        if min(row.confidence for row in self.rows) < 1.0:
+            width = np.subtract(*self.interval[::-1])
+            sure = f"with {100 * self.rows[0].confidence:.12g} % confidence in each row"
+            lines.append(f"{sure}: width {width.mean():.3g} on average, {width.max():.3g} at most")
+        return "\n  ".join([head, *lines])
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>"
@@ -272,6 +298,18 @@ class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
 def _ends(low: float, high: float) -> tuple[str, str]:
     """Both ends to four digits, rounded outwards, so that what is printed holds too."""
     return f"{math.floor(low * 1e4) / 1e4:.4f}", f"{math.ceil(high * 1e4) / 1e4:.4f}"
+
+
+def _digits(gap: float) -> int:
+    """Decimals that tell the ends of an interval apart."""
+    return min(max(3, 1 - math.floor(math.log10(gap))), 15) if gap > 0.0 else 4
+
+
+def _outward(low: float, high: float) -> str:
+    """Both ends, rounded outwards, so that what is printed holds too."""
+    digits = _digits(high - low)
+    scale = 10.0**digits
+    return f"{math.floor(low * scale) / scale:.{digits}f} and {math.ceil(high * scale) / scale:.{digits}f}"
 
 
 def _three_digits(p: float, sign: int) -> float:

@@ -14,6 +14,8 @@ from sbnet.cli.words import findings_apart, listed_units, pattern
 EXAMPLES = """
   sbnet certify clinic.toml fever=yes cough=no
   sbnet certify clinic.toml fever=yes --about flu cold --effort high
+  sbnet certify clinic.toml fever=yes --confidence 0.999
+  sbnet certify clinic.toml fever=yes --seconds 10 --gap 0.5
   sbnet certify clinic.toml fever=yes --json"""
 
 
@@ -23,6 +25,10 @@ def options(one: argparse.ArgumentParser) -> None:
     commands.evidence(one)
     one.add_argument("--about", nargs="+", metavar="UNIT", help="units whose chances to enclose too")
     one.add_argument("--effort", choices=("fast", "normal", "high"), default="normal", help="how hard to try")
+    sure = "find an interval with that confidence too, from samples: 0.999, say"
+    one.add_argument("--confidence", type=float, metavar="P", default=1.0, help=sure)
+    one.add_argument("--seconds", type=float, help="bring the certain ends together, cell by cell, for that long")
+    one.add_argument("--gap", type=float, metavar="NATS", help="stop when the ends are that near")
     one.add_argument("--proven", action="store_true", help="count rounding in ball arithmetic (needs python-flint)")
 
 
@@ -32,7 +38,15 @@ def run(chosen: argparse.Namespace) -> int:
     about = findings_apart(network, chosen.about, chosen.evidence)
     found = pattern(network, chosen.evidence)
     units = listed_units(network, about or [], "--about")
-    whole = certify(network, found, effort=chosen.effort, proven=chosen.proven)
+    whole = certify(
+        network,
+        found,
+        effort=chosen.effort,
+        proven=chosen.proven,
+        confidence=chosen.confidence,
+        seconds=chosen.seconds,
+        gap=chosen.gap,
+    )
     ends = None
     if units:
         ends = posterior_intervals(network, found, units=units, effort=chosen.effort, proven=chosen.proven)

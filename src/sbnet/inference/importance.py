@@ -32,13 +32,13 @@ def log_weights(
         return np.full(samples, constant)
     mu = np.clip(means[problem.hidden], 1e-14, 1.0 - 1e-14)[:, None]  # no state is impossible
     coupling = scipy.sparse.csr_array((problem.weight, problem.parent, problem.ptr), shape=(n_factors, n))
-    streams = _streams(seed, states, samples)
+    streams = seeds_of(seed, states, samples)
     parts, most = [], max(_NUMBERS // (n + n_factors), 1)
     for first in range(0, samples, most):
         stream = streams[first : first + most]
-        u = _uniform(stream + np.arange(1, n + 1, dtype=np.uint64)[:, None] * GOLDEN)
+        u = uniform(stream + np.arange(1, n + 1, dtype=np.uint64)[:, None] * GOLDEN)
         on = u < mu
-        defended = _uniform(stream) < defence
+        defended = uniform(stream) < defence
         on[:, defended] = _from_network(problem, bias, u[:, defended])
         z = coupling @ on.astype(np.float64) + bias[problem.factor][:, None]
         log_prior, log_p = _log_p(problem, states, bias, on, z)
@@ -48,30 +48,31 @@ def log_weights(
     return weights + constant
 
 
-def _streams(seed: np.uint64, states: States, samples: int) -> Seeds:
-    """A seed for each sample, from that of the evidence: `kernels.random` again."""
+def seeds_of(seed: np.uint64, states: States, samples: int, first: int = 0) -> Seeds:
+    """A seed for each sample after the `first` ones, from that of the evidence: `kernels.random` again."""
     mixed = plain(mix)
     with np.errstate(over="ignore"):
         for state in (states + 2).astype(np.uint64):
             seed = mixed(seed * np.uint64(3) + state)
-    streams: Seeds = mixed(seed + np.arange(1, samples + 1, dtype=np.uint64) * GOLDEN)
+    streams: Seeds = mixed(seed + np.arange(first + 1, first + samples + 1, dtype=np.uint64) * GOLDEN)
     return streams + GOLDEN
 
 
-def _uniform(seeds: Seeds) -> FloatArray:
+def uniform(seeds: Seeds) -> FloatArray:
+    """A number in [0, 1) from each seed."""
     numbers: FloatArray = (plain(mix)(seeds) >> np.uint64(11)) * 2.0**-53
     return numbers
 
 
-def _from_network(problem: Problem, bias: FloatArray, uniform: FloatArray) -> BoolArray:
+def _from_network(problem: Problem, bias: FloatArray, numbers: FloatArray) -> BoolArray:
     """Draw the hidden units from their parents, first to last."""
     hidden, ptr, gate = problem.hidden, problem.ptr, problem.gate
-    on = gates.draw(gate[hidden][:, None], bias[hidden][:, None], uniform)  # right for those without hidden parents
+    on = gates.draw(gate[hidden][:, None], bias[hidden][:, None], numbers)  # right for those without hidden parents
     for j in np.flatnonzero(problem.factor_of >= 0):
         f, i = problem.factor_of[j], hidden[j]
         slots = slice(ptr[f], ptr[f + 1])
         x = bias[i] + problem.weight[slots] @ on[problem.parent[slots]]
-        on[j] = gates.draw(gate[i], x, uniform[j])
+        on[j] = gates.draw(gate[i], x, numbers[j])
     return on
 
 

@@ -148,17 +148,16 @@ def _weigh(
 
 
 @bare
-def _table(problem: Problem, regions: Regions, f: int, x: FloatArray, gradient: FloatArray) -> float:
-    """tau ln sum exp((G - b S) / tau) over the states of the parents in the table of factor f.
+def log_table(problem: Problem, regions: Regions, f: int, x: FloatArray) -> int:
+    """The exponents G - b S for the states of the parents in the table of factor f; how many states there are.
 
-    Its slope in tau (the entropy of the states), the mean of the unit itself and its conditional entropy, and the mean
-    curvature of t go to `regions`; the slope in the slope of the other parents, and the means of the parents in the
-    table, to `gradient`.
+    They go to the second row of `regions.by_state`; the input, the shift t at the maximum, and the mean of the unit
+    itself and its conditional entropy, to the others.
     """
     ptr, weight, table, n_slots = problem.ptr, problem.weight, regions.table, len(problem.parent)
-    of_unit, of_factor, by_state = regions.of_unit, regions.of_factor, regions.by_state
+    of_unit, by_state = regions.of_unit, regions.by_state
     z, p, shift, own_mean, own_spread = by_state[0], by_state[1], by_state[2], by_state[3], by_state[4]
-    i, k, tau, lam = load(problem.factor, f), load(problem.own, f), load(of_factor.tau, f), load(x, n_slots, f)
+    i, k, lam = load(problem.factor, f), load(problem.own, f), load(x, n_slots, f)
     gate, state, low, high = load(problem.gate, i), load(regions.states, i), load(regions.low, f), load(regions.high, f)
     eta, omega = (load(of_unit.eta, k), load(of_unit.omega, k)) if k >= 0 else (0.0, 1.0)
     size = 1
@@ -168,7 +167,6 @@ def _table(problem: Problem, regions: Regions, f: int, x: FloatArray, gradient: 
             for c in range(size):
                 z[c + size], p[c + size] = load(z, c) + load(weight, s), load(p, c) - load(x, s)
             size *= 2
-    top = -np.inf
     for c in range(size):
         t = own = 0.0
         if k < 0:
@@ -181,6 +179,23 @@ def _table(problem: Problem, regions: Regions, f: int, x: FloatArray, gradient: 
         z[c] += t
         shift[c] = t
         p[c] += own - lam * t
+    return size
+
+
+@bare
+def _table(problem: Problem, regions: Regions, f: int, x: FloatArray, gradient: FloatArray) -> float:
+    """tau ln sum exp((G - b S) / tau) over the states of the parents in the table of factor f.
+
+    Its slope in tau (the entropy of the states), the mean of the unit itself and its conditional entropy, and the mean
+    curvature of t go to `regions`; the slope in the slope of the other parents, and the means of the parents in the
+    table, to `gradient`.
+    """
+    ptr, table, n_slots = problem.ptr, regions.table, len(problem.parent)
+    of_unit, of_factor, by_state = regions.of_unit, regions.of_factor, regions.by_state
+    z, p, shift, own_mean, own_spread = by_state[0], by_state[1], by_state[2], by_state[3], by_state[4]
+    gate, k, tau = load(problem.gate, load(problem.factor, f)), load(problem.own, f), load(of_factor.tau, f)
+    size, top = log_table(problem, regions, f, x), -np.inf
+    for c in range(size):
         top = max(top, load(p, c))
     total = mean_log = mean_t = mean = spread = bend = 0.0
     for c in range(size):

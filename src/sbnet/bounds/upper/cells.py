@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
 from sbnet.bounds import margins
-from sbnet.bounds.upper.descent import descend
 from sbnet.bounds.upper.regions import Parameters, divide, free_places, keep, positive_slopes, rate
 from sbnet.bounds.upper.regions import start as first_guess
 from sbnet.enumeration import sum_groups
+from sbnet.kernels.descent import MEMORY, Scratch, Search, lower
 from sbnet.kernels.reduce import reduce
-from sbnet.kernels.upper import Regions, evaluate
 from sbnet.network import Network
 from sbnet.reduction import absorb
 
@@ -24,7 +22,6 @@ MOST_NUMBERS = 500_000
 
 _CANDIDATES = 3
 _LEAST = 1e-12  # of the slope of a line above ln(1 - e^-x)
-_STEEPEST = 460.0  # the logarithm of such a slope: far above all that matters, as inputs below 1e-300 count as that
 
 
 class Limits(NamedTuple):
@@ -84,43 +81,19 @@ def _bound(
     for room in stages:  # lines first: a quick way to a good start
         regions = divide(problem, states, bias, large, room)
         x = first_guess(problem, regions, given)
-        free, gradient = free_places(problem, regions), np.empty_like(x)
-        positive = positive_slopes(problem, regions)[free]
-        some = np.where(positive, np.log(np.maximum(x[free], _LEAST)), x[free])
+        free = free_places(problem, regions)
+        search = Search(free, positive_slopes(problem, regions)[free], x, np.empty_like(x))
+        some = np.where(search.positive, np.log(np.maximum(x[free], _LEAST)), x[free])
         with np.errstate(all="ignore"):  # a direction that overflows is no way down, and is given up
-            evaluate_at = partial(_evaluate_at, problem, regions, free, positive, x.copy(), gradient)
-            value = descend(evaluate_at, some, limits.max_steps, limits.tol)
-        x[free] = _parameters(some, positive)
+            value = lower(problem, regions, search, some, _scratch(len(free)), limits.max_steps, limits.tol)
         best = min(best, value + margins.of_upper(scale, problem, regions, x))
         keep(problem, regions, x, given)
-    evaluate(problem, regions, x, gradient)
     return best, rate(problem, regions)
 
 
-def _parameters(some: FloatArray, positive: BoolArray) -> FloatArray:
-    """What moves, as the parameters of the bound: some are logarithms of slopes."""
-    return np.where(positive, np.exp(np.minimum(some, _STEEPEST)), some)
-
-
-def _evaluate_at(
-    problem: Problem,
-    regions: Regions,
-    free: IndexArray,
-    positive: BoolArray,
-    x: FloatArray,
-    gradient: FloatArray,
-    some: FloatArray,
-    slopes: FloatArray,
-) -> float:
-    """The bound at the parameters x with those in the free places replaced by some others, and its slopes in those.
-
-    Of a slope that is positive, the logarithm is what moves: the bound is convex in that too.
-    """
-    x[free] = _parameters(some, positive)
-    value: float = evaluate(problem, regions, x, gradient)
-    slopes[:] = gradient[free]
-    slopes[positive] *= x[free][positive]
-    return value
+def _scratch(n: int) -> Scratch:
+    (a, b, c, d), (curvature, alpha) = np.empty((4, n)), np.empty((2, MEMORY))
+    return Scratch(a, b, c, d, np.empty((MEMORY, n)), np.empty((MEMORY, n)), curvature, alpha)
 
 
 def pick(cells: Cells, rows: Sequence[int] | IndexArray) -> Cells:

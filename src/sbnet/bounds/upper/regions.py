@@ -23,21 +23,11 @@ class Parameters(NamedTuple):
 
 def divide(problem: Problem, states: States, bias: FloatArray, large: BoolArray, room: int) -> Regions:
     """Put up to `room` parents of each factor of the large groups in its table: those with the largest weights."""
-    n_factors, weight = len(problem.factor), problem.weight
-    table, low, high = np.zeros(len(weight), np.bool_), np.zeros(n_factors), np.zeros(n_factors)
-    active = large[problem.parent[problem.ptr[:-1]]]
-    # A hidden unit whose input is known only up to an interval takes all of Hölder's weight itself (its term then has
-    # a closed form), so it may be in no table. Parents come first: what they are is known when a child asks.
-    alone = np.zeros(len(problem.hidden), np.bool_)
-    absent = _absent(problem, states)
-    for f in np.flatnonzero(active):
-        slots = np.arange(problem.ptr[f], problem.ptr[f + 1])
-        free = slots[~alone[problem.parent[slots]]]
-        table[free[np.argsort(-np.abs(weight[free]), kind="stable")[: 0 if absent[f] else room]]] = True
-        outside = weight[slots[~table[slots]]]
-        low[f], high[f] = np.minimum(outside, 0.0).sum(), np.maximum(outside, 0.0).sum()
-        if len(outside) and problem.own[f] >= 0:
-            alone[problem.own[f]] = True
+    n_factors, first = len(problem.factor), problem.ptr[:-1]
+    active = large[problem.parent[first]]
+    table = _tables(problem, states, active, room) if room else np.zeros(len(problem.weight), np.bool_)
+    outside = np.where(table | ~np.repeat(active, np.diff(problem.ptr)), 0.0, problem.weight)
+    low, high = (np.add.reduceat(end(outside, 0.0), first) for end in (np.minimum, np.maximum))
     most = int(np.add.reduceat(table, problem.ptr[:-1], dtype=np.int64).max(initial=0))
     return Regions(
         states,
@@ -51,6 +41,21 @@ def divide(problem: Problem, states: States, bias: FloatArray, large: BoolArray,
         OfFactor(np.empty(n_factors, np.int64), *np.zeros((4, n_factors))),
         np.empty((5, 1 << most)),
     )
+
+
+def _tables(problem: Problem, states: States, active: BoolArray, room: int) -> BoolArray:
+    """The slots of the parents that go in tables."""
+    table, absent = np.zeros(len(problem.weight), np.bool_), _absent(problem, states)
+    # A hidden unit whose input is known only up to an interval takes all of Hölder's weight itself (its term then has
+    # a closed form), so it may be in no table. Parents come first: what they are is known when a child asks.
+    alone = np.zeros(len(problem.hidden), np.bool_)
+    for f in np.flatnonzero(active):
+        slots = np.arange(problem.ptr[f], problem.ptr[f + 1])
+        free = slots[~alone[problem.parent[slots]]]
+        table[free[np.argsort(-np.abs(problem.weight[free]), kind="stable")[: 0 if absent[f] else room]]] = True
+        if problem.own[f] >= 0 and not table[slots].all():
+            alone[problem.own[f]] = True
+    return table
 
 
 def start(problem: Problem, regions: Regions, given: Parameters) -> FloatArray:

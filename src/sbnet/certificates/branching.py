@@ -1,0 +1,144 @@
+"""Branch and bound: both ends of ln P(evidence) in cells, split one after the other where the ends are furthest apart.
+
+A cell is a set of states of the hidden units, given by the states of some of them: evidence again, with a lower and an
+upper end of its own. Cells have no state in common and make up the whole, so the sum over all lower ends is a lower end
+and the sum over all upper ends an upper one. A cell whose ends are both next to nothing is never split again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from sbnet._types import FloatArray, States
+from sbnet.bounds import margins
+from sbnet.bounds.upper.cells import Cells, Limits, pick, split_cells
+from sbnet.certificates.enclosure import EFFORTS, Bounded, Ends, How, clinic, count, in_lines, summed
+from sbnet.inference import MeanField
+from sbnet.network import Network
+
+MOST_CELLS = 2**14
+"""Cells of one row, at most."""
+_NUMBERS = 50_000_000  # in the parameters of all cells: 400 MB
+_AT_ONCE = 16  # cells that are split together, which is quicker; fewer while there are few
+_PAYS = 0.8  # of the gap with lines: tables cost several times as much, and must leave less than that
+_NOTHING = 1e-12  # of the largest upper end: a distance between ends that is not worth a split
+_STEPS, _TOL = 15, 1e-2  # of the descent in each cell: half as good in a tenth of the time is twice as good
+
+
+class Until(NamedTuple):
+    """When to stop: by the clock, and when the ends are so near."""
+
+    moment: float  # of `time.monotonic`
+    gap: float
+
+    def reached(self, ends: Ends) -> bool:
+        """Is it time?"""
+        return ends.upper - ends.lower <= self.gap or time.monotonic() >= self.moment
+
+
+class Leaf(NamedTuple):
+    """A cell, its lower end, and the means of mean field theory in it."""
+
+    cell: Cells
+    lower: float
+    means: FloatArray
+
+    @property
+    def upper(self) -> float:
+        return float(self.cell.bound[0])
+
+
+def branch(network: Network, root: Bounded) -> Iterator[list[Leaf]]:
+    """The cells at first, and after each round of splits; ends where no split promises anything, or with too many."""
+    limits = root.limits._replace(max_steps=_STEPS, tol=_TOL)
+    leaves = _leaves(network, limits, root.cells, np.tile(root.means, (len(root.cells.bound), 1)))
+    most = min(MOST_CELLS, _NUMBERS // (network.n_edges + 4 * network.n_units))
+    yield leaves
+    while len(leaves) < most:
+        chosen = _widest(leaves)
+        if not chosen:
+            return
+        halves = _split(network, limits, [leaves[k] for k in chosen])
+        leaves = [leaf for k, leaf in enumerate(leaves) if k not in chosen] + halves
+        yield leaves
+
+
+def _widest(leaves: list[Leaf]) -> set[int]:
+    """Those to split next: with the largest distance between the ends, in probability, and a unit to split at."""
+    upper, lower = np.array([leaf.upper for leaf in leaves]), np.array([leaf.lower for leaf in leaves])
+    distance = np.exp(upper - upper.max()) - np.exp(np.minimum(lower, upper) - upper.max())
+    order = np.argsort(-distance, kind="stable")[: min(1 + len(leaves) // 4, _AT_ONCE)]
+    return {int(k) for k in order if distance[k] > _NOTHING and leaves[k].cell.score.any()}
+
+
+def _split(network: Network, limits: Limits, leaves: list[Leaf]) -> list[Leaf]:
+    """Each cell in two, at the unit that promises most."""
+    whole = joined([leaf.cell for leaf in leaves])
+    cells = split_cells(network, limits, whole, np.argmax(whole.score, axis=1).tolist())
+    bound = np.minimum(cells.bound, np.tile(whole.bound, 2))  # a part is not above the whole
+    return _leaves(network, limits, cells._replace(bound=bound), np.array([leaf.means for leaf in leaves] * 2))
+
+
+def _leaves(network: Network, limits: Limits, cells: Cells, start: FloatArray) -> list[Leaf]:
+    """The lower end of each cell: that of mean field theory, or ln P where all its states are summed."""
+    solution = MeanField().solve(network, cells.states, start=start, trace=False)
+    leaves = []
+    for k, row in enumerate(cells.states):
+        lower = float(solution.bound[k])
+        if cells.exact[k]:
+            found = summed(network, row, limits.exact_up_to)
+            lower = max(lower, found.value - found.margin)
+        leaves.append(Leaf(pick(cells, [k]), lower, solution.means[k]))
+    return leaves
+
+
+def joined(cells: list[Cells]) -> Cells:
+    """One record of all of them."""
+    return Cells._make(np.concatenate(parts) for parts in zip(*cells, strict=True))
+
+
+def close(network: Network, row: States, ends: Ends, how: How, until: Until) -> Ends:
+    """The ends brought nearer, cell by cell, until it is time to stop; neither is ever given up for a worse one."""
+    if ends.cells is None:
+        return _close_clinic(network, row, ends, until)
+    lines = in_lines(network, row, ends.mean_field, how)
+    tables_pay = ends.upper - ends.lower < _PAYS * (float(lines.cells.bound[0]) - ends.lower)
+    return _close(network, ends, ends.cells if tables_pay else lines, until)
+
+
+def _close(network: Network, ends: Ends, root: Bounded, until: Until) -> Ends:
+    best: list[Leaf] = []
+    for leaves in branch(network, root):
+        lower = margins.log_sum_below(np.array([leaf.lower for leaf in leaves]))
+        upper = min(margins.log_sum_above(np.array([leaf.upper for leaf in leaves])), 0.0)
+        cells = count(len(leaves), "cell")
+        if lower > ends.lower:
+            ends = ends._replace(lower=lower, lower_from=f"mean field in each of {cells}")
+        if upper < ends.upper:
+            best, ends = leaves, ends._replace(upper=upper, upper_from=f"Hölder's inequality, {cells}")
+        if until.reached(ends):
+            break
+    if not best:
+        return ends
+    return ends._replace(cells=Bounded(root.limits, joined([leaf.cell for leaf in best]), root.means))
+
+
+def _close_clinic(network: Network, row: States, ends: Ends, until: Until) -> Ends:
+    """The same where causes are independent and their findings observed: from the start, with twice as many cells."""
+    level, begin = EFFORTS["high"]._replace(cells=2), time.monotonic()
+    while level.cells < MOST_CELLS and not until.reached(ends):
+        level = level._replace(cells=2 * level.cells)
+        found = clinic(network, row, [level], ends.mean_field)
+        assert found is not None
+        if found.lower > ends.lower:
+            ends = ends._replace(lower=found.lower, lower_from=found.lower_from)
+        if found.upper < ends.upper:
+            ends = ends._replace(upper=found.upper, upper_from=found.upper_from)
+        now = time.monotonic()
+        if now + (now - begin) > until.moment:  # the next would take as long as all before it
+            break
+    return ends

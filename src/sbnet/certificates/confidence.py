@@ -1,0 +1,103 @@
+"""An interval for ln P(evidence) that holds with confidence: a bet on the mean of bounded weights."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sbnet._types import FloatArray, States
+from sbnet.bounds import margins
+from sbnet.bounds.betting import Plan, bet
+from sbnet.bounds.upper.proposal import Proposal, propose
+from sbnet.certificates.enclosure import Bounded
+from sbnet.inference.importance import seeds_of, uniform
+from sbnet.inference.meanfield import MeanField
+from sbnet.network import Network
+
+DRAWS = {"fast": 2**18, "normal": 2**20, "high": 2**22}
+"""Weights that are drawn at most, by effort."""
+WIDTH = 0.1
+"""Nats: an interval as narrow as that is enough, unless told otherwise."""
+_EDGES = 4096  # in networks with more, as many fewer weights are drawn
+_ALPHA = 0.75  # the share of the draws from the proposal of the upper bound; weights are at most U / alpha
+
+
+class Wanted(NamedTuple):
+    """The chance with which an interval may fail, the width that is enough, and what is drawn."""
+
+    delta: float
+    width: float
+    most: int
+    seed: int
+
+
+class Sampled(NamedTuple):
+    """Both ends of ln P(evidence), a guess at it and its standard error, and the number of weights drawn."""
+
+    low: float
+    high: float
+    guess: float
+    error: float
+    samples: int
+
+    def within(self, lower: float, upper: float) -> Sampled:
+        """No end, and no guess, outside of an interval that is certain."""
+        low, high, guess = (min(max(x, lower), upper) for x in self[:3])
+        return self._replace(low=low, high=high, guess=guess)
+
+
+class _Sampler(NamedTuple):
+    """Proposals of all cells, and their chances: first as proposals of the upper bound, then as factorial ones."""
+
+    states: States
+    seed: np.uint64
+    proposals: list[Proposal]
+    log_bounds: FloatArray
+    log_factorial: FloatArray  # what each factorial distribution adds to U q: its share, in units of weights
+    ends: FloatArray  # running sums of the chances
+
+    def weights(self, first: int, n: int) -> FloatArray:
+        """Weights in units of their bound U / alpha: numbers in [0, 1] with the mean P(V) alpha / U."""
+        seeds = seeds_of(self.seed, self.states, n, first)
+        chosen = np.minimum(np.searchsorted(self.ends, uniform(seeds), side="right"), len(self.ends) - 1)
+        cell, factorial = chosen % len(self.proposals), chosen >= len(self.proposals)
+        weights = np.empty(n)
+        for c in np.unique(cell):
+            mine = np.flatnonzero(cell == c)
+            log_p, log_q, log_other = self.proposals[c].draw(seeds[mine], factorial[mine])
+            below = np.logaddexp(self.log_bounds[c] + log_q, self.log_factorial[c] + log_other)
+            weights[mine] = np.exp(np.minimum(log_p + self.proposals[c].constant - below, 0.0))
+        return weights
+
+
+def sample(network: Network, row: States, bounded: Bounded, wanted: Wanted) -> Sampled:
+    """An interval for ln P(evidence) that fails with a chance of at most `delta`."""
+    sampler = _sampler(network, row, bounded, np.uint64(wanted.seed))
+    log_scale = float(logsumexp(sampler.log_bounds)) - math.log(_ALPHA)
+    margin = max(p.margin for p in sampler.proposals) + 64.0 * margins.UNIT * (abs(log_scale) + 4.0)
+    variation = max(p.variation for p in sampler.proposals) + 16.0 * margins.UNIT * len(sampler.ends)
+    size = max(len(p.joint.weight) + 32 * len(p.joint.gate) for p in sampler.proposals)
+
+    most = max(int(wanted.most * min(_EDGES / max(size, 1), 1.0)), 1)
+    found = bet(sampler.weights, Plan(wanted.delta, wanted.width, most))
+    low = math.log(found.low - variation) - margin if found.low > variation else -math.inf
+    high = math.log(found.high + variation) + margin
+    guess, error = (
+        (math.log(found.mean) + log_scale, found.error / found.mean) if found.mean > 0.0 else (-math.inf, 1.0)
+    )
+    return Sampled(low + log_scale, high + log_scale, guess, error, found.samples)
+
+
+def _sampler(network: Network, row: States, bounded: Bounded, seed: np.uint64) -> _Sampler:
+    limits, cells, means = bounded
+    n = len(cells.bound)
+    solution = MeanField().solve(network, cells.states, start=np.tile(means, (n, 1)), trace=False)
+    proposals = [propose(network, limits, cells, r, solution.means[r]) for r in range(n)]
+    log_bounds = np.array([p.log_bound + p.constant for p in proposals])
+    log_shares = solution.bound - logsumexp(solution.bound)
+    log_factorial = math.log1p(-_ALPHA) - math.log(_ALPHA) + logsumexp(log_bounds) + log_shares
+    chances = np.concatenate([_ALPHA * np.exp(log_bounds - logsumexp(log_bounds)), (1.0 - _ALPHA) * np.exp(log_shares)])
+    return _Sampler(row, seed, proposals, log_bounds, log_factorial, np.cumsum(chances / chances.sum()))

@@ -1,0 +1,183 @@
+"""Branch and bound: cells enclose the truth at any time, ends only come nearer, and gap= does not look at the clock."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from itertools import islice
+
+import numpy as np
+import pytest
+
+import oracle
+import sbnet as sb
+from sbnet.bounds import margins
+from sbnet.bounds.upper.cells import Limits, _scratch, solve
+from sbnet.bounds.upper.descent import descend
+from sbnet.bounds.upper.regions import Parameters, divide, free_places, start
+from sbnet.certificates import branching
+from sbnet.certificates.enclosure import Bounded
+from sbnet.kernels.descent import Search, lower
+from sbnet.kernels.reduce import reduce
+from sbnet.kernels.upper import evaluate
+from sbnet.reduction import absorb
+
+
+def small(seed):
+    """A network of few units, evidence on its last layer, ln P, and how far apart two right answers may lie."""
+    rng = np.random.default_rng([16, seed])
+    scale = float(rng.choice([0.5, 2.0, 10.0, 1000.0]))
+    net = sb.layered((3, 4, 5), rng=rng, scale=scale, lateral=bool(rng.integers(2)))
+    row = np.full(12, -1, np.int8)
+    row[-5:] = rng.integers(0, 2, 5)
+    exact = sb.log_likelihood(net, row[-5:])
+    return net, row, exact, oracle.rounding(net.weight_matrix(), net.bias)
+
+
+def root(network, row, table_up_to):
+    limits = Limits(0, table_up_to, 200, 1e-5)
+    return Bounded(limits, solve(network, limits, row[None, :]), sb.infer(network, row[-5:]).means)
+
+
+@pytest.mark.parametrize("table_up_to", [0, 2])
+def test_cells_enclose_the_truth_after_every_round_until_all_states_are_apart(table_up_to):
+    for seed in range(6):
+        net, row, exact, rounding = small(seed)
+        for leaves in branching.branch(net, root(net, row, table_up_to)):
+            low = margins.log_sum_below(np.array([leaf.lower for leaf in leaves]))
+            high = margins.log_sum_above(np.array([leaf.upper for leaf in leaves]))
+            assert low - rounding <= exact <= high + rounding, seed
+        assert high - low < 0.05 + 2.0 * rounding, seed
+        assert len(leaves) <= 2**7
+
+
+def test_cells_are_parts_of_the_whole_without_a_state_in_common():
+    net, row, _, _ = small(1)
+    *_, leaves = islice(branching.branch(net, root(net, row, 0)), 6)
+    states = np.concatenate([leaf.cell.states for leaf in leaves])
+    every = np.array(np.meshgrid(*[[0, 1]] * 7)).reshape(7, -1)
+    inside = ((states[:, :7, None] == -1) | (states[:, :7, None] == every)).all(axis=1)
+    assert np.all(inside.sum(axis=0) == 1)
+
+
+def test_a_cell_next_to_nothing_is_not_split():
+    net = sb.from_edges({("a", "x"): 40.0, ("b", "x"): 1.0, ("c", "x"): 1.0}, bias={"a": 0.0, "x": -40.0})
+    row = sb.evidence.coerce(net, {"x": 1})[0][0]
+    limits = Limits(0, 0, 200, 1e-5)
+    begin = Bounded(limits, solve(net, limits, row[None, :]), sb.infer(net, {"x": 1}).means)
+    nothing = set()
+    for leaves in branching.branch(net, begin):
+        states = {leaf.cell.states.tobytes(): leaf.upper for leaf in leaves}
+        assert nothing <= set(states)
+        nothing |= {cell for cell, upper in states.items() if upper < -30.0}
+    assert nothing
+
+
+# --- certify() ------------------------------------------------------------------------------------------------------
+
+
+def dense():
+    return sb.layered((8, 16, 20), rng=1, scale=1.0), sb.sample(sb.layered((8, 16, 20), rng=1, scale=1.0), 1, rng=0)[
+        0, -20:
+    ]
+
+
+def test_gap_is_reached_and_does_not_depend_on_the_clock():
+    net, row = dense()
+    wide = sb.certify(net, row)
+    first, again = (sb.certify(net, row, gap=0.6 * wide.gap) for _ in range(2))
+    assert first.gap <= 0.6 * wide.gap
+    assert (first.lower, first.upper) == (again.lower, again.upper)
+    assert wide.lower <= first.lower <= first.upper <= wide.upper
+    assert "cells" in first.upper_from
+    assert first.interval == (first.lower, first.upper)
+    table = sb.certify(net, np.array([row, 1 - row]), gap=0.6 * wide.gap)
+    assert (table[0].lower, table[0].upper) == (first.lower, first.upper)
+
+
+def test_seconds_are_kept_and_bring_the_ends_nearer():
+    net, row = dense()
+    wide = sb.certify(net, row)
+    begin = time.monotonic()
+    found = sb.certify(net, row, seconds=0.5)
+    assert time.monotonic() - begin < 5.0  # a machine may be busy
+    assert wide.lower <= found.lower <= found.upper <= wide.upper
+    assert found.gap < wide.gap
+    assert sb.certify(net, row, seconds=1e-6).gap <= wide.gap
+
+
+def test_cells_serve_the_samples_too():
+    net, row = dense()
+    gap = 0.7 * sb.certify(net, row).gap
+    found = sb.certify(net, row, confidence=0.999, seconds=30.0, gap=gap)
+    assert found.gap <= gap
+    assert found.interval[1] - found.interval[0] <= gap
+    assert found.lower <= found.interval[0] < found.interval[1] <= found.upper
+    narrow = sb.certify(net, row, confidence=0.999, gap=0.02)
+    assert narrow.interval[1] - narrow.interval[0] <= 0.02
+    assert narrow.gap == sb.certify(net, row).gap  # no branch and bound without seconds
+
+
+def test_the_certain_ends_hold_where_all_states_can_be_summed():
+    for seed in range(8):
+        net, row, exact, rounding = small(seed)
+        found = sb.certify(net, row[-5:], gap=0.3, exact_up_to=0)
+        assert found.lower - rounding <= exact <= found.upper + rounding
+        assert found.gap <= 0.3 + 2.0 * rounding
+        assert sb.certify(net, row[-5:], gap=0.3).exact
+
+
+def test_causes_with_findings_have_cells_of_their_own():
+    rng = np.random.default_rng(0)
+    causes = {(f"d{k}", f"f{i}"): float(rng.uniform(0.1, 0.9)) for k in range(20) for i in range(13)}
+    leak = {f"f{i}": 0.01 for i in range(13)}
+    net = sb.noisy_or(causes=causes, leak=leak, prior={f"d{k}": 0.05 for k in range(20)})
+    present = {f"f{i}": 1 for i in range(13)}
+    wide, exact = sb.certify(net, present, exact_up_to=0), sb.log_likelihood(net, present, limit=20)
+    found = sb.certify(net, present, exact_up_to=0, gap=0.5 * wide.gap)
+    assert found.gap <= 0.5 * wide.gap
+    assert found.lower <= exact <= found.upper
+
+
+@pytest.mark.small
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seconds": 0.0}, "seconds is 0.0; it must be positive and finite"),
+        ({"gap": -1.0}, "gap is -1.0; it must be positive and finite"),
+        ({"seconds": 1.0, "proven": True}, "proven=True evaluates cell by cell .* choose an effort"),
+        ({"gap": 1.0, "proven": True}, "proven=True evaluates cell by cell"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(options, message):
+    pytest.importorskip("flint")
+    with pytest.raises(sb.errors.ParameterError, match=message):
+        sb.certify(sb.layered((2, 3), rng=0), [0, 1, 0], **options)
+
+
+# --- the descent that is compiled -----------------------------------------------------------------------------------
+
+
+def python_value(problem, regions, free, x, gradient, some, slopes):
+    x[free] = some
+    value = evaluate(problem, regions, x, gradient)
+    slopes[:] = gradient[free]
+    return value
+
+
+@pytest.mark.parametrize("table_up_to", [0, 3])
+def test_the_compiled_descent_goes_where_the_plain_one_goes(table_up_to):
+    net, row = dense()
+    states = sb.evidence.coerce(net, row)[0][0]
+    problem, bias = reduce(net.model, states), absorb(net, states[None, :])[0]
+    regions = divide(problem, states, bias, np.ones(len(problem.hidden), np.bool_), table_up_to)
+    given = Parameters(np.full(net.n_edges, np.nan), np.full((net.n_units, 2), np.nan))
+    x = start(problem, regions, given)
+    free, gradient = free_places(problem, regions), np.empty_like(x)
+    search = Search(free, np.zeros(len(free), np.bool_), x.copy(), gradient)
+    for steps in (1, 2, 12, 25):  # more than the moves it remembers; later, rounding leads them apart
+        slow, fast = x[free].copy(), x[free].copy()
+        value = descend(partial(python_value, problem, regions, free, x.copy(), gradient), slow, steps, 1e-9)
+        found = lower(problem, regions, search, fast, _scratch(len(free)), steps, 1e-9)
+        assert found == pytest.approx(value, abs=1e-6)
+        assert fast == pytest.approx(slow, abs=1e-3)

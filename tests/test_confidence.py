@@ -1,0 +1,236 @@
+"""Intervals that hold with confidence: the proposal of the upper bound, the bet, and how often certify() is right."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import sbnet as sb
+from sbnet.bounds.betting import Plan, bet
+from sbnet.bounds.upper.cells import Limits, solve, split_cells
+from sbnet.bounds.upper.proposal import propose
+from sbnet.certificates import confidence as by_samples
+from sbnet.certificates.enclosure import Bounded
+
+SIZES = (2, 3, 4)
+"""Five hidden units: 32 states, all of which are drawn."""
+
+
+def networks(seed):
+    """One of sigmoid units and one of noisy-OR units, each with a row in which the last layer is observed."""
+    rng = np.random.default_rng([10, seed])
+    layered = sb.layered(SIZES, rng=rng, scale=float(rng.choice([0.5, 2.0, 5.0])))
+    edges = zip(layered.graph.parent.tolist(), layered.graph.child_of_edge.tolist(), strict=True)
+    noisy = sb.noisy_or(
+        causes={(f"u{j}", f"u{i}"): float(rng.uniform(0.05, 0.95)) for j, i in edges},
+        leak={f"u{i}": float(rng.uniform(0.01, 0.2)) for i in range(SIZES[0], sum(SIZES))},
+        prior={f"u{i}": float(rng.uniform(0.05, 0.6)) for i in range(SIZES[0])},
+    )
+    row = np.full(sum(SIZES), -1, np.int8)
+    row[-SIZES[-1] :] = rng.integers(0, 2, SIZES[-1])
+    by_name = {f"u{i}": int(row[i]) for i in range(len(row)) if row[i] >= 0}
+    return (layered, row), (noisy, sb.evidence.coerce(noisy, by_name)[0][0])
+
+
+def truth(network, row):
+    return float(sb.log_likelihood(network, {network.names[i]: int(s) for i, s in enumerate(row) if s >= 0}))
+
+
+def limited(table_up_to):
+    return Limits(0, table_up_to, 200, 1e-5, findings=False)
+
+
+def drawn(network, row, table_up_to, n, from_factorial):
+    """The proposal of the upper bound, and n draws from it or from a factorial distribution with means of one half."""
+    limits, rng = limited(table_up_to), np.random.default_rng(0)
+    proposal = propose(network, limits, solve(network, limits, row[None, :]), 0, np.full(len(row), 0.5))
+    seeds = rng.integers(2**64, size=n, dtype=np.uint64)
+    return proposal, proposal.draw(seeds, np.full(n, from_factorial))
+
+
+# --- the distribution that an upper bound defines -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table_up_to", [0, 1, 2, 5])
+def test_no_state_is_more_likely_than_the_upper_bound_times_the_proposal(table_up_to):
+    for seed in range(8):
+        for network, row in networks(seed):
+            proposal, found = drawn(network, row, table_up_to, 1000, True)
+            log_p, log_q, log_factorial = np.unique(found.round(11), axis=1)
+            assert np.all(log_p <= proposal.log_bound + log_q + 1e-9), seed
+            # all 32 states were met, so that these are sums over all states
+            assert np.exp(log_factorial).sum() == pytest.approx(1.0, abs=1e-9)
+            assert np.exp(log_q).sum() == pytest.approx(1.0, abs=1e-9)
+            assert np.log(np.exp(log_p).sum()) + proposal.constant == pytest.approx(truth(network, row), abs=1e-8)
+
+
+@pytest.mark.parametrize("table_up_to", [0, 2])
+def test_states_come_as_often_as_the_proposal_says(table_up_to):
+    n = 20_000
+    for network, row in networks(3):
+        _, found = drawn(network, row, table_up_to, n, False)
+        (_, log_q, _), counts = np.unique(found.round(11), axis=1, return_counts=True)
+        expected = n * np.exp(log_q)
+        assert np.all(np.abs(counts - expected) <= 5.0 * np.sqrt(expected) + 5.0)
+
+
+# --- the bet --------------------------------------------------------------------------------------------------------
+
+
+def beta(seed, a, b, point=0.0):
+    """Draws of a number: beta distributed, or 1 with a small chance, from a stream that does not depend on stages."""
+
+    def draw(first, n):
+        rng = np.random.default_rng([seed, first])
+        return np.where(rng.random(n) < point, 1.0, (1.0 - point) * rng.beta(a, b, n))
+
+    return draw, point + (1.0 - point) ** 2 * a / (a + b)
+
+
+@pytest.mark.small
+@pytest.mark.parametrize(("a", "b", "point"), [(2.0, 5.0, 0.0), (0.05, 5.0, 0.0), (1.0, 200.0, 0.002)])
+def test_the_interval_of_a_mean_holds_even_for_one_who_stops_when_it_does_not(a, b, point):
+    delta, runs, wrong = 0.2, 300, 0
+    for seed in range(runs):
+        draw, mean = beta(seed, a, b, point)
+        found = bet(draw, Plan(delta, 0.0, 2**12), lambda found, mean=mean: not found.low <= mean <= found.high)
+        wrong += not found.low <= mean <= found.high
+    assert wrong <= runs * delta + 3.0 * math.sqrt(runs * delta)
+
+
+@pytest.mark.small
+def test_the_interval_of_a_mean_closes_and_stops_when_it_is_enough():
+    draw, mean = beta(0, 2.0, 5.0)
+    for width in (0.3, 0.1, 0.03):
+        found = bet(draw, Plan(0.001, width, 2**20))
+        assert found.low < mean < found.high <= found.low * math.exp(width)
+        assert found.samples < 2**20
+        assert found.high - found.low < 11.0 * found.error  # a normal interval, for a count that is known, has 6.6
+    assert bet(draw, Plan(0.001, 0.0, 1000)).samples == 1000
+
+
+@pytest.mark.small
+def test_numbers_that_are_all_equal_or_all_zero_rule_out_no_rare_large_ones():
+    nothing = bet(lambda first, n: np.zeros(n), Plan(0.01, 0.0, 2**14))
+    assert nothing.low == 0.0
+    assert math.log(200.0) / 2**14 < nothing.high < 2.5 * math.log(200.0) / 2**14  # 200 = 2 / delta
+    equal = bet(lambda first, n: np.full(n, 0.25), Plan(0.01, 0.0, 2**14))
+    assert 0.24 < equal.low < 0.25 < equal.high < 0.26
+
+
+# --- certify() ------------------------------------------------------------------------------------------------------
+
+
+def runs_outside(runs, confidence, sizes, scale):
+    """How often the truth is outside, of runs with a network, evidence and seed each; and the mean width."""
+    outside, width = 0, 0.0
+    for run in range(runs):
+        net = sb.layered(sizes, rng=[1996, run], scale=scale)
+        row = np.random.default_rng(run).integers(0, 2, sizes[-1])
+        low, high = sb.certify(net, row, confidence=confidence, exact_up_to=0, rng=run).interval
+        outside += not low <= sb.log_likelihood(net, row) <= high
+        width += (high - low) / runs
+    return outside, width
+
+
+@pytest.mark.parametrize("scale", [1.0, 5.0])
+def test_intervals_miss_the_truth_no_more_often_than_they_say(scale):
+    outside, _ = runs_outside(60, 0.8, (2, 4, 6), scale)
+    assert outside <= 12 + 3.0 * math.sqrt(12.0)
+
+
+@pytest.mark.slow
+def test_coverage_in_ten_thousand_runs(capsys):
+    for confidence, runs in ((0.9, 5000), (0.99, 5000)):
+        outside, width = runs_outside(runs, confidence, (2, 4, 6), 2.0)
+        with capsys.disabled():
+            print(f"confidence {confidence}: {outside} of {runs:,} intervals miss ln P; mean width {width:.3f} nats")
+        assert outside <= runs * (1.0 - confidence)
+
+
+def wide(n=30, findings=4):
+    return sb.layered((n, findings), rng=0, scale=1.0)
+
+
+def test_without_confidence_the_interval_is_the_certain_one():
+    one = sb.certify(wide(), [0, 1, 0, 1])
+    assert (one.interval, one.confidence, one.samples) == ((one.lower, one.upper), 1.0, 0)
+    exact = sb.certify(sb.layered((2, 3), rng=0), [0, 1, 0], confidence=0.9)
+    assert (exact.interval, exact.confidence, exact.samples) == ((exact.lower, exact.upper), 0.9, 0)
+
+
+@pytest.mark.parametrize("effort", ["fast", "normal"])
+def test_an_interval_with_confidence_is_inside_the_certain_one_and_holds_the_guess(effort):
+    plain = sb.certify(wide(), [0, 1, 0, 1], effort=effort)
+    one = sb.certify(wide(), [0, 1, 0, 1], effort=effort, confidence=0.999)
+    low, high = one.interval
+    assert (one.lower, one.upper) == (plain.lower, plain.upper)
+    assert one.lower <= low < one.estimate < high <= one.upper
+    assert high - low <= by_samples.WIDTH < one.gap
+    assert one.samples <= by_samples.DRAWS[effort]
+
+
+def test_a_table_has_a_pair_of_arrays_and_a_row_has_one_answer_wherever_it_stands():
+    table = np.random.default_rng(0).integers(0, 2, (5, 4)).astype(float)
+    table[2] = table[0]
+    many = sb.certify(wide(), table, confidence=0.99, threads=2)
+    low, high = many.interval
+    assert low.shape == high.shape == (5,)
+    alone = [sb.certify(wide(), row, confidence=0.99, threads=1).interval for row in table]
+    assert list(zip(low.tolist(), high.tolist(), strict=True)) == alone
+    assert many[0].interval == many[2].interval
+    assert many[1:3].interval[0].tolist() == low[1:3].tolist()
+    assert sb.certify(wide(), table[0], confidence=0.99, rng=1).interval != many[0].interval
+    empty = sb.certify(wide(), np.empty((0, 4)), confidence=0.99)
+    assert [len(ends) for ends in empty.interval] == [0, 0]
+
+
+def test_cells_share_the_draws_by_weight():
+    net = wide()
+    row = sb.evidence.coerce(net, [0, 1, 0, 1])[0][0]
+    limits, means = limited(2), sb.infer(net, [0, 1, 0, 1]).means
+    cells = split_cells(net, limits, solve(net, limits, row[None, :]), [0])
+    cells = split_cells(net, limits, cells, [1, 2])
+    wanted = by_samples.Wanted(0.001, 0.05, 2**18, 0)
+    found = by_samples.sample(net, row, Bounded(limits, cells, means), wanted)
+    whole = by_samples.sample(net, row, Bounded(limits, solve(net, limits, row[None, :]), means), wanted)
+    assert found.high - found.low <= 0.05
+    assert max(found.low, whole.low) < min(found.high, whole.high)
+
+
+def test_soft_evidence_and_interventions_move_the_interval_with_the_ends():
+    net, soft = wide(), {"x0": 1, "x1": (0.2, 0.4)}
+    hard, half = (sb.certify(net, e, confidence=0.99) for e in (soft, {"x0": 1, "x1": (0.1, 0.2)}))
+    assert np.subtract(hard.interval, half.interval) == pytest.approx([math.log(2.0)] * 2, abs=1e-9)
+    held = sb.certify(net, {"x0": 1}, do={"h1_0": 1}, confidence=0.99)
+    assert held.lower <= held.interval[0] < held.interval[1] <= held.upper
+
+
+def test_noisy_or_findings_have_an_interval_too():
+    causes = {(f"d{k}", f"f{i}"): 0.2 + 0.01 * k for k in range(30) for i in range(3)}
+    net = sb.noisy_or(
+        causes=causes, leak=dict.fromkeys(["f0", "f1", "f2"], 0.01), prior={f"d{k}": 0.05 for k in range(30)}
+    )
+    found = sb.certify(net, {"f0": 1, "f1": 0, "f2": 1}, confidence=0.999, exact_up_to=0)
+    assert found.interval[0] <= sb.log_likelihood(net, {"f0": 1, "f1": 0, "f2": 1}) <= found.interval[1]
+    assert found.interval[1] - found.interval[0] < found.gap
+
+
+def test_a_certificate_tells_the_interval_and_how_sure_it_is():
+    one = sb.certify(wide(), [0, 1, 0, 1], confidence=0.999)
+    assert "\n  99.9 %:     with that confidence, between " in str(one)
+    assert f"; {one.samples:,} samples\n" in str(one)
+    assert "99.9 %" not in str(sb.certify(wide(), [0, 1, 0, 1]))
+    many = sb.certify(wide(), [[0, 1, 0, 1]], confidence=0.999)
+    assert "with 99.9 % confidence in each row: width 0.0" in repr(many)
+    frame = pytest.importorskip("pandas") and many.to_frame()
+    assert (frame["low"][0], frame["high"][0]) == many[0].interval
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("value", [0.0, -0.5, 99.9, "high", math.nan])
+def test_a_confidence_that_is_no_chance_is_refused(value):
+    with pytest.raises(sb.errors.ParameterError, match="confidence is .* it must lie between 0 and 1"):
+        sb.certify(wide(3), [0, 1, 0, 1], confidence=value)
