@@ -124,23 +124,37 @@ class _PartLowering(_Lowering):
         return True
 
 
-class _WholeCode(JITCodeLibrary):
+class _Code(JITCodeLibrary):
     def _optimize_functions(self, ll_module: Any) -> None:
         """Not one by one: they are optimised together."""
         ll_module.data_layout = self._codegen._data_layout
 
+    def _own_parts(self) -> None:
+        """Parts become its own: one that is called once leaves no call, and no arguments.
 
-class _LightCode(_WholeCode):
-    def _optimize_final_module(self) -> None:
-        """With the least effort. Parts become its own: one that is called once leaves no call, and no arguments."""
+        All that ends in machine code must do this. Once one kernel has changed the arguments of its copy of a part, the
+        linker would hand that copy to the next one that has a part of the same name, and is not done with it.
+        """
         for function in self._final_module.functions:
             if function.linkage is Linkage.linkonce_odr:
                 function.linkage = Linkage.internal
+
+
+class _WholeCode(_Code):
+    def _optimize_final_module(self) -> None:
+        self._own_parts()
+        super()._optimize_final_module()
+
+
+class _LightCode(_Code):
+    def _optimize_final_module(self) -> None:
+        """With the least effort."""
+        self._own_parts()
         passes, builder = self._codegen._module_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
         passes.run(self._final_module, builder)
 
 
-class _PartCode(_WholeCode):
+class _PartCode(_Code):
     def finalize(self) -> None:
         for library in dict.fromkeys(self._linking_libraries):
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)

@@ -36,18 +36,16 @@ BLOCK_ROOM, WIDTH, BLOCK_PTR, BLOCK_TILE, LANE_FACTOR = 13, 14, 15, 16, 17
 TILE_BLOCK, TILE_PARENT, FEW_FACTOR, FEW_SLOT = 18, 19, 20, 21
 # By factor, and by hidden unit: the gate.
 GATE, HIDDEN_GATE = 22, 23
-# By block, for the term that serves it: does it take part in a pass, and how many tiles has that added?
-ACTIVE, ADDED = 24, 25
 # Regions of `numbers`. By slot: the weight. By factor: the sums of its negative and its positive weights. Then blocks,
 # tiles, tables, and scratch.
-WEIGHTS, BELOW, ABOVE, BLOCKS, TILES, TABLES, NEAR, SCRATCH = 26, 27, 28, 29, 30, 31, 32, 33
+WEIGHTS, BELOW, ABOVE, BLOCKS, TILES, TABLES, NEAR, SCRATCH = 24, 25, 26, 27, 28, 29, 30, 31
 # And how many there are of what.
-N_HIDDEN, N_FACTORS, N_BLOCKS, N_TILES = 34, 35, 36, 37
+N_HIDDEN, N_FACTORS, N_BLOCKS, N_TILES = 32, 33, 34, 35
 # Sixteen, where the compiler cannot see it: it spells out a short loop of known length, and finds no vectors in that.
-N_LANES = 38
+N_LANES = 36
 # How many blocks each room has, by its number.
-HAS = 39
-_HEADER = 55
+HAS = 37
+_HEADER = 53
 
 _u = np.uint64
 LANES = _u(16)
@@ -60,12 +58,12 @@ SECOND = _u(48)  # <x^2>
 BIAS = _u(64)
 LOW, HIGH = _u(80), _u(96)  # the range of x
 MINE = _u(112)  # here the numbers begin that belong to the term of the block
-BLOCK = _u(336)
+BLOCK = _u(416)
 
 # The numbers of a tile.
 WEIGHT = _u(0)
 MINE_TOO = _u(16)  # likewise
-TILE = _u(112)
+TILE = _u(80)
 _BLOCK, _TILE = int(BLOCK), int(TILE)
 
 _RUN = 8  # factors with the same parents that earn blocks of their own
@@ -98,7 +96,7 @@ def _same_parents(problem: Problem, f: int, g: int) -> bool:
 _BY_HIDDEN, _BY_FACTOR, _BY_SLOT, _BY_LANE = 0, 1, 2, 3
 _SIZE_OF = np.zeros(WEIGHTS, np.int64)
 _SIZE_OF[[FACTOR, OWN, PTR, PLACE, KIND, ROOM, TABLE_PTR, GATE]] = _BY_FACTOR
-_SIZE_OF[[BLOCK_ROOM, WIDTH, BLOCK_PTR, ACTIVE, ADDED]] = _BY_FACTOR  # there are no more blocks than that
+_SIZE_OF[[BLOCK_ROOM, WIDTH, BLOCK_PTR]] = _BY_FACTOR  # there are no more blocks than that
 _SIZE_OF[[PARENT, EDGE_PLACE, BLOCK_TILE, TILE_BLOCK, TILE_PARENT, FEW_FACTOR, FEW_SLOT]] = _BY_SLOT
 _SIZE_OF[LANE_FACTOR] = _BY_LANE
 
@@ -229,7 +227,7 @@ def _rooms(n_slots: int, index: IndexArray) -> int:
     index[WEIGHTS], index[BELOW], index[ABOVE] = 0, n_slots, n_slots + n_factors
     index[BLOCKS] = n_slots + 2 * n_factors
     index[TILES] = load(index, BLOCKS) + load(index, N_BLOCKS) * _BLOCK
-    index[TABLES] = load(index, TILES) + load(index, N_TILES) * _TILE
+    index[TABLES] = load(index, TILES) + (load(index, N_TILES) + 1) * _TILE  # one more: a tile without edges
     index[NEAR] = load(index, TABLES) + load(index, load(index, TABLE_PTR), n_factors)
     index[SCRATCH] = load(index, NEAR) + most
     return load(index, SCRATCH) + (1 << most)

@@ -9,8 +9,9 @@ q = 1 - p, and z between zmin and zmax, the averages of eqs. (30) and (31) becom
 with all factors between 0 and 1, so that no weight, however large, overflows. E_A and E_B come from one evaluation of
 a polynomial: e^r = cosh r + sinh r and e^{-r} = cosh r - sinh r share their even and odd parts.
 
-In a sweep the terms follow their parents by multiplication. After it, a pass with the same exponentials adds them up
-anew and finds the next step of Newton's method for each xi; where it promises much, a second pass takes it.
+In a sweep A and B follow the means by multiplication. After it, one pass adds up the terms anew, with what the next step
+of Newton's method needs; where that promises much, xi moves, and another pass finds the exponentials there. Both take
+two parents at a time: what is added up then goes to memory half as often, which takes longer than all arithmetic.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ import math
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
-from sbnet.kernels._compile import bare, vector
+from sbnet.kernels._compile import bare, inlined, vector
 from sbnet.kernels.arrays import load
 from sbnet.kernels.gates import sigmoid, softplus
 from sbnet.kernels.terms.work import (
-    ACTIVE,
-    ADDED,
     BLOCK,
+    BLOCK_PTR,
     BLOCK_ROOM,
+    BLOCK_TILE,
     BLOCKS,
     EDGE_PLACE,
     HIGH,
@@ -62,26 +63,28 @@ TILED = True
 
 _u = np.uint64
 XI = MINE  # the parameter of eq. (19)
-_PHI = MINE + _u(16)  # eq. (32)
-_PRODUCT_A = MINE + _u(32)  # the products of fA and fB, times 2^-EXP
-_PRODUCT_B = MINE + _u(48)
-_EXP_A = MINE + _u(64)
-_EXP_B = MINE + _u(80)
-_MEAN_A = MINE + _u(96)  # <z> - zmin under the two tilted distributions, and the variances there
-_MEAN_B = MINE + _u(112)
-_VARIANCE_A = MINE + _u(128)
-_VARIANCE_B = MINE + _u(144)
-_NEXT = MINE + _u(160)  # where Newton's method would have xi
-_FREE = MINE + _u(176)  # 1 if xi may move, 0 if it is fixed
-_OLD = MINE + _u(192)  # xi before the step that is being tried
-_LIMIT = MINE + _u(208)  # the term there, which it must not exceed after the step
+_SHARE_A = MINE + _u(16)  # of A and B in their sum, 1 - phi and phi of eq. (32); in a sweep their sum need not be 1
+_SHARE_B = MINE + _u(32)
+_K_A = MINE + _u(48)  # by how much A and B fall and rise if the parent moves that was asked for last, eq. (33)
+_K_B = MINE + _u(64)
+_PRODUCT_A = MINE + _u(80)  # the products of fA and fB, times 2^-EXP
+_PRODUCT_B = MINE + _u(96)
+_EXP_A = MINE + _u(112)
+_EXP_B = MINE + _u(128)
+_MEAN_A = MINE + _u(144)  # <z> - zmin under the two tilted distributions, and the variances there
+_MEAN_B = MINE + _u(160)
+_VARIANCE_A = MINE + _u(176)
+_VARIANCE_B = MINE + _u(192)
+_NEXT = MINE + _u(208)  # where Newton's method would have xi
+_GAIN = MINE + _u(224)  # what it promises of that
+_FREE = MINE + _u(240)  # 1 if xi may move, 0 if it is fixed
+_OLD = MINE + _u(256)  # xi before the step that is being tried
+_LIMIT = MINE + _u(272)  # the term there, which it must not exceed after the step
 
-_MANTISSA = MINE_TOO  # e^-W = MANTISSA * 2^-EXPONENT, which never underflows
-_EXPONENT = MINE_TOO + _u(16)
-_E_A = MINE_TOO + _u(32)
-_E_B = MINE_TOO + _u(48)
-_OVER_A = MINE_TOO + _u(64)  # 1 / fA and 1 / fB
-_OVER_B = MINE_TOO + _u(80)
+_E_A = MINE_TOO
+_E_B = MINE_TOO + _u(16)
+_MANTISSA = MINE_TOO + _u(32)  # e^-W = MANTISSA * 2^-EXPONENT, which never underflows
+_EXPONENT = MINE_TOO + _u(48)
 
 _SAFE = 16  # factors that can be multiplied before the product is rescaled: each is at least 1e-14
 _ROUNDING = 1e-13
@@ -94,8 +97,8 @@ def prepare(work: Work) -> None:
     """What depends on the weights alone: e^-W of every edge."""
     index, numbers = work.ints, work.numbers
     tile_block, block_room, tiles = load(index, TILE_BLOCK), load(index, BLOCK_ROOM), _u(load(index, TILES))
-    for t in range(load(index, N_TILES)):
-        if load(index, block_room, load(index, tile_block, t)) == ROOM:
+    for t in range(load(index, N_TILES) + 1):
+        if t == load(index, N_TILES) or load(index, block_room, load(index, tile_block, t)) == ROOM:
             for lane in range(LANES):
                 i = tiles + _u(t) * TILE + lane
                 w = abs(load(numbers, i, WEIGHT))
@@ -119,7 +122,7 @@ def begin(work: Work) -> None:
 @bare
 def pull(work: Work, j: int, mu: FloatArray) -> float:
     """What the children of unit j add to its effective input, eq. (24): the sum of J (S - xi) + K."""
-    return _pull(work.ints, work.numbers, work.numbers, j)
+    return _pull(work.ints, work.numbers, work.numbers, j, load(mu, j))
 
 
 @bare
@@ -129,21 +132,25 @@ def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
 
 
 @vector
-def _pull(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int) -> float:
+def _pull(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, m: float) -> float:
     total, tiles, first = 0.0, _u(load(index, TILES)), _u(load(index, BLOCKS))
     tile_ptr, tile_block, block_room = load(index, TILE_PTR) + j, load(index, TILE_BLOCK), load(index, BLOCK_ROOM)
     for t in range(load(index, tile_ptr), load(index, tile_ptr, 1)):
-        b = load(index, tile_block, t)
-        if load(index, block_room, b) != ROOM:
+        block = load(index, tile_block, t)
+        if load(index, block_room, block) != ROOM:
             continue
-        e, o = tiles + _u(t) * TILE, first + _u(b) * BLOCK
+        e, o = tiles + _u(t) * TILE, first + _u(block) * BLOCK
         for lane in range(LANES):
             i, k = e + lane, o + lane
-            w, phi = load(edges, i, WEIGHT), load(blocks, k, _PHI)
-            part_a = (1.0 - phi) * (1.0 - load(edges, i, _E_A)) * load(edges, i, _OVER_A)
-            part_b = phi * (1.0 - load(edges, i, _E_B)) * load(edges, i, _OVER_B)
-            influence = part_a - part_b  # eq. (33), for J > 0
+            w, e_a, e_b = load(edges, i, WEIGHT), load(edges, i, _E_A), load(edges, i, _E_B)
+            p, q = (m, 1.0 - m) if w > 0.0 else (1.0 - m, m)
+            a, b = load(blocks, k, _SHARE_A), load(blocks, k, _SHARE_B)
+            f_a, f_b = q + p * e_a, p + q * e_b
+            inverse = 1.0 / (f_a * f_b * (a + b))
+            rest_a, rest_b = a * f_b * inverse, b * f_a * inverse
+            influence = rest_a * (1.0 - e_a) - rest_b * (1.0 - e_b)  # eq. (33), for J > 0
             total += w * (load(blocks, k, VALUE) - load(blocks, k, XI)) + (influence if w > 0.0 else -influence)
+            blocks[k + _SHARE_A], blocks[k + _SHARE_B] = rest_a, rest_b
     return total
 
 
@@ -152,93 +159,149 @@ def _push(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, old:
     tiles, first = _u(load(index, TILES)), _u(load(index, BLOCKS))
     tile_ptr, tile_block, block_room = load(index, TILE_PTR) + j, load(index, TILE_BLOCK), load(index, BLOCK_ROOM)
     for t in range(load(index, tile_ptr), load(index, tile_ptr, 1)):
-        b = load(index, tile_block, t)
-        if load(index, block_room, b) != ROOM:
+        block = load(index, tile_block, t)
+        if load(index, block_room, block) != ROOM:
             continue
-        e, o = tiles + _u(t) * TILE, first + _u(b) * BLOCK
+        e, o = tiles + _u(t) * TILE, first + _u(block) * BLOCK
         for lane in range(LANES):
             i, k = e + lane, o + lane
-            w, phi = load(edges, i, WEIGHT), load(blocks, k, _PHI)
+            w = load(edges, i, WEIGHT)
             p, q = (new, 1.0 - new) if w > 0.0 else (1.0 - new, new)
-            part_a = (1.0 - phi) * ((q + p * load(edges, i, _E_A)) * load(edges, i, _OVER_A))
-            part_b = phi * ((p + q * load(edges, i, _E_B)) * load(edges, i, _OVER_B))
-            blocks[k + _PHI] = part_b / (part_a + part_b)
+            blocks[k + _SHARE_A] *= q + p * load(edges, i, _E_A)
+            blocks[k + _SHARE_B] *= p + q * load(edges, i, _E_B)
             blocks[k + MEAN] += w * (new - old)
 
 
 @vector
-def _add_up(index: IndexArray, edges: FloatArray, blocks: FloatArray, mu: FloatArray, fresh: bool) -> None:
-    """What the terms of the active blocks are made of at the present means; with new exponentials if their xi are new.
+def _exponentials(edges: FloatArray, e: np.uint64, blocks: FloatArray, o: np.uint64) -> None:
+    """E_A and E_B of one tile."""
+    for lane in range(LANES):
+        i = e + lane
+        x = load(blocks, o + lane, XI) * abs(load(edges, i, WEIGHT))
+        n = np.floor(x * LOG2E + 0.5)
+        even, odd = cosh_sinh((x - n * LN2_HIGH) - n * LN2_LOW)
+        edges[i + _E_A] = (even - odd) * power_of_two(-n)
+        edges[i + _E_B] = (even + odd) * load(edges, i, _MANTISSA) * power_of_two(n - load(edges, i, _EXPONENT))
 
-    Tile after tile as they stand in memory; so each block is also left alone for a while after it was written to.
-    """
-    tiles, first, active, added = (
-        _u(load(index, TILES)),
-        _u(load(index, BLOCKS)),
-        load(index, ACTIVE),
-        load(index, ADDED),
-    )
-    tile_block, parent = load(index, TILE_BLOCK), load(index, TILE_PARENT)
-    for b in range(load(index, N_BLOCKS)):
-        if load(index, active, b) == 0:
-            continue
-        index[added + b] = 0
-        o = first + _u(b) * BLOCK
-        for lane in range(LANES):
-            k = o + lane
-            blocks[k + _PRODUCT_A] = blocks[k + _PRODUCT_B] = 1.0
-            blocks[k + _EXP_A] = blocks[k + _EXP_B] = 0.0
-            blocks[k + _MEAN_A] = blocks[k + _MEAN_B] = 0.0
-            blocks[k + _VARIANCE_A] = blocks[k + _VARIANCE_B] = 0.0
-            blocks[k + MEAN] = load(blocks, k, LOW)
-    for t in range(load(index, N_TILES)):
-        b = load(index, tile_block, t)
-        if load(index, active, b) == 0:
-            continue
-        e, o, m = tiles + _u(t) * TILE, first + _u(b) * BLOCK, load(mu, load(index, parent, t))
-        if fresh:
-            for lane in range(LANES):
-                i = e + lane
-                x = load(blocks, o + lane, XI) * abs(load(edges, i, WEIGHT))
-                n = np.floor(x * LOG2E + 0.5)
-                even, odd = cosh_sinh((x - n * LN2_HIGH) - n * LN2_LOW)
-                edges[i + _E_A] = (even - odd) * power_of_two(-n)
-                edges[i + _E_B] = (even + odd) * load(edges, i, _MANTISSA) * power_of_two(n - load(edges, i, _EXPONENT))
-        for lane in range(LANES):
-            i, k = e + lane, o + lane
-            j, e_a, e_b = load(edges, i, WEIGHT), load(edges, i, _E_A), load(edges, i, _E_B)
-            w = abs(j)
-            p, q = (m, 1.0 - m) if j > 0.0 else (1.0 - m, m)
-            f_a = q + p * e_a
-            f_b = p + q * e_b
-            inverse = 1.0 / (f_a * f_b)
-            over_a, over_b = f_b * inverse, f_a * inverse
-            w_a, w_b = w * p * e_a * over_a, w * p * over_b  # W times the tilted means
-            blocks[k + _PRODUCT_A] *= f_a
-            blocks[k + _PRODUCT_B] *= f_b
-            blocks[k + MEAN] += w * p
-            blocks[k + _MEAN_A] += w_a
-            blocks[k + _MEAN_B] += w_b
-            blocks[k + _VARIANCE_A] += w_a * (w - w_a)
-            blocks[k + _VARIANCE_B] += w_b * (w - w_b)
-            edges[i + _OVER_A] = over_a
-            edges[i + _OVER_B] = over_b
-        index[added + b] += 1
-        if (
-            load(index, added, b) % _SAFE == 0
-        ):  # long products must not underflow: their powers of two go into the exponents
-            for lane in range(LANES):
-                k = o + lane
-                m_a, n_a = split(load(blocks, k, _PRODUCT_A))
-                m_b, n_b = split(load(blocks, k, _PRODUCT_B))
-                blocks[k + _PRODUCT_A], blocks[k + _PRODUCT_B] = m_a, m_b
-                blocks[k + _EXP_A] += n_a
-                blocks[k + _EXP_B] += n_b
+
+@inlined
+def _factors(j: float, m: float, e_a: float, e_b: float) -> tuple[float, float, float]:
+    """f_A, f_B, and p."""
+    p, q = (m, 1.0 - m) if j > 0.0 else (1.0 - m, m)
+    return q + p * e_a, p + q * e_b, p
+
+
+@inlined
+def _tilted(w: float, p: float, e_a: float, f_a: float, f_b: float) -> tuple[float, float]:
+    """W times the two tilted means."""
+    over = w * p / (f_a * f_b)
+    return e_a * f_b * over, f_a * over
 
 
 @vector
-def _close(blocks: FloatArray, o: np.uint64) -> float:
-    """Terms, eq. (32), and the next step of Newton's method from the sums; returns what that step promises.
+def _rescale(blocks: FloatArray, o: np.uint64) -> None:
+    """Long products must not underflow: their powers of two go into the exponents."""
+    for lane in range(LANES):
+        k = o + lane
+        m_a, n_a = split(load(blocks, k, _PRODUCT_A))
+        m_b, n_b = split(load(blocks, k, _PRODUCT_B))
+        blocks[k + _PRODUCT_A], blocks[k + _PRODUCT_B] = m_a, m_b
+        blocks[k + _EXP_A] += n_a
+        blocks[k + _EXP_B] += n_b
+
+
+@vector
+def _multiply(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu: FloatArray) -> None:
+    """Exponentials at the present xi of a block, and the products that A and B are made of."""
+    o, tiles, blank = _u(load(index, BLOCKS)) + _u(b) * BLOCK, _u(load(index, TILES)), load(index, N_TILES)
+    block_tile, parent, first = load(index, BLOCK_TILE), load(index, TILE_PARENT), load(index, load(index, BLOCK_PTR), b)
+    last = load(index, load(index, BLOCK_PTR) + b, 1)
+    for lane in range(LANES):
+        k = o + lane
+        blocks[k + _PRODUCT_A] = blocks[k + _PRODUCT_B] = 1.0
+        blocks[k + _EXP_A] = blocks[k + _EXP_B] = 0.0
+    for tile in range(first, last, 2):
+        s = load(index, block_tile, tile)
+        t = load(index, block_tile, tile + 1) if tile + 1 < last else blank
+        x, y = tiles + _u(s) * TILE, tiles + _u(t) * TILE
+        m = load(mu, load(index, parent, s))
+        n = load(mu, load(index, parent, t)) if tile + 1 < last else m
+        _exponentials(edges, x, blocks, o)
+        _exponentials(edges, y, blocks, o)
+        for lane in range(LANES):
+            c, d, k = x + lane, y + lane, o + lane
+            f_a, f_b, _ = _factors(load(edges, c, WEIGHT), m, load(edges, c, _E_A), load(edges, c, _E_B))
+            g_a, g_b, _ = _factors(load(edges, d, WEIGHT), n, load(edges, d, _E_A), load(edges, d, _E_B))
+            blocks[k + _PRODUCT_A] *= f_a * g_a
+            blocks[k + _PRODUCT_B] *= f_b * g_b
+        if (tile - first) % _SAFE == _SAFE - 2:
+            _rescale(blocks, o)
+
+
+@vector
+def _add_up(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu: FloatArray) -> None:
+    """The same products with exponentials that are there, and the means and variances of z in a block."""
+    o, tiles, blank = _u(load(index, BLOCKS)) + _u(b) * BLOCK, _u(load(index, TILES)), load(index, N_TILES)
+    block_tile, parent, first = load(index, BLOCK_TILE), load(index, TILE_PARENT), load(index, load(index, BLOCK_PTR), b)
+    last = load(index, load(index, BLOCK_PTR) + b, 1)
+    for lane in range(LANES):
+        k = o + lane
+        blocks[k + _PRODUCT_A] = blocks[k + _PRODUCT_B] = 1.0
+        blocks[k + _EXP_A] = blocks[k + _EXP_B] = 0.0
+        blocks[k + _MEAN_A] = blocks[k + _MEAN_B] = 0.0
+        blocks[k + _VARIANCE_A] = blocks[k + _VARIANCE_B] = 0.0
+        blocks[k + MEAN] = load(blocks, k, LOW)
+    for tile in range(first, last, 2):
+        s = load(index, block_tile, tile)
+        t = load(index, block_tile, tile + 1) if tile + 1 < last else blank
+        x, y = tiles + _u(s) * TILE, tiles + _u(t) * TILE
+        m = load(mu, load(index, parent, s))
+        n = load(mu, load(index, parent, t)) if tile + 1 < last else m
+        for lane in range(LANES):
+            c, d, k = x + lane, y + lane, o + lane
+            j, h = load(edges, c, WEIGHT), load(edges, d, WEIGHT)
+            v, w, e_a, d_a = abs(j), abs(h), load(edges, c, _E_A), load(edges, d, _E_A)
+            f_a, f_b, p = _factors(j, m, e_a, load(edges, c, _E_B))
+            g_a, g_b, r = _factors(h, n, d_a, load(edges, d, _E_B))
+            v_a, v_b = _tilted(v, p, e_a, f_a, f_b)
+            w_a, w_b = _tilted(w, r, d_a, g_a, g_b)
+            blocks[k + _PRODUCT_A] *= f_a * g_a
+            blocks[k + _PRODUCT_B] *= f_b * g_b
+            blocks[k + MEAN] += v * p + w * r
+            blocks[k + _MEAN_A] += v_a + w_a
+            blocks[k + _MEAN_B] += v_b + w_b
+            blocks[k + _VARIANCE_A] += v_a * (v - v_a) + w_a * (w - w_a)
+            blocks[k + _VARIANCE_B] += v_b * (v - v_b) + w_b * (w - w_b)
+        if (tile - first) % _SAFE == _SAFE - 2:
+            _rescale(blocks, o)
+
+
+@vector
+def _evaluate(blocks: FloatArray, o: np.uint64) -> float:
+    """Terms and shares, eq. (32), from the products; returns by how much the last steps fell short of, or exceeded,
+    what they promised.
+    """
+    missed = 0.0
+    for lane in range(LANES):
+        k = o + lane
+        xi = load(blocks, k, XI)
+        log_a = load(blocks, k, _EXP_A) * LN2 - xi * load(blocks, k, LOW)
+        log_b = load(blocks, k, _EXP_B) * LN2 + (1.0 - xi) * load(blocks, k, HIGH)
+        small = exp_minus(abs(log_b - log_a))
+        a, b = (small, 1.0) if log_b > log_a else (1.0, small)
+        a *= load(blocks, k, _PRODUCT_A)
+        b *= load(blocks, k, _PRODUCT_B)
+        over = 1.0 / (a + b)
+        term = xi * load(blocks, k, MEAN) + max(log_a, log_b) + log(a + b)
+        blocks[k + _SHARE_A], blocks[k + _SHARE_B] = a * over, b * over
+        blocks[k + TERM] = term
+        missed += abs(load(blocks, k, _LIMIT) - term - load(blocks, k, _GAIN))
+    return missed
+
+
+@vector
+def _look_ahead(blocks: FloatArray, o: np.uint64) -> float:
+    """The next step of Newton's method; returns what it promises.
 
     With f(xi) = xi <z> + ln(A + B): f' = <z> - (1 - phi) m_A - phi m_B, and f'' = (1 - phi) v_A + phi v_B +
     phi (1 - phi) (m_B - m_A)^2, which is never negative.
@@ -246,25 +309,15 @@ def _close(blocks: FloatArray, o: np.uint64) -> float:
     promise = 0.0
     for lane in range(LANES):
         k = o + lane
-        xi, mean = load(blocks, k, XI), load(blocks, k, MEAN)
-        log_a = -xi * load(blocks, k, LOW) + log(load(blocks, k, _PRODUCT_A)) + load(blocks, k, _EXP_A) * LN2
-        log_b = (1.0 - xi) * load(blocks, k, HIGH) + log(load(blocks, k, _PRODUCT_B)) + load(blocks, k, _EXP_B) * LN2
-        gap = log_b - log_a
-        small = exp_minus(abs(gap))
-        over = 1.0 / (1.0 + small)
-        phi = over if gap > 0.0 else small * over
-        log_sum = max(log_a, log_b) + log(1.0 + small)
+        xi, a, b = load(blocks, k, XI), load(blocks, k, _SHARE_A), load(blocks, k, _SHARE_B)
         mean_a, mean_b = load(blocks, k, _MEAN_A), load(blocks, k, _MEAN_B)
         apart = mean_b - mean_a
-        slope = (mean - load(blocks, k, LOW)) - mean_a - phi * apart
-        spread = phi * (1.0 - phi) * apart * apart
-        curvature = (1.0 - phi) * load(blocks, k, _VARIANCE_A) + phi * load(blocks, k, _VARIANCE_B) + spread
+        slope = (load(blocks, k, MEAN) - load(blocks, k, LOW)) - mean_a - b * apart
+        curvature = a * load(blocks, k, _VARIANCE_A) + b * load(blocks, k, _VARIANCE_B) + a * b * apart * apart
         step = load(blocks, k, _FREE) * slope / max(curvature, 1e-300)  # a curvature of zero means known inputs
         new = min(max(xi - step, 0.0), 1.0)
         gain = 0.5 * abs(slope * (new - xi))
-        blocks[k + _PHI] = phi
-        blocks[k + TERM] = xi * mean + log_sum
-        blocks[k + _NEXT] = new
+        blocks[k + _NEXT], blocks[k + _GAIN] = new, gain
         promise += gain
     return promise
 
@@ -287,29 +340,23 @@ def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     before unless `fresh`: in a sweep no xi moves.
     """
     index, numbers, promised = work.ints, work.numbers, 0.0
-    active, room, n_blocks = load(index, ACTIVE), load(index, BLOCK_ROOM), load(index, N_BLOCKS)
-    for b in range(n_blocks):
-        index[active + b] = 1 if load(index, room, b) == ROOM else 0
-    anew, left, stepped = fresh, n_blocks, False
-    while left > 0:
-        _add_up(index, numbers, numbers, mu, anew)
-        left = 0
-        for b in range(n_blocks):
-            if load(index, active, b) == 1:
-                o = _u(load(index, BLOCKS)) + _u(b) * BLOCK
-                promise = _close(numbers, o)
-                if stepped:
+    room, first = load(index, BLOCK_ROOM), _u(load(index, BLOCKS))
+    for b in range(load(index, N_BLOCKS)):
+        if load(index, room, b) == ROOM:
+            o = first + _u(b) * BLOCK
+            if fresh:
+                _multiply(index, numbers, numbers, b, mu)
+            _add_up(index, numbers, numbers, b, mu)
+            _evaluate(numbers, o)
+            promise = _look_ahead(numbers, o)
+            if promise > enough:
+                _step(numbers, o)
+                again = True
+                while again:
+                    _multiply(index, numbers, numbers, b, mu)
+                    promise = _evaluate(numbers, o)
                     again = _shorten(numbers, o)
-                else:
-                    again = promise > enough
-                    if again:
-                        _step(numbers, o)
-                if again:
-                    left += 1
-                else:
-                    index[active + b] = 0
-                    promised += promise
-        anew = stepped = left > 0
+            promised += promise
     return promised
 
 
@@ -334,14 +381,15 @@ def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatAr
         if load(index, load(index, ROOM_OF), f) != ROOM:
             continue
         k = _u(load(index, load(index, PLACE), f))
-        xi, phi = load(numbers, k, XI), load(numbers, k, _PHI)
+        xi, phi = load(numbers, k, XI), load(numbers, k, _SHARE_B)
         by_factor[f] = phi
         for s in range(load(index, load(index, PTR), f), load(index, load(index, PTR) + f, 1)):
             i, m = _u(load(index, load(index, EDGE_PLACE), s)), load(mu, load(index, load(index, PARENT), s))
-            over_a, over_b = m * load(numbers, i, _OVER_A), m * load(numbers, i, _OVER_B)
-            on = load(numbers, i, WEIGHT) > 0.0  # the tilted means of S: alpha under A, beta under B
-            alpha = load(numbers, i, _E_A) * over_a if on else over_a
-            beta = over_b if on else load(numbers, i, _E_B) * over_b
+            e_a, e_b = load(numbers, i, _E_A), load(numbers, i, _E_B)
+            if load(numbers, i, WEIGHT) > 0.0:  # the tilted means of S: alpha under A, beta under B
+                alpha, beta = e_a * m / (1.0 - m + m * e_a), m / (m + (1.0 - m) * e_b)
+            else:
+                alpha, beta = m / (m + (1.0 - m) * e_a), e_b * m / (1.0 - m + m * e_b)
             by_slot[s] = xi * m - (1.0 - phi) * xi * alpha + phi * (1.0 - xi) * beta
 
 
