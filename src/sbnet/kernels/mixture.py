@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from sbnet._types import Bound, FloatArray, IndexArray, Model, Problem, States, Stop
+from sbnet._types import Bound, FloatArray, IndexArray, Problem, States, Stop
 from sbnet.kernels import terms
 from sbnet.kernels._compile import inner, kernel
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.meanfield import Kit, call_solve, kit_for
-from sbnet.kernels.rows import predict_barren
 
 
 @inner
@@ -109,15 +108,3 @@ def climb_components(
         if not solved:
             return False
     return True
-
-
-@kernel
-def predict_components(
-    model: Model, problem: Problem, states: States, bias: FloatArray, mu: FloatArray, means: FloatArray
-) -> None:
-    """The means of all units in each component; those of barren units follow from their parents."""
-    for m in range(len(mu)):
-        for i in range(len(states)):
-            means[m, i] = np.nan if states[i] < 0 else states[i]
-        means[m][problem.hidden] = mu[m]
-        predict_barren(model, states, bias, means[m])
