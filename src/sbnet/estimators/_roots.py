@@ -52,8 +52,8 @@ class Plan:
         h = bias[self.roots]
         log_p = h @ self.states - np.logaddexp(0.0, h).sum()
         most = np.abs(inputs).max(axis=1)
-        safe = np.clip(inputs, -600.0, 600.0)  # columns that reach farther are left to others
-        return Above(log_p, np.exp(safe), np.exp(-safe), most)
+        up = np.exp(np.clip(inputs, -600.0, 600.0))  # columns that reach farther are left to others
+        return Above(log_p, up, 1.0 / up, most)
 
 
 def plan_of(network: Network, columns: IndexArray) -> Plan | None:
