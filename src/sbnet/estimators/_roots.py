@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.bounds.margins import UNIT, scale
@@ -48,12 +49,21 @@ class Plan:
         weight = np.zeros((len(bias), len(self.roots)))
         child = np.searchsorted(model.indptr, edges, side="right") - 1
         weight[child, self.root[model.parent[edges]]] = model.weight[edges]
-        inputs = weight @ self.states
         h = bias[self.roots]
         log_p = h @ self.states - np.logaddexp(0.0, h).sum()
-        most = np.abs(inputs).max(axis=1)
-        up = np.exp(np.clip(inputs, -600.0, 600.0))  # columns that reach farther are left to others
-        return Above(log_p, up, 1.0 / up, most)
+        most = np.maximum(np.maximum(weight, 0.0).sum(axis=1), np.maximum(-weight, 0.0).sum(axis=1))
+        return Above(
+            log_p, _products(np.exp(np.minimum(weight, 700.0))), _products(np.exp(np.minimum(-weight, 700.0))), most
+        )
+
+
+def _products(factor: FloatArray) -> FloatArray:
+    """For each unit, products of the factors of the roots that are on, state by state; too large ones are not used."""
+    found = np.ones((len(factor), 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for column in factor.T:
+            found = np.concatenate([found, found * column[:, None]], axis=1)
+    return found
 
 
 def plan_of(network: Network, columns: IndexArray) -> Plan | None:
@@ -156,8 +166,8 @@ class Summing:
         means[np.ix_(whole, plan.roots)] = share @ plan.states.T
         means[np.ix_(whole, plan.switch[plan.mixed])] = answer.switch[:, plan.mixed]
         for unit in plan.idle:
-            odds = np.exp(np.clip(inputs[:, [unit]], -600.0, 600.0)) * above.up[unit]
-            means[whole, unit] = (share * (odds / (1.0 + odds))).sum(axis=1)
+            z = inputs[:, [unit]] + np.log(np.clip(above.up[unit], 1e-300, 1e300))
+            means[whole, unit] = (share * expit(z)).sum(axis=1)
         found = Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
         return found, self._slope(model, bias, rows, share, slopes), done
 
