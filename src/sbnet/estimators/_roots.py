@@ -113,8 +113,8 @@ class Summing:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """The likelihood of each row, less what rounding may have added."""
-        if trace:
-            return self.other.solve(network, states, start=start, trace=True)
+        if trace or not self._whole(states).any():
+            return self.other.solve(network, states, start=start, trace=trace)
         found, _, done = self._summed(network.model, network.bias, states, np.ones(len(states)))
         found.bound[:] -= margin(network)
         if done.all():
@@ -133,6 +133,8 @@ class Summing:
         trace: bool = False,
     ) -> tuple[Solution, Slope | None]:
         """The same with its gradient."""
+        if trace or not self._whole(states).any():
+            return self.other.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
         weight = np.ones(len(states)) if row_weight is None else row_weight
         found, slope, done = self._summed(model, bias, states, weight)
         if not done.all():
@@ -142,12 +144,17 @@ class Summing:
             found, slope = _both(found, rest, done), Slope(slope.weight + more.weight, slope.bias + more.bias)
         return found, None if row_weight is None else slope
 
+    def _whole(self, states: States) -> BoolArray:
+        """Rows without holes."""
+        found: BoolArray = (states[:, self.plan.columns] != HIDDEN).all(axis=1)
+        return found
+
     def _summed(
         self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray
     ) -> tuple[Solution, Slope, BoolArray]:
         """Rows without holes; which they are comes last."""
         plan, n = self.plan, len(states)
-        whole: BoolArray = (states[:, plan.columns] != HIDDEN).all(axis=1)
+        whole = self._whole(states)
         rows = states if whole.all() else states[whole]
         inputs, above = absorb_rows(model, bias, rows), plan.above(model, bias)
         columns = Columns(plan.columns, plan.switch, np.where(plan.mixed, _at(model.weight, plan.edge), 0.0))
@@ -179,8 +186,7 @@ class Summing:
         weight[plan.edge[plan.mixed]] = slopes.strength[plan.mixed]
         own = by_row.sum(axis=1)
         row_weight = slopes.row_weight * (share.sum(axis=1) > 0.5)
-        chance = 1.0 / (1.0 + np.exp(-bias[plan.roots]))
-        own[plan.roots] = (row_weight @ share) @ plan.states.T - row_weight.sum() * chance
+        own[plan.roots] = (row_weight @ share) @ plan.states.T - row_weight.sum() * expit(bias[plan.roots])
         return Slope(weight, own)
 
 
