@@ -137,7 +137,9 @@ def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tu
 
 def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator, report: Report) -> FitResult:
     """From all rows, what was chosen before for the same table in another order."""
-    density = _bold(density)
+    density, every = _bold(density), rows
+    if len(rows.cells) > _LEARNED:  # as while choosing, some are enough for all but the last epochs
+        rows = rows.keep(np.sort(generator.permutation(len(rows.cells))[:_LEARNED]))
     search, scales = _Search(density, rows, rows, generator), Scales(report.lateral_scale, report.first_scale)
     lateral = first_of(rows) if density.lateral else None
     if lateral is not None:
@@ -155,7 +157,7 @@ def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator,
             search, rows, scales, network, _epochs(density, rows, _STAGE), report.rate / number, report.rate
         ).network
     made = _Candidate("", network, np.zeros(1), report.layers, report.switches, rate=report.rate)
-    return _learn_all(search, rows, scales, lateral, made)
+    return _learn_all(search, every, scales, lateral, made)
 
 
 def _bold(density: SBNDensity) -> SBNDensity:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.bounds.margins import UNIT, scale
@@ -48,12 +49,21 @@ class Plan:
         weight = np.zeros((len(bias), len(self.roots)))
         child = np.searchsorted(model.indptr, edges, side="right") - 1
         weight[child, self.root[model.parent[edges]]] = model.weight[edges]
-        inputs = weight @ self.states
         h = bias[self.roots]
         log_p = h @ self.states - np.logaddexp(0.0, h).sum()
-        most = np.abs(inputs).max(axis=1)
-        safe = np.clip(inputs, -600.0, 600.0)  # columns that reach farther are left to others
-        return Above(log_p, np.exp(safe), np.exp(-safe), most)
+        most = np.maximum(np.maximum(weight, 0.0).sum(axis=1), np.maximum(-weight, 0.0).sum(axis=1))
+        return Above(
+            log_p, _products(np.exp(np.minimum(weight, 700.0))), _products(np.exp(np.minimum(-weight, 700.0))), most
+        )
+
+
+def _products(factor: FloatArray) -> FloatArray:
+    """For each unit, products of the factors of the roots that are on, state by state; too large ones are not used."""
+    found = np.ones((len(factor), 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for column in factor.T:
+            found = np.concatenate([found, found * column[:, None]], axis=1)
+    return found
 
 
 def plan_of(network: Network, columns: IndexArray) -> Plan | None:
@@ -103,8 +113,8 @@ class Summing:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """The likelihood of each row, less what rounding may have added."""
-        if trace:
-            return self.other.solve(network, states, start=start, trace=True)
+        if trace or not self._whole(states).any():
+            return self.other.solve(network, states, start=start, trace=trace)
         found, _, done = self._summed(network.model, network.bias, states, np.ones(len(states)))
         found.bound[:] -= margin(network)
         if done.all():
@@ -123,6 +133,8 @@ class Summing:
         trace: bool = False,
     ) -> tuple[Solution, Slope | None]:
         """The same with its gradient."""
+        if trace or not self._whole(states).any():
+            return self.other.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
         weight = np.ones(len(states)) if row_weight is None else row_weight
         found, slope, done = self._summed(model, bias, states, weight)
         if not done.all():
@@ -132,12 +144,17 @@ class Summing:
             found, slope = _both(found, rest, done), Slope(slope.weight + more.weight, slope.bias + more.bias)
         return found, None if row_weight is None else slope
 
+    def _whole(self, states: States) -> BoolArray:
+        """Rows without holes."""
+        found: BoolArray = (states[:, self.plan.columns] != HIDDEN).all(axis=1)
+        return found
+
     def _summed(
         self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray
     ) -> tuple[Solution, Slope, BoolArray]:
         """Rows without holes; which they are comes last."""
         plan, n = self.plan, len(states)
-        whole: BoolArray = (states[:, plan.columns] != HIDDEN).all(axis=1)
+        whole = self._whole(states)
         rows = states if whole.all() else states[whole]
         inputs, above = absorb_rows(model, bias, rows), plan.above(model, bias)
         columns = Columns(plan.columns, plan.switch, np.where(plan.mixed, _at(model.weight, plan.edge), 0.0))
@@ -156,8 +173,8 @@ class Summing:
         means[np.ix_(whole, plan.roots)] = share @ plan.states.T
         means[np.ix_(whole, plan.switch[plan.mixed])] = answer.switch[:, plan.mixed]
         for unit in plan.idle:
-            odds = np.exp(np.clip(inputs[:, [unit]], -600.0, 600.0)) * above.up[unit]
-            means[whole, unit] = (share * (odds / (1.0 + odds))).sum(axis=1)
+            z = inputs[:, [unit]] + np.log(np.clip(above.up[unit], 1e-300, 1e300))
+            means[whole, unit] = (share * expit(z)).sum(axis=1)
         found = Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
         return found, self._slope(model, bias, rows, share, slopes), done
 
@@ -169,8 +186,7 @@ class Summing:
         weight[plan.edge[plan.mixed]] = slopes.strength[plan.mixed]
         own = by_row.sum(axis=1)
         row_weight = slopes.row_weight * (share.sum(axis=1) > 0.5)
-        chance = 1.0 / (1.0 + np.exp(-bias[plan.roots]))
-        own[plan.roots] = (row_weight @ share) @ plan.states.T - row_weight.sum() * chance
+        own[plan.roots] = (row_weight @ share) @ plan.states.T - row_weight.sum() * expit(bias[plan.roots])
         return Slope(weight, own)
 
 

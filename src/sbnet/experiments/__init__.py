@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unuse
 from sbnet.errors import ParameterError
 from sbnet.experiments import (
     beyond,
+    densities,
     digits,
     drawings,
     figure1,
@@ -49,6 +50,7 @@ EXPERIMENTS: dict[str, Callable[[Settings], Experiment]] = {
     "generated": pictures.generated,
     "missing": missing.run,
     "beyond": beyond.run,
+    "densities": densities.run,
 }
 
 

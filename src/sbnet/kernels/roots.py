@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sbnet._types import FloatArray, IndexArray, States
+from sbnet._types import FloatArray, IndexArray
 from sbnet.kernels._compile import bare, kernel, vector
 
 Grid: TypeAlias = NDArray[np.float64]
@@ -21,6 +21,8 @@ Table: TypeAlias = NDArray[np.int8]
 
 MOST = 300.0
 """The largest sum of inputs of a column and its switch that is multiplied here; e to twice that is a number yet."""
+_GROUP = 10
+"""Rows that are gone through together."""
 
 
 class Columns(NamedTuple):
@@ -146,57 +148,83 @@ def _cost(columns: Columns, above: Above, inputs: FloatArray, c: int) -> float:
     return 2.0 * cost + abs(columns.strength[c]) + abs(inputs[w]) + above.most[w] + 1.0
 
 
+class Work(NamedTuple):
+    """What is kept for each row of a group, state by state: ln P so far, and what is yet to be added to it as the
+    logarithm of a fraction; and how much larger the exponents of that may become, less than nothing for lost rows.
+    """
+
+    log_p: Grid
+    num: Grid
+    den: Grid
+    room: FloatArray
+
+
 @bare
-def _multiply(
-    columns: Columns, above: Above, inputs: FloatArray, row: States, log_p: FloatArray, num: FloatArray, den: FloatArray
-) -> bool:
-    """ln P of the row in each state of the roots; False where an input is too large."""
-    for s in range(len(log_p)):
-        log_p[s], num[s], den[s] = above.log_p[s], 1.0, 1.0
-    room = MOST
+def _begin(above: Above, work: Work, n: int) -> None:
+    for q in range(n):
+        work.room[q] = MOST
+        for s in range(len(above.log_p)):
+            work.log_p[q, s], work.num[q, s], work.den[q, s] = above.log_p[s], 1.0, 1.0
+
+
+@bare
+def _multiply(columns: Columns, above: Above, inputs: Grid, rows: Table, first: int, n: int, work: Work) -> None:
+    """ln P of some rows in each state of the roots; column by column, for the states of a column are many numbers."""
+    _begin(above, work, n)
     for c in range(len(columns.unit)):
-        cost = _cost(columns, above, inputs, c)
-        if cost > MOST:
-            return False
-        if cost > room:
-            _flush(log_p, num, den)
-            room = MOST
-        room -= cost
         i, w = columns.unit[c], columns.switch[c]
-        sign = 1.0 if row[i] == 1 else -1.0
-        a, up = math.exp(-sign * inputs[i]), above.down[i] if row[i] == 1 else above.up[i]
-        if w < 0:
-            _times(a, up, den)
-        else:
-            _times_mixed(a, math.exp(-sign * columns.strength[c]), math.exp(-inputs[w]), up, above.down[w], num, den)
-    _flush(log_p, num, den)
-    return True
+        for q in range(n):
+            r = first + q
+            cost = _cost(columns, above, inputs[r], c)
+            if cost > MOST or work.room[q] < 0.0:
+                work.room[q] = -1.0
+                continue
+            if cost > work.room[q]:
+                _flush(work.log_p[q], work.num[q], work.den[q])
+                work.room[q] = MOST
+            work.room[q] -= cost
+            sign = 1.0 if rows[r, i] == 1 else -1.0
+            a, up = math.exp(-sign * inputs[r, i]), above.down[i] if rows[r, i] == 1 else above.up[i]
+            if w < 0:
+                _times(a, up, work.den[q])
+            else:
+                k, e = math.exp(-sign * columns.strength[c]), math.exp(-inputs[r, w])
+                _times_mixed(a, k, e, up, above.down[w], work.num[q], work.den[q])
+    for q in range(n):
+        _flush(work.log_p[q], work.num[q], work.den[q])
 
 
 @bare
 def _differentiate(
     columns: Columns,
     above: Above,
-    inputs: FloatArray,
-    row: States,
-    share: FloatArray,
+    inputs: Grid,
+    rows: Table,
+    first: int,
+    n: int,
+    work: Work,
+    answer: Answer,
     slopes: Slopes,
-    by_row: FloatArray,
-    switch: FloatArray,
 ) -> None:
-    """Slopes of a row, whose weight is in the shares of the states already."""
+    """Slopes of some rows, whose weights are in the shares of the states, `work.num`, already."""
     for c in range(len(columns.unit)):
         i, w = columns.unit[c], columns.switch[c]
-        sign = 1.0 if row[i] == 1 else -1.0
-        a, up = math.exp(-sign * inputs[i]), above.down[i] if row[i] == 1 else above.up[i]
-        if w < 0:
-            by_row[i] = _lean(a, sign, up, share, slopes.by_state[i])
-            continue
-        k, e = math.exp(-sign * columns.strength[c]), math.exp(-inputs[w])
-        by_row[i], by_row[w], strength, switch[c] = _lean_mixed(
-            a, k, e, sign, up, above.down[w], share, slopes.by_state[i], slopes.by_state[w]
-        )
-        slopes.strength[c] += strength
+        for q in range(n):
+            r = first + q
+            if work.room[q] < 0.0:
+                continue
+            sign = 1.0 if rows[r, i] == 1 else -1.0
+            a, up = math.exp(-sign * inputs[r, i]), above.down[i] if rows[r, i] == 1 else above.up[i]
+            if w < 0:
+                slopes.by_row[r, i] = _lean(a, sign, up, work.num[q], slopes.by_state[i])
+                continue
+            k, e = math.exp(-sign * columns.strength[c]), math.exp(-inputs[r, w])
+            slopes.by_row[r, i], slopes.by_row[r, w], strength, mean = _lean_mixed(
+                a, k, e, sign, up, above.down[w], work.num[q], slopes.by_state[i], slopes.by_state[w]
+            )
+            slopes.strength[c] += strength
+            weight = slopes.row_weight[r]
+            answer.switch[r, c] = mean / weight if weight != 0.0 else 0.0
 
 
 @bare
@@ -216,19 +244,18 @@ def _normalise(log_p: FloatArray, share: FloatArray) -> float:
 
 @kernel
 def sum_rows(columns: Columns, above: Above, inputs: Grid, rows: Table, answer: Answer, slopes: Slopes) -> None:
-    """Each row's ln P and the chances of the roots' states; with row weights, the slopes and the means of switches."""
-    n = len(above.log_p)
-    log_p, num, den, share = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    for r in range(len(rows)):
-        answer.log_p[r] = np.nan
-        if _multiply(columns, above, inputs[r], rows[r], log_p, num, den):
-            answer.log_p[r] = _normalise(log_p, answer.share[r])
-            if len(slopes.row_weight):
-                weight = slopes.row_weight[r]
-                share[:] = weight * answer.share[r]
-                _differentiate(columns, above, inputs[r], rows[r], share, slopes, slopes.by_row[r], answer.switch[r])
-                if weight != 0.0:
-                    answer.switch[r] /= weight
+    """Each row's ln P and the chances of the roots' states, the slopes, and the means of switches."""
+    shape = _GROUP, len(above.log_p)
+    work = Work(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(_GROUP))
+    for first in range(0, len(rows), _GROUP):
+        n = min(_GROUP, len(rows) - first)
+        _multiply(columns, above, inputs, rows, first, n, work)
+        for q in range(n):
+            r = first + q
+            answer.log_p[r] = _normalise(work.log_p[q], answer.share[r]) if work.room[q] >= 0.0 else np.nan
+            for s in range(len(above.log_p)):
+                work.num[q, s] = slopes.row_weight[r] * answer.share[r, s]
+        _differentiate(columns, above, inputs, rows, first, n, work, answer, slopes)
 
 
 @vector
