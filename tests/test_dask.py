@@ -140,6 +140,8 @@ def test_a_local_cluster_of_processes_goes_on_when_a_worker_has_no_memory(alone)
         poor = subprocess.Popen([*command, *full], env=QUIET, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             client.wait_for_workers(2, timeout=60)
+            while not any(w["status"] == "paused" for w in client.scheduler_info(n_workers=-1)["workers"].values()):
+                time.sleep(0.1)
             assert bits(sb.fit(NETWORK, table(), **SETTINGS)) == bits(alone)
         finally:
             poor.kill()

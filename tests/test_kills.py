@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 import sbnet as sb
 from sbnet.cli import main
 from sbnet.errors import TargetError
+from sbnet.files import locks
 from sbnet.files.locks import alone
 from sbnet.learning import checkpoint
 
@@ -91,10 +93,20 @@ def test_a_lock_does_not_outlive_the_process_that_held_it(tmp_path):
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     os.close(reader)
-    assert os.listdir(tmp_path) == [".run.sbn.lock"]
+    (left,) = os.listdir(tmp_path)
+    assert left.endswith(".lock")
     with alone(name):
         pass
     assert os.listdir(tmp_path) == []
+
+
+def test_a_file_system_without_locks_is_written_to_all_the_same(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(locks.fcntl, "flock", refuse)
+    sb.fit(NETWORK, ROWS, epochs=1, checkpoint=tmp_path / ("n" * 250), **SETTINGS)
+    assert os.listdir(tmp_path) == ["n" * 250]
 
 
 def test_of_many_who_want_a_lock_one_has_it(tmp_path):

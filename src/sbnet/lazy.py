@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from secrets import token_hex
 from typing import Any, Protocol, TypeGuard
-from uuid import uuid4
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class _speaking:
 def array(pieces: Sequence[Any], sizes: Sequence[float], width: tuple[int, ...], dtype: Any) -> Any:
     """A Dask array of rows whose blocks these tasks make."""
     da, graphs = checks.extra("dask.array", "a Dask table", of="dask"), import_module("dask.highlevelgraph")
-    name, rest = f"sbnet-{uuid4().hex}", (0,) * len(width)
+    name, rest = f"sbnet-{token_hex(16)}", (0,) * len(width)
     blocks = {(name, k, *rest): (_same, piece.key) for k, piece in enumerate(pieces)}
     graph = graphs.HighLevelGraph.from_collections(name, blocks, dependencies=list(pieces))
     chunks = (tuple(sizes), *((n,) for n in width))
