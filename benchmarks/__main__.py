@@ -10,6 +10,7 @@ from collections.abc import Callable
 from . import (
     certificates,
     clinic,
+    cluster,
     compile,
     density,
     digits,
@@ -36,6 +37,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
     "density": ("log-likelihoods of public tables, with nothing set", density.table),
     "regressions": ("L1 logistic regressions: sbnet, scikit-learn, skglm", regressions.table),
     "scaling": ("time and memory for large networks and long tables", scaling.table),
+    "cluster": ("other processes: overhead, scaling, bytes; a stream; a billion rows", cluster.table),
     "growth": ("what twice the units, equal rows, more components cost", growth.table),
     "exact": ("pyAgrum's tables, enumeration, and the bound", exact.table),
     "tightness": ("how near the tighter lower bounds come to the truth", tightness.table),

@@ -91,6 +91,20 @@ def read_many(
     return reading
 
 
+def read_part(network: Network, table: Any, missing: Any) -> States:
+    """One part of a table of which nobody sees the whole; its cells must say what they mean without those of others."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CodingWarning)
+        reading = read_many(network, table, missing=missing)
+    if reading.codings:
+        unit, coding = next(iter(reading.codings.items()))
+        raise EvidenceError(
+            f"column {network.names[unit]!r} of one part of the table is read as {coding}, but another part may hold "
+            "other values; recode the column to 0 and 1"
+        )
+    return np.ascontiguousarray(reading.states)
+
+
 def read(
     network: Network, evidence: EvidenceLike, *, missing: Any = (), known: Mapping[int, Coding] | None = None
 ) -> Reading:

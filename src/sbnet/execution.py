@@ -98,12 +98,12 @@ def _each(
     if courier.away and isinstance(blocks, RowBlocks):
         blocks.travel()
     done: SimpleQueue[Future[Done[R] | Missing]] = SimpleQueue()
-    running: dict[Future[Done[R] | Missing], tuple[int, B]] = {}
+    running: dict[Future[Done[R] | Missing], tuple[int, B, int]] = {}
     waiting, finished, room = enumerate(blocks), 0, 2 * courier.workers
 
-    def begin(number: int, block: B, missing: Missing | None = None) -> None:
-        future = courier.send(block, missing)
-        running[future] = number, block
+    def begin(number: int, block: B, missing: Missing | None = None, tries: int = 0) -> None:
+        future = courier.send(block, missing, tries)
+        running[future] = number, block, tries
         future.add_done_callback(done.put)
 
     try:
@@ -117,10 +117,10 @@ def _each(
             except Empty:
                 pass
             else:
-                number, block = running.pop(future)
+                number, block, tries = running.pop(future)
                 answer = courier.answer(future)
                 if isinstance(answer, Missing):
-                    begin(number, block, answer)
+                    begin(number, block, answer, tries + 1)
                     continue
                 finished += len(block)
                 if isinstance(blocks, RowBlocks):
@@ -147,17 +147,17 @@ class _Courier(Generic[R]):
         self._new = {} if self._parcel is None else self._parcel.to_begin(pool)
         self._begun = 0
 
-    def send(self, block: Any, missing: Missing | None) -> Future[Done[R] | Missing]:
+    def send(self, block: Any, missing: Missing | None, tries: int) -> Future[Done[R] | Missing]:
         """A block to whoever takes it; the first ones, and one that was asked for, take along what is large."""
         if self._parcel is None:
             assert self._local is not None
             return self.pool.submit(self._local, block)
         sent = self._new if self._begun < self.workers else {}
+        if missing is not None:
+            sent = self._parcel.lacking(missing, tries > 1)
         self._begun += 1
         try:
-            return self.pool.submit(
-                self._parcel.call(sent if missing is None else self._parcel.lacking(missing)), block
-            )
+            return self.pool.submit(self._parcel.call(sent), block)
         except BrokenExecutor as error:
             raise _broken(error) from error
 

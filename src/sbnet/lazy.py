@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from secrets import token_hex
 from typing import Any, Protocol, TypeGuard
-from uuid import uuid4
 
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import States
-from sbnet.errors import CodingWarning, EvidenceError, TableError, WorkerError
+from sbnet.errors import TableError, WorkerError
 from sbnet.evidence import read_many
 from sbnet.network import Network
 
@@ -62,20 +60,6 @@ class Partitions:
         """Refuse now, by its columns alone, what would be refused on the workers later."""
         if not np.isnan(self.meta.shape[1]):
             read_many(network, self.meta, missing=missing)
-
-
-def read_partition(network: Network, table: Any, missing: Any) -> States:
-    """One partition in the internal form; its cells must say what they mean without those of others."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CodingWarning)
-        reading = read_many(network, table, missing=missing)
-    if reading.codings:
-        unit, coding = next(iter(reading.codings.items()))
-        raise EvidenceError(
-            f"column {network.names[unit]!r} of a partition is read as {coding}, but another partition may hold other "
-            "values; recode the column to 0 and 1"
-        )
-    return np.ascontiguousarray(reading.states)
 
 
 def once(value: Any) -> Any:
@@ -130,7 +114,7 @@ class _speaking:
 def array(pieces: Sequence[Any], sizes: Sequence[float], width: tuple[int, ...], dtype: Any) -> Any:
     """A Dask array of rows whose blocks these tasks make."""
     da, graphs = checks.extra("dask.array", "a Dask table", of="dask"), import_module("dask.highlevelgraph")
-    name, rest = f"sbnet-{uuid4().hex}", (0,) * len(width)
+    name, rest = f"sbnet-{token_hex(16)}", (0,) * len(width)
     blocks = {(name, k, *rest): (_same, piece.key) for k, piece in enumerate(pieces)}
     graph = graphs.HighLevelGraph.from_collections(name, blocks, dependencies=list(pieces))
     chunks = (tuple(sizes), *((n,) for n in width))

@@ -82,9 +82,9 @@ class Parcel:
             part.known_to.add(executor)
         return new
 
-    def lacking(self, missing: Missing) -> dict[str, bytes]:
-        """The parts that a worker has asked for."""
-        return {part.digest: part.pickled for part in self._large if part.digest in missing.digests}
+    def lacking(self, missing: Missing, again: bool) -> dict[str, bytes]:
+        """The parts that a worker has asked for; if it is not the first to ask for this block, all that there are."""
+        return {part.digest: part.pickled for part in self._large if again or part.digest in missing.digests}
 
     def call(self, sent: dict[str, bytes]) -> Callable[[Any], Done[Any] | Missing]:
         """What a worker is to do with a block."""

@@ -22,6 +22,7 @@ from sbnet.estimators import _learning, _priors
 from sbnet.estimators._rows import place
 from sbnet.learning import FitResult, Laplace, fit
 from sbnet.network import Network
+from sbnet.tables import as_frame
 
 if TYPE_CHECKING:
     from sbnet.estimators._base import SBNEstimator
@@ -66,6 +67,14 @@ def _bare(estimator: Any) -> Any:
     bare = copy.copy(estimator)
     bare.n_jobs = 1 if estimator.n_jobs is None else estimator.n_jobs
     return bare
+
+
+def in_order(estimator: Any, block: Any) -> Any:
+    """A table of a stream, a data frame of any kind, with its columns as they were learned from."""
+    frame, names = as_frame(block), getattr(estimator, "feature_names_in_", None)
+    if frame is None or names is None or set(names) != set(frame.columns):
+        return block
+    return frame.select(list(names)).to_native()
 
 
 def _in_order(estimator: Any, X: Any) -> Any:

@@ -12,10 +12,11 @@ from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
 from sbnet.estimators import _encoding, _learning, _mixtures
 from sbnet.estimators._base import SBNEstimator
-from sbnet.estimators._partitions import by_partition
+from sbnet.estimators._partitions import by_partition, in_order
 from sbnet.estimators._rows import columns, place
 from sbnet.inference import PosteriorBatch
 from sbnet.learning import Laplace
+from sbnet.learning.streams import blocks_of, is_stream
 from sbnet.network import Network
 from sbnet.network_mixture import NetworkMixture
 from sbnet.probability import sample
@@ -214,6 +215,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Or a stream of tables, as in :func:`sbnet.fit`: each block of it as if it were given alone.
         y
             Not used.
         sample_weight : array-like of shape (n_samples,), optional
@@ -222,6 +224,10 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         -------
         SBNDensity
         """
+        if is_stream(X):
+            for block in blocks_of(X):
+                self.partial_fit(in_order(self, block))
+            return self
         if self.orders != 1:
             raise ParameterError(f"orders is {self.orders!r}; partial_fit() learns one network. Use fit(), or orders=1")
         first = not hasattr(self, "network_")

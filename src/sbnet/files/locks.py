@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
 import os
 from collections.abc import Iterator
 
@@ -12,6 +14,8 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 @contextlib.contextmanager
@@ -24,9 +28,12 @@ def alone(name: str) -> Iterator[None]:
     if fcntl is None:
         yield
         return
-    real = os.path.realpath(name)
-    beside = os.path.join(os.path.dirname(real), f".{os.path.basename(real)}.lock")
+    folder, file = os.path.split(os.path.realpath(name))
+    beside = os.path.join(folder, f".sbnet-{hashlib.sha256(os.fsencode(file)).hexdigest()[:16]}.lock")
     handle = _locked(beside, name)
+    if handle is None:
+        yield
+        return
     try:
         yield
     finally:
@@ -35,23 +42,29 @@ def alone(name: str) -> Iterator[None]:
         os.close(handle)
 
 
-def _locked(beside: str, name: str) -> int:
+def _locked(beside: str, name: str) -> int | None:
+    """The open file that holds the lock; None on a file system that has no locks."""
     while True:
         handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(handle, beside):
-                os.ftruncate(handle, 0)
-                os.write(handle, f"{os.getpid()}\n".encode())
+                with contextlib.suppress(OSError):  # a full disk has no room for a number; the lock holds all the same
+                    os.ftruncate(handle, 0)
+                    os.write(handle, f"{os.getpid()}\n".encode())
                 return handle
         except BlockingIOError:
             owner = os.read(handle, 20).decode(errors="replace").strip() or "?"
+            os.close(handle)
             raise TargetError(
                 f"{name} is being written by process {owner}, and two runs would overwrite each other's checkpoints; "
                 "wait until it has ended, or give another name"
             ) from None
-        except BaseException:
+        except OSError as error:
             os.close(handle)
+            if error.errno in _NO_LOCKS:
+                os.unlink(beside)
+                return None
             raise
         os.close(handle)  # the last owner removed it just now
 

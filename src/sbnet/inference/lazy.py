@@ -12,6 +12,7 @@ import numpy as np
 from sbnet import checks, lazy
 from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
+from sbnet.evidence import read_part
 from sbnet.inference.results import PosteriorBatch
 from sbnet.inference.solution import Gather, Solution
 from sbnet.network import Network
@@ -136,7 +137,7 @@ def _answered(
     answer: Answer, missing: Any, threads: int, network: Network, table: Any, start: FloatArray | None
 ) -> _Answered:
     """In a worker: the answers of one partition."""
-    states = lazy.read_partition(network, table, missing)
+    states = read_part(network, table, missing)
     index = getattr(table, "index", None) if hasattr(table, "columns") else None
     found = answer(network, states, start=None if start is None else np.array(start), threads=threads, progress=False)
     return _Answered(found.evidence, found.solution, index)

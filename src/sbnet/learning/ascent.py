@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,22 +22,28 @@ from sbnet.files.atomic import PathLike, as_name, check_target
 from sbnet.files.locks import alone
 from sbnet.files.tensors import Stored
 from sbnet.inference import Climber, MeanField, check_climber
+from sbnet.lazy import LazyTable
 from sbnet.learning.checkpoint import Run, describe, first_generator, read, restore, write
 from sbnet.learning.coordinates import chances, moved, slope_in
 from sbnet.learning.generators import check_known
 from sbnet.learning.gradients import Climbing
+from sbnet.learning.opening import opened
 from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer, Shrinking, Sized
 from sbnet.learning.results import FitResult
-from sbnet.learning.sources import How, Source, opened
+from sbnet.learning.sources import How, Source
+from sbnet.learning.streams import is_once
 from sbnet.network import MAX_PARAMETER, Network
 from sbnet.parcels import Shared
+
+Stream: TypeAlias = "Iterable[Any] | Callable[[], Iterable[Any]] | PathLike"
+"""Blocks of rows, one after the other."""
 
 
 def fit(
     network: Network,
-    X: EvidenceLike,
+    X: EvidenceLike | LazyTable | Stream,
     *,
-    epochs: int = 5,
+    epochs: int | None = None,
     optimizer: Optimizer | None = None,
     batch_size: int = 1,
     solver: Climber | None = None,
@@ -68,9 +74,11 @@ def fit(
         Where to start; its graph stays as it is.
     X
         Rows by units; NaN (or -1, or a mask) where a unit is missing or hidden. Fewer columns than units mean the last
-        units, the bottom layer. Tables are read as by :func:`sbnet.infer_many`.
+        units, the bottom layer. Tables are read as by :func:`sbnet.infer_many`. Or a Dask array or data frame, whose
+        partitions are learned from where they lie. Or rows that do not fit in memory: an iterator of tables, a function
+        that makes one for each epoch, or a folder of Parquet files; they are shuffled within a buffer of 64 MB.
     epochs : int
-        How often to go through the table.
+        How often to go through the table: 5 times by default, and an iterator once.
     optimizer
         :class:`SGD` with rate 0.05, as in the paper, or :class:`Adam`.
     batch_size : int
@@ -120,6 +128,7 @@ def fit(
     True
     """
     begin = time.monotonic()
+    epochs = _epochs(epochs, X)
     _check_counts(epochs, batch_size, patience, validation)
     optimizer = SGD(0.05) if optimizer is None else optimizer
     solver = MeanField(log_term="xi", tol=1e-3) if solver is None else solver
@@ -165,9 +174,11 @@ def fit(
         if stored is not None:
             run = restore(stored, run, settings, optimizer, n_warm=source.n_warm)
             generator.bit_generator.state = run.rng
-            source.take_up(run.warm)
+            source.take_up(run.warm, run.n_rows)
         before, latest, interrupted = run.seconds, _parameters(run.network), False
-        bar = Bar(_note(run, epochs), epochs * source.n_rows, progress, run.epoch * source.n_rows)
+        bar = Bar(
+            _note(run, epochs), epochs * source.n_rows, progress if source.n_rows else False, run.epoch * source.n_rows
+        )
         try:
             while run.epoch < epochs and (patience is None or run.epoch - run.best_epoch < patience):
                 for step in _steps(lesson, run, generator):
@@ -176,7 +187,7 @@ def fit(
                 run = _close_epoch(run, step, source, log_likelihood)
                 run = replace(run, rng=generator.bit_generator.state, seconds=before + time.monotonic() - begin)
                 if checkpoint is not None:
-                    write(checkpoint, replace(run, warm=source.warm()), settings, first)
+                    write(checkpoint, replace(run, warm=source.warm(), n_rows=source.n_rows), settings, first)
                 bar.describe(_note(run, epochs))
                 for callback in callbacks:
                     callback(run.epoch, run.network, run.bounds[-1])
@@ -321,6 +332,17 @@ def _check_helpers(optimizer: Any, solver: Any, prior: Any, callbacks: Any) -> N
         raise ParameterError(f"prior is {prior!r}; give a prior, such as sbnet.Gaussian(1.0)")
     if callable(callbacks):
         raise ParameterError("callbacks is a function; give a list of them")
+
+
+def _epochs(epochs: int | None, X: Any) -> int:
+    """As many as asked for; an iterator has one."""
+    if epochs is None:
+        return 1 if is_once(X) else 5
+    if is_once(X) and epochs != 1:
+        raise ParameterError(
+            f"epochs is {epochs!r}, but an iterator can be gone through once; give a function that makes one"
+        )
+    return epochs
 
 
 def _check_counts(epochs: int, batch_size: int, patience: int | None, validation: Any) -> None:

@@ -30,7 +30,11 @@ _PARTS = 200
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Learning between two epochs; `warm` are the means of hidden cells that the next one starts from, if any."""
+    """Learning between two epochs.
+
+    `warm` are the means of hidden cells that the next one starts from, if any, and `n_rows` the rows of an epoch, which
+    for a stream are not known before one has passed.
+    """
 
     network: Network
     optimizer: tuple[FloatArray, ...]
@@ -43,6 +47,7 @@ class Run:
     held_out: tuple[float, ...] = ()
     exact: tuple[float, ...] = ()
     seconds: float = 0.0
+    n_rows: int = 0
 
     @property
     def epoch(self) -> int:
@@ -86,6 +91,7 @@ def write(path: PathLike, run: Run, settings: dict[str, str], first_rng: Mapping
         "rng": generators.as_text(run.rng),
         "best": json.dumps([run.best_epoch, run.best_bound if np.isfinite(run.best_bound) else None]),
         "seconds": repr(run.seconds),
+        "n_rows": repr(run.n_rows),
     }
     write_tensors(path, CHECKPOINT, {name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata)
 
@@ -180,6 +186,7 @@ def _restored(stored: Stored, fresh: Run, means: FloatArray | None, shapes: dict
         held_out=tuple(parts["held_out"].tolist()),
         exact=tuple(parts["exact"].tolist()),
         seconds=_seconds(_text(stored, "seconds")),
+        n_rows=_count(stored.metadata.get("n_rows", "0")),  # earlier versions had no use for it
     )
 
 
@@ -241,6 +248,12 @@ def _seconds(text: str) -> float:
     if not 0.0 <= seconds < np.inf:
         raise ValueError(f"'seconds' is {text[:40]!r}")
     return seconds
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,15}", text, re.ASCII):
+        raise ValueError(f"'n_rows' is {text[:40]!r}")
+    return int(text)
 
 
 def _fingerprint(*parts: Any) -> str:

@@ -23,7 +23,7 @@ import numpy as np
 from sbnet import checks, lazy
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.evidence import read_many
+from sbnet.evidence import read_many, read_part
 from sbnet.exact import log_likelihood as exact_log_likelihood
 from sbnet.inference import infer_many
 from sbnet.learning import sources
@@ -126,7 +126,7 @@ class Distributed:
         """Cut the lineage of the means where it has become long."""
         if self._history > _HISTORY:
             self._history = 0
-            self.take_up(self.warm() if self._how.saved else None)
+            self.take_up(self.warm() if self._how.saved else None, self.n_rows)
 
     def warm(self) -> FloatArray | None:
         if self._warm is None:
@@ -135,7 +135,7 @@ class Distributed:
         parts = [packed(rows, means) for rows, means in zip(self._rows, self._warm, strict=True)]
         return np.concatenate(lazy.computed(parts))
 
-    def take_up(self, warm: FloatArray | None) -> None:
+    def take_up(self, warm: FloatArray | None, n_rows: int) -> None:
         if warm is None:
             self._warm = None
             return
@@ -237,7 +237,7 @@ def _share(n: int, p: int, partitions: int, step: int, steps: int) -> slice:
 
 
 def _read(missing: Any, network: Network, table: Any, weights: Any) -> _Rows:
-    states = lazy.read_partition(network, table, missing)
+    states = read_part(network, table, missing)
     if weights is None:
         return _Rows(states, np.ones(len(states)), None)
     found = np.array(weights, dtype=np.float64).ravel()

@@ -19,7 +19,6 @@ from sbnet.errors import ParameterError
 from sbnet.evidence import Reading, read_many
 from sbnet.exact import log_likelihood as exact_log_likelihood
 from sbnet.inference import infer_many
-from sbnet.lazy import is_lazy
 from sbnet.learning.gradients import Climbing
 from sbnet.network import Network
 
@@ -73,8 +72,8 @@ class Source(Protocol):
     def warm(self) -> FloatArray | None:
         """The means of hidden cells that the next epoch starts from, in the order of the table."""
 
-    def take_up(self, warm: FloatArray | None) -> None:
-        """Go on from such means."""
+    def take_up(self, warm: FloatArray | None, n_rows: int) -> None:
+        """Go on from such means, in an epoch of that many rows."""
 
     @property
     def n_warm(self) -> int | None:
@@ -127,7 +126,7 @@ class Table:
     def warm(self) -> FloatArray | None:
         return None if self._means is None else self._means[self.states == HIDDEN]
 
-    def take_up(self, warm: FloatArray | None) -> None:
+    def take_up(self, warm: FloatArray | None, n_rows: int) -> None:
         if warm is not None:
             self._means = unpacked(self.states, warm)
 
@@ -168,21 +167,16 @@ def unpacked(states: States, warm: FloatArray) -> FloatArray:
     return means
 
 
-def opened(
+def table(
     network: Network,
     X: Any,
     how: How,
-    *,
     sample_weight: Any,
     validation: Any,
     missing: Any,
     generator: np.random.Generator,
-) -> Source:
-    """The rows of a table, a Dask collection or a stream, some of them held out if `validation` says so."""
-    if is_lazy(X):
-        from sbnet.learning.partitions import distributed
-
-        return distributed(network, X, how, sample_weight, validation, missing, generator)
+) -> Table:
+    """The rows of a table, some of them held out if `validation` says so."""
     reading = read_many(network, X, missing=missing)
     weights = row_weights(len(reading.states), sample_weight)
     if validation is None:
