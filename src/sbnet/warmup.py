@@ -76,6 +76,7 @@ def _fit() -> None:
 def _certify() -> None:
     for effort in ("fast", "normal", "high"):
         certify(_wide(), _ROW, effort=effort)
+    certify(_wide(), _ROW, confidence=0.9)
 
 
 def _intervals() -> None:
