@@ -42,17 +42,14 @@ def log_likelihood(net: sb.Network, evidence: dict[str, int]) -> float:
     """ln P by the forward algorithm over the joint states of the chains."""
     J, h = net.weight_matrix(), net.bias
     states = np.array(list(itertools.product((0, 1), repeat=CHAINS)))
-    alpha = None
+    alpha, before = np.zeros(1), []
     for t in range(STEPS):
         now = [net.index(f"c{k}.{t}") for k in range(CHAINS)]
         seen = [net.index(f"x{o}.{t}") for o in range(OUTPUTS)]
         x = np.array([evidence[f"x{o}.{t}"] for o in range(OUTPUTS)])
-        if alpha is None:
-            alpha = _log_p(states, h[now]).sum(1)
-        else:
-            z = states @ J[np.ix_(now, before)].T + h[now]
-            alpha = logsumexp(alpha[:, None] + _log_p(states[None, :, :], z[:, None, :]).sum(2), axis=0)
-        alpha = alpha + _log_p(x, states @ J[np.ix_(seen, now)].T + h[seen]).sum(1)
+        z = (states if t else np.zeros((1, 0))) @ J[np.ix_(now, before)].T + h[now]
+        alpha = logsumexp(alpha[:, None] + _log_p(states[None, :, :], z[:, None, :]).sum(2), axis=0)
+        alpha += _log_p(x, states @ J[np.ix_(seen, now)].T + h[seen]).sum(1)
         before = now
     return float(logsumexp(alpha))
 

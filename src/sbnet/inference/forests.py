@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -57,11 +58,17 @@ def couplings(problem: Problem, states: States, bias: FloatArray, mu: FloatArray
             strength.append(array_gates.log_odds(gate, base + w) - array_gates.log_odds(gate, base))
         state = mu[own] if own >= 0 else float(states[i])
         if len(near) > 1 and (state > 0.0 or not noisy):
-            a, b = np.triu_indices(len(near), 1)
+            a, b = _pairs(len(near))
             one.append(np.minimum(near[a], near[b]))
             other.append(np.maximum(near[a], near[b]))
             strength.append(-(state if noisy else 1.0) * _bend(noisy, x, w * mu[near], w, a, b))
     return _added_up(len(problem.hidden), one, other, strength)
+
+
+@cache
+def _pairs(n: int) -> tuple[IndexArray, IndexArray]:
+    one, other = np.triu_indices(n, 1)
+    return one, other
 
 
 def _bend(noisy: bool, x: float, mean: FloatArray, w: FloatArray, a: IndexArray, b: IndexArray) -> FloatArray:

@@ -21,8 +21,10 @@ All of it is linear in means of products. None of these functions exceeds 1 in s
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -73,10 +75,10 @@ class _Sum:
 
     def table(self, units: Sequence[int], values: FloatArray) -> None:
         """A value for each state of some units, one axis for each; tables of the same units become one."""
-        order = np.argsort(units)
-        key, table = tuple(int(units[i]) for i in order), values.transpose(order)
+        order = sorted(range(len(units)), key=units.__getitem__)
+        key, table = tuple(units[i] for i in order), values.transpose(order)
         self.size += float(np.abs(values).max())
-        self.tables[key] = self.tables.get(key, 0.0) + table
+        self.tables[key] = self.tables[key] + table if key in self.tables else table
 
     def pairs(self, one: int, others: IndexArray, weight: FloatArray) -> None:
         """weight S S' for pairs of units."""
@@ -127,21 +129,20 @@ def _known(total: _Sum, problem: Problem, states: States, bias: FloatArray) -> N
             total.field[place[i]] += [float(array_gates.log_p(gate, s, x)[0]) for s in (0, 1)]
 
 
-def _inputs(one: _One) -> FloatArray:
-    """x in every state of the parents, one axis for each."""
-    x = np.full((2,) * len(one.parents), one.bias)
-    for axis, w in enumerate(one.weight):
-        np.moveaxis(x, axis, 0)[1] += w
-    return x
+@cache
+def _states(n: int) -> FloatArray:
+    """All states of n units, the last changing fastest."""
+    return np.array(list(itertools.product((0.0, 1.0), repeat=n)))
 
 
 def _enumerated(total: _Sum, one: _One) -> None:
-    x, gate = _inputs(one), np.broadcast_to(one.gate, (2,) * len(one.parents))
-    units = one.parents.tolist()
+    units, n = one.parents.tolist(), len(one.parents)
+    x = one.bias + _states(n) @ one.weight
     if one.own < 0:
-        total.table(units, array_gates.log_p(gate, one.state, x))
+        total.table(units, array_gates.log_p(one.gate, one.state, x).reshape((2,) * n))
     else:
-        total.table([one.own, *units], np.stack([array_gates.log_p(gate, s, x) for s in (0, 1)]))
+        both = np.stack([array_gates.log_p(one.gate, s, x) for s in (0, 1)], axis=1)
+        total.table([*units, one.own], both.reshape((2,) * (n + 1)))
 
 
 def _indicators(units: tuple[int, ...], table: FloatArray) -> Factor:

@@ -137,7 +137,7 @@ class Structured:
             planted.forest, products, whole.field.ravel(), whole.constant, stop, theta, chance, trace
         )
         scale = margins.scale(network).of(margins.involved(problem, row))
-        path = trace[: sweeps + 1] - _margin(scale, whole, planted, products)
+        path = np.maximum.accumulate(trace[: sweeps + 1]) - _margin(scale, whole, planted, products)
         return _Climbed(path.tolist(), np.clip(chance[1::2], 0.0, 1.0), settled)
 
 

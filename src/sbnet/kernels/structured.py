@@ -331,6 +331,11 @@ def _bound(forest: Forest, products: Products, m: Messages, q: Marginals, field:
 
 
 @inner
+def _zeros(n: int) -> ComplexArray:
+    return np.zeros(n, np.complex128)
+
+
+@inner
 def _messages(products: Products) -> Messages:
     n, pieces = 0, 0
     for e in range(len(products.unit)):
@@ -339,9 +344,8 @@ def _messages(products: Products) -> Messages:
         waves = products.wave_ptr[f + 1] - products.wave_ptr[f]
         pieces += waves * (products.piece_ptr[f + 1] - products.piece_ptr[f])
     return Messages(
-        np.zeros(n, np.complex128), np.zeros(n, np.complex128), np.zeros(n, np.complex128), np.zeros(n, np.complex128),
-        np.zeros(pieces, np.complex128), np.zeros(pieces, np.complex128), np.zeros(len(products.coefficient), np.complex128),
-    )  # fmt: skip
+        _zeros(n), _zeros(n), _zeros(n), _zeros(n), _zeros(pieces), _zeros(pieces), _zeros(len(products.coefficient))
+    )
 
 
 @kernel
