@@ -28,9 +28,15 @@ CONDITIONED = [
     pytest.param(sb.Conditioned(on=2, solver=sb.MeanField(log_term="xi")), id="conditioned-2"),
 ]
 MIXTURE = pytest.param(sb.Mixture(3, sb.MeanField(log_term="xi", tol=1e-4)), id="mixture-3")
+STRUCTURED = [
+    pytest.param(sb.Structured(), id="structured"),
+    pytest.param(sb.Structured([], sb.MeanField(log_term="xi", enumerate_up_to=0)), id="structured-alone"),
+]
 OTHERS: tuple[str, ...] = ()
 OWN = [pytest.param(resolve_name(name)(), id=name, marks=pytest.mark.small) for name in OTHERS]
-every_solver = pytest.mark.parametrize("solver", [*MEAN_FIELDS, RESTARTED, GIBBS, *CONDITIONED, MIXTURE, *OWN])
+every_solver = pytest.mark.parametrize(
+    "solver", [*MEAN_FIELDS, RESTARTED, GIBBS, *CONDITIONED, MIXTURE, *STRUCTURED, *OWN]
+)
 
 
 def same(one, other):
@@ -375,6 +381,7 @@ def test_a_class_in_place_of_a_solver_is_told_apart(sprinkler):
         lambda: sb.estimate(sprinkler, {}, solver=sb.Gibbs),
         lambda: sb.Conditioned(1, solver=sb.Gibbs),
         lambda: sb.Mixture(2, solver=sb.Gibbs),
+        lambda: sb.Structured(solver=sb.Gibbs),
     ):
         with pytest.raises(sb.errors.ParameterError) as caught:
             call()

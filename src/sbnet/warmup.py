@@ -22,7 +22,7 @@ from sbnet.build import layered
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import ParameterError
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
-from sbnet.inference import Conditioned, Gibbs, MeanField, Mixture, estimate, infer, infer_many
+from sbnet.inference import Conditioned, Gibbs, MeanField, Mixture, Structured, estimate, infer, infer_many
 from sbnet.inference.particles import particles, seeds_of_rows
 from sbnet.kernels._compile import FOLDER
 from sbnet.learning import fit, gradient, wake_sleep
@@ -118,6 +118,10 @@ def _mixture() -> None:
     infer(_small(), _ROW, solver=Mixture(2))
 
 
+def _structured() -> None:
+    infer(_small(), _ROW, solver=Structured())
+
+
 def _estimate() -> None:
     for method in ("importance", "annealed"):
         estimate(_small(), _ROW, samples=10, method=method, steps=2)
@@ -152,6 +156,7 @@ _JOBS: dict[str, Callable[[], None]] = {
     "wake_sleep": _wake_sleep,
     "sample, log_joint": _sample,
     "Mixture": _mixture,
+    "Structured": _structured,
     "fit, gradient": _fit,
     "infer_many, bounds": _infer_many,
     "estimate": _estimate,

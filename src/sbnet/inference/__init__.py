@@ -28,6 +28,7 @@ from sbnet.inference.results import Posterior, PosteriorBatch
 from sbnet.inference.solution import Chains, Gather, Solution, Status, Xi
 from sbnet.inference.solvers import Climber, Slope, Solver, check_climber, check_solver
 from sbnet.inference.step_by_step import Step, steps
+from sbnet.inference.structured import Structured
 from sbnet.lazy import LazyTable, is_lazy
 from sbnet.network import Network
 from sbnet.question import Part, Question, ask_many, ask_one
@@ -55,6 +56,7 @@ __all__ = [
     "Status",
     "Step",
     "Stop",
+    "Structured",
     "Xi",
     "check_climber",
     "check_solver",

@@ -47,6 +47,16 @@ class MeanFieldLike(Solver, Protocol):
         """When it stops."""
 
 
+def check_mean_field(solver: object, why: str) -> None:
+    """Can it answer rows, and say what its kernels are told?"""
+    check_solver(solver)
+    if not (hasattr(solver, "bound") and hasattr(solver, "stop")):
+        raise ParameterError(
+            f"solver is {solver!r}; {why} by mean field theory: give a solver that says which bound it climbs and "
+            "when it stops, such as sbnet.MeanField()"
+        )
+
+
 @dataclass(frozen=True)
 class Mixture:
     r"""Mean field theory with a mixture of factorial distributions, :math:`Q = \sum_m a_m Q_m`.
@@ -90,12 +100,7 @@ class Mixture:
 
     def __post_init__(self) -> None:
         checks.whole("components", self.components, 1)
-        check_solver(self.solver)
-        if not (hasattr(self.solver, "bound") and hasattr(self.solver, "stop")):
-            raise ParameterError(
-                f"solver is {self.solver!r}; components are found by mean field theory: give a solver that says which "
-                "bound it climbs and when it stops, such as sbnet.MeanField()"
-            )
+        check_mean_field(self.solver, "components are found")
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row with one component first, and divide that."""
@@ -118,7 +123,7 @@ class Mixture:
             paths[r] = _joint_path(mixed)
             if not all(one.settled for one in mixed):
                 solution.status[r] = Status.MAX_SWEEPS.code
-        path = None if first.trace is None else _lengthened(first.trace, paths, solution.bound)
+        path = None if first.trace is None else lengthened(first.trace, paths, solution.bound)
         return replace(solution, trace=path)
 
     def _grown(self, network: Network, problem: Problem, row: States, bias: FloatArray, mu: FloatArray) -> Grown:
@@ -372,7 +377,7 @@ def _joint_path(mixtures: Sequence[Grown]) -> list[float]:
     return [float(bound) for bound in sum(one.path[0] for one in mixtures) + np.cumsum(rises)]
 
 
-def _lengthened(trace: FloatArray, paths: Sequence[Sequence[float]], bound: FloatArray) -> FloatArray:
+def lengthened(trace: FloatArray, paths: Sequence[Sequence[float]], bound: FloatArray) -> FloatArray:
     """Traces that go on, and end with the bound."""
     longer = np.full((len(trace), trace.shape[1] + max(map(len, paths), default=0)), np.nan)
     longer[:, : trace.shape[1]] = trace

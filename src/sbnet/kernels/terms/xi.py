@@ -214,7 +214,11 @@ def _rescale(blocks: FloatArray, o: np.uint64) -> None:
 def _multiply(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu: FloatArray) -> None:
     """Exponentials at the present xi of a block, and the products that A and B are made of."""
     o, tiles, blank = _u(load(index, BLOCKS)) + _u(b) * BLOCK, _u(load(index, TILES)), load(index, N_TILES)
-    block_tile, parent, first = load(index, BLOCK_TILE), load(index, TILE_PARENT), load(index, load(index, BLOCK_PTR), b)
+    block_tile, parent, first = (
+        load(index, BLOCK_TILE),
+        load(index, TILE_PARENT),
+        load(index, load(index, BLOCK_PTR), b),
+    )
     last = load(index, load(index, BLOCK_PTR) + b, 1)
     for lane in range(LANES):
         k = o + lane
@@ -242,7 +246,11 @@ def _multiply(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, 
 def _add_up(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu: FloatArray) -> None:
     """The same products with exponentials that are there, and the means and variances of z in a block."""
     o, tiles, blank = _u(load(index, BLOCKS)) + _u(b) * BLOCK, _u(load(index, TILES)), load(index, N_TILES)
-    block_tile, parent, first = load(index, BLOCK_TILE), load(index, TILE_PARENT), load(index, load(index, BLOCK_PTR), b)
+    block_tile, parent, first = (
+        load(index, BLOCK_TILE),
+        load(index, TILE_PARENT),
+        load(index, load(index, BLOCK_PTR), b),
+    )
     last = load(index, load(index, BLOCK_PTR) + b, 1)
     for lane in range(LANES):
         k = o + lane

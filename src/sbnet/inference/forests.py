@@ -1,0 +1,128 @@
+"""Which hidden units stay coupled in a structured posterior: the forest with the strongest couplings."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
+from sbnet.kernels import array_gates
+from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.structured import Forest
+
+_PARENTS = 64
+"""Of a unit with more hidden parents, those with the largest weights count."""
+
+
+class Links(NamedTuple):
+    """Pairs of hidden units that are coupled, and how strongly: in nats."""
+
+    one: IndexArray
+    other: IndexArray
+    strength: FloatArray
+
+    def some(self, which: BoolArray | IndexArray) -> Links:
+        """A part of them."""
+        return Links(self.one[which], self.other[which], self.strength[which])
+
+
+class Planted(NamedTuple):
+    """A forest, and for each unit how far it is from the root of its tree, and which tree that is."""
+
+    forest: Forest
+    depth: IndexArray
+    tree: IndexArray
+
+
+def couplings(problem: Problem, states: States, bias: FloatArray, mu: FloatArray) -> Links:
+    """How far the effect of two units on ln P departs from the sum of their effects, all others at their means.
+
+    Two units meet as parent and child, and as parents of one unit; the effects of all their meetings are added up.
+    """
+    one, other, strength = [], [], []
+    for f, i in enumerate(problem.factor.tolist()):
+        slots = np.arange(problem.ptr[f], problem.ptr[f + 1])
+        x = bias[i] + problem.weight[slots] @ mu[problem.parent[slots]]
+        slots = slots[np.argsort(-np.abs(problem.weight[slots]), kind="stable")[:_PARENTS]]
+        near, w, own = problem.parent[slots], problem.weight[slots], int(problem.own[f])
+        noisy = problem.gate[i] == NOISY_OR
+        if own >= 0:
+            base = x - w * mu[near]
+            one.append(np.minimum(near, own))
+            other.append(np.maximum(near, own))
+            gate = np.repeat(problem.gate[i], len(near))
+            strength.append(array_gates.log_odds(gate, base + w) - array_gates.log_odds(gate, base))
+        state = mu[own] if own >= 0 else float(states[i])
+        if len(near) > 1 and (state > 0.0 or not noisy):
+            a, b = _pairs(len(near))
+            one.append(np.minimum(near[a], near[b]))
+            other.append(np.maximum(near[a], near[b]))
+            strength.append(-(state if noisy else 1.0) * _bend(noisy, x, w * mu[near], w, a, b))
+    return _added_up(len(problem.hidden), one, other, strength)
+
+
+@cache
+def _pairs(n: int) -> tuple[IndexArray, IndexArray]:
+    one, other = np.triu_indices(n, 1)
+    return one, other
+
+
+def _bend(noisy: bool, x: float, mean: FloatArray, w: FloatArray, a: IndexArray, b: IndexArray) -> FloatArray:
+    """The second difference of t in two parents."""
+    t = array_gates.rarity if noisy else array_gates.softplus
+    base = x - mean[a] - mean[b]
+    bend: FloatArray = t(base + w[a] + w[b]) - t(base + w[a]) - t(base + w[b]) + t(base)
+    return bend
+
+
+def _added_up(n: int, one: list[IndexArray], other: list[IndexArray], strength: list[FloatArray]) -> Links:
+    if not one:
+        return Links(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    key = np.concatenate(one) * n + np.concatenate(other)
+    pairs, place = np.unique(key, return_inverse=True)
+    total = np.abs(np.bincount(place, weights=np.concatenate(strength), minlength=len(pairs)))
+    return Links(pairs // n, pairs % n, total)
+
+
+def spanning(links: Links, n: int) -> Links:
+    """The links of a maximum spanning forest of n units, the strongest first."""
+    graph = scipy.sparse.coo_array((-links.strength, (links.one, links.other)), shape=(n, n)).tocsr()
+    kept = minimum_spanning_tree(graph).tocoo()
+    order = np.argsort(kept.data, kind="stable")
+    return Links(kept.row[order].astype(np.int64), kept.col[order].astype(np.int64), -kept.data[order])
+
+
+def plant(links: Links, n: int) -> Planted:
+    """The forest of these links: each tree from its first unit on."""
+    near: list[list[int]] = [[] for _ in range(n)]
+    for a, b in zip(links.one.tolist(), links.other.tolist(), strict=True):
+        near[a].append(b)
+        near[b].append(a)
+    parent, depth, tree = np.full(n, -1), np.zeros(n, np.int64), np.full(n, -1)
+    walk: list[int] = []
+    starts = [0]
+    for root in range(n):
+        if tree[root] >= 0:
+            continue
+        rest = [root]
+        while rest:
+            k = rest.pop()
+            walk.append(k)
+            if k < 0:
+                continue
+            tree[k] = len(starts) - 1
+            rest.append(~k)
+            for c in near[k]:
+                if c != parent[k]:
+                    parent[c], depth[c] = k, depth[k] + 1
+                    rest.append(c)
+        starts.append(len(walk))
+    below = np.flatnonzero(parent >= 0)
+    child_ptr = np.concatenate([[0], np.cumsum(np.bincount(parent[below], minlength=n))])
+    child = below[np.argsort(parent[below], kind="stable")]
+    forest = Forest(*(np.array(x, dtype=np.int64) for x in (parent, child_ptr, child, starts, walk)))
+    return Planted(forest, depth, tree)

@@ -1,0 +1,316 @@
+r"""ln P(H, V) as a sum of products of functions of single hidden units: under a tree the mean of each is exact.
+
+A *factor*, a unit with hidden parents, adds :math:`\ln P(S_i \mid x)`, and becomes
+
+- with few hidden parents a sum over all their states and its own, each a product of indicators;
+- with more, for a sigmoid unit: :math:`S_i x` is a sum of pairs, and
+
+  .. math:: \ln(1 + e^z) \le \ln 2 + \frac z2 + \sum_q w_q (1 - \cos \omega_q z) + \text{tail} + e^{|z| - 2 \pi / d},
+      \qquad w_q = \frac{d}{\omega_q \sinh \pi \omega_q}, \quad \omega_q = (q + \tfrac12) d ,
+
+  the midpoint rule for the integral of :mod:`sbnet.kernels.terms.exact`. Its error is the same sum over aliases with
+  alternating signs, so it lies below by at most the first of them, which is the last term; what lies beyond the last
+  frequency is at most the tail, for the midpoint rule does not exceed the integral of a convex function. Unlike the
+  trapezoid rule it has no frequency zero, and needs no second moments. The step d follows from the range of z. Where
+  that is too wide, :math:`\ln(1 + e^z) \le T \ln(1 + e^{z/T})` for :math:`T \ge 1` brings it down: what is lost is at
+  most :math:`(T - 1) \ln 2`, and little where \|z\| is well above T;
+- with more, for a noisy-OR unit: the same with real exponentials, as in :mod:`sbnet.kernels.terms.series`.
+
+All of it is linear in means of products. None of these functions exceeds 1 in size, so nothing overflows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from sbnet._types import FloatArray, IndexArray, Problem, States
+from sbnet.kernels import array_gates
+from sbnet.kernels._compile import plain
+from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.lobatto import NODES, UNTIL, WEIGHTS
+from sbnet.kernels.structured import ComplexArray, Forest, Products
+from sbnet.kernels.terms.exact import FAR, MARGIN, MAX_NODES, OMEGA
+from sbnet.kernels.terms.series import NOTHING, nodes_for, weakest
+
+_MOST = 4_000_000
+"""Messages, half a gigabyte: where slots alone would need more, sums have fewer frequencies."""
+_FEWEST = 32
+
+
+class Factor(NamedTuple):
+    """Re of the sum of coefficients times products: `phi` has units by two states by waves."""
+
+    units: tuple[int, ...]
+    phi: ComplexArray
+    coefficient: ComplexArray
+
+
+class Expansion(NamedTuple):
+    """A row of a problem: ln P is at least constant + fields + factors. `size` is that of the numbers in it."""
+
+    constant: float
+    field: FloatArray  # hidden units by states
+    factors: list[Factor]
+    size: float
+
+
+class _Sum:
+    """What has been added so far."""
+
+    def __init__(self, n: int) -> None:
+        self.constant, self.size = 0.0, 0.0
+        self.field = np.zeros((n, 2))
+        self.tables: dict[tuple[int, ...], FloatArray] = {}
+        self.waves: list[Factor] = []
+
+    def add(self, constant: float, size: float) -> None:
+        self.constant += constant
+        self.size += size
+
+    def table(self, units: Sequence[int], values: FloatArray) -> None:
+        """A value for each state of some units, one axis for each; tables of the same units become one."""
+        order = sorted(range(len(units)), key=units.__getitem__)
+        key, table = tuple(units[i] for i in order), values.transpose(order)
+        self.size += float(np.abs(values).max())
+        self.tables[key] = self.tables[key] + table if key in self.tables else table
+
+    def pairs(self, one: int, others: IndexArray, weight: FloatArray) -> None:
+        """weight S S' for pairs of units."""
+        for other, w in zip(others.tolist(), weight.tolist(), strict=True):
+            self.table((one, other), np.array([[0.0, 0.0], [0.0, w]]))
+
+
+def expand(problem: Problem, states: States, bias: FloatArray, enumerate_up_to: int) -> Expansion:
+    """The sum for one row; `bias` has the evidence absorbed."""
+    total = _Sum(len(problem.hidden))
+    _known(total, problem, states, bias)
+    cap = _most_nodes(problem, enumerate_up_to)
+    for f, i in enumerate(problem.factor.tolist()):
+        slots = slice(problem.ptr[f], problem.ptr[f + 1])
+        one = _One(
+            int(states[i]), int(problem.own[f]), float(bias[i]), problem.parent[slots], problem.weight[slots],
+            problem.gate[i : i + 1],
+        )  # fmt: skip
+        if len(one.parents) <= enumerate_up_to:
+            _enumerated(total, one)
+        elif problem.gate[i] == NOISY_OR:
+            _noisy_or(total, one)
+        else:
+            _sigmoid(total, one, cap)
+    factors = [_indicators(units, table) for units, table in total.tables.items() if np.any(table)]
+    return Expansion(total.constant, total.field, factors + total.waves, total.size)
+
+
+class _One(NamedTuple):
+    """A factor: its state, or its place among the hidden units; bias, hidden parents and weights; its gate."""
+
+    state: int
+    own: int
+    bias: float
+    parents: IndexArray
+    weight: FloatArray
+    gate: States
+
+
+def _known(total: _Sum, problem: Problem, states: States, bias: FloatArray) -> None:
+    """Units whose inputs are known."""
+    place = {int(i): k for k, i in enumerate(problem.hidden)}
+    for i in problem.known.tolist():
+        gate, x = problem.gate[i : i + 1], bias[i : i + 1]
+        if states[i] >= 0:
+            total.add(float(array_gates.log_p(gate, states[i], x)[0]), 0.0)
+        else:
+            total.field[place[i]] += [float(array_gates.log_p(gate, s, x)[0]) for s in (0, 1)]
+
+
+@cache
+def _states(n: int) -> FloatArray:
+    """All states of n units, the last changing fastest."""
+    return np.array(list(itertools.product((0.0, 1.0), repeat=n)))
+
+
+def _enumerated(total: _Sum, one: _One) -> None:
+    units, n = one.parents.tolist(), len(one.parents)
+    x = one.bias + _states(n) @ one.weight
+    if one.own < 0:
+        total.table(units, array_gates.log_p(one.gate, one.state, x).reshape((2,) * n))
+    else:
+        both = np.stack([array_gates.log_p(one.gate, s, x) for s in (0, 1)], axis=1)
+        total.table([*units, one.own], both.reshape((2,) * (n + 1)))
+
+
+def _indicators(units: tuple[int, ...], table: FloatArray) -> Factor:
+    """A wave for each state in which the table is not zero."""
+    states = np.argwhere(table != 0.0).T  # units by waves
+    phi = np.stack([states == 0, states == 1], axis=1).astype(np.complex128)
+    return Factor(units, phi, table[table != 0.0].astype(np.complex128))
+
+
+def _most_nodes(problem: Problem, enumerate_up_to: int) -> int:
+    """Frequencies of a sum, at most: fewer where there are very many slots."""
+    sizes = np.diff(problem.ptr)
+    slots = int(sizes[sizes > enumerate_up_to].sum())
+    return int(np.clip(_MOST // max(slots, 1), _FEWEST, MAX_NODES))
+
+
+def _sigmoid(total: _Sum, one: _One, cap: int) -> None:
+    """S x - ln(1 + e^x), with an upper bound in place of the logarithm."""
+    weight, h = one.weight, one.bias
+    if one.own < 0:
+        total.add(one.state * h, 0.0)
+        total.field[one.parents, 1] += one.state * weight
+    else:
+        total.field[one.own, 1] += h
+        total.pairs(one.own, one.parents, weight)
+    low, high = h + np.minimum(weight, 0.0).sum(), h + np.maximum(weight, 0.0).sum()
+    if low > FAR or high < -FAR:  # there it is straight, but for e^-20
+        straight = 1.0 if low > FAR else 0.0
+        total.add(-straight * h - math.exp(-max(low, -high)), 0.0)
+        total.field[one.parents, 1] -= straight * weight
+        return
+    reach = max(-low, high, 0.0)
+    heat = max(1.0, reach / (2.0 * math.pi * cap / OMEGA - MARGIN))
+    n = min(math.ceil(OMEGA * (reach / heat + MARGIN) / (2.0 * math.pi)), cap)
+    step = OMEGA / n
+    omega = (np.arange(n) + 0.5) * step
+    w = step / (omega * np.sinh(math.pi * omega))
+    tail = 4.0 * math.exp(-math.pi * OMEGA) / (math.pi * OMEGA * -math.expm1(-2.0 * math.pi * OMEGA))
+    alias = math.exp(reach / heat - 2.0 * math.pi / step)
+    total.add(-heat * (math.log(2.0) + w.sum() + tail + alias) - 0.5 * h, heat * w.sum())
+    total.field[one.parents, 1] -= 0.5 * weight
+    waves = np.exp(1j * np.outer(weight / heat, omega))
+    phi = np.stack([np.ones_like(waves), waves], axis=1)
+    total.waves.append(Factor(tuple(one.parents.tolist()), phi, heat * w * np.exp(1j * (h / heat) * omega)))
+
+
+def _noisy_or(total: _Sum, one: _One) -> None:
+    """(S - 1) x - S t(x), with a sum of exponentials in place of t."""
+    weight, h = one.weight, one.bias
+    if one.state != 1:
+        total.add(-h, 0.0)
+        total.field[one.parents, 1] -= weight
+    if one.own >= 0:
+        total.field[one.own, 1] += h
+        total.pairs(one.own, one.parents, weight)
+    if one.state == 0:
+        return
+    least = plain(weakest)(weight)
+    n = plain(nodes_for)(least)
+    reach = UNTIL[n - 1] * (least + h)
+    tail = math.exp(-reach) / reach
+    counts = weight > NOTHING
+    decay = np.exp(-np.outer(np.where(counts, weight, 0.0), NODES[:n]))
+    w = WEIGHTS[:n] * np.exp(-NODES[:n] * h)
+    none = float(array_gates.rarity(np.array([h]))[0]) - w.sum() - tail  # where no cause is on, t itself
+    waves = np.hstack([decay, np.where(counts, 0.0, 1.0)[:, None]])
+    phi = np.stack([np.ones_like(waves), waves], axis=1).astype(np.complex128)
+    units = one.parents.tolist()
+    total.size += float(w.sum() + abs(none) + tail)
+    if one.own < 0:
+        total.constant -= tail
+    else:
+        total.field[one.own, 1] -= tail
+        mine = np.stack([np.zeros(n + 1), np.ones(n + 1)]).astype(np.complex128)
+        units, phi = [*units, one.own], np.concatenate([phi, mine[None]])
+    total.waves.append(Factor(tuple(units), phi, -np.append(w, none).astype(np.complex128)))
+
+
+# --- a forest under it ------------------------------------------------------------------------------------------------
+
+
+class _Entry(NamedTuple):
+    unit: int
+    piece: int
+    above: int
+    slot: int  # of its unit in the factor, or -1
+
+
+def lay_out(factors: Sequence[Factor], forest: Forest, depth: IndexArray, tree: IndexArray) -> Products:
+    """The pieces of every factor: its units in each tree, and those on the way between them."""
+    entries: list[_Entry] = []
+    piece_ptr, factor_of, tree_of = [0], list[int](), list[int]()
+    for f, factor in enumerate(factors):
+        slot = {unit: s for s, unit in enumerate(factor.units)}
+        for t in sorted({int(tree[unit]) for unit in factor.units}):
+            place: dict[int, int] = {}
+            for unit, above in _spanned([u for u in factor.units if tree[u] == t], forest.parent, depth):
+                place[unit] = len(entries)
+                entries.append(_Entry(unit, len(factor_of), place.get(above, -1), slot.get(unit, -1)))
+            factor_of.append(f)
+            tree_of.append(t)
+        piece_ptr.append(len(factor_of))
+    return _arrays(factors, entries, np.array(piece_ptr), _whole(factor_of), _whole(tree_of), forest)
+
+
+def _spanned(units: Sequence[int], parent: IndexArray, depth: IndexArray) -> list[tuple[int, int]]:
+    """The units of the smallest subtree with all of these, from its top down, each with the one above it."""
+    by_depth: dict[int, set[int]] = {}
+    for unit in units:
+        by_depth.setdefault(int(depth[unit]), set()).add(unit)
+    found, level = [], max(by_depth)
+    while True:
+        now = by_depth.pop(level)
+        if len(now) == 1 and not by_depth:
+            found.append((now.pop(), -1))
+            return found[::-1]
+        level -= 1
+        for unit in now:
+            found.append((unit, int(parent[unit])))
+            by_depth.setdefault(level, set()).add(int(parent[unit]))
+
+
+def _whole(values: Sequence[int]) -> IndexArray:
+    return np.array(values, dtype=np.int64)
+
+
+def _by(key: IndexArray, n: int) -> tuple[IndexArray, IndexArray]:
+    """Where the places of each key begin, and the places."""
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(key, minlength=n))]).astype(np.int64)
+    return ptr, np.argsort(key, kind="stable").astype(np.int64)
+
+
+def _starts(sizes: Sequence[int] | IndexArray) -> IndexArray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _arrays(
+    factors: Sequence[Factor], entries: Sequence[_Entry], piece_ptr: IndexArray, factor_of: IndexArray,
+    tree_of: IndexArray, forest: Forest,
+) -> Products:  # fmt: skip
+    """The same as arrays."""
+    waves = _whole([len(factor.coefficient) for factor in factors])
+    unit, piece, above, slot = (
+        (_whole(column) for column in zip(*entries, strict=True)) if entries else [_whole([])] * 4
+    )
+    n = waves[factor_of[piece]]
+    hangs = np.flatnonzero(above >= 0)
+    below_ptr, below = _by(above[hangs], len(unit))
+    phi_ptr = _starts([factor.phi.size for factor in factors])
+    unit_ptr, unit_entry = _by(unit, len(forest.parent))
+    tree_ptr, tree_piece = _by(tree_of, len(forest.walk_ptr) - 1)
+    none = np.empty(0, np.complex128)
+    return Products(
+        np.concatenate([none, *(factor.coefficient for factor in factors)]),
+        _starts(waves),
+        piece_ptr,
+        factor_of,
+        _starts(waves[factor_of])[:-1],
+        tree_ptr,
+        tree_piece,
+        unit,
+        piece,
+        above,
+        below_ptr,
+        hangs[below],
+        np.where(slot >= 0, phi_ptr[factor_of[piece]] + 2 * n * slot, -1),
+        _starts(2 * n)[:-1],
+        unit_ptr,
+        unit_entry,
+        np.concatenate([none, *(factor.phi.ravel() for factor in factors)]),
+    )
