@@ -203,7 +203,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         possible = left_open and _priors.is_auto(template.prior_scale) and settings.lateral and not data.rows.groups
         few = np.bincount(data.label).min() < _FEW
         wanted = (self.tune is not None or few) if self.shared == "auto" else bool(self.shared)
-        return bool(possible and wanted and len(self.classes_) > 1)
+        return bool(possible and wanted and len(self.classes_) > 1 and len(data.rows.names) > 1)
 
     def _holds_out(self, data: Labelled) -> bool:
         counts = np.bincount(data.label)
