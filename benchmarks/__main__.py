@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from . import (
     certificates,
+    classify,
     clinic,
     cluster,
     compile,
@@ -48,6 +49,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
     "clinic": ("diagnosis with noisy-OR units: a symptom, a made clinic, a public graph", clinic.table),
     "explore": ("how long a click on the page of a large clinic takes", explore.table),
     "imputation": ("missing cells of public tables filled in, beside other imputers", imputation.table),
+    "classify": ("digits named, whole and with missing pixels; classes of few rows", classify.table),
     "survey": ("missing answers filled in right, beside scikit-learn's imputers", survey.table),
     "gibbs": ("how long Gibbs sampling needs to be as accurate", gibbs.table),
 }

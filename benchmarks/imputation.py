@@ -18,13 +18,14 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.linear_model import BayesianRidge
+from threadpoolctl import threadpool_limits
 
 from sbnet.estimators import SBNImputer
 
 from .density import TABLES, load
 from .report import NONE, Table, say, seconds
 
-ROWS = 2000
+ROWS = 1000
 SHARES = (0.1, 0.3, 0.5)
 WIDEST, FOREST = 200, 250  # columns beyond which regressions on all others take too long; rows that forests learn from
 CLIP = 0.002  # nobody is taken at their word that something is impossible
@@ -103,7 +104,7 @@ def _compared(name: str, train: np.ndarray, test: np.ndarray) -> Table:
     for way, learn in ways(train.shape[1]).items():
         say(f"{name}: {way}")
         results = []
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), threadpool_limits(1):  # small products: threads would wait for one another
             warnings.simplefilter("ignore")  # regressions that have not converged in the rounds they have
             begin = time.perf_counter()
             model = learned.set_params(particles=256) if way == "SBNImputer()" and learned is not None else learn(train)
@@ -116,6 +117,7 @@ def _compared(name: str, train: np.ndarray, test: np.ndarray) -> Table:
                 filled = model.transform(np.where(gone, np.nan, test))
                 results.append(Found(*score(filled, test, gone), learning, time.perf_counter() - begin))
         rows.append((way, *_cells(results, same=way == "SBNImputer()")))
+        say(" | ".join(rows[-1]))
     columns = [f"{share:.0%}{', blocks' * blocks}" for share, blocks in kinds]
     return Table(
         f"imputation, {name}: {train.shape[1]} columns, {len(train):,} rows to learn from, {len(test)} to fill",

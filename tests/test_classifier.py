@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 
 import sbnet as sb
 from sbnet.datasets import load_digits
-from sbnet.estimators import SBNClassifier, SBNDensity
+from sbnet.estimators import SBNClassifier, SBNDensity, _sharing, _tuning
+from sbnet.estimators._rows import Rows
 from tables import by_hand, classes, quick
 
 PAPER = {"lateral": False, "optimizer": sb.SGD(0.05), "batch_size": 1, "epochs": 2, "prior_scale": None}
@@ -130,3 +132,115 @@ def test_impossible_priors_are_refused(labelled, prior):
 def test_classes_must_be_known(labelled):
     with pytest.raises(ValueError, match="NaN"):
         SBNClassifier().fit(labelled[0], np.full(180, np.nan))
+
+
+def noisy(seed, n_rows=500, n_classes=3, width=10):
+    """Classes that overlap, from networks with lateral edges."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(width, width)) * 1.5
+    label = rng.integers(n_classes, size=n_rows)
+    X = np.zeros((n_rows, width))
+    tilt = np.random.default_rng(99).normal(size=(n_classes, width)) * 0.6
+    for j in range(width):
+        X[:, j] = rng.random(n_rows) < 1 / (1 + np.exp(-(X[:, :j] @ common[j, :j] + tilt[label, j])))
+    return X, label
+
+
+def test_signed_weights_climb_what_they_say():
+    # The gradient with the weights [y = k] + s/T ([y = k] - p_k) is that of the sum of ln P_y + s ln p_y.
+    X, y = noisy(0, 40, 2, 4)
+    networks = [sb.layered((4,), rng=k, scale=1.0, lateral=True) for k in range(2)]
+    rows = Rows(X.astype(np.int8), np.ones(40), networks[0].names)
+    data = _tuning.Labelled(rows, y, np.log([0.5, 0.5]))
+
+    def objective(weight):
+        moved = networks[0].with_parameters(weight=weight, bias=networks[0].bias)
+        logs = np.column_stack([sb.log_joint(net, rows.cells) for net in (moved, networks[1])])
+        p = log_softmax(logs / 2.5 + data.log_prior, axis=1)
+        return (logs + 7.0 * p)[np.arange(40), y].sum()
+
+    bounds = np.column_stack([sb.log_joint(net, rows.cells) for net in networks])
+    signed = _tuning._signed(bounds, np.arange(2), data, np.arange(40), 7.0, 2.5)
+    assert (signed[:, 0] < 0).any()
+    slope = sb.gradient(networks[0], rows.cells, row_weight=signed[:, 0]).weight
+    for e in range(networks[0].n_edges):
+        step = np.eye(networks[0].n_edges)[e] * 1e-5
+        change = objective(networks[0].weight + step) - objective(networks[0].weight - step)
+        assert_allclose(slope[e], change / 2e-5, rtol=1e-4, atol=1e-4)
+
+
+def test_tuning_tells_classes_apart_and_stays_a_density():
+    X, y = noisy(1)
+    plain = SBNClassifier(density=quick(hidden=0), shared=False, random_state=0).fit(X, y)
+    tuned = SBNClassifier(density=quick(hidden=0), shared=False, tune="discriminative", random_state=0).fit(X, y)
+    assert tuned.strength_ in _tuning.STRENGTHS[1:]
+    assert tuned.networks_[0] != plain.networks_[0]
+    assert log_loss(y, tuned.predict_proba(X)) < log_loss(y, plain.predict_proba(X))
+    bounds = [model.decision_function(X)[np.arange(500), y].mean() for model in (plain, tuned)]
+    assert bounds[1] > bounds[0] - 1.0
+
+
+def test_the_temperature_makes_probabilities_honest():
+    X, y = noisy(2, 900)
+    model = SBNClassifier(density=quick(hidden=6, epochs=60, prior_scale=None), random_state=0).fit(X[:400], y[:400])
+    raw = clone(model).set_params(calibrate=False).fit(X[:400], y[:400])
+    assert model.temperature_ > 1.0 == raw.temperature_
+    assert raw.networks_ == model.networks_
+    assert log_loss(y[400:], model.predict_proba(X[400:])) < log_loss(y[400:], raw.predict_proba(X[400:]))
+    assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
+    assert_array_equal(model.decision_function(X).argmax(axis=1), model.predict_proba(X).argmax(axis=1))
+    prior = np.exp(model.class_log_prior_)
+    assert_allclose(model.predict_proba(np.full((1, 10), np.nan))[0], prior)
+
+
+def test_classes_of_few_rows_share_strength():
+    X, y = noisy(3, 1060, width=16)
+    losses = []
+    for shared in (False, True):
+        model = SBNClassifier(hidden=0, shared=shared, random_state=0).fit(X[:60], y[:60])
+        losses.append(log_loss(y[60:], model.predict_proba(X[60:])))
+    assert losses[1] < losses[0]
+
+
+def test_pairs_that_matter_in_all_classes_are_held_less():
+    X, _ = noisy(3, 400, width=6)
+    names = tuple(f"x{k}" for k in range(6))
+    rows = Rows(X.astype(np.int8), np.ones(400), names)
+    (ties,) = _sharing.tie(SBNDensity(), rows, np.random.default_rng(0))
+    network = sb.add_switches(sb.layered((2, 6), lateral=True, bottom_names=names), units=names[1:], rng=0)
+    scales = dict(zip(_edges(network), ties.scales(network), strict=True))
+    size = np.abs(ties.size.toarray())
+    j, i = np.unravel_index(size.argmax(), size.shape)[::-1]
+    assert scales[f"x{j}", f"x{i}"] == np.hypot(size[i, j], _sharing.FLOOR) > 1.0
+    assert scales[f"x{j}", f"x{i}.switch1"] == 2 * scales[f"x{j}", f"x{i}"]
+    assert scales[f"x{i}.switch1", f"x{i}"] == _sharing.SWITCH
+    assert scales[network.names[0], "x0"] == _sharing.HIDDEN
+
+
+def _edges(network):
+    graph = network.graph
+    return [(network.names[j], network.names[i]) for j, i in zip(graph.parent, graph.child_of_edge, strict=True)]
+
+
+def test_rows_with_holes_are_scored_by_estimates_near_the_truth():
+    X, y = noisy(4, 120, 2, 8)
+    model = SBNClassifier(density=quick(hidden=2), particles=4000, random_state=0).fit(X, y)
+    holes = np.where(np.random.default_rng(0).random((20, 8)) < 0.5, np.nan, X[:20])
+    truth = np.column_stack([[sb.log_likelihood(net, row) for row in holes] for net in model.networks_])
+    joint = model.set_params(particles=4000)._joint(holes) - model.class_log_prior_
+    assert_allclose(joint, truth, atol=0.1)
+    bounds = model.set_params(particles=0)._joint(holes) - model.class_log_prior_
+    assert np.all(bounds <= truth + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ({"tune": "generative"}, "tune is 'generative'; give None or 'discriminative'"),
+        ({"shared": "yes"}, "shared is 'yes'; give True, False or 'auto'"),
+        ({"particles": -1}, "particles"),
+    ],
+)
+def test_unknown_ways_are_refused(labelled, setting, text):
+    with pytest.raises(sb.errors.ParameterError, match=text):
+        SBNClassifier(**setting).fit(*labelled)

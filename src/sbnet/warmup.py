@@ -22,6 +22,7 @@ from sbnet.build import layered
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import ParameterError
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
+from sbnet.execution import Inline
 from sbnet.inference import Conditioned, Gibbs, MeanField, Mixture, Structured, estimate, infer, infer_many
 from sbnet.inference.particles import particles, seeds_of_rows
 from sbnet.kernels._compile import FOLDER
@@ -107,7 +108,7 @@ def _gibbs() -> None:
 def _particles() -> None:
     states = np.full((1, 12), -1, np.int8)
     states[0, -1] = 1
-    particles(_small(), states, seeds_of_rows(0, states), number=2, threads=1)
+    particles(_small(), states, seeds_of_rows(0, states), number=2, executor=Inline())
 
 
 def _conditioned() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -26,7 +27,7 @@ class Crowds:
     names: tuple[str, ...]
     number: int
     seed: int
-    threads: int | None
+    executor: Executor
 
     def means(self, cells: States) -> FloatArray:
         """Posterior means, rows by columns."""
@@ -47,11 +48,11 @@ class Crowds:
 
     def _averaged(self, network: Network, cells: States) -> Particles:
         states = place(network, cells, self.names)
-        return average(network, states, number=self.number, seed=self.seed, threads=self.threads)
+        return average(network, states, number=self.number, seed=self.seed, executor=self.executor)
 
     def _drawn(self, network: Network, cells: States, seed: int) -> Particles:
         states, seeds = place(network, cells, self.names), seeds_of_places(seed, len(cells))
-        return particles(network, states, seeds, number=self.number, draws=1, threads=self.threads)
+        return particles(network, states, seeds, number=self.number, draws=1, executor=self.executor)
 
     def _columns(self, network: Network, of_units: NDArray[_T]) -> NDArray[_T]:
         return of_units[:, columns(network, self.names)]

@@ -64,6 +64,9 @@ class FromTemplate(SBNEstimator):
     def _is_encoded(self) -> bool:
         return self.encode is not None or getattr(self.density, "encode", None) is not None
 
+    def _auto(self) -> dict[str, Any]:
+        return dict(self._AUTO)
+
     def _settings(self) -> SBNDensity:
         """A copy of the template with the short-hands in it."""
         template = SBNDensity() if self.density is None else self.density
@@ -78,7 +81,7 @@ class FromTemplate(SBNEstimator):
             )
         settings: SBNDensity = clone(template)
         settings.set_params(**{name: getattr(self, name) for name in _SHORT if getattr(self, name) is not None})
-        auto = {k: v for k, v in self._AUTO.items() if is_auto(getattr(settings, k))}
+        auto = {k: v for k, v in self._auto().items() if is_auto(getattr(settings, k))}
         if not is_auto(settings.prior):  # a prior that is given has its scales
             auto.pop("prior_scale", None)
         settings.set_params(**auto)

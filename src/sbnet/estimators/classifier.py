@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import log_softmax
@@ -13,15 +15,36 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from sbnet._types import FloatArray
+from sbnet import checks
+from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
+from sbnet.estimators import _learning, _mixtures, _priors, _sharing, _tuning
 from sbnet.estimators._learning import make_seed
-from sbnet.estimators._mixtures import learn
 from sbnet.estimators._partitions import by_partition, fit_classes
+from sbnet.estimators._rows import place
+from sbnet.estimators._sharing import Ties
 from sbnet.estimators._template import FromTemplate
+from sbnet.estimators._tuning import Labelled, Mixture
 from sbnet.estimators.density import SBNDensity
+from sbnet.execution import pool
+from sbnet.inference.particles import average
 from sbnet.lazy import is_lazy
 from sbnet.learning import FitResult
+from sbnet.network import Network
+from sbnet.network_mixture import log_mean
+
+_FEW = 100
+"""A class of fewer rows than this shares strength with the others."""
+_ENOUGH, _EACH, _SHARE = 200, 10, 0.15
+"""Rows in all, and of each class, below which none are held out; the share that is."""
+_PARTICLES = 128
+
+
+class _Class(NamedTuple):
+    """What is learned for one class."""
+
+    networks: Mixture
+    bounds: FloatArray
 
 
 class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
@@ -30,8 +53,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     A row belongs to the class whose network gives it the highest bound plus logarithm of the class's prior. Cells may
     be missing (NaN), in learning and in use; a row without any observed cell has the priors as its probabilities.
 
-    Probabilities come from bounds, not from likelihoods, so they are off by the difference between the slacks of two
-    classes; ``sklearn.calibration.CalibratedClassifierCV`` mends that.
+    Networks of classes are surer than they should be, for each is wrong in its own way, and probabilities come from
+    bounds, not from likelihoods. So they are taken at a temperature: p_k in proportion to prior_k P_k^(1/temperature),
+    with the temperature that gives held-out rows the right class with the highest probability.
 
     Parameters
     ----------
@@ -48,6 +72,22 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         As in :class:`SBNDensity`, if networks are learned one after the other, and for scoring.
     class_prior : array-like of shape (n_classes,) or None
         Probabilities of the classes, in the order of `classes_`; None for their share of the training rows.
+    tune : None or "discriminative"
+        None learns each network from the rows of its class alone. ``"discriminative"`` goes on with the rows of all
+        classes: networks are raised where they tell classes apart, and are still densities. How much that counts is
+        chosen on held-out rows. Networks then have no hidden layers and a switch for each column, unless `density` says
+        otherwise. Takes two to five times as long.
+    shared : bool or "auto"
+        Whether the rows of all classes decide which pairs of columns may be tied closely, where the prior is left
+        open: a help to classes of few rows. ``"auto"`` is with `tune`, or if a class has fewer than 100 rows.
+    calibrate : bool
+        Whether the temperature is chosen on held-out rows, a seventh of each class: networks are then learned twice,
+        the second time from all rows. Tables of fewer than 200 rows, or with a class of fewer than 10, have
+        temperature 1.
+    particles : int or None
+        Rows with missing cells are scored by an estimate of ln P from so many complete states, see :class:`SBNImputer`,
+        in the place of a bound, which is looser the more cells are missing. 0 for bounds. None is 128 with `tune`, and
+        0 without.
 
     Attributes
     ----------
@@ -59,6 +99,10 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         All networks of each class; with ``orders=1`` in the template, the one in `networks_`.
     class_log_prior_ : ndarray
         Logarithms of the priors.
+    temperature_ : float
+        1 if it was not chosen; above that, probabilities are less sure than bounds alone would have them.
+    strength_ : float
+        How much telling classes apart counted in learning, beside the densities; 0 without `tune`.
     bounds_ : list of ndarray
         Mean bound of each epoch for each class, in nats, measured while the weights were moving.
     n_iter_ : int
@@ -88,6 +132,10 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         encode: Any = None,
         missing: Any = None,
         class_prior: Any = None,
+        tune: str | None = None,
+        shared: Any = "auto",
+        calibrate: bool = True,
+        particles: int | None = None,
         n_jobs: int | None = None,
         executor: Any = None,
         random_state: Any = None,
@@ -105,6 +153,13 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
             verbose=verbose,
         )
         self.class_prior = class_prior
+        self.tune = tune
+        self.shared = shared
+        self.calibrate = calibrate
+        self.particles = particles
+
+    def _auto(self) -> dict[str, Any]:
+        return {"hidden": 0, "switches": 1, "prior_scale": 2.0} if self.tune else super()._auto()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SBNClassifier:
         """Learn a network from the rows of each class.
@@ -120,38 +175,109 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         -------
         SBNClassifier
         """
+        self._check()
         if is_lazy(X):
             return fit_classes(self, X, y, sample_weight)
         table, y = self._table(X, y=y, reset=True, sample_weight=sample_weight)
         check_classification_targets(y)
         self.classes_, number = np.unique(y, return_inverse=True)
-        rows, settings = self._rows(table, sample_weight), self._settings()
+        rows = self._rows(table, sample_weight)
         share = np.bincount(number, weights=rows.weights, minlength=len(self.classes_)).astype(np.float64)
         self.class_log_prior_ = self._log_prior(share)
         # A class without weight has a prior of zero; its rows count as one each, so that it can be learned.
         weights = np.where(share[number] > 0.0, rows.weights, 1.0)
-        parts = (replace(rows, weights=weights).keep((number == k) & (weights > 0.0)) for k in range(len(share)))
-        seed, n_jobs, verbose = make_seed(settings.random_state), settings.n_jobs, settings.verbose
-        if n_jobs not in (None, 1):  # processes for networks instead of threads for rows
-            settings.set_params(n_jobs=1, verbose=0)
-        jobs = (delayed(learn)(settings, part, np.random.default_rng([seed, k])) for k, part in enumerate(parts))
-        found = Parallel(n_jobs=1 if n_jobs is None else n_jobs, verbose=int(verbose or 0))(jobs)
-        results: list[FitResult] = [parts[0][0] for parts in found]
-        self.networks_ = [result.network for result in results]
-        self.mixtures_ = [tuple(result.network for result, _ in parts) for parts in found]
-        self.bounds_ = [result.bounds for result in results]
+        data = Labelled(replace(rows, weights=weights), number, self.class_log_prior_).keep(weights > 0.0)
+        seed, sharing = make_seed(self._settings().random_state), self._is_shared(data)
+        self.temperature_, self.strength_, sharpness = 1.0, 0.0, 1.0
+        if self._holds_out(data):
+            sharpness = self._choose(data, seed, sharing)
+        found, ties = self._learn(data, seed, sharing)
+        mixtures = [one.networks for one in found]
+        self.mixtures_ = self._tuned(mixtures, data, self.strength_, sharpness, seed, ties)
+        self.networks_ = [networks[0] for networks in self.mixtures_]
+        self.bounds_ = [one.bounds for one in found]
         self.n_iter_ = max(len(bounds) for bounds in self.bounds_)
         return self
 
+    def _check(self) -> None:
+        if self.tune not in (None, "discriminative"):
+            raise ParameterError(f"tune is {self.tune!r}; give None or 'discriminative'")
+        if self.shared not in (True, False, "auto"):
+            raise ParameterError(f"shared is {self.shared!r}; give True, False or 'auto'")
+        if self.particles is not None:
+            checks.whole("particles", self.particles, 0)
+
+    def _is_shared(self, data: Labelled) -> bool:
+        """Do classes share strength? Only where the prior is left open, and there are columns to be tied."""
+        settings, template = self._settings(), self.density or SBNDensity()
+        left_open = _priors.is_auto(settings.prior) and _priors.is_auto(template.lateral_prior_scale)
+        possible = left_open and _priors.is_auto(template.prior_scale) and settings.lateral and not data.rows.groups
+        few = np.bincount(data.label).min() < _FEW
+        wanted = (self.tune is not None or few) if self.shared == "auto" else bool(self.shared)
+        return bool(possible and wanted and len(self.classes_) > 1 and len(data.rows.names) > 1)
+
+    def _holds_out(self, data: Labelled) -> bool:
+        counts = np.bincount(data.label)
+        enough = len(data.label) >= _ENOUGH and counts.min() >= _EACH
+        return bool((self.calibrate or self.tune is not None) and enough and len(self.classes_) > 1)
+
+    def _choose(self, data: Labelled, seed: int, sharing: bool) -> float:
+        """Strength of tuning, and temperature, by the log-loss of held-out rows; and the temperature to tune at."""
+        out = _tuning.hold_out(data.label, _SHARE, np.random.default_rng([seed, len(self.classes_)]))
+        inside, outside = data.keep(~out), data.keep(out)
+        found, ties = self._learn(inside, seed, sharing)
+        plain = [one.networks for one in found]
+        sharpness, losses = 1.0, []
+        for strength in _tuning.STRENGTHS if self.tune else (0.0,):
+            mixtures = self._tuned(plain, inside, strength, sharpness, seed, ties)
+            bounds = np.column_stack([self._bounds_of_cells(networks, outside.rows.cells) for networks in mixtures])
+            temperature = _tuning.temperature_of(bounds, outside.label, outside.rows.weights, data.log_prior)
+            losses.append((_tuning.log_loss(bounds, temperature, outside), strength, temperature))
+            sharpness = temperature if strength == 0.0 else sharpness
+        _, self.strength_, best = min(losses)
+        self.temperature_ = best if self.calibrate else 1.0
+        return sharpness
+
+    def _learn(self, data: Labelled, seed: int, sharing: bool) -> tuple[list[_Class], list[Ties] | None]:
+        """A network for each class, or several in other orders; and what classes have in common, if they share it."""
+        settings = self._settings()
+        n_jobs, verbose = settings.n_jobs, settings.verbose
+        ties = _sharing.tie(settings, data.rows, np.random.default_rng(seed)) if sharing else None
+        if n_jobs not in (None, 1):  # processes for networks instead of threads for rows
+            settings.set_params(n_jobs=1, verbose=0)
+        learn: Any = _mixtures.learn if ties is None else partial(_sharing.learn, ties=ties)
+        parts = (data.rows.keep(data.label == k) for k in range(len(self.classes_)))
+        jobs = (delayed(learn)(settings, part, np.random.default_rng([seed, k])) for k, part in enumerate(parts))
+        found = Parallel(n_jobs=1 if n_jobs is None else n_jobs, verbose=int(verbose or 0))(jobs)
+        results: list[list[tuple[FitResult, Any]]] = list(found)
+        return [_Class(tuple(one.network for one, _ in each), each[0][0].bounds) for each in results], ties
+
+    def _tuned(
+        self,
+        mixtures: list[Mixture],
+        data: Labelled,
+        strength: float,
+        temperature: float,
+        seed: int,
+        ties: list[Ties] | None,
+    ) -> list[Mixture]:
+        settings = self._settings()
+        own: Callable[[Network], Any] = partial(_priors.for_network, settings, names=self._names())
+        priors = [one.prior for one in ties] if ties is not None else [own] * len(mixtures[0])
+        return _tuning.tune(settings, mixtures, data, strength, temperature, np.random.default_rng(seed), priors)
+
     @by_partition
     def decision_function(self, X: Any) -> FloatArray:
-        """The bound plus the logarithm of the prior of each class, in nats; for two classes, second minus first."""
+        """The bound of each class plus `temperature_` times the logarithm of its prior, in nats.
+
+        For two classes, second minus first.
+        """
         joint = self._joint(X)
         return joint[:, 1] - joint[:, 0] if len(self.classes_) == 2 else joint
 
     @by_partition
     def predict(self, X: Any) -> Any:
-        """The class with the highest bound plus logarithm of the prior."""
+        """The most probable class."""
         joint = self._joint(X)
         return self.classes_[joint.argmax(axis=1)]
 
@@ -162,21 +288,43 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
 
     @by_partition
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes, from bounds in the place of likelihoods."""
+        """Probabilities of the classes, in proportion to prior P^(1/temperature), with bounds for ln P."""
         return np.exp(self.predict_log_proba(X))
 
     @by_partition
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of :meth:`predict_proba`."""
-        logs: FloatArray = log_softmax(self._joint(X), axis=1)
+        logs: FloatArray = log_softmax(self._joint(X) / self.temperature_, axis=1)
         return logs
 
     def _joint(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        table = self._table(X, reset=False)[0]
-        bounds = [self._bounds(networks, self._states(networks[0], table)) for networks in self.mixtures_]
-        joint: FloatArray = np.column_stack(bounds) + self.class_log_prior_
+        cells = self._table(X, reset=False)[0].cells
+        bounds = np.column_stack([self._bounds_of_cells(networks, cells) for networks in self.mixtures_])
+        number = self._number()
+        holes = np.flatnonzero((cells == HIDDEN).any(axis=1)) if number else np.zeros(0, np.int64)
+        if len(holes):
+            bounds[holes] = np.column_stack([self._estimates(each, cells[holes], number) for each in self.mixtures_])
+        joint: FloatArray = bounds + self.temperature_ * self.class_log_prior_
         return joint
+
+    def _number(self) -> int:
+        """Particles for rows with missing cells; none where units stand together for one column."""
+        if self.encoder_ is not None:
+            return 0
+        return self.particles if self.particles is not None else _PARTICLES if self.tune else 0
+
+    def _bounds_of_cells(self, networks: Mixture, cells: States) -> FloatArray:
+        return self._bounds(networks, place(networks[0], cells, self._names()))
+
+    def _estimates(self, networks: Mixture, cells: States, number: int) -> FloatArray:
+        """Estimates of ln P of the observed cells; of several networks, of their mean."""
+        settings = self._settings()
+        where = pool(settings.executor, _learning.threads(settings))
+        parts = [
+            average(each, place(each, cells, self._names()), number=number, executor=where).log_p for each in networks
+        ]
+        return parts[0] if len(parts) == 1 else log_mean(np.array(parts))
 
     def _log_prior(self, share: FloatArray) -> FloatArray:
         prior = share / share.sum() if self.class_prior is None else np.asarray(self.class_prior, dtype=np.float64)

@@ -21,6 +21,7 @@ from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._rows import Rows
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
+from sbnet.execution import pool
 from sbnet.inference import PosteriorBatch
 from sbnet.inference.particles import NUMBER
 from sbnet.network import Network
@@ -180,7 +181,9 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         return self._fill(table, lambda posterior: _draw(posterior, generator), rng=generator, networks=networks)
 
     def _crowds(self, networks: tuple[Network, ...], seed: int) -> Crowds:
-        return Crowds(networks, self._names(), self.particles, seed, _learning.threads(self._settings()))
+        settings = self._settings()
+        where = pool(settings.executor, _learning.threads(settings))
+        return Crowds(networks, self._names(), self.particles, seed, where)
 
     def _mean_field(self) -> bool:
         return bool(self.particles == 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sbnet._types import FloatArray, States
-from sbnet.execution import Block, RowBlocks, Threads, join, map_blocks
+from sbnet.execution import Block, RowBlocks, join, map_blocks
 from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels import gates
 from sbnet.kernels._compile import plain
@@ -50,11 +51,11 @@ def suits(network: Network) -> bool:
 
 
 def particles(
-    network: Network, states: States, seeds: Seeds, *, number: int, draws: int = 0, threads: int | None = None
+    network: Network, states: States, seeds: Seeds, *, number: int, draws: int = 0, executor: Executor | None = None
 ) -> Particles:
-    """So many particles of each row, by a seed for each: neither threads nor other rows change an answer."""
+    """So many particles of each row, by a seed for each: neither the executor nor other rows change an answer."""
     blocks = RowBlocks(states, seeds, most=_MOST)
-    parts = map_blocks(partial(_particles, network, number, draws), blocks, executor=Threads(threads))
+    parts = map_blocks(partial(_particles, network, number, draws), blocks, executor=executor)
     n = network.n_units
     return Particles(
         join((part.means for part in parts), np.zeros((0, n))),
@@ -63,11 +64,13 @@ def particles(
     )
 
 
-def average(network: Network, states: States, *, number: int, seed: int = 0, threads: int | None = None) -> Particles:
+def average(
+    network: Network, states: States, *, number: int, seed: int = 0, executor: Executor | None = None
+) -> Particles:
     """Means and probabilities of rows. Equal ones are sampled once, and have one answer wherever they stand."""
     first = first_equal(states)
     each = np.unique(first)
-    found = particles(network, states[each], seeds_of_rows(seed, states[each]), number=number, threads=threads)
+    found = particles(network, states[each], seeds_of_rows(seed, states[each]), number=number, executor=executor)
     back = np.searchsorted(each, first)
     return Particles(found.means[back], found.log_p[back], found.drawn[back])
 

@@ -1,0 +1,169 @@
+"""Networks of several classes, tuned to tell them apart: each learns from the rows of all, with signed weights.
+
+What is climbed is the sum over rows of ln P_y(x) + strength * ln p_y(x), with p the classes' probabilities at some
+temperature: p_k(x) in proportion to prior_k P_k(x)^(1/temperature). Its gradient in the network of class k is the
+ordinary one with the row weights [y = k] + strength / temperature * ([y = k] - p_k(x)), negative for rows of other
+classes that look like its own. The first term keeps each network a density of its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, logsumexp, softmax
+
+from sbnet._types import BoolArray, FloatArray, IndexArray
+from sbnet.estimators import _learning
+from sbnet.estimators._rows import Rows, place
+from sbnet.estimators._structure import enforce
+from sbnet.execution import pool
+from sbnet.learning import Adam
+from sbnet.learning.gradients import Climbing, Gradient
+from sbnet.network import Network
+from sbnet.parcels import Shared
+
+if TYPE_CHECKING:
+    from sbnet.estimators.density import SBNDensity
+
+STRENGTHS = (0.0, 5.0, 20.0)
+"""Candidates: how much telling classes apart counts beside the density of each."""
+EPOCHS, RATE = 5, 0.01
+_SLIGHT = 1e-3  # rows of less weight are left out
+_HOTTEST = 50.0
+
+Mixture = tuple[Network, ...]
+
+
+class Labelled(NamedTuple):
+    """Rows, the number of the class of each, and the logarithms of the classes' priors."""
+
+    rows: Rows
+    label: IndexArray
+    log_prior: FloatArray
+
+    def keep(self, chosen: BoolArray) -> Labelled:
+        """Some of the rows."""
+        return Labelled(self.rows.keep(chosen), self.label[chosen], self.log_prior)
+
+
+def temperature_of(bounds: FloatArray, label: IndexArray, weights: FloatArray, log_prior: FloatArray) -> float:
+    """The temperature at which bounds, rows by classes, give these labels the highest probability; 1 or more."""
+    own = np.arange(len(label))
+
+    def loss(log_temperature: float) -> float:
+        logs = log_softmax(bounds / np.exp(log_temperature) + log_prior, axis=1)
+        return -float(weights @ logs[own, label])
+
+    found = minimize_scalar(loss, bounds=(0.0, np.log(_HOTTEST)), method="bounded")
+    return float(np.exp(found.x)) if loss(found.x) < loss(0.0) else 1.0
+
+
+def log_loss(bounds: FloatArray, temperature: float, data: Labelled) -> float:
+    """Mean of -ln p of the right class."""
+    logs = log_softmax(bounds / temperature + data.log_prior, axis=1)[np.arange(len(data.label)), data.label]
+    return -float(np.average(logs, weights=data.rows.weights))
+
+
+def hold_out(label: IndexArray, share: float, rng: np.random.Generator) -> BoolArray:
+    """Which rows are held out: about a share of each class, and never all of one."""
+    out: BoolArray = np.zeros(len(label), dtype=np.bool_)
+    for k in np.unique(label):
+        own = rng.permutation(np.flatnonzero(label == k))
+        out[own[: round(share * len(own))]] = True
+    return out
+
+
+@dataclass
+class _Member:
+    """One network on its way: its class, the states of all rows, and what an optimiser needs."""
+
+    label: int
+    network: Network
+    climbing: Climbing
+    states: Any
+    prior: Any
+    moving: FloatArray
+    parameters: FloatArray
+    memory: Any
+
+    def slope(self, rows: IndexArray, weights: FloatArray) -> Gradient:
+        """The gradient of a weighted sum of bounds, and the bounds."""
+        n = self.network.n_edges
+        weight, bias = self.parameters[:n], self.parameters[n:]
+        return self.climbing.gradient(weight, bias, self.states[rows], None, weights)
+
+    def move(self, slope: Any, pull: float, adam: Adam, epoch: int) -> None:
+        """A step along it, and along the prior."""
+        n, direction = self.network.n_edges, np.concatenate([slope.weight, slope.bias])
+        if self.prior is not None:
+            direction += pull * self.prior.slope(self.parameters[:n], self.parameters[n:])
+        step, self.memory = adam.step(direction, self.memory, epoch)
+        self.parameters = self.parameters + step * self.moving
+
+    def finished(self, rows: Rows) -> Network:
+        n = self.network.n_edges
+        made = self.network.with_parameters(weight=self.parameters[:n], bias=self.parameters[n:])
+        return enforce(made, rows.groups)
+
+
+def tune(
+    settings: SBNDensity,
+    mixtures: Sequence[Mixture],
+    data: Labelled,
+    strength: float,
+    temperature: float,
+    rng: np.random.Generator,
+    priors: Sequence[Callable[[Network], Any]],
+) -> list[Mixture]:
+    """The networks after some epochs of steps on all rows; `priors` are those of the networks of a class, in order."""
+    if strength == 0.0 or len(mixtures) < 2:
+        return [tuple(networks) for networks in mixtures]
+    adam = Adam(RATE, until=EPOCHS)
+    members = [
+        _member(settings, network, k, data.rows, adam, prior(network))
+        for k, ones in enumerate(mixtures)
+        for network, prior in zip(ones, priors, strict=True)
+    ]
+    classes, everything = np.array([m.label for m in members]), float(data.rows.weights.sum())
+    bounds, n = np.empty((len(data.label), len(members))), len(data.label)
+    for epoch in range(EPOCHS):
+        for m, member in enumerate(members):
+            bounds[:, m] = member.slope(np.arange(n), np.zeros(n)).bound
+        order = rng.permutation(n)
+        for start in range(0, n, settings.batch_size):
+            rows = order[start : start + settings.batch_size]
+            signed = _signed(bounds[rows], classes, data, rows, strength, temperature)
+            for m, member in enumerate(members):
+                heavy = np.abs(signed[:, m]) > _SLIGHT
+                share = data.rows.weights[rows[heavy]] * signed[heavy, m] / max(data.rows.weights[rows].sum(), 1e-300)
+                slope = member.slope(rows[heavy], share)
+                bounds[rows[heavy], m] = slope.bound
+                member.move(slope, 1.0 / everything, adam, epoch)
+    tuned = [member.finished(data.rows) for member in members]
+    return [tuple(one for one, k in zip(tuned, classes, strict=True) if k == label) for label in range(len(mixtures))]
+
+
+def _member(settings: SBNDensity, network: Network, label: int, rows: Rows, adam: Adam, prior: Any) -> _Member:
+    parameters = np.concatenate([network.weight, network.bias])
+    moving = (~_learning._frozen(network, rows)).astype(np.float64)
+    states = place(network, rows.cells, rows.names)
+    where = None if settings.executor is None else pool(settings.executor)
+    climbing = Climbing(Shared(network.model), _learning.solver(settings), where, _learning.threads(settings))
+    return _Member(label, network, climbing, states, prior, moving, parameters, adam.init(len(parameters)))
+
+
+def _signed(
+    bounds: FloatArray, classes: IndexArray, data: Labelled, rows: IndexArray, strength: float, temperature: float
+) -> FloatArray:
+    """The weight of each row for each network; in a mixture, by how well each of its networks explains the row."""
+    label, n = data.label[rows], len(data.log_prior)
+    own = classes == label[:, None]
+    together = np.column_stack([logsumexp(bounds[:, classes == k], axis=1) for k in range(n)])
+    p = softmax(together / temperature + data.log_prior, axis=1)
+    part = np.exp(bounds - together[:, classes])
+    signed: FloatArray = own + strength / temperature * (own - p[:, classes]) * part
+    return signed
