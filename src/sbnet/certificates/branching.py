@@ -24,6 +24,7 @@ MOST_CELLS = 2**14
 """Cells of one row, at most."""
 _NUMBERS = 50_000_000  # in the parameters of all cells: 400 MB
 _AT_ONCE = 16  # cells that are split together, which is quicker; fewer while there are few
+_SAMPLED = 256  # cells at most that samples are drawn from: more would cost more than they save
 _PAYS = 0.8  # of the gap with lines: tables cost several times as much, and must leave less than that
 _NOTHING = 1e-12  # of the largest upper end: a distance between ends that is not worth a split
 _STEPS, _TOL = 15, 1e-2  # of the descent in each cell: half as good in a tenth of the time is twice as good
@@ -41,15 +42,13 @@ class Until(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A cell, its lower end, and the means of mean field theory in it."""
+    """A cell, its ends, and the means of mean field theory in it."""
 
     cell: Cells
     lower: float
     means: FloatArray
-
-    @property
-    def upper(self) -> float:
-        return float(self.cell.bound[0])
+    upper: float
+    divisible: bool  # does a split at some unit promise anything?
 
 
 def branch(network: Network, root: Bounded) -> Iterator[list[Leaf]]:
@@ -71,8 +70,9 @@ def _widest(leaves: list[Leaf]) -> set[int]:
     """Those to split next: with the largest distance between the ends, in probability, and a unit to split at."""
     upper, lower = np.array([leaf.upper for leaf in leaves]), np.array([leaf.lower for leaf in leaves])
     distance = np.exp(upper - upper.max()) - np.exp(np.minimum(lower, upper) - upper.max())
+    distance[[not leaf.divisible for leaf in leaves]] = 0.0
     order = np.argsort(-distance, kind="stable")[: min(1 + len(leaves) // 4, _AT_ONCE)]
-    return {int(k) for k in order if distance[k] > _NOTHING and leaves[k].cell.score.any()}
+    return {int(k) for k in order if distance[k] > _NOTHING}
 
 
 def _split(network: Network, limits: Limits, leaves: list[Leaf]) -> list[Leaf]:
@@ -92,7 +92,9 @@ def _leaves(network: Network, limits: Limits, cells: Cells, start: FloatArray) -
         if cells.exact[k]:
             found = summed(network, row, limits.exact_up_to)
             lower = max(lower, found.value - found.margin)
-        leaves.append(Leaf(pick(cells, [k]), lower, solution.means[k]))
+        leaves.append(
+            Leaf(pick(cells, [k]), lower, solution.means[k], float(cells.bound[k]), bool(cells.score[k].any()))
+        )
     return leaves
 
 
@@ -119,7 +121,8 @@ def _close(network: Network, ends: Ends, root: Bounded, until: Until) -> Ends:
         if lower > ends.lower:
             ends = ends._replace(lower=lower, lower_from=f"mean field in each of {cells}")
         if upper < ends.upper:
-            best, ends = leaves, ends._replace(upper=upper, upper_from=f"Hölder's inequality, {cells}")
+            best = leaves if len(leaves) <= _SAMPLED else best
+            ends = ends._replace(upper=upper, upper_from=f"Hölder's inequality, {cells}")
         if until.reached(ends):
             break
     if not best:
