@@ -206,7 +206,8 @@ def test_every_row_takes_part_once_in_an_epoch(batch_size, sizes):
         assert all(before.stop == after.start for before, after in itertools.pairwise(cuts))
         counts[:, p] = [cut.stop - cut.start for cut in cuts]
     assert counts.sum() == n
-    assert counts.sum(axis=1).max() <= batch_size + len(sizes)
+    taking_turns = len(set(sizes)) == 1  # partitions of one size never all give their odd row to the same step
+    assert counts.sum(axis=1).max() <= batch_size + (0 if taking_turns else len(sizes))
 
 
 def test_one_partition_learns_as_a_table_does_where_rows_are_not_shuffled(here):

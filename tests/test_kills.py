@@ -248,11 +248,13 @@ def kill_workers(kills, rng):
     done, runs, over = [], 0, threading.Event()
 
     def strike(client):
-        while not over.wait(rng.uniform(1.0, 6.0)):
+        """One at a time: as soon as both workers are there, and some time has passed, one of them dies."""
+        while not over.wait(0.2):
             with contextlib.suppress(Exception):
                 pids = list(client.run(os.getpid).values())
-                os.kill(pids[rng.integers(len(pids))], signal.SIGKILL)
-                done.append(1)
+                if len(pids) == 2 and not over.wait(rng.uniform(0.0, 3.0)):
+                    os.kill(pids[rng.integers(2)], signal.SIGKILL)
+                    done.append(1)
 
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1000}),
