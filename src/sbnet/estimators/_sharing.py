@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.base import clone
 
 from sbnet._types import FloatArray
 from sbnet.build import add_switches
 from sbnet.estimators import _learning, _mixtures
 from sbnet.estimators._lateral import Scales, first_of
+from sbnet.estimators._priors import is_auto
 from sbnet.estimators._rows import Rows
 from sbnet.learning import Adam, FitResult, Gaussian
 from sbnet.network import Network
@@ -110,7 +112,9 @@ def _learn_one(settings: SBNDensity, rows: Rows, generator: np.random.Generator,
     into = np.array([".switch" in name for name in network.names])[network.graph.child_of_edge]
     network = network.with_parameters(weight=np.where(into, scale * network.weight, network.weight), bias=network.bias)
     epochs = int(np.clip(ROWS_IN_ALL / len(rows.cells), 5, 100)) if settings.epochs == "auto" else settings.epochs
-    units_of = np.concatenate([scale, np.full(network.n_units, BIAS)])
-    stepping = InUnitsOfPrior(Adam(RATE, until=max(epochs, 1)), units_of)
-    small = settings.__class__(**{**settings.get_params(deep=False), "batch_size": min(settings.batch_size, BATCH)})
+    stepping = None  # what the settings say
+    if settings.optimizer == "adam" and is_auto(settings.learning_rate):
+        units_of = np.concatenate([scale, np.full(network.n_units, BIAS)])
+        stepping = InUnitsOfPrior(Adam(RATE, until=max(epochs, 1)), units_of)
+    small = clone(settings).set_params(batch_size=min(settings.batch_size, BATCH))
     return _learning.learn(small, network, rows, generator, epochs=epochs, prior=ties.prior(network), stepping=stepping)
