@@ -28,14 +28,11 @@ CONDITIONED = [
     pytest.param(sb.Conditioned(on=2, solver=sb.MeanField(log_term="xi")), id="conditioned-2"),
 ]
 MIXTURE = pytest.param(sb.Mixture(3, sb.MeanField(log_term="xi", tol=1e-4)), id="mixture-3")
-STRUCTURED = [
-    pytest.param(sb.Structured(), id="structured"),
-    pytest.param(sb.Structured([], sb.MeanField(log_term="xi", enumerate_up_to=0)), id="structured-alone"),
-]
+STRUCTURED = pytest.param(sb.Structured(), id="structured")
 OTHERS: tuple[str, ...] = ()
 OWN = [pytest.param(resolve_name(name)(), id=name, marks=pytest.mark.small) for name in OTHERS]
 every_solver = pytest.mark.parametrize(
-    "solver", [*MEAN_FIELDS, RESTARTED, GIBBS, *CONDITIONED, MIXTURE, *STRUCTURED, *OWN]
+    "solver", [*MEAN_FIELDS, RESTARTED, GIBBS, *CONDITIONED, MIXTURE, STRUCTURED, *OWN]
 )
 
 

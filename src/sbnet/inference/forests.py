@@ -43,26 +43,27 @@ def couplings(problem: Problem, states: States, bias: FloatArray, mu: FloatArray
 
     Two units meet as parent and child, and as parents of one unit; the effects of all their meetings are added up.
     """
-    one, other, strength = [], [], []
+    found: list[Links] = []
     for f, i in enumerate(problem.factor.tolist()):
         slots = np.arange(problem.ptr[f], problem.ptr[f + 1])
         x = bias[i] + problem.weight[slots] @ mu[problem.parent[slots]]
         slots = slots[np.argsort(-np.abs(problem.weight[slots]), kind="stable")[:_PARENTS]]
         near, w, own = problem.parent[slots], problem.weight[slots], int(problem.own[f])
-        noisy = problem.gate[i] == NOISY_OR
         if own >= 0:
-            base = x - w * mu[near]
-            one.append(np.minimum(near, own))
-            other.append(np.maximum(near, own))
-            gate = np.repeat(problem.gate[i], len(near))
-            strength.append(array_gates.log_odds(gate, base + w) - array_gates.log_odds(gate, base))
-        state = mu[own] if own >= 0 else float(states[i])
-        if len(near) > 1 and (state > 0.0 or not noisy):
+            found.append(_with_parents(problem.gate[i : i + 1], own, near, w, x - w * mu[near]))
+        noisy, state = problem.gate[i] == NOISY_OR, mu[own] if own >= 0 else float(states[i])
+        load = state if noisy else 1.0
+        if len(near) > 1 and load > 0.0:
             a, b = _pairs(len(near))
-            one.append(np.minimum(near[a], near[b]))
-            other.append(np.maximum(near[a], near[b]))
-            strength.append(-(state if noisy else 1.0) * _bend(noisy, x, w * mu[near], w, a, b))
-    return _added_up(len(problem.hidden), one, other, strength)
+            bend = _bend(noisy, x, w * mu[near], w, a, b)
+            found.append(Links(np.minimum(near[a], near[b]), np.maximum(near[a], near[b]), -load * bend))
+    return _added_up(len(problem.hidden), found)
+
+
+def _with_parents(gate: States, own: int, near: IndexArray, w: FloatArray, base: FloatArray) -> Links:
+    """How far each parent moves the log odds of a hidden unit; parents come first."""
+    moved = array_gates.log_odds(gate, base + w) - array_gates.log_odds(gate, base)
+    return Links(near, np.full(len(near), own), moved)
 
 
 @cache
@@ -79,12 +80,12 @@ def _bend(noisy: bool, x: float, mean: FloatArray, w: FloatArray, a: IndexArray,
     return bend
 
 
-def _added_up(n: int, one: list[IndexArray], other: list[IndexArray], strength: list[FloatArray]) -> Links:
-    if not one:
+def _added_up(n: int, found: list[Links]) -> Links:
+    if not found:
         return Links(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-    key = np.concatenate(one) * n + np.concatenate(other)
-    pairs, place = np.unique(key, return_inverse=True)
-    total = np.abs(np.bincount(place, weights=np.concatenate(strength), minlength=len(pairs)))
+    one, other, strength = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    pairs, place = np.unique(one * n + other, return_inverse=True)
+    total = np.abs(np.bincount(place, weights=strength, minlength=len(pairs)))
     return Links(pairs // n, pairs % n, total)
 
 
