@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose
 import oracle
 import sbnet as sb
 from sbnet.bounds import lower_bound
-from sbnet.kernels import terms
+from sbnet.kernels import terms, vector_math
+from sbnet.kernels._compile import kernel
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.terms import enumerated, exact
 from sbnet.kernels.terms import work as at
@@ -55,6 +56,43 @@ def test_every_term_of_a_solution_is_its_formula(log_term, case, enumerate_up_to
     else:
         xi = np.zeros(len(h)) if log_term == "jensen" else np.nan_to_num(post.xi[live])
         assert_allclose(found[many], oracle.log1pexp_bound(J, h, m, xi)[many], rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("log_term", ["xi", "jensen"])
+@pytest.mark.parametrize("scale", [1.0, 40.0, 1000.0])
+@pytest.mark.parametrize("parents", [1, 2, 15, 16, 17, 35])  # taken in twos, and rescaled after every sixteen
+def test_the_papers_term_of_any_number_of_parents_is_its_formula(log_term, scale, parents):
+    network = sb.layered((parents, 18), rng=parents, scale=scale)
+    case = network, np.r_[np.full(parents, np.nan), np.arange(18) % 2]
+    post = sb.infer(*case, solver=sb.MeanField(log_term=log_term, enumerate_up_to=0, max_sweeps=3))
+    live, J, h, m, many = factors(case, post, 0)
+    xi = np.zeros(len(h)) if log_term == "jensen" else np.nan_to_num(post.xi[live])
+    atol = 8 * oracle.rounding(J, h) + 1e-12
+    own = -post.breakdown().log_term[live]  # evaluated by the slow reference
+    assert_allclose(own[many], oracle.log1pexp_bound(J, h, m, xi)[many], rtol=0, atol=atol)
+    assert_allclose(post.bound, post.breakdown().bound, rtol=0, atol=20 * atol)  # and this by the kernel
+
+
+@given(st.floats(0.0, 900.0), st.integers(-1100, 1023), st.floats(1e-300, 1e300))
+def test_exponentials_and_logarithms_that_compile_to_vectors(x, n, y):
+    assert_allclose(_vector_math(x, float(n), y), _library_math(x, n, y), rtol=1e-15, atol=1e-307)
+
+
+def _library_math(x, n, y):
+    mantissa, exponent = np.frexp(y)
+    return np.exp(-x), np.ldexp(1.0, n), mantissa, exponent, np.log(y) + 1.0 * (y == 1.0)
+
+
+@kernel
+def _vector_math(x, n, y):
+    mantissa, exponent = vector_math.split(y)
+    return (
+        vector_math.exp_minus(x),
+        vector_math.power_of_two(n),
+        mantissa,
+        exponent,
+        vector_math.log(y) + 1.0 * (y == 1.0),
+    )
 
 
 @pytest.mark.parametrize("log_term", LOG_TERMS)

@@ -65,6 +65,22 @@ def _before(firing: Firing, off: float, on: float, j: int, rest: FloatArray, bra
         rest[a] = off * rest[a] + on * branch[a]
 
 
+@bare
+def _after(
+    firing: Firing, off: float, on: float, j: int, rest: FloatArray, sets: FloatArray, branch: FloatArray
+) -> float:
+    """With the chances of sets before cause j and `rest` after it: the part of the sum with it on; `sets` moves on."""
+    ptr, bit, fires, fails, _ = firing
+    for a in range(len(sets)):
+        branch[a] = on * sets[a]
+    _fire(ptr, bit, fires, fails, j, branch)
+    share = 0.0
+    for a in range(len(sets)):
+        share += branch[a] * rest[a]
+        sets[a] = off * sets[a] + branch[a]
+    return share
+
+
 @entry
 def all_fired(
     firing: Firing,
@@ -100,15 +116,11 @@ def walk_back(
     firing: Firing, off: FloatArray, on: FloatArray, first: int, last: int, rests: FloatArray, branch: FloatArray
 ) -> None:
     """`rest` before each of the causes from `first` to `last`, row by row, from that after the last, the last row."""
-    ptr, bit, fires, fails, _ = firing
-    n = rests.shape[1]
     for j in range(last - 1, first - 1, -1):
         after, before = rests[j - first + 1], rests[j - first]
-        for a in range(n):
-            branch[a] = after[a]
-        _if_on(ptr, bit, fires, fails, j, branch)
-        for a in range(n):
-            before[a] = off[j] * after[a] + on[j] * branch[a]
+        for a in range(len(before)):
+            before[a] = after[a]
+        _before(firing, off[j], on[j], j, before, branch)
 
 
 @entry
@@ -124,17 +136,8 @@ def walk_on(
     shares: FloatArray,
 ) -> None:
     """With the chances of sets before cause `first`: the part of the sum with each cause on; `sets` moves to `last`."""
-    ptr, bit, fires, fails, _ = firing
-    n = len(sets)
     for j in range(first, last):
-        for a in range(n):
-            branch[a] = on[j] * sets[a]
-        _fire(ptr, bit, fires, fails, j, branch)
-        after, share = rests[j - first + 1], 0.0
-        for a in range(n):
-            share += branch[a] * after[a]
-            sets[a] = off[j] * sets[a] + branch[a]
-        shares[j] = share
+        shares[j] = _after(firing, off[j], on[j], j, rests[j - first + 1], sets, branch)
 
 
 class Growing(NamedTuple):
@@ -158,7 +161,6 @@ def grow(
 
     What it was before each of them goes to `rows`, if that has any.
     """
-    ptr, bit, fires, fails, _ = firing
     off, on, top, alone = causes
     known = top[first - 1] + 1 if first > 0 else 0
     size = 1 << known
@@ -172,11 +174,7 @@ def grow(
         if len(rows):
             for a in range(size):
                 rows[j - first, a] = rest[a]
-        for a in range(size):
-            branch[a] = rest[a]
-        _if_on(ptr, bit, fires, fails, j, branch[:size])
-        for a in range(size):
-            rest[a] = off[j] * rest[a] + on[j] * branch[a]
+        _before(firing, off[j], on[j], j, rest[:size], branch[:size])
 
 
 @entry
@@ -191,7 +189,6 @@ def shrink(
     shares: FloatArray,
 ) -> None:
     """Back again, with what `grow` left in `rows`: the part of the sum with each cause on goes to `shares`."""
-    ptr, bit, fires, fails, _ = firing
     off, on, top, alone = causes
     known = top[last] + 1 if last < len(off) else len(alone)
     for j in range(last - 1, first - 1, -1):
@@ -201,11 +198,4 @@ def shrink(
             for a in range(size):
                 sets[a] = alone[known] * sets[a] + sets[size + a]
         size = 1 << known
-        for a in range(size):
-            branch[a] = on[j] * sets[a]
-        _fire(ptr, bit, fires, fails, j, branch[:size])
-        share = 0.0
-        for a in range(size):
-            share += branch[a] * rows[j - first, a]
-            sets[a] = off[j] * sets[a] + branch[a]
-        shares[j] = share
+        shares[j] = _after(firing, off[j], on[j], j, rows[j - first], sets[:size], branch[:size])

@@ -25,8 +25,6 @@ from sbnet.kernels.vector_math import entropy
 EDGE = 1e-14  # means keep this distance from 0 and 1; it costs a bound at most 1e-14 of the weights
 _SHARE = 0.2  # of the rise of the bound: what steps of xi must promise to be worth taking
 _XI_STEPS = 20
-_CAP = 1e-2
-_START = 0.0
 _ROUNDS = 4  # how often the exact term may be given new frequencies
 _ROUGH = 1e-2  # nats: how far the paper's bound is taken before the exact term replaces it
 
@@ -124,14 +122,14 @@ def climb(
     promise = np.inf
     for _ in range(1 + _XI_STEPS if warm else 1):  # means that someone has found deserve the best xi before they move
         if promise >= stop.tol:
-            promise = terms.call_renew(verbs.renew, work, mu, 0.0 if warm else _START, True)
+            promise = terms.call_renew(verbs.renew, work, mu, 0.0, True)
     bound, rise, converged = _bound(work, constant, bias, mu), np.inf, False
     if done == 0 and done < len(trace):
         trace[0] = bound
     tol = max(stop.tol, _ROUGH) if rough else stop.tol
     while done < stop.max_sweeps and not converged:
         _call_sweep(verbs.sweep, work, bias, mu)
-        enough = _SHARE * max(tol, min(rise, _CAP)) / max(float(load(work.ints, N_BLOCKS)), 1.0)
+        enough = _SHARE * max(tol, min(rise, _ROUGH)) / max(float(load(work.ints, N_BLOCKS)), 1.0)
         promise = terms.call_renew(verbs.renew, work, mu, enough, False)
         done += 1
         before, bound = bound, _bound(work, constant, bias, mu)

@@ -9,9 +9,9 @@ q = 1 - p, and z between zmin and zmax, the averages of eqs. (30) and (31) becom
 with all factors between 0 and 1, so that no weight, however large, overflows. E_A and E_B come from one evaluation of
 a polynomial: e^r = cosh r + sinh r and e^{-r} = cosh r - sinh r share their even and odd parts.
 
-In a sweep A and B follow the means by multiplication. After it, one pass adds up the terms anew, with what the next step
-of Newton's method needs; where that promises much, xi moves, and another pass finds the exponentials there. Both take
-two parents at a time: what is added up then goes to memory half as often, which takes longer than all arithmetic.
+In a sweep A and B follow the means by multiplication. After it, one pass adds up the terms anew, with what the next
+step of Newton's method needs; where that promises much, xi moves, and another pass finds the exponentials there. The
+first takes two parents at a time: what is added up then goes to memory half as often.
 """
 
 from __future__ import annotations
@@ -105,11 +105,12 @@ def prepare(work: Work) -> None:
                 n = math.floor(w * LOG2E)
                 numbers[i + _MANTISSA] = math.exp(-((w - n * LN2_HIGH) - n * LN2_LOW))
                 numbers[i + _EXPONENT] = n
+                numbers[i + _E_A] = numbers[i + _E_B] = 1.0
 
 
 @bare
 def begin(work: Work) -> None:
-    """Every xi starts at one half, or stays at 0."""
+    """Every xi starts at one half, or stays at 0; and so do the exponentials."""
     index, numbers = work.ints, work.numbers
     room, kind, place = load(index, ROOM_OF), load(index, KIND), load(index, PLACE)
     for f in range(load(index, N_FACTORS)):
@@ -117,6 +118,22 @@ def begin(work: Work) -> None:
             free, k = 1.0 if load(index, kind, f) == ROOM else 0.0, _u(load(index, place, f))
             numbers[k + XI] = numbers[k + _NEXT] = numbers[k + _OLD] = 0.5 * free
             numbers[k + _FREE] = free
+    tile_block, block_room, tiles = load(index, TILE_BLOCK), load(index, BLOCK_ROOM), _u(load(index, TILES))
+    for t in range(load(index, N_TILES)):
+        b = load(index, tile_block, t)
+        if load(index, block_room, b) == ROOM:
+            _first(numbers, tiles + _u(t) * TILE, numbers, _u(load(index, BLOCKS)) + _u(b) * BLOCK)
+
+
+@vector
+def _first(edges: FloatArray, e: np.uint64, blocks: FloatArray, o: np.uint64) -> None:
+    """The exponentials of a tile where xi starts. There e^-W may underflow; means stay farther from 0 than that."""
+    for lane in range(LANES):
+        i = e + lane
+        whole = load(edges, i, _MANTISSA) * power_of_two(-load(edges, i, _EXPONENT))
+        half = np.sqrt(whole)
+        free = load(blocks, o + lane, _FREE) > 0.0
+        edges[i + _E_A], edges[i + _E_B] = half if free else 1.0, half if free else whole
 
 
 @bare
@@ -172,18 +189,6 @@ def _push(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, old:
             blocks[k + MEAN] += w * (new - old)
 
 
-@vector
-def _exponentials(edges: FloatArray, e: np.uint64, blocks: FloatArray, o: np.uint64) -> None:
-    """E_A and E_B of one tile."""
-    for lane in range(LANES):
-        i = e + lane
-        x = load(blocks, o + lane, XI) * abs(load(edges, i, WEIGHT))
-        n = np.floor(x * LOG2E + 0.5)
-        even, odd = cosh_sinh((x - n * LN2_HIGH) - n * LN2_LOW)
-        edges[i + _E_A] = (even - odd) * power_of_two(-n)
-        edges[i + _E_B] = (even + odd) * load(edges, i, _MANTISSA) * power_of_two(n - load(edges, i, _EXPONENT))
-
-
 @inlined
 def _factors(j: float, m: float, e_a: float, e_b: float) -> tuple[float, float, float]:
     """f_A, f_B, and p."""
@@ -213,32 +218,29 @@ def _rescale(blocks: FloatArray, o: np.uint64) -> None:
 @vector
 def _multiply(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu: FloatArray) -> None:
     """Exponentials at the present xi of a block, and the products that A and B are made of."""
-    o, tiles, blank = _u(load(index, BLOCKS)) + _u(b) * BLOCK, _u(load(index, TILES)), load(index, N_TILES)
-    block_tile, parent, first = (
-        load(index, BLOCK_TILE),
-        load(index, TILE_PARENT),
-        load(index, load(index, BLOCK_PTR), b),
-    )
-    last = load(index, load(index, BLOCK_PTR) + b, 1)
+    o, tiles = _u(load(index, BLOCKS)) + _u(b) * BLOCK, _u(load(index, TILES))
+    block_tile, parent, block_ptr = load(index, BLOCK_TILE), load(index, TILE_PARENT), load(index, BLOCK_PTR) + b
+    first, last = load(index, block_ptr), load(index, block_ptr, 1)
     for lane in range(LANES):
         k = o + lane
         blocks[k + _PRODUCT_A] = blocks[k + _PRODUCT_B] = 1.0
         blocks[k + _EXP_A] = blocks[k + _EXP_B] = 0.0
-    for tile in range(first, last, 2):
-        s = load(index, block_tile, tile)
-        t = load(index, block_tile, tile + 1) if tile + 1 < last else blank
-        x, y = tiles + _u(s) * TILE, tiles + _u(t) * TILE
-        m = load(mu, load(index, parent, s))
-        n = load(mu, load(index, parent, t)) if tile + 1 < last else m
-        _exponentials(edges, x, blocks, o)
-        _exponentials(edges, y, blocks, o)
+    for tile in range(first, last):
+        t = load(index, block_tile, tile)
+        e, m = tiles + _u(t) * TILE, load(mu, load(index, parent, t))
         for lane in range(LANES):
-            c, d, k = x + lane, y + lane, o + lane
-            f_a, f_b, _ = _factors(load(edges, c, WEIGHT), m, load(edges, c, _E_A), load(edges, c, _E_B))
-            g_a, g_b, _ = _factors(load(edges, d, WEIGHT), n, load(edges, d, _E_A), load(edges, d, _E_B))
-            blocks[k + _PRODUCT_A] *= f_a * g_a
-            blocks[k + _PRODUCT_B] *= f_b * g_b
-        if (tile - first) % _SAFE == _SAFE - 2:
+            i, k = e + lane, o + lane
+            j = load(edges, i, WEIGHT)
+            x = load(blocks, k, XI) * abs(j)
+            n = np.floor(x * LOG2E + 0.5)
+            even, odd = cosh_sinh((x - n * LN2_HIGH) - n * LN2_LOW)
+            e_a = (even - odd) * power_of_two(-n)
+            e_b = (even + odd) * load(edges, i, _MANTISSA) * power_of_two(n - load(edges, i, _EXPONENT))
+            f_a, f_b, _ = _factors(j, m, e_a, e_b)
+            edges[i + _E_A], edges[i + _E_B] = e_a, e_b
+            blocks[k + _PRODUCT_A] *= f_a
+            blocks[k + _PRODUCT_B] *= f_b
+        if (tile - first) % _SAFE == _SAFE - 1:
             _rescale(blocks, o)
 
 
@@ -246,12 +248,8 @@ def _multiply(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, 
 def _add_up(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu: FloatArray) -> None:
     """The same products with exponentials that are there, and the means and variances of z in a block."""
     o, tiles, blank = _u(load(index, BLOCKS)) + _u(b) * BLOCK, _u(load(index, TILES)), load(index, N_TILES)
-    block_tile, parent, first = (
-        load(index, BLOCK_TILE),
-        load(index, TILE_PARENT),
-        load(index, load(index, BLOCK_PTR), b),
-    )
-    last = load(index, load(index, BLOCK_PTR) + b, 1)
+    block_tile, parent, block_ptr = load(index, BLOCK_TILE), load(index, TILE_PARENT), load(index, BLOCK_PTR) + b
+    first, last = load(index, block_ptr), load(index, block_ptr, 1)
     for lane in range(LANES):
         k = o + lane
         blocks[k + _PRODUCT_A] = blocks[k + _PRODUCT_B] = 1.0
@@ -344,16 +342,14 @@ def _step(numbers: FloatArray, o: np.uint64) -> None:
 def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
     """Compute the terms at the present means; where a step of xi promises more than `enough` in a block, take it.
 
-    Steps are shortened until no term rises. Returns what more steps would promise. Exponentials are kept from the pass
-    before unless `fresh`: in a sweep no xi moves.
+    Steps are shortened until no term rises. Returns what more steps would promise. Exponentials are always those of the
+    present xi, `fresh` or not: nothing else moves it.
     """
     index, numbers, promised = work.ints, work.numbers, 0.0
     room, first = load(index, BLOCK_ROOM), _u(load(index, BLOCKS))
     for b in range(load(index, N_BLOCKS)):
         if load(index, room, b) == ROOM:
             o = first + _u(b) * BLOCK
-            if fresh:
-                _multiply(index, numbers, numbers, b, mu)
             _add_up(index, numbers, numbers, b, mu)
             _evaluate(numbers, o)
             promise = _look_ahead(numbers, o)
