@@ -131,7 +131,7 @@ def test_a_killed_process_loses_at_most_one_epoch(tmp_path):
     while not done.exists():
         process = subprocess.Popen([sys.executable, str(script), str(path), str(done)])
         reached = epochs
-        while process.poll() is None and kills < 5:
+        while process.poll() is None and kills < 3:
             now = epochs_in(path) if path.exists() else 0  # readable at any moment
             if now > reached:
                 time.sleep(rng.uniform(0.0, 0.04))  # about an epoch: before, while or after the next one is written
@@ -144,7 +144,7 @@ def test_a_killed_process_loses_at_most_one_epoch(tmp_path):
         left = epochs_in(path)
         assert left >= reached  # what was seen on disk is never lost
         epochs = left
-    assert kills == 5
+    assert kills == 3
     whole = subprocess.run(
         [sys.executable, str(script), str(tmp_path / "b.sbn"), str(tmp_path / "whole.sbn")], timeout=120
     )

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import sbnet as sb
+from sbnet.execution import Inline, Threads
 from sbnet.inference.particles import particles, seeds_of_places, seeds_of_rows
 
 
@@ -66,9 +67,9 @@ def test_draws_have_the_joint_distribution_of_the_posterior():
 def test_answers_depend_on_the_row_alone():
     network = sb.layered((2, 9), rng=0, scale=2.0, lateral=True)
     states = evidence(network, 60, 2, 9)
-    one = sampled(network, states, 32, threads=1, draws=2)
+    one = sampled(network, states, 32, executor=Inline(), draws=2)
     order = np.random.default_rng(0).permutation(60)
-    other = sampled(network, states[order], 32, threads=2, draws=2)
+    other = sampled(network, states[order], 32, executor=Threads(2), draws=2)
     for name in ("means", "log_p", "drawn"):
         assert_array_equal(getattr(other, name), getattr(one, name)[order])
     assert (sampled(network, states, 32, seed=1).means != one.means).any()

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sbnet as sb
-from sbnet.errors import EvidenceError, NetworkError
+from sbnet.errors import EvidenceError, FileFormatError, NetworkError
 from sbnet.files.conversion import convert
 from test_tables_in import ASIA, any_tables, joint
 
@@ -83,7 +83,10 @@ def test_states_are_evidence_after_a_round_trip(sky, tmp_path, way):
 def test_any_tables_come_back_as_the_variables_they_were(tmp_path_factory, variables, way):
     network = convert(variables, tol=1e-9, max_hidden=64, name="made").network
     assume(network.n_units <= 14)
-    again = WAYS[way](network, tmp_path_factory.getbasetemp())
+    try:
+        again = WAYS[way](network, tmp_path_factory.getbasetemp())
+    except FileFormatError:  # its own switches are states of more variables, which take more switches than allowed
+        assume(False)
     assume(again.n_units <= 24)
     within = 1e-6 * len(variables)  # what sb.read takes as one unit may be off by that much in each table
     for states, p in joint(variables).items():

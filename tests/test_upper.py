@@ -61,9 +61,9 @@ def hostile_network(rng, n):
     return sb.from_edges(edges, bias=dict(zip(names, bias.tolist(), strict=True)), names=names)
 
 
-def test_thousands_of_patterns_on_hostile_networks():
+def test_hundreds_of_patterns_on_hostile_networks():
     rng = np.random.default_rng(7)
-    for _ in range(250):
+    for _ in range(80):
         network = hostile_network(rng, int(rng.integers(1, 11)))
         rows = np.concatenate([_evidence(1, network.n_units, kind, rng) for kind in KINDS])
         exact, atol = sb.log_likelihood(network, rows), rounding(network)

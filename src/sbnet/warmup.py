@@ -105,6 +105,14 @@ def _gibbs() -> None:
     infer_many(_small(), _table(), solver=Gibbs(samples=4, burn_in=1))
 
 
+def _roots() -> None:
+    from sbnet.estimators._roots import summing  # which brings scikit-learn along
+
+    net = layered((2, 3), rng=0, scale=1.0, lateral=True)
+    states = np.array([[-1, -1, 0, 1, 0]], np.int8)
+    summing(net, np.arange(2, 5), MeanField()).climb(net.model, net.bias, states, None, row_weight=np.ones(1))
+
+
 def _particles() -> None:
     states = np.full((1, 12), -1, np.int8)
     states[0, -1] = 1
@@ -167,6 +175,7 @@ _JOBS: dict[str, Callable[[], None]] = {
     "noisy-OR units": _noisy_or,
     "regressions": _regressions,
     "particles": _particles,
+    "sums over hidden roots": _roots,
 }
 
 

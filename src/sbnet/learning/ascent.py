@@ -22,7 +22,7 @@ from sbnet.files.atomic import PathLike, as_name, check_target
 from sbnet.files.locks import alone
 from sbnet.files.tensors import Stored
 from sbnet.inference import Climber, MeanField, check_climber
-from sbnet.lazy import LazyTable
+from sbnet.lazy import LazyTable, is_lazy
 from sbnet.learning.checkpoint import Run, describe, first_generator, read, restore, write
 from sbnet.learning.coordinates import chances, moved, slope_in
 from sbnet.learning.generators import check_known
@@ -31,9 +31,10 @@ from sbnet.learning.opening import opened
 from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer, Shrinking, Sized
 from sbnet.learning.results import FitResult
 from sbnet.learning.sources import How, Source
-from sbnet.learning.streams import is_once
+from sbnet.learning.streams import is_once, is_stream
 from sbnet.network import MAX_PARAMETER, Network
 from sbnet.parcels import Shared
+from sbnet.slips import check_kinds, check_network
 
 Stream: TypeAlias = "Iterable[Any] | Callable[[], Iterable[Any]] | PathLike"
 """Blocks of rows, one after the other."""
@@ -128,6 +129,10 @@ def fit(
     True
     """
     begin = time.monotonic()
+    if is_stream(X) or is_lazy(X):
+        check_network(network)
+    else:
+        check_kinds(network, X)
     epochs = _epochs(epochs, X)
     _check_counts(epochs, batch_size, patience, validation)
     optimizer = SGD(0.05) if optimizer is None else optimizer

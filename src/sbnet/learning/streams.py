@@ -31,7 +31,9 @@ _PARQUET_ROWS = 65_536
 
 def is_stream(X: Any) -> bool:
     """Is it something that gives blocks, rather than a table?"""
-    if isinstance(X, str | os.PathLike) or hasattr(X, "__next__"):
+    if isinstance(X, str | os.PathLike):
+        return isinstance(X, os.PathLike) or X.endswith(("/", ".parquet")) or Path(X).is_dir()  # not "wet=1"
+    if hasattr(X, "__next__"):
         return True
     if isinstance(X, list | tuple):  # of tables; a list of rows is a table
         return len(X) > 0 and (hasattr(X[0], "columns") or getattr(X[0], "ndim", 1) == 2)
