@@ -249,29 +249,32 @@ def kill_workers(kills, rng):
 
     def strike(client):
         """One at a time: as soon as both workers are there, and some time has passed, one of them dies."""
-        while not over.wait(0.2):
+        while len(done) < kills and not over.wait(0.2):  # a run must be let come to its end at last
             with contextlib.suppress(Exception):
                 pids = list(client.run(os.getpid).values())
                 if len(pids) == 2 and not over.wait(rng.uniform(0.0, 3.0)):
                     os.kill(pids[rng.integers(2)], signal.SIGKILL)
                     done.append(1)
 
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1000}),
-        distributed.LocalCluster(n_workers=2, memory_limit="2GB", **quiet) as cluster,
-        distributed.Client(cluster) as client,
-        distributed.Client(cluster, set_as_default=False) as other,
-    ):
-        killer = threading.Thread(target=strike, args=(other,))
-        killer.start()
-        try:
-            while len(done) < kills:
-                assert bits(sb.fit(NETWORK, table, **settings)) == bits(straight)
-                runs += 1
-        finally:
-            over.set()
-            killer.join()
-        assert client.status == "running"
+    while len(done) < kills:  # in another cluster where nobody has been killed for long: a nanny may have given up
+        over.clear()
+        with (
+            dask.config.set({"distributed.scheduler.allowed-failures": 1000}),
+            distributed.LocalCluster(n_workers=2, memory_limit="2GB", **quiet) as cluster,
+            distributed.Client(cluster) as client,
+            distributed.Client(cluster, set_as_default=False) as other,
+        ):
+            killer = threading.Thread(target=strike, args=(other,))
+            killer.start()
+            try:
+                before, idle = len(done), 0
+                while len(done) < kills and idle < 8:
+                    assert bits(sb.fit(NETWORK, table, **settings)) == bits(straight)
+                    idle, before, runs = (idle + 1 if len(done) == before else 0), len(done), runs + 1
+            finally:
+                over.set()
+                killer.join()
+            assert client.status == "running"
     return len(done), runs
 
 

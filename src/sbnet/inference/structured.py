@@ -50,8 +50,8 @@ class Structured:
         Which hidden units stay together: lists of units, by name or number. Within a group the tree is the one with
         the strongest couplings; a group whose units are not coupled falls apart, and units in no group stand alone.
         The strength of a coupling is how far the effect of two units on ln P departs from the sum of their effects,
-        all others at their means: |J| for a parent and its child. ``"auto"`` takes all hidden units for one group,
-        but leaves out couplings below 0.01 nats. Units that are observed in a row are passed over.
+        all others at their means: the size of J for a parent and its child. ``"auto"`` takes all hidden units for one
+        group, but leaves out couplings below 0.01 nats. Units that are observed in a row are passed over.
     solver : MeanField
         Where the climb begins, and when it stops; or any solver that has its `bound` and `stop`.
 
