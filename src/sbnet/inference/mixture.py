@@ -23,7 +23,7 @@ from sbnet.kernels.terms import exact, xi
 from sbnet.network import Network
 from sbnet.reduction import absorb, uncoupled
 
-_TRIALS = 4
+_TRIALS = 3
 """Units, those nearest to one half, that a new gate may follow at first."""
 _STEEP = (4.0, 1000.0)
 """The weight of that unit: a leaning, or an order, which leads to other modes."""
@@ -83,7 +83,7 @@ class Mixture:
 
     Notes
     -----
-    A division tries the four hidden units nearest to one half in two ways, for a few sweeps of the paper's term, and
+    A division tries the three hidden units nearest to one half in two ways, for a few sweeps of the paper's term, and
     takes the best two further: a component costs some ten times what one solution does.
 
     Examples
@@ -92,7 +92,7 @@ class Mixture:
     >>> net = sb.layered((2, 4, 6), rng=0, scale=2.0)
     >>> bounds = [sb.infer(net, [0] * 6, solver=sb.Mixture(m)).bound for m in (1, 2, 5)]
     >>> print(", ".join(f"{b:.4f}" for b in bounds), f"<= {sb.log_likelihood(net, [0] * 6):.4f}")
-    -6.6400, -6.5593, -6.5394 <= -6.5381
+    -6.6400, -6.5593, -6.5403 <= -6.5381
     """
 
     components: int = 2
