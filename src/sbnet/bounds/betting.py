@@ -20,7 +20,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from sbnet._types import FloatArray
 
@@ -114,4 +113,6 @@ def _low_end(stages: list[_Stage], goal: float, low: float, mean: float) -> floa
 
 
 def _crossing(over: Callable[[float], float], a: float, b: float) -> float:
+    from scipy.optimize import brentq  # a fifth of a second that `import sbnet` need not take
+
     return float(brentq(over, a, b, xtol=1e-300, rtol=_ACCURACY))
