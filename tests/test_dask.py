@@ -255,7 +255,7 @@ def test_what_cannot_be_is_refused_at_once_or_by_the_worker(here):
     with pytest.raises(TableError, match="has rows and columns; this one has 1 dim"):
         sb.infer_many(NETWORK, da.zeros(4, chunks=2))
     guessed = sb.infer_many(NETWORK, da.from_array(ROWS + 1.0, chunks=(50, 12)))
-    with pytest.raises(EvidenceError, match="another part may hold other values; recode the column to 0 and 1"):
+    with pytest.raises(EvidenceError, match=r"^in one part of a table, columns? .*; recode to 0 and 1 to be sure$"):
         guessed.bound.compute()
     with pytest.raises(ParameterError, match="sample_weight has 1 partitions, X has 5"):
         sb.fit(NETWORK, table(), sample_weight=da.ones(200, chunks=200))
@@ -330,3 +330,45 @@ def test_estimators_go_on_over_all_rows_from_what_a_sample_has_shown(here, monke
     classifier = SBNClassifier(density=SBNDensity(epochs=2, prior=None), hidden=2, random_state=0).fit(D, target)
     assert 0.0 <= classifier.score(D, target) <= 1.0
     assert classifier.n_iter_ == 4
+
+
+def test_signs_in_a_part_of_a_table_are_refused(here):
+    """-1 and 1 in a named column: a table in memory is warned of; nobody would see the warning of a worker."""
+    import pandas as pd
+
+    names = NETWORK.names[-2:]
+    signs = pd.DataFrame(np.tile([[1, -1], [-1, 1]], (10, 1)), columns=list(names))
+    for missing, refused in (((), True), ([-1], False)):
+        many = sb.infer_many(NETWORK, dd.from_pandas(signs, npartitions=2), missing=missing)
+        if refused:
+            with pytest.raises(EvidenceError, match="^in one part of a table, column .* holds -1 and 1"):
+                many.bound.compute()
+        else:
+            assert np.isfinite(many.bound.compute()).all()
+
+
+def test_draws_differ_from_partition_to_partition(here):
+    from sbnet.estimators import SBNImputer
+
+    rows = ROWS[:, :5].astype(float)
+    imputer = SBNImputer(strategy="sample", hidden=2, random_state=0).fit(rows)
+    nothing = da.from_array(np.full((80, 5), np.nan), chunks=(40, 5))
+    first, second = np.split(np.asarray(imputer.transform(nothing)), 2)
+    assert (first != second).any()
+    np.testing.assert_array_equal(np.asarray(imputer.transform(nothing))[:40], first)
+
+
+def test_what_partitions_cannot_learn_together_is_refused_at_once(here, monkeypatch):
+    from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, _partitions
+
+    D, target = da.from_array(ROWS, chunks=(100, 12)), np.arange(200) % 2
+    with pytest.raises(ParameterError, match="multiple= draws rows of the whole table"):
+        SBNImputer(multiple=2).fit(D)
+    monkeypatch.setattr(_partitions, "LIMIT", 60)
+    for estimator in (SBNDensity(orders=2), SBNClassifier(density=SBNDensity(orders=2))):
+        with pytest.raises(
+            ParameterError, match="a mixture is learned from 60 rows at most of a Dask table; set order"
+        ):
+            estimator.fit(D, target)
+    with pytest.raises(ParameterError, match="set tune=None"):
+        SBNClassifier(tune="discriminative").fit(D, target)

@@ -83,7 +83,10 @@ def read_many(
     network: Network, evidence: EvidenceLike, *, missing: Any = (), known: Mapping[int, Coding] | None = None
 ) -> Reading:
     """A table of patterns; `known` are the codings of units, by number, that another table has shown."""
-    reading = read(network, evidence, missing=missing, known=known)
+    return _of_many(evidence, read(network, evidence, missing=missing, known=known))
+
+
+def _of_many(evidence: EvidenceLike, reading: Reading) -> Reading:
     if isinstance(evidence, list | tuple) and not evidence:  # a search that found nothing: a table without rows
         return replace(reading, states=reading.states[:0], single=False)
     if reading.single:
@@ -93,25 +96,32 @@ def read_many(
 
 def read_part(network: Network, table: Any, missing: Any) -> States:
     """One part of a table of which nobody sees the whole; its cells must say what they mean without those of others."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CodingWarning)
-        reading = read_many(network, table, missing=missing)
-    if reading.codings:
-        unit, coding = next(iter(reading.codings.items()))
-        raise EvidenceError(
-            f"column {network.names[unit]!r} of one part of the table is read as {coding}, but another part may hold "
-            "other values; recode the column to 0 and 1"
-        )
-    return np.ascontiguousarray(reading.states)
+    reading, doubts = _read(network, table, missing, {})
+    if doubts:
+        raise EvidenceError(f"in one part of a table, {doubts[0]}")
+    return np.ascontiguousarray(_of_many(table, reading).states)
 
 
 def read(
     network: Network, evidence: EvidenceLike, *, missing: Any = (), known: Mapping[int, Coding] | None = None
 ) -> Reading:
     """Evidence in any form; what is in `missing` is not observed, nor are -1, NaN, None, NA and empty cells."""
+    reading, doubts = _read(network, evidence, missing, known or {})
+    for doubt in doubts:
+        warnings.warn(doubt, CodingWarning, stacklevel=_outside())
+    return reading
+
+
+def _read(
+    network: Network, evidence: EvidenceLike, missing: Any, known: Mapping[int, Coding]
+) -> tuple[Reading, list[str]]:
+    """The same, and what may have been meant otherwise."""
     check_kinds(network, evidence)
-    gone = (*tables.missing_values(missing), -1.0)
-    reader = _Reader(network, gone, known or {})
+    reader = _Reader(network, (*tables.missing_values(missing), -1.0), known)
+    return _read_by(reader, evidence), reader.doubts
+
+
+def _read_by(reader: _Reader, evidence: Any) -> Reading:
     frame = None if isinstance(evidence, dict) else tables.as_frame(evidence)
     if frame is not None:
         return reader.frame(frame)
@@ -119,10 +129,10 @@ def read(
     if isinstance(evidence, Mapping) and not hasattr(evidence, "toarray"):  # scipy's dok matrices are mappings too
         return reader.records([evidence], single=True)
     if tables.is_records(evidence):
-        return reader.records(evidence)  # type: ignore[arg-type]
+        return reader.records(evidence)
     array = tables.as_array(evidence)
     if array.dtype.names is not None and array.ndim == 1:
-        return reader.sheet(tables.sheet(array, gone))
+        return reader.sheet(tables.sheet(array, reader.gone))
     if array.ndim not in (1, 2):
         raise EvidenceError(f"evidence has {array.ndim} dimensions; expected one pattern or a table of rows by units")
     return reader.array(np.atleast_2d(array), single=array.ndim == 1)
@@ -155,11 +165,12 @@ def _series(evidence: Any) -> Any:
 
 
 class _Reader:
-    """Puts columns in the places of their units; keeps what had to be guessed, to warn of it once, at the end."""
+    """Puts columns in the places of their units; keeps what had to be guessed, and what may be meant otherwise."""
 
     def __init__(self, network: Network, gone: tuple[Any, ...], known: Mapping[int, Coding]) -> None:
         self.network, self.gone, self.known = network, gone, known
         self.guessed: dict[int, Coding] = {}
+        self.doubts: list[str] = []
 
     def frame(self, frame: Any) -> Reading:
         labels: list[Any] = list(frame.columns)
@@ -178,7 +189,7 @@ class _Reader:
         """Columns matched by name."""
         units = [_unit_index(self.network, name) for name in sheet.names or ()]
         reading = self.place(sheet, units)
-        self.warn_of_signs(sheet, units, reading.states)
+        self.doubt_signs(sheet, units, reading.states)
         return reading
 
     def by_position(self, sheet: tables.Sheet) -> Reading:
@@ -247,7 +258,7 @@ class _Reader:
             name = repr(self.network.names[i])
             what = f"unit {name}" if records else f"column {k} ({name})"
             states[:, i] = self.column(sheet, int(k), int(i), what, "" if records and single else None)
-        self.warn()
+        self.doubt_guesses()
         return Reading(states, single, self.guessed)
 
     def column(self, sheet: tables.Sheet, k: int, i: int, what: str, where: str | None) -> States:
@@ -298,7 +309,7 @@ class _Reader:
     def hidden(self, n_rows: int) -> States:
         return np.full((n_rows, self.network.n_units), HIDDEN, dtype=np.int8)
 
-    def warn(self) -> None:
+    def doubt_guesses(self) -> None:
         """Of each coding that was guessed here, once."""
         for coding in dict.fromkeys(coding for i, coding in self.guessed.items() if i not in self.known):
             units = [repr(self.network.names[i]) for i, other in self.guessed.items() if other == coding]
@@ -307,9 +318,9 @@ class _Reader:
                 f"column{'s' * (len(units) > 1)} {shown}: read as {coding}, the smaller value as 0. A table with only "
                 "one of them would be read otherwise or refused; recode to 0 and 1 to be sure"
             )
-            warnings.warn(text, CodingWarning, stacklevel=_outside())
+            self.doubts.append(text)
 
-    def warn_of_signs(self, sheet: tables.Sheet, units: list[int], states: States) -> None:
+    def doubt_signs(self, sheet: tables.Sheet, units: list[int], states: States) -> None:
         """Of columns of -1 and 1 alone, unless -1 was said to be missing: it may have been meant for "no"."""
         if not codings.may_be_signs(len(states), self.gone):
             return
@@ -318,8 +329,7 @@ class _Reader:
             if (column == 1).any() and not (column == 0).any():
                 holes = np.flatnonzero(column == HIDDEN)
                 if len(holes) and tables.is_number(sheet.given(int(holes[0]), k), -1.0):
-                    text = f"column {self.network.names[i]!r} {codings.SIGNS}missing=[-1]"
-                    warnings.warn(text, CodingWarning, stacklevel=_outside())
+                    self.doubts.append(f"column {self.network.names[i]!r} {codings.SIGNS}missing=[-1]")
 
 
 def _plain_states(values: list[Any]) -> list[int] | None:

@@ -13,6 +13,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sbnet import checks, lazy
@@ -50,21 +51,32 @@ def _lazily(estimator: Any, method: Callable[..., Any], X: Any) -> Any:
     parts = lazy.Partitions.of(_in_order(estimator, X))
     meta = method(estimator, _blank(estimator))[:0]
     work, shared = lazy.task(partial(_answered, method.__name__)), lazy.once(_bare(estimator))
-    pieces = [work(shared, piece, meta) for piece in parts.pieces]
+    pieces = [work(shared, piece, meta, number) for number, piece in enumerate(parts.pieces)]
     if hasattr(meta, "columns"):
         frames = checks.extra("dask.dataframe", "a Dask data frame", of="dask")
         return frames.from_delayed(pieces, meta=meta, verify_meta=False)
     return lazy.array(pieces, parts.sizes, meta.shape[1:], meta.dtype)
 
 
-def _answered(name: str, estimator: Any, table: Any, nothing: Any) -> Any:
-    """In a worker: one partition, to which the estimators of scikit-learn would object if it has no rows."""
-    return getattr(estimator, name)(table) if len(table) else nothing
+def _answered(name: str, estimator: Any, table: Any, nothing: Any, number: int) -> Any:
+    """In a worker: one partition, to which the estimators of scikit-learn would object if it has no rows.
+
+    Draws depend on where a row stands; so that they are not the same in every partition, each has a seed of its own.
+    """
+    if not len(table):
+        return nothing
+    if get_tags(estimator).non_deterministic:
+        seed = _learning.make_seed(estimator._settings().random_state)
+        estimator = copy.copy(estimator)
+        estimator.random_state = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+    return getattr(estimator, name)(table)
 
 
 def _bare(estimator: Any) -> Any:
     """A copy that can travel, and that works in one thread: a worker has several tasks at once."""
     bare = copy.copy(estimator)
+    if get_tags(estimator).non_deterministic:
+        bare.random_state = _learning.make_seed(estimator._settings().random_state)  # once, for all partitions
     bare.n_jobs = 1 if estimator.n_jobs is None else estimator.n_jobs
     return bare
 
@@ -102,8 +114,6 @@ def fit_one(estimator: SBNEstimator, X: Any, sample_weight: Any) -> tuple[np.ran
     generator, weight = estimator._fit_one(sample.rows(X), sample.weights)
     if sample.is_all:
         return generator, weight
-    if len(estimator.networks_) > 1:
-        raise ParameterError("of a Dask table with more than 20,000 rows one network is learned; set orders=1")
     result = _go_on(estimator, estimator.network_, X, None, sample_weight, generator)
     estimator.network_, estimator.networks_ = result.network, (result.network,)
     estimator.bounds_, estimator.held_out_bounds_ = np.append(estimator.bounds_, result.bounds), result.held_out
@@ -115,6 +125,8 @@ def fit_classes(classifier: SBNClassifier, X: Any, y: Any, sample_weight: Any) -
     """The same for the networks of all classes, each from the rows of its class."""
     settings = classifier._settings()
     sample = _Sample(X, sample_weight, settings)
+    if not sample.is_all and classifier.tune is not None:
+        raise ParameterError(f"networks are tuned together on {LIMIT:,} rows at most of a Dask table; set tune=None")
     target = np.asarray(y)  # a number or a word for each row
     classifier.fit(sample.rows(X), target[sample.chosen], sample.weights)
     if sample.is_all:
@@ -145,6 +157,8 @@ class _Sample:
         self.counts = np.array(lazy.computed([lazy.task(len)(piece) for piece in lazy.Partitions.of(X).pieces]))
         self.n = int(self.counts.sum())
         self.is_all = self.n <= LIMIT
+        if not self.is_all and settings.orders > 1:
+            raise ParameterError(f"a mixture is learned from {LIMIT:,} rows at most of a Dask table; set orders=1")
         self.chosen: IndexArray = np.arange(self.n)
         if not self.is_all:
             rng = np.random.default_rng([_learning.make_seed(settings.random_state), 2])

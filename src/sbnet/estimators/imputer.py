@@ -24,6 +24,7 @@ from sbnet.estimators.density import SBNDensity
 from sbnet.execution import pool
 from sbnet.inference import PosteriorBatch
 from sbnet.inference.particles import NUMBER
+from sbnet.lazy import is_lazy
 from sbnet.network import Network
 from sbnet.probability import sample
 from sbnet.tables import Array
@@ -122,6 +123,8 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         checks.whole("particles", self.particles, 0)
         if self.multiple is not None:
             checks.whole("multiple", self.multiple, 1)
+            if is_lazy(X):
+                raise ParameterError("multiple= draws rows of the whole table; give fit() one in memory, or a sample")
         generator, _ = self._fit_one(X, sample_weight)
         self.draw_networks_: tuple[Network, ...] = ()
         if self.multiple is not None:
