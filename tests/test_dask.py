@@ -315,9 +315,9 @@ def test_estimators_are_lazy_where_the_table_is(here, frames):
 
 
 def test_estimators_go_on_over_all_rows_from_what_a_sample_has_shown(here, monkeypatch):
-    from sbnet.estimators import SBNClassifier, SBNDensity, _partitions
+    from sbnet.estimators import SBNClassifier, SBNDensity, _large
 
-    monkeypatch.setattr(_partitions, "LIMIT", 60)
+    monkeypatch.setattr(_large, "LIMIT", 60)
     D, target = da.from_array(ROWS, chunks=((90, 0, 110), (12,))), np.arange(200) % 2
     density = SBNDensity(**QUICK).fit(D)
     assert density.n_iter_ == 4
@@ -359,12 +359,12 @@ def test_draws_differ_from_partition_to_partition(here):
 
 
 def test_what_partitions_cannot_learn_together_is_refused_at_once(here, monkeypatch):
-    from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, _partitions
+    from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, _large
 
     D, target = da.from_array(ROWS, chunks=(100, 12)), np.arange(200) % 2
     with pytest.raises(ParameterError, match="multiple= draws rows of the whole table"):
         SBNImputer(multiple=2).fit(D)
-    monkeypatch.setattr(_partitions, "LIMIT", 60)
+    monkeypatch.setattr(_large, "LIMIT", 60)
     for estimator in (SBNDensity(orders=2), SBNClassifier(density=SBNDensity(orders=2))):
         with pytest.raises(
             ParameterError, match="a mixture is learned from 60 rows at most of a Dask table; set order"

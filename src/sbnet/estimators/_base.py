@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.codings import PLAIN, Coding, show
 from sbnet.errors import ParameterError
-from sbnet.estimators import _encoding, _given, _learning, _mixtures, _partitions, _recognition
+from sbnet.estimators import _encoding, _given, _large, _learning, _mixtures, _recognition
 from sbnet.estimators._completions import complete
 from sbnet.estimators._given import Given
 from sbnet.estimators._places import BINARY, Place
@@ -21,6 +21,7 @@ from sbnet.estimators._recognition import Recognising
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.lazy import is_lazy
+from sbnet.learning.streams import is_stream
 from sbnet.network import Network
 from sbnet.network_mixture import log_mean
 from sbnet.tables import Array
@@ -153,12 +154,12 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fit_one(self, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
         """Learn one network for a whole table; the generator and the sum of the weights are returned."""
-        if is_lazy(X):
-            return _partitions.fit_one(self, X, sample_weight)
-        rows, settings = (
-            self._rows(self._table(X, reset=True, sample_weight=sample_weight)[0], sample_weight),
-            self._settings(),
-        )
+        if is_lazy(X) or is_stream(X):
+            return _large.fit_one(self, X, sample_weight)
+        return self._fit_rows(self._rows(self._table(X, reset=True, sample_weight=sample_weight)[0], sample_weight))
+
+    def _fit_rows(self, rows: Rows) -> tuple[np.random.Generator, float]:
+        settings = self._settings()
         generator = np.random.default_rng(_learning.make_seed(settings.random_state))
         # A row of weight zero is no row, in the division into batches too.
         found = _mixtures.learn(settings, rows.keep(rows.weights > 0.0), generator)

@@ -7,12 +7,12 @@ from the posterior is, on average, that of the log-likelihood of its observed ce
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from sbnet._types import HIDDEN, FloatArray, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, States
 from sbnet.estimators._chains import Chains
 from sbnet.estimators._completions import informed
 from sbnet.estimators._places import BINARY, Place
@@ -37,10 +37,9 @@ def learn_completing(
     network: Network, rows: Rows, rng: np.random.Generator, epochs: int, patience: int | None, learn: Epoch
 ) -> FitResult:
     """Epoch by epoch, from rows completed by draws; of the held-out rows, if there are any, the best epoch is kept."""
-    states = place(network, rows.cells, rows.names)
-    fill = informed(network, states) & (states == HIDDEN)  # all else does not matter, and stays missing
-    fill[:, np.setdiff1d(np.arange(network.n_units), columns(network, rows.names))] = False
-    chains = Chains.begin(network, states, _places(network, rows), rng)
+    states, places = place(network, rows.cells, rows.names), _places(network, rows)
+    fill = _needed(network, states, places)
+    chains = Chains.begin(network, states, places, rng)
     best: FitResult | None = None
     bounds: list[float] = []
     held_out: list[float] = []
@@ -55,6 +54,20 @@ def learn_completing(
             break
     assert best is not None
     return replace(best, bounds=np.array(bounds), held_out=_history(held_out), interrupted=result.interrupted)
+
+
+def completed(network: Network, states: States, places: Sequence[Place], rng: np.random.Generator) -> States:
+    """The rows with their missing cells drawn once, from the posterior that the network has for them."""
+    chains = Chains.begin(network, states, places, rng).run(network, rng, FIRST)
+    return np.where(_needed(network, states, places), chains.states, states)
+
+
+def _needed(network: Network, states: States, places: Sequence[Place]) -> BoolArray:
+    """Missing cells of columns of which the observed ones tell something; all others may stay missing."""
+    found: BoolArray = np.zeros(states.shape, dtype=np.bool_)
+    units = np.concatenate([place.units for place in places])
+    found[:, units] = (informed(network, states) & (states == HIDDEN))[:, units]
+    return found
 
 
 def _history(held_out: list[float]) -> FloatArray | None:

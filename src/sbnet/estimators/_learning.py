@@ -210,7 +210,7 @@ def learn(
         "batch_size": density.batch_size,
         "solver": solver_for(density, network, rows.names),
         "prior": shared(prior or _priors.for_network(density, network, rows.names), prior_share),
-        "frozen": _frozen(network, rows),
+        "frozen": frozen(network, rows),
         "rng": generator,
         "threads": threads(density),
         "executor": density.executor,
@@ -328,7 +328,7 @@ def _epochs(n_rows: int, batch_size: int) -> int:
     return max(20, -(-250 // -(-n_rows // max(batch_size, 1))))
 
 
-def _frozen(network: Network, rows: Rows) -> BoolArray:
+def frozen(network: Network, rows: Rows) -> BoolArray:
     """What is not learned, weights first: columns without an observed cell, and weights inside a column."""
     edges, units = _cut_off(network, rows)
     return np.concatenate([edges | inside(network, rows.groups), units])

@@ -19,8 +19,9 @@ from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
 from sbnet.estimators import _learning, _mixtures, _priors, _sharing, _tuning
+from sbnet.estimators._large import fit_classes
 from sbnet.estimators._learning import make_seed
-from sbnet.estimators._partitions import by_partition, fit_classes
+from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._rows import place
 from sbnet.estimators._sharing import Ties
 from sbnet.estimators._template import FromTemplate
@@ -30,6 +31,7 @@ from sbnet.execution import pool
 from sbnet.inference.particles import average
 from sbnet.lazy import is_lazy
 from sbnet.learning import FitResult
+from sbnet.learning.streams import is_stream
 from sbnet.network import Network
 from sbnet.network_mixture import log_mean
 
@@ -176,7 +178,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         SBNClassifier
         """
         self._check()
-        if is_lazy(X):
+        if is_lazy(X) or is_stream(X):
             return fit_classes(self, X, y, sample_weight)
         table, y = self._table(X, y=y, reset=True, sample_weight=sample_weight)
         check_classification_targets(y)

@@ -12,7 +12,8 @@ from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
 from sbnet.estimators import _encoding, _learning, _mixtures
 from sbnet.estimators._base import SBNEstimator
-from sbnet.estimators._partitions import by_partition, in_order
+from sbnet.estimators._large import in_order
+from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._rows import columns, place
 from sbnet.inference import PosteriorBatch
 from sbnet.learning import Laplace
@@ -193,7 +194,8 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            NaN where a cell is missing.
+            NaN where a cell is missing. Or a Dask collection, or a stream of tables as in :func:`sbnet.fit`: what has
+            to be seen at once is decided from 20,000 of their rows, and all are learned from after that.
         y
             Not used.
         sample_weight : array-like of shape (n_samples,), optional

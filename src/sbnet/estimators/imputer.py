@@ -25,6 +25,7 @@ from sbnet.execution import pool
 from sbnet.inference import PosteriorBatch
 from sbnet.inference.particles import NUMBER
 from sbnet.lazy import is_lazy
+from sbnet.learning.streams import is_stream
 from sbnet.network import Network
 from sbnet.probability import sample
 from sbnet.tables import Array
@@ -123,7 +124,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         checks.whole("particles", self.particles, 0)
         if self.multiple is not None:
             checks.whole("multiple", self.multiple, 1)
-            if is_lazy(X):
+            if is_lazy(X) or is_stream(X):
                 raise ParameterError("multiple= draws rows of the whole table; give fit() one in memory, or a sample")
         generator, _ = self._fit_one(X, sample_weight)
         self.draw_networks_: tuple[Network, ...] = ()

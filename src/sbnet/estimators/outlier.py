@@ -15,6 +15,7 @@ from sbnet.estimators._explain import Explanations, explain_rows
 from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
+from sbnet.learning.streams import is_stream
 
 
 class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
@@ -87,6 +88,8 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNOutlier:
         """Learn a network from a table, as :meth:`SBNDensity.fit` does, and the threshold from its scores."""
         share = _share(self.contamination)
+        if is_stream(X):
+            raise ParameterError("the rows are scored once more for a threshold; give a table, or a Dask collection")
         self._fit_one(X, sample_weight)
         scores = np.asarray(self.score_samples(X))
         weights = _check_sample_weight(sample_weight, scores[:, None], dtype=np.float64)

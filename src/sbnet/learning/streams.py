@@ -67,11 +67,13 @@ class Files:
                     yield arrow.Table.from_batches([batch])
 
 
-def blocks_of(X: Any) -> Iterator[Any]:
-    """The blocks of a stream once, in its own order."""
+def blocks_of(X: Any, generator: np.random.Generator | None = None) -> Iterator[Any]:
+    """The blocks of a stream once, in its own order; of files, given a generator, in an order that it draws."""
     if isinstance(X, str | os.PathLike):
-        files = Files(X)
-        return files.blocks(range(len(files.paths)))
+        X = Files(X)
+    if isinstance(X, Files):
+        n = len(X.paths)
+        return X.blocks(range(n) if generator is None else generator.permutation(n).tolist())
     return iter(X() if callable(X) and not hasattr(X, "__iter__") else X)
 
 
@@ -108,12 +110,7 @@ class Stream:
         self.n_rows = count
 
     def _states(self, generator: np.random.Generator) -> Iterator[States]:
-        if self._files is None:
-            blocks = blocks_of(self._X)
-        else:
-            n = len(self._files.paths)
-            blocks = self._files.blocks(generator.permutation(n).tolist() if self._how.shuffle else range(n))
-        for block in blocks:
+        for block in blocks_of(self._files or self._X, generator if self._how.shuffle else None):
             yield read_part(self._network, block, self._missing)
 
     def _slope(self, states: States, parameters: FloatArray) -> Slope:

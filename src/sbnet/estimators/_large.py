@@ -1,0 +1,311 @@
+"""Learning from tables that are not in one place: the partitions of a Dask collection, or the blocks of a stream.
+
+What an estimator decides by looking at many rows at once (codings, edges between columns, the scale of the prior,
+hidden units, a start) it decides from at most 20,000 of them, drawn from all; of an iterator, which is gone through
+once, from the first. A table with no more rows is learned from as if it were in memory. From there it goes on over all
+rows, with :func:`sbnet.fit`, where they lie or as they pass by.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from sbnet import checks, lazy
+from sbnet._types import BoolArray, FloatArray, IndexArray, States
+from sbnet.errors import ParameterError
+from sbnet.estimators import _encoding, _learning, _priors
+from sbnet.estimators._completing import completed
+from sbnet.estimators._partitions import bare, ordered
+from sbnet.estimators._rows import Rows, place
+from sbnet.estimators._structure import enforce
+from sbnet.learning import FitResult, Laplace, fit
+from sbnet.learning.streams import Files, blocks_of, is_once, is_stream
+from sbnet.network import Network
+from sbnet.tables import as_array, as_frame, is_records
+
+if TYPE_CHECKING:
+    from sbnet.estimators._base import SBNEstimator
+    from sbnet.estimators.classifier import SBNClassifier
+
+LIMIT = 20_000
+"""Rows that are looked at in one place."""
+EPOCHS = 5
+"""Passes over all rows, after the network of the sample, where `epochs` is left to be chosen."""
+
+
+def fit_one(estimator: SBNEstimator, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
+    """A network from a sample of the rows, and then from all of them."""
+    settings = estimator._settings()
+    source = _Blocks(X, sample_weight, settings) if is_stream(X) else _Partitions(X, sample_weight, settings)
+    rows = _read(estimator, source.sample, source.weights, reset=True)
+    generator, weight = estimator._fit_rows(rows)
+    if source.is_all:
+        return generator, weight
+    result = _go_on(estimator, estimator.network_, source, rows, generator)
+    estimator.network_, estimator.networks_ = result.network, (result.network,)
+    estimator.bounds_, estimator.held_out_bounds_ = np.append(estimator.bounds_, result.bounds), result.held_out
+    estimator.n_iter_, estimator.recognitions_ = len(estimator.bounds_), (None,)
+    return generator, float(source.n if sample_weight is None else np.asarray(sample_weight).sum())
+
+
+def fit_classes(classifier: SBNClassifier, X: Any, y: Any, sample_weight: Any) -> SBNClassifier:
+    """The same for the networks of all classes, each from the rows of its class."""
+    if is_stream(X):
+        raise ParameterError("a classifier needs the class of each row beside it; give a table, or a Dask collection")
+    settings = classifier._settings()
+    source = _Partitions(X, sample_weight, settings)
+    if not source.is_all and classifier.tune is not None:
+        raise ParameterError(f"networks are tuned together on {LIMIT:,} rows at most of a Dask table; set tune=None")
+    target = np.asarray(y)  # a number or a word for each row
+    seen = target[source.chosen]
+    classifier.fit(source.sample, seen, source.weights)
+    if source.is_all:
+        return classifier
+    unseen = set(np.unique(target)) - set(classifier.classes_)
+    if unseen:
+        raise ParameterError(f"class {min(unseen)!r} is too rare for a sample of {LIMIT:,} rows; leave it out")
+    rows = _read(classifier, source.sample, source.weights, reset=False)
+    seed, networks, bounds = _learning.make_seed(settings.random_state), [], []
+    for k, name in enumerate(classifier.classes_):
+        generator = np.random.default_rng([seed, k, 1])
+        part, network = source.of(target == name), classifier.networks_[k]
+        result = _go_on(classifier, network, part, rows.keep(seen == name), generator)
+        networks.append(result.network)
+        bounds.append(np.append(classifier.bounds_[k], result.bounds))
+    classifier.networks_, classifier.mixtures_ = networks, [(network,) for network in networks]
+    classifier.bounds_, classifier.n_iter_ = bounds, max(map(len, bounds))
+    if classifier.class_prior is None:
+        weights = np.ones(len(target)) if sample_weight is None else np.asarray(sample_weight)
+        number = np.searchsorted(classifier.classes_, target)
+        classifier.class_log_prior_ = classifier._log_prior(np.bincount(number, weights=weights).astype(np.float64))
+    return classifier
+
+
+def _read(estimator: Any, sample: Any, weights: Any, *, reset: bool) -> Rows:
+    rows: Rows = estimator._rows(estimator._table(sample, reset=reset, sample_weight=weights)[0], weights)
+    return rows
+
+
+def _go_on(
+    estimator: Any, network: Network, source: _Partitions | _Blocks, rows: Rows, generator: np.random.Generator
+) -> FitResult:
+    """All rows of a source, from the network that `rows`, some of them, have given."""
+    settings = _with_chosen_prior(estimator)
+    epochs = source.epochs if _priors.is_auto(settings.epochs) else settings.epochs
+    result = fit(
+        network,
+        source.states(estimator, network),
+        epochs=epochs,
+        optimizer=_learning.optimizer(settings, until=epochs),
+        batch_size=max(settings.batch_size, source.fewest),
+        solver=_learning.solver_for(settings, network, rows.names),
+        prior=_priors.for_network(settings, network, rows.names),
+        frozen=_learning.frozen(network, rows),
+        rng=generator,
+        progress=bool(settings.verbose),
+        **source.settings,
+    )
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return replace(result, network=enforce(result.network, rows.groups))
+
+
+def _with_chosen_prior(estimator: Any) -> Any:
+    """The settings, with the scales that the sample has chosen if the prior was left to be."""
+    settings, report = copy.copy(estimator._settings()), getattr(estimator, "report_", None)
+    if report is not None:
+        settings.prior = {"lateral": Laplace(report.lateral_scale), "hidden": Laplace(report.hidden_scale)}
+    return settings
+
+
+def _states(estimator: Any, network: Network, table: Any, kept: BoolArray | None, number: int) -> States:
+    """Where the rows are: those of a partition or of a block in the places of their units.
+
+    Missing cells of columns of more than two values are drawn once, from the network of the sample: mean field theory
+    has no good posterior for units of which only few states are possible.
+    """
+    if kept is not None:
+        table = _taken(table, np.flatnonzero(kept))
+    if not len(table):
+        return np.empty((0, network.n_units), np.int8)
+    states = place(network, estimator._table(table, reset=False)[0].cells, estimator._names())
+    if estimator.encoder_ is None:
+        return states
+    rng = np.random.default_rng([_learning.make_seed(estimator._settings().random_state), 3, number])
+    return completed(network, states, _encoding.places(estimator.encoder_, network), rng)
+
+
+class _Partitions:
+    """A Dask collection: all its rows are looked at in one place, or as many of each partition as its share is."""
+
+    epochs = EPOCHS
+
+    def __init__(self, X: Any, sample_weight: Any, settings: Any) -> None:
+        self._X, self._settings, self._kept, self._weight = X, settings, None, sample_weight
+        self._pieces = lazy.Partitions.of(X).pieces
+        self.counts = np.array(lazy.computed([lazy.task(len)(piece) for piece in self._pieces]))
+        self.n = int(self.counts.sum())
+        self.is_all = self.n <= LIMIT
+        if not self.is_all:
+            _check_orders(settings, "a Dask table")
+        rng = np.random.default_rng([_learning.make_seed(settings.random_state), 2])
+        self.chosen: IndexArray = np.arange(self.n) if self.is_all else np.sort(rng.permutation(self.n)[:LIMIT])
+        self.weights = None if sample_weight is None else np.asarray(sample_weight)[self.chosen]
+        self.sample = self._rows()
+
+    def _rows(self) -> Any:
+        """The rows that were chosen, here."""
+        taken, ends = lazy.task(_taken), np.cumsum(self.counts)
+        parts = np.split(self.chosen, np.searchsorted(self.chosen, ends[:-1]))
+        pieces = zip(self._pieces, parts, ends - self.counts, strict=True)
+        found = lazy.computed([taken(piece, rows - first) for piece, rows, first in pieces])
+        found = [part for part in found if len(part)] or found[:1]
+        if hasattr(self._X, "columns"):
+            return checks.extra("pandas", "a Dask data frame").concat(found)
+        return np.concatenate(found)
+
+    def of(self, kept: BoolArray) -> _Partitions:
+        """Some of the rows, those of a class."""
+        part = copy.copy(self)
+        part._kept = np.split(kept, np.cumsum(self.counts)[:-1])
+        part._weight = None if self._weight is None else np.asarray(self._weight)[kept]
+        return part
+
+    @property
+    def fewest(self) -> int:
+        """Rows of a step that are worth the tasks."""
+        return 10 * len(self._pieces)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        fraction, patience = self._settings.validation_fraction, self._settings.patience
+        patience = None if fraction is None else patience
+        return {"validation": fraction, "patience": patience, "sample_weight": self._weight}
+
+    def states(self, estimator: Any, network: Network) -> Any:
+        """A Dask array."""
+        pieces = lazy.Partitions.of(ordered(estimator, self._X)).pieces
+        choices = [None] * len(pieces) if self._kept is None else [lazy.once(part) for part in self._kept]
+        read, shared, net = lazy.task(_states), lazy.once(bare(estimator)), lazy.once(network)
+        numbered = enumerate(zip(pieces, choices, strict=True))
+        states = [read(shared, net, piece, choice, number) for number, (piece, choice) in numbered]
+        return lazy.array(states, (np.nan,) * len(states), (network.n_units,), np.int8)
+
+
+class _Blocks:
+    """A stream: rows drawn from all of it are looked at in one place; of an iterator, some of the first."""
+
+    weights = None
+    fewest = 1
+
+    def __init__(self, X: Any, sample_weight: Any, settings: Any) -> None:
+        if sample_weight is not None:
+            raise ParameterError("sample_weight goes with a table; from a stream every row counts once")
+        self._seed, self._once = _learning.make_seed(settings.random_state), is_once(X)
+        self._X: Any = Files(X) if isinstance(X, str | os.PathLike) else X
+        rng, self.epochs = np.random.default_rng([self._seed, 2]), 1 if self._once else EPOCHS
+        first = _first(X) if self._once else []
+        self.sample, self.n = _drawn(iter(first) if self._once else blocks_of(self._X), rng)
+        self.is_all = self.n <= LIMIT
+        if self._once:
+            self._X = chain(first, X)
+        if not self.is_all:
+            _check_orders(settings, "a stream")
+            if self._once and not _priors.is_auto(settings.epochs) and settings.epochs != 1:
+                raise ParameterError(
+                    f"epochs is {settings.epochs!r}, but an iterator can be gone through once; give a function that "
+                    "makes one, or epochs=1"
+                )
+        self.settings = {"threads": _learning.threads(settings), "executor": settings.executor}
+
+    def states(self, estimator: Any, network: Network) -> Any:
+        """An iterator of blocks, or a function that makes one for each epoch."""
+        rng = np.random.default_rng([self._seed, 3])
+
+        def once() -> Iterator[States]:
+            self.n = 0
+            for number, block in enumerate(blocks_of(self._X, rng)):
+                states = _states(estimator, network, in_order(estimator, block), None, number)
+                self.n += len(states)
+                yield states
+
+        return once() if self._once else once
+
+
+def in_order(estimator: Any, block: Any) -> Any:
+    """A table of a stream, a data frame of any kind, with its columns as they were learned from."""
+    frame, names = as_frame(block), getattr(estimator, "feature_names_in_", None)
+    if frame is None or names is None or set(names) != set(frame.columns):
+        return block
+    return frame.select(list(names)).to_native()
+
+
+def _first(blocks: Iterator[Any]) -> list[Any]:
+    """Blocks with more than LIMIT rows together, if there are so many."""
+    found, count = [], 0
+    for block in blocks:
+        found.append(block)
+        count += len(_block(block))
+        if count > LIMIT:
+            break
+    return found
+
+
+def _drawn(blocks: Iterator[Any], rng: np.random.Generator) -> tuple[Any, int]:
+    """At most LIMIT rows, in their order, each with the same chance, and how many there are in all.
+
+    Each row has a random number, and those with the least are kept.
+    """
+    held: list[tuple[Any, FloatArray]] = []
+    count, n, bar = 0, 0, 1.0
+    for block in map(_block, blocks):
+        held.append(_below(block, rng.random(len(block)), bar))
+        count, n = count + len(held[-1][1]), n + len(block)
+        if count > 2 * LIMIT:
+            held, bar = _thinned(held)
+            count = LIMIT
+    if not n:
+        raise ParameterError("there are no rows to learn from")
+    if count > LIMIT:
+        held, _ = _thinned(held)
+    return _joined([block for block, numbers in held if len(numbers)]), n
+
+
+def _thinned(held: list[tuple[Any, FloatArray]]) -> tuple[list[tuple[Any, FloatArray]], float]:
+    bar = float(np.partition(np.concatenate([numbers for _, numbers in held]), LIMIT)[LIMIT])
+    return [_below(block, numbers, bar) for block, numbers in held], bar
+
+
+def _below(block: Any, numbers: FloatArray, bar: float) -> tuple[Any, FloatArray]:
+    rows = np.flatnonzero(numbers < bar)
+    return [block[r] for r in rows] if isinstance(block, list) else block[rows], numbers[rows]
+
+
+def _block(block: Any) -> Any:
+    """A data frame of any kind, a list of records or an array; each knows its length and can be indexed by rows."""
+    frame = as_frame(block)
+    return frame if frame is not None else list(block) if is_records(block) else as_array(block)
+
+
+def _joined(blocks: list[Any]) -> Any:
+    first = blocks[0]
+    if isinstance(first, nw.DataFrame):
+        return nw.concat([block.select(first.columns) for block in blocks]).to_native()
+    return list(chain.from_iterable(blocks)) if isinstance(first, list) else np.concatenate(blocks)
+
+
+def _taken(table: Any, rows: IndexArray) -> Any:
+    return table.iloc[rows] if hasattr(table, "columns") else table[rows]
+
+
+def _check_orders(settings: Any, what: str) -> None:
+    if settings.orders > 1:
+        raise ParameterError(f"a mixture is learned from {LIMIT:,} rows at most of {what}; set orders=1")
