@@ -149,7 +149,8 @@ class _Partitions:
     epochs = EPOCHS
 
     def __init__(self, X: Any, sample_weight: Any, settings: Any) -> None:
-        self._X, self._settings, self._kept, self._weight = X, settings, None, sample_weight
+        self._X, self._settings, self._weight = X, settings, sample_weight
+        self._kept: list[BoolArray] | None = None
         self._pieces = lazy.Partitions.of(X).pieces
         self.counts = np.array(lazy.computed([lazy.task(len)(piece) for piece in self._pieces]))
         self.n = int(self.counts.sum())

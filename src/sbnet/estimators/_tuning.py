@@ -149,7 +149,7 @@ def tune(
 
 def _member(settings: SBNDensity, network: Network, label: int, rows: Rows, adam: Adam, prior: Any) -> _Member:
     parameters = np.concatenate([network.weight, network.bias])
-    moving = (~_learning._frozen(network, rows)).astype(np.float64)
+    moving = (~_learning.frozen(network, rows)).astype(np.float64)
     states = place(network, rows.cells, rows.names)
     where = None if settings.executor is None else pool(settings.executor)
     climbing = Climbing(Shared(network.model), _learning.solver(settings), where, _learning.threads(settings))
