@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Where the machine forbids it, every process of the tests would read all sources anew: more than a second each.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help reproduce test coverage lint hostile docs bench dist clean
 
