@@ -372,3 +372,21 @@ def test_what_partitions_cannot_learn_together_is_refused_at_once(here, monkeypa
             estimator.fit(D, target)
     with pytest.raises(ParameterError, match="set tune=None"):
         SBNClassifier(tune="discriminative").fit(D, target)
+
+
+def test_transformers_stay_lazy_when_asked_for_frames(here):
+    """scikit-learn's set_output would compute a lazy answer to put it into a frame."""
+    import pandas as pd
+
+    from sbnet.estimators import SBNDensity, SBNImputer
+
+    rows = pd.DataFrame(ROWS[:, :5].astype(float)).add_prefix("x")
+    rows.iloc[::7, 2] = np.nan
+    table = dd.from_pandas(rows, npartitions=3)
+    settings = {"hidden": 2, "random_state": 0}
+    for estimator in (SBNDensity(epochs=2, prior=None, **settings), SBNImputer(**settings)):
+        estimator.set_output(transform="pandas").fit(rows)
+        lazy_one = estimator.transform(table)
+        assert isinstance(lazy_one, dd.DataFrame)
+        pd.testing.assert_frame_equal(lazy_one.compute(), estimator.transform(rows))
+        assert isinstance(estimator.fit_transform(table), dd.DataFrame)

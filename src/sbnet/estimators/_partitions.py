@@ -15,6 +15,7 @@ from sbnet import checks, lazy
 from sbnet.estimators._learning import make_seed
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=Any)
 
 
 def by_partition(method: F) -> F:
@@ -25,6 +26,21 @@ def by_partition(method: F) -> F:
         return _lazily(self, method, X) if lazy.is_lazy(X) else method(self, X)
 
     return cast(F, either)
+
+
+def transforms_by_partition(transformer: C) -> C:
+    """The same for `transform` of a class, around the containers that scikit-learn's ``set_output`` puts answers into.
+
+    Inside of them, a lazy answer would be computed to fill one.
+    """
+    at_once, transform = transformer.fit_transform, by_partition(transformer.transform)
+
+    @wraps(at_once)
+    def fit_transform(self: Any, X: Any, y: Any = None, **settings: Any) -> Any:
+        return self.fit(X, y, **settings).transform(X) if lazy.is_lazy(X) else at_once(self, X, y, **settings)
+
+    transformer.transform, transformer.fit_transform = transform, fit_transform
+    return transformer
 
 
 def _lazily(estimator: Any, method: Callable[..., Any], X: Any) -> Any:

@@ -13,7 +13,7 @@ from sbnet.errors import ParameterError
 from sbnet.estimators import _encoding, _learning, _mixtures
 from sbnet.estimators._base import SBNEstimator
 from sbnet.estimators._large import in_order
-from sbnet.estimators._partitions import by_partition
+from sbnet.estimators._partitions import by_partition, transforms_by_partition
 from sbnet.estimators._rows import columns, place
 from sbnet.inference import PosteriorBatch
 from sbnet.learning import Laplace
@@ -23,6 +23,7 @@ from sbnet.network_mixture import NetworkMixture
 from sbnet.probability import sample
 
 
+@transforms_by_partition
 class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[misc]
     """The distribution of the rows of a binary table, as a sigmoid belief network.
 
@@ -318,7 +319,6 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
             return self.encoder_.table(_encoding.values(self._places(self.network_), states))
         return drawn.astype(np.float64)
 
-    @by_partition
     def transform(self, X: Any) -> FloatArray:
         """Posterior means of the units in hidden layers, for use as features."""
         check_is_fitted(self)

@@ -17,7 +17,7 @@ from sbnet.estimators._completions import informed
 from sbnet.estimators._filling import Crowds
 from sbnet.estimators._given import Given, as_asked
 from sbnet.estimators._learning import make_seed
-from sbnet.estimators._partitions import by_partition
+from sbnet.estimators._partitions import transforms_by_partition
 from sbnet.estimators._rows import Rows
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
@@ -31,6 +31,7 @@ from sbnet.probability import sample
 from sbnet.tables import Array
 
 
+@transforms_by_partition
 class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type: ignore[misc]
     """Fill the holes of a binary table, from a sigmoid belief network learned from the same or another table.
 
@@ -133,7 +134,6 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
             self.draw_networks_ = tuple(self._learn_again(rows, generator) for _ in range(self.multiple))
         return self
 
-    @by_partition
     def transform(self, X: Any) -> Any:
         """The table with every missing cell filled in: numbers, or objects if there are words in it."""
         check_is_fitted(self)

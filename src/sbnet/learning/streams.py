@@ -36,8 +36,9 @@ def is_stream(X: Any) -> bool:
     if hasattr(X, "__next__"):
         return True
     if isinstance(X, list | tuple):  # of tables; a list of rows is a table
-        return len(X) > 0 and (hasattr(X[0], "columns") or getattr(X[0], "ndim", 1) == 2)
-    if isinstance(X, Mapping | np.ndarray) or any(hasattr(X, name) for name in ("__array__", "columns", "toarray")):
+        return len(X) > 0 and (hasattr(type(X[0]), "columns") or getattr(X[0], "ndim", 1) == 2)
+    # Of a lazy frame the type is asked: its columns would have to be found out first.
+    if isinstance(X, Mapping) or any(hasattr(type(X), name) for name in ("__array__", "columns", "toarray")):
         return False
     return callable(X) or (hasattr(X, "__iter__") and not hasattr(X, "__getitem__"))
 
