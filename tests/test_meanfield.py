@@ -348,6 +348,27 @@ def test_ten_thousand_parents(log_term):
     assert post.bound <= log_p + 1e-6
 
 
+@pytest.mark.small
+@pytest.mark.parametrize("evidence", [[1] * 6, [0] * 6, [1, 0] * 3])
+def test_units_far_from_zero_need_no_frequencies(evidence):
+    network = sb.layered((2, 7, 6), rng=1, scale=1000.0)
+    post = sb.infer(network, evidence, solver=sb.MeanField(enumerate_up_to=0))
+    assert np.isfinite(post.bound)
+    assert post.bound <= sb.log_likelihood(network, evidence)
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("seed", range(3))
+def test_the_few_frequencies_of_a_short_climb_cost_little(seed):
+    network = sb.layered((3, 8, 12), rng=seed, scale=3.0)
+    evidence = np.random.default_rng(seed).integers(0, 2, 12)
+    solver = sb.MeanField(enumerate_up_to=0, tol=1e-10, max_sweeps=5000)
+    best = sb.infer(network, evidence, solver=solver)
+    near = sb.infer(network, evidence, solver=sb.MeanField(enumerate_up_to=0, tol=1e-4), start=best.means)
+    assert near.bound >= best.bound - 1e-5
+    assert_allclose(near.bound, lower_bound(network, evidence, near.means, log_term="exact"), rtol=0, atol=1e-6)
+
+
 # --- fixed points ---------------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from sbnet.bounds import lower_bound
 from sbnet.kernels import terms, vector_math
 from sbnet.kernels._compile import kernel
 from sbnet.kernels.reduce import reduce
-from sbnet.kernels.terms import enumerated, exact
+from sbnet.kernels.terms import enumerated, exact, waves
 from sbnet.kernels.terms import work as at
 from sbnet.kernels.terms.work import MEAN, PLACE, TERM, VALUE
 from sbnet.reduction import absorb
@@ -184,12 +184,11 @@ def prepared(name, seed):
     problem, bias = reduce(network.model, states[0]), absorb(network, states)[0]
     mu = rng.uniform(0.05, 0.95, len(problem.hidden))
     work = terms.prepare(problem, np.full(len(problem.factor), KINDS[name]), False, each("prepare", "work"))
-    if name == "exact":
-        needed = np.maximum(exact.nodes_of(problem, bias, np.full(len(mu), 0.5)), 32)
-        chunks = exact.chunks_for(work, needed)
-        work = exact.make_room(work, chunks)
-        exact.tune(work, chunks)
     terms.begin(work, states[0], bias, mu, each("begin", "work"))
+    if name == "exact":
+        places = 2 * waves.places_for(work, np.full(len(mu), 0.5), False)[0]
+        work = waves.make_room(work, places, True)
+        waves.tune(work, places)
     exact.attend(work, True)
     promise = 1.0
     for _ in range(21):
@@ -251,6 +250,32 @@ def test_the_verbs_of_a_term_agree_with_one_another(name, seed):
         in_bias = slope(lambda bias, factor=factor: factor.term(factor.weight, mu, bias[0]), np.array([factor.bias]))
         assert_allclose(by_slot[problem.ptr[f] : problem.ptr[f + 1]], in_weight, rtol=0, atol=10 * atol)
         assert_allclose(by_factor[f], in_bias[0], rtol=0, atol=10 * atol)
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="compiled, only kernels can call these")
+@pytest.mark.parametrize("seed", range(2))
+def test_a_few_frequencies_bound_the_exact_term_and_know_its_slope(seed):
+    problem, work, _, mu, rng = prepared("exact", seed)
+    mu[:] = rng.choice([0.02, 0.5, 0.98], len(mu))
+
+    def values(m, whole):  # <x> and term of every factor
+        exact.attend(work, whole)
+        renew(work, m, 0.0, True)
+        return np.array([numbers(work, f)[[int(MEAN), int(TERM)]] for f in range(len(problem.factor))])
+
+    few, every = values(mu, False)[:, 1], values(mu, True)[:, 1]
+    assert np.all(few >= every - TIGHT)
+    assert np.all(few <= every + 3e-3)
+    own = np.array([numbers(work, f)[at.VALUE] for f in range(len(problem.factor))])
+    slopes = []
+    for j in range(len(mu)):  # the terms are linear in every mean
+        off, on = (values(np.where(np.arange(len(mu)) == j, s, mu), False) for s in (0.0, 1.0))
+        slopes.append(np.sum(own * (on - off)[:, 0] - (on - off)[:, 1]))
+    values(mu, False)
+    each("open_sweep", "work, mu")(work, mu)
+    for j in range(len(mu)):
+        assert_allclose(pull(work, j, mu), slopes[j], rtol=0, atol=1e-11)
+        each("push", "work, mu, j, old, new")(work, mu, j, mu[j], mu[j])
 
 
 # --- kernels that draw at random ------------------------------------------------------------------------------------

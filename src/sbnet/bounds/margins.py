@@ -25,7 +25,7 @@ import numpy as np
 from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Problem, States
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.reduce import live_units
-from sbnet.kernels.terms import exact
+from sbnet.kernels.terms import exact, waves
 from sbnet.kernels.upper import Regions
 from sbnet.network import Network
 
@@ -106,7 +106,8 @@ def of_terms(scale: Scale, which: Bound, live: BoolArray) -> FloatArray:
     if which.log_term == exact.ROOM and np.any(many):
         # Q frequencies, with weights that add up to Q/9 or less: Q roundings for each of two sums, five for each
         # parent in each product, and some for the powers. Units of a block share the frequencies of the widest.
-        q = np.clip(28.0 + 1.3 * np.where(live, scale.size, 0.0).max(axis=1), 32.0, exact.MAX_NODES)
+        # They are rounded up to whole chunks, by 128 at most.
+        q = np.clip(86.0 + 1.3 * np.where(live, scale.size, 0.0).max(axis=1), 0.0, waves.MAX_NODES + 128.0)
         margin += q * ((0.25 * q + 2.0) * (live @ many.astype(np.float64)) + 0.6 * (live @ (many * scale.parents)))
     return UNIT * margin
 

@@ -35,8 +35,8 @@ from sbnet.kernels._compile import plain
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.lobatto import NODES, UNTIL, WEIGHTS
 from sbnet.kernels.structured import ComplexArray, Forest, Products
-from sbnet.kernels.terms.exact import FAR, MARGIN, MAX_NODES, OMEGA
 from sbnet.kernels.terms.series import NOTHING, nodes_for, weakest
+from sbnet.kernels.terms.waves import FAR, MARGIN, MAX_NODES, OMEGA
 
 _MOST = 4_000_000
 """Messages, half a gigabyte: where slots alone would need more, sums have fewer frequencies."""

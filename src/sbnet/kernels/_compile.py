@@ -30,11 +30,11 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
 try:
-    from sbnet.kernels._pipeline import Light, Part, Vector, Whole
+    from sbnet.kernels._pipeline import Disjoint, Light, Part, Vector, Whole
 except ImportError:  # numba's own way, which takes longer
     from numba.core.compiler import Compiler
 
-    Light = Part = Vector = Whole = Compiler  # type: ignore[misc, assignment]
+    Disjoint = Light = Part = Vector = Whole = Compiler  # type: ignore[misc, assignment]
 
 _CONFIG: Any = numba.config
 INTERPRETED = bool(_CONFIG.DISABLE_JIT)
@@ -159,6 +159,8 @@ entry: Any = _compiled(**_ALWAYS, no_cfunc_wrapper=True, _nrt=False)
 inner: Any = _compiled(**_INNER)
 bare: Any = _compiled(**_BARE)
 vector: Any = _compiled(**_BARE | {"pipeline_class": Vector}, fastmath=_FAST)
+# The same for functions that are given disjoint parts of arrays: to ask takes as long as a short loop.
+disjoint: Any = _compiled(**_BARE | {"pipeline_class": Disjoint}, fastmath=_FAST)
 # For small functions in loops that become vectors: they are taken in before anything is compiled, and so are as free to
 # reorder sums as the loop is.
 inlined: Any = _compiled(**_BARE, inline="always")

@@ -208,3 +208,11 @@ class Vector(Whole):
     """For those with loops that become vectors: optimised alone, before a caller shows that their arguments overlap."""
 
     code, lowering = _VectorCode, _PartLowering
+
+
+class Disjoint(Vector):
+    """The same for those whose arguments never overlap, though they be parts of one array: nothing is asked."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        self.state.flags.noalias = True
+        return super().define_pipelines()

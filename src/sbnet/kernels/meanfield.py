@@ -15,10 +15,10 @@ import numpy as np
 from sbnet._types import FloatArray, IndexArray, Problem, States, Stop
 from sbnet.kernels import gates, terms
 from sbnet.kernels._compile import PAUSE, address, bare, caller, variant
-from sbnet.kernels.arrays import load, whole_numbers
+from sbnet.kernels.arrays import load
 from sbnet.kernels.reduce import posed
 from sbnet.kernels.states import known_units
-from sbnet.kernels.terms import exact
+from sbnet.kernels.terms import exact, waves
 from sbnet.kernels.terms.work import FACTOR_OF, HIDDEN_GATE, MEAN, N_BLOCKS, PLACE, TERM, UNIT, VALUE, Work
 from sbnet.kernels.vector_math import entropy
 
@@ -26,7 +26,7 @@ EDGE = 1e-14  # means keep this distance from 0 and 1; it costs a bound at most 
 _SHARE = 0.2  # of the rise of the bound: what steps of xi must promise to be worth taking
 _XI_STEPS = 20
 _ROUNDS = 4  # how often the exact term may be given new frequencies
-_ROUGH = 1e-2  # nats: how far the paper's bound is taken before the exact term replaces it
+_ROUGH = 1e-2  # nats: how far the paper's bound is taken where it shows which terms to take
 
 
 class Verbs(NamedTuple):
@@ -101,11 +101,11 @@ def _bound(work: Work, constant: float, bias: FloatArray, mu: FloatArray) -> flo
 def climb(
     work: Work,
     verbs: Verbs,
-    stop: Stop,
-    rough: bool,
+    max_sweeps: int,
+    tol: float,
+    whole: bool,
     fine: bool,
     warm: bool,
-    states: States,
     constant: float,
     bias: FloatArray,
     mu: FloatArray,
@@ -114,20 +114,18 @@ def climb(
 ) -> tuple[int, bool, float]:
     """Sweep until the bound rises too little: sweeps so far, whether that came about, and the bound.
 
-    If `rough`, the paper's term stands in for the exact one, and need not be taken far. If `fine`, the bound is
-    evaluated with all frequencies in the end.
+    The exact term has a few frequencies, or all of them if `whole`; if `fine`, the bound is evaluated with all in the
+    end.
     """
-    terms.begin(work, states, bias, mu, verbs.begin)
-    terms.call_attend(verbs.attend, work, False)
+    terms.call_attend(verbs.attend, work, whole)
     promise = np.inf
     for _ in range(1 + _XI_STEPS if warm else 1):  # means that someone has found deserve the best xi before they move
-        if promise >= stop.tol:
+        if promise >= tol:
             promise = terms.call_renew(verbs.renew, work, mu, 0.0, True)
     bound, rise, converged = _bound(work, constant, bias, mu), np.inf, False
     if done == 0 and done < len(trace):
         trace[0] = bound
-    tol = max(stop.tol, _ROUGH) if rough else stop.tol
-    while done < stop.max_sweeps and not converged:
+    while done < max_sweeps and not converged:
         _call_sweep(verbs.sweep, work, bias, mu)
         enough = _SHARE * max(tol, min(rise, _ROUGH)) / max(float(load(work.ints, N_BLOCKS)), 1.0)
         promise = terms.call_renew(verbs.renew, work, mu, enough, False)
@@ -147,36 +145,24 @@ def climb(
 _call_climb = caller(climb)
 
 
-def attuned(
-    problem: Problem, kind: IndexArray, fine: Work, work: Work, again: bool, kit: Kit, bias: FloatArray, mu: FloatArray
-) -> tuple[Work, bool, bool, bool]:
-    """A state with the exact term and waves for the frequencies that are needed at these means.
+def attuned(work: Work, mu: FloatArray, again: bool, whole: bool, at_all: bool) -> tuple[Work, bool]:
+    """The state with the frequencies that are needed at these means; and did it need no others?
 
-    If `again`, this row had `work`, with fewer: no block may lose any, or its term would loosen. Also returned: whether
-    it has the same terms now, whether it has all that is needed, and whether the kit serves its terms.
+    If `again`, this row had some: no block may lose any, or its term would loosen. If `whole`, it sweeps with them all.
+    Unless `at_all`, it is left alone where some factor would need too many.
     """
-    needed, now = exact.nodes_of(problem, bias, mu), kind
-    if not exact.fits(problem, kind, needed, whole_numbers(len(kind))):
-        if not kit.any_term:
-            return work, again, False, False
-        now = terms.call_other_kinds(kit.other_kinds, problem, kind, needed, bias, mu)
-    again = again and terms.same_kinds(work, now)
-    if not again:
-        same = terms.same_kinds(fine, now)
-        work = fine if same else terms.call_layout(kit.layout, problem, now, False, kit.fine.prepare)
-    chunks, enough = exact.chunks_for(work, needed), again
-    if again:
-        for b in range(len(chunks)):
+    places, crowded = waves.places_for(work, mu, again)
+    enough = again or (crowded and not at_all)
+    if again and not crowded:
+        for b in range(len(places)):
             has = load(work.wave_index, b)
-            if load(chunks, b) > has:
-                enough = False
-            else:
-                chunks[b] = has
+            enough = enough and load(places, b) <= has
+            places[b] = max(load(places, b), has)
     if not enough:
-        if not exact.has_room(work, chunks):
-            work = exact.make_room(work, chunks)
-        exact.tune(work, chunks)
-    return work, again, enough, True
+        if not waves.has_room(work, places):
+            work = waves.make_room(work, places, whole)
+        waves.tune(work, places)
+    return work, enough
 
 
 _call_attuned = caller(attuned)
@@ -184,8 +170,7 @@ _call_attuned = caller(attuned)
 
 def solve(
     problem: Problem,
-    rough: Work,
-    fine: Work,
+    work: Work,
     kind: IndexArray,
     kit: Kit,
     stop: Stop,
@@ -197,12 +182,12 @@ def solve(
 ) -> tuple[float, int, bool, bool, Work]:
     """Solve one problem from the means in `mu`: (bound, sweeps, converged), and the state in which it was left.
 
-    Before that: whether it was solved at all, or needs a kit for any term.
+    Before that: whether it was solved at all, or needs a kit for any term. `work` is laid out for `kind`.
 
-    `rough` has the paper's term wherever `kind` has the exact one, and `fine` has that: the climb begins with the one,
-    which is quick while the means are far from where they end, and goes on with the lower frequencies of the other. The
-    bound that counts is evaluated with all frequencies. Where the means have moved so far that more are needed, it goes
-    on with those. Means that someone has found (`warm`) go straight to the exact term.
+    The climb makes do with a few frequencies of the exact term unless it is to be taken far, and the bound that counts
+    is evaluated with all of them. Where the means have moved so far that more are needed, it goes on with those. Where
+    there would be too many, the paper's term leads to means where others are chosen in place of the exact one; means
+    that someone has found (`warm`) are such at once.
     """
     constant = known_units(problem, states, bias)
     for j in range(len(mu)):
@@ -211,32 +196,51 @@ def solve(
     if len(mu) == 0:
         if len(trace):
             trace[0] = constant
-        return constant, 0, True, True, rough
+        return constant, 0, True, True, work
     for j in range(len(mu)):
         mu[j] = min(max(load(mu, j), EDGE), 1.0 - EDGE)
-    climbs_exact = not terms.same_kinds(rough, kind)
-    work, done, converged, best, again = rough, np.int64(0), False, -np.inf, False
-    for turn in range(1 if climbs_exact and warm else 0, 1 + _ROUNDS if climbs_exact else 1):
+    terms.begin(work, states, bias, mu, kit.fine.begin)
+    done, converged, best, crowded, wavy = np.int64(0), False, -np.inf, False, waves.has(work)
+    far = wavy and stop.tol < waves.FEW
+    if wavy:
+        work, crowded = _call_attuned(kit.attuned, work, mu, False, far, False)
+    if crowded:
+        if not kit.any_term:
+            return best, 0, False, False, work
+        if not warm:
+            work = terms.call_layout(kit.layout, problem, kind, True, kit.rough.prepare)
+            terms.begin(work, states, bias, mu, kit.rough.begin)
+            done, converged, best = _call_climb(
+                kit.climb, work, kit.rough, stop.max_sweeps, max(stop.tol, _ROUGH), False, False, warm, constant, bias,
+                mu, trace, done,
+            )  # fmt: skip
+        kind = terms.call_other_kinds(kit.other_kinds, problem, kind, bias, mu)
+        work = terms.call_layout(kit.layout, problem, kind, False, kit.fine.prepare)
+        terms.begin(work, states, bias, mu, kit.fine.begin)
+        wavy, far = waves.has(work), far and waves.has(work)
+        if wavy:
+            work, _ = _call_attuned(kit.attuned, work, mu, False, far, True)
+    for turn in range(_ROUNDS if wavy else 1):
         if turn > 0:
-            work, again, enough, served = _call_attuned(kit.attuned, problem, kind, fine, work, again, kit, bias, mu)
-            if not served:
-                return best, int(done), False, False, work
+            work, enough = _call_attuned(kit.attuned, work, mu, True, far, True)
             if enough:
                 break
-        is_rough, before, verbs = turn == 0 and climbs_exact, best, kit.fine if turn > 0 else kit.rough
+        if far:
+            done, _, _ = _call_climb(
+                kit.climb, work, kit.fine, stop.max_sweeps, waves.FEW, False, False, warm, constant, bias, mu, trace,
+                done,
+            )  # fmt: skip
+        before = best
         done, converged, bound = _call_climb(
-            kit.climb, work, verbs, stop, is_rough, turn > 0, warm, states, constant, bias, mu, trace, done
+            kit.climb, work, kit.fine, stop.max_sweeps, stop.tol, far, wavy, warm, constant, bias, mu, trace, done
         )
         best = best if bound <= best else bound  # the larger, or NaN: a term that has no room shows
-        if again and best - before < stop.tol:
+        if turn > 0 and best - before < stop.tol:
             break
-        again = turn > 0
     if done < len(trace):
         trace[done] = best  # with all frequencies it is a little above that of the last sweep
     for k in range(1, min(int(done) + 1, len(trace))):
-        trace[k] = min(
-            max(load(trace, k), load(trace, k - 1)), best
-        )  # the best so far: the exact term begins a little lower
+        trace[k] = min(max(load(trace, k), load(trace, k - 1)), best)  # the best so far
     return best, int(done), converged, True, work
 
 
@@ -247,17 +251,16 @@ call_solve = caller(solve)
 def kit_for(rooms: tuple[Any, ...]) -> Kit:
     """What solves problems that these rooms serve, compiled now unless it has been before."""
     with PAUSE.throughout():
-        rough = terms.roughly(rooms)
         any_term = {terms.xi, exact, terms.quadratic, terms.enumerated} <= set(rooms)
         return Kit(
-            _verbs(rough),
+            _verbs(terms.roughly(rooms) if any_term else rooms),
             _verbs(rooms),
             terms.enumerated in rooms,
             any_term,
             address(posed, allocates=True),
             address(terms.prepare, allocates=True),
             address(climb),
-            address(attuned, allocates=True) if rough != rooms else 0,
+            address(attuned, allocates=True) if exact in rooms else 0,
             address(terms.other_kinds, allocates=True) if any_term else 0,
             address(solve, allocates=True),
         )

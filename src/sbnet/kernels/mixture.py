@@ -98,12 +98,9 @@ def climb_components(
         whole = with_gates(problem, n, gate_weight[m])
         more_states[n:], more_bias[n:] = side[m], gate_bias[m]
         kind = terms.kinds_of(whole, which)
-        rough = terms.call_layout(kit.layout, whole, kind, True, kit.rough.prepare)
-        work = rough
-        if not terms.same_kinds(rough, kind):
-            work = terms.call_layout(kit.layout, whole, kind, False, kit.fine.prepare)
+        work = terms.call_layout(kit.layout, whole, kind, False, kit.fine.prepare)
         bound[m], sweeps[m], converged[m], solved, _ = call_solve(
-            kit.solve, whole, rough, work, kind, kit, stop, more_states, more_bias, mu[m], True, np.empty(0)
+            kit.solve, whole, work, kind, kit, stop, more_states, more_bias, mu[m], True, np.empty(0)
         )
         if not solved:
             return False

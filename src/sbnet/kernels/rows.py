@@ -16,7 +16,7 @@ from sbnet.kernels.arrays import real_numbers
 from sbnet.kernels.gradient import add_gradient, call_add_gradient
 from sbnet.kernels.meanfield import Kit, call_solve, kit_for
 from sbnet.kernels.reduce import call_posed
-from sbnet.kernels.terms import enumerated, exact
+from sbnet.kernels.terms import enumerated, exact, waves
 from sbnet.kernels.terms.work import Work, spread
 
 _ENUMERATED = 6  # parents whose states are summed for a prediction
@@ -33,8 +33,11 @@ def mean_p(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
     if len(weight) <= _ENUMERATED:
         return enumerated.mean_p(gate, weight, mu, bias)
     low, high, mean, variance, largest = spread(weight, mu, bias)
-    nodes = exact.nodes(low, high, mean, variance, largest)
-    if nodes == 0 or nodes > exact.MAX_NODES:  # far from 0, or spread too far: as if x had a normal distribution
+    squares = 0.0
+    for s in range(len(weight)):
+        squares += weight[s] * weight[s]
+    nodes = waves.nodes(low, high, mean, variance, largest, squares)
+    if nodes == 0 or nodes > waves.MAX_NODES:  # far from 0, or spread too far: as if x had a normal distribution
         return gates.p(gate, mean / math.sqrt(1.0 + math.pi * variance / 8.0))
     return exact.mean_sigmoid(weight, mu, bias, mean, nodes)
 
@@ -182,19 +185,16 @@ def climb_rows(
     while first < len(states):  # rows with the same units observed pose the same problem
         problem = call_posed(kit.posed, model, states[first])
         kind = terms.kinds_of(problem, which)
-        rough = terms.call_layout(kit.layout, problem, kind, True, kit.rough.prepare)
-        if terms.lacks(kit.enumerates, rough):
+        fine = terms.call_layout(kit.layout, problem, kind, False, kit.fine.prepare)
+        if terms.lacks(kit.enumerates, fine):
             return first, barren
-        fine = rough
-        if not terms.same_kinds(rough, kind):
-            fine = terms.call_layout(kit.layout, problem, kind, False, kit.fine.prepare)
         mu = real_numbers(len(problem.hidden))
         r = first
         while r < len(states) and (r == first or _same_mask(states, r)):
             for j in range(len(mu)):
                 mu[j] = answers.means[r, problem.hidden[j]]
             bound, sweeps, converged, solved, work = call_solve(
-                kit.solve, problem, rough, fine, kind, kit, stop, states[r], bias[r], mu, warm, answers.trace[r]
+                kit.solve, problem, fine, kind, kit, stop, states[r], bias[r], mu, warm, answers.trace[r]
             )
             if not solved:
                 return r, barren

@@ -14,7 +14,7 @@ from sbnet.bounds.proven import balls, gates, log_sum, round_down, series, softp
 from sbnet.kernels._compile import plain
 from sbnet.kernels.gates import NOISY_OR, SIGMOID
 from sbnet.kernels.reduce import live_units
-from sbnet.kernels.terms.exact import MAX_NODES, OMEGA, nodes
+from sbnet.kernels.terms.waves import MAX_NODES, OMEGA, nodes
 from sbnet.network import Network
 
 _FEW = 6  # parents of a noisy-OR unit whose states are quicker summed than the nodes of the series
@@ -109,7 +109,7 @@ def _quadratic(flint: Any, mean: Any, second: Any) -> Any:
 def _nodes(weight: list[float], bias: float, mean: float, variance: float) -> int:
     """How many frequencies are enough, to the kernels; the bound holds for any number of them."""
     low, high = bias + sum(min(w, 0.0) for w in weight), bias + sum(max(w, 0.0) for w in weight)
-    return int(plain(nodes)(low, high, mean, variance, max(map(abs, weight))))
+    return int(plain(nodes)(low, high, mean, variance, max(map(abs, weight)), math.inf))
 
 
 def _trapezoid(flint: Any, weight: list[Any], mu: list[Any], bias: Any, mean: Any, second: Any, nodes: int) -> Any:

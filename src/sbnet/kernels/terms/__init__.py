@@ -22,7 +22,7 @@ from sbnet._types import Bound, FloatArray, IndexArray, Problem, States
 from sbnet.kernels import gates
 from sbnet.kernels._compile import bare, caller, inner, plain
 from sbnet.kernels.arrays import load, real_numbers, whole_numbers
-from sbnet.kernels.terms import enumerated, exact, linear, quadratic, series, xi
+from sbnet.kernels.terms import enumerated, exact, linear, quadratic, series, waves, xi
 from sbnet.kernels.terms.work import (
     ABOVE,
     BELOW,
@@ -242,13 +242,13 @@ def same_kinds(work: Work, kind: IndexArray) -> bool:
     return True
 
 
-def other_kinds(problem: Problem, kind: IndexArray, nodes: IndexArray, bias: FloatArray, mu: FloatArray) -> IndexArray:
-    """The kinds with which the exact term is climbed, given how many frequencies each factor needs.
+def other_kinds(problem: Problem, kind: IndexArray, bias: FloatArray, mu: FloatArray) -> IndexArray:
+    """The kinds with which the exact term is climbed.
 
-    Where that is too many, the tighter of the paper's term and the quadratic one takes its place.
+    Where a factor needs too many frequencies, the tighter of the paper's term and the quadratic one takes its place.
     """
     found, fits = whole_numbers(len(kind)), whole_numbers(len(kind))
-    exact.fits(problem, kind, nodes, fits)
+    waves.fits(problem, kind, waves.nodes_of(problem, bias, mu), fits)
     for f in range(len(kind)):
         found[f] = load(kind, f)
         if load(fits, f) == 0:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem
-from sbnet.kernels._compile import bare, inner, vector
+from sbnet.kernels._compile import bare, disjoint, inner
 from sbnet.kernels.arrays import load, real_numbers, whole_numbers
 
 # Regions of `index`. By hidden unit: the unit, its own factor or -1, its first tile, its first child with a table.
@@ -258,11 +258,11 @@ def _fill_edges(problem: Problem, tiled: IndexArray, index: IndexArray, numbers:
                 index[edge_place + s], numbers[at] = at, w
 
 
-# A function of tiles and blocks is given the same array twice: under two names the compiler checks once that two places
-# do not overlap, and then uses vectors; under one name it gives up.
+# A function of tiles and blocks is given the same array twice. Under two names the compiler checks once that two places
+# do not overlap, and then uses vectors; under one name it gives up. If it is `disjoint`, it takes that on trust.
 
 
-@vector
+@disjoint
 def moments(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu: FloatArray) -> None:
     """<x> and <x^2> of the factors of block b."""
     o, lanes, tiles = _u(load(index, BLOCKS)) + _u(b) * BLOCK, _u(load(index, N_LANES)), _u(load(index, TILES))
@@ -285,7 +285,7 @@ def moments(index: IndexArray, edges: FloatArray, blocks: FloatArray, b: int, mu
         blocks[k + SECOND] += mean * mean
 
 
-@vector
+@disjoint
 def push_moments(
     index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, room: int, old: float, new: float
 ) -> None:
