@@ -236,8 +236,9 @@ def test_the_verbs_of_a_term_agree_with_one_another(name, seed):
         if problem.factor_of[j] >= 0:
             numbers(work, problem.factor_of[j])[at.VALUE] = mu[j]
         each("push", "work, mu, j, old, new")(work, mu, j, old, mu[j])
-        inputs = [factor.moments(factor.weight, mu, factor.bias)[0] for factor in factors]
-        assert_allclose([numbers(work, f)[at.MEAN] for f in range(len(factors))], inputs, rtol=0, atol=1e-12)
+        asked = np.flatnonzero(problem.own >= 0)  # the mean inputs of hidden units: the sweep has yet to come to them
+        inputs = [factors[f].moments(factors[f].weight, mu, factors[f].bias)[0] for f in asked]
+        assert_allclose([numbers(work, f)[at.MEAN] for f in asked], inputs, rtol=0, atol=1e-12)
     renew(work, mu, 0.0, False)
     check_terms(name, every(), work, mu)
     renew(work, mu, 0.0, True)

@@ -20,8 +20,13 @@ def absorb_rows(model: Model, bias: FloatArray, states: States) -> FloatArray:
 
     Exact (an observed parent only shifts its child's bias), and one product for all rows whatever their masks.
     """
-    on, n = (states == 1).astype(np.float64), len(bias)
+    parents, n = np.zeros(len(bias), np.bool_), len(bias)
+    parents[model.parent] = True
+    on = states == 1
     shifted: FloatArray
+    if not on[:, parents].any():  # all that is observed to be 1 are leaves, as a rule
+        return np.repeat(bias[None, :], len(states), axis=0)
+    on = on.astype(np.float64)
     if len(on) == 1:  # the same sums in the same order, without the cost of setting up a sparse matrix
         child = np.repeat(np.arange(n), np.diff(model.indptr))
         sums = np.bincount(child, weights=model.weight * on[0, model.parent], minlength=n)

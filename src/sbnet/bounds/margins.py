@@ -76,8 +76,8 @@ def of_mean_field(network: Network, which: Bound, states: States) -> FloatArray:
     It depends on which units are observed, not on their states.
     """
     seen = states >= 0
-    if len(states) == 1:
-        return np.array([_of_mask(network, which, states[0], seen.tobytes())])
+    if len(states) and (seen == seen[0]).all():
+        return np.full(len(states), _of_mask(network, which, states[0], seen[0].tobytes()))
     first = np.flatnonzero(np.append(True, np.any(seen[1:] != seen[:-1], axis=1)))[: len(states)]  # of rows seen alike
     live = np.empty((len(first), network.n_units), np.bool_)
     for k, r in enumerate(first):

@@ -23,7 +23,9 @@ from sbnet.kernels.terms.work import FACTOR_OF, HIDDEN_GATE, MEAN, N_BLOCKS, PLA
 from sbnet.kernels.vector_math import entropy
 
 EDGE = 1e-14  # means keep this distance from 0 and 1; it costs a bound at most 1e-14 of the weights
-_SHARE = 0.2  # of the rise of the bound: what steps of xi must promise to be worth taking
+# What steps of xi must promise to be worth taking: a share of the tolerance, or, while the bound rises faster, of its
+# rise, but no more nats than that.
+_SHARE, _OF_RISE, _AT_MOST = 0.2, 0.02, 2e-3
 _XI_STEPS = 20
 _ROUNDS = 4  # how often the exact term may be given new frequencies
 _ROUGH = 1e-2  # nats: how far the paper's bound is taken where it shows which terms to take
@@ -127,7 +129,7 @@ def climb(
         trace[0] = bound
     while done < max_sweeps and not converged:
         _call_sweep(verbs.sweep, work, bias, mu)
-        enough = _SHARE * max(tol, min(rise, _ROUGH)) / max(float(load(work.ints, N_BLOCKS)), 1.0)
+        enough = max(_SHARE * tol, min(_OF_RISE * rise, _AT_MOST)) / max(float(load(work.ints, N_BLOCKS)), 1.0)
         promise = terms.call_renew(verbs.renew, work, mu, enough, False)
         done += 1
         before, bound = bound, _bound(work, constant, bias, mu)

@@ -8,6 +8,7 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.kernels._compile import inlined, vector
+from sbnet.kernels.lanes import exponent, mantissa, nearest, power_of_two, where
 
 LOG2E = 1.4426950408889634
 LN2 = 0.6931471805599453
@@ -15,12 +16,6 @@ LN2_HIGH = 0.6931471803691238  # ln 2 with its last digits zero: n * LN2_HIGH is
 LN2_LOW = 1.9082149292705877e-10
 _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (1.0 / math.factorial(k) for k in range(2, 14))
 _L3, _L5, _L7, _L9, _L11, _L13, _L15, _L17, _L19 = (2.0 / k for k in range(3, 21, 2))
-_MANTISSA_BITS = np.uint64(0x000FFFFFFFFFFFFF)
-_HALF_BITS = np.uint64(0x3FE0000000000000)
-# Whole numbers beside 1.5 * 2^52 stand in the lowest bits as they are: many processors have no other way from numbers
-# with a point to whole ones, and back, that serves all lanes of a vector at once.
-_WHOLE = 1.5 * 2.0**52
-_WHOLE_BITS, _EXPONENT = np.uint64(0x4338000000000000), np.uint64(52)
 
 
 @inlined
@@ -33,34 +28,26 @@ def cosh_sinh(r: float) -> tuple[float, float]:
 
 
 @inlined
-def power_of_two(n: float) -> float:
-    """2^n for a whole n up to 1023, by its exponent bits; zero below 2^-1022."""
-    bits = np.float64(max(n, -1023.0) + (_WHOLE + 1023.0)).view(np.uint64)
-    return np.uint64(bits << _EXPONENT).view(np.float64)
-
-
-@inlined
 def exp_minus(x: float) -> float:
     """e^-x for x >= 0."""
-    x = min(x, 800.0)
-    n = np.floor(x * LOG2E + 0.5)
+    x = where(x - 800.0, 800.0, x)
+    n = nearest(x * LOG2E)
     even, odd = cosh_sinh((x - n * LN2_HIGH) - n * LN2_LOW)
-    return (even - odd) * power_of_two(-n)
+    return (even - odd) * power_of_two(0.0 - n)
 
 
 @inlined
 def split(x: float) -> tuple[float, float]:
     """m in [1/2, 1) and n with x = m 2^n, for an ordinary positive x."""
-    bits = np.float64(x).view(np.uint64)
-    whole = np.uint64((bits >> _EXPONENT) | _WHOLE_BITS).view(np.float64)
-    return np.uint64((bits & _MANTISSA_BITS) | _HALF_BITS).view(np.float64), whole - (_WHOLE + 1022.0)
+    return mantissa(x), exponent(x)
 
 
 @inlined
 def log(x: float) -> float:
     """ln x for an ordinary positive x."""
     m, n = split(x)
-    m, n = (2.0 * m, n - 1.0) if m < 0.7071067811865476 else (m, n)
+    small = where(0.7071067811865476 - m, 1.0, 0.0)
+    m, n = m + small * m, n - small
     s = (m - 1.0) / (m + 1.0)
     r = s * s
     tail = _L9 + r * (_L11 + r * (_L13 + r * (_L15 + r * (_L17 + r * _L19))))

@@ -1,9 +1,10 @@
 """How the mean of t(x) is bounded, a file for each way; the only place that knows how many there are.
 
 Each file has the same verbs, as far as they apply: `prepare` (what depends on the weights), `begin` (what depends on
-the row), `open_sweep`, `pull` (what children tell a parent), `push` (a parent has moved), `renew` (the terms at the
-present means: after a sweep, or from scratch if `fresh`), `gradient`; and a slow, obvious `reference` for one factor.
-A term serves all children of a parent in one call. Verbs are compiled for sets of rooms, when a problem needs them.
+the row), `open_sweep`, `pull` (what children tell a parent), `push` (a parent has moved; the mean inputs of hidden
+units follow, for a sweep asks for those), `renew` (the terms at the present means: after a sweep, or from scratch if
+`fresh`), `gradient`; and a slow, obvious `reference` for one factor. A term serves all children of a
+parent in one call. Verbs are compiled for sets of rooms, when a problem needs them.
 
 A *kind* is what a user asks for (`log_term`); a *room* is the file that serves it. A factor whose kind has no room
 keeps the term NaN, which shows at once; it never borrows another's.

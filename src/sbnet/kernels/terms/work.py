@@ -227,7 +227,7 @@ def _rooms(n_slots: int, index: IndexArray) -> int:
     index[WEIGHTS], index[BELOW], index[ABOVE] = 0, n_slots, n_slots + n_factors
     index[BLOCKS] = n_slots + 2 * n_factors
     index[TILES] = load(index, BLOCKS) + load(index, N_BLOCKS) * _BLOCK
-    index[TABLES] = load(index, TILES) + (load(index, N_TILES) + 1) * _TILE  # one more: a tile without edges
+    index[TABLES] = load(index, TILES) + load(index, N_TILES) * _TILE
     index[NEAR] = load(index, TABLES) + load(index, load(index, TABLE_PTR), n_factors)
     index[SCRATCH] = load(index, NEAR) + most
     return load(index, SCRATCH) + (1 << most)
