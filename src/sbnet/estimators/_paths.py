@@ -14,7 +14,7 @@ from sbnet.estimators._candidates import Candidate, Search
 from sbnet.estimators._lateral import Lateral, Scales, first_of
 from sbnet.estimators._rows import Rows
 
-PATH = tuple(2.0**k for k in range(-5, 3))
+PATH = tuple(2.0**k for k in range(-5, 5))
 _FLAT, _FAR = 5e-4, 1e-2
 """Shares of a bound: how far below the best a weaker prior may be to be taken for it, which leaves more to hidden units
 and switches to find; how far below the best a prior is that ends the path.
