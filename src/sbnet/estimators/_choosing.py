@@ -33,6 +33,7 @@ HIDDEN, SWITCHES = 8, 1
 """Sizes that are tried."""
 _NEAR, _RISES = 2e-3, 1e-4
 """Shares of a bound: how far below others a candidate may be after one stage to go on; what a stage must gain."""
+_FEWER = (1.0, 0.7, 0.5)  # shares of the scale that lateral edges have without hidden units
 
 
 def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
@@ -153,7 +154,7 @@ def _hidden_before(search: Search, scales: Scales, hidden: tuple[int, ...]) -> l
     alone, what = _hidden_alone(search, scales, hidden), "hidden units before lateral edges"
     made: dict[str, Any] = {"hidden": hidden, "hidden_first": True}
     found: list[Candidate] = []
-    for share in (1.0, 0.7, 0.5):
+    for share in _FEWER:
         fewer = Scales(share * scales.first)
         network = with_hidden_columns(search.density, search.rows, alone, fewer, HIDDEN_SCALE, search.generator)
         found.append(search.scored(f"{what}, scale {fewer.lateral:.3g}", network, scales=fewer, **made))
@@ -191,7 +192,7 @@ def _until_settled(search: Search, scales: Scales, best: Candidate) -> Candidate
     """More stages, each at a lower rate, as long as held-out bounds rise."""
     if not is_auto(search.density.epochs):
         return best
-    scales = best.scales or scales
+    scales, failed = best.scales or scales, 0
     for number in range(best.stages + 1, MOST + 1):
         network = stage(
             search.density, search.rows, scales, best.network, search.generator, number=number, rate=best.rate
@@ -199,7 +200,8 @@ def _until_settled(search: Search, scales: Scales, best: Candidate) -> Candidate
         found = search.scored(f"{_kind(best)}, stage {number}", network)
         option = replace(best, network=network, bounds=found.bounds, stages=number)
         gain, best = option.mean - best.mean, best_of([best, option])
-        if search.is_late or gain < _RISES * abs(best.mean):
+        failed = failed + 1 if gain < _RISES * abs(best.mean) else 0
+        if search.is_late or failed == 2:  # one may have been bad luck
             break
     return best
 
