@@ -58,10 +58,9 @@ def choose_lateral(search: Search) -> tuple[Choice, Choice, str]:
 
 
 def _along_path(search: Search) -> list[Choice]:
-    lateral, found = first_of(search.rows), []
+    found: list[Choice] = []
     for scale in PATH:
-        found.append(_solved(search, lateral, Scales(scale)))
-        lateral = found[-1].lateral
+        found.append(_solved(search, found[-1].lateral if found else first_of(search.rows), Scales(scale)))
         if _falls([choice.mean for choice in found]):
             break
     return found
