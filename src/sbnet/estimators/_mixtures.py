@@ -6,7 +6,6 @@ all rows. The logarithm of a mean of likelihoods is bounded from below by that o
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,11 +55,9 @@ def install(density: SBNDensity, mixture: NetworkMixture) -> None:
 
 def _reordered(rows: Rows, generator: np.random.Generator) -> Rows:
     """The columns in a random order; those that stand for one column stay together, and in their order."""
-    place = {name: k for k, name in enumerate(rows.names)}
     grouped = {unit: group for group in rows.groups for unit in group.units}
     blocks = [(name,) for name in rows.names if name not in grouped] + [group.units for group in rows.groups]
-    order = [place[unit] for k in generator.permutation(len(blocks)) for unit in blocks[k]]
-    return replace(rows, cells=rows.cells[:, order], names=tuple(rows.names[k] for k in order))
+    return rows.named(tuple(unit for k in generator.permutation(len(blocks)) for unit in blocks[k]))
 
 
 def chosen(bounds: FloatArray, rng: np.random.Generator | None) -> IndexArray:

@@ -25,6 +25,8 @@ class Report:
     first_scale : float or None
         If strong lateral weights are held less, each by a scale of its own: the scale under which their sizes were
         found. That pays where a few strong parents are enough.
+    order : str
+        Of the columns: as given, or another that held-out rows found better, for parents come first.
     layers : tuple of int
         Hidden units, layer by layer.
     hidden_first : bool
@@ -49,6 +51,7 @@ class Report:
     lateral_scale: float
     hidden_scale: float
     first_scale: float | None
+    order: str
     layers: tuple[int, ...]
     hidden_first: bool
     switches: int
@@ -72,7 +75,7 @@ class Report:
         units = f"{self.hidden} hidden units, {self.switches} switches a column; {self.n_edges:,} edges"
         lines.append(
             f"chosen: Laplace prior, scale {self.lateral_scale:.3g} for lateral edges{adaptive}, "
-            f"{self.hidden_scale:.3g} for hidden ones; {units}"
+            f"{self.hidden_scale:.3g} for hidden ones; {units}; columns {self.order}"
         )
         lines.append(f"learned from all rows: {self.epochs} epochs; {self.seconds:.1f} seconds in all")
         return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -40,6 +40,11 @@ class Rows:
     def keep(self, chosen: BoolArray | IndexArray) -> Rows:
         """Some of the rows."""
         return Rows(self.cells[chosen], self.weights[chosen], self.names, self.groups)
+
+    def named(self, names: tuple[str, ...]) -> Rows:
+        """With the columns in this order."""
+        place = {name: k for k, name in enumerate(self.names)}
+        return replace(self, cells=self.cells[:, [place[name] for name in names]], names=names)
 
 
 def columns(network: Network, names: tuple[str, ...]) -> IndexArray:

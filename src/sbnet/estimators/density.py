@@ -39,7 +39,8 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         they pay, and none if not; where the prior is given ``(8,)``; in the template of an :class:`SBNClassifier`
         ``(8, 24)``.
     lateral : bool
-        Edges inside the bottom layer: column k has the columns before it among its parents.
+        Edges inside the bottom layer: column k has the columns before it among its parents; in the order of the table,
+        or where the prior is chosen, in another one if that pays on held-out rows.
     switches : int or "auto"
         Hidden units that each column has for its own (see :func:`sbnet.add_switches`): with `lateral`, its regression
         on the columns before it becomes a mixture of regressions. One costs no tightness where all cells are observed.
@@ -47,7 +48,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         an imputer none.
     orders : int
         Networks to learn, each with the columns in another order; scores then bound the mean of their likelihoods. The
-        first keeps the order of the table; scales, hidden units and switches are chosen once.
+        first has the order that one alone would have; scales, hidden units and switches are chosen once.
     epochs : int or "auto"
         Passes over the table; ``"auto"`` goes on until held-out bounds no longer rise. Where the prior is given it is
         20, and more for small tables, until 250 steps are made.
@@ -104,8 +105,8 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     Attributes
     ----------
     network_ : Network
-        Its last units are the columns, with their names if the table has any. Edges of weight zero are dropped where
-        the prior is chosen.
+        Below the hidden layers are the columns, under their names if the table has any, else x0, x1 and so on; parents
+        come first. Edges of weight zero are dropped where the prior is chosen.
     networks_ : tuple of Network
         With `orders`, the networks of all orders; `network_` is the first.
     mixture_ : NetworkMixture

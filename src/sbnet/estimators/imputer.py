@@ -176,6 +176,8 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         again = Rows(rows.cells, weights, rows.names, rows.groups).keep(weights > 0.0)
         if self.report_ is None:
             return _learning.learn_from_scratch(settings, again, generator)[0].network
+        own = set(again.names)
+        again = again.named(tuple(name for name in self.network_.names if name in own))
         return _choosing.learn_alike(settings, again, generator, self.report_).network
 
     def _drawn(self, table: Given, networks: tuple[Network, ...], seed: int) -> Array:

@@ -1,0 +1,107 @@
+"""The choice of lateral edges: a path of scales from strong to weak priors, and the order of the columns.
+
+Their regressions are convex, so that a path of scales, each started from the last, costs little more than one of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sbnet.estimators import _learning
+from sbnet.estimators._candidates import Candidate, Search
+from sbnet.estimators._lateral import Lateral, Scales, first_of
+from sbnet.estimators._rows import Rows
+
+PATH = tuple(2.0**k for k in range(-5, 5))
+_FLAT, _FAR = 5e-4, 1e-2
+"""Shares of a bound: how far below the best a weaker prior may be to be taken for it, which leaves more to hidden units
+and switches to find; how far below the best a prior is that ends the path.
+"""
+AS_GIVEN = "as given"
+
+
+class Choice(NamedTuple):
+    """A lateral network, its scales, and the regressions behind it, if it has lateral edges."""
+
+    candidate: Candidate
+    scales: Scales
+    lateral: Lateral | None
+
+    @property
+    def mean(self) -> float:
+        return self.candidate.mean
+
+
+def choose_lateral(search: Search) -> tuple[Choice, Choice, str]:
+    """The best scale for lateral weights, or each weight by its own; the weakest prior that is hardly worse; and the
+    order of the columns, in which the search has its rows from now on.
+    """
+    if not search.density.lateral:
+        network = _learning.start(search.density, search.rows, search.generator, hidden=(), switches=0)
+        alone = Choice(search.scored("independent columns", network), Scales(1.0), None)
+        return alone, alone, AS_GIVEN
+    found = _along_path(search)
+    best = max(found, key=lambda choice: choice.mean)
+    order, other = _choose_order(search, best)
+    if order != AS_GIVEN:
+        found = [other]
+    s = best.scales.lateral
+    # Half a step to either side, which matters where the path is steep; and strong weights held less.
+    for scales in (Scales(s / np.sqrt(2.0)), Scales(s * np.sqrt(2.0)), Scales(s, s), Scales(0.5 * s, s)):
+        found.append(_solved(search, other.lateral, scales))
+    first = max(found, key=lambda choice: choice.mean)
+    least = first.mean * (1.0 + _FLAT)
+    plain = [choice for choice in found if not choice.scales.adaptive and choice.mean >= least]
+    return first, max(plain, key=lambda choice: choice.scales.lateral) if plain else first, order
+
+
+def _along_path(search: Search) -> list[Choice]:
+    found: list[Choice] = []
+    for scale in PATH:
+        found.append(_solved(search, found[-1].lateral if found else first_of(search.rows), Scales(scale)))
+        if _falls([choice.mean for choice in found]):
+            break
+    return found
+
+
+def _falls(bounds: list[float]) -> bool:
+    """Have the last two been below the best, or the last one far below?"""
+    best = max(bounds)
+    return bounds[-1] < best * (1.0 + _FAR) if max(bounds[-2:]) == best else len(bounds) > 2
+
+
+def _solved(search: Search, lateral: Lateral | None, scales: Scales, order: str = "") -> Choice:
+    assert lateral is not None
+    lateral = lateral.solved(scales, search.threads)
+    network = _learning.start(
+        search.density, lateral.rows, search.generator, hidden=(), switches=0, lateral=lateral
+    )  # fmt: skip
+    what = "strong weights held less" if scales.adaptive else "lateral edges"
+    return Choice(search.scored(f"{what}, {order or f'scale {scales.lateral:.3g}'}", network), scales, lateral)
+
+
+def _choose_order(search: Search, best: Choice) -> tuple[str, Choice]:
+    """Another order of the columns, if it pays: parents come first, and what is easily told one way round need not be
+    the other way.
+    """
+    found = {AS_GIVEN: best}
+    for name, order in _orders(search.rows, search.generator).items():
+        choice = _solved(search, first_of(search.rows.named(order)), best.scales, f"columns {name}")
+        if choice.candidate.pays(best.candidate):
+            found[name] = choice
+    name = max(found, key=lambda key: found[key].mean)
+    if name != AS_GIVEN:
+        search.rows = search.rows.named(found[name].candidate.network.names)
+    return name, found[name]
+
+
+def _orders(rows: Rows, generator: np.random.Generator) -> dict[str, tuple[str, ...]]:
+    share = rows.weights @ (rows.cells == 1) / np.maximum(rows.weights @ (rows.cells >= 0), 1e-9)
+    undecided = np.argsort(np.abs(share - 0.5), kind="stable")
+    return {
+        "backwards": rows.names[::-1],
+        "undecided first": tuple(rows.names[k] for k in undecided),
+        "at random": tuple(rows.names[k] for k in generator.permutation(len(undecided))),
+    }
