@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem
 from sbnet.kernels._compile import bare, entry, vector
 from sbnet.kernels.arrays import load
-from sbnet.kernels.upper import Regions, evaluate
+from sbnet.kernels.upper import Regions, evaluated
 
 MEMORY = 12
 _HALVINGS = 30
@@ -82,13 +82,16 @@ def lower(
     return _value(problem, regions, search, at, slope)
 
 
+_evaluate = bare(evaluated)
+
+
 @bare
 def _value(problem: Problem, regions: Regions, search: Search, at: FloatArray, slope: FloatArray) -> float:
     """The bound, and its slopes in what moves."""
     free, positive, x, gradient = search.free, search.positive, search.x, search.gradient
     for j in range(len(at)):
         x[load(free, j)] = math.exp(min(load(at, j), _STEEPEST)) if load(positive, j) else load(at, j)
-    value = evaluate(problem, regions, x, gradient)
+    value = _evaluate(problem, regions, x, gradient)
     for j in range(len(at)):
         slope[j] = load(gradient, load(free, j))
         if load(positive, j):

@@ -10,7 +10,7 @@ import numpy as np
 from sbnet._types import FloatArray, IndexArray, Model, Problem, States
 from sbnet.kernels import gates
 from sbnet.kernels._compile import bare, entry, kernel
-from sbnet.kernels.reduce import components, reduce
+from sbnet.kernels.reduce import components, reduced
 from sbnet.kernels.states import added, known_units
 
 _FRESH = 64  # states between two evaluations from scratch, so that rounding does not pile up
@@ -109,7 +109,7 @@ def enumerate_rows(
     """
     result = np.empty(len(states))
     for r in range(len(states)):
-        problem = reduce(model, states[r])
+        problem = reduced(model, states[r])
         n, m = len(problem.hidden), len(problem.factor)
         lists = Lists(
             components(problem), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),

@@ -12,7 +12,7 @@ from sbnet.kernels import gates
 from sbnet.kernels._compile import bare, kernel
 from sbnet.kernels.gibbs import FRESH, sweep
 from sbnet.kernels.random import GOLDEN, mix, row_seed, uniform
-from sbnet.kernels.reduce import reduce
+from sbnet.kernels.reduce import reduced
 from sbnet.kernels.states import Complete, input_of, known_units, set_inputs
 
 
@@ -57,7 +57,7 @@ def anneal_rows(
     in `steps` steps (Neal 2001).
     """
     for r in range(len(states)):
-        problem = reduce(model, states[r])
+        problem = reduced(model, states[r])
         n, n_factors = len(problem.hidden), len(problem.factor)
         guess = Guess(np.empty(n), np.empty(n), np.empty(n), np.empty(n))
         complete = Complete(np.zeros(n, np.int8), np.zeros(n_factors), np.zeros(n_factors), np.zeros(n_factors))

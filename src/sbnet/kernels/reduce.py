@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sbnet._types import BoolArray, IndexArray, Model, Problem, States
-from sbnet.kernels._compile import bare, caller, kernel
+from sbnet.kernels._compile import address, bare, caller, inner, kernel, light
 from sbnet.kernels.arrays import flags, load, real_numbers, whole_numbers
 
 
@@ -96,8 +96,20 @@ def posed(model: Model, states: States) -> Problem:
 
 
 call_posed = caller(posed)
-reduce: Any = kernel(posed)
-"""The same for Python."""
+
+
+@light
+def _reduced(address: int, model: Model, states: States) -> Problem:
+    return call_posed(address, model, states)  # type: ignore[no-any-return]
+
+
+def reduce(model: Model, states: States) -> Problem:
+    """The same for Python, without a second copy of it."""
+    return _reduced(address(posed, allocates=True), model, np.ascontiguousarray(states))  # type: ignore[no-any-return]
+
+
+reduced: Any = inner(posed)
+"""And as a part of kernels."""
 
 
 @kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,8 +63,7 @@ class OfFactor(NamedTuple):
 # A tuple of many arrays is dear to look into, for the compiler too: functions name the arrays they need first.
 
 
-@entry
-def evaluate(problem: Problem, regions: Regions, x: FloatArray, gradient: FloatArray) -> float:
+def evaluated(problem: Problem, regions: Regions, x: FloatArray, gradient: FloatArray) -> float:
     """The bound on the active part at the parameters x, and its gradient."""
     ptr, parent, weight, hidden, factor_of = (
         problem.ptr, problem.parent, problem.weight, problem.hidden, problem.factor_of
@@ -104,6 +103,10 @@ def evaluate(problem: Problem, regions: Regions, x: FloatArray, gradient: FloatA
                 slope -= load(claim, f) * load(pull, load(parent, s))
         gradient[place] = slope if load(active, f) and abs(load(x, place)) < LARGEST else 0.0
     return value
+
+
+evaluate: Any = entry(evaluated)
+"""The same for Python."""
 
 
 @bare
