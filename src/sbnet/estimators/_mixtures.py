@@ -60,6 +60,11 @@ def _reordered(rows: Rows, generator: np.random.Generator) -> Rows:
     grouped = {unit: group for group in rows.groups for unit in group.units}
     blocks = [(name,) for name in rows.names if name not in grouped] + [group.units for group in rows.groups]
     order = [place[unit] for k in generator.permutation(len(blocks)) for unit in blocks[k]]
+    return turned(rows, order)
+
+
+def turned(rows: Rows, order: list[int]) -> Rows:
+    """The columns in an order of their numbers."""
     return replace(rows, cells=rows.cells[:, order], names=tuple(rows.names[k] for k in order))
 
 

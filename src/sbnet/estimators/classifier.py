@@ -18,20 +18,18 @@ from sklearn.utils.validation import check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _learning, _mixtures, _priors, _sharing, _tuning
+from sbnet.estimators import _learning, _mixtures, _priors, _sharing, _switches, _tuning
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._partitions import by_partition, fit_classes
-from sbnet.estimators._rows import place
+from sbnet.estimators._rows import columns, place
 from sbnet.estimators._sharing import Ties
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators._tuning import Labelled, Mixture
 from sbnet.estimators.density import SBNDensity
 from sbnet.execution import pool
-from sbnet.inference.particles import average
 from sbnet.lazy import is_lazy
 from sbnet.learning import FitResult
 from sbnet.network import Network
-from sbnet.network_mixture import log_mean
 
 _FEW = 100
 """A class of fewer rows than this shares strength with the others."""
@@ -159,7 +157,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         self.particles = particles
 
     def _auto(self) -> dict[str, Any]:
-        return {"hidden": 0, "switches": 1, "prior_scale": 2.0} if self.tune else super()._auto()
+        return {"hidden": 0, "switches": 2, "prior_scale": 2.0} if self.tune else super()._auto()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SBNClassifier:
         """Learn a network from the rows of each class.
@@ -242,7 +240,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         """A network for each class, or several in other orders; and what classes have in common, if they share it."""
         settings = self._settings()
         n_jobs, verbose = settings.n_jobs, settings.verbose
-        ties = _sharing.tie(settings, data.rows, np.random.default_rng(seed)) if sharing else None
+        ties = None
+        if sharing:
+            ties = _sharing.tie(settings, data.rows, np.random.default_rng(seed), both_ways=self.tune is not None)
         if n_jobs not in (None, 1):  # processes for networks instead of threads for rows
             settings.set_params(n_jobs=1, verbose=0)
         learn: Any = _mixtures.learn if ties is None else partial(_sharing.learn, ties=ties)
@@ -315,16 +315,21 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         return self.particles if self.particles is not None else _PARTICLES if self.tune else 0
 
     def _bounds_of_cells(self, networks: Mixture, cells: States) -> FloatArray:
-        return self._bounds(networks, place(networks[0], cells, self._names()))
+        """Mean bounds of the networks of a class: no more than ln of their mean likelihood, by Jensen's inequality.
+
+        It tells classes apart better than that logarithm, which hangs on one network, perhaps another in each class.
+        """
+        return np.mean([self._bounds_of(each, place(each, cells, self._names())) for each in networks], axis=0)
 
     def _estimates(self, networks: Mixture, cells: States, number: int) -> FloatArray:
-        """Estimates of ln P of the observed cells; of several networks, of their mean."""
-        settings = self._settings()
+        """Estimates of ln P of the observed cells; of several networks, their mean."""
+        settings, names = self._settings(), self._names()
         where = pool(settings.executor, _learning.threads(settings))
         parts = [
-            average(each, place(each, cells, self._names()), number=number, executor=where).log_p for each in networks
+            _switches.estimates(each, place(each, cells, names), columns(each, names), number, where)
+            for each in networks
         ]
-        return parts[0] if len(parts) == 1 else log_mean(np.array(parts))
+        return np.mean(parts, axis=0)
 
     def _log_prior(self, share: FloatArray) -> FloatArray:
         prior = share / share.sum() if self.class_prior is None else np.asarray(self.class_prior, dtype=np.float64)
