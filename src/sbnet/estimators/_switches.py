@@ -48,7 +48,7 @@ class Board:
 
 
 def board_of(network: Network, columns: IndexArray) -> Board | None:
-    """How to sum over switches, if all hidden units are some: with one child, a column, and parents that are columns."""
+    """How to sum over switches, if all hidden units are some: they have one child, a column, and no hidden parents."""
     graph, hidden = network.graph, np.ones(network.n_units, dtype=np.bool_)
     hidden[columns] = False
     edge = np.flatnonzero(hidden[graph.parent])

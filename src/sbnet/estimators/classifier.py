@@ -73,8 +73,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     tune : None or "discriminative"
         None learns each network from the rows of its class alone. ``"discriminative"`` goes on with the rows of all
         classes: networks are raised where they tell classes apart, and are still densities. How much that counts is
-        chosen on held-out rows. Networks then have no hidden layers and a switch for each column, unless `density` says
-        otherwise. Takes two to five times as long.
+        chosen on held-out rows. Networks then have no hidden layers and two switches for each column, unless `density`
+        says otherwise; and where classes share strength, each has two networks for each of the `orders` of `density`:
+        one reads the columns in that order, the other from its end. Takes two to five times as long.
     shared : bool or "auto"
         Whether the rows of all classes decide which pairs of columns may be tied closely, where the prior is left
         open: a help to classes of few rows. ``"auto"`` is with `tune`, or if a class has fewer than 100 rows.
@@ -84,8 +85,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         temperature 1.
     particles : int or None
         Rows with missing cells are scored by an estimate of ln P from so many complete states, see :class:`SBNImputer`,
-        in the place of a bound, which is looser the more cells are missing. 0 for bounds. None is 128 with `tune`, and
-        0 without.
+        in the place of a bound, which is looser the more cells are missing; switches are summed over, not drawn. 0 for
+        bounds. None is 128 with `tune`, and 0 without.
 
     Attributes
     ----------
@@ -94,7 +95,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     networks_ : list of Network
         One for each class.
     mixtures_ : list of tuple of Network
-        All networks of each class; with ``orders=1`` in the template, the one in `networks_`.
+        All networks of each class, of which `networks_` has the first. What counts for a class is the mean of their
+        bounds: itself a bound, of the logarithm of their mean likelihood.
     class_log_prior_ : ndarray
         Logarithms of the priors.
     temperature_ : float
@@ -300,11 +302,12 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     def _joint(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         cells = self._table(X, reset=False)[0].cells
-        bounds = np.column_stack([self._bounds_of_cells(networks, cells) for networks in self.mixtures_])
         number = self._number()
-        holes = np.flatnonzero((cells == HIDDEN).any(axis=1)) if number else np.zeros(0, np.int64)
-        if len(holes):
-            bounds[holes] = np.column_stack([self._estimates(each, cells[holes], number) for each in self.mixtures_])
+        holes = (cells == HIDDEN).any(axis=1) & bool(number)
+        bounds = np.empty((len(cells), len(self.classes_)))
+        for rows, score in ((~holes, self._bounds_of_cells), (holes, partial(self._estimates, number=number))):
+            if rows.any():
+                bounds[rows] = np.column_stack([score(networks, cells[rows]) for networks in self.mixtures_])
         joint: FloatArray = bounds + self.temperature_ * self.class_log_prior_
         return joint
 
@@ -319,7 +322,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
 
         It tells classes apart better than that logarithm, which hangs on one network, perhaps another in each class.
         """
-        return np.mean([self._bounds_of(each, place(each, cells, self._names())) for each in networks], axis=0)
+        names = self._names()
+        mean: FloatArray = np.mean([self._bounds_of(each, place(each, cells, names)) for each in networks], axis=0)
+        return mean
 
     def _estimates(self, networks: Mixture, cells: States, number: int) -> FloatArray:
         """Estimates of ln P of the observed cells; of several networks, their mean."""
@@ -329,7 +334,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
             _switches.estimates(each, place(each, cells, names), columns(each, names), number, where)
             for each in networks
         ]
-        return np.mean(parts, axis=0)
+        mean: FloatArray = np.mean(parts, axis=0)
+        return mean
 
     def _log_prior(self, share: FloatArray) -> FloatArray:
         prior = share / share.sum() if self.class_prior is None else np.asarray(self.class_prior, dtype=np.float64)

@@ -14,8 +14,20 @@ import numpy as np
 from sbnet._types import FloatArray, IndexArray, Model, States
 from sbnet.kernels._compile import bare, kernel, vector
 from sbnet.kernels.particles import (
-    _FEW, _LEAST, Room, Seeds, _add, _after, _choose, _draw, _multiply, _set, _sigmoid, _sum, _sum_of_squares,
-)  # fmt: skip
+    _FEW,
+    _LEAST,
+    Room,
+    Seeds,
+    _add,
+    _after,
+    _choose,
+    _draw,
+    _multiply,
+    _set,
+    _sigmoid,
+    _sum,
+    _sum_of_squares,
+)
 from sbnet.kernels.random import GOLDEN, uniform
 from sbnet.kernels.roots import Grid, Table
 from sbnet.kernels.switches import Switched
