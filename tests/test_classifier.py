@@ -147,26 +147,41 @@ def noisy(seed, n_rows=500, n_classes=3, width=10):
 
 
 def test_signed_weights_climb_what_they_say():
-    # The gradient with the weights [y = k] + s/T ([y = k] - p_k) is that of the sum of ln P_y + s ln p_y.
+    # The gradient with the weights [y = k] + s/(T M) ([y = k] - p_k) is that of the sum of ln P_y + s ln p_y, with the
+    # mean of M networks' logarithms for ln P_k in p.
     X, y = noisy(0, 40, 2, 4)
-    networks = [sb.layered((4,), rng=k, scale=1.0, lateral=True) for k in range(2)]
+    networks = [sb.layered((4,), rng=k, scale=1.0, lateral=True) for k in range(4)]
     rows = Rows(X.astype(np.int8), np.ones(40), networks[0].names)
     data = _tuning.Labelled(rows, y, np.log([0.5, 0.5]))
 
     def objective(weight):
         moved = networks[0].with_parameters(weight=weight, bias=networks[0].bias)
-        logs = np.column_stack([sb.log_joint(net, rows.cells) for net in (moved, networks[1])])
-        p = log_softmax(logs / 2.5 + data.log_prior, axis=1)
-        return (logs + 7.0 * p)[np.arange(40), y].sum()
+        logs = np.array([sb.log_joint(net, rows.cells) for net in (moved, *networks[1:])])
+        p = log_softmax(logs.reshape(2, 2, 40).mean(axis=1).T / 2.5 + data.log_prior, axis=1)
+        return logs[0, y == 0].sum() + 7.0 * p[np.arange(40), y].sum()
 
     bounds = np.column_stack([sb.log_joint(net, rows.cells) for net in networks])
-    signed = _tuning._signed(bounds, np.arange(2), data, np.arange(40), 7.0, 2.5)
+    signed = _tuning._signed(bounds, np.array([0, 0, 1, 1]), data, np.arange(40), 7.0, 2.5)
     assert (signed[:, 0] < 0).any()
     slope = sb.gradient(networks[0], rows.cells, row_weight=signed[:, 0]).weight
     for e in range(networks[0].n_edges):
         step = np.eye(networks[0].n_edges)[e] * 1e-5
         change = objective(networks[0].weight + step) - objective(networks[0].weight - step)
         assert_allclose(slope[e], change / 2e-5, rtol=1e-4, atol=1e-4)
+
+
+def test_tuned_classes_are_read_from_both_ends_and_scored_by_mean_likelihoods():
+    X, y = noisy(5, 80, 2, 5)
+    model = SBNClassifier(tune="discriminative", density=SBNDensity(epochs=2), random_state=0).fit(X, y)
+    for networks in model.mixtures_:
+        first, second = ([name for name in net.names if "." not in name] for net in networks)
+        assert first == second[::-1] == [f"x{k}" for k in range(5)]
+        assert sum(".switch" in name for name in networks[0].names) == 8  # two for each column that has parents
+    named = [{f"x{k}": int(v) for k, v in enumerate(row)} for row in X[:9]]
+    truth = [[[sb.log_likelihood(net, row) for net in nets] for nets in model.mixtures_] for row in named]
+    joint = model._joint(X[:9]) - model.temperature_ * model.class_log_prior_
+    assert_allclose(joint, np.mean(truth, axis=2), atol=1e-9)
+    assert np.all(joint <= np.log(np.mean(np.exp(truth), axis=2)))  # a bound of the mean likelihood
 
 
 def test_tuning_tells_classes_apart_and_stays_a_density():
@@ -206,7 +221,9 @@ def test_pairs_that_matter_in_all_classes_are_held_less():
     X, _ = noisy(3, 400, width=6)
     names = tuple(f"x{k}" for k in range(6))
     rows = Rows(X.astype(np.int8), np.ones(400), names)
-    (ties,) = _sharing.tie(SBNDensity(), rows, np.random.default_rng(0))
+    ties, back = _sharing.tie(SBNDensity(), rows, np.random.default_rng(0), both_ways=True)
+    assert back.names == names[::-1]
+    assert (back.size.toarray() > 0).any()
     network = sb.add_switches(sb.layered((2, 6), lateral=True, bottom_names=names), units=names[1:], rng=0)
     scales = dict(zip(_edges(network), ties.scales(network), strict=True))
     size = np.abs(ties.size.toarray())

@@ -18,7 +18,7 @@ import numpy as np
 from sbnet import bounds
 from sbnet._types import FloatArray, LogTerm
 from sbnet.bounds.upper import upper_bound
-from sbnet.build import layered
+from sbnet.build import add_switches, layered
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import ParameterError
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
@@ -113,6 +113,13 @@ def _roots() -> None:
     summing(net, np.arange(2, 5), MeanField()).climb(net.model, net.bias, states, None, row_weight=np.ones(1))
 
 
+def _switches() -> None:
+    from sbnet.estimators._switches import switching
+
+    net, states = add_switches(layered((1,)), units=["x0"], count=2, rng=0), np.array([[-1, -1, 1]], np.int8)
+    switching(net, np.array([2]), MeanField()).climb(net.model, net.bias, states, None, row_weight=np.ones(1))
+
+
 def _particles() -> None:
     states = np.full((1, 12), -1, np.int8)
     states[0, -1] = 1
@@ -176,6 +183,7 @@ _JOBS: dict[str, Callable[[], None]] = {
     "regressions": _regressions,
     "particles": _particles,
     "sums over hidden roots": _roots,
+    "sums over switches": _switches,
 }
 
 

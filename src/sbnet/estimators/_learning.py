@@ -19,6 +19,7 @@ from sbnet.estimators._completing import is_needed, learn_completing
 from sbnet.estimators._roots import summing
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators._structure import enforce, free, inside
+from sbnet.estimators._switches import switching
 from sbnet.graph import Graph
 from sbnet.inference import MeanField
 from sbnet.learning import SGD, Adam, FitResult, fit
@@ -281,7 +282,10 @@ def solver(density: SBNDensity) -> Any:
 def solver_for(density: SBNDensity, network: Network, names: tuple[str, ...], other: Any = None) -> Any:
     """The solver for one network: unless one is given, sums over hidden units where there are few of them."""
     other = solver(density) if other is None else other
-    return other if density.solver is not None else summing(network, columns(network, names), other)
+    if density.solver is not None:
+        return other
+    units = columns(network, names)
+    return summing(network, units, switching(network, units, other))
 
 
 def threads(density: SBNDensity) -> int | None:

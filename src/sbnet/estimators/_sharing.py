@@ -6,7 +6,7 @@ pairs matter; the weight of such a pair may then be large in the network of any 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 POOLED = 1.0
 """The scale of the Laplace prior on the weights that all classes have in common."""
-FLOOR, HIDDEN, SWITCH, BIAS = 0.2, 2.0, 4.0, 3.0
+FLOOR, HIDDEN, SWITCH, BIAS = 0.25, 2.0, 4.0, 3.0
 """Standard deviations: of weights between columns that have nothing to do with each other; of those from hidden units
 and from switches; of biases."""
-RATE, BATCH, ROWS_IN_ALL = 0.1, 20, 14_000
+RATE, BATCH, ROWS_IN_ALL = 0.1, 20, 17_500
 
 
 @dataclass(frozen=True)
@@ -80,24 +80,23 @@ class Ties:
         return Gaussian(self.scales(network).tolist(), bias_scale=BIAS)
 
 
-def tie(settings: SBNDensity, rows: Rows, generator: np.random.Generator) -> list[Ties]:
-    """What all classes have in common, for each order of the columns that is asked for."""
+def tie(settings: SBNDensity, rows: Rows, generator: np.random.Generator, *, both_ways: bool) -> list[Ties]:
+    """What all classes have in common, for each order of the columns that is asked for, and perhaps for its reverse.
+
+    Of two networks that read a row from its two ends, one has as parents what the other has as children.
+    """
     found, turned = [], rows
     for _ in range(settings.orders):
-        size, _ = first_of(turned).solved(Scales(POOLED), _learning.threads(settings)).weights()
-        found.append(Ties(turned.names, abs(scipy.sparse.csr_array(size))))
+        for one in (turned, turned.named(turned.names[::-1]))[: 1 + both_ways]:
+            size, _ = first_of(one).solved(Scales(POOLED), _learning.threads(settings)).weights()
+            found.append(Ties(one.names, abs(scipy.sparse.csr_array(size))))
         turned = _mixtures._reordered(rows, generator)
     return found
 
 
 def learn(settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: list[Ties]) -> list[Any]:
     """The networks of one class, one for each order."""
-    return [(_learn_one(settings, _in_order(rows, one), generator, one), None) for one in ties]
-
-
-def _in_order(rows: Rows, ties: Ties) -> Rows:
-    order = [rows.names.index(name) for name in ties.names]
-    return replace(rows, cells=rows.cells[:, order], names=ties.names)
+    return [(_learn_one(settings, rows.named(one.names), generator, one), None) for one in ties]
 
 
 def _learn_one(settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: Ties) -> FitResult:

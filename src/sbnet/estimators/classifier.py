@@ -18,22 +18,20 @@ from sklearn.utils.validation import check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _learning, _mixtures, _priors, _sharing, _tuning
+from sbnet.estimators import _learning, _mixtures, _priors, _sharing, _switches, _tuning
 from sbnet.estimators._large import fit_classes
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._partitions import by_partition
-from sbnet.estimators._rows import place
+from sbnet.estimators._rows import columns, place
 from sbnet.estimators._sharing import Ties
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators._tuning import Labelled, Mixture
 from sbnet.estimators.density import SBNDensity
 from sbnet.execution import pool
-from sbnet.inference.particles import average
 from sbnet.lazy import is_lazy
 from sbnet.learning import FitResult
 from sbnet.learning.streams import is_stream
 from sbnet.network import Network
-from sbnet.network_mixture import log_mean
 
 _FEW = 100
 """A class of fewer rows than this shares strength with the others."""
@@ -77,8 +75,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     tune : None or "discriminative"
         None learns each network from the rows of its class alone. ``"discriminative"`` goes on with the rows of all
         classes: networks are raised where they tell classes apart, and are still densities. How much that counts is
-        chosen on held-out rows. Networks then have no hidden layers and a switch for each column, unless `density` says
-        otherwise. Takes two to five times as long.
+        chosen on held-out rows. Networks then have no hidden layers and two switches for each column, unless `density`
+        says otherwise; and where classes share strength, each has two networks for each of the `orders` of `density`:
+        one reads the columns in that order, the other from its end. Takes two to five times as long.
     shared : bool or "auto"
         Whether the rows of all classes decide which pairs of columns may be tied closely, where the prior is left
         open: a help to classes of few rows. ``"auto"`` is with `tune`, or if a class has fewer than 100 rows.
@@ -88,8 +87,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         temperature 1.
     particles : int or None
         Rows with missing cells are scored by an estimate of ln P from so many complete states, see :class:`SBNImputer`,
-        in the place of a bound, which is looser the more cells are missing. 0 for bounds. None is 128 with `tune`, and
-        0 without.
+        in the place of a bound, which is looser the more cells are missing; switches are summed over, not drawn. 0 for
+        bounds. None is 128 with `tune`, and 0 without.
 
     Attributes
     ----------
@@ -98,7 +97,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     networks_ : list of Network
         One for each class.
     mixtures_ : list of tuple of Network
-        All networks of each class; with ``orders=1`` in the template, the one in `networks_`.
+        All networks of each class, of which `networks_` has the first. What counts for a class is the mean of their
+        bounds: itself a bound, of the logarithm of their mean likelihood.
     class_log_prior_ : ndarray
         Logarithms of the priors.
     temperature_ : float
@@ -161,7 +161,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         self.particles = particles
 
     def _auto(self) -> dict[str, Any]:
-        return {"hidden": 0, "switches": 1, "prior_scale": 2.0} if self.tune else super()._auto()
+        return {"hidden": 0, "switches": 2, "prior_scale": 2.0} if self.tune else super()._auto()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SBNClassifier:
         """Learn a network from the rows of each class.
@@ -244,7 +244,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         """A network for each class, or several in other orders; and what classes have in common, if they share it."""
         settings = self._settings()
         n_jobs, verbose = settings.n_jobs, settings.verbose
-        ties = _sharing.tie(settings, data.rows, np.random.default_rng(seed)) if sharing else None
+        ties = None
+        if sharing:
+            ties = _sharing.tie(settings, data.rows, np.random.default_rng(seed), both_ways=self.tune is not None)
         if n_jobs not in (None, 1):  # processes for networks instead of threads for rows
             settings.set_params(n_jobs=1, verbose=0)
         learn: Any = _mixtures.learn if ties is None else partial(_sharing.learn, ties=ties)
@@ -302,11 +304,12 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     def _joint(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         cells = self._table(X, reset=False)[0].cells
-        bounds = np.column_stack([self._bounds_of_cells(networks, cells) for networks in self.mixtures_])
         number = self._number()
-        holes = np.flatnonzero((cells == HIDDEN).any(axis=1)) if number else np.zeros(0, np.int64)
-        if len(holes):
-            bounds[holes] = np.column_stack([self._estimates(each, cells[holes], number) for each in self.mixtures_])
+        holes = (cells == HIDDEN).any(axis=1) & bool(number)
+        bounds = np.empty((len(cells), len(self.classes_)))
+        for rows, score in ((~holes, self._bounds_of_cells), (holes, partial(self._estimates, number=number))):
+            if rows.any():
+                bounds[rows] = np.column_stack([score(networks, cells[rows]) for networks in self.mixtures_])
         joint: FloatArray = bounds + self.temperature_ * self.class_log_prior_
         return joint
 
@@ -317,16 +320,24 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         return self.particles if self.particles is not None else _PARTICLES if self.tune else 0
 
     def _bounds_of_cells(self, networks: Mixture, cells: States) -> FloatArray:
-        return self._bounds(networks, place(networks[0], cells, self._names()))
+        """Mean bounds of the networks of a class: no more than ln of their mean likelihood, by Jensen's inequality.
+
+        It tells classes apart better than that logarithm, which hangs on one network, perhaps another in each class.
+        """
+        names = self._names()
+        mean: FloatArray = np.mean([self._bounds_of(each, place(each, cells, names)) for each in networks], axis=0)
+        return mean
 
     def _estimates(self, networks: Mixture, cells: States, number: int) -> FloatArray:
-        """Estimates of ln P of the observed cells; of several networks, of their mean."""
-        settings = self._settings()
+        """Estimates of ln P of the observed cells; of several networks, their mean."""
+        settings, names = self._settings(), self._names()
         where = pool(settings.executor, _learning.threads(settings))
         parts = [
-            average(each, place(each, cells, self._names()), number=number, executor=where).log_p for each in networks
+            _switches.estimates(each, place(each, cells, names), columns(each, names), number, where)
+            for each in networks
         ]
-        return parts[0] if len(parts) == 1 else log_mean(np.array(parts))
+        mean: FloatArray = np.mean(parts, axis=0)
+        return mean
 
     def _log_prior(self, share: FloatArray) -> FloatArray:
         prior = share / share.sum() if self.class_prior is None else np.asarray(self.class_prior, dtype=np.float64)

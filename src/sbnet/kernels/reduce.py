@@ -100,12 +100,12 @@ call_posed = caller(posed)
 
 @light
 def _reduced(address: int, model: Model, states: States) -> Problem:
-    return call_posed(address, model, states)  # type: ignore[no-any-return]
+    return call_posed(address, model, states)
 
 
 def reduce(model: Model, states: States) -> Problem:
     """The same for Python, without a second copy of it."""
-    return _reduced(address(posed, allocates=True), model, np.ascontiguousarray(states))  # type: ignore[no-any-return]
+    return _reduced(address(posed, allocates=True), model, np.ascontiguousarray(states))
 
 
 reduced: Any = inner(posed)

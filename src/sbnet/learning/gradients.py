@@ -112,7 +112,7 @@ class Climbing:
     def _where(self, work: int) -> Executor:
         if self.executor is not None:
             return self.executor
-        return Inline() if work <= _SMALL else Threads(self.threads)
+        return Inline() if work <= _SMALL or self.threads == 1 else Threads(self.threads)
 
 
 def _gradient(model: Model, weight: FloatArray, bias: FloatArray, solver: Climber, block: Block) -> Gradient:

@@ -1,0 +1,122 @@
+"""Exact likelihoods where every hidden unit is a switch of a column, of which a column may have several.
+
+See :mod:`sbnet.kernels.switches`; with one switch a column, and with roots, :mod:`sbnet.estimators._roots` does.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
+from sbnet.estimators._roots import Summing
+from sbnet.execution import Block, RowBlocks, join, map_blocks
+from sbnet.inference import Slope, Solution, Status
+from sbnet.inference.particles import average, seeds_of_rows
+from sbnet.kernels.gates import SIGMOID
+from sbnet.kernels.holes import filter_rows
+from sbnet.kernels.roots import edge_slopes
+from sbnet.kernels.switches import Climb, Found, Switched, sum_cells
+from sbnet.network import Network
+from sbnet.reduction import absorb_rows
+
+MOST_SWITCHES, _MOST = 6, 256
+"""More of them for one column are left to mean field theory: each doubles the time; and the most rows of a block."""
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """Which units are columns; the edges from the switches of each to it, and where they begin."""
+
+    columns: IndexArray
+    first: IndexArray
+    edge: IndexArray
+    switch: IndexArray
+
+    @property
+    def most(self) -> int:
+        """How many switches a column has at most."""
+        return int(np.diff(self.first).max(initial=0))
+
+    def switched(self, model: Model) -> Switched:
+        """For the kernels, with the weights of a model."""
+        return Switched(self.columns, self.first, self.switch, np.ascontiguousarray(model.weight[self.edge]))
+
+
+def board_of(network: Network, columns: IndexArray) -> Board | None:
+    """How to sum over switches, if all hidden units are some: they have one child, a column, and no hidden parents."""
+    graph, hidden = network.graph, np.ones(network.n_units, dtype=np.bool_)
+    hidden[columns] = False
+    edge = np.flatnonzero(hidden[graph.parent])
+    of_column = np.argsort(columns)[np.searchsorted(np.sort(columns), graph.child_of_edge[edge]) % len(columns)]
+    once = np.array_equal(np.sort(graph.parent[edge]), np.flatnonzero(hidden))
+    count = np.bincount(of_column, minlength=len(columns))
+    if not once or hidden[graph.child_of_edge[edge]].any() or count.max(initial=0) > MOST_SWITCHES:
+        return None
+    if (network.gate != SIGMOID).any():
+        return None
+    edge = edge[np.argsort(of_column, kind="stable")]
+    return Board(columns, np.concatenate([[0], np.cumsum(count)]), edge, graph.parent[edge])
+
+
+@dataclass(frozen=True, eq=False)
+class Switching(Summing):
+    """A solver that sums over switches in rows without holes, and leaves other rows to another."""
+
+    plan: Any  # a Board
+
+    def _summed(
+        self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray
+    ) -> tuple[Solution, Slope, BoolArray]:
+        """Rows without holes; which they are comes last."""
+        board, n = self.plan, len(states)
+        whole = self._whole(states)
+        rows = states if whole.all() else states[whole]
+        inputs, width = absorb_rows(model, bias, rows), len(board.edge)
+        found = Found(np.empty(len(rows)), np.zeros((len(rows), width)))
+        climb = Climb(np.ascontiguousarray(row_weight[whole]), np.zeros(inputs.shape), np.zeros(width))
+        sum_cells(board.switched(model), board.most, inputs, rows, found, climb)
+        done = whole.copy()
+        done[whole] = np.isfinite(found.log_p)
+        bound, means = np.full(n, np.nan), states.astype(np.float64)
+        bound[whole] = found.log_p
+        means[np.ix_(whole, board.switch)] = found.on
+        solution = Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
+        return solution, self._climbed(model, rows, climb), done
+
+    def _climbed(self, model: Model, rows: States, climb: Climb) -> Slope:
+        weight, by_row = np.zeros(len(model.weight)), np.ascontiguousarray(climb.by_row.T)
+        on, no_roots = np.ascontiguousarray((rows == 1).T.astype(np.float64)), np.full(len(by_row), -1)
+        nothing = np.zeros((len(by_row), 0))
+        edge_slopes(model.indptr, model.parent, no_roots, on, by_row, nothing, nothing, weight)
+        weight[self.plan.edge] = climb.strength
+        return Slope(weight, by_row.sum(axis=1))
+
+
+def switching(network: Network, columns: IndexArray, other: Any) -> Any:
+    """The solver for a network: sums where every hidden unit is a switch, another everywhere else."""
+    board = board_of(network, columns)
+    return other if board is None else Switching(board, other)
+
+
+def estimates(network: Network, states: States, columns: IndexArray, number: int, executor: Executor) -> FloatArray:
+    """Estimates of ln P of rows with holes, each from so many particles; those of P itself are right in the mean."""
+    board = board_of(network, np.sort(columns))
+    if board is None:
+        return average(network, states, number=number, executor=executor).log_p
+    blocks = RowBlocks(states, seeds_of_rows(0, states), most=_MOST)
+    parts = map_blocks(partial(_estimated, network, board, number), blocks, executor=executor)
+    found: FloatArray = join(parts, np.zeros(0))
+    return found
+
+
+def _estimated(network: Network, board: Board, number: int, block: Block) -> FloatArray:
+    states, seeds = block.columns
+    log_p = np.empty(len(states))
+    bias = absorb_rows(network.model, network.bias, states)
+    filter_rows(network.model, board.switched(network.model), board.most, states, bias, seeds, number, log_p)
+    return log_p

@@ -1,0 +1,121 @@
+"""Sums over several switches of each column: the likelihood itself and its gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import sbnet as sb
+from sbnet.estimators import SBNDensity
+from sbnet.estimators._switches import Switching, board_of, estimates, switching
+from sbnet.execution import Inline
+from sbnet.inference.particles import seeds_of_places
+from sbnet.kernels.holes import filter_rows
+from sbnet.reduction import absorb_rows
+
+pytestmark = pytest.mark.small
+
+
+@st.composite
+def switched(draw):
+    """Columns with lateral edges, and up to three switches each; and rows of columns."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    width, scale = draw(st.integers(1, 4)), draw(st.sampled_from([0.5, 3.0, 40.0, 300.0]))
+    net = sb.layered((width,), lateral=True, rng=rng, scale=scale)
+    names = net.names
+    for count in (2, 1):
+        units = [name for name in names if rng.random() < 0.5 and f"{name}.switch1" not in net.names]
+        net = sb.add_switches(net, units=units, count=count, rng=rng, scale=scale, strength=rng.normal() * 3)
+    net = net.with_parameters(weight=net.weight, bias=net.bias + rng.normal(size=net.n_units))
+    columns = np.array([net.index(name) for name in names])
+    states = np.full((6, net.n_units), -1, np.int8)
+    states[:, columns] = rng.integers(0, 2, (6, width))
+    return net, columns, states
+
+
+@given(switched())
+@settings(max_examples=60, deadline=None)
+def test_sums_are_likelihoods_from_below(case):
+    net, columns, states = case
+    found = switching(net, columns, sb.MeanField()).solve(net, states, start=None, trace=False)
+    truth, means = sb.log_likelihood(net, states), sb.exact_posterior(net, states).means
+    assert np.all(found.bound <= truth + 1e-13 * np.abs(truth))
+    if np.abs(net.weight).sum() + np.abs(net.bias).sum() < 200:  # nothing is left to mean field theory
+        assert_allclose(found.bound, truth, atol=1e-9)
+        assert_allclose(found.means, means, atol=1e-9)
+
+
+@given(switched(), st.floats(-2.0, 2.0))
+@settings(max_examples=30, deadline=None)
+def test_gradients_of_sums_are_differences(case, weight):
+    net, columns, states = case
+    if np.abs(net.weight).sum() + np.abs(net.bias).sum() >= 200:
+        return
+    solver, row_weight = switching(net, columns, sb.MeanField()), np.array([1.0, 0.5, weight, 0.0, 1.0, 2.0])
+    _, slope = solver.climb(net.model, net.bias, states, None, row_weight=row_weight)
+    n, step = net.n_edges, 1e-5
+    everything = np.concatenate([net.weight, net.bias])
+
+    def total(p):
+        return row_weight @ solver.climb(net.model._replace(weight=p[:n]), p[n:], states, None)[0].bound
+
+    moves = step * np.eye(len(everything))
+    differences = [(total(everything + move) - total(everything - move)) / (2 * step) for move in moves]
+    assert_allclose(np.concatenate([slope.weight, slope.bias]), differences, atol=1e-4)
+
+
+def test_other_networks_and_rows_with_holes_are_left_to_mean_field_theory():
+    net = sb.add_switches(sb.layered((3,), lateral=True, rng=0, scale=2.0), count=2, rng=0)
+    columns = np.array([net.index(f"x{k}") for k in range(3)])
+    assert isinstance(switching(net, columns, sb.MeanField()), Switching)
+    states = np.full((2, net.n_units), -1, np.int8)
+    states[:, columns] = [[1, 0, 1], [1, -1, 0]]
+    plain = sb.MeanField(log_term="xi")
+    both = switching(net, columns, plain).solve(net, states, start=None, trace=False)
+    assert both.bound[1] == plain.solve(net, states[1:], start=None, trace=False).bound[0]
+    assert both.bound[0] == pytest.approx(sb.log_likelihood(net, states[0]))
+    assert board_of(sb.layered((2, 4)), np.arange(2, 6)) is None  # roots
+    assert board_of(sb.layered((1, 1, 1)), np.array([2])) is None  # a hidden child
+    many = sb.add_switches(sb.layered((2,), lateral=True), count=7)
+    assert board_of(many, np.array([many.index("x0"), many.index("x1")])) is None
+    assert board_of(sb.noisy_or(causes={("a", "b"): 0.5}, prior={"a": 0.5}), np.array([1])) is None
+
+
+def test_a_density_with_two_switches_scores_with_sums():
+    rng = np.random.default_rng(0)
+    table = (rng.random((120, 5)) < 0.4).astype(float)
+    density = SBNDensity(hidden=0, switches=2, epochs=2, random_state=0).fit(table)
+    exact = [sb.log_likelihood(density.network_, {f"x{k}": int(v) for k, v in enumerate(row)}) for row in table[:9]]
+    assert_allclose(density.score_samples(table[:9]), exact, atol=1e-9)
+    assert np.all(density.score_samples(table[:9]) <= exact)
+
+
+def test_estimates_for_rows_with_holes_are_right_in_the_mean():
+    net = sb.add_switches(sb.layered((5,), lateral=True, rng=3, scale=2.0), count=2, rng=1, scale=2.0, strength=3.0)
+    columns = np.array([net.index(f"x{k}") for k in range(5)])
+    states = np.full((4, net.n_units), -1, np.int8)
+    states[:, columns] = [[-1, 1, -1, 0, 1], [1, -1, -1, -1, 0], [1, 0, 0, 1, 1], [-1, -1, -1, -1, -1]]
+    truth = sb.log_likelihood(net, states)
+    many = estimates(net, states, columns, 20_000, Inline())
+    assert_allclose(many, truth, atol=0.03)
+    assert_allclose(many[2:], truth[2:], atol=1e-9)  # nothing is drawn
+    few = [_with_seed(net, states[:1], columns, seed) for seed in range(3_000)]
+    error = np.std(np.exp(few)) / np.sqrt(len(few))
+    assert abs(np.mean(np.exp(few)) - np.exp(truth[0])) < 4 * error  # with five particles each
+
+
+def _with_seed(net, states, columns, seed):
+    log_p, board = np.empty(1), board_of(net, np.sort(columns))
+    bias, seeds = absorb_rows(net.model, net.bias, states), seeds_of_places(seed, 1)
+    filter_rows(net.model, board.switched(net.model), board.most, states, bias, seeds, 5, log_p)
+    return log_p[0]
+
+
+def test_networks_with_other_hidden_units_are_estimated_with_all_of_them_drawn():
+    net = sb.layered((2, 4), lateral=True, rng=0, scale=1.0)
+    states = np.array([[-1, -1, 1, -1, 0, 1]], np.int8)
+    found = estimates(net, states, np.arange(2, 6), 5_000, Inline())
+    assert_allclose(found, sb.log_likelihood(net, states), atol=0.05)
