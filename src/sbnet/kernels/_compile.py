@@ -239,4 +239,4 @@ def announce(dispatcher: Any) -> None:
     if getattr(dispatcher, "overloads", True) or not sys.stderr.isatty():
         return
     if not FOLDER or not any(Path(dispatcher.stats.cache_path).glob(f"*.{dispatcher.__name__}-*.nbi")):
-        print("sbnet: compiling kernels, once for this installation (some ten seconds) ...", file=sys.stderr)
+        print("sbnet: compiling kernels, once for this installation (some seconds) ...", file=sys.stderr)

@@ -37,8 +37,8 @@ from numba.core.untyped_passes import (
     TranslateByteCode,
 )
 
-if numba.version_info < (0, 62):
-    raise ImportError("older versions of numba have other passes")
+if not (0, 62) <= numba.version_info < (0, 69):
+    raise ImportError("other versions of numba may have other passes; kernels are then compiled in its own way")
 
 
 class _Memory(Context):
