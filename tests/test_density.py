@@ -218,7 +218,7 @@ def test_parts_go_on_where_the_last_stopped(holes, optimizer):
     parts = SBNDensity(**settings, epochs=99, random_state=0)
     for _ in range(4):
         parts = pickle.loads(pickle.dumps(parts.partial_fit(holes)))
-    assert_allclose(parts.network_.weight, whole.network_.weight, atol=1e-6)
+    assert_allclose(parts.network_.weight, whole.network_.weight, atol=1e-5)  # the square root of tol, and Adam's scale
     assert_allclose(parts.bounds_, whole.bounds_, atol=1e-6)
     assert parts.n_iter_ == 4
 
