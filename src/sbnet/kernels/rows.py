@@ -154,7 +154,7 @@ def _rooms_to_try(which: Bound, gate: States, parents: IndexArray) -> Iterator[t
     """
     some = parents[parents > 0]
     fewest, most = (int(some.min()), int(some.max())) if len(some) else (0, 0)
-    present = frozenset(np.unique(gate[parents > 0]).tolist())
+    present = frozenset(np.flatnonzero(np.bincount(gate[parents > 0])).tolist())
     yield terms.rooms_for(which, present, fewest, most)
     yield terms.rooms_for(which, present, 0, most)
     yield terms.any_rooms(present)
