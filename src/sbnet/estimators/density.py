@@ -106,7 +106,9 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     ----------
     network_ : Network
         Below the hidden layers are the columns, under their names if the table has any, else x0, x1 and so on; parents
-        come first. Edges of weight zero are dropped where the prior is chosen.
+        come first, so that columns may stand in another order than in the table, with switches between them: name the
+        columns of what is asked of it with :func:`sbnet.infer_many`, do not count on their places. Edges of weight zero
+        are dropped where the prior is chosen.
     networks_ : tuple of Network
         With `orders`, the networks of all orders; `network_` is the first.
     mixture_ : NetworkMixture
