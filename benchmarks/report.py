@@ -46,7 +46,7 @@ class Table(NamedTuple):
             table.add_column(column, justify="right" if k else "left", no_wrap=plain)
         for row in self.rows:
             table.add_row(*row)
-        console.print(table)
+        (Console(width=500) if plain else console).print(table)  # in a file no column is cut short
         for note in self.notes:
             console.print(Padding(note, (0, 0, 0, 2)), style="" if plain else "dim")
         console.print()
