@@ -20,7 +20,7 @@ from sbnet.estimators._paths import PATH, choose_lateral
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._report import Report
 from sbnet.estimators._rows import Rows, place
-from sbnet.estimators._stages import GENTLE, HIDDEN_SCALE, MOST, last_stage, stage
+from sbnet.estimators._stages import GENTLE, MOST, last_stage, stage
 from sbnet.inference import check_climber, infer_many
 from sbnet.learning import FitResult
 from sbnet.learning.regressions import without_edges
@@ -34,6 +34,7 @@ HIDDEN, SWITCHES = 8, 1
 _NEAR, _RISES = 2e-3, 1e-4
 """Shares of a bound: how far below others a candidate may be after one stage to go on; what a stage must gain."""
 _FEWER = (1.0, 0.7, 0.5)  # shares of the scale that lateral edges have without hidden units
+_STRONGER = 0.25  # the share of a scale of hidden units that is tried next
 
 
 def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
@@ -48,7 +49,7 @@ def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tu
         best, scales, lateral = chosen, chosen.scales or weaker.scales, weaker.lateral
     result = _learn_all(search, rows.named(search.rows.names), scales, lateral, best)
     report = Report(
-        scales.lateral, HIDDEN_SCALE, scales.before, order, best.hidden, best.hidden_first, best.switches,
+        scales.lateral, scales.hidden, scales.before, order, best.hidden, best.hidden_first, best.switches,
         result.network.n_edges, len(search.held.cells), tuple(search.trials), best.stages, best.rate,
         len(result.bounds) if _climbs(rows, best) else 0, time.monotonic() - begin,
     )  # fmt: skip
@@ -62,7 +63,8 @@ def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator,
     density, every = _bold(density), rows
     if len(rows.cells) > LEARNED:  # as while choosing, some are enough for all but the last epochs
         rows = rows.keep(np.sort(generator.permutation(len(rows.cells))[:LEARNED]))
-    search, scales = Search(density, rows, rows, generator), Scales(report.lateral_scale, report.first_scale)
+    search = Search(density, rows, rows, generator)
+    scales = Scales(report.lateral_scale, report.first_scale, report.hidden_scale)
     lateral = first_of(rows) if density.lateral else None
     if lateral is not None:
         for scale in (*(s for s in PATH if s < scales.first), scales.first):
@@ -71,7 +73,7 @@ def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator,
     network = _made(search, lateral, report.layers, report.switches)
     if report.hidden_first:
         alone = _hidden_alone(search, scales, report.layers)
-        network = with_hidden_columns(density, rows, alone, Scales(scales.first), HIDDEN_SCALE, generator)
+        network = with_hidden_columns(density, rows, alone, replace(scales, lateral=scales.first, before=None), generator)
         if report.switches:
             network = _learning.switched(density, rows, generator, network, report.switches)
     for number in range(1, report.stages + 1):
@@ -156,7 +158,7 @@ def _hidden_before(search: Search, scales: Scales, hidden: tuple[int, ...]) -> l
     found: list[Candidate] = []
     for share in _FEWER:
         fewer = Scales(share * scales.first)
-        network = with_hidden_columns(search.density, search.rows, alone, fewer, HIDDEN_SCALE, search.generator)
+        network = with_hidden_columns(search.density, search.rows, alone, fewer, search.generator)
         found.append(search.scored(f"{what}, scale {fewer.lateral:.3g}", network, scales=fewer, **made))
     best = best_of(found)
     assert best.scales is not None
@@ -167,7 +169,7 @@ def _hidden_before(search: Search, scales: Scales, hidden: tuple[int, ...]) -> l
 def _hidden_alone(search: Search, scales: Scales, hidden: tuple[int, ...]) -> Network:
     density, rows = search.density, search.rows
     alone = _learning.start(density, rows, search.generator, hidden=hidden, switches=0, edges=False)
-    return stage(density, rows, Scales(scales.lateral), alone, search.generator)
+    return stage(density, rows, replace(scales, before=None), alone, search.generator)
 
 
 def _climbed(
@@ -189,21 +191,34 @@ def _climbed(
 
 
 def _until_settled(search: Search, scales: Scales, best: Candidate) -> Candidate:
-    """More stages, each at a lower rate, as long as held-out bounds rise."""
+    """More stages, each at a lower rate, as long as held-out bounds rise; and a path of scales for hidden units, as long as a
+    stronger prior is better.
+    """
     if not is_auto(search.density.epochs):
         return best
-    scales, failed = best.scales or scales, 0
+    best, failed = replace(best, scales=best.scales or scales), 0
+    stronger = bool(best.hidden)
     for number in range(best.stages + 1, MOST + 1):
-        network = stage(
-            search.density, search.rows, scales, best.network, search.generator, number=number, rate=best.rate
-        )
-        found = search.scored(f"{_kind(best)}, stage {number}", network)
-        option = replace(best, network=network, bounds=found.bounds, stages=number)
+        option = _gone_on(search, best, number)
+        if stronger and not search.is_late:
+            other = _gone_on(search, best, number, _STRONGER)
+            stronger = other.mean > option.mean
+            option = best_of([option, other])
         gain, best = option.mean - best.mean, best_of([best, option])
         failed = failed + 1 if gain < _RISES * abs(best.mean) else 0
         if search.is_late or failed == 2:  # one may have been bad luck
             break
     return best
+
+
+def _gone_on(search: Search, best: Candidate, number: int, share: float = 1.0) -> Candidate:
+    """A candidate after one more stage, with a share of its scale for hidden units."""
+    assert best.scales is not None
+    scales = replace(best.scales, hidden=share * best.scales.hidden)
+    network = stage(search.density, search.rows, scales, best.network, search.generator, number=number, rate=best.rate)
+    what = f"{_kind(best)}, stage {number}" + (f", their scale {scales.hidden:.3g}" if share != 1.0 else "")
+    found = search.scored(what, network)
+    return replace(best, network=network, bounds=found.bounds, stages=number, scales=scales)
 
 
 def _learn_all(search: Search, rows: Rows, scales: Scales, lateral: Lateral | None, best: Candidate) -> FitResult:

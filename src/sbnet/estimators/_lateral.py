@@ -21,18 +21,21 @@ if TYPE_CHECKING:
 
 SWITCHING = 0.5
 """The least scale of the weights from columns to switches."""
+HIDDEN_SCALE = 2.0
+"""The scale of the weights from hidden units, until another is found better."""
 HALF = 0.5
 """With scales of their own, a weight of this size is held half as much as one near zero."""
 
 
 @dataclass(frozen=True)
 class Scales:
-    """The scale of the prior on lateral weights; and the scale under which their sizes were found, if strong ones are
-    held less than weak ones.
+    """The scale of the prior on lateral weights; the scale under which their sizes were found, if strong ones are held
+    less than weak ones; and the scale of the weights from hidden units.
     """
 
     lateral: float
     before: float | None = None
+    hidden: float = HIDDEN_SCALE
 
     @property
     def first(self) -> float:
@@ -99,7 +102,7 @@ def refitted(lateral: Lateral, rows: Rows, scales: Scales, threads: int | None) 
 
 
 def with_hidden_columns(
-    density: SBNDensity, rows: Rows, network: Network, scales: Scales, hidden_scale: float, rng: np.random.Generator
+    density: SBNDensity, rows: Rows, network: Network, scales: Scales, rng: np.random.Generator
 ) -> Network:
     """Lateral edges for what the hidden units of a network leave: they are drawn from their posteriors, and are then
     columns like others, before all of them.
@@ -115,7 +118,7 @@ def with_hidden_columns(
     design = Design.of(both, rows.weights, first=n)
 
     def penalty(k: int) -> FloatArray:
-        return np.concatenate([np.full(n, 1.0 / hidden_scale), np.full(k, 1.0 / scales.lateral)])
+        return np.concatenate([np.full(n, 1.0 / scales.hidden), np.full(k, 1.0 / scales.lateral)])
 
     found = regress_columns(design, penalty, threads=threads)
     share = np.clip(np.average(means, axis=0, weights=rows.weights), 1e-3, 1.0 - 1e-3)

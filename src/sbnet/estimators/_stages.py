@@ -20,8 +20,6 @@ from sbnet.network import Network
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
 
-HIDDEN_SCALE = 2.0
-"""The scale of the weights from hidden units."""
 RATE, GENTLE = 0.1, 0.03
 """The rate of the first stage, and a gentle one."""
 MOST = 8
@@ -88,7 +86,7 @@ def _climb(
     factor = np.concatenate([np.where(lateral, slow, 1.0), np.ones(network.n_units)])
     ours = density.optimizer == "adam" and is_auto(density.learning_rate)
     stepping = _Paced(rate / number, epochs, factor) if ours else _learning.optimizer(density, until=epochs)
-    prior = ByEdge((Laplace(HIDDEN_SCALE), scales.prior(network, rows.names)), lateral.astype(np.int64))
+    prior = ByEdge((Laplace(scales.hidden), scales.prior(network, rows.names)), lateral.astype(np.int64))
     return _learning.learn(
         density, network, rows, generator, epochs=epochs, prior=prior, stepping=stepping, quiet=quiet
     )
