@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 
 HIDDEN, SWITCHES = 8, 1
 """Sizes that are tried."""
-_NEAR, _RISES = 2e-3, 1e-4
-"""Shares of a bound: how far below others a candidate may be after one stage to go on; what a stage must gain."""
+_NEAR, _NEARLY, _RISES = 2e-3, 4e-3, 1e-4
+"""Shares of a bound: how far below others a candidate may be after one stage to go on, or to be tried with what it does
+not have; what a stage must gain.
+"""
 _FEWER = (1.0, 0.7, 0.5)  # shares of the scale that lateral edges have without hidden units
-_STRONGER = 0.25  # the share of a scale of hidden units that is tried next
+_STRONGER = 0.25  # the share of the scale of hidden units that is tried beside it
 
 
 def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
@@ -49,8 +51,8 @@ def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tu
         best, scales, lateral = chosen, chosen.scales or weaker.scales, weaker.lateral
     result = _learn_all(search, rows.named(search.rows.names), scales, lateral, best)
     report = Report(
-        scales.lateral, scales.hidden, scales.before, order, best.hidden, best.hidden_first, best.switches,
-        result.network.n_edges, len(search.held.cells), tuple(search.trials), best.stages, best.rate,
+        scales.lateral, scales.hidden, scales.before, scales.spread, order, best.hidden, best.hidden_first,
+        best.switches, result.network.n_edges, len(search.held.cells), tuple(search.trials), best.stages, best.rate,
         len(result.bounds) if _climbs(rows, best) else 0, time.monotonic() - begin,
     )  # fmt: skip
     if density.verbose:
@@ -64,16 +66,17 @@ def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator,
     if len(rows.cells) > LEARNED:  # as while choosing, some are enough for all but the last epochs
         rows = rows.keep(np.sort(generator.permutation(len(rows.cells))[:LEARNED]))
     search = Search(density, rows, rows, generator)
-    scales = Scales(report.lateral_scale, report.first_scale, report.hidden_scale)
+    scales = Scales(report.lateral_scale, report.first_scale, report.hidden_scale, report.lateral_spread)
+    plain = replace(scales, lateral=scales.first, before=None)
     lateral = first_of(rows) if density.lateral else None
     if lateral is not None:
         for scale in (*(s for s in PATH if s < scales.first), scales.first):
-            lateral = lateral.solved(Scales(scale), search.threads)
+            lateral = lateral.solved(replace(plain, lateral=scale), search.threads)
         lateral = lateral.solved(scales, search.threads) if scales.adaptive else lateral
     network = _made(search, lateral, report.layers, report.switches)
     if report.hidden_first:
         alone = _hidden_alone(search, scales, report.layers)
-        network = with_hidden_columns(density, rows, alone, replace(scales, lateral=scales.first, before=None), generator)
+        network = with_hidden_columns(density, rows, alone, plain, generator)
         if report.switches:
             network = _learning.switched(density, rows, generator, network, report.switches)
     for number in range(1, report.stages + 1):
@@ -113,8 +116,8 @@ def _choose_units(search: Search, scales: Scales, lateral: Lateral | None, best:
     if not options:
         return _until_settled(search, scales, best) if best.stages else best
     top = best_of(options)
-    if auto and free and top.pays(best) and not search.is_late:
-        top = best_of([top, _with_switches(search, scales, top) if top.hidden else _with_hidden(search, scales, top)])
+    if auto and free and top.pays(best):
+        top = _with_both(search, scales, options)
     if top.mean > best.mean - _NEAR * abs(best.mean):
         top = _until_settled(search, scales, top)
     return top if top.pays(best) else best
@@ -125,6 +128,19 @@ def _is_wide(rows: Rows) -> bool:
     is nothing to tell a mixture of regressions from one.
     """
     return len(rows.cells) < 25 * len(rows.names)
+
+
+def _with_both(search: Search, scales: Scales, options: list[Candidate]) -> Candidate:
+    """Hidden units and switches together: what is best without the others, and if these pay, what is nearly as good."""
+    best = top = best_of(options)
+    for option in sorted(options, key=lambda candidate: -candidate.mean)[:2]:
+        if search.is_late or option.mean < top.mean - _NEARLY * abs(top.mean):
+            break
+        add = _with_switches if option.hidden else _with_hidden
+        best = best_of([best, add(search, scales, option)])
+        if best is top:
+            break
+    return best
 
 
 def _with_switches(search: Search, scales: Scales, best: Candidate) -> Candidate:
@@ -157,7 +173,7 @@ def _hidden_before(search: Search, scales: Scales, hidden: tuple[int, ...]) -> l
     made: dict[str, Any] = {"hidden": hidden, "hidden_first": True}
     found: list[Candidate] = []
     for share in _FEWER:
-        fewer = Scales(share * scales.first)
+        fewer = replace(scales, lateral=share * scales.first, before=None)
         network = with_hidden_columns(search.density, search.rows, alone, fewer, search.generator)
         found.append(search.scored(f"{what}, scale {fewer.lateral:.3g}", network, scales=fewer, **made))
     best = best_of(found)
@@ -191,27 +207,23 @@ def _climbed(
 
 
 def _until_settled(search: Search, scales: Scales, best: Candidate) -> Candidate:
-    """More stages, each at a lower rate, as long as held-out bounds rise; and a path of scales for hidden units, as long as a
-    stronger prior is better.
+    """More stages, each at a lower rate, as long as held-out bounds rise; with a stronger prior on weights from hidden
+    units if the first of them is better for it.
     """
     if not is_auto(search.density.epochs):
         return best
     best, failed = replace(best, scales=best.scales or scales), 0
-    stronger = bool(best.hidden)
+    shares = (1.0, _STRONGER) if best.hidden else (1.0,)
     for number in range(best.stages + 1, MOST + 1):
-        option = _gone_on(search, best, number)
-        if stronger and not search.is_late:
-            other = _gone_on(search, best, number, _STRONGER)
-            stronger = other.mean > option.mean
-            option = best_of([option, other])
-        gain, best = option.mean - best.mean, best_of([best, option])
+        option = best_of([_gone_on(search, best, number, share) for share in shares])
+        gain, best, shares = option.mean - best.mean, best_of([best, option]), (1.0,)
         failed = failed + 1 if gain < _RISES * abs(best.mean) else 0
         if search.is_late or failed == 2:  # one may have been bad luck
             break
     return best
 
 
-def _gone_on(search: Search, best: Candidate, number: int, share: float = 1.0) -> Candidate:
+def _gone_on(search: Search, best: Candidate, number: int, share: float) -> Candidate:
     """A candidate after one more stage, with a share of its scale for hidden units."""
     assert best.scales is not None
     scales = replace(best.scales, hidden=share * best.scales.hidden)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
@@ -12,7 +12,8 @@ from sbnet._types import FloatArray, States
 from sbnet.estimators import _learning
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import infer_many
-from sbnet.learning import Laplace
+from sbnet.learning import Gaussian, Laplace
+from sbnet.learning.priors import Both
 from sbnet.learning.regressions import Design, Regressions, regress_columns
 from sbnet.network import Network
 
@@ -30,12 +31,14 @@ HALF = 0.5
 @dataclass(frozen=True)
 class Scales:
     """The scale of the prior on lateral weights; the scale under which their sizes were found, if strong ones are held
-    less than weak ones; and the scale of the weights from hidden units.
+    less than weak ones; the scale of the weights from hidden units; and the standard deviation of lateral weights under
+    a Gaussian prior beside the other, if strong ones are held more than weak ones.
     """
 
     lateral: float
     before: float | None = None
     hidden: float = HIDDEN_SCALE
+    spread: float = np.inf
 
     @property
     def first(self) -> float:
@@ -52,15 +55,23 @@ class Scales:
         share = HALF / (HALF + np.abs(coefficient)) if self.adaptive else np.ones(len(coefficient))
         return share / self.lateral
 
-    def prior(self, network: Network, names: tuple[str, ...]) -> Laplace:
+    def ridge(self, n: int) -> FloatArray:
+        """What half the square of each weight costs."""
+        return np.full(n, self.spread**-2.0)
+
+    def prior(self, network: Network, names: tuple[str, ...]) -> Any:
         """The same as a prior on the weights of a network; parents that switch a column may be others than those that
         raise or lower it, so they are not held more than `SWITCHING` does.
         """
         scale = 1.0 / self.penalty(network.weight)
         column = np.zeros(network.n_units, dtype=np.bool_)
         column[columns(network, names)] = True
-        scale = np.where(column[network.graph.child_of_edge], scale, np.maximum(scale, SWITCHING))
-        return Laplace(scale.tolist()) if len(scale) else Laplace(self.lateral)
+        lateral = column[network.graph.child_of_edge]
+        scale = np.where(lateral, scale, np.maximum(scale, SWITCHING))
+        sparse = Laplace(scale.tolist()) if len(scale) else Laplace(self.lateral)
+        if np.isinf(self.spread):
+            return sparse
+        return Both(sparse, Gaussian(np.where(lateral, self.spread, np.inf).tolist()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +88,7 @@ class Lateral:
         def penalty(k: int) -> FloatArray:
             return scales.penalty(self.coefficients[k][:-1])
 
-        found = regress_columns(self.design, penalty, start=self.coefficients, threads=threads)
+        found = regress_columns(self.design, penalty, ridge=scales.ridge, start=self.coefficients, threads=threads)
         return replace(self, coefficients=found.coefficients)
 
     def weights(self) -> tuple[scipy.sparse.csr_array, FloatArray]:
@@ -120,6 +131,9 @@ def with_hidden_columns(
     def penalty(k: int) -> FloatArray:
         return np.concatenate([np.full(n, 1.0 / scales.hidden), np.full(k, 1.0 / scales.lateral)])
 
-    found = regress_columns(design, penalty, threads=threads)
+    def ridge(k: int) -> FloatArray:
+        return np.concatenate([np.zeros(n), scales.ridge(k)])
+
+    found = regress_columns(design, penalty, ridge=ridge, threads=threads)
     share = np.clip(np.average(means, axis=0, weights=rows.weights), 1e-3, 1.0 - 1e-3)
     return _learning.assembled(rows, *found.weights(), np.log(share / (1.0 - share)))

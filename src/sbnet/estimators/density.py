@@ -16,7 +16,6 @@ from sbnet.estimators._large import in_order
 from sbnet.estimators._partitions import by_partition, transforms_by_partition
 from sbnet.estimators._rows import columns, place
 from sbnet.inference import PosteriorBatch
-from sbnet.learning import Laplace
 from sbnet.learning.streams import blocks_of, is_stream
 from sbnet.network import Network
 from sbnet.network_mixture import NetworkMixture
@@ -249,8 +248,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         optimizer = _learning.Resumed(_learning.optimizer(self), state, len(bounds))
         once = clone(self).set_params(epochs=1, optimizer=optimizer, validation_fraction=None, patience=None)
         if not first and self.report_ is not None:
-            scales = {"lateral": self.report_.lateral_scale, "hidden": self.report_.hidden_scale}
-            once.set_params(prior={group: Laplace(scale) for group, scale in scales.items()})
+            once.set_params(prior=self.report_.priors)
         result = _learning.learn(once, network, rows, generator, prior_share=weight / (seen + weight))
         self.network_, self.bounds_ = result.network, np.append(bounds, result.bounds)
         self.networks_, self.recognitions_ = (self.network_,), (None,)
