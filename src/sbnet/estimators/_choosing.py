@@ -31,11 +31,12 @@ if TYPE_CHECKING:
 
 HIDDEN, SWITCHES = 8, 1
 """Sizes that are tried."""
-_NEAR, _NEARLY, _RISES = 2e-3, 4e-3, 1e-4
+_NEAR, _NEARLY, _LATE, _RISES = 2e-3, 4e-3, 1e-3, 1e-4
 """Shares of a bound: how far below others a candidate may be after one stage to go on, or to be tried with what it does
-not have; what a stage must gain.
+not have, or to have a second stage; what a stage must gain.
 """
 _FEWER = (1.0, 0.7, 0.5)  # shares of the scale that lateral edges have without hidden units
+_AGAIN = 2  # other random weights to begin with
 _STRONGER = 0.25  # the share of the scale of hidden units that is tried beside it
 
 
@@ -111,11 +112,14 @@ def _choose_units(search: Search, scales: Scales, lateral: Lateral | None, best:
         if before and not search.is_late:
             options += _hidden_before(search, scales, many)
     if auto and not search.is_late:
-        start = _made(search, lateral, layers, SWITCHES)
-        options.append(_climbed(search, scales, start, layers, SWITCHES, "switches", best))
+        start, above = _made(search, lateral, layers, SWITCHES), None if any(o.pays(best) for o in options) else best
+        options.append(_climbed(search, scales, start, layers, SWITCHES, "switches", above))
     if not options:
         return _until_settled(search, scales, best) if best.stages else best
     top = best_of(options)
+    if free and top.hidden and top.pays(best):
+        options += _begun_again(search, scales, lateral, top, switches)
+        top = best_of(options)
     if auto and free and top.pays(best):
         top = _with_both(search, scales, options)
     if top.mean > best.mean - _NEAR * abs(best.mean):
@@ -136,8 +140,10 @@ def _with_both(search: Search, scales: Scales, options: list[Candidate]) -> Cand
     for option in sorted(options, key=lambda candidate: -candidate.mean)[:2]:
         if search.is_late or option.mean < top.mean - _NEARLY * abs(top.mean):
             break
-        add = _with_switches if option.hidden else _with_hidden
-        best = best_of([best, add(search, scales, option)])
+        made = (_with_switches if option.hidden else _with_hidden)(search, scales, option)
+        if 0.0 <= top.mean - made.mean < _LATE * abs(top.mean):  # the more there is to learn, the longer it takes
+            made = _gone_on(search, replace(made, scales=made.scales or scales), 2, 1.0)
+        best = best_of([best, made])
         if best is top:
             break
     return best
@@ -177,9 +183,32 @@ def _hidden_before(search: Search, scales: Scales, hidden: tuple[int, ...]) -> l
         network = with_hidden_columns(search.density, search.rows, alone, fewer, search.generator)
         found.append(search.scored(f"{what}, scale {fewer.lateral:.3g}", network, scales=fewer, **made))
     best = best_of(found)
-    assert best.scales is not None
-    climbed = _climbed(search, best.scales, best.network, hidden, 0, f"{what}, stage 1")
-    return [best, replace(climbed, hidden_first=True, scales=best.scales)]
+    return [best, _climbed_before(search, best, f"{what}, stage 1")]
+
+
+def _climbed_before(search: Search, begun: Candidate, what: str) -> Candidate:
+    assert begun.scales is not None
+    climbed = _climbed(search, begun.scales, begun.network, begun.hidden, 0, what)
+    return replace(climbed, hidden_first=True, scales=begun.scales)
+
+
+def _begun_again(
+    search: Search, scales: Scales, lateral: Lateral | None, top: Candidate, switches: int
+) -> list[Candidate]:
+    """The same hidden units from other random weights: which are best after one stage mostly are so in the end."""
+    found: list[Candidate] = []
+    what = f"{_kind(top)}, stage 1 from other weights"
+    while len(found) < _AGAIN and top.stages == 1 and not search.is_late:
+        if top.hidden_first:
+            assert top.scales is not None
+            alone = _hidden_alone(search, scales, top.hidden)
+            network = with_hidden_columns(search.density, search.rows, alone, top.scales, search.generator)
+            found.append(_climbed_before(search, replace(top, network=network), what))
+        else:
+            found.append(
+                _climbed(search, scales, _made(search, lateral, top.hidden, switches), top.hidden, switches, what)
+            )
+    return found
 
 
 def _hidden_alone(search: Search, scales: Scales, hidden: tuple[int, ...]) -> Network:

@@ -63,8 +63,8 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         ``{"lateral": sbnet.Laplace(0.5), "hidden": sbnet.Laplace(2.0)}``, where lateral edges are those from columns,
         and a group that is not named has none; or None. ``"auto"`` leaves it to the next two, and if these are
         ``"auto"`` too, chooses: Laplace priors with the scales that are best for held-out rows, and beside the lateral
-        one a Gaussian prior if that pays. See `report_`. (Below 50 rows, and where `encode` makes several units of one column, nothing is chosen, and the
-        prior is Gaussian with the scales 2 and 0.5.)
+        one a Gaussian prior if that pays. See `report_`. (Below 50 rows, and where `encode` makes several units of one
+        column, nothing is chosen, and the prior is Gaussian with the scales 2 and 0.5.)
     prior_scale : float, object, None or "auto"
         Standard deviation of a Gaussian prior on the weights; None or infinity for none. Or a prior. If only the next
         one is given it is 2.
