@@ -37,7 +37,8 @@ PUBLISHED = {
 
 INGREDIENTS: dict[str, Callable[[str], bool]] = {
     "lateral edges": lambda what: what.startswith("lateral"),
-    "strong ones held less": lambda what: what.startswith("strong"),
+    "strong ones held less": lambda what: what.startswith("strong weights held less"),
+    "strong ones held more": lambda what: what.startswith("strong weights held more"),
     "hidden units on top": lambda what: (
         what.startswith("hidden units") and " and " not in what and "before" not in what
     ),

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import sbnet as sb
@@ -38,18 +39,19 @@ def parity(n, seed=0):
 # Regressions
 
 
-@pytest.mark.parametrize("penalty", [0.5, 4.0])
-def test_regressions_are_those_of_scikit_learn(penalty):
+@pytest.mark.parametrize(("penalty", "ridge"), [(0.5, 0.0), (4.0, 0.0), (0.5, 3.0)])
+def test_regressions_are_those_of_scikit_learn(penalty, ridge):
     table = chain(300, width=8)
     table[:, 5] |= table[:, 0]
     design = Design.of(table, np.ones(300))
     assert len(design.cells) < 300  # equal rows count once
-    found = regress_columns(design, lambda k: np.full(k, penalty))
+    found = regress_columns(design, lambda k: np.full(k, penalty), ridge=lambda k: np.full(k, ridge))
     weights, bias = found.weights()
     assert found.n_edges == weights.nnz
+    both = penalty + ridge
     for k in (1, 4, 7):
         turned = np.where(design.turned, 1 - table, table)
-        peer = LogisticRegression(C=1 / penalty, l1_ratio=1.0, solver="saga", tol=1e-7, max_iter=50_000)
+        peer = LogisticRegression(C=1 / both, l1_ratio=penalty / both, solver="saga", tol=1e-7, max_iter=50_000)
         peer.fit(turned[:, :k], turned[:, k])
         assert_allclose(found.coefficients[k][:-1], peer.coef_[0], atol=5e-3)
         z = table @ weights[[k], :].toarray()[0] + bias[k]  # as the table was given
@@ -96,6 +98,7 @@ def test_a_chain_needs_one_parent_a_column():
     assert density.network_.weight.all()
     assert density.score(chain(500, seed=1)) > -6.0  # the truth: -5.3
     assert "held-out rows" in str(report)
+    assert np.isinf(report.lateral_spread)
     assert {t.what.split(",")[0] for t in report.trials} >= {"lateral edges", "hidden units", "switches"}
 
 
@@ -164,6 +167,39 @@ def test_another_order_of_the_columns_is_taken_where_it_pays():
     assert_allclose(density.sample(5000).mean(axis=0), table.mean(axis=0), atol=0.05)
     filled = density.impute(np.array([[np.nan, 1, 1, 1, 1], [np.nan, 0, 0, 0, 0]]))
     assert filled[0, 0] > 0.9 > 0.1 > filled[1, 0]
+
+
+def test_columns_keep_their_order_where_another_is_no_better():
+    table = (np.random.default_rng(2).random((500, 6)) < 0.3).astype(np.int8)
+    assert SBNDensity(hidden=0, switches=0, random_state=0).fit(table).report_.order == "as given"
+
+
+def topics(n, width=30, seed=0):
+    """Every column is common in rows of one topic and rare in the others: all say the same."""
+    rng = np.random.default_rng(seed)
+    return (rng.random((n, width)) < np.where(rng.random((n, 1)) < 0.3, 0.45, 0.1)).astype(np.int8)
+
+
+def test_strong_weights_are_held_more_where_many_columns_say_the_same():
+    density, fresh = SBNDensity(hidden=0, switches=0, random_state=0).fit(topics(600)), topics(2000, seed=1)
+    report = density.report_
+    assert report.lateral_spread <= 1.0
+    assert f"held more by a Gaussian one of {report.lateral_spread:.3g}" in str(report)
+    lone = regress_columns(Design.of(topics(600), np.ones(600)), lambda k: np.full(k, 1 / report.lateral_scale))
+    assert density.network_.weight.max() < max(c[:-1].max(initial=0.0) for c in lone.coefficients)
+    once = clone(density).set_params(prior={"lateral": sb.Laplace(report.lateral_scale)}).fit(topics(600))
+    assert density.score(fresh) > once.score(fresh)
+    density.partial_fit(topics(600))  # under the same prior
+    assert density.score(fresh) > once.score(fresh)
+
+
+def test_the_scale_of_hidden_units_is_chosen_too():
+    report = SBNDensity(lateral=False, switches=0, random_state=0).fit(topics(400, width=10)).report_
+    tried = {trial.what: trial.bound for trial in report.trials if "stage 2" in trial.what}
+    assert len(tried) == 2
+    assert any("their scale 0.5" in what for what in tried)
+    assert report.hidden == 8
+    assert report.hidden_scale == (0.5 if "0.5" in max(tried, key=tried.get) else 2.0)
 
 
 def test_tables_drawn_again_have_the_same_order():

@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import sbnet as sb
 from sbnet.estimators import SBNClassifier, SBNDensity
+from sbnet.learning.priors import Both
+from sbnet.learning.regressions import Design, regress_columns
 from tables import quick, rows_of
 
 
@@ -32,6 +34,23 @@ def test_weights_under_a_laplace_prior_come_to_rest_at_zero(optimizer):
     assert weight[1, 0] == weight[2, 1] == 0.0
     assert weight[2, 0] > 1.0
     assert result.network.bias.all()  # biases are free
+
+
+@pytest.mark.small
+def test_two_priors_at_once_are_an_elastic_net():
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 300)
+    X = np.column_stack([a, rng.integers(0, 2, 300), a ^ (rng.random(300) < 0.1), a ^ (rng.random(300) < 0.2)])
+    net, prior = sb.layered((4,), lateral=True, scale=0.5, rng=0), Both(sb.Laplace(0.1), sb.Gaussian(0.4))
+    optimizer = sb.Adam(0.05, until=400)
+    found = sb.fit(net, X, epochs=400, batch_size=300, prior=prior, optimizer=optimizer, rng=0).network
+    design = Design.of(X.astype(np.int8), np.ones(300))
+    weights, bias = regress_columns(design, lambda k: np.full(k, 10.0), ridge=lambda k: np.full(k, 6.25)).weights()
+    assert_allclose(found.weight_matrix(), weights.toarray(), atol=0.01)
+    assert_allclose(found.bias, bias, atol=0.01)
+    assert found.weight_matrix()[1, 0] == 0.0 < found.weight_matrix()[3, 2] < found.weight_matrix()[2, 0]
+    w, h = rng.normal(size=6), rng.normal(size=4)
+    assert_allclose(prior.slope(w, h), np.concatenate([-10.0 * np.sign(w) - 6.25 * w, np.zeros(4)]))
 
 
 @pytest.mark.small

@@ -20,7 +20,7 @@ from sbnet.estimators._paths import PATH, choose_lateral
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._report import Report
 from sbnet.estimators._rows import Rows, place
-from sbnet.estimators._stages import GENTLE, HIDDEN_SCALE, MOST, last_stage, stage
+from sbnet.estimators._stages import GENTLE, MOST, last_stage, stage
 from sbnet.inference import check_climber, infer_many
 from sbnet.learning import FitResult
 from sbnet.learning.regressions import without_edges
@@ -31,9 +31,13 @@ if TYPE_CHECKING:
 
 HIDDEN, SWITCHES = 8, 1
 """Sizes that are tried."""
-_NEAR, _RISES = 2e-3, 1e-4
-"""Shares of a bound: how far below others a candidate may be after one stage to go on; what a stage must gain."""
+_NEAR, _NEARLY, _LATE, _RISES = 2e-3, 4e-3, 1e-3, 1e-4
+"""Shares of a bound: how far below others a candidate may be after one stage to go on, or to be tried with what it does
+not have, or to have a second stage; what a stage must gain.
+"""
 _FEWER = (1.0, 0.7, 0.5)  # shares of the scale that lateral edges have without hidden units
+_AGAIN = 2  # other random weights to begin with
+_STRONGER = 0.25  # the share of the scale of hidden units that is tried beside it
 
 
 def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
@@ -48,8 +52,8 @@ def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tu
         best, scales, lateral = chosen, chosen.scales or weaker.scales, weaker.lateral
     result = _learn_all(search, rows.named(search.rows.names), scales, lateral, best)
     report = Report(
-        scales.lateral, HIDDEN_SCALE, scales.before, order, best.hidden, best.hidden_first, best.switches,
-        result.network.n_edges, len(search.held.cells), tuple(search.trials), best.stages, best.rate,
+        scales.lateral, scales.hidden, scales.before, scales.spread, order, best.hidden, best.hidden_first,
+        best.switches, result.network.n_edges, len(search.held.cells), tuple(search.trials), best.stages, best.rate,
         len(result.bounds) if _climbs(rows, best) else 0, time.monotonic() - begin,
     )  # fmt: skip
     if density.verbose:
@@ -62,16 +66,18 @@ def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator,
     density, every = _bold(density), rows
     if len(rows.cells) > LEARNED:  # as while choosing, some are enough for all but the last epochs
         rows = rows.keep(np.sort(generator.permutation(len(rows.cells))[:LEARNED]))
-    search, scales = Search(density, rows, rows, generator), Scales(report.lateral_scale, report.first_scale)
+    search = Search(density, rows, rows, generator)
+    scales = Scales(report.lateral_scale, report.first_scale, report.hidden_scale, report.lateral_spread)
+    plain = replace(scales, lateral=scales.first, before=None)
     lateral = first_of(rows) if density.lateral else None
     if lateral is not None:
         for scale in (*(s for s in PATH if s < scales.first), scales.first):
-            lateral = lateral.solved(Scales(scale), search.threads)
+            lateral = lateral.solved(replace(plain, lateral=scale), search.threads)
         lateral = lateral.solved(scales, search.threads) if scales.adaptive else lateral
     network = _made(search, lateral, report.layers, report.switches)
     if report.hidden_first:
         alone = _hidden_alone(search, scales, report.layers)
-        network = with_hidden_columns(density, rows, alone, Scales(scales.first), HIDDEN_SCALE, generator)
+        network = with_hidden_columns(density, rows, alone, plain, generator)
         if report.switches:
             network = _learning.switched(density, rows, generator, network, report.switches)
     for number in range(1, report.stages + 1):
@@ -106,13 +112,16 @@ def _choose_units(search: Search, scales: Scales, lateral: Lateral | None, best:
         if before and not search.is_late:
             options += _hidden_before(search, scales, many)
     if auto and not search.is_late:
-        start = _made(search, lateral, layers, SWITCHES)
-        options.append(_climbed(search, scales, start, layers, SWITCHES, "switches", best))
+        start, above = _made(search, lateral, layers, SWITCHES), None if any(o.pays(best) for o in options) else best
+        options.append(_climbed(search, scales, start, layers, SWITCHES, "switches", above))
     if not options:
         return _until_settled(search, scales, best) if best.stages else best
     top = best_of(options)
-    if auto and free and top.pays(best) and not search.is_late:
-        top = best_of([top, _with_switches(search, scales, top) if top.hidden else _with_hidden(search, scales, top)])
+    if free and top.hidden and top.pays(best):
+        options += _begun_again(search, scales, lateral, top, switches)
+        top = best_of(options)
+    if auto and free and top.pays(best):
+        top = _with_both(search, scales, options)
     if top.mean > best.mean - _NEAR * abs(best.mean):
         top = _until_settled(search, scales, top)
     return top if top.pays(best) else best
@@ -123,6 +132,21 @@ def _is_wide(rows: Rows) -> bool:
     is nothing to tell a mixture of regressions from one.
     """
     return len(rows.cells) < 25 * len(rows.names)
+
+
+def _with_both(search: Search, scales: Scales, options: list[Candidate]) -> Candidate:
+    """Hidden units and switches together: what is best without the others, and if these pay, what is nearly as good."""
+    best = top = best_of(options)
+    for option in sorted(options, key=lambda candidate: -candidate.mean)[:2]:
+        if search.is_late or option.mean < top.mean - _NEARLY * abs(top.mean):
+            break
+        made = (_with_switches if option.hidden else _with_hidden)(search, scales, option)
+        if 0.0 <= top.mean - made.mean < _LATE * abs(top.mean):  # the more there is to learn, the longer it takes
+            made = _gone_on(search, replace(made, scales=made.scales or scales), 2, 1.0)
+        best = best_of([best, made])
+        if best is top:
+            break
+    return best
 
 
 def _with_switches(search: Search, scales: Scales, best: Candidate) -> Candidate:
@@ -155,19 +179,42 @@ def _hidden_before(search: Search, scales: Scales, hidden: tuple[int, ...]) -> l
     made: dict[str, Any] = {"hidden": hidden, "hidden_first": True}
     found: list[Candidate] = []
     for share in _FEWER:
-        fewer = Scales(share * scales.first)
-        network = with_hidden_columns(search.density, search.rows, alone, fewer, HIDDEN_SCALE, search.generator)
+        fewer = replace(scales, lateral=share * scales.first, before=None)
+        network = with_hidden_columns(search.density, search.rows, alone, fewer, search.generator)
         found.append(search.scored(f"{what}, scale {fewer.lateral:.3g}", network, scales=fewer, **made))
     best = best_of(found)
-    assert best.scales is not None
-    climbed = _climbed(search, best.scales, best.network, hidden, 0, f"{what}, stage 1")
-    return [best, replace(climbed, hidden_first=True, scales=best.scales)]
+    return [best, _climbed_before(search, best, f"{what}, stage 1")]
+
+
+def _climbed_before(search: Search, begun: Candidate, what: str) -> Candidate:
+    assert begun.scales is not None
+    climbed = _climbed(search, begun.scales, begun.network, begun.hidden, 0, what)
+    return replace(climbed, hidden_first=True, scales=begun.scales)
+
+
+def _begun_again(
+    search: Search, scales: Scales, lateral: Lateral | None, top: Candidate, switches: int
+) -> list[Candidate]:
+    """The same hidden units from other random weights: which are best after one stage mostly are so in the end."""
+    found: list[Candidate] = []
+    what = f"{_kind(top)}, stage 1 from other weights"
+    while len(found) < _AGAIN and top.stages == 1 and not search.is_late:
+        if top.hidden_first:
+            assert top.scales is not None
+            alone = _hidden_alone(search, scales, top.hidden)
+            network = with_hidden_columns(search.density, search.rows, alone, top.scales, search.generator)
+            found.append(_climbed_before(search, replace(top, network=network), what))
+        else:
+            found.append(
+                _climbed(search, scales, _made(search, lateral, top.hidden, switches), top.hidden, switches, what)
+            )
+    return found
 
 
 def _hidden_alone(search: Search, scales: Scales, hidden: tuple[int, ...]) -> Network:
     density, rows = search.density, search.rows
     alone = _learning.start(density, rows, search.generator, hidden=hidden, switches=0, edges=False)
-    return stage(density, rows, Scales(scales.lateral), alone, search.generator)
+    return stage(density, rows, replace(scales, before=None), alone, search.generator)
 
 
 def _climbed(
@@ -189,21 +236,30 @@ def _climbed(
 
 
 def _until_settled(search: Search, scales: Scales, best: Candidate) -> Candidate:
-    """More stages, each at a lower rate, as long as held-out bounds rise."""
+    """More stages, each at a lower rate, as long as held-out bounds rise; with a stronger prior on weights from hidden
+    units if the first of them is better for it.
+    """
     if not is_auto(search.density.epochs):
         return best
-    scales, failed = best.scales or scales, 0
+    best, failed = replace(best, scales=best.scales or scales), 0
+    shares = (1.0, _STRONGER) if best.hidden else (1.0,)
     for number in range(best.stages + 1, MOST + 1):
-        network = stage(
-            search.density, search.rows, scales, best.network, search.generator, number=number, rate=best.rate
-        )
-        found = search.scored(f"{_kind(best)}, stage {number}", network)
-        option = replace(best, network=network, bounds=found.bounds, stages=number)
-        gain, best = option.mean - best.mean, best_of([best, option])
+        option = best_of([_gone_on(search, best, number, share) for share in shares])
+        gain, best, shares = option.mean - best.mean, best_of([best, option]), (1.0,)
         failed = failed + 1 if gain < _RISES * abs(best.mean) else 0
         if search.is_late or failed == 2:  # one may have been bad luck
             break
     return best
+
+
+def _gone_on(search: Search, best: Candidate, number: int, share: float) -> Candidate:
+    """A candidate after one more stage, with a share of its scale for hidden units."""
+    assert best.scales is not None
+    scales = replace(best.scales, hidden=share * best.scales.hidden)
+    network = stage(search.density, search.rows, scales, best.network, search.generator, number=number, rate=best.rate)
+    what = f"{_kind(best)}, stage {number}" + (f", their scale {scales.hidden:.3g}" if share != 1.0 else "")
+    found = search.scored(what, network)
+    return replace(best, network=network, bounds=found.bounds, stages=number, scales=scales)
 
 
 def _learn_all(search: Search, rows: Rows, scales: Scales, lateral: Lateral | None, best: Candidate) -> FitResult:

@@ -26,7 +26,7 @@ from sbnet.estimators._completing import completed
 from sbnet.estimators._partitions import bare, ordered
 from sbnet.estimators._rows import Rows, place
 from sbnet.estimators._structure import enforce
-from sbnet.learning import FitResult, Laplace, fit
+from sbnet.learning import FitResult, fit
 from sbnet.learning.streams import Files, blocks_of, is_once, is_stream
 from sbnet.network import Network
 from sbnet.tables import as_array, as_frame, is_records
@@ -122,7 +122,7 @@ def _with_chosen_prior(estimator: Any) -> Any:
     """The settings, with the scales that the sample has chosen if the prior was left to be."""
     settings, report = copy.copy(estimator._settings()), getattr(estimator, "report_", None)
     if report is not None:
-        settings.prior = {"lateral": Laplace(report.lateral_scale), "hidden": Laplace(report.hidden_scale)}
+        settings.prior = report.priors
     return settings
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
@@ -12,7 +12,8 @@ from sbnet._types import FloatArray, States
 from sbnet.estimators import _learning
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import infer_many
-from sbnet.learning import Laplace
+from sbnet.learning import Gaussian, Laplace
+from sbnet.learning.priors import Both
 from sbnet.learning.regressions import Design, Regressions, regress_columns
 from sbnet.network import Network
 
@@ -21,18 +22,23 @@ if TYPE_CHECKING:
 
 SWITCHING = 0.5
 """The least scale of the weights from columns to switches."""
+HIDDEN_SCALE = 2.0
+"""The scale of the weights from hidden units, until another is found better."""
 HALF = 0.5
 """With scales of their own, a weight of this size is held half as much as one near zero."""
 
 
 @dataclass(frozen=True)
 class Scales:
-    """The scale of the prior on lateral weights; and the scale under which their sizes were found, if strong ones are
-    held less than weak ones.
+    """The scale of the prior on lateral weights; the scale under which their sizes were found, if strong ones are held
+    less than weak ones; the scale of the weights from hidden units; and the standard deviation of lateral weights under
+    a Gaussian prior beside the other, if strong ones are held more than weak ones.
     """
 
     lateral: float
     before: float | None = None
+    hidden: float = HIDDEN_SCALE
+    spread: float = np.inf
 
     @property
     def first(self) -> float:
@@ -49,15 +55,23 @@ class Scales:
         share = HALF / (HALF + np.abs(coefficient)) if self.adaptive else np.ones(len(coefficient))
         return share / self.lateral
 
-    def prior(self, network: Network, names: tuple[str, ...]) -> Laplace:
+    def ridge(self, n: int) -> FloatArray:
+        """What half the square of each weight costs."""
+        return np.full(n, self.spread**-2.0)
+
+    def prior(self, network: Network, names: tuple[str, ...]) -> Any:
         """The same as a prior on the weights of a network; parents that switch a column may be others than those that
         raise or lower it, so they are not held more than `SWITCHING` does.
         """
         scale = 1.0 / self.penalty(network.weight)
         column = np.zeros(network.n_units, dtype=np.bool_)
         column[columns(network, names)] = True
-        scale = np.where(column[network.graph.child_of_edge], scale, np.maximum(scale, SWITCHING))
-        return Laplace(scale.tolist()) if len(scale) else Laplace(self.lateral)
+        lateral = column[network.graph.child_of_edge]
+        scale = np.where(lateral, scale, np.maximum(scale, SWITCHING))
+        sparse = Laplace(scale.tolist()) if len(scale) else Laplace(self.lateral)
+        if np.isinf(self.spread):
+            return sparse
+        return Both(sparse, Gaussian(np.where(lateral, self.spread, np.inf).tolist()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +88,7 @@ class Lateral:
         def penalty(k: int) -> FloatArray:
             return scales.penalty(self.coefficients[k][:-1])
 
-        found = regress_columns(self.design, penalty, start=self.coefficients, threads=threads)
+        found = regress_columns(self.design, penalty, ridge=scales.ridge, start=self.coefficients, threads=threads)
         return replace(self, coefficients=found.coefficients)
 
     def weights(self) -> tuple[scipy.sparse.csr_array, FloatArray]:
@@ -99,7 +113,7 @@ def refitted(lateral: Lateral, rows: Rows, scales: Scales, threads: int | None) 
 
 
 def with_hidden_columns(
-    density: SBNDensity, rows: Rows, network: Network, scales: Scales, hidden_scale: float, rng: np.random.Generator
+    density: SBNDensity, rows: Rows, network: Network, scales: Scales, rng: np.random.Generator
 ) -> Network:
     """Lateral edges for what the hidden units of a network leave: they are drawn from their posteriors, and are then
     columns like others, before all of them.
@@ -115,8 +129,11 @@ def with_hidden_columns(
     design = Design.of(both, rows.weights, first=n)
 
     def penalty(k: int) -> FloatArray:
-        return np.concatenate([np.full(n, 1.0 / hidden_scale), np.full(k, 1.0 / scales.lateral)])
+        return np.concatenate([np.full(n, 1.0 / scales.hidden), np.full(k, 1.0 / scales.lateral)])
 
-    found = regress_columns(design, penalty, threads=threads)
+    def ridge(k: int) -> FloatArray:
+        return np.concatenate([np.zeros(n), scales.ridge(k)])
+
+    found = regress_columns(design, penalty, ridge=ridge, threads=threads)
     share = np.clip(np.average(means, axis=0, weights=rows.weights), 1e-3, 1.0 - 1e-3)
     return _learning.assembled(rows, *found.weights(), np.log(share / (1.0 - share)))

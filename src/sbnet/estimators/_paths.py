@@ -19,6 +19,8 @@ _FLAT, _FAR = 5e-4, 1e-2
 """Shares of a bound: how far below the best a weaker prior may be to be taken for it, which leaves more to hidden units
 and switches to find; how far below the best a prior is that ends the path.
 """
+_SPREADS = (1.0, 0.5, 0.25)
+"""Standard deviations of weights under a Gaussian prior beside the other, from weak to strong."""
 AS_GIVEN = "as given"
 
 
@@ -51,6 +53,7 @@ def choose_lateral(search: Search) -> tuple[Choice, Choice, str]:
     # Half a step to either side, which matters where the path is steep; and strong weights held less.
     for scales in (Scales(s / np.sqrt(2.0)), Scales(s * np.sqrt(2.0)), Scales(s, s), Scales(0.5 * s, s)):
         found.append(_solved(search, other.lateral, scales))
+    found += _held_more(search, found)
     first = max(found, key=lambda choice: choice.mean)
     least = first.mean * (1.0 + _FLAT)
     plain = [choice for choice in found if not choice.scales.adaptive and choice.mean >= least]
@@ -66,6 +69,21 @@ def _along_path(search: Search) -> list[Choice]:
     return found
 
 
+def _held_more(search: Search, found: list[Choice]) -> list[Choice]:
+    """Strong weights held more than weak ones, if that pays, as it does where many columns say the same; with a larger
+    scale, for what is held by the one prior need not be held by the other.
+    """
+    plain = max((choice for choice in found if not choice.scales.adaptive), key=lambda choice: choice.mean)
+    path = [plain]
+    for spread in _SPREADS:
+        scales = Scales(np.sqrt(2.0) * plain.scales.lateral, spread=spread)
+        path.append(_solved(search, path[-1].lateral, scales))
+        if path[-1].mean < path[-2].mean:
+            break
+    best = max(found, key=lambda choice: choice.mean)
+    return [choice for choice in path[1:] if choice.candidate.pays(best.candidate)]
+
+
 def _falls(bounds: list[float]) -> bool:
     """Have the last two been below the best, or the last one far below?"""
     best = max(bounds)
@@ -79,6 +97,7 @@ def _solved(search: Search, lateral: Lateral | None, scales: Scales, order: str 
         search.density, lateral.rows, search.generator, hidden=(), switches=0, lateral=lateral
     )  # fmt: skip
     what = "strong weights held less" if scales.adaptive else "lateral edges"
+    what = what if np.isinf(scales.spread) else f"strong weights held more, {scales.spread:.3g}"
     return Choice(search.scored(f"{what}, {order or f'scale {scales.lateral:.3g}'}", network), scales, lateral)
 
 

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sbnet.learning import Gaussian, Laplace
+from sbnet.learning.priors import Both
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,9 @@ class Report:
     first_scale : float or None
         If strong lateral weights are held less, each by a scale of its own: the scale under which their sizes were
         found. That pays where a few strong parents are enough.
+    lateral_spread : float
+        If strong lateral weights are held more, which pays where many columns say the same: their standard deviation
+        under a Gaussian prior beside the Laplace prior (an elastic net). Infinite if they are not.
     order : str
         Of the columns: as given, or another that held-out rows found better, for parents come first.
     layers : tuple of int
@@ -51,6 +60,7 @@ class Report:
     lateral_scale: float
     hidden_scale: float
     first_scale: float | None
+    lateral_spread: float
     order: str
     layers: tuple[int, ...]
     hidden_first: bool
@@ -68,13 +78,22 @@ class Report:
         """Number of hidden units, switches not among them."""
         return sum(self.layers)
 
+    @property
+    def priors(self) -> dict[str, Any]:
+        """By group of edges; without scales of their own for strong weights."""
+        sparse = Laplace(self.lateral_scale)
+        lateral = sparse if np.isinf(self.lateral_spread) else Both(sparse, Gaussian(self.lateral_spread))
+        return {"lateral": lateral, "hidden": Laplace(self.hidden_scale)}
+
     def __str__(self) -> str:
         lines = [f"{'mean bound of ' + format(self.held_out_rows, ',') + ' held-out rows':<60}{'seconds':>9}"]
         lines += [f"  {t.what:<44}{t.bound:>12.4f}{t.seconds:>11.1f}" for t in self.trials]
-        adaptive = ", strong weights held less" if self.first_scale is not None else ""
+        strong = ", strong weights held less" if self.first_scale is not None else ""
+        if np.isfinite(self.lateral_spread):
+            strong = f", strong weights held more by a Gaussian one of {self.lateral_spread:.3g}"
         units = f"{self.hidden} hidden units, {self.switches} switches a column; {self.n_edges:,} edges"
         lines.append(
-            f"chosen: Laplace prior, scale {self.lateral_scale:.3g} for lateral edges{adaptive}, "
+            f"chosen: Laplace prior, scale {self.lateral_scale:.3g} for lateral edges{strong}, "
             f"{self.hidden_scale:.3g} for hidden ones; {units}; columns {self.order}"
         )
         lines.append(f"learned from all rows: {self.epochs} epochs; {self.seconds:.1f} seconds in all")

@@ -20,17 +20,15 @@ from sbnet.network import Network
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
 
-HIDDEN_SCALE = 2.0
-"""The scale of the weights from hidden units."""
 RATE, GENTLE = 0.1, 0.03
 """The rate of the first stage, and a gentle one."""
 MOST = 8
 """Stages, as long as held-out bounds rise."""
 _SLOW, _SLOWER = 0.3, 0.1  # how much slower lateral weights go in either: they start where they belong
-_FEW, _MANY = 8, 12  # epochs of a stage, from and to; those over all rows are as many
-_LAST = 4  # the number of a stage that goes at the rate of the last one, over all rows
+_FEW, _MANY, _MOST = 8, 12, 20  # epochs of a stage, from and to; and the most over all rows
+_LAST = 6  # the number of a stage that goes at the rate of the last one, over all rows
 _LEAST, _ENOUGH = 400, 1_000  # steps of a stage, at least, and those after which no more epochs are needed
-_LONG = 120_000  # rows in all that the last epochs go over, if there are at least two of them
+_LONG = 180_000  # rows in all that the last epochs go over, if there are at least two of them
 
 
 def stage(
@@ -54,7 +52,7 @@ def last_stage(
 ) -> FitResult:
     """The one over all rows: as many epochs as were asked for, or few, the fewer the longer the table."""
     if is_auto(density.epochs):
-        epochs = _epochs(density, rows, max(2, min(_MANY, round(_LONG / max(len(rows.cells), 1)))))
+        epochs = _epochs(density, rows, max(2, min(_MOST, round(_LONG / max(len(rows.cells), 1)))))
     else:
         epochs = checks.whole("epochs", density.epochs, 1)
     return _climb(density, rows, scales, network, generator, epochs, _LAST, rate, quiet=False)
@@ -88,7 +86,7 @@ def _climb(
     factor = np.concatenate([np.where(lateral, slow, 1.0), np.ones(network.n_units)])
     ours = density.optimizer == "adam" and is_auto(density.learning_rate)
     stepping = _Paced(rate / number, epochs, factor) if ours else _learning.optimizer(density, until=epochs)
-    prior = ByEdge((Laplace(HIDDEN_SCALE), scales.prior(network, rows.names)), lateral.astype(np.int64))
+    prior = ByEdge((Laplace(scales.hidden), scales.prior(network, rows.names)), lateral.astype(np.int64))
     return _learning.learn(
         density, network, rows, generator, epochs=epochs, prior=prior, stepping=stepping, quiet=quiet
     )

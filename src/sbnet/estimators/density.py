@@ -16,7 +16,6 @@ from sbnet.estimators._large import in_order
 from sbnet.estimators._partitions import by_partition, transforms_by_partition
 from sbnet.estimators._rows import columns, place
 from sbnet.inference import PosteriorBatch
-from sbnet.learning import Laplace
 from sbnet.learning.streams import blocks_of, is_stream
 from sbnet.network import Network
 from sbnet.network_mixture import NetworkMixture
@@ -63,9 +62,9 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         A prior on the weights, such as ``sbnet.Laplace(0.5)``; or one for each group of edges by name, such as
         ``{"lateral": sbnet.Laplace(0.5), "hidden": sbnet.Laplace(2.0)}``, where lateral edges are those from columns,
         and a group that is not named has none; or None. ``"auto"`` leaves it to the next two, and if these are
-        ``"auto"`` too, chooses: Laplace priors, the lateral one with the scale that is best for held-out rows. See
-        `report_`. (Below 50 rows, and where `encode` makes several units of one column, nothing is chosen, and the
-        prior is Gaussian with the scales 2 and 0.5.)
+        ``"auto"`` too, chooses: Laplace priors with the scales that are best for held-out rows, and beside the lateral
+        one a Gaussian prior if that pays. See `report_`. (Below 50 rows, and where `encode` makes several units of one
+        column, nothing is chosen, and the prior is Gaussian with the scales 2 and 0.5.)
     prior_scale : float, object, None or "auto"
         Standard deviation of a Gaussian prior on the weights; None or infinity for none. Or a prior. If only the next
         one is given it is 2.
@@ -249,8 +248,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         optimizer = _learning.Resumed(_learning.optimizer(self), state, len(bounds))
         once = clone(self).set_params(epochs=1, optimizer=optimizer, validation_fraction=None, patience=None)
         if not first and self.report_ is not None:
-            scales = {"lateral": self.report_.lateral_scale, "hidden": self.report_.hidden_scale}
-            once.set_params(prior={group: Laplace(scale) for group, scale in scales.items()})
+            once.set_params(prior=self.report_.priors)
         result = _learning.learn(once, network, rows, generator, prior_share=weight / (seen + weight))
         self.network_, self.bounds_ = result.network, np.append(bounds, result.bounds)
         self.networks_, self.recognitions_ = (self.network_,), (None,)

@@ -1,7 +1,8 @@
-"""Logistic regressions with an L1 penalty: Newton steps, each solved by coordinate descent over a working set.
+"""Logistic regressions with an L1 penalty, and perhaps an L2 one: Newton steps, each by coordinate descent over few.
 
 The columns of the design are binary and sparse, so that a coordinate costs as many operations as its column has ones.
-What is minimised is sum_r w_r [ln(1 + e^z_r) - y_r z_r] + sum_j penalty_j |b_j|, with an intercept that is free.
+What is minimised is sum_r w_r [ln(1 + e^z_r) - y_r z_r] + sum_j (penalty_j |b_j| + ridge_j b_j^2 / 2), with an
+intercept that is free.
 """
 
 from __future__ import annotations
@@ -98,6 +99,7 @@ def _pass(
     ones: Ones,
     of: Rows,
     penalty: FloatArray,
+    ridge: FloatArray,
     curve: FloatArray,
     chosen: IndexArray,
     n: int,
@@ -112,14 +114,14 @@ def _pass(
         pull = coefficient[j] * curve[j] + _sum_at(rows, of.residual)
         place = 0.0
         if pull > penalty[j]:
-            place = (pull - penalty[j]) / curve[j]
+            place = (pull - penalty[j]) / (curve[j] + ridge[j])
         elif pull < -penalty[j]:
-            place = (pull + penalty[j]) / curve[j]
+            place = (pull + penalty[j]) / (curve[j] + ridge[j])
         by = place - coefficient[j]
         if by != 0.0:
             _shift(rows, by, of)
             coefficient[j] = place
-            most = max(most, by * by * curve[j])
+            most = max(most, by * by * (curve[j] + ridge[j]))
     return most
 
 
@@ -128,6 +130,7 @@ def _descend(
     ones: Ones,
     of: Rows,
     penalty: FloatArray,
+    ridge: FloatArray,
     curve: FloatArray,
     working: IndexArray,
     n: int,
@@ -137,7 +140,7 @@ def _descend(
     tol: float,
 ) -> None:
     """Minimise the quadratic: all working coefficients, then those that are not zero a few times, and so on."""
-    most = _pass(ones, of, penalty, curve, working, n, coefficient, intercept)
+    most = _pass(ones, of, penalty, ridge, curve, working, n, coefficient, intercept)
     enough = max(0.1 * tol, _INNER * most)
     for _ in range(_CYCLES):
         if most < enough:
@@ -148,9 +151,9 @@ def _descend(
                 active[m] = working[q]
                 m += 1
         for _ in range(_PASSES):
-            if _pass(ones, of, penalty, curve, active, m, coefficient, intercept) < enough:
+            if _pass(ones, of, penalty, ridge, curve, active, m, coefficient, intercept) < enough:
                 break
-        most = _pass(ones, of, penalty, curve, working, n, coefficient, intercept)
+        most = _pass(ones, of, penalty, ridge, curve, working, n, coefficient, intercept)
 
 
 @bare
@@ -167,17 +170,23 @@ def _let_in(ones: Ones, of: Rows, penalty: FloatArray, inside: BoolArray, workin
 
 
 @bare
-def _size(penalty: FloatArray, coefficient: FloatArray) -> float:
+def _size(penalty: FloatArray, ridge: FloatArray, coefficient: FloatArray) -> float:
     total = 0.0
     for j in range(len(penalty)):
         if coefficient[j] != 0.0:
-            total += penalty[j] * abs(coefficient[j])
+            total += penalty[j] * abs(coefficient[j]) + 0.5 * ridge[j] * coefficient[j] ** 2
     return total
 
 
 @kernel
 def regress(
-    ones: Ones, y: FloatArray, weight: FloatArray, penalty: FloatArray, coefficient: FloatArray, tol: float
+    ones: Ones,
+    y: FloatArray,
+    weight: FloatArray,
+    penalty: FloatArray,
+    ridge: FloatArray,
+    coefficient: FloatArray,
+    tol: float,
 ) -> float:
     """The regression of y on the first columns; `coefficient`, those of the columns and then the intercept, is where to
     start, and is replaced. The least loss, with its penalties, is returned; `tol` is the gain of a step that ends it.
@@ -195,7 +204,7 @@ def regress(
             inside[j] = True
             working[size] = j
             size += 1
-    least = _loss(of) + _size(penalty, b)
+    least = _loss(of) + _size(penalty, ridge, b)
     for turn in range(_ROUNDS):
         for step in range(_STEPS):
             _expand(of)
@@ -208,14 +217,14 @@ def regress(
                 j = working[q]
                 curve[j] = _sum_at(ones.row[ones.begin[j] : ones.begin[j + 1]], of.curve) + 1e-9
             z[:], before[:] = of.z, coefficient
-            _descend(ones, of, penalty, curve, working, size, active, b, intercept, tol)
-            loss = _loss(of) + _size(penalty, b)
+            _descend(ones, of, penalty, ridge, curve, working, size, active, b, intercept, tol)
+            loss = _loss(of) + _size(penalty, ridge, b)
             for _ in range(_HALVES):  # a Newton step may go too far
                 if loss <= least:
                     break
                 of.z[:] = 0.5 * (of.z + z)
                 coefficient[:] = 0.5 * (coefficient + before)
-                loss = _loss(of) + _size(penalty, b)
+                loss = _loss(of) + _size(penalty, ridge, b)
             gain = least - loss
             least = loss
             if gain < tol:

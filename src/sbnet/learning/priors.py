@@ -1,4 +1,4 @@
-"""Priors that are made of others: another one for each group of edges, or a share of one."""
+"""Priors that are made of others: another one for each group of edges, two at once, or a share of one."""
 
 from __future__ import annotations
 
@@ -52,6 +52,33 @@ class ByEdge:
 
     def __repr__(self) -> str:
         return f"ByEdge({self.parts!r})"
+
+
+@dataclass(frozen=True)
+class Both:
+    """Two priors on the same weights, one that shrinks and one that does not.
+
+    A Laplace prior and a Gaussian one are an elastic net: many weights are zero, none is very large, and parents that
+    say the same share what is to be said.
+    """
+
+    shrinking: Any
+    other: Any
+
+    def slope(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
+        """The sum of their gradients."""
+        slope: FloatArray = self.shrinking.slope(weight, bias) + self.other.slope(weight, bias)
+        return slope
+
+    def smooth(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
+        """The gradient of the one that does not shrink, and of what the other leaves."""
+        slope: FloatArray = self.shrinking.smooth(weight, bias) + self.other.slope(weight, bias)
+        return slope
+
+    def shrunk(self, weight: FloatArray, bias: FloatArray, step: FloatArray) -> FloatArray:
+        """A step along the one that shrinks."""
+        values: FloatArray = self.shrinking.shrunk(weight, bias, step)
+        return values
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,9 @@ TOL = 1e-6
 _BLOCKS = 8  # for each thread, so that none waits long for the last
 
 Penalty = Callable[[int], FloatArray]
-"""The penalty of each parent of a column, which is given by its number: one over the scale of a Laplace prior."""
+"""The penalty of each parent of a column, which is given by its number: one over the scale of a Laplace prior, or over
+the variance of a Gaussian one.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,25 +115,35 @@ class Regressions:
 
 
 def regress_columns(
-    design: Design, penalty: Penalty, *, start: Sequence[FloatArray] | None = None, threads: int | None = None
+    design: Design,
+    penalty: Penalty,
+    *,
+    ridge: Penalty | None = None,
+    start: Sequence[FloatArray] | None = None,
+    threads: int | None = None,
 ) -> Regressions:
-    """Every column on those before it, from the coefficients of another penalty or from none."""
+    """Every column on those before it, from the coefficients of another penalty or from none; `ridge` is what squares
+    cost beside absolute values.
+    """
     begin = design.alone() if start is None else list(start)
     executor = Threads(threads)
     n = design.n_answers
     blocks = [range(b, n, max(1, min(n, _BLOCKS))) for b in range(min(n, _BLOCKS))]
-    found = map_blocks(partial(_regress, design, penalty, begin), blocks, executor=executor)
+    found = map_blocks(partial(_regress, design, penalty, ridge, begin), blocks, executor=executor)
     parts = {k: c for block, some in zip(blocks, found, strict=True) for k, c in zip(block, some, strict=True)}
     return Regressions(design, [parts[k] for k in range(n)])
 
 
-def _regress(design: Design, penalty: Penalty, start: Sequence[FloatArray], columns: range) -> list[FloatArray]:
+def _regress(
+    design: Design, penalty: Penalty, ridge: Penalty | None, start: Sequence[FloatArray], columns: range
+) -> list[FloatArray]:
     found, tol = [], TOL * float(design.weight.sum())
     for k in columns:
         coefficient = start[k].copy()
         y, weight = design.answer(k)
         if weight.any() and 0.0 < weight @ y < weight.sum():  # a column that never changes needs no parents
-            regress(design.ones, y, weight, penalty(k), coefficient, tol)
+            squares = np.zeros(design.first + k) if ridge is None else ridge(k)
+            regress(design.ones, y, weight, penalty(k), squares, coefficient, tol)
         found.append(coefficient)
     return found
 
