@@ -141,9 +141,7 @@ def tune(
             for m, member in enumerate(members):
                 heavy = np.abs(signed[:, m]) > _SLIGHT
                 share = data.rows.weights[rows[heavy]] * signed[heavy, m] / max(data.rows.weights[rows].sum(), 1e-300)
-                slope = member.slope(rows[heavy], share)
-                bounds[rows[heavy], m] = slope.bound
-                member.move(slope, 1.0 / everything, adam, epoch)
+                member.move(member.slope(rows[heavy], share), 1.0 / everything, adam, epoch)
     tuned = [member.finished(data.rows) for member in members]
     return [tuple(one for one, k in zip(tuned, classes, strict=True) if k == label) for label in range(len(mixtures))]
 
