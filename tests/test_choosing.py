@@ -169,9 +169,11 @@ def test_another_order_of_the_columns_is_taken_where_it_pays():
     assert filled[0, 0] > 0.9 > 0.1 > filled[1, 0]
 
 
-def test_columns_keep_their_order_where_another_is_no_better():
-    table = (np.random.default_rng(2).random((500, 6)) < 0.3).astype(np.int8)
-    assert SBNDensity(hidden=0, switches=0, random_state=0).fit(table).report_.order == "as given"
+def test_columns_keep_their_order_where_another_is_hardly_better():
+    report = SBNDensity(hidden=0, switches=0, random_state=0).fit(chain(600)).report_
+    bounds = {trial.what: trial.bound for trial in report.trials}
+    assert max(bounds, key=bounds.get) == "lateral edges, columns undecided first"  # by chance
+    assert report.order == "as given"
 
 
 def topics(n, width=30, seed=0):
