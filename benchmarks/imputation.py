@@ -186,8 +186,8 @@ def _coverage(n_tables: int = 50, n_rows: int = 150) -> Table:
         ("hidden", "hold the truth", "half width"),
         rows,
         (
-            f"SBNImputer(multiple=5){' without hidden units' * (settings is not None)}; tables of {n_rows} rows and four "
-            "columns, by Rubin's rules.",
+            f"SBNImputer(multiple=5){' without hidden units' * (settings is not None)}; tables of {n_rows} rows and "
+            "four columns, by Rubin's rules.",
         ),
     )
 
