@@ -97,9 +97,11 @@ def suicidal(flag):
 
             import sbnet as sb
 
-            if not os.path.exists(flag):
-                with open(flag, "w"):
-                    pass
+            try:  # one call, so that two workers at once do not both find nothing there
+                os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                pass
+            else:
                 os.kill(os.getpid(), signal.SIGKILL)
             return sb.MeanField().solve(network, states, start=start, trace=trace)
 
