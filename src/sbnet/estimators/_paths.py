@@ -97,7 +97,7 @@ def _solved(search: Search, lateral: Lateral | None, scales: Scales, order: str 
         search.density, lateral.rows, search.generator, hidden=(), switches=0, lateral=lateral
     )  # fmt: skip
     what = "strong weights held less" if scales.adaptive else "lateral edges"
-    what = what if np.isinf(scales.spread) else f"strong weights held more, {scales.spread:.3g}"
+    what = what if np.isinf(scales.spread) else f"strong weights held more, spread {scales.spread:.3g}"
     return Choice(search.scored(f"{what}, {order or f'scale {scales.lateral:.3g}'}", network), scales, lateral)
 
 

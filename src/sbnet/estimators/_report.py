@@ -86,8 +86,10 @@ class Report:
         return {"lateral": lateral, "hidden": Laplace(self.hidden_scale)}
 
     def __str__(self) -> str:
-        lines = [f"{'mean bound of ' + format(self.held_out_rows, ',') + ' held-out rows':<60}{'seconds':>9}"]
-        lines += [f"  {t.what:<44}{t.bound:>12.4f}{t.seconds:>11.1f}" for t in self.trials]
+        title = f"mean bound of {self.held_out_rows:,} held-out rows"
+        width = max(len(text) for text in (title, *(t.what for t in self.trials))) + 2
+        lines = [f"{title:<{width + 12}}{'seconds':>11}"]
+        lines += [f"  {t.what:<{width - 2}}{t.bound:>12.4f}{t.seconds:>11.1f}" for t in self.trials]
         strong = ", strong weights held less" if self.first_scale is not None else ""
         if np.isfinite(self.lateral_spread):
             strong = f", strong weights held more by a Gaussian one of {self.lateral_spread:.3g}"
