@@ -67,6 +67,13 @@ def posterior(J, h, evidence, gate=None):
     return np.exp(log_posterior(J, h, evidence, gate)) @ all_states(evidence)
 
 
+def slopes(J, h, evidence):
+    """The gradient of ln P(V) in J and h: posterior means of (S_i - P(S_i = 1 | pa)) S_j, and without S_j."""
+    S = all_states(evidence)
+    p, off = np.exp(log_posterior(J, h, evidence)), S - expit(inputs(J, h, S))
+    return (p[:, None] * off).T @ S, p @ off
+
+
 def posterior_pairs(J, h, evidence, gate=None):
     """P(S_i = 1, S_j = 1 | V) of every pair of units."""
     S = all_states(evidence)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+import oracle
 import sbnet as sb
 from sbnet.estimators import SBNDensity
 from sbnet.estimators._roots import Summing, plan_of, summing
@@ -70,6 +71,27 @@ def test_gradients_of_sums_are_differences(case, weight):
         assert slope.bias[i] == pytest.approx(
             (total(net.weight, net.bias + move) - total(net.weight, net.bias - move)) / (2 * step), abs=1e-4
         )
+
+
+@pytest.mark.parametrize("switches", [0, 5])
+def test_many_columns_and_states_are_summed_as_the_equations_say(switches):
+    """More rows than go together, more states than lanes, and products that would be too large as one number."""
+    rng = np.random.default_rng(3)
+    net = sb.layered((4, 110), lateral=True, rng=rng, scale=7.0)
+    net = sb.add_switches(net, units=net.names[20 : 20 + switches], rng=rng, scale=2.0, strength=3.0)
+    columns = np.array([k for k, name in enumerate(net.names) if name.startswith("x") and "." not in name])
+    states = np.full((11, net.n_units), -1, np.int8)
+    states[:, columns] = rng.integers(0, 2, (11, 110))
+    row_weight = rng.normal(size=11)
+    found, slope = summing(net, columns, sb.MeanField()).climb(net.model, net.bias, states, None, row_weight=row_weight)
+    J, evidence = net.weight_matrix(), np.where(states < 0, np.nan, states)
+    assert_allclose(found.bound, [oracle.log_likelihood(J, net.bias, row) for row in evidence], rtol=1e-12)
+    parts = [oracle.slopes(J, net.bias, row) for row in evidence]
+    weight = sum(w * part[0] for w, part in zip(row_weight, parts, strict=True))
+    bias = sum(w * part[1] for w, part in zip(row_weight, parts, strict=True))
+    child, parent = net.graph.child_of_edge, net.graph.parent
+    assert_allclose(slope.weight, weight[child, parent], atol=1e-4)  # states that hardly count are left out
+    assert_allclose(slope.bias, bias, atol=1e-4)
 
 
 def test_rows_with_holes_and_other_networks_are_left_to_mean_field_theory():

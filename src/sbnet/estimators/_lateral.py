@@ -63,15 +63,14 @@ class Scales:
         """The same as a prior on the weights of a network; parents that switch a column may be others than those that
         raise or lower it, so they are not held more than `SWITCHING` does.
         """
-        scale = 1.0 / self.penalty(network.weight)
-        column = np.zeros(network.n_units, dtype=np.bool_)
+        scale, column = 1.0 / self.penalty(network.weight), np.zeros(network.n_units, dtype=np.bool_)
         column[columns(network, names)] = True
-        lateral = column[network.graph.child_of_edge]
-        scale = np.where(lateral, scale, np.maximum(scale, SWITCHING))
-        sparse = Laplace(scale.tolist()) if len(scale) else Laplace(self.lateral)
+        into, beside = column[network.graph.child_of_edge], column[network.graph.parent]
+        scale = np.where(beside, np.where(into, scale, np.maximum(scale, SWITCHING)), self.hidden)
+        sparse = Laplace(scale.tolist()) if len(scale) else Laplace(self.hidden)
         if np.isinf(self.spread):
             return sparse
-        return Both(sparse, Gaussian(np.where(lateral, self.spread, np.inf).tolist()))
+        return Both(sparse, Gaussian(np.where(beside & into, self.spread, np.inf).tolist()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,59 +11,40 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from scipy.special import expit
 
-from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
+from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.bounds.margins import UNIT, scale
 from sbnet.inference import Climber, Slope, Solution, Status
 from sbnet.kernels.gates import SIGMOID
-from sbnet.kernels.roots import Above, Answer, Columns, Slopes, edge_slopes, sum_rows
+from sbnet.kernels.roots import Answer, Edges, Slots, Task, sum_rows
 from sbnet.network import Network
 from sbnet.reduction import absorb_rows
 
 MOST_ROOTS = 10
 """More of them are left to mean field theory: each doubles the time."""
+_SLIGHT, _NOTHING = 1e-5, 1e-12
+"""Shares of states in a row that do not count: while learning, and in means."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Which units are columns, switches, roots, and of no use; the states of the roots, roots by states."""
+    """Which units are columns; the slots that they and their switches have; the states of the roots, roots by states;
+    and hidden units of no use.
+    """
 
     columns: IndexArray
-    switch: IndexArray
-    edge: IndexArray
-    roots: IndexArray
+    slots: Slots
     states: FloatArray
-    root: IndexArray
     idle: IndexArray
 
     @property
-    def mixed(self) -> BoolArray:
-        """Columns that have a switch."""
-        found: BoolArray = self.switch >= 0
+    def switches(self) -> IndexArray:
+        """Their units, in the order of their slots."""
+        first = self.slots.plain + self.slots.mixed
+        found: IndexArray = self.slots.unit[first : first + len(self.slots.edge)]
         return found
-
-    def above(self, model: Model, bias: FloatArray) -> Above:
-        """What the roots say."""
-        edges = np.flatnonzero(self.root[model.parent] >= 0)
-        weight = np.zeros((len(bias), len(self.roots)))
-        child = np.searchsorted(model.indptr, edges, side="right") - 1
-        weight[child, self.root[model.parent[edges]]] = model.weight[edges]
-        h = bias[self.roots]
-        log_p = h @ self.states - np.logaddexp(0.0, h).sum()
-        most = np.maximum(np.maximum(weight, 0.0).sum(axis=1), np.maximum(-weight, 0.0).sum(axis=1))
-        return Above(
-            log_p, _products(np.exp(np.minimum(weight, 700.0))), _products(np.exp(np.minimum(-weight, 700.0))), most
-        )
-
-
-def _products(factor: FloatArray) -> FloatArray:
-    """For each unit, products of the factors of the roots that are on, state by state; too large ones are not used."""
-    found = np.ones((len(factor), 1))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for column in factor.T:
-            found = np.concatenate([found, found * column[:, None]], axis=1)
-    return found
 
 
 def plan_of(network: Network, columns: IndexArray) -> Plan | None:
@@ -86,10 +67,17 @@ def plan_of(network: Network, columns: IndexArray) -> Plan | None:
         return None
     root = np.full(n, -1)
     root[roots] = np.arange(len(roots))
-    edge = edge_of[columns]
-    switch = np.where(edge >= 0, _at(graph.parent, edge), -1).astype(np.int64)
+    mixed = columns[edge_of[columns] >= 0]
+    edge = edge_of[mixed]
+    parts = [_filled(units) for units in (columns[edge_of[columns] < 0], mixed, graph.parent[edge])]
+    slots = Slots(np.concatenate(parts), edge, len(parts[0]), len(parts[1]), roots, root)
     states = ((np.arange(2 ** len(roots)) >> np.arange(len(roots))[:, None]) & 1).astype(np.float64)
-    return Plan(columns, switch, edge, roots, states, root, np.flatnonzero(hidden & (fan_out == 0)))
+    return Plan(columns, slots, states, np.flatnonzero(hidden & (fan_out == 0)))
+
+
+def _filled(units: IndexArray) -> IndexArray:
+    """Up to a multiple of eight."""
+    return np.concatenate([units, np.full(-len(units) % 8, -1)]).astype(np.int64)
 
 
 def _only_children(network: Network, inner: BoolArray, hidden: BoolArray) -> tuple[IndexArray, bool]:
@@ -113,9 +101,9 @@ class Summing:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """The likelihood of each row, less what rounding may have added."""
-        if trace or not self._whole(states).any():
+        if trace:
             return self.other.solve(network, states, start=start, trace=trace)
-        found, _, done = self._summed(network.model, network.bias, states, np.ones(len(states)))
+        found, _, done = self._summed(network.model, network.bias, states, None)
         found.bound[:] -= margin(network)
         if done.all():
             return found
@@ -133,61 +121,46 @@ class Summing:
         trace: bool = False,
     ) -> tuple[Solution, Slope | None]:
         """The same with its gradient."""
-        if trace or not self._whole(states).any():
+        if trace:
             return self.other.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
-        weight = np.ones(len(states)) if row_weight is None else row_weight
-        found, slope, done = self._summed(model, bias, states, weight)
+        found, slope, done = self._summed(model, bias, states, row_weight)
         if not done.all():
-            point = None if start is None else start[~done]
-            rest, more = self.other.climb(model, bias, states[~done], point, row_weight=weight[~done])
-            assert more is not None
-            found, slope = _both(found, rest, done), Slope(slope.weight + more.weight, slope.bias + more.bias)
-        return found, None if row_weight is None else slope
-
-    def _whole(self, states: States) -> BoolArray:
-        """Rows without holes."""
-        found: BoolArray = (states[:, self.plan.columns] != HIDDEN).all(axis=1)
-        return found
+            point, weight = None if start is None else start[~done], None if row_weight is None else row_weight[~done]
+            rest, more = self.other.climb(model, bias, states[~done], point, row_weight=weight)
+            found = _both(found, rest, done)
+            if slope is not None and more is not None:
+                slope = Slope(slope.weight + more.weight, slope.bias + more.bias)
+        return found, slope
 
     def _summed(
-        self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray
-    ) -> tuple[Solution, Slope, BoolArray]:
-        """Rows without holes; which they are comes last."""
-        plan, n = self.plan, len(states)
-        whole = self._whole(states)
-        rows = states if whole.all() else states[whole]
-        inputs, above = absorb_rows(model, bias, rows), plan.above(model, bias)
-        columns = Columns(plan.columns, plan.switch, np.where(plan.mixed, _at(model.weight, plan.edge), 0.0))
-        m, width = len(rows), len(columns.unit)
-        answer = Answer(np.empty(m), np.empty((m, len(above.log_p))), np.zeros((m, width)))
-        slopes = Slopes(
-            np.ascontiguousarray(row_weight[whole]), np.zeros(inputs.shape), np.zeros(above.up.shape),
-            np.zeros(width),
+        self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray | None
+    ) -> tuple[Solution, Slope | None, BoolArray]:
+        """Rows without holes, with a slope if rows have weights; which rows they are comes last."""
+        plan, n, climbs = self.plan, len(states), row_weight is not None
+        weight = np.ones(n) if row_weight is None else np.ascontiguousarray(row_weight)
+        slope = Slope(np.zeros(len(model.weight)), np.zeros(len(bias)))
+        answer = Answer(
+            np.empty(n), np.zeros((n, plan.states.shape[1])), np.zeros((n, len(plan.slots.edge))), slope.weight,
+            slope.bias,
         )  # fmt: skip
-        sum_rows(columns, above, inputs, rows, answer, slopes)
-        done = whole.copy()
-        done[whole] = np.isfinite(answer.log_p)
-        share = np.where(np.isfinite(answer.log_p)[:, None], answer.share, 0.0)
-        bound, means = np.full(n, np.nan), states.astype(np.float64)
-        bound[whole] = answer.log_p
-        means[np.ix_(whole, plan.roots)] = share @ plan.states.T
-        means[np.ix_(whole, plan.switch[plan.mixed])] = answer.switch[:, plan.mixed]
-        for unit in plan.idle:
-            z = inputs[:, [unit]] + np.log(np.clip(above.up[unit], 1e-300, 1e300))
-            means[whole, unit] = (share * expit(z)).sum(axis=1)
-        found = Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
-        return found, self._slope(model, bias, rows, share, slopes), done
+        task = Task(np.ascontiguousarray(states), weight, _SLIGHT if climbs else _NOTHING, climbs)
+        sum_rows(plan.slots, Edges(model.indptr, model.parent, model.weight, bias), task, answer)
+        means = states.astype(np.float64)
+        means[:, plan.slots.roots] = answer.share @ plan.states.T
+        means[:, plan.switches] = answer.switch
+        if len(plan.idle):
+            means[:, plan.idle] = self._idle(model, bias, states, answer.share)
+        found = Solution(answer.log_p, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
+        return found, slope if climbs else None, np.isfinite(answer.log_p)
 
-    def _slope(self, model: Model, bias: FloatArray, rows: States, share: FloatArray, slopes: Slopes) -> Slope:
+    def _idle(self, model: Model, bias: FloatArray, states: States, share: FloatArray) -> FloatArray:
+        """The means of units that nothing depends on."""
         plan = self.plan
-        weight, by_row = np.zeros(len(model.weight)), np.ascontiguousarray(slopes.by_row.T)
-        on = np.ascontiguousarray((rows == 1).T.astype(np.float64))
-        edge_slopes(model.indptr, model.parent, plan.root, on, by_row, plan.states, slopes.by_state, weight)
-        weight[plan.edge[plan.mixed]] = slopes.strength[plan.mixed]
-        own = by_row.sum(axis=1)
-        row_weight = slopes.row_weight * (share.sum(axis=1) > 0.5)
-        own[plan.roots] = (row_weight @ share) @ plan.states.T - row_weight.sum() * expit(bias[plan.roots])
-        return Slope(weight, own)
+        rows = scipy.sparse.csr_array((model.weight, model.parent, model.indptr), shape=2 * (len(bias),))[plan.idle]
+        observed = absorb_rows(model, bias, states)[:, plan.idle]
+        above = rows[:, plan.slots.roots] @ plan.states
+        found = [(share * expit(z[:, None] + w)).sum(axis=1) for z, w in zip(observed.T, above, strict=True)]
+        return np.stack(found, axis=1)
 
 
 def summing(network: Network, columns: IndexArray, other: Any) -> Any:
@@ -209,7 +182,3 @@ def _both(found: Solution, rest: Solution, done: BoolArray) -> Solution:
     bound, means, status, sweeps = found.bound, found.means, found.status, found.sweeps
     bound[~done], means[~done], status[~done], sweeps[~done] = rest.bound, rest.means, rest.status, rest.sweeps
     return found
-
-
-def _at(values: Any, edge: IndexArray) -> Any:
-    return values[edge] if len(values) else np.zeros(len(edge))

@@ -13,8 +13,7 @@ from sbnet.estimators import _learning
 from sbnet.estimators._lateral import Scales
 from sbnet.estimators._priors import is_auto, is_lateral
 from sbnet.estimators._rows import Rows
-from sbnet.learning import Adam, FitResult, Laplace
-from sbnet.learning.priors import ByEdge
+from sbnet.learning import Adam, FitResult
 from sbnet.network import Network
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def _climb(
     factor = np.concatenate([np.where(lateral, slow, 1.0), np.ones(network.n_units)])
     ours = density.optimizer == "adam" and is_auto(density.learning_rate)
     stepping = _Paced(rate / number, epochs, factor) if ours else _learning.optimizer(density, until=epochs)
-    prior = ByEdge((Laplace(scales.hidden), scales.prior(network, rows.names)), lateral.astype(np.int64))
+    prior = scales.prior(network, rows.names)
     return _learning.learn(
         density, network, rows, generator, epochs=epochs, prior=prior, stepping=stepping, quiet=quiet
     )

@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.estimators._roots import Summing
 from sbnet.execution import Block, RowBlocks, join, map_blocks
 from sbnet.inference import Slope, Solution, Status
 from sbnet.inference.particles import average, seeds_of_rows
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.holes import filter_rows
-from sbnet.kernels.roots import edge_slopes
-from sbnet.kernels.switches import Climb, Found, Switched, sum_cells
+from sbnet.kernels.switches import Climb, Found, Switched, edge_slopes, sum_cells
 from sbnet.network import Network
 from sbnet.reduction import absorb_rows
 
@@ -70,15 +69,16 @@ class Switching(Summing):
     plan: Any  # a Board
 
     def _summed(
-        self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray
-    ) -> tuple[Solution, Slope, BoolArray]:
-        """Rows without holes; which they are comes last."""
+        self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray | None
+    ) -> tuple[Solution, Slope | None, BoolArray]:
+        """Rows without holes, with a slope if rows have weights; which rows they are comes last."""
         board, n = self.plan, len(states)
-        whole = self._whole(states)
+        whole: BoolArray = (states[:, board.columns] != HIDDEN).all(axis=1)
         rows = states if whole.all() else states[whole]
         inputs, width = absorb_rows(model, bias, rows), len(board.edge)
         found = Found(np.empty(len(rows)), np.zeros((len(rows), width)))
-        climb = Climb(np.ascontiguousarray(row_weight[whole]), np.zeros(inputs.shape), np.zeros(width))
+        weight = np.ones(len(rows)) if row_weight is None else np.ascontiguousarray(row_weight[whole])
+        climb = Climb(weight, np.zeros(inputs.shape), np.zeros(width))
         sum_cells(board.switched(model), board.most, inputs, rows, found, climb)
         done = whole.copy()
         done[whole] = np.isfinite(found.log_p)
@@ -86,13 +86,12 @@ class Switching(Summing):
         bound[whole] = found.log_p
         means[np.ix_(whole, board.switch)] = found.on
         solution = Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
-        return solution, self._climbed(model, rows, climb), done
+        return solution, None if row_weight is None else self._climbed(model, rows, climb), done
 
     def _climbed(self, model: Model, rows: States, climb: Climb) -> Slope:
         weight, by_row = np.zeros(len(model.weight)), np.ascontiguousarray(climb.by_row.T)
-        on, no_roots = np.ascontiguousarray((rows == 1).T.astype(np.float64)), np.full(len(by_row), -1)
-        nothing = np.zeros((len(by_row), 0))
-        edge_slopes(model.indptr, model.parent, no_roots, on, by_row, nothing, nothing, weight)
+        on = np.ascontiguousarray((rows == 1).T.astype(np.float64))
+        edge_slopes(model.indptr, model.parent, on, by_row, weight)
         weight[self.plan.edge] = climb.strength
         return Slope(weight, by_row.sum(axis=1))
 

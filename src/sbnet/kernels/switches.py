@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
-from sbnet.kernels._compile import bare, kernel
+from sbnet.kernels._compile import bare, kernel, vector
 from sbnet.kernels.roots import MOST, Grid, Table
 
 
@@ -122,3 +122,19 @@ def sum_cells(columns: Switched, most: int, inputs: Grid, rows: Table, found: Fo
             log_p += math.log(p)
             _differentiate(columns, r, c, sign, n, p, cell, found, climb)
         found.log_p[r] = log_p
+
+
+@vector
+def _dot(a: FloatArray, b: FloatArray) -> float:
+    found = 0.0
+    for r in range(len(a)):
+        found += a[r] * b[r]
+    return found
+
+
+@kernel
+def edge_slopes(indptr: IndexArray, parent: IndexArray, on: Grid, by_row: Grid, slope: FloatArray) -> None:
+    """Slopes in the weights from columns; both of these are units by rows."""
+    for i in range(len(by_row)):
+        for e in range(indptr[i], indptr[i + 1]):
+            slope[e] = _dot(on[parent[e]], by_row[i])

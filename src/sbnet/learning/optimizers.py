@@ -205,13 +205,11 @@ class Laplace(_Prior):
     def shrunk(self, weight: FloatArray, bias: FloatArray, step: FloatArray) -> FloatArray:
         """Weights and biases, in one array, after a step of that size along the prior alone; none changes its sign."""
         _check_length(self._weight_scale, weight)
-        pull = np.concatenate([np.broadcast_to(1.0 / self._weight_scale, weight.shape), self._bias_pull(bias)])
-        values = np.concatenate([weight, bias])
-        shorter: FloatArray = np.sign(values) * np.maximum(np.abs(values) - step * pull, 0.0)
-        return shorter
-
-    def _bias_pull(self, bias: FloatArray) -> FloatArray:
-        return np.full(len(bias), 1.0 / self.bias_scale)
+        n, values, reach = len(weight), np.concatenate([weight, bias]), np.broadcast_to(step, len(weight) + len(bias))
+        reach = np.concatenate([reach[:n] / self._weight_scale, reach[n:] / self.bias_scale])
+        np.minimum(reach, np.abs(values), out=reach)
+        values -= np.copysign(reach, values)
+        return values
 
 
 def _rate(optimizer: SGD | Adam, epoch: int) -> float:
