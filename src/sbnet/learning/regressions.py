@@ -64,9 +64,10 @@ class Design:
         cells = cells[kept]
         turned = total @ (cells == 1) > total @ (cells == 0)
         cells = np.where(turned & (cells != HIDDEN), 1 - cells, cells).astype(np.int8)
-        column, row = np.nonzero(cells.T == 1)
+        is_one = np.ascontiguousarray(cells.T == 1)
+        column, row = np.nonzero(is_one)
         begin = np.searchsorted(column, np.arange(cells.shape[1] + 1))
-        return cls(cells, total, turned, Ones(begin, row.astype(np.int32)), first)
+        return cls(cells, total, turned, Ones(begin, row.astype(np.int32), is_one.view(np.int8)), first)
 
     @property
     def n_answers(self) -> int:
