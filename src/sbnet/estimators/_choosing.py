@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from sbnet.estimators import _learning
 from sbnet.estimators._candidates import LEARNED, Candidate, Search, best_of
-from sbnet.estimators._lateral import Lateral, Scales, first_of, refitted, with_hidden_columns
+from sbnet.estimators._lateral import Drawn, Lateral, Scales, first_of, refitted
 from sbnet.estimators._paths import PATH, choose_lateral
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._report import Report
@@ -77,7 +77,7 @@ def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator,
     network = _made(search, lateral, report.layers, report.switches)
     if report.hidden_first:
         alone = _hidden_alone(search, scales, report.layers)
-        network = with_hidden_columns(density, rows, alone, plain, generator)
+        network = Drawn.of(density, rows, alone, generator, lateral).solved(plain, search.threads).network()
         if report.switches:
             network = _learning.switched(density, rows, generator, network, report.switches)
     for number in range(1, report.stages + 1):
@@ -103,14 +103,16 @@ def _choose_units(search: Search, scales: Scales, lateral: Lateral | None, best:
         best = _climbed(search, scales, _made(search, lateral, layers, switches), layers, switches, "as given")
     elif holes:
         best = _climbed(search, scales, best.network, layers, switches, "lateral edges, from rows with holes")
-    options = []
+    options: list[Candidate] = []
+    drawn: Drawn | None = None
     if free:
         many = (HIDDEN,)
         before = bool(density.lateral) and not switches and (wide or not holes)
         start, above = _made(search, lateral, many, switches), None if before else best
         options.append(_climbed(search, scales, start, many, switches, "hidden units", above))
         if before and not search.is_late:
-            options += _hidden_before(search, scales, many)
+            first, drawn = _hidden_before(search, scales, lateral, many)
+            options += first
     if auto and not search.is_late:
         start, above = _made(search, lateral, layers, SWITCHES), None if any(o.pays(best) for o in options) else best
         options.append(_climbed(search, scales, start, layers, SWITCHES, "switches", above))
@@ -118,7 +120,7 @@ def _choose_units(search: Search, scales: Scales, lateral: Lateral | None, best:
         return _until_settled(search, scales, best) if best.stages else best
     top = best_of(options)
     if free and top.hidden and top.pays(best):
-        options += _begun_again(search, scales, lateral, top, switches)
+        options += _begun_again(search, scales, lateral, drawn, top, switches)
         top = best_of(options)
     if auto and free and top.pays(best):
         top = _with_both(search, scales, options)
@@ -173,17 +175,22 @@ def _made(search: Search, lateral: Lateral | None, hidden: tuple[int, ...], swit
     )
 
 
-def _hidden_before(search: Search, scales: Scales, hidden: tuple[int, ...]) -> list[Candidate]:
-    """Hidden units first, and then lateral edges for what they leave: fewer, so that a stronger prior may be better."""
+def _hidden_before(
+    search: Search, scales: Scales, lateral: Lateral | None, hidden: tuple[int, ...]
+) -> tuple[list[Candidate], Drawn]:
+    """Hidden units first, and then lateral edges for what they leave: fewer, so that a stronger prior may be better.
+    The regressions behind the edges come last.
+    """
     alone, what = _hidden_alone(search, scales, hidden), "hidden units before lateral edges"
+    drawn = Drawn.of(search.density, search.rows, alone, search.generator, lateral)
     made: dict[str, Any] = {"hidden": hidden, "hidden_first": True}
     found: list[Candidate] = []
     for share in _FEWER:
         fewer = replace(scales, lateral=share * scales.first, before=None)
-        network = with_hidden_columns(search.density, search.rows, alone, fewer, search.generator)
-        found.append(search.scored(f"{what}, scale {fewer.lateral:.3g}", network, scales=fewer, **made))
+        drawn = drawn.solved(fewer, search.threads)
+        found.append(search.scored(f"{what}, scale {fewer.lateral:.3g}", drawn.network(), scales=fewer, **made))
     best = best_of(found)
-    return [best, _climbed_before(search, best, f"{what}, stage 1")]
+    return [best, _climbed_before(search, best, f"{what}, stage 1")], drawn
 
 
 def _climbed_before(search: Search, begun: Candidate, what: str) -> Candidate:
@@ -193,7 +200,7 @@ def _climbed_before(search: Search, begun: Candidate, what: str) -> Candidate:
 
 
 def _begun_again(
-    search: Search, scales: Scales, lateral: Lateral | None, top: Candidate, switches: int
+    search: Search, scales: Scales, lateral: Lateral | None, drawn: Drawn | None, top: Candidate, switches: int
 ) -> list[Candidate]:
     """The same hidden units from other random weights: which are best after one stage mostly are so in the end."""
     found: list[Candidate] = []
@@ -202,8 +209,9 @@ def _begun_again(
         if top.hidden_first:
             assert top.scales is not None
             alone = _hidden_alone(search, scales, top.hidden)
-            network = with_hidden_columns(search.density, search.rows, alone, top.scales, search.generator)
-            found.append(_climbed_before(search, replace(top, network=network), what))
+            drawn = Drawn.of(search.density, search.rows, alone, search.generator, drawn)
+            drawn = drawn.solved(top.scales, search.threads)
+            found.append(_climbed_before(search, replace(top, network=drawn.network()), what))
         else:
             found.append(
                 _climbed(search, scales, _made(search, lateral, top.hidden, switches), top.hidden, switches, what)

@@ -111,28 +111,54 @@ def refitted(lateral: Lateral, rows: Rows, scales: Scales, threads: int | None) 
     return whole.solved(scales, threads)
 
 
-def with_hidden_columns(
-    density: SBNDensity, rows: Rows, network: Network, scales: Scales, rng: np.random.Generator
-) -> Network:
-    """Lateral edges for what the hidden units of a network leave: they are drawn from their posteriors, and are then
-    columns like others, before all of them.
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A table behind hidden units that were drawn from their posteriors, and are columns like others, before all of
+    them: lateral edges are then for what hidden units leave.
     """
-    states, own = place(network, rows.cells, rows.names), columns(network, rows.names)
-    threads = _learning.threads(density)
-    solver = _learning.solver_for(density, network, rows.names)
-    posterior = infer_many(network, states, solver=solver, threads=threads, progress=False)
-    hidden = np.setdiff1d(np.arange(network.n_units), own)
-    n, means = len(hidden), posterior.means[:, hidden]
-    drawn: States = (rng.random(means.shape) < means).astype(np.int8)
-    both = np.concatenate([drawn, rows.cells], axis=1)
-    design = Design.of(both, rows.weights, first=n)
 
-    def penalty(k: int) -> FloatArray:
-        return np.concatenate([np.full(n, 1.0 / scales.hidden), np.full(k, 1.0 / scales.lateral)])
+    rows: Rows
+    design: Design
+    bias: FloatArray
+    coefficients: list[FloatArray]
 
-    def ridge(k: int) -> FloatArray:
-        return np.concatenate([np.zeros(n), scales.ridge(k)])
+    @classmethod
+    def of(
+        cls,
+        density: SBNDensity,
+        rows: Rows,
+        network: Network,
+        rng: np.random.Generator,
+        before: Lateral | Drawn | None = None,
+    ) -> Drawn:
+        """By a network of the same rows; lateral coefficients may start from those of other regressions of them."""
+        states, own = place(network, rows.cells, rows.names), columns(network, rows.names)
+        solver = _learning.solver_for(density, network, rows.names)
+        found = infer_many(network, states, solver=solver, threads=_learning.threads(density), progress=False)
+        hidden = np.setdiff1d(np.arange(network.n_units), own)
+        n, means = len(hidden), found.means[:, hidden]
+        drawn: States = (rng.random(means.shape) < means).astype(np.int8)
+        design = Design.of(np.concatenate([drawn, rows.cells], axis=1), rows.weights, first=n)
+        share = np.clip(np.average(means, axis=0, weights=rows.weights), 1e-3, 1.0 - 1e-3)
+        start = design.alone()
+        if before is not None and np.array_equal(before.design.turned[before.design.first :], design.turned[n:]):
+            start = [np.concatenate([np.zeros(n), c[before.design.first :]]) for c in before.coefficients]
+        return cls(rows, design, np.log(share / (1.0 - share)), start)
 
-    found = regress_columns(design, penalty, ridge=ridge, threads=threads)
-    share = np.clip(np.average(means, axis=0, weights=rows.weights), 1e-3, 1.0 - 1e-3)
-    return _learning.assembled(rows, *found.weights(), np.log(share / (1.0 - share)))
+    def solved(self, scales: Scales, threads: int | None) -> Drawn:
+        """The best coefficients under these scales, from those that are there."""
+        n = len(self.bias)
+
+        def penalty(k: int) -> FloatArray:
+            return np.concatenate([np.full(n, 1.0 / scales.hidden), np.full(k, 1.0 / scales.lateral)])
+
+        def ridge(k: int) -> FloatArray:
+            return np.concatenate([np.zeros(n), scales.ridge(k)])
+
+        found = regress_columns(self.design, penalty, ridge=ridge, start=self.coefficients, threads=threads)
+        return replace(self, coefficients=found.coefficients)
+
+    def network(self) -> Network:
+        """Hidden units, and columns with the parents that were found."""
+        weights, bias = Regressions(self.design, self.coefficients).weights()
+        return _learning.assembled(self.rows, weights, bias, self.bias)
