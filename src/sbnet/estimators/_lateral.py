@@ -14,7 +14,7 @@ from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import infer_many
 from sbnet.learning import Gaussian, Laplace
 from sbnet.learning.priors import Both
-from sbnet.learning.regressions import Design, Regressions, regress_columns
+from sbnet.learning.regressions import TOL, Design, Regressions, regress_columns
 from sbnet.network import Network
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ SWITCHING = 0.5
 """The least scale of the weights from columns to switches."""
 HIDDEN_SCALE = 2.0
 """The scale of the weights from hidden units, until another is found better."""
+NEARLY = 1e-5
+"""As long as scales are compared, and where other learning follows, regressions are solved to so many nats a row."""
 HALF = 0.5
 """With scales of their own, a weight of this size is held half as much as one near zero."""
 
@@ -81,13 +83,15 @@ class Lateral:
     design: Design
     coefficients: list[FloatArray]
 
-    def solved(self, scales: Scales, threads: int | None) -> Lateral:
+    def solved(self, scales: Scales, threads: int | None, tol: float = NEARLY) -> Lateral:
         """The best coefficients under these scales, from those that are there."""
 
         def penalty(k: int) -> FloatArray:
             return scales.penalty(self.coefficients[k][:-1])
 
-        found = regress_columns(self.design, penalty, ridge=scales.ridge, start=self.coefficients, threads=threads)
+        found = regress_columns(
+            self.design, penalty, ridge=scales.ridge, start=self.coefficients, threads=threads, tol=tol
+        )
         return replace(self, coefficients=found.coefficients)
 
     def weights(self) -> tuple[scipy.sparse.csr_array, FloatArray]:
@@ -107,8 +111,8 @@ def refitted(lateral: Lateral, rows: Rows, scales: Scales, threads: int | None) 
     if np.array_equal(whole.design.turned, lateral.design.turned):
         whole = replace(whole, coefficients=lateral.coefficients)
     if scales.before is not None:
-        whole = whole.solved(Scales(scales.before), threads)
-    return whole.solved(scales, threads)
+        whole = whole.solved(Scales(scales.before), threads, TOL)
+    return whole.solved(scales, threads, TOL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +159,7 @@ class Drawn:
         def ridge(k: int) -> FloatArray:
             return np.concatenate([np.zeros(n), scales.ridge(k)])
 
-        found = regress_columns(self.design, penalty, ridge=ridge, start=self.coefficients, threads=threads)
+        found = regress_columns(self.design, penalty, ridge=ridge, start=self.coefficients, threads=threads, tol=NEARLY)
         return replace(self, coefficients=found.coefficients)
 
     def network(self) -> Network:

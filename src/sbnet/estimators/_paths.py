@@ -15,9 +15,9 @@ from sbnet.estimators._lateral import Lateral, Scales, first_of
 from sbnet.estimators._rows import Rows
 
 PATH = tuple(2.0**k for k in range(-5, 5))
-_FLAT, _FAR = 5e-4, 1e-2
-"""Shares of a bound: how far below the best a weaker prior may be to be taken for it, which leaves more to hidden units
-and switches to find; how far below the best a prior is that ends the path.
+_FLAT = 5e-4
+"""The share of a bound that a weaker prior may be below the best to be taken for it, which leaves more to hidden units
+and switches to find; one that is further below ends the path.
 """
 _SPREADS = (1.0, 0.5, 0.25)
 """Standard deviations of weights under a Gaussian prior beside the other, from weak to strong."""
@@ -85,9 +85,9 @@ def _held_more(search: Search, found: list[Choice]) -> list[Choice]:
 
 
 def _falls(bounds: list[float]) -> bool:
-    """Have the last two been below the best, or the last one far below?"""
+    """Have the last two been below the best, or the last one by more than a little?"""
     best = max(bounds)
-    return bounds[-1] < best * (1.0 + _FAR) if max(bounds[-2:]) == best else len(bounds) > 2
+    return bounds[-1] < best * (1.0 + _FLAT) or (len(bounds) > 2 and max(bounds[-2:]) < best)
 
 
 def _solved(search: Search, lateral: Lateral | None, scales: Scales, order: str = "") -> Choice:

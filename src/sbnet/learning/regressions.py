@@ -122,6 +122,7 @@ def regress_columns(
     ridge: Penalty | None = None,
     start: Sequence[FloatArray] | None = None,
     threads: int | None = None,
+    tol: float = TOL,
 ) -> Regressions:
     """Every column on those before it, from the coefficients of another penalty or from none; `ridge` is what squares
     cost beside absolute values.
@@ -130,15 +131,15 @@ def regress_columns(
     executor = Threads(threads)
     n = design.n_answers
     blocks = [range(b, n, max(1, min(n, _BLOCKS))) for b in range(min(n, _BLOCKS))]
-    found = map_blocks(partial(_regress, design, penalty, ridge, begin), blocks, executor=executor)
+    found = map_blocks(partial(_regress, design, penalty, ridge, begin, tol), blocks, executor=executor)
     parts = {k: c for block, some in zip(blocks, found, strict=True) for k, c in zip(block, some, strict=True)}
     return Regressions(design, [parts[k] for k in range(n)])
 
 
 def _regress(
-    design: Design, penalty: Penalty, ridge: Penalty | None, start: Sequence[FloatArray], columns: range
+    design: Design, penalty: Penalty, ridge: Penalty | None, start: Sequence[FloatArray], tol: float, columns: range
 ) -> list[FloatArray]:
-    found, tol = [], TOL * float(design.weight.sum())
+    found, tol = [], tol * float(design.weight.sum())
     for k in columns:
         coefficient = start[k].copy()
         y, weight = design.answer(k)
