@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, FloatArray, IndexArray
 from sbnet.kernels._compile import bare, kernel, vector
+from sbnet.kernels.arrays import flags, real_numbers, whole_numbers
 from sbnet.kernels.lanes import size, where
 from sbnet.kernels.vector_math import exp_minus, log
 
@@ -209,12 +210,26 @@ def _descend(
 
 
 @bare
+def _copy(values: FloatArray, to: FloatArray) -> None:
+    for r in range(len(values)):
+        to[r] = values[r]
+
+
+@bare
+def _halve(before: FloatArray, values: FloatArray) -> None:
+    """Half of the way back."""
+    for r in range(len(values)):
+        values[r] = 0.5 * (values[r] + before[r])
+
+
+@bare
 def _follow(
     ones: Ones, working: IndexArray, n: int, before: FloatArray, coefficient: FloatArray, z: FloatArray
 ) -> None:
     """Inputs after a step; within it only residuals were needed."""
     k = len(coefficient) - 1
-    z += coefficient[k] - before[k]
+    for r in range(len(z)):
+        z[r] += coefficient[k] - before[k]
     for q in range(n):
         j = working[q]
         if coefficient[j] != before[j]:
@@ -243,6 +258,17 @@ def _size(penalty: FloatArray, ridge: FloatArray, coefficient: FloatArray) -> fl
     return total
 
 
+@bare
+def _inputs(ones: Ones, coefficient: FloatArray, z: FloatArray) -> None:
+    """The input of each row: the intercept, and the coefficients of the columns that are one there."""
+    k = len(coefficient) - 1
+    for r in range(len(z)):
+        z[r] = coefficient[k]
+    for j in range(k):
+        if coefficient[j] != 0.0:
+            _raise(ones, j, coefficient[j], z)
+
+
 @kernel
 def regress(
     ones: Ones,
@@ -257,12 +283,12 @@ def regress(
     start, and is replaced. The least loss, with its penalties, is returned; `tol` is the gain of a step that ends it.
     """
     n, k = len(y), len(penalty)
-    of = Rows(y, weight, np.empty(n), np.empty(n), np.empty(n))
+    of = Rows(y, weight, real_numbers(n), real_numbers(n), real_numbers(n))
     b, intercept = coefficient[:k], coefficient[k:]
-    inputs(ones, coefficient, of.z)
-    curve, inside = np.zeros(k), np.zeros(k, np.bool_)
-    working, active = np.empty(k, np.int64), np.empty(k, np.int64)
-    z, before = np.empty(n), np.empty(k + 1)
+    _inputs(ones, coefficient, of.z)
+    curve, inside = real_numbers(k), flags(k)
+    working, active = whole_numbers(k), whole_numbers(k)
+    z, before = real_numbers(n), real_numbers(k + 1)
     n_in = 0
     for j in range(k):
         if b[j] != 0.0:
@@ -281,28 +307,19 @@ def regress(
             for q in range(n_in):
                 j = working[q]
                 curve[j] = _sum(ones, j, of.curve) + 1e-9
-            z[:], before[:] = of.z, coefficient
+            _copy(of.z, z)
+            _copy(coefficient, before)
             _descend(ones, of, penalty, ridge, curve, working, n_in, active, b, intercept, tol)
             _follow(ones, working, n_in, before, coefficient, of.z)
             loss = _loss(of) + _size(penalty, ridge, b)
             for _ in range(_HALVES):  # a Newton step may go too far
                 if loss <= least:
                     break
-                of.z[:] = 0.5 * (of.z + z)
-                coefficient[:] = 0.5 * (coefficient + before)
+                _halve(z, of.z)
+                _halve(before, coefficient)
                 loss = _loss(of) + _size(penalty, ridge, b)
             gain = least - loss
             least = loss
             if gain < tol:
                 break
     return least
-
-
-@kernel
-def inputs(ones: Ones, coefficient: FloatArray, z: FloatArray) -> None:
-    """The input of each row: the intercept, and the coefficients of the columns that are one there."""
-    k = len(coefficient) - 1
-    z[:] = coefficient[k]
-    for j in range(k):
-        if coefficient[j] != 0.0:
-            _raise(ones, j, coefficient[j], z)
