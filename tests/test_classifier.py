@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -232,6 +234,78 @@ def test_pairs_that_matter_in_all_classes_are_held_less():
     assert scales[f"x{j}", f"x{i}.switch1"] == 2 * scales[f"x{j}", f"x{i}"]
     assert scales[f"x{i}.switch1", f"x{i}"] == _sharing.SWITCH
     assert scales[network.names[0], "x0"] == _sharing.HIDDEN
+
+
+NAMES = ("a", "class0", "b", "c")
+
+
+def _gathered(X, y, switches=1):
+    """What classes have in common, with a network of all, for columns of which one has an awkward name."""
+    rows, n = Rows(X.astype(np.int8), np.ones(len(X)), NAMES), y.max() + 1
+    data = _tuning.Labelled(rows, y, np.full(n, -np.log(n)))
+    settings = SBNDensity(hidden=0, switches=switches, n_jobs=1)
+    ties = _sharing.tie(settings, rows, np.random.default_rng(0), both_ways=True)
+    return settings, data, [_sharing.gather(settings, data, np.random.default_rng(0), one) for one in ties]
+
+
+def test_the_network_of_all_classes_as_rows_of_one_see_it():
+    X, y = noisy(5, 300, width=4)
+    settings, data, gathered = _gathered(X, y, switches=2)
+    settings.set_params(epochs=1, learning_rate=1e-9)
+    for ties in gathered:
+        labels = [dict(zip(ties.labels, np.eye(len(data.log_prior))[k], strict=True)) for k in range(3)]
+        for k in range(3):
+            network = ties.of_class(ties.common, k)
+            assert network.names[0] == ties.names[0]  # nothing tells it, so it has no switch
+            row = dict(zip(NAMES, X[k], strict=True))
+            joint = sb.log_likelihood(ties.common, labels[k] | row) - sb.log_likelihood(ties.common, labels[k])
+            assert_allclose(sb.log_likelihood(network, row), joint)
+            assert_array_equal(ties.prior(network, k).slope(network.weight, network.bias), 0.0)
+            assert ties.prior(network, (k + 1) % 3).slope(network.weight, network.bias).any()
+            rows = data.rows.keep(y == k)
+            ((begun, _),) = _sharing.learn(settings, rows, np.random.default_rng(0), [ties], k)
+            assert_allclose(begun.network.weight, network.weight, atol=1e-6)
+
+
+def test_what_classes_alone_explain_ties_no_columns():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 1000)
+    X = (rng.random((1000, 4)) < np.where(y, 0.85, 0.15)[:, None]).astype(float)  # independent within a class
+    _, _, (ties, _) = _gathered(X, y, switches=0)
+    assert ties.size.toarray()[3, :3].mean() > 0.5
+    assert np.abs(ties.of_class(ties.common, 0).weight).max() < 0.5
+
+
+def test_a_class_of_few_rows_learns_from_others_how_columns_are_tied():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [300, 300, 6])
+    X = rng.integers(0, 2, (606, 4)).astype(float)
+    X[:, 2] = np.where(rng.random(606) < 0.1, 1 - X[:, 0], X[:, 0])
+    settings, data, (ties, _) = _gathered(X, y, switches=0)
+    few = data.rows.keep(y == 2)
+    alone = [replace(ties, labels=(), common=None)]
+    found, without = (
+        _sharing.learn(settings, few, np.random.default_rng(0), one, 2)[0][0].network for one in ([ties], alone)
+    )
+    held_out = rng.integers(0, 2, (500, 4)).astype(float)
+    held_out[:, 2] = np.where(rng.random(500) < 0.1, 1 - held_out[:, 0], held_out[:, 0])
+    assert found.weight_matrix()[2, 0] > 1.5 > without.weight_matrix()[2, 0]
+    assert sb.infer_many(found, held_out).bound.mean() > sb.infer_many(without, held_out).bound.mean() + 0.05
+
+
+def test_tuning_draws_to_the_network_of_all_classes_too(monkeypatch):
+    X, y = noisy(3, 240, width=6)
+    seen, real = [], _tuning.tune
+    monkeypatch.setattr(_tuning, "tune", lambda *given: (seen.append(given), real(*given))[1])
+    model = SBNClassifier(tune="discriminative", density=quick(hidden=0), random_state=0).fit(X, y)
+    *_, priors = seen[-1]
+    assert [len(each) for each in priors] == [2, 2, 2]
+    for networks, theirs in zip(model.mixtures_, priors, strict=True):
+        for network, prior in zip(networks, theirs, strict=True):
+            assert prior.weight.any()
+            assert_array_equal(prior.slope(prior.weight, prior.bias), 0.0)
+            assert len(prior.weight) == network.n_edges
+    assert not np.array_equal(priors[0][0].bias, priors[1][0].bias)
 
 
 def _edges(network):

@@ -81,9 +81,14 @@ def start(
         network = _with_lateral(network, rows, lateral)
     if count:
         network = switched(density, rows, generator, network, count)
-    edges_, units = _cut_off(network, rows)
-    weight, bias = np.where(edges_, 0.0, network.weight), np.where(units, 0.0, network.bias)
-    return enforce(network.with_parameters(weight=weight, bias=bias), rows.groups)
+    return enforce(cut_off(network, rows), rows.groups)
+
+
+def cut_off(network: Network, rows: Rows) -> Network:
+    """Without what columns that have no observed cell would say."""
+    edges, units = _cut_off(network, rows)
+    weight, bias = np.where(edges, 0.0, network.weight), np.where(units, 0.0, network.bias)
+    return network.with_parameters(weight=weight, bias=bias)
 
 
 def switched(density: SBNDensity, rows: Rows, generator: np.random.Generator, network: Network, count: int) -> Network:

@@ -1,28 +1,33 @@
-"""Strength shared between classes: how far apart columns may be tied in one class is learned from the rows of all.
+"""Strength shared between classes: a network for the rows of all, and how far that of a class may be from it.
 
 A class alone has few rows, and too many pairs of columns. Regressions on the rows of all classes together tell which
-pairs matter; the weight of such a pair may then be large in the network of any class, and others are held near zero.
+pairs matter. Then one network learns from these rows, with the class of a row as columns before all others, so that its
+weights say what columns have to do with each other within a class. The networks of the classes begin there, and are
+drawn to it: weakly for pairs that matter, strongly for others.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from sbnet._types import FloatArray
+from sbnet._types import BoolArray, FloatArray, States
 from sbnet.build import add_switches
 from sbnet.estimators import _learning, _mixtures
 from sbnet.estimators._lateral import Scales, first_of
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._rows import Rows
+from sbnet.graph import Graph
 from sbnet.learning import Adam, FitResult, Gaussian
+from sbnet.learning.priors import Around
 from sbnet.network import Network
 
 if TYPE_CHECKING:
+    from sbnet.estimators._tuning import Labelled
     from sbnet.estimators.density import SBNDensity
 
 POOLED = 1.0
@@ -30,7 +35,8 @@ POOLED = 1.0
 FLOOR, HIDDEN, SWITCH, BIAS = 0.25, 2.0, 4.0, 3.0
 """Standard deviations: of weights between columns that have nothing to do with each other; of those from hidden units
 and from switches; of biases."""
-RATE, BATCH, ROWS_IN_ALL = 0.1, 20, 17_500
+RATE, BATCH, ROWS_IN_ALL, ROWS_TOGETHER = 0.1, 20, 17_500, 100_000
+"""How to learn, and how many rows are seen in all epochs: for a class, and for the network of all classes."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +64,15 @@ class InUnitsOfPrior:
 
 @dataclass(frozen=True, eq=False)
 class Ties:
-    """Columns in some order, and the weights that those before each have for it in all classes together."""
+    """Columns in some order, and the weights that those before each have for it in all classes together.
+
+    `common` is the network of all classes, if there is one, with a unit for each of them before the columns: `labels`.
+    """
 
     names: tuple[str, ...]
     size: Any  # sparse: columns by columns
+    labels: tuple[str, ...] = ()
+    common: Network | None = None
 
     def scales(self, network: Network) -> FloatArray:
         """The standard deviation of each weight; a switch is told by the columns that tell its own."""
@@ -71,13 +82,31 @@ class Ties:
         child, parent = network.graph.child_of_edge, network.graph.parent
         beside = (at[parent] >= 0) & (of_column[child] >= 0)
         scale = np.where(of_column[parent] >= 0, SWITCH, HIDDEN).astype(np.float64)
+        scale[self.is_label(network)[parent]] = BIAS
         size = np.asarray(self.size[of_column[child[beside]], at[parent[beside]]]).ravel()
         scale[beside] = np.hypot(size, FLOOR) * np.where(at[child[beside]] >= 0, 1.0, 2.0)
         return scale
 
-    def prior(self, network: Network) -> Gaussian:
-        """The prior on the weights of the network of any class."""
-        return Gaussian(self.scales(network).tolist(), bias_scale=BIAS)
+    def is_label(self, network: Network) -> BoolArray:
+        """Which units stand for classes."""
+        return np.isin(network.names, self.labels)
+
+    def prior(self, network: Network, label: int) -> Any:
+        """The prior on the weights of the network of a class."""
+        held = Gaussian(self.scales(network).tolist(), bias_scale=BIAS)
+        if self.common is None:
+            return held
+        centre = self.of_class(self.common, label)
+        return Around(held, centre.weight, centre.bias)
+
+    def of_class(self, common: Network, label: int) -> Network:
+        """The network of all classes as rows of one of them see it: their label only shifts biases."""
+        n, graph = len(self.labels), common.graph
+        child, own, kept = graph.child_of_edge, graph.parent == label, graph.parent >= n
+        bias = common.bias + np.bincount(child[own], weights=common.weight[own], minlength=common.n_units)
+        count = np.bincount(child[kept] - n, minlength=common.n_units - n)
+        smaller = Graph(np.concatenate([[0], np.cumsum(count)]), graph.parent[kept] - n)
+        return Network(common.names[n:], smaller, common.weight[kept], bias[n:])
 
 
 def tie(settings: SBNDensity, rows: Rows, generator: np.random.Generator, *, both_ways: bool) -> list[Ties]:
@@ -94,26 +123,74 @@ def tie(settings: SBNDensity, rows: Rows, generator: np.random.Generator, *, bot
     return found
 
 
-def learn(settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: list[Ties]) -> list[Any]:
+def gather(settings: SBNDensity, data: Labelled, generator: np.random.Generator, ties: Ties) -> Ties:
+    """With a network of all classes, from the rows of all."""
+    classes = np.arange(len(data.log_prior))
+    ties = replace(ties, labels=tuple(f"{_stem(ties.names)}{k}" for k in classes))
+    of_row: States = (data.label[:, None] == classes).astype(np.int8)
+    cells = np.concatenate([of_row, data.rows.named(ties.names).cells], axis=1)
+    rows = Rows(cells, data.rows.weights, ties.labels + ties.names)
+    network = _start(settings, rows, generator, ties)
+    scale = ties.scales(network)
+    prior = Gaussian(scale.tolist(), bias_scale=BIAS)
+    found = _climb(settings, network, rows, generator, scale, prior, ROWS_TOGETHER, quiet=True)
+    return replace(ties, common=found.network)
+
+
+def _stem(names: tuple[str, ...]) -> str:
+    """What no column begins with."""
+    stem = "class"
+    while any(name.startswith(stem) for name in names):
+        stem += "_"
+    return stem
+
+
+def learn(
+    settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: list[Ties], label: int
+) -> list[tuple[FitResult, None]]:
     """The networks of one class, one for each order."""
-    return [(_learn_one(settings, rows.named(one.names), generator, one), None) for one in ties]
+    return [(_learn_one(settings, rows.named(one.names), generator, one, label), None) for one in ties]
 
 
-def _learn_one(settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: Ties) -> FitResult:
+def _learn_one(settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: Ties, label: int) -> FitResult:
+    if ties.common is None:
+        network = _start(settings, rows, generator, ties)
+    else:
+        network = _learning.cut_off(ties.of_class(ties.common, label), rows)
+    prior = ties.prior(network, label)
+    return _climb(settings, network, rows, generator, ties.scales(network), prior, ROWS_IN_ALL)
+
+
+def _start(settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: Ties) -> Network:
+    """Nothing is known yet but the means of columns; those that have others before them get switches."""
     network = _learning.start(settings, rows, generator, switches=0)
     count = _learning.switches_of(settings)
     fan_in = np.diff(network.graph.indptr)
-    units = [name for name in rows.names if fan_in[network.index(name)]]
+    units = [name for name in ties.names if fan_in[network.index(name)] > len(ties.labels)]
     if count and units:
         network = add_switches(network, units=units, count=count, rng=generator, scale=0.5, strength=SWITCH)
-    scale = ties.scales(network)
     # What goes into switches starts at random, in units of the prior: two equal regressions would never part.
     into = np.array([".switch" in name for name in network.names])[network.graph.child_of_edge]
-    network = network.with_parameters(weight=np.where(into, scale * network.weight, network.weight), bias=network.bias)
-    epochs = int(np.clip(ROWS_IN_ALL / len(rows.cells), 5, 100)) if settings.epochs == "auto" else settings.epochs
+    unit = np.where(ties.is_label(network)[network.graph.parent], 0.0, ties.scales(network))
+    return network.with_parameters(weight=np.where(into, unit * network.weight, network.weight), bias=network.bias)
+
+
+def _climb(
+    settings: SBNDensity,
+    network: Network,
+    rows: Rows,
+    generator: np.random.Generator,
+    scale: FloatArray,
+    prior: Any,
+    in_all: int,
+    *,
+    quiet: bool = False,
+) -> FitResult:
+    """Learn, each weight in units of its own; unless epochs are given, until so many rows have been seen in all."""
+    epochs = int(np.clip(in_all / len(rows.cells), 5, 100)) if settings.epochs == "auto" else settings.epochs
     stepping = None  # what the settings say
     if settings.optimizer == "adam" and is_auto(settings.learning_rate):
         units_of = np.concatenate([scale, np.full(network.n_units, BIAS)])
         stepping = InUnitsOfPrior(Adam(RATE, until=max(epochs, 1)), units_of)
     small = clone(settings).set_params(batch_size=min(settings.batch_size, BATCH))
-    return _learning.learn(small, network, rows, generator, epochs=epochs, prior=ties.prior(network), stepping=stepping)
+    return _learning.learn(small, network, rows, generator, epochs=epochs, prior=prior, stepping=stepping, quiet=quiet)

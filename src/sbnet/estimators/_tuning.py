@@ -8,7 +8,7 @@ classes that look like its own. The first term keeps each network a density of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -118,16 +118,16 @@ def tune(
     strength: float,
     temperature: float,
     rng: np.random.Generator,
-    priors: Sequence[Callable[[Network], Any]],
+    priors: Sequence[Sequence[Any]],
 ) -> list[Mixture]:
-    """The networks after some epochs of steps on all rows; `priors` are those of the networks of a class, in order."""
+    """The networks after some epochs of steps on all rows; `priors` are theirs, class by class."""
     if strength == 0.0 or len(mixtures) < 2:
         return [tuple(networks) for networks in mixtures]
     adam = Adam(RATE, until=EPOCHS)
     members = [
-        _member(settings, network, k, data.rows, adam, prior(network))
-        for k, ones in enumerate(mixtures)
-        for network, prior in zip(ones, priors, strict=True)
+        _member(settings, network, k, data.rows, adam, prior)
+        for k, (ones, theirs) in enumerate(zip(mixtures, priors, strict=True))
+        for network, prior in zip(ones, theirs, strict=True)
     ]
     classes, everything = np.array([m.label for m in members]), float(data.rows.weights.sum())
     bounds, n = np.empty((len(data.label), len(members))), len(data.label)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -31,7 +30,6 @@ from sbnet.execution import pool
 from sbnet.lazy import is_lazy
 from sbnet.learning import FitResult
 from sbnet.learning.streams import is_stream
-from sbnet.network import Network
 
 _FEW = 100
 """A class of fewer rows than this shares strength with the others."""
@@ -80,7 +78,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         one reads the columns in that order, the other from its end. Takes two to five times as long.
     shared : bool or "auto"
         Whether the rows of all classes decide which pairs of columns may be tied closely, where the prior is left
-        open: a help to classes of few rows. ``"auto"`` is with `tune`, or if a class has fewer than 100 rows.
+        open: a help to classes of few rows. ``"auto"`` is with `tune`, or if a class has fewer than 100 rows. With
+        `tune`, and no hidden layers, networks of classes also begin at one of all classes, and are drawn to it.
     calibrate : bool
         Whether the temperature is chosen on held-out rows, a seventh of each class: networks are then learned twice,
         the second time from all rows. Tables of fewer than 200 rows, or with a class of fewer than 10, have
@@ -249,12 +248,27 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
             ties = _sharing.tie(settings, data.rows, np.random.default_rng(seed), both_ways=self.tune is not None)
         if n_jobs not in (None, 1):  # processes for networks instead of threads for rows
             settings.set_params(n_jobs=1, verbose=0)
-        learn: Any = _mixtures.learn if ties is None else partial(_sharing.learn, ties=ties)
+        parallel = Parallel(n_jobs=1 if n_jobs is None else n_jobs, verbose=int(verbose or 0))
+        if ties is not None and self._gathers(settings):
+            sources = (np.random.default_rng([seed, len(self.classes_), k]) for k in range(len(ties)))
+            jobs = (delayed(_sharing.gather)(settings, data, *each) for each in zip(sources, ties, strict=True))
+            ties = list(parallel(jobs))
+        ways: list[Any] = [_mixtures.learn] * len(self.classes_)
+        if ties is not None:
+            ways = [partial(_sharing.learn, ties=ties, label=k) for k in range(len(self.classes_))]
         parts = (data.rows.keep(data.label == k) for k in range(len(self.classes_)))
-        jobs = (delayed(learn)(settings, part, np.random.default_rng([seed, k])) for k, part in enumerate(parts))
-        found = Parallel(n_jobs=1 if n_jobs is None else n_jobs, verbose=int(verbose or 0))(jobs)
-        results: list[list[tuple[FitResult, Any]]] = list(found)
+        jobs = (
+            delayed(way)(settings, part, np.random.default_rng([seed, k]))
+            for k, (way, part) in enumerate(zip(ways, parts, strict=True))
+        )
+        results: list[list[tuple[FitResult, Any]]] = list(parallel(jobs))
         return [_Class(tuple(one.network for one, _ in each), each[0][0].bounds) for each in results], ties
+
+    def _gathers(self, settings: SBNDensity) -> bool:
+        """Do classes begin at a network of all? Not with hidden layers, whose units would mean another thing in each;
+        and networks that are not tuned, of few rows, gained nothing by it.
+        """
+        return self.tune is not None and not _learning.layers(settings.hidden)
 
     def _tuned(
         self,
@@ -266,8 +280,13 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         ties: list[Ties] | None,
     ) -> list[Mixture]:
         settings = self._settings()
-        own: Callable[[Network], Any] = partial(_priors.for_network, settings, names=self._names())
-        priors = [one.prior for one in ties] if ties is not None else [own] * len(mixtures[0])
+        if ties is None:
+            priors = [[_priors.for_network(settings, one, self._names()) for one in networks] for networks in mixtures]
+        else:
+            priors = [
+                [one.prior(network, k) for network, one in zip(networks, ties, strict=True)]
+                for k, networks in enumerate(mixtures)
+            ]
         return _tuning.tune(settings, mixtures, data, strength, temperature, np.random.default_rng(seed), priors)
 
     @by_partition

@@ -1,4 +1,4 @@
-"""Priors that are made of others: another one for each group of edges, two at once, or a share of one."""
+"""Priors that are made of others: one for each group of edges, two at once, a share of one, or one around a point."""
 
 from __future__ import annotations
 
@@ -107,6 +107,20 @@ class SharedShrinking(Shared):
         """A shorter step."""
         values: FloatArray = self.prior.shrunk(weight, bias, self.share * step)
         return values
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """A prior that draws to given weights and biases, in the place of zero."""
+
+    prior: Any
+    weight: FloatArray
+    bias: FloatArray
+
+    def slope(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
+        """The gradient at the distance from there."""
+        slope: FloatArray = self.prior.slope(weight - self.weight, bias - self.bias)
+        return slope
 
 
 def shared(prior: Any, share: float) -> Any:
