@@ -29,7 +29,7 @@ from sbnet.parcels import Shared
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
 
-STRENGTHS = (0.0, 10.0, 60.0)
+STRENGTHS = (0.0, 10.0, 120.0)
 """Candidates: how much telling classes apart counts beside the density of each. More than that lowers the log-loss of
 held-out digits yet, but their likelihoods too."""
 EPOCHS, RATE = 5, 0.01
@@ -130,14 +130,13 @@ def tune(
         for network, prior in zip(ones, theirs, strict=True)
     ]
     classes, everything = np.array([m.label for m in members]), float(data.rows.weights.sum())
-    bounds, n = np.empty((len(data.label), len(members))), len(data.label)
+    n = len(data.label)
     for epoch in range(EPOCHS):
-        for m, member in enumerate(members):
-            bounds[:, m] = member.slope(np.arange(n), np.zeros(n)).bound
         order = rng.permutation(n)
         for start in range(0, n, settings.batch_size):
             rows = order[start : start + settings.batch_size]
-            signed = _signed(bounds[rows], classes, data, rows, strength, temperature)
+            bounds = np.column_stack([member.slope(rows, np.zeros(len(rows))).bound for member in members])
+            signed = _signed(bounds, classes, data, rows, strength, temperature)
             for m, member in enumerate(members):
                 heavy = np.abs(signed[:, m]) > _SLIGHT
                 share = data.rows.weights[rows[heavy]] * signed[heavy, m] / max(data.rows.weights[rows].sum(), 1e-300)
