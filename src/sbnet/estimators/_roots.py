@@ -18,7 +18,8 @@ from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.bounds.margins import UNIT, scale
 from sbnet.inference import Climber, Slope, Solution, Status
 from sbnet.kernels.gates import SIGMOID
-from sbnet.kernels.roots import Answer, Edges, Slots, Task, sum_rows
+from sbnet.kernels.root_slots import Answer, Edges, Slots, Task
+from sbnet.kernels.roots import sum_rows
 from sbnet.network import Network
 from sbnet.reduction import absorb_rows
 

@@ -29,7 +29,7 @@ from sbnet.kernels.particles import (
     _sum_of_squares,
 )
 from sbnet.kernels.random import GOLDEN, uniform
-from sbnet.kernels.roots import Grid, Table
+from sbnet.kernels.root_slots import Grid, Table
 from sbnet.kernels.switches import Switched
 
 

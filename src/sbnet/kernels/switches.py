@@ -13,7 +13,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
 from sbnet.kernels._compile import bare, kernel, vector
-from sbnet.kernels.roots import MOST, Grid, Table
+from sbnet.kernels.root_slots import MOST, Grid, Table
 
 
 class Switched(NamedTuple):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sbnet._types import FloatArray, Model, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce
-from sbnet.execution import Block, Inline, Threads, join, map_blocks, pool
+from sbnet.execution import Block, Inline, Threads, join, map_blocks, pool, thread_count
 from sbnet.inference import Climber, MeanField, check_climber, check_start
 from sbnet.network import Network
 from sbnet.parcels import Shared
@@ -112,7 +112,7 @@ class Climbing:
     def _where(self, work: int) -> Executor:
         if self.executor is not None:
             return self.executor
-        return Inline() if work <= _SMALL or self.threads == 1 else Threads(self.threads)
+        return Inline() if work <= _SMALL or thread_count(self.threads) == 1 else Threads(self.threads)
 
 
 def _gradient(model: Model, weight: FloatArray, bias: FloatArray, solver: Climber, block: Block) -> Gradient:
