@@ -27,6 +27,8 @@ MOST_ROOTS = 10
 """More of them are left to mean field theory: each doubles the time."""
 _SLIGHT, _NOTHING = 1e-5, 1e-12
 """Shares of states in a row that do not count: while learning, and in means."""
+_DEAR, _FEW, _MANY = 150_000, 50, 200
+"""Slots times states from which threads pay for few rows; and rows that are few and many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +101,11 @@ class Summing:
 
     plan: Plan = field(repr=False)
     other: Climber
+
+    @property
+    def rows_at_once(self) -> int:
+        """To start a thread takes longer than some rows of narrow tables."""
+        return _FEW if len(self.plan.slots.unit) * self.plan.states.shape[1] > _DEAR else _MANY
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """The likelihood of each row, less what rounding may have added."""

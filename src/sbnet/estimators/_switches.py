@@ -67,6 +67,7 @@ class Switching(Summing):
     """A solver that sums over switches in rows without holes, and leaves other rows to another."""
 
     plan: Any  # a Board
+    rows_at_once = _MOST
 
     def _summed(
         self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray | None

@@ -19,7 +19,9 @@ from sbnet.network import Network
 from sbnet.parcels import Shared
 
 _BLOCK = 50
-"""Rows whose gradients are added up by one thread; fixed, so that sums do not depend on the number of threads."""
+"""Rows whose gradients are added up by one thread; fixed, so that sums do not depend on the number of threads. A solver
+that takes little time for a row may ask for more of them: `rows_at_once`.
+"""
 
 _SMALL = 20_000
 """Rows times edges that one thread does alone, in milliseconds: learning row by row starts no threads."""
@@ -94,14 +96,14 @@ class Climbing:
         self, weight: FloatArray, bias: FloatArray, states: States, start: FloatArray | None, row_weight: FloatArray
     ) -> Gradient:
         """That of checked rows in the internal form, at parameters that need not be those of a network yet."""
-        n = len(states)
-        cuts = [slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
+        n, size = len(states), getattr(self.solver, "rows_at_once", _BLOCK)
+        cuts = [slice(first, min(first + size, n)) for first in range(0, n, size)]
         blocks = [
             Block(rows, (states[rows], None if start is None else start[rows], row_weight[rows])) for rows in cuts
         ]
         model: Any = self.model  # a task is given what is in it
         task = partial(_gradient, model, weight, bias, self.solver)
-        parts = map_blocks(task, blocks, executor=self._where(n * len(weight)))
+        parts = map_blocks(task, blocks, executor=self._where(len(blocks), n * len(weight)))
         return Gradient(
             join((part.bound for part in parts), np.zeros(0)),
             join((part.means for part in parts), np.zeros(states.shape)),
@@ -109,10 +111,11 @@ class Climbing:
             sum((part.bias for part in parts), np.zeros(len(bias))),
         )
 
-    def _where(self, work: int) -> Executor:
+    def _where(self, n_blocks: int, work: int) -> Executor:
         if self.executor is not None:
             return self.executor
-        return Inline() if work <= _SMALL or thread_count(self.threads) == 1 else Threads(self.threads)
+        alone = n_blocks == 1 or work <= _SMALL or thread_count(self.threads) == 1
+        return Inline() if alone else Threads(self.threads)
 
 
 def _gradient(model: Model, weight: FloatArray, bias: FloatArray, solver: Climber, block: Block) -> Gradient:
