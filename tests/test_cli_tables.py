@@ -73,6 +73,20 @@ def test_fit_keeps_the_names_and_the_words_of_the_columns(learned):
     assert {network.notes[name].group for name in others} == {"hidden"}
 
 
+def test_the_label_is_learned_last_whatever_order_is_best_for_the_others(tmp_path):
+    rng = np.random.default_rng(0)
+    causes = rng.random((8000, 5)) < 0.4
+    # An alarm is a regression on its causes, four of these five; not the other way round.
+    alarm = causes[:, :4].sum(axis=1) > 1
+    rows = [["alarm", "a", "b", "c", "d", "ill"], *np.column_stack([alarm, causes]).astype(int).tolist()]
+    table = written(tmp_path / "t.csv", rows)
+    assert main(["fit", table, "--label", "ill", "--hidden", "0", "-o", str(tmp_path / "m.sbn"), "--quiet"]) == 0
+    network = sb.read(tmp_path / "m.sbn")
+    names = [name for name in network.names if network.notes[name].group == "columns"]
+    assert names[-1] == "ill"
+    assert names[0] != "alarm"
+
+
 def test_fit_tells_what_it_did(tmp_path, capsys):
     table = written(tmp_path / "t.csv", survey(50))
     arguments = ["fit", table, "--ignore", "person", "--label", "tea", "--hidden", "0", "--epochs", "1"]

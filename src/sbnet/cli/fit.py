@@ -60,7 +60,9 @@ def _fit(source: Source, settings: dict[str, Any], chosen: argparse.Namespace) -
     verbose = int(sys.stderr.isatty() and not chosen.quiet)
     if chosen.encode is None:
         cells, known = _two_valued(source, names, gone, chosen.quiet)
-        density = SBNDensity(**settings, missing=[-1], verbose=verbose).fit(cells)
+        density = SBNDensity(**settings, missing=[-1], verbose=verbose)
+        density._label_last = chosen.label is not None
+        density.fit(cells)
         network, n = _named(density.network_, names, known), len(cells)
     else:
         table = _records(source, names, gone, chosen.quiet)

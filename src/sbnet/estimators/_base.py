@@ -39,6 +39,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     encoder_: BinaryEncoder | None
     codings_: dict[str, Coding] | None
     _n_hidden: int
+    _label_last = False  # set by the command line: a column to be told from all others comes after them
     executor: Any
 
     def __sklearn_tags__(self) -> Any:
@@ -100,7 +101,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         if np.any(weights < 0.0) or not np.any(weights > 0.0):
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
         groups = () if self.encoder_ is None else _encoding.groups(self.encoder_)
-        return Rows(table.cells, weights, self._names(), groups)
+        return Rows(table.cells, weights, self._names(), groups, self._label_last)
 
     def _states(self, network: Network, table: Given) -> States:
         return place(network, table.cells, self._names())

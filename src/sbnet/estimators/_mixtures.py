@@ -55,9 +55,9 @@ def install(density: SBNDensity, mixture: NetworkMixture) -> None:
 
 def _reordered(rows: Rows, generator: np.random.Generator) -> Rows:
     """The columns in a random order; those that stand for one column stay together, and in their order."""
-    grouped = {unit: group for group in rows.groups for unit in group.units}
-    blocks = [(name,) for name in rows.names if name not in grouped] + [group.units for group in rows.groups]
-    return rows.named(tuple(unit for k in generator.permutation(len(blocks)) for unit in blocks[k]))
+    grouped, n = {unit for group in rows.groups for unit in group.units}, len(rows.names) - rows.label_last
+    blocks = [(name,) for name in rows.names[:n] if name not in grouped] + [group.units for group in rows.groups]
+    return rows.named(tuple(unit for k in generator.permutation(len(blocks)) for unit in blocks[k]) + rows.names[n:])
 
 
 def chosen(bounds: FloatArray, rng: np.random.Generator | None) -> IndexArray:

@@ -117,10 +117,8 @@ def _choose_order(search: Search, best: Choice) -> tuple[str, Choice]:
 
 
 def _orders(rows: Rows, generator: np.random.Generator) -> dict[str, tuple[str, ...]]:
+    n = len(rows.names) - rows.label_last
     share = rows.weights @ (rows.cells == 1) / np.maximum(rows.weights @ (rows.cells >= 0), 1e-9)
-    undecided = np.argsort(np.abs(share - 0.5), kind="stable")
-    return {
-        "backwards": rows.names[::-1],
-        "undecided first": tuple(rows.names[k] for k in undecided),
-        "at random": tuple(rows.names[k] for k in generator.permutation(len(undecided))),
-    }
+    undecided = np.argsort(np.abs(share[:n] - 0.5), kind="stable")
+    found = {"backwards": range(n)[::-1], "undecided first": undecided, "at random": generator.permutation(n)}
+    return {what: tuple(rows.names[k] for k in order) + rows.names[n:] for what, order in found.items()}

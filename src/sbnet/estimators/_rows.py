@@ -16,13 +16,15 @@ from sbnet.network import Network
 class Rows:
     """Cells of 0, 1 or -1 (not observed), a weight for each row and a name for each column.
 
-    `groups` are the columns that stand for one column of more than two values each, if there are such.
+    `groups` are the columns that stand for one column of more than two values each, if there are such. With
+    `label_last` the last column stays the last one, whatever the order of the others.
     """
 
     cells: States
     weights: FloatArray
     names: tuple[str, ...]
     groups: tuple[Group, ...] = ()
+    label_last: bool = False
 
     @cached_property
     def unseen(self) -> BoolArray:
@@ -39,7 +41,7 @@ class Rows:
 
     def keep(self, chosen: BoolArray | IndexArray) -> Rows:
         """Some of the rows."""
-        return Rows(self.cells[chosen], self.weights[chosen], self.names, self.groups)
+        return replace(self, cells=self.cells[chosen], weights=self.weights[chosen])
 
     def named(self, names: tuple[str, ...]) -> Rows:
         """With the columns in this order."""

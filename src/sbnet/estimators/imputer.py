@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -173,7 +174,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         weights, settings = rows.weights * times, self._settings()
         if not weights.any():
             weights = rows.weights
-        again = Rows(rows.cells, weights, rows.names, rows.groups).keep(weights > 0.0)
+        again = replace(rows, weights=weights).keep(weights > 0.0)
         if self.report_ is None:
             return _learning.learn_from_scratch(settings, again, generator)[0].network
         own = set(again.names)
