@@ -94,6 +94,20 @@ def test_many_columns_and_states_are_summed_as_the_equations_say(switches):
     assert_allclose(slope.bias, bias, atol=1e-4)
 
 
+@pytest.mark.parametrize("roots", [0, 1])
+def test_states_that_fill_lanes_never_count_however_unlikely_a_row_is(roots):
+    width = 2600
+    matrix = np.zeros((roots + width, roots + width))
+    matrix[roots : roots + 2, :roots] = 1.0
+    net = sb.from_weight_matrix(matrix, bias=np.repeat([0.0, -290.0], [roots, width]))
+    states = np.array([[-1] * roots + [1] * width], np.int8)
+    found = summing(net, np.arange(roots, net.n_units), sb.MeanField()).solve(net, states, start=None, trace=False)
+    truth = sb.log_likelihood(net, states)
+    assert truth[0] < -750_000
+    assert found.bound[0] <= truth[0]
+    assert_allclose(found.bound, truth, rtol=1e-6)
+
+
 def test_rows_with_holes_and_other_networks_are_left_to_mean_field_theory():
     net = sb.layered((2, 4), lateral=True, rng=0, scale=2.0)
     columns, states = np.arange(2, 6), np.array([[-1, -1, 1, 0, 1, 1], [-1, -1, 1, -1, 1, 0]], np.int8)

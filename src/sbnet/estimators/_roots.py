@@ -33,11 +33,10 @@ _DEAR, _FEW, _MANY = 150_000, 50, 200
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Which units are columns; the slots that they and their switches have; the states of the roots, roots by states;
-    and hidden units of no use.
+    """The slots that columns and their switches have; the states of the roots, roots by states; and hidden units of no
+    use.
     """
 
-    columns: IndexArray
     slots: Slots
     states: FloatArray
     idle: IndexArray
@@ -75,7 +74,7 @@ def plan_of(network: Network, columns: IndexArray) -> Plan | None:
     parts = [_filled(units) for units in (columns[edge_of[columns] < 0], mixed, graph.parent[edge])]
     slots = Slots(np.concatenate(parts), edge, len(parts[0]), len(parts[1]), roots, root)
     states = ((np.arange(2 ** len(roots)) >> np.arange(len(roots))[:, None]) & 1).astype(np.float64)
-    return Plan(columns, slots, states, np.flatnonzero(hidden & (fan_out == 0)))
+    return Plan(slots, states, np.flatnonzero(hidden & (fan_out == 0)))
 
 
 def _filled(units: IndexArray) -> IndexArray:

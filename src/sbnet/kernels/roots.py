@@ -36,12 +36,12 @@ from sbnet.kernels.root_slots import (
     look_above,
     lose,
     signed_exp,
-)  # fmt: skip
+)
 from sbnet.kernels.vector_math import LN2, LN2_HIGH, LN2_LOW, LOG2E, cosh_sinh, exp_minus, log, split
 
 _GROUP = 8
 """Rows that are gone through together."""
-_NEVER = -1e6
+_NEVER = -1e300
 """The power of two of a state that does not exist."""
 
 
