@@ -88,7 +88,8 @@ def sample(network: Network, row: States, bounded: Bounded, wanted: Wanted) -> S
     guess, error = (
         (math.log(found.mean) + log_scale, found.error / found.mean) if found.mean > 0.0 else (-math.inf, 1.0)
     )
-    return Sampled(low + log_scale, high + log_scale, guess, error, found.samples)
+    low, high = low + log_scale, high + log_scale
+    return Sampled(low, high, min(max(guess, low), high), error, found.samples)
 
 
 def _sampler(network: Network, row: States, bounded: Bounded, seed: np.uint64) -> _Sampler:
