@@ -299,5 +299,5 @@ const Solver = (() => {
     return { bound, means: allMeans(net, states, problem.hidden, mu), sweeps, converged, exact: false };
   }
 
-  return { solve, pose, allMeans, NONE, logP, sigmoid, softplus };
+  return { solve, pose, liveUnits, allMeans, NONE, logP, sigmoid, softplus };
 })();
