@@ -24,7 +24,7 @@ class Remote {
     const evidence = Object.fromEntries(observed(states).map(i => [i, states[i]]));
     const body = JSON.stringify({ evidence, ...more });
     const headers = { "Content-Type": "application/json" };
-    const lost = () => { throw new Unreachable("the server does not answer"); };
+    const lost = () => { throw new Unreachable("the server cannot be reached"); };
     const reply = await fetch(this.path + verb, { method: "POST", headers, body, credentials: "omit" }).catch(lost);
     if (!reply.ok) throw new Error((await reply.json().catch(() => ({}))).error || `the server answered ${reply.status}`);
     return reply.json().catch(lost);

@@ -77,6 +77,7 @@ function reset() {
   if (!known.size) return;
   past.push([...known]);
   follow = true;
+  $("strange").hidden = true;
   restore([]);
 }
 
@@ -175,8 +176,9 @@ function tellOutdated(reason) {
 /* Nothing guaranteed stays beside findings that it is not about. */
 function unanswered(error) {
   const again = error instanceof Unreachable;
-  intervals = null;
+  intervals = questions = null;
   if (answer) { showRanking(); showBound(); }
+  $("ask").replaceChildren();
   tellOutdated(`No answer: ${error.message}.${again ? " Is sbnet explore still running? It is asked again every few seconds." : ""}`);
   $("again").hidden = !again;
   if (again) retry = setTimeout(changedEvidence, AGAIN);
@@ -392,7 +394,7 @@ function reasonTable(i) {
 function showBound() {
   const digits = x => x.toFixed(3).replace("-", "−");
   $("legend-interval").hidden = !intervals;
-  $("bound").textContent = intervals
+  $("bound").textContent = !current() ? "" : intervals
     ? `ln P of the findings lies between ${digits(intervals.lower)} and ${digits(intervals.upper)} nats, guaranteed.`
     : !known.size ? "" : answer.exact ? `Exact: sums over all states. ln P of the findings is ${digits(answer.bound)} nats.`
     : `Mean field${answer.converged === false ? ", stopped before it settled" : ""}: an approximation, and often too sure of one cause where several would do. ln P of the findings is at least ${digits(answer.bound)} nats.`;
