@@ -570,6 +570,40 @@ def test_parts_of_an_answer_that_do_not_come_leave_nothing_old(browser, clinic):
         assert "no answer, the server cannot be reached." in page.inner_text("#status")
 
 
+def test_findings_that_cannot_be_have_no_numbers(visit):
+    effects = {("flu", "fever"): 0.9, ("flu", "aches"): 0.5}
+    page = visit(sb.noisy_or(effects, leak={"aches": 0.1, "fever": 0.0}, prior=0.1), evidence={"flu": 0})
+    page.evaluate("tell(place.get('fever'), 1)")
+    page.wait_for_selector("#no-answer:not([hidden])")
+    said = "these findings cannot be, their probability is 0: “fever” has no cause that can be on."
+    assert said in page.inner_text("#no-answer-text")
+    assert page.is_hidden("#again")
+    page.evaluate("tell(place.get('flu'), -1)")
+    until(page, "current()")
+    assert shown(page) == [["flu", "100\N{NO-BREAK SPACE}%"]]
+
+
+def test_findings_that_cannot_be_have_no_numbers_of_a_server_either(browser, clinic):
+    with served_page(browser, clinic) as (page, address):
+        settle(page, address)
+        page.route("**/answer", lambda route: route.fulfill(json={"bound": None, "means": [None] * 7, "exact": True}))
+        page.evaluate("tell(place.get('sneezing'), 1)")
+        page.wait_for_selector("#no-answer:not([hidden])")
+        assert "cannot be, their probability is 0." in page.inner_text("#no-answer-text")
+        assert page.evaluate("answer.bound") is not None
+
+
+def test_a_file_gives_no_mean_field_where_units_exclude_each_other(visit):
+    """Fourteen states of one variable: mean field theory would give each a number of its own."""
+    states = [f"colour {k}" for k in range(14)]
+    edges = {(a, b): -60.0 for k, a in enumerate(states) for b in states[k + 1 :]} | {(a, "seen"): 1.0 for a in states}
+    page = visit(sb.from_edges(edges, bias=dict.fromkeys(states, -1.0)))
+    page.evaluate("tell(place.get('seen'), 1)")
+    page.wait_for_selector("#no-answer:not([hidden])")
+    assert "some units exclude each other" in page.inner_text("#no-answer-text")
+    assert "sbnet explore can do more" in page.inner_text("#no-answer-text")
+
+
 def test_a_server_that_refuses_is_quoted_and_not_asked_again(browser, clinic):
     with served_page(browser, clinic) as (page, address):
         settle(page, address)

@@ -172,7 +172,7 @@ def test_causes_without_observed_findings_are_exact_if_they_are_wanted(node):
     """Their parents depend on each other, given the finding: independent means give another number."""
     effects = {("a", "seen"): 0.9, ("b", "seen"): 0.9, ("a", "noisy"): 0.8, ("b", "noisy"): 0.8}
     net = sb.noisy_or(effects, leak=0.01, prior=0.2)
-    edges = {("a", "seen"): 3.0, ("b", "seen"): 3.0, ("a", "sigmoid"): 2.0, ("b", "sigmoid"): 2.0}
+    edges = {("a", "seen"): 3.0, ("b", "seen"): 3.0, ("a", "sigmoid"): 4.0, ("b", "sigmoid"): 4.0}
     for one in (net, sb.from_edges(edges, bias=dict.fromkeys(("a", "b", "seen", "sigmoid"), -2.0))):
         row = [1.0 if name == "seen" else np.nan for name in one.names]
         cause = next(i for i, name in enumerate(one.names) if name in ("noisy", "sigmoid"))

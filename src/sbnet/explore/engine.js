@@ -16,6 +16,8 @@ function changed(states, i, value) {
   return copy;
 }
 
+const IMPOSSIBLE = "by this model these findings cannot be, their probability is 0";
+
 class Unreachable extends Error {}  // nobody answers; later, someone may
 
 class Remote {
@@ -29,7 +31,11 @@ class Remote {
     if (!reply.ok) throw new Error((await reply.json().catch(() => ({}))).error || `the server answered ${reply.status}`);
     return reply.json().catch(lost);
   }
-  answer(states) { return this.post("answer", states); }
+  async answer(states) {
+    const found = await this.post("answer", states);
+    if (found.bound === null) throw new Error(IMPOSSIBLE);
+    return found;
+  }
   reasons(states, units) { return this.post("reasons", states, { units }); }
   questions(states) { return this.post("questions", states); }
   certificate(states) { return this.post("certificate", states); }
@@ -40,7 +46,11 @@ const PATIENCE = { patience: 1000 }, LONG = 4000;  // milliseconds for one answe
 
 class Local {
   constructor(net, causes, findings) { Object.assign(this, { net, causes, findings, certifies: false, tries: 24 }); }
-  async answer(states) { return Sums.best(this.net, [states], this.causes, PATIENCE)[0]; }
+  async answer(states) {
+    const cannot = Solver.impossible(this.net, states).map(i => `“${this.net.names[i]}”`);
+    if (cannot.length) throw new Error(`${IMPOSSIBLE}: ${cannot.join(", ")} has no cause that can be on`);
+    return Sums.best(this.net, [states], this.causes, PATIENCE)[0];
+  }
 
   async reasons(states, units) {
     const given = observed(states), without = given.map(f => changed(states, f, -1)), nothing = states.map(() => -1);
@@ -51,7 +61,7 @@ class Local {
 
   async questions(states, stale = () => false) {
     const { net } = this, about = this.causes.filter(i => states[i] < 0), candidates = this.promising(states, about);
-    const ways = [row => Sums.exact(net, row, about), row => Solver.solve(net, row, PATIENCE)];
+    const ways = [row => Sums.exact(net, row, about), row => Sums.approximate(net, row, PATIENCE)];
     const rows = candidates.flatMap(f => [0, 1].map(s => changed(states, f, s)));
     if (![states, ...rows].every(row => Sums.small(net, row))) ways.shift();
     for (const way of ways) {

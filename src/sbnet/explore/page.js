@@ -201,6 +201,7 @@ async function askQuestions(mine, now) {
     showQuestions();
     draw();
   } catch (error) {
+    if (mine === turn) questions = [];
     without(mine, error, "What to ask next", $("ask"));
   }
   if (mine === turn) $("ask-box").classList.remove("busy");
@@ -396,7 +397,7 @@ function showBound() {
   $("legend-interval").hidden = !intervals;
   $("bound").textContent = !current() ? "" : intervals
     ? `ln P of the findings lies between ${digits(intervals.lower)} and ${digits(intervals.upper)} nats, guaranteed.`
-    : !known.size ? "" : answer.exact ? `Exact: sums over all states. ln P of the findings is ${digits(answer.bound)} nats.`
+    : !known.size ? "" : answer.sampled ? `From samples: right to about two digits. ln P of the findings is at least ${digits(answer.bound)} nats.` : answer.exact ? `Exact: sums over all states. ln P of the findings is ${digits(answer.bound)} nats.`
     : `Mean field${answer.converged === false ? ", stopped before it settled" : ""}: an approximation, and often too sure of one cause where several would do. ln P of the findings is at least ${digits(answer.bound)} nats.`;
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import secrets
 import socket
 import threading
@@ -98,7 +99,7 @@ def application(network: Network, page: str, port: int, token: str) -> ASGIApp:
             return JSONResponse({"error": "send application/json"}, status_code=415)
         try:
             asked = _parsed(await _body(request))
-            return JSONResponse(await run_in_threadpool(verb, network, asked))
+            return JSONResponse(_finite(await run_in_threadpool(verb, network, asked)))
         except SBNetError as error:
             return JSONResponse({"error": str(error)}, status_code=400)
 
@@ -114,6 +115,15 @@ async def _body(request: Request) -> bytes:
         if len(body) > LARGEST:
             raise ParameterError(f"a request has at most {LARGEST:,} bytes")
     return body
+
+
+def _finite(reply: Any) -> Any:
+    """What JSON can say: the logarithm of nothing, and what follows from it, is null."""
+    if isinstance(reply, dict):
+        return {key: _finite(value) for key, value in reply.items()}
+    if isinstance(reply, list):
+        return [_finite(value) for value in reply]
+    return None if isinstance(reply, float) and not math.isfinite(reply) else reply
 
 
 def _parsed(body: bytes) -> dict[str, Any]:

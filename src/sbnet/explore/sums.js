@@ -181,13 +181,20 @@ const Sums = (() => {
 
   const small = (net, states) => smallSums(pose(net, states)) !== null;
 
+  /* Mean field, where it says something. */
+  function approximate(net, states, options) {
+    if (Solver.tied(net, states))
+      throw new Error("some units exclude each other, such as the states of one variable, and the sums over them are too large for this file; sbnet explore can do more");
+    return Solver.solve(net, states, options);
+  }
+
   /* Answers that are compared, one for each row: exact where that is quick for all of them, else by mean field. */
   function best(net, rows, wanted, options) {
     const found = [];
     if (rows.every(row => small(net, row)))
       while (found.length < rows.length && found.at(-1) !== null) found.push(exact(net, rows[found.length], wanted));
-    return found.length && found.at(-1) !== null ? found : rows.map(row => Solver.solve(net, row, options));
+    return found.length && found.at(-1) !== null ? found : rows.map(row => approximate(net, row, options));
   }
 
-  return { small, exact, best };
+  return { small, exact, approximate, best };
 })();
