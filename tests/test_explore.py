@@ -388,8 +388,12 @@ def test_who_sends_a_byte_now_and_then_is_disconnected_too(hasty):
             connection.sendall(b"x")
             threading.Event().wait(0.03)
 
-    with socket.create_connection(("127.0.0.1", hasty.port), timeout=30) as connection:
-        pytest.raises(OSError, trickle, connection).match(r"reset|[Bb]roken pipe")
+    address = "127.0.0.1", hasty.port
+    with (
+        socket.create_connection(address, timeout=30) as connection,
+        pytest.raises(OSError, match=r"reset|[Bb]roken pipe"),
+    ):
+        trickle(connection)
 
 
 def test_a_second_request_is_waited_for_no_longer(hasty):

@@ -26,8 +26,8 @@ def html(network: Network, *, title: str | None = None, evidence: OnePattern | N
     """One HTML file with the network inside, which needs no server and asks nobody else for anything.
 
     The page answers by itself as :func:`serve` does, with the same numbers: exactly where the sums are small, else by
-    mean field theory, ``MeanField(log_term="xi", tol=1e-9)``. It has no guaranteed intervals, and says so. Nor has it an
-    answer where units exclude each other and the sums are large.
+    mean field theory, ``MeanField(log_term="xi", tol=1e-9)``. It has no guaranteed intervals, and says so; where units
+    exclude each other and the sums are large, it has no answer.
 
     Parameters
     ----------
