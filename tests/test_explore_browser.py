@@ -283,6 +283,17 @@ def test_nothing_is_wider_than_its_window_and_texts_can_be_read(visit, clinic, w
     assert min(ratios.values()) >= 4.5, ratios
 
 
+@pytest.mark.parametrize("wide", [390, 1280])
+def test_names_of_any_length_stay_inside(visit, wide):
+    long = "x" * 300
+    page = visit(sb.noisy_or({(f"c{long}", f"f{long}"): 0.5}, leak=0.1, prior=0.1), evidence={f"f{long}": 1}, wide=wide)
+    page.wait_for_selector(".why td.nats")
+    page.fill("#search", long + "y")
+    assert page.evaluate("document.documentElement.scrollWidth") <= wide
+    for box in ("caption", "#status", "#matches", "#ranking .title"):
+        assert page.eval_on_selector(box, "node => node.scrollWidth <= node.parentElement.clientWidth"), box
+
+
 CONTRAST = """() => {
   const linear = v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
   const light = text => {
