@@ -34,7 +34,7 @@ def table() -> list[Table]:
                 if patient:
                     clicks[k].append(spent)
             for verb, spent_on in later.items():
-                spent = _asked(address, verb, found[:8], unit=0)
+                spent = _asked(address, verb, found[:8], units=[0, 1, 2, 3, 4])
                 if patient:
                     spent_on.append(spent)
     rows = [
@@ -52,7 +52,7 @@ def _row(label: str, spent: list[float]) -> tuple[str, ...]:
     return (label, seconds(float(np.median(spent))), seconds(max(spent)))
 
 
-def _asked(address: str, verb: str, found: np.ndarray[Any, Any], **more: int) -> float:
+def _asked(address: str, verb: str, found: np.ndarray[Any, Any], **more: list[int]) -> float:
     body = json.dumps({"evidence": {str(i): 1 for i in found}} | more).encode()
     request = urllib.request.Request(address + verb, body, {"Content-Type": "application/json"})
     start = time.perf_counter()

@@ -19,13 +19,13 @@ DRIVER = """
 const local = (net, ids) => new Local(net, ids.causes, ids.findings);
 const lines = require("readline").createInterface({ input: process.stdin });
 lines.on("line", async line => {
-  const { verb, net, rows, ids, unit } = JSON.parse(line), out = [];
+  const { verb, net, rows, ids, units, wanted } = JSON.parse(line), out = [];
   for (const row of rows) {
     let found = null;
     if (verb === "solve") found = Solver.solve(net, row, { tol: 1e-12, maxSweeps: 5000 });
-    if (verb === "exact") found = Sums.exact(net, row);
+    if (verb === "exact") found = Sums.exact(net, row, wanted);
     if (verb === "questions") found = await local(net, ids).questions(row);
-    if (verb === "reasons") found = await local(net, ids).reasons(row, unit);
+    if (verb === "reasons") found = await local(net, ids).reasons(row, units);
     if (found && found.means) found.means = Array.from(found.means);
     out.push(found);
   }

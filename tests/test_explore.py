@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import re
+import socket
 import threading
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -155,7 +157,9 @@ def test_answers_are_those_of_the_library(clinic):
     assert questions[0]["information"] == pytest.approx(sb.next_question(clinic, evidence)[0].information)
     without = sb.exact_posterior(clinic, {"fever": 1})["flu"]
     expected = np.log(exact["flu"] / (1 - exact["flu"])) - np.log(without / (1 - without))
-    assert answers.reasons(clinic, asked | {"unit": flu})[str(clinic.index("sneezing"))] == pytest.approx(expected)
+    assert answers.reasons(clinic, asked | {"units": [flu]})[str(flu)][str(clinic.index("sneezing"))] == pytest.approx(
+        expected
+    )
 
 
 def test_large_networks_are_answered_by_mean_field_theory_and_say_so():
@@ -163,7 +167,8 @@ def test_large_networks_are_answered_by_mean_field_theory_and_say_so():
     evidence = dict.fromkeys(range(60, 90), 1)
     answer = answers.answer(net, {"evidence": {str(i): s for i, s in evidence.items()}})
     assert not answer["exact"]
-    posterior = sb.infer(net, evidence)
+    posterior = sb.infer(net, evidence, solver=answers.MEAN_FIELD)
+    assert answer["converged"]
     assert answer["bound"] == posterior.bound
     np.testing.assert_array_equal(answer["means"], posterior.means)
 
@@ -252,6 +257,15 @@ def test_a_question_is_answered(served, clinic):
     assert json.loads(reply)["means"][0] == pytest.approx(sb.exact_posterior(clinic, {"fever": 1}).means[0])
 
 
+def test_numbers_that_json_has_not_are_null(served, monkeypatch):
+    from sbnet.explore import server
+
+    reply = {"bound": -np.inf, "means": [np.nan, 0.5, 1], "exact": True}
+    monkeypatch.setitem(server.VERBS, "answer", lambda network, asked: reply)
+    status, _, body = request(served, "POST", "/{token}/answer", "{}", **JSON)
+    assert (status, json.loads(body)) == (200, {"bound": None, "means": [None, 0.5, 1], "exact": True})
+
+
 def test_a_slip_is_answered_by_its_reason(served):
     status, _, reply = request(served, "POST", "/{token}/answer", '{"evidence": {"77": 1}}', **JSON)
     assert (status, json.loads(reply)["error"][:27]) == (400, "there is no unit number 77;")
@@ -302,6 +316,115 @@ def test_everyone_else_is_refused(served, method, path, headers):
 )
 def test_what_the_page_does_not_ask_is_not_answered(served, method, path, body, headers, status):
     assert request(served, method, path, body, **headers)[0] == status
+
+
+def raw(served, text, more=b""):
+    """What comes back for bytes that are sent as they are, until the server hangs up."""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+        connection.sendall(text.format(port=served.port, token=served.token).encode("latin-1") + more)
+        found = b""
+        with contextlib.suppress(ConnectionResetError):
+            while part := connection.recv(65536):
+                found += part
+        return found
+
+
+HOST = "Host: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (f"OPTIONS * HTTP/1.1\r\n{HOST}", 403),
+        (f"GET foo HTTP/1.1\r\n{HOST}", 403),
+        (f"GET foo/{{token}}/ HTTP/1.1\r\n{HOST}", 403),
+        (f"GET ? HTTP/1.1\r\n{HOST}", 403),
+        (f"GET http://127.0.0.1:{{port}}/{{token}}/ HTTP/1.1\r\n{HOST}", 403),
+        (f"CONNECT 127.0.0.1:{{port}} HTTP/1.1\r\n{HOST}", 403),
+        (f"GET /%ff%00 HTTP/1.1\r\n{HOST}", 403),
+        (f"GET /x HTTP/1.1\r\nUpgrade: websocket\r\nConnection: upgrade\r\n{HOST}", 403),
+        ("GET foo HTTP/1.1\r\nConnection: close\r\n\r\n", 400),
+        ("GET foo\r\n\r\n", 400),
+        ("hello\r\n\r\n", 400),
+        ("\x16\x03\x01\r\n\r\n", 400),  # the beginning of https
+    ],
+)
+def test_a_target_without_a_slash_is_refused_without_a_word(served, capfd, caplog, text, status):
+    assert raw(served, text).split()[1] == str(status).encode()
+    assert capfd.readouterr() == ("", "")
+    assert [record for record in caplog.records if record.exc_info] == []
+
+
+@pytest.fixture
+def hasty(clinic, monkeypatch):
+    """A server that waits a tenth of a second for a request, and for three of them at once."""
+    pytest.importorskip("uvicorn")
+    from sbnet.explore import server
+
+    monkeypatch.setattr(server, "PATIENCE", 0.1)
+    monkeypatch.setattr(server, "MOST_WAITING", 3)
+    one = server.Served(clinic, document(clinic, "Fever", {}, server=True), 0)
+    with server.running(one):
+        yield one
+
+
+HALVES = {
+    "nothing": "",
+    "half a line": "GET /",
+    "no end of headers": "GET /{token}/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n",
+    "half a body": "POST /{token}/answer HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+    "Content-Length: 90\r\n\r\n{{",
+}
+
+
+@pytest.mark.parametrize("text", HALVES.values(), ids=HALVES)
+def test_who_does_not_send_a_request_is_disconnected(hasty, text):
+    assert raw(hasty, text) == b""  # else it waits, and the test fails after half a minute
+
+
+def test_who_sends_a_byte_now_and_then_is_disconnected_too(hasty):
+    def trickle(connection):
+        for _ in range(1000):
+            connection.sendall(b"x")
+            threading.Event().wait(0.03)
+
+    address = "127.0.0.1", hasty.port
+    with (
+        socket.create_connection(address, timeout=30) as connection,
+        pytest.raises(OSError, match=r"reset|[Bb]roken pipe"),
+    ):
+        trickle(connection)
+
+
+def test_a_second_request_is_waited_for_no_longer(hasty):
+    first = f"GET /{hasty.token}/ HTTP/1.1\r\nHost: 127.0.0.1:{hasty.port}\r\n\r\n"
+    reply = raw(hasty, first, b"GET /")
+    assert reply.startswith(b"HTTP/1.1 200")
+    assert reply.count(b"HTTP/1.1") == 1
+
+
+def test_an_answer_may_take_longer(hasty, monkeypatch):
+    from sbnet.explore import server
+
+    monkeypatch.setitem(server.VERBS, "slow", lambda network, asked: threading.Event().wait(0.5))
+    assert request(hasty, "POST", "/{token}/slow", "{}", **JSON)[0] == 200
+
+
+def test_of_many_connections_that_wait_the_oldest_is_closed(hasty, monkeypatch):
+    from sbnet.explore import server
+
+    monkeypatch.setattr(server, "PATIENCE", 3600.0)
+    connections = [socket.create_connection(("127.0.0.1", hasty.port), timeout=30) for _ in range(4)]
+    try:
+        with contextlib.suppress(ConnectionResetError):
+            assert connections[0].recv(1) == b""
+        for one in connections[1:]:
+            one.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                one.recv(1)
+    finally:
+        for one in connections:
+            one.close()
 
 
 def test_only_this_machine_can_reach_it(served):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import contextmanager
 from dataclasses import replace
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -204,11 +206,41 @@ def test_undo_and_reset(visit, clinic):
 
 
 def test_a_link_holds_the_state(visit, clinic):
-    page = visit(clinic, "#fever=yes&sneezing=no&nobody=yes&aches=maybe&%E0%A4%A=yes", evidence={"itching": 1})
+    page = visit(clinic, "#fever=yes&sneezing=no", evidence={"itching": 1})
     assert told(page) == {"fever": 1, "sneezing": 0}
+    assert page.is_hidden("#strange")
     page.evaluate("location.hash = '#aches=yes'")
     until(page, "known.size === 1")
     assert told(page) == {"aches": 1}
+
+
+def test_what_a_link_says_and_the_model_does_not_know_is_named(visit, clinic):
+    link = "#fever=yes&no%20body%1b=yes&aches=maybe&%E0%A4%A=yes&fever=no&alone&sneezing=no"
+    page = visit(clinic, link, evidence={"itching": 1})
+    assert told(page) == {"fever": 1, "sneezing": 0}
+    strange = r"“no body\x1b=yes”, “aches=maybe”, “%E0%A4%A=yes”, “fever=no”, “alone”"
+    assert page.inner_text("#strange").startswith(f"This link also says {strange}. The model has no such finding,")
+    page.click("#reset")
+    assert page.is_hidden("#strange")
+    page = visit(clinic, "?again#" + "&".join(f"nobody{i}=yes" for i in range(12)), evidence={"itching": 1})
+    assert told(page) == {}  # a link goes first, even if nothing in it is known
+    assert "“nobody9=yes” and 2 more" in page.inner_text("#strange")
+
+
+def test_an_address_within_the_page_is_no_link_of_findings(visit, clinic):
+    page = visit(clinic, "?#causes-title", evidence={"itching": 1})
+    assert told(page) == {"itching": 1}
+    page.locator(".skip").press("Enter")
+    until(page, "location.hash === '#itching=yes'")
+    assert told(page) == {"itching": 1}
+
+
+def test_a_name_that_no_address_can_hold_is_not_dropped_in_silence(visit):
+    net = sb.noisy_or({("a", "half \ud83d"): 0.5, ("a", "whole"): 0.5}, leak=0.1, prior=0.1)
+    page = visit(net)
+    page.evaluate("tell(place.get('whole'), 1); tell(place.get('half \\ud83d'), 1)")
+    assert page.url.endswith("#whole=yes")
+    assert page.evaluate("unlinked").startswith("No address can hold the name “half")
 
 
 def test_a_cause_can_be_ruled_out(visit, clinic):
@@ -230,12 +262,36 @@ def test_the_drawing_shows_what_matters_and_not_everything(visit):
     assert told(page)["finding 3"] == 0
 
 
+def test_the_drawing_has_the_findings_that_matter_and_not_the_last_ones(visit):
+    effects = {("flu", "fever"): 0.9, ("flu", "aches"): 0.8}
+    effects |= {("flu", f"vague {i}"): 0.02 for i in range(12)} | {("cold", f"vague {i}"): 0.02 for i in range(12)}
+    net = sb.noisy_or(effects, leak=0.1, prior=0.05)
+    findings = ["fever", "aches", *(f"vague {i}" for i in range(12))]
+    page = visit(net, "#" + "&".join(f"{name.replace(' ', '%20')}=yes" for name in findings))
+    until(page, "nats.size > 0")
+    drawn = page.eval_on_selector_all("#drawing .node.yes", "nodes => nodes.map(n => n.getAttribute('aria-label'))")
+    assert len(drawn) == 8
+    assert {"fever: yes", "aches: yes"} <= set(drawn)
+    assert "the 8 of 14 known findings that matter most" in page.inner_text("#drawing-note")
+
+
 @pytest.mark.parametrize(("wide", "scheme"), [(320, "dark"), (375, "light"), (900, "dark"), (1400, "light")])
 def test_nothing_is_wider_than_its_window_and_texts_can_be_read(visit, clinic, wide, scheme):
     page = visit(clinic, evidence={"fever": 1}, wide=wide, scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= wide
     ratios = page.evaluate(CONTRAST)
     assert min(ratios.values()) >= 4.5, ratios
+
+
+@pytest.mark.parametrize("wide", [390, 1280])
+def test_names_of_any_length_stay_inside(visit, wide):
+    long = "x" * 300
+    page = visit(sb.noisy_or({(f"c{long}", f"f{long}"): 0.5}, leak=0.1, prior=0.1), evidence={f"f{long}": 1}, wide=wide)
+    page.wait_for_selector(".why td.nats")
+    page.fill("#search", long + "y")
+    assert page.evaluate("document.documentElement.scrollWidth") <= wide
+    for box in ("caption", "#status", "#matches", "#ranking .title"):
+        assert page.eval_on_selector(box, "node => node.scrollWidth <= node.parentElement.clientWidth"), box
 
 
 CONTRAST = """() => {
@@ -293,6 +349,30 @@ def test_names_stay_names(visit):
     assert page.locator("#known").get_by_text(f"finding {EVIL}").count() > 0
 
 
+def test_characters_that_nobody_sees_are_shown_as_escapes(visit):
+    name = "fe\x1b[31mver\u202e\x00\u200b"
+    net = sb.noisy_or({("flu\x07", name): 0.5}, leak=0.1, prior=0.1)
+    note = sb.Note(about="two\nlines\x1b]8;;", states=("no\x9b", "yes\u2066"))
+    page = visit(replace(net, notes={name: note}), title="A \x1b title\u202e\xa0\u200d", evidence={name: 1})
+    page.wait_for_selector(".why td.nats")
+    assert page.locator("#known .unit-name").inner_text().split("\n") == [SEEN, r"two lines\x1b]8;;"]
+    assert page.locator("#ranking .title").inner_text() == r"flu\x07"
+    assert page.locator(".why th").inner_text() == SEEN + r": yes\u2066"
+    assert page.inner_text("h1") == "A \\x1b title\\u202e\xa0\u200d"
+    whole = page.evaluate(
+        "document.documentElement.innerText + document.title + document.querySelector('#drawing').textContent"
+    )
+    assert not set(whole) & set("\x00\x07\x1b\x9b\u200b\u202e\u2066")
+    assert told(page) == {SEEN: 1}
+    page.reload()  # the link has the name itself
+    until(page, "answer !== null && questions !== null")
+    assert told(page) == {SEEN: 1}
+    assert page.is_hidden("#strange")
+
+
+SEEN = r"fe\x1b[31mver\u202e\x00\u200b"
+
+
 def test_no_script_but_its_own_runs(visit, clinic):
     page = visit(clinic)
     page.evaluate(
@@ -345,3 +425,200 @@ def test_the_same_page_with_a_server(browser, clinic):
         until(page, "document.querySelector('#bound').textContent.includes('guaranteed')")
         page.close()
     assert complaints == []
+
+
+# --- a file and a server --------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def served_page(browser, network, **options):
+    """A tab at the page of a server of its own; its address is beside it."""
+    pytest.importorskip("uvicorn")
+    from sbnet.explore.server import Served, running
+
+    with running(Served(network, document(network, "Fever", {}, server=True), 0)) as address:
+        page = browser.new_page(**options)
+        yield page, address
+        page.close()
+
+
+def deep(width):
+    """Causes that depend on others: two of the three layers are hidden."""
+    net = sb.layered((width, 6, 8), rng=3, scale=1.5)
+    return replace(net, notes={name: sb.Note(group="causes") for name in net.names[width : width + 6]})
+
+
+def unlikely():
+    effects = {(f"cause {j}", f"finding {i}"): 1e-6 * (1 + j % 5) for j in range(18) for i in range(10)}
+    return sb.noisy_or(effects, leak=1e-9, prior={f"cause {j}": 0.01 * (1 + j) for j in range(18)})
+
+
+LINKS = {
+    "8 findings, rarely together": (unlikely(), 8, 0, True),
+    "12 findings": (make_clinic(60, 100, rng=2), 12, 3, True),
+    "13 findings": (make_clinic(60, 100, rng=2), 13, 3, False),
+    "12 sigmoid causes": (sb.layered((12, 20), rng=0, scale=0.7), 4, 4, True),
+    "13 sigmoid causes": (sb.layered((13, 20), rng=0, scale=0.7), 4, 4, False),
+    "causes that have causes": (deep(3), 1, 2, True),
+    "many causes that have causes": (deep(9), 1, 2, False),
+}
+
+
+def everything(page, link):
+    """All numbers on the page that a link opens."""
+    page.goto(link)
+    until(page, "answer !== null && questions !== null && nats.size > 0 && !document.querySelector('.busy')")
+    page.wait_for_timeout(250)  # bars move
+    return {
+        "findings": told(page),
+        "ranking": shown(page),
+        "before": page.eval_on_selector_all("#ranking .numbers small", "all => all.map(n => n.textContent)"),
+        "bound": page.inner_text("#bound"),
+        "why": page.inner_text(".why:not([hidden])"),
+        "ask": page.inner_text("#ask"),
+        "drawing": page.eval_on_selector_all("#drawing .node", "all => all.map(n => n.getAttribute('aria-label'))"),
+    }
+
+
+@pytest.mark.parametrize("case", LINKS.values(), ids=LINKS)
+def test_a_file_and_a_server_say_the_same_to_the_last_digit_shown(browser, tmp_path, case):
+    network, present, absent, exact = case
+    causes = {name for name in network.names if network.notes[name].group == "causes"}
+    finding = [name for name in network.names if network.parents(name) and name not in causes]
+    link = "#" + "&".join(
+        f"{quote(name)}={'yes' if k < present else 'no'}" for k, name in enumerate(finding[: present + absent])
+    )
+    path = tmp_path / "page.html"
+    path.write_text(explore.html(network), encoding="utf-8")
+    with served_page(browser, network) as (page, address):
+        by_server = everything(page, address + link)
+        by_file = everything(page, path.as_uri() + link)
+    assert len(by_file["findings"]) == present + absent
+    assert by_file == by_server
+    assert by_file["bound"].startswith("Exact" if exact else "Mean field")
+
+
+# --- a server that does not answer ----------------------------------------------------------------------------------
+
+
+def settle(page, address):
+    page.goto(f"{address}#fever=yes")
+    until(page, "questions !== null && nats.size > 0")
+    page.check("#certain")
+    until(page, "intervals && Object.keys(intervals.units).length === 3")
+    assert "guaranteed" in page.inner_text("main")
+
+
+FORMER = "The grey numbers belong to the former findings (fever: yes), not to those that are known now."
+
+
+def test_nothing_guaranteed_stays_beside_new_findings_when_the_server_is_gone(browser, clinic):
+    with served_page(browser, clinic) as (page, address):
+        settle(page, address)
+        was = shown(page)
+        page.context.set_offline(True)
+        page.evaluate("tell(place.get('sneezing'), 1)")
+        page.wait_for_selector("#no-answer:not([hidden])")
+        assert "the server cannot be reached. Is sbnet explore still running?" in page.inner_text("#no-answer")
+        assert FORMER in page.inner_text("#no-answer")
+        assert "cannot be reached" in page.inner_text("#status")
+        assert "guaranteed" not in page.inner_text("main")
+        assert page.locator(".whisker:visible").count() == 0
+        assert page.inner_text("#bound") == ""
+        assert page.locator("#ask li").count() == 0
+        assert shown(page) == was
+        until(page, "Number(getComputedStyle(document.querySelector('#ranking')).opacity) < 0.6")  # grey
+        page.context.set_offline(False)
+        page.click("#again")
+        until(page, "document.body.className === '' && questions !== null")
+        assert page.is_hidden("#no-answer")
+        order, exact = expected(clinic, {"fever": 1, "sneezing": 1})
+        assert shown(page)[0] == [order[0], percent(exact[order[0]])]
+        until(page, "document.querySelector('#bound').textContent.includes('guaranteed')")
+
+
+def test_a_server_that_is_gone_is_asked_again_by_itself(browser, clinic):
+    with served_page(browser, clinic) as (page, address):
+        page.clock.install()
+        page.goto(f"{address}#fever=yes")
+        until(page, "answer !== null")
+        page.context.set_offline(True)
+        page.evaluate("tell(place.get('sneezing'), 1)")
+        page.wait_for_selector("#no-answer:not([hidden])")
+        page.context.set_offline(False)
+        page.clock.fast_forward(5000)
+        until(page, "document.body.className === ''")
+        assert page.is_hidden("#no-answer")
+
+
+def test_while_an_answer_is_awaited_the_former_one_is_marked(browser, clinic):
+    with served_page(browser, clinic) as (page, address):
+        settle(page, address)
+        held = []
+        page.route("**/answer", lambda route: held.append(route))
+        page.evaluate("tell(place.get('sneezing'), 1)")
+        page.wait_for_selector("#no-answer:not([hidden])")
+        assert page.inner_text("#no-answer-text") == f"An answer is on its way. {FORMER}"
+        page.click("#certain")  # asks for nothing about findings that have no answer yet
+        page.click("#certain")
+        assert page.evaluate("intervals") is None
+        held[0].continue_()
+        until(page, "document.body.className === ''")
+        assert page.is_hidden("#no-answer")
+
+
+def test_parts_of_an_answer_that_do_not_come_leave_nothing_old(browser, clinic):
+    with served_page(browser, clinic) as (page, address):
+        settle(page, address)
+        for verb in ("questions", "reasons", "certificate"):
+            page.route(f"**/{verb}", lambda route: route.abort())
+        page.evaluate("tell(place.get('sneezing'), 1)")
+        order, exact = expected(clinic, {"fever": 1, "sneezing": 1})
+        until(page, "document.querySelector('#ask').childElementCount === 0 && !document.querySelector('.why td')")
+        assert shown(page)[0] == [order[0], percent(exact[order[0]])]
+        assert page.is_hidden("#no-answer")
+        assert "guaranteed" not in page.inner_text("main")
+        assert "no answer, the server cannot be reached." in page.inner_text("#status")
+
+
+def test_findings_that_cannot_be_have_no_numbers(visit):
+    effects = {("flu", "fever"): 0.9, ("flu", "aches"): 0.5}
+    page = visit(sb.noisy_or(effects, leak={"aches": 0.1, "fever": 0.0}, prior=0.1), evidence={"flu": 0})
+    page.evaluate("tell(place.get('fever'), 1)")
+    page.wait_for_selector("#no-answer:not([hidden])")
+    said = "these findings cannot be, their probability is 0: “fever” has no cause that can be on."
+    assert said in page.inner_text("#no-answer-text")
+    assert page.is_hidden("#again")
+    page.evaluate("tell(place.get('flu'), -1)")
+    until(page, "current()")
+    assert shown(page) == [["flu", "100\N{NO-BREAK SPACE}%"]]
+
+
+def test_findings_that_cannot_be_have_no_numbers_of_a_server_either(browser, clinic):
+    with served_page(browser, clinic) as (page, address):
+        settle(page, address)
+        page.route("**/answer", lambda route: route.fulfill(json={"bound": None, "means": [None] * 7, "exact": True}))
+        page.evaluate("tell(place.get('sneezing'), 1)")
+        page.wait_for_selector("#no-answer:not([hidden])")
+        assert "cannot be, their probability is 0." in page.inner_text("#no-answer-text")
+        assert page.evaluate("answer.bound") is not None
+
+
+def test_a_file_gives_no_mean_field_where_units_exclude_each_other(visit):
+    """Fourteen states of one variable: mean field theory would give each a number of its own."""
+    states = [f"colour {k}" for k in range(14)]
+    edges = {(a, b): -60.0 for k, a in enumerate(states) for b in states[k + 1 :]} | {(a, "seen"): 1.0 for a in states}
+    page = visit(sb.from_edges(edges, bias=dict.fromkeys(states, -1.0)))
+    page.evaluate("tell(place.get('seen'), 1)")
+    page.wait_for_selector("#no-answer:not([hidden])")
+    assert "some units exclude each other" in page.inner_text("#no-answer-text")
+    assert "sbnet explore can do more" in page.inner_text("#no-answer-text")
+
+
+def test_a_server_that_refuses_is_quoted_and_not_asked_again(browser, clinic):
+    with served_page(browser, clinic) as (page, address):
+        settle(page, address)
+        page.route("**/answer", lambda route: route.fulfill(status=400, json={"error": "no such thing"}))
+        page.evaluate("tell(place.get('sneezing'), 1)")
+        page.wait_for_selector("#no-answer:not([hidden])")
+        assert page.inner_text("#no-answer") == f"No answer: no such thing. {FORMER}"

@@ -25,8 +25,9 @@ _TITLE = "Which causes, given these findings?"
 def html(network: Network, *, title: str | None = None, evidence: OnePattern | None = None) -> str:
     """One HTML file with the network inside, which needs no server and asks nobody else for anything.
 
-    A small solver in the page answers: mean field theory, the same fixed point and bound as
-    ``MeanField(log_term="xi")``. It has no guaranteed intervals, and says so.
+    The page answers by itself as :func:`serve` does, with the same numbers: exactly where the sums are small, else by
+    mean field theory, ``MeanField(log_term="xi", tol=1e-9)``. It has no guaranteed intervals, and says so; where units
+    exclude each other and the sums are large, it has no answer.
 
     Parameters
     ----------

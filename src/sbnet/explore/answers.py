@@ -1,37 +1,80 @@
-"""What the page asks, answered by the functions that everyone calls: evidence by number in, plain numbers out."""
+"""What the page asks, answered by the functions that everyone calls: evidence by number in, plain numbers out.
+
+A file that computes its own answers (``solver.js`` and ``sums.js``) has the same two solvers and the same rule which of
+them answers: both show the same numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from sbnet import roles
+from sbnet._types import FloatArray, States
 from sbnet.asking import contributions, next_question
 from sbnet.certificates import certify, posterior_intervals
-from sbnet.errors import EvidenceError
-from sbnet.inference import infer
+from sbnet.errors import EvidenceError, TooManyHiddenError
+from sbnet.inference import MeanField, Solution, Solver, infer
 from sbnet.network import Network
-from sbnet.sums import best
+from sbnet.sums import Sums
 
 MOST_INTERVALS = 8
 """Units of one request: each takes two certificates, and a click must not wait for those of the click before."""
+MOST_REASONS = 20
+"""Units of one request for reasons; those that are drawn are fewer."""
 TRIES = 24
 """Questions whose answers are worked out, of those that promise most."""
+
+
+MEAN_FIELD = MeanField(log_term="xi", tol=1e-9)
+"""The solver where sums are large: that of ``solver.js``."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class SumsAbout:
+    """Sums over all states in which the means of units with these names are exact, whatever is below them.
+
+    They go by name, since :mod:`sbnet.asking` solves a part of the network, where units have other numbers.
+    """
+
+    names: frozenset[str]
+
+    def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
+        """Sum."""
+        wanted = tuple(i for i, name in enumerate(network.names) if name in self.names)
+        return Sums(wanted).solve(network, states, start=start, trace=trace)
+
+
+def _best(network: Network, units: Iterable[int], ask: Callable[[Solver], T]) -> tuple[T, bool]:
+    """What a function of a solver returns, by sums where these are small for all it asks, and whether they were."""
+    try:
+        return ask(SumsAbout(frozenset(network.names[i] for i in units))), True
+    except TooManyHiddenError:
+        return ask(MEAN_FIELD), False
 
 
 def answer(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
     """ln P or a bound on it, and the mean of every unit: exact where that is quick, mean field elsewhere."""
     evidence = evidence_of(network, asked)
-    posterior, exact = best(lambda solver: infer(network, evidence, solver=solver))
-    return {"bound": posterior.bound, "means": posterior.means.tolist(), "exact": exact}
+    posterior, exact = _best(network, roles.causes(network), lambda solver: infer(network, evidence, solver=solver))
+    means, converged = posterior.means.tolist(), bool(posterior.converged)
+    return {"bound": posterior.bound, "means": means, "exact": exact, "converged": converged}
 
 
-def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
-    """What each finding adds to one unit, in nats of log-odds."""
-    unit = network.names[unit_of(network, asked.get("unit"))]
+def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """What each finding adds to some units, in nats of log-odds."""
     evidence = evidence_of(network, asked)
-    found = contributions(network, evidence, about=[unit], together={})  # by unit, as the page has them
-    return {str(network.index(name)): nats for name, nats in found[unit].items()}
+    about = [i for i in units_of(network, asked, MOST_REASONS) if i not in evidence]
+    names = [network.names[i] for i in about]
+    found, _ = _best(  # by unit, as the page has them: `together` is empty
+        network, about, lambda solver: contributions(network, evidence, about=names, together={}, solver=solver)
+    )
+    return {
+        str(i): {str(network.index(f)): x for f, x in found[name].items()} for i, name in zip(about, names, strict=True)
+    }
 
 
 def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, float]]:
@@ -40,7 +83,13 @@ def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, floa
     causes = roles.causes(network)
     about = [i for i in causes if i not in evidence]
     among = [i for i in roles.findings(network, causes) if i not in evidence]
-    found = next_question(network, evidence, about=about, among=among, tries=TRIES) if about and among else ()
+    if not about or not among:
+        return []
+    found, _ = _best(
+        network,
+        about,
+        lambda solver: next_question(network, evidence, about=about, among=among, tries=TRIES, solver=solver),
+    )
     return [
         {"unit": network.index(one.name), "information": one.information, "probability": one.probability}
         for one in found
@@ -55,10 +104,7 @@ def certificate(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
 
 def intervals(network: Network, asked: Mapping[str, Any]) -> dict[str, list[float]]:
     """Intervals that are certain to hold the chances of a few units; the page asks for some at a time."""
-    evidence, units = evidence_of(network, asked), asked.get("units")
-    if not isinstance(units, list) or len(units) > MOST_INTERVALS:
-        raise EvidenceError(f"units is {units!r}; give a list of at most {MOST_INTERVALS} numbers of units")
-    wanted = [unit_of(network, unit) for unit in units]
+    evidence, wanted = evidence_of(network, asked), units_of(network, asked, MOST_INTERVALS)
     inside = posterior_intervals(network, evidence, units=wanted, threads=1, progress=False)
     return {str(i): list(inside[network.names[i]]) for i in wanted}
 
@@ -78,6 +124,14 @@ def evidence_of(network: Network, asked: Mapping[str, Any]) -> dict[int, int]:
         if state not in (0, 1) or isinstance(state, bool | float):
             raise EvidenceError(f"unit {key!r} is {state!r}; a state is 0 or 1")
     return {unit_of(network, key): state for key, state in given.items()}
+
+
+def units_of(network: Network, asked: Mapping[str, Any], most: int) -> list[int]:
+    """The units that a request names, each once."""
+    units = asked.get("units")
+    if not isinstance(units, list) or len(units) > most:
+        raise EvidenceError(f"units is {units!r}; give a list of at most {most} numbers of units")
+    return list(dict.fromkeys(unit_of(network, unit) for unit in units))
 
 
 def unit_of(network: Network, key: Any) -> int:

@@ -12,11 +12,23 @@ function ancestors(below) {
   return found;
 }
 
-/* The units to draw: the chosen cause, likely causes above what is known, that, and the findings worth asking. */
+/* The causes to draw: the chosen one, and likely ones above what is known. */
+function drawnCauses() {
+  const above = ancestors(known.keys()), first = chosen === null || known.has(chosen) ? [] : [chosen];
+  const likely = ranked().filter(i => !known.has(i) && (!known.size || above.has(i)) && i !== chosen);
+  return [...first, ...likely.slice(0, FEW_CAUSES - first.length)];
+}
+
+/* What is known, as far as it is drawn: the findings that add most to one of these causes, in nats. */
+function drawnFindings(shown) {
+  const size = i => Math.max(0, ...shown.map(c => Math.abs((nats.get(c) || {})[i] || 0)));
+  return [...known.keys()].map(i => [i, size(i)]).sort((a, b) => b[1] - a[1]).slice(0, FEW_KNOWN).map(pair => pair[0]);
+}
+
+/* The units to draw: causes, what is known, and the findings worth asking. */
 function neighbourhood() {
-  const told = [...known.keys()].slice(-FEW_KNOWN), above = ancestors(told);
-  const likely = ranked().filter(i => !known.has(i) && (!known.size || above.has(i)) && i !== chosen).slice(0, FEW_CAUSES);
-  const picked = new Set([...(chosen === null ? [] : [chosen]), ...likely.slice(0, chosen === null ? FEW_CAUSES : FEW_CAUSES - 1), ...told]);
+  const shown = drawnCauses(), told = drawnFindings(shown), picked = new Set([...shown, ...told]);
+  if (chosen !== null) picked.add(chosen);
   const near = i => children[i].filter(c => !known.has(c));
   const worth = new Map((questions || []).map((q, rank) => [q.unit, -rank]));
   const pull = c => net.parents[c].reduce((x, j, e) => picked.has(j) ? x + Math.abs(net.weights[c][e]) * (0.1 + answer.means[j]) : x, 0);
@@ -54,6 +66,9 @@ function middle(i, spot) {
 
 function draw() {
   if (!answer) return;
+  const waiting = known.size > FEW_KNOWN && drawnCauses().every(i => !nats.has(i)) && drawnCauses().length > 0;
+  $("drawing").classList.toggle("busy", waiting);
+  if (waiting) return;  // which findings matter is not known yet
   const drawn = neighbourhood(), { spot, columns, rows } = layOut(drawn), { height, gap } = BOX;
   const { width, apart } = columns > 2 ? MORE : TWO;
   const wide = columns * width + (columns - 1) * apart + 4, high = rows * (height + gap) + 4;
@@ -72,7 +87,7 @@ function draw() {
   $("drawing").replaceChildren(svg);
   if (focused) svg.querySelector(`[data-node="${focused.dataset.node}"]`)?.focus();
   $("drawing-note").textContent = known.size
-    ? `${drawn.length} of ${units.length.toLocaleString("en")} units: what is known, its likely causes, and what else they would show.`
+    ? `${drawn.length} of ${units.length.toLocaleString("en")} units: ${known.size > FEW_KNOWN ? `the ${FEW_KNOWN} of ${known.size} known findings that matter most, their` : "what is known, its"} likely causes, and what else they would show.`
     : `The likeliest causes and what they would show: ${drawn.length} of ${units.length.toLocaleString("en")} units.`;
 }
 

@@ -1,12 +1,11 @@
 /* Where answers come from: a server on this machine, or the solver in this page. Both have the same verbs, with states
    as arrays of 0, 1 and -1 for "not observed":
 
-       answer(states)           {bound, means, exact}
-       reasons(states, unit)    {finding: nats}: what would be lost of the unit's log-odds without that finding
+       answer(states)           {bound, means, exact, converged}
+       reasons(states, units)   {unit: {finding: nats}}: what would be lost of a unit's log-odds without that finding
        questions(states)        [{unit, information, probability}], the best first
        certificate(states)      {lower, upper} of ln P, guaranteed; a server only
-       certificate(states) { return this.post("certificate", states); }
-  intervals(states, units) {unit: [low, high]}, guaranteed; a server only */
+       intervals(states, units) {unit: [low, high]}, guaranteed; a server only */
 "use strict";
 
 const observed = states => Array.from(states.keys()).filter(i => states[i] >= 0);
@@ -17,18 +16,27 @@ function changed(states, i, value) {
   return copy;
 }
 
+const IMPOSSIBLE = "by this model these findings cannot be, their probability is 0";
+
+class Unreachable extends Error {}  // nobody answers; later, someone may
+
 class Remote {
   constructor(path = "") { this.path = path; this.certifies = true; }
   async post(verb, states, more = {}) {
     const evidence = Object.fromEntries(observed(states).map(i => [i, states[i]]));
     const body = JSON.stringify({ evidence, ...more });
     const headers = { "Content-Type": "application/json" };
-    const reply = await fetch(this.path + verb, { method: "POST", headers, body, credentials: "omit" });
+    const lost = () => { throw new Unreachable("the server cannot be reached"); };
+    const reply = await fetch(this.path + verb, { method: "POST", headers, body, credentials: "omit" }).catch(lost);
     if (!reply.ok) throw new Error((await reply.json().catch(() => ({}))).error || `the server answered ${reply.status}`);
-    return reply.json();
+    return reply.json().catch(lost);
   }
-  answer(states) { return this.post("answer", states); }
-  reasons(states, unit) { return this.post("reasons", states, { unit }); }
+  async answer(states) {
+    const found = await this.post("answer", states);
+    if (found.bound === null) throw new Error(IMPOSSIBLE);
+    return found;
+  }
+  reasons(states, units) { return this.post("reasons", states, { units }); }
   questions(states) { return this.post("questions", states); }
   certificate(states) { return this.post("certificate", states); }
   intervals(states, units) { return this.post("intervals", states, { units }); }
@@ -37,41 +45,55 @@ class Remote {
 const PATIENCE = { patience: 1000 }, LONG = 4000;  // milliseconds for one answer; for all questions
 
 class Local {
-  constructor(net, causes, findings) { Object.assign(this, { net, causes, findings, certifies: false, tries: 50 }); }
-  async answer(states) { return Sums.best(this.net, states, PATIENCE); }
-
-  /* Answers that are compared are all exact, or none of them. */
-  alike(rows) {
-    const exact = rows.map(row => Sums.exact(this.net, row));
-    return exact.every(Boolean) ? exact : rows.map(row => Solver.solve(this.net, row, PATIENCE));
+  constructor(net, causes, findings) { Object.assign(this, { net, causes, findings, certifies: false, tries: 24 }); }
+  async answer(states) {
+    const cannot = Solver.impossible(this.net, states).map(i => `“${this.net.names[i]}”`);
+    if (cannot.length) throw new Error(`${IMPOSSIBLE}: ${cannot.join(", ")} has no cause that can be on`);
+    return Sums.best(this.net, [states], this.causes, PATIENCE)[0];
   }
 
-  async reasons(states, unit) {
-    const without = observed(states).map(f => changed(states, f, -1));
-    const odds = this.alike([states, ...without]).map(({ means }) => logit(means[unit]));
-    return Object.fromEntries(observed(states).map((f, n) => [f, odds[0] - odds[n + 1]]));
+  async reasons(states, units) {
+    const given = observed(states), without = given.map(f => changed(states, f, -1)), nothing = states.map(() => -1);
+    const [all, ...less] = Sums.best(this.net, [states, ...without, nothing], units, PATIENCE);
+    const lost = (f, n, i) => [f, logit(all.means[i]) - logit(less[n].means[i])];
+    return Object.fromEntries(units.map(i => [i, Object.fromEntries(given.map((f, n) => lost(f, n, i)))]));
   }
 
   async questions(states, stale = () => false) {
-    const about = this.causes.filter(i => states[i] < 0), found = [], start = performance.now();
-    for (const f of this.promising(states, about)) {
-      const [no, yes] = this.alike([0, 1].map(s => changed(states, f, s)));
+    const { net } = this, about = this.causes.filter(i => states[i] < 0), candidates = this.promising(states, about);
+    const ways = [row => Sums.exact(net, row, about), row => Sums.approximate(net, row, PATIENCE)];
+    const rows = candidates.flatMap(f => [0, 1].map(s => changed(states, f, s)));
+    if (![states, ...rows].every(row => Sums.small(net, row))) ways.shift();
+    for (const way of ways) {
+      const found = way(states) && await this.worth(candidates, rows, about, way, stale);
+      if (found) return found.sort((a, b) => b.information - a.information || a.unit - b.unit);
+      if (stale()) return null;
+    }
+    return [];
+  }
+
+  /* What each candidate is expected to tell, from its answers to no and yes by turns; null if there is no answer. */
+  async worth(candidates, rows, about, way, stale) {
+    const found = [], start = performance.now();
+    for (const [n, unit] of candidates.entries()) {
+      const no = way(rows[2 * n]), yes = way(rows[2 * n + 1]);
+      if (!no || !yes) return null;
       const p = 1 / (1 + Math.exp(no.bound - yes.bound));
       const information = about.reduce((sum, i) => sum + entropy(p * yes.means[i] + (1 - p) * no.means[i])
         - p * entropy(yes.means[i]) - (1 - p) * entropy(no.means[i]), 0);
-      found.push({ unit: f, information: information < 1e-9 ? 0 : information, probability: p });
+      found.push({ unit, information: information < 1e-9 ? 0 : information, probability: p });
       await new Promise(done => setTimeout(done));  // a click comes first
       if (stale()) return null;
       if (performance.now() - start > LONG) break;
     }
-    return found.sort((a, b) => b.information - a.information || a.unit - b.unit);
+    return found;
   }
 
   /* The candidates that would say most about the units next to them, if all hidden units were independent. */
   promising(states, about) {
     const { net } = this, candidates = this.findings.filter(i => states[i] < 0);
     if (candidates.length <= this.tries) return candidates;
-    const { means } = Sums.best(net, states, PATIENCE), score = new Float64Array(means.length), asked = new Set(about);
+    const { means } = Solver.solve(net, states, PATIENCE), score = new Float64Array(means.length), asked = new Set(about);
     net.parents.forEach((parents, i) => {
       if (states[i] >= 0) return;
       const [off, on] = [0, 1].map(s => chancesOfEdges(net, i, means, s));

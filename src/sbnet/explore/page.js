@@ -3,7 +3,15 @@
    Every text that comes from the network goes into the page as text, never as markup. */
 "use strict";
 
-const net = JSON.parse(document.getElementById("network").textContent);
+/* Characters that show nothing, move the cursor or turn the direction of writing stand as escapes: \x1b, \u202e. */
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
+const code = c => c < "\u0100" ? `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}` : `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const visible = text => text.replace(UNSEEN, code);
+const prose = text => text.replace(/\s+/g, " ").replace(UNSEEN, code);  // notes may have lines
+
+const given = JSON.parse(document.getElementById("network").textContent);
+const net = { ...given, names: given.names.map(visible), about: given.about.map(prose), group: given.group.map(prose),
+  source: given.source.map(prose), states: given.states.map(pair => pair && pair.map(visible)) };
 const $ = id => document.getElementById(id);
 
 function el(tag, attributes = {}, ...children) {
@@ -21,7 +29,7 @@ function el(tag, attributes = {}, ...children) {
 /* --- the network, and what is known ---------------------------------------------------------------------------- */
 
 const units = net.names.map((_, i) => i);
-const place = new Map(net.names.map((name, i) => [name, i]));
+const place = new Map(given.names.map((name, i) => [name, i]));
 const children = units.map(() => []);
 net.parents.forEach((parents, i) => parents.forEach(j => children[j].push(i)));
 const { causes, findings } = net;
@@ -35,6 +43,8 @@ const SHOWN = 12, FOUND = 40;
 const known = new Map();  // unit -> 0 or 1, in the order of telling
 const past = [];
 let answer = null, prior = null, chosen = null, follow = true, everyone = false, intervals = null, questions = null, turn = 0;
+let answered = null;  // the findings that the answer is about: those that are known, unless it is awaited or did not come
+let nats = new Map();  // unit -> {finding: nats}, of the answer
 let chances = new Map();  // of a yes, of the units that were asked about: better than the means of independent causes
 
 const states = () => Int8Array.from(units, i => known.has(i) ? known.get(i) : -1);
@@ -67,79 +77,163 @@ function reset() {
   if (!known.size) return;
   past.push([...known]);
   follow = true;
+  $("strange").hidden = true;
   restore([]);
 }
 
 /* --- a link that holds the state ------------------------------------------------------------------------------- */
 
+function decoded(text) { try { return decodeURIComponent(text); } catch { return text; } }
+
+/* The findings of a link, and what in it is none of this network; null if it is no link of findings. */
 function readFragment() {
-  const found = [];
-  for (const part of location.hash.slice(1).split("&")) {
-    const [name, word] = part.split("=").map(text => { try { return decodeURIComponent(text); } catch { return ""; } });
-    if (place.has(name) && (word === "yes" || word === "no")) found.push([place.get(name), word === "yes" ? 1 : 0]);
+  const text = location.hash.slice(1), found = new Map(), strange = [];
+  if (!text.includes("=")) return null;
+  for (const part of text.split("&").filter(Boolean)) {
+    const cut = part.lastIndexOf("="), i = place.get(decoded(part.slice(0, cut))), state = ["no", "yes"].indexOf(part.slice(cut + 1));
+    if (i === undefined || state < 0 || (found.has(i) && found.get(i) !== state)) strange.push(visible(decoded(part)));
+    else found.set(i, state);
   }
-  return found;
+  return { found, strange };
 }
 
+function followLink() {
+  const { found, strange } = readFragment() || { found: known, strange: [] };
+  const most = 10, list = strange.slice(0, most).map(part => `“${shorten(part, 400)}”`).join(", ");
+  const more = strange.length > most ? ` and ${strange.length - most} more` : "";
+  $("strange").hidden = !strange.length;
+  $("strange").textContent = `This link also says ${list}${more}. The model has no such finding, or not with that answer, so this is left out of all numbers here.`;
+  restore([...found]);
+}
+
+let unlinked = "";  // why the address does not hold what is known
+
 function writeFragment() {
-  try {
-    const text = [...known].map(([i, s]) => `${encodeURIComponent(net.names[i])}=${s ? "yes" : "no"}`).join("&");
-    history.replaceState(null, "", `${location.pathname}${location.search}${text ? `#${text}` : ""}`);
-  } catch { /* inside a frame, or a name that no address can hold */ }
+  const parts = [];
+  unlinked = "";
+  for (const [i, s] of known)
+    try { parts.push(`${encodeURIComponent(given.names[i])}=${s ? "yes" : "no"}`); }
+    catch { unlinked = `No address can hold the name “${net.names[i]}”: the link has the other findings.`; }
+  try { history.replaceState(null, "", `${location.pathname}${location.search}${parts.length ? `#${parts.join("&")}` : ""}`); }
+  catch { unlinked = "This page is inside another one and has no address of its own."; }
 }
 
 async function copyLink() {
-  try { await navigator.clipboard.writeText(location.href); say("The link is copied."); }
-  catch { prompt("This address holds the findings:", location.href); }
+  try { await navigator.clipboard.writeText(location.href); say(unlinked || "The link is copied."); }
+  catch { prompt(unlinked || "This address holds the findings:", location.href); }
 }
 
 /* --- asking ---------------------------------------------------------------------------------------------------- */
 
+const SOON = 400, AGAIN = 4000;  // milliseconds until it is said that an answer is awaited; until a server is asked again
+let retry = 0;
+
 async function changedEvidence() {
   const mine = ++turn, now = states();
+  clearTimeout(retry);
   writeFragment();
   showKnown();
+  outdated(mine);
   try {
+    prior ??= (await engine.answer(now.map(() => -1))).means;
     const found = await engine.answer(now);
     if (mine !== turn) return;
     answer = found;
-    chances = new Map();
-    intervals = null;
-    showAnswer();
-    await new Promise(done => setTimeout(done, 60));  // the rest can wait for the next click, if it comes at once
-    if (mine === turn) await Promise.all([askQuestions(mine, now), showReasons(mine, now), askIntervals(mine, now)]);
   } catch (error) {
-    if (mine === turn) failed(error);
+    if (mine === turn) unanswered(error);
+    return;
   }
+  answered = [...known];
+  [chances, nats, intervals, questions] = [new Map(), new Map(), null, null];
+  upToDate();
+  showAnswer();
+  await new Promise(done => setTimeout(done, 60));  // the rest can wait for the next click, if it comes at once
+  if (mine === turn) await Promise.all([askQuestions, showReasons, askIntervals].map(ask => ask(mine, now)));
+}
+
+/* The numbers on the page are about former findings, from now until an answer comes. */
+function outdated(mine) {
+  document.body.classList.add("outdated");
+  setTimeout(() => { if (mine === turn && !current() && $("no-answer").hidden) tellOutdated("An answer is on its way."); }, SOON);
+}
+
+function upToDate() {
+  document.body.classList.remove("outdated");
+  $("no-answer").hidden = true;
+}
+
+const current = () => !document.body.classList.contains("outdated");
+
+function tellOutdated(reason) {
+  const former = (answered || []).map(([i, s]) => `${net.names[i]}: ${stateName(i, s)}`), most = 6;
+  const list = former.slice(0, most).join(", ") + (former.length > most ? ` and ${former.length - most} more` : "");
+  $("no-answer").hidden = $("again").hidden = false;
+  say(reason);
+  $("no-answer-text").textContent = `${reason} ` + (answered === null ? "There are no numbers yet."
+    : `The grey numbers belong to the former findings (${list || "none"}), not to those that are known now.`);
+}
+
+/* Nothing guaranteed stays beside findings that it is not about. */
+function unanswered(error) {
+  const again = error instanceof Unreachable;
+  intervals = questions = null;
+  if (answer) { showRanking(); showBound(); }
+  $("ask").replaceChildren();
+  tellOutdated(`No answer: ${error.message}.${again ? " Is sbnet explore still running? It is asked again every few seconds." : ""}`);
+  $("again").hidden = !again;
+  if (again) retry = setTimeout(changedEvidence, AGAIN);
+}
+
+/* A part of the answer that did not come: nothing stands in its place. */
+function without(mine, error, part, ...boxes) {
+  if (mine !== turn) return;
+  for (const box of boxes) { box.replaceChildren(); box.classList.remove("busy"); }
+  say(`${part}: no answer, ${error.message}.`);
 }
 
 async function askQuestions(mine, now) {
   $("ask-box").classList.add("busy");
-  const found = await engine.questions(now, () => mine !== turn);
-  if (mine !== turn || found === null) return;
-  questions = found;
-  chances = new Map(found.map(q => [q.unit, q.probability]));
-  $("ask-box").classList.remove("busy");
-  showQuestions();
-  draw();
+  try {
+    const found = await engine.questions(now, () => mine !== turn);
+    if (mine !== turn || found === null) return;
+    questions = found;
+    chances = new Map(found.map(q => [q.unit, q.probability]));
+    showQuestions();
+    draw();
+  } catch (error) {
+    if (mine === turn) questions = [];
+    without(mine, error, "What to ask next", $("ask"));
+  }
+  if (mine === turn) $("ask-box").classList.remove("busy");
 }
 
 async function askIntervals(mine, now) {  // a few at a time: after the next click, nobody wants the rest
-  if (!engine.certifies || !$("certain").checked) return;
-  const wanted = shownCauses().filter(i => !known.has(i)), mineOnly = { ...await engine.certificate(now), units: {} };
-  while (mine === turn && $("certain").checked) {
-    intervals = mineOnly;
-    showRanking();
-    showBound();
-    if (!wanted.length) return;
-    Object.assign(mineOnly.units, await engine.intervals(now, wanted.splice(0, 2)));
+  if (!engine.certifies || !$("certain").checked || !current()) return;
+  try {
+    const wanted = shownCauses().filter(i => !known.has(i)), mineOnly = { ...await engine.certificate(now), units: {} };
+    while (mine === turn && $("certain").checked) {
+      intervals = mineOnly;
+      showRanking();
+      showBound();
+      if (!wanted.length) return;
+      Object.assign(mineOnly.units, await engine.intervals(now, wanted.splice(0, 2)));
+    }
+  } catch (error) {
+    without(mine, error, "Guaranteed intervals");
   }
+}
+
+/* What each finding adds to the causes that are drawn and to the one that is explained. */
+async function askReasons(mine, now) {
+  const missing = drawnCauses().filter(i => !nats.has(i));
+  if (!missing.length || !known.size) return;
+  const found = await engine.reasons(now, missing);
+  if (mine === turn) for (const i of missing) nats.set(i, found[i]);
 }
 
 /* --- showing --------------------------------------------------------------------------------------------------- */
 
 function say(text) { $("status").textContent = text; }
-function failed(error) { say(`No answer: ${error.message}. ${net.server ? "Is sbnet explore still running?" : ""}`); }
 
 function choice(i, where) {
   const now = known.has(i) ? known.get(i) : -1;
@@ -266,37 +360,44 @@ function choose(i) {
   follow = false;
   showRanking();
   draw();
-  const mine = turn;
-  showReasons(mine, states()).catch(error => { if (mine === turn) failed(error); });
+  showReasons(turn, states());
 }
 
 async function showReasons(mine, now) {
-  if (chosen === null || !rows.has(chosen)) return;
-  const i = chosen, box = rows.get(i).querySelector(".why");
-  const head = el("div", { class: "row" }, el("span", { class: "soft" }, "Is it known?"), choice(i, "cause"));
-  if (known.has(i)) { box.replaceChildren(head); return; }
-  box.classList.add("busy");
-  const nats = known.size ? await engine.reasons(now, i) : {};
-  if (mine !== turn || i !== chosen) return;
-  const list = Object.entries(nats).map(([f, x]) => [Number(f), x]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
+  if (!current()) return;  // they come with the answer
+  const i = chosen, box = i === null ? null : rows.get(i)?.querySelector(".why");
+  if (box) box.classList.add("busy");
+  try {
+    await askReasons(mine, now);
+  } catch (error) {
+    without(mine, error, "Why", ...[...rows.values()].map(row => row.querySelector(".why")), $("drawing"), $("drawing-note"));
+  }
+  if (mine !== turn) return;
+  draw();
+  if (!box || i !== chosen) return;
+  box.classList.remove("busy");
+  box.replaceChildren(...(known.has(i) || (known.size && !nats.has(i)) ? [] : [reasonTable(i)]),
+    el("div", { class: "row" }, el("span", { class: "soft" }, "Is it known?"), choice(i, "cause")));
+  if (net.source[i]) box.append(el("p", { class: "soft" }, `Source: ${net.source[i]}`));
+}
+
+function reasonTable(i) {
+  const list = Object.entries(nats.get(i) || {}).map(([f, x]) => [Number(f), x]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
   const scale = Math.max(1, ...list.map(pair => Math.abs(pair[1])));
   const caption = list.length ? `What each finding adds to “${net.names[i]}”, in nats of log-odds`
     : `Nothing is known yet: the chance is ${percent(prior[i])}.`;
-  const table = el("table", {}, el("caption", {}, caption), el("tbody", {}, ...list.map(([f, x]) => el("tr", {},
+  return el("table", {}, el("caption", {}, caption), el("tbody", {}, ...list.map(([f, x]) => el("tr", {},
     el("th", { scope: "row" }, `${net.names[f]}: ${stateName(f, known.get(f))}`),
     el("td", { class: "pull", "aria-hidden": "true" }, el("span", { class: "lean" }, el("i", { class: x > 0 ? "for" : "against", "--share": Math.abs(x) / scale }))),
     el("td", { class: "nats" }, `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)}`)))));
-  box.classList.remove("busy");
-  box.replaceChildren(table, head);
-  if (net.source[i]) box.append(el("p", { class: "soft" }, `Source: ${net.source[i]}`));
 }
 
 function showBound() {
   const digits = x => x.toFixed(3).replace("-", "−");
   $("legend-interval").hidden = !intervals;
-  $("bound").textContent = intervals
+  $("bound").textContent = !current() ? "" : intervals
     ? `ln P of the findings lies between ${digits(intervals.lower)} and ${digits(intervals.upper)} nats, guaranteed.`
-    : !known.size ? "" : answer.exact ? `Exact: sums over all states. ln P of the findings is ${digits(answer.bound)} nats.`
+    : !known.size ? "" : answer.sampled ? `From samples: right to about two digits. ln P of the findings is at least ${digits(answer.bound)} nats.` : answer.exact ? `Exact: sums over all states. ln P of the findings is ${digits(answer.bound)} nats.`
     : `Mean field${answer.converged === false ? ", stopped before it settled" : ""}: an approximation, and often too sure of one cause where several would do. ln P of the findings is at least ${digits(answer.bound)} nats.`;
 }
 
@@ -349,25 +450,25 @@ function browse() {
   if (findings.length > 500) $("all").append(el("p", { class: "soft" }, `The first 500 of ${findings.length.toLocaleString("en")}; the search finds all.`));
 }
 
-async function begin() {
+function begin() {
   const counts = [[causes.length, "cause"], [findings.length, "finding"]];
   $("size").textContent = counts.map(([n, word]) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`).join(", ");
   $("small-print").textContent = net.server
     ? "Answered by sbnet on this machine: exactly where the sums are small, else by mean field theory. Guaranteed intervals hold the exact chances in any case."
     : "One file that computes its own answers and sends nothing anywhere: exactly where the sums are small, else by mean field theory. It has no guaranteed intervals; sbnet explore has.";
   $("certain-box").hidden = !engine.certifies;
-  $("certain").addEventListener("change", () => { intervals = null; showRanking(); showBound(); askIntervals(turn, states()).catch(failed); });
+  $("certain").addEventListener("change", () => { intervals = null; if (!answer) return; showRanking(); showBound(); askIntervals(turn, states()); });
   $("search").addEventListener("input", showMatches);
   $("undo").addEventListener("click", undo);
   $("reset").addEventListener("click", reset);
   $("link").addEventListener("click", copyLink);
   $("more").addEventListener("click", () => { everyone = !everyone; showRanking(); });
+  $("again").addEventListener("click", changedEvidence);
   $("browse").addEventListener("toggle", browse);
   document.addEventListener("keydown", onKey);
-  window.addEventListener("hashchange", () => restore(readFragment()));
-  prior = (await engine.answer(Int8Array.from(units, () => -1))).means;
-  const linked = readFragment();
-  restore(linked.length ? linked : Object.entries(net.evidence).map(([i, s]) => [Number(i), s]));
+  window.addEventListener("hashchange", followLink);
+  for (const [i, s] of Object.entries(net.evidence)) known.set(Number(i), s);
+  followLink();
 }
 
-begin().catch(failed);
+begin();

@@ -2,12 +2,14 @@
 
 It listens on the loopback interface alone. Every address begins with a token that nobody can guess; a request with
 another host (which is how a web site rebinds its name to this machine) or from another origin is refused. No request
-names a file.
+names a file. Who does not send a request soon is disconnected.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 import secrets
 import socket
 import threading
@@ -15,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -23,6 +26,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sbnet.errors import ParameterError, SBNetError
 from sbnet.explore.answers import VERBS
@@ -31,6 +35,10 @@ from sbnet.network import Network
 HOST = "127.0.0.1"
 LARGEST = 1_000_000
 """Bytes of a request; evidence on a hundred thousand units is shorter."""
+PATIENCE = 10.0
+"""Seconds in which a request has to arrive, all of it, from when the connection is free for one."""
+MOST_WAITING = 64
+"""Connections from which a request is awaited; beyond that, whoever has been waited for longest is disconnected."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -71,7 +79,8 @@ class Guard:
             return "this server answers to 127.0.0.1 and localhost alone"
         if headers.get("origin", f"http://{headers['host']}") != f"http://{headers['host']}":
             return "another page asks; only the page of this server may"
-        if not secrets.compare_digest(path.split("/")[1].encode(), self.token.encode()):
+        start, _, rest = path.partition("/")  # "*" and "foo" have no slash at all
+        if start or not secrets.compare_digest(rest.partition("/")[0].encode(), self.token.encode()):
             return "the address lacks its token; open the one that sbnet printed"
         return ""
 
@@ -90,7 +99,7 @@ def application(network: Network, page: str, port: int, token: str) -> ASGIApp:
             return JSONResponse({"error": "send application/json"}, status_code=415)
         try:
             asked = _parsed(await _body(request))
-            return JSONResponse(await run_in_threadpool(verb, network, asked))
+            return JSONResponse(_finite(await run_in_threadpool(verb, network, asked)))
         except SBNetError as error:
             return JSONResponse({"error": str(error)}, status_code=400)
 
@@ -108,6 +117,15 @@ async def _body(request: Request) -> bytes:
     return body
 
 
+def _finite(reply: Any) -> Any:
+    """What JSON can say: the logarithm of nothing, and what follows from it, is null."""
+    if isinstance(reply, dict):
+        return {key: _finite(value) for key, value in reply.items()}
+    if isinstance(reply, list):
+        return [_finite(value) for value in reply]
+    return None if isinstance(reply, float) and not math.isfinite(reply) else reply
+
+
 def _parsed(body: bytes) -> dict[str, Any]:
     try:
         asked = json.loads(body)
@@ -116,6 +134,45 @@ def _parsed(body: bytes) -> dict[str, Any]:
     if not isinstance(asked, dict):
         raise ParameterError("the request is not an object of JSON")
     return asked
+
+
+class Punctual(H11Protocol):
+    """HTTP for clients that send their requests soon; answers may take as long as they take."""
+
+    deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._await_request()
+        waiting = [one for one in self.connections if isinstance(one, Punctual) and one.waiting]
+        if len(waiting) > MOST_WAITING:
+            min(waiting, key=lambda one: one.deadline.when() if one.deadline else 0.0).transport.abort()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self._await_request()  # first: the next request may be there already, and be answered in the next line
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        if self.deadline is not None:
+            self.deadline.cancel()
+        super().connection_lost(exc)
+
+    @property
+    def waiting(self) -> bool:
+        """Is a request, or the rest of one, still to come?"""
+        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+
+    def _await_request(self) -> None:
+        if self.deadline is not None:
+            self.deadline.cancel()
+        self.deadline = self.loop.call_later(PATIENCE, self._close_if_waiting)
+
+    def _close_if_waiting(self) -> None:
+        if self.waiting:
+            self.transport.abort()
 
 
 class Served:
@@ -127,7 +184,8 @@ class Served:
         self.token = secrets.token_urlsafe(24)
         config = uvicorn.Config(
             application(network, page, self.port, self.token),
-            log_level="warning",
+            http=Punctual,
+            log_level="error",  # a request that is no HTTP is answered by 400, and is no news to whoever runs this
             access_log=False,  # the token is in every address
             server_header=False,
             proxy_headers=False,

@@ -12,7 +12,7 @@
 "use strict";
 
 const Solver = (() => {
-  const EDGE = 1e-14, FEW = 4, LEAST = 1e-300, NOTHING = 1e-20, POINTS = 5, LN2 = Math.LN2;
+  const EDGE = 1e-14, FEW = 4, LEAST = 1e-300, NOTHING = 1e-20, POINTS = 5, STRONG = 40, LN2 = Math.LN2;
 
   const softplus = x => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
   const sigmoid = x => { const t = Math.exp(-Math.abs(x)); return x >= 0 ? 1 / (1 + t) : t / (1 + t); };
@@ -168,6 +168,28 @@ const Solver = (() => {
     return live;
   }
 
+  /* Noisy-OR units that are observed on, and cannot be: without a leak, and without a parent that can be on. */
+  function impossible(net, states) {
+    const on = new Uint8Array(states.length), found = [];
+    for (let i = 0; i < states.length; i++) {
+      const can = !net.gate[i] || net.bias[i] > LEAST || net.parents[i].some((j, e) => on[j] && net.weights[i][e] > NOTHING);
+      if (states[i] === 1 && !can) found.push(i);
+      on[i] = states[i] !== 0 && (can || states[i] === 1);
+    }
+    return found;
+  }
+
+  /* Is a hidden unit tied to a hidden parent by a weight that leaves one state, such as the states of one variable? Means of
+     independent units contradict each other there. A unit that only follows one parent, and that nothing observed is
+     below, does no harm. */
+  function tied(net, states) {
+    const live = liveUnits(net, states);
+    return states.some((s, i) => {
+      const near = s < 0 ? net.parents[i].map((_, e) => e).filter(e => states[net.parents[i][e]] < 0) : [];
+      return near.some(e => Math.abs(net.weights[i][e]) >= STRONG) && (near.length > 1 || live[i] === 1);
+    });
+  }
+
   function absorbed(net, states, i) {  // observed parents only shift the bias
     return net.parents[i].reduce((x, j, e) => states[j] === 1 ? x + net.weights[i][e] : x, net.bias[i]);
   }
@@ -299,5 +321,5 @@ const Solver = (() => {
     return { bound, means: allMeans(net, states, problem.hidden, mu), sweeps, converged, exact: false };
   }
 
-  return { solve, pose, allMeans, NONE, logP, sigmoid, softplus };
+  return { solve, impossible, tied, pose, liveUnits, allMeans, NONE, logP, sigmoid, softplus };
 })();
