@@ -13,10 +13,8 @@ from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError, near_name
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import place_at
-from sbnet.files.variables import Variable
+from sbnet.files.variables import MOST_ENTRIES, Variable, parsed_number
 
-MOST_ENTRIES = 2**22
-"""Numbers of a table, at most."""
 _TOKEN = re.compile(
     r"(?P<skip>\s+|//[^\n]*|/\*.*?\*/|\bproperty\b[^;]*;)"
     r'|"(?P<quoted>[^"]*)"|(?P<sign>[{}()\[\],;|])|(?P<word>(?:(?!//|/\*)[^\s{}()\[\],;|"])+)|(?P<odd>.)',
@@ -220,10 +218,7 @@ class _Reader:
         found = []
         while not self.sees(";"):
             offset, word = self.now.offset, self.named("a number, or ; after the last one,")
-            try:
-                found.append(float(word) if word.isascii() and "_" not in word else math.nan)
-            except ValueError:
-                found.append(math.nan)
+            found.append(parsed_number(word))
             if not math.isfinite(found[-1]):
                 raise self.wrong(f"{word[:40]!r} in the table of {name!r} is no number", offset)
             self.skipped(",")

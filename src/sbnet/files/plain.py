@@ -25,7 +25,7 @@ def at(place: Place | str, message: str, name: str) -> FileFormatError:
 
 def read_text(name: str) -> str:
     """The text of a file in UTF-8, with lines that end in a newline alone."""
-    data = _bytes(name)
+    data = read_bytes(name)
     for mark, coding in _OTHER_MARKS.items():
         if data.startswith(mark):
             raise FileFormatError(f"{name} is written in {coding}; save it as UTF-8")
@@ -38,7 +38,7 @@ def read_text(name: str) -> str:
         raise at(place_at(before, len(before)), found, name) from None
 
 
-def _bytes(name: str) -> bytes:
+def read_bytes(name: str) -> bytes:
     """What is in a file, unpacked if its name ends in .gz; not more than a text may have."""
     packed = name.lower().endswith(".gz")
     with open(name, "rb") as file, cast(BinaryIO, gzip.open(file)) if packed else file as plain:

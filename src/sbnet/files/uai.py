@@ -17,13 +17,11 @@ from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import place_at
-from sbnet.files.variables import ROUNDED_SUM, Variable
+from sbnet.files.variables import MOST_ENTRIES, ROUNDED_SUM, Variable, parsed_number
 
 _COMMENT = re.compile("#.*")
 _SCOPE = re.compile(r"^[ \t]*\d+(?:[ \t]+\d+)*[ \t]+#[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 """The variables of a table, and the name of the last one, as pyAgrum writes them."""
-MOST_ROWS = 2**22
-"""Numbers of a table, at most."""
 
 
 def read_uai(name: str) -> list[Variable]:
@@ -92,10 +90,7 @@ class _Numbers:
 
     def chance(self, what: str) -> float:
         word = self.word(what)
-        try:
-            value = float(word) if word.isascii() and "_" not in word else math.nan
-        except ValueError:
-            value = math.nan
+        value = parsed_number(word)
         if not 0.0 <= value < math.inf:
             raise self.wrong(f"{what} is {word[:40]!r}; it is a number that is not negative")
         return value
@@ -138,9 +133,9 @@ class _Numbers:
         """The table of a variable, and where each of its rows begins."""
         entries = math.prod(sizes[i] for i in scope)
         what = f"the number of entries of the table of variable {scope[-1]}"
-        if entries > MOST_ROWS:
+        if entries > MOST_ENTRIES:
             raise self.wrong(
-                f"the table of variable {scope[-1]} has {entries} entries; at most {MOST_ROWS:,} can be read"
+                f"the table of variable {scope[-1]} has {entries} entries; at most {MOST_ENTRIES:,} can be read"
             )
         found = self.whole(what, 0, 10**9)
         if found != entries:
