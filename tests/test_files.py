@@ -83,6 +83,44 @@ def test_only_networks_are_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+# --- the ending of a name -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["toml", "bif", "uai", "TOML"])
+def test_save_and_load_agree_with_write_and_read_about_endings(tmp_path, network, ending):
+    sb.save(network, tmp_path / f"saved.{ending}")
+    sb.write(network, tmp_path / f"written.{ending}")
+    assert (tmp_path / f"saved.{ending}").read_bytes() == (tmp_path / f"written.{ending}").read_bytes()
+    assert sb.load(tmp_path / f"saved.{ending}") == sb.read(tmp_path / f"saved.{ending}")
+
+
+@pytest.mark.parametrize("ending", ["xdsl", "bifxml", "net", "toml.gz", "xdsl.gz"])
+def test_what_write_refuses_save_refuses(tmp_path, network, ending):
+    for call in (sb.save, sb.write):
+        with pytest.raises(FileFormatError, match=r"can be read, but not written; end its name in \.toml, \.sbn"):
+            call(network, tmp_path / f"x.{ending}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mixture_is_not_written_as_text(tmp_path, network):
+    with pytest.raises(FileFormatError, match=r"x\.toml cannot hold a mixture of networks; end its name in \.sbn"):
+        sb.save(sb.NetworkMixture((network,), network.names), tmp_path / "x.toml")
+    with pytest.raises(TypeError, match=r"^save\(\) writes a Network or a NetworkMixture; got dict$"):
+        sb.save({}, tmp_path / "x.toml")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_binary_files_with_the_ending_of_a_text_are_still_loaded(path, network):
+    old = path.rename(path.with_suffix(".toml"))
+    assert sb.load(old) == network
+
+
+def test_a_text_of_unknown_ending_names_the_right_call(tmp_path):
+    (tmp_path / "x.txt").write_text("[units.flu]\nprior = 0.05\n")
+    with pytest.raises(FileFormatError, match=r"sbnet\.read\(\) reads texts, whose names end in \.toml, \.bif, \.uai"):
+        sb.load(tmp_path / "x.txt")
+
+
 # --- all or nothing -------------------------------------------------------------------------------------------------
 
 
@@ -235,7 +273,11 @@ FOREIGN = {
     "short": (b"sbnet", "FILE is cut short: it has only 5 bytes"),
     "zip": (zipped(), "FILE is not a network file: it is not in the safetensors format"),
     "pickle": (pickle.dumps(list(range(100))), "FILE is not a network file: it is not in the safetensors format"),
-    "text": (b'{"a": 1, "b": 2}', "FILE is not a network file: it is not in the safetensors format"),
+    "text": (
+        b'{"a": 1, "b": 2}',
+        "FILE is not a network file: it is not in the safetensors format; sbnet.read() reads texts, whose names end in "
+        ".toml, .bif, .uai, …",
+    ),
     "header too long": (header("{}", 10**18), f"FILE is damaged or cut short: its header should have {10**18} bytes"),
     "header not JSON": (header("{nonsense"), "FILE is damaged: its header cannot be read"),
     "header with an absurd number": (header('{"a": ' + "9" * 5000 + "}"), "FILE is damaged: its header cannot be read"),

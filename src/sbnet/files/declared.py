@@ -74,7 +74,7 @@ def _in_jgum(name: str) -> list[str]:
 def _check_kind(own: str, kind: str, known: tuple[str, ...], name: str) -> None:
     if kind not in known:
         raise FileFormatError(
-            f"variable {own[:60]!r} is of kind {kind[:40]!r}; only variables with a table of probabilities can be read. "
+            f"variable {own[:60]!r} is of kind {kind[:40]!r}; only variables with a table of probabilities are read. "
             f"Make it one, or remove it, in the program that wrote {name[-60:]}"
         )
 

@@ -107,11 +107,20 @@ def write(network: Network, path: PathLike) -> None:
     _WRITERS[_ending(name, tuple(_WRITERS), "written")](network, name)
 
 
+def is_text(name: str) -> bool:
+    """Does the ending of a name belong to a format of texts or tables, not to a file of :func:`sbnet.save`?"""
+    base, ending = os.path.splitext(name.lower())
+    ending = os.path.splitext(base)[1] if ending == ".gz" else ending
+    return ending != ".sbn" and ending in (*_UNITS, *_TABLES, *_WRITERS)
+
+
 def _ending(name: str, known: tuple[str, ...], verb: str) -> str:
     base, ending = os.path.splitext(name.lower())
     if ending == ".gz" and verb == "read" and os.path.splitext(base)[1] in _PACKED:
         ending = os.path.splitext(base)[1]
     if ending not in known:
         listed = ", ".join(known)
+        if verb == "written" and is_text(name):
+            raise FileFormatError(f"{name} can be read, but not written; end its name in {listed}")
         raise FileFormatError(f"{name} cannot be {verb}: the ending of the name says how, and it is none of {listed}")
     return ending

@@ -1,4 +1,7 @@
-"""A network or a mixture of networks in a file: the arrays of each under its number, and the names of the columns."""
+"""A network or a mixture of networks in a file: the arrays of each under its number, and the names of the columns.
+
+The ending of a name decides here too: what :func:`sbnet.write` would write as a text is never written as anything else.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ from typing import Any
 
 from sbnet._version import __version__
 from sbnet.errors import FileFormatError
-from sbnet.files.atomic import PathLike
-from sbnet.files.network import NETWORK, described, listed, network_of, save_network
-from sbnet.files.tensors import Kind, Stored, read_tensors, write_tensors
+from sbnet.files.atomic import PathLike, as_file, as_name
+from sbnet.files.conversion import announced
+from sbnet.files.formats import is_text, read_report, write
+from sbnet.files.network import NETWORK, check_saved, described, listed, network_of, save_network
+from sbnet.files.tensors import Kind, Stored, is_tensors, read_tensors, write_tensors
 from sbnet.network import Network
 from sbnet.network_mixture import NetworkMixture
 
@@ -19,7 +24,9 @@ _MOST = 1_000
 
 
 def save(network: Network | NetworkMixture, path: PathLike) -> None:
-    """Write a network, or a mixture of networks, to a file.
+    """Write a network, or a mixture of networks, to a file, by custom with the ending ``.sbn``.
+
+    A name that ends in ``.toml``, ``.bif`` or ``.uai`` is written as :func:`sbnet.write` does.
 
     The file is written beside its final place, flushed to disk, then renamed: whatever happens on the way, `path` holds
     either the old file or the new one, whole. A link is followed to the real file, which keeps its permissions.
@@ -35,9 +42,22 @@ def save(network: Network | NetworkMixture, path: PathLike) -> None:
     >>> sb.save(sb.layered((2, 4, 6), rng=0), "small.sbn")  # doctest: +SKIP
     >>> sb.load("small.sbn")  # doctest: +SKIP
     """
-    if not isinstance(network, NetworkMixture):
+    if is_text(as_name(path)):
+        _write_text(network, path)
+    elif isinstance(network, NetworkMixture):
+        _save_mixture(network, path)
+    else:
         save_network(network, path)
-        return
+
+
+def _write_text(network: Network | NetworkMixture, path: PathLike) -> None:
+    if isinstance(network, NetworkMixture):
+        raise FileFormatError(f"{as_name(path)} cannot hold a mixture of networks; end its name in .sbn")
+    check_saved(network)
+    write(network, path)
+
+
+def _save_mixture(network: NetworkMixture, path: PathLike) -> None:
     arrays: dict[str, Any] = {}
     metadata = {
         "made_by": f"sbnet {__version__}",
@@ -54,12 +74,18 @@ def save(network: Network | NetworkMixture, path: PathLike) -> None:
 def load(path: PathLike) -> Network | Any:
     """Read what :func:`save` wrote: a :class:`Network`, or a :class:`NetworkMixture` if the file holds one.
 
+    A file whose name ends as a text or a network of tables does (``.toml``, ``.bif``, …) is read as :func:`sbnet.read`
+    does, unless it holds what :func:`save` once wrote under such names.
+
     Raises
     ------
     FileFormatError
         If the file is not a whole network: cut short, damaged, of another kind, or from a later version of sbnet.
     """
-    stored = read_tensors(path, NETWORK, MIXTURE)
+    name = as_file(path)
+    if is_text(name) and not is_tensors(name):
+        return announced(read_report(name), 2)
+    stored = read_tensors(name, NETWORK, MIXTURE)
     if stored.metadata["format"] == NETWORK.name:
         return network_of(stored)
     try:
