@@ -16,6 +16,7 @@ import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hostile_files
 import sbnet as sb
 from sbnet.errors import FileFormatError
 from sbnet.files.tensors import checksum
@@ -405,3 +406,41 @@ def test_files_are_what_the_reference_implementation_writes_but_for_the_order(tm
     arrays = safetensors.numpy.load_file(path)
     path.write_bytes(safetensors.numpy.save(arrays, metadata=metadata))
     assert sb.load(path) == network
+
+
+# --- mixtures ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mixture(tmp_path, network):
+    """A mixture in a file, in parts."""
+    sb.save(sb.NetworkMixture((network, network), network.names), tmp_path / "mixed.sbn")
+    return hostile_files.opened((tmp_path / "mixed.sbn").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "message"),
+    [
+        ("networks", "0000299999999", "does not say how many networks there are"),
+        ("networks", "201", "does not say how many networks there are"),
+        ("networks", "3", "does not describe a network: it lacks 'indptr'"),
+        ("networks", "1", "has arrays that belong to none of its networks"),
+        ("columns", "[[]]", "the names of its columns are not all texts"),
+        ("columns", '[{"a": 1}]', "the names of its columns are not all texts"),
+        ("columns", "[null]", "the names of its columns are not all texts"),
+        ("columns", "{}", "'{}' is not a list"),
+    ],
+)
+def test_mixtures_that_say_what_is_not_so_are_refused(tmp_path, mixture, key, text, message):
+    mixture.metadata[key] = text
+    (tmp_path / "mixed.sbn").write_bytes(mixture.sealed())
+    assert message in refused(tmp_path / "mixed.sbn")
+
+
+def test_a_mixture_that_could_not_be_read_again_is_not_saved(tmp_path, network):
+    many = sb.NetworkMixture((network,) * 201, network.names)
+    with pytest.raises(FileFormatError, match="can hold a mixture of 200 networks at most, not of 201"):
+        sb.save(many, tmp_path / "mixed.sbn")
+    most = sb.NetworkMixture(many.networks[1:], network.names)
+    sb.save(most, tmp_path / "mixed.sbn")
+    assert sb.load(tmp_path / "mixed.sbn") == most

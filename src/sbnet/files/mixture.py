@@ -6,6 +6,7 @@ The ending of a name decides here too: what :func:`sbnet.write` would write as a
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from sbnet._version import __version__
@@ -19,8 +20,9 @@ from sbnet.network import Network
 from sbnet.network_mixture import NetworkMixture
 
 MIXTURE = Kind("sbnet-mixture", 1, "one that sbnet.save() wrote")
-_MOST = 1_000
+_MOST = 200
 """Networks of a mixture, at most: the header of a file with more would be refused."""
+_COUNT = re.compile("[1-9][0-9]{0,2}", re.ASCII)
 
 
 def save(network: Network | NetworkMixture, path: PathLike) -> None:
@@ -58,6 +60,8 @@ def _write_text(network: Network | NetworkMixture, path: PathLike) -> None:
 
 
 def _save_mixture(network: NetworkMixture, path: PathLike) -> None:
+    if len(network) > _MOST:
+        raise FileFormatError(f"{as_name(path)} can hold a mixture of {_MOST} networks at most, not of {len(network):,}")
     arrays: dict[str, Any] = {}
     metadata = {
         "made_by": f"sbnet {__version__}",
@@ -98,18 +102,25 @@ def load(path: PathLike) -> Network | Any:
 
 def _mixture(stored: Stored) -> NetworkMixture:
     count, columns = stored.metadata.get("networks", ""), stored.metadata.get("columns")
-    if not (count.isascii() and count.isdecimal() and 0 < int(count[:5]) <= _MOST) or columns is None:
+    if not _COUNT.fullmatch(count) or int(count) > _MOST or columns is None:
         raise ValueError("it does not say how many networks there are, and of which columns")
-    parts = [_part(stored, f"{number}.") for number in range(int(count))]
-    if sum(len(part.arrays) for part in parts) < len(stored.arrays):
-        raise ValueError("it has arrays that belong to none of its networks")
-    networks = [network_of(part) for part in parts]
-    return NetworkMixture(tuple(networks), listed(columns, networks[0].n_units))
+    networks = [network_of(part) for part in _parts(stored, int(count))]
+    names = listed(columns, networks[0].n_units)
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("the names of its columns are not all texts")
+    return NetworkMixture(tuple(networks), names)
 
 
-def _part(stored: Stored, prefix: str) -> Stored:
-    """What belongs to one network, without the number of it."""
-    n = len(prefix)
-    arrays = {key[n:]: array for key, array in stored.arrays.items() if key.startswith(prefix)}
-    texts = {key[n:]: text for key, text in stored.metadata.items() if key.startswith(prefix)}
-    return Stored(stored.name, arrays, texts)
+def _parts(stored: Stored, count: int) -> list[Stored]:
+    """What belongs to each network, without the number of it."""
+    parts = {str(number): Stored(stored.name, {}, {}) for number in range(count)}
+    for key, array in stored.arrays.items():
+        number, _, own = key.partition(".")
+        if number not in parts:
+            raise ValueError("it has arrays that belong to none of its networks")
+        parts[number].arrays[own] = array
+    for key, text in stored.metadata.items():
+        number, dot, own = key.partition(".")
+        if dot and number in parts:
+            parts[number].metadata[own] = text
+    return list(parts.values())
