@@ -61,7 +61,9 @@ def _write_text(network: Network | NetworkMixture, path: PathLike) -> None:
 
 def _save_mixture(network: NetworkMixture, path: PathLike) -> None:
     if len(network) > _MOST:
-        raise FileFormatError(f"{as_name(path)} can hold a mixture of {_MOST} networks at most, not of {len(network):,}")
+        raise FileFormatError(
+            f"{as_name(path)} can hold a mixture of {_MOST} networks at most, not of {len(network):,}"
+        )
     arrays: dict[str, Any] = {}
     metadata = {
         "made_by": f"sbnet {__version__}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sbnet._types import FloatArray
@@ -35,6 +35,16 @@ class Variable:
         """Which of two states is 1: the one whose name says so; else the second."""
         first, second = (state.lower() for state in self.states)
         return 0 if (first in _YES and second not in _YES) or (second in _NO and first not in _NO) else 1
+
+
+def entries_of(sizes: Iterable[int]) -> int:
+    """The joint states of variables of such sizes; one more than a table may have stands for all larger numbers."""
+    product = 1
+    for size in sizes:
+        product *= size
+        if product > MOST_ENTRIES:
+            return MOST_ENTRIES + 1
+    return product
 
 
 def parsed_number(word: str) -> float:

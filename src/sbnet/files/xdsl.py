@@ -5,14 +5,13 @@ pyAgrum writes such files with the first parent fastest. They are known by its n
 
 from __future__ import annotations
 
-import math
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError, near_name
-from sbnet.files.variables import MOST_ENTRIES, Variable, parsed_number
+from sbnet.files.variables import MOST_ENTRIES, Variable, entries_of, parsed_number
 from sbnet.files.xml_files import read_xml
 
 _AS_TABLE = "change its type to a general chance node (cpt) in GeNIe and save the file again"
@@ -80,7 +79,7 @@ class _Nodes:
         parents = tuple((node.findtext("parents") or "").split())
         for parent in parents:
             if parent not in self.cpts:
-                near = near_name(parent[:200], self.cpts, 0.6)
+                near = near_name(parent, self.cpts, 0.6)
                 hint = f"; did you mean {near!r}?" if near else ""
                 raise self.wrong(f"{own[:60]!r} has the parent {parent[:60]!r}, which is no node of the file{hint}")
         if own in parents or len(set(parents)) < len(parents):
@@ -91,9 +90,9 @@ class _Nodes:
     def table(self, own: str, node: Element, parents: tuple[str, ...]) -> FloatArray:
         sizes = [len(self.states[parent]) for parent in parents]
         words = (node.findtext("probabilities") or "").split()
-        entries = math.prod(sizes) * len(self.states[own])
+        entries = entries_of((*sizes, len(self.states[own])))
         if entries > MOST_ENTRIES:
-            raise self.wrong(f"the table of {own[:60]!r} has {entries} entries; at most {MOST_ENTRIES:,} can be read")
+            raise self.wrong(f"the table of {own[:60]!r} has more than {MOST_ENTRIES:,} entries; that is the limit")
         if len(words) != entries:
             raise self.wrong(f"the table of {own[:60]!r} has {len(words)} numbers; {entries} are needed")
         values = np.array([parsed_number(word) for word in words])
