@@ -23,6 +23,10 @@ from sbnet.files.units import Builder
 from sbnet.files.variables import ROUNDED_SUM, Variable
 from sbnet.network import Network
 
+_MOST_EXCLUSIVE = 1_000_000
+"""Edges by which the units for the states of one variable keep each other off, in a whole network."""
+_MOST_LETTERS = 20_000_000
+"""Letters in the names of all units for states, each of which has the name of its variable before its own."""
 _ROUNDED = 1e-6
 """A difference of chances of which nobody is warned."""
 
@@ -104,6 +108,7 @@ _NAMES = {"sigmoid": "sigmoid", "or": "noisy-or", "and": "noisy-and"}
 def convert(variables: Sequence[Variable], *, tol: float, max_hidden: int, name: str) -> Conversion:
     """The network of units; `name` is that of the file, for errors."""
     known = {variable.name: variable for variable in variables}
+    _check_states(variables, name)
     plans = [_planned(variable, known, tol, max_hidden, name) for variable in variables]
     votes = Counter(plan.choices[0].kind for plan in plans if len(plan.choices) == 1)
     plans = [_decided(plan, votes, known) for plan in plans]
@@ -111,6 +116,21 @@ def convert(variables: Sequence[Variable], *, tol: float, max_hidden: int, name:
         return Conversion(_built(plans, known), tuple(plan.report for plan in plans))
     except NetworkError as error:  # a cycle, which no table shows
         raise FileFormatError(f"{error} ({name})") from None
+
+
+def _check_states(variables: Sequence[Variable], name: str) -> None:
+    """Refuse states by the thousand: of n states, each needs an edge to all that come after it."""
+    several = [variable for variable in variables if len(variable.states) > 2]
+    edges = sum(len(variable.states) * (len(variable.states) - 1) // 2 for variable in several)
+    letters = sum(len(variable.states) * len(variable.name) for variable in several)
+    if edges > _MOST_EXCLUSIVE or letters > _MOST_LETTERS:
+        most = max(several, key=lambda variable: len(variable.states))
+        what = f"{edges:,} edges" if edges > _MOST_EXCLUSIVE else f"names of {letters:,} letters"
+        limit = _MOST_EXCLUSIVE if edges > _MOST_EXCLUSIVE else _MOST_LETTERS
+        raise FileFormatError(
+            f"units for all states, as the {len(most.states):,} of {most.name[:60]!r}, need {what}, and the limit "
+            f"is {limit:,}; join states that are rare ({name[-60:]})"
+        )
 
 
 def announced(report: Conversion, stacklevel: int) -> Network:
@@ -200,9 +220,9 @@ def _at_row(variable: Variable, row: int, text: str, name: str) -> FileFormatErr
 
 def _sticks(sizes: tuple[int, ...], table: FloatArray) -> list[Table]:
     """Several states one after the other: the chance of each, if it is none of those before it."""
-    found = []
+    found, rests = [], np.cumsum(table[:, :0:-1], axis=1)[:, ::-1]
     for s in range(table.shape[1] - 1):
-        one, rest = table[:, s], table[:, s + 1 :].sum(axis=1)
+        one, rest = table[:, s], rests[:, s]
         left = one + rest
         one = np.where(left > 0.0, one / np.where(left > 0.0, left, 1.0), 0.5)
         found.append(Table(sizes, np.where(left > 0.0, rest / np.where(left > 0.0, left, 1.0), 0.5), one))
@@ -211,10 +231,10 @@ def _sticks(sizes: tuple[int, ...], table: FloatArray) -> list[Table]:
 
 def _too_far(plan: _Plan, tol: float, max_hidden: int, name: str) -> str:
     variable = plan.variable
-    off = nearest(plan.sticks[0])
     what = f"the table of {variable.name!r} ({len(plan.sticks[0].zero):,} rows) is no unit"
     if len(variable.states) > 2:
         return f"{what}, and its {len(variable.states)} states need more than max_hidden={max_hidden} switches ({name})"
+    off = nearest(plan.sticks[0])
     return (
         f"{what} within tol={tol:g}: the nearest, {_NAMES[off.kind]}, is off by {off.error:.3g}; read with "
         f"tol={_rounded_up(off.error):g} to take it, or with more than max_hidden={max_hidden} switches ({name})"

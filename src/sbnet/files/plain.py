@@ -56,7 +56,7 @@ def read_bytes(name: str) -> bytes:
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    """What a file holds, up to the limit and a little more: asking for all at once would take that much memory first."""
+    """What a file holds, up to the limit and a little more; asking for all at once would take that memory first."""
     size = 0
     while size <= MOST_BYTES and (chunk := file.read(_CHUNK)):
         size += len(chunk)
