@@ -294,6 +294,29 @@ def test_a_table_that_is_no_unit_is_refused_with_the_nearest():
     assert convert(variables, tol=1e-6, max_hidden=1, name="x.bif").error < 1e-12
 
 
+RARE = "BAYES 3 2 2 2 3 1 0 1 1 3 0 1 2 2 0.5 0.5 2 0.5 0.5 8 0 1 1e-12 0.999999999999 1e-12 0.999999999999 0 1"
+"""Chances that differ by a million millionth, and by more than six hundred nats: zeros and rare states."""
+
+
+def test_rare_states_are_kept_by_switches(tmp_path, recwarn):
+    (tmp_path / "rare.uai").write_text(RARE)
+    report = sb.read_report(tmp_path / "rare.uai")
+    assert report.tables[2].kind == "switches"
+    assert report.nats < 1e-3
+    network = sb.read(tmp_path / "rare.uai")
+    assert sb.log_likelihood(network, {"0": 0, "1": 1, "2": 0}) == pytest.approx(np.log(0.25e-12), abs=1e-3)
+    assert not recwarn.list
+
+
+def test_a_network_that_is_nats_off_is_announced(tmp_path):
+    (tmp_path / "rare.uai").write_text(RARE)
+    with pytest.warns(
+        ConversionWarning, match=r"off by 6.*e\+02 nats from what the tables say, .* by the table of '2'"
+    ):
+        network = sb.read(tmp_path / "rare.uai", max_hidden=0)
+    assert sb.log_likelihood(network, {"0": 0, "1": 0, "2": 0}) > -60.0  # the table says that it cannot be
+
+
 def test_a_unit_within_tol_is_taken_with_a_warning(tmp_path):
     near = np.array([[0.99, 0.01], [0.79, 0.21], [0.1, 0.9], [0.07, 0.93]])  # 0.921 in a noisy-OR with leak 0.01
     rows = " ".join(f"{a} {b}" for a, b in near)

@@ -29,6 +29,10 @@ _MOST_LETTERS = 20_000_000
 """Letters in the names of all units for states, each of which has the name of its variable before its own."""
 _ROUNDED = 1e-6
 """A difference of chances of which nobody is warned."""
+_MOST_NATS = 1.0
+"""A difference of the logarithm of a chance for which switches are better than a unit without them."""
+_WARNED_NATS = 0.1
+"""A difference of ln P of which everybody is warned: a posterior chance may be off by half as much."""
 
 
 class TableReport(NamedTuple):
@@ -135,13 +139,27 @@ def _check_states(variables: Sequence[Variable], name: str) -> None:
 
 def announced(report: Conversion, stacklevel: int) -> Network:
     """The network of a report, with a warning if it is farther off than rounding explains."""
-    worst = max(report.tables, key=lambda table: table.error, default=None)
-    if worst is not None and worst.error > _ROUNDED:
-        text = f"the table of {worst.unit!r} is read as {worst.kind} within {worst.error:.2g} only; see read_report()"
+    text = _warning(report) if report.tables else ""
+    if text:
+        warnings.warn(f"{text}; see read_report()", ConversionWarning, stacklevel=stacklevel + 1)
+    return report.network
+
+
+def _warning(report: Conversion) -> str:
+    """How far off the network is, by the table that is farthest off, if that is worth a warning."""
+    worst = max(report.tables, key=lambda table: table.error)
+    far = max(report.tables, key=lambda table: table.nats)
+    nats = f"ln P of evidence can be off by {report.nats:.2g} nats from what the tables say"
+    if worst.error > _ROUNDED:
+        text = f"the table of {worst.unit!r} is read as {worst.kind} within {worst.error:.2g} only"
         if abs(worst.total - 1.0) > _ROUNDED:
             text = f"a row of the table of {worst.unit!r} adds up to {worst.total:.6g}, not 1, and was scaled: {text}"
-        warnings.warn(text, ConversionWarning, stacklevel=stacklevel + 1)
-    return report.network
+        return f"{text}, and {nats}" if report.nats > _WARNED_NATS else text
+    if report.nats > _WARNED_NATS:
+        return (
+            f"{nats}, {far.nats:.2g} of them by the table of {far.unit!r}, read as {far.kind}, whose rare states suffer"
+        )
+    return ""
 
 
 def _planned(variable: Variable, known: dict[str, Variable], tol: float, max_hidden: int, name: str) -> _Plan:
@@ -159,7 +177,7 @@ def _planned(variable: Variable, known: dict[str, Variable], tol: float, max_hid
     kinds = KINDS if len(sticks) == 1 and sizes else KINDS[:1]
     first = [first_fits(stick, kinds) for stick in sticks]
     for enough in (EXACT, min(max(tol, EXACT), _ROUNDED)):
-        near = [tuple(fit for fit in fits if fit.error <= enough) for fits in first]
+        near = [tuple(fit for fit in fits if fit.error <= enough and fit.nats <= _MOST_NATS) for fits in first]
         if all(near):
             best = tuple(min(fits, key=_error) for fits in near)
             return _Plan(variable, sizes, sticks, best, None, total, near[0])
@@ -168,9 +186,12 @@ def _planned(variable: Variable, known: dict[str, Variable], tol: float, max_hid
         if max(map(_error, best)) <= tol:
             return _Plan(variable, sizes, sticks, best, None, total, best[:1])
     made = gadget(sticks, max_hidden)
-    if made is None:
-        raise FileFormatError(_too_far(plan, tol, max_hidden, name))
-    return _Plan(variable, sizes, sticks, (), made, total)
+    if made is not None:
+        return _Plan(variable, sizes, sticks, (), made, total)
+    best = tuple(min(fits, key=_error) for fits in first)
+    if max(map(_error, best)) <= min(max(tol, EXACT), _ROUNDED):  # near in chances, not in their logarithms
+        return _Plan(variable, sizes, sticks, best, None, total, best[:1])
+    raise FileFormatError(_too_far(plan, tol, max_hidden, name))
 
 
 def _error(fit: Fit) -> float:
