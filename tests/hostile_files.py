@@ -314,6 +314,45 @@ def edges(file, rng):
 NETWORK = (*ANY, names, names, layers, layers, wrapping, edges)
 
 
+# --- mixtures -------------------------------------------------------------------------------------------------------
+
+
+def columns(file, rng):
+    """Columns that are no list, no texts, no units, twice, or absurd."""
+    odd = rng.choice([1, None, [], {}, [[]], True, LONG, "\ud800", "nobody", "", 1.5])
+    choices = [["rain", "wet"], ["rain", "rain"], ["rain", odd], [odd], odd, [["rain"]], {"rain": 0}, ["rain"] * 500]
+    file.metadata["columns"] = rng.choice([*TEXTS, *map(json.dumps, choices)])
+
+
+def count(file, rng):
+    """Another number of networks, or none."""
+    counts = ["0", "1", "2", "3", "00002", "0000299999999", "2.0", "+2", " 2", "²", "٢", "1_0", "199", "200", "201"]
+    file.metadata["networks"] = rng.choice([*TEXTS, *counts])
+
+
+def part(file, rng):
+    """Whatever can be wrong with a network, in one of them."""
+    mark = rng.choice(["0.", "1."])
+    kept = [key for key in file.arrays if not key.startswith(mark)]
+    arrays = {key[2:]: array for key, array in file.arrays.items() if key.startswith(mark)}
+    inner = File(arrays, {key[2:]: text for key, text in file.metadata.items() if key.startswith(mark)})
+    if inner.arrays and inner.metadata:
+        rng.choice([number, length, lacking, additional, not_text, names, layers, wrapping, edges])(inner, rng)
+    file.arrays = {key: file.arrays[key] for key in kept} | {mark + key: a for key, a in inner.arrays.items()}
+    file.metadata = {key: text for key, text in file.metadata.items() if not key.startswith(mark)}
+    file.metadata |= {mark + key: text for key, text in inner.metadata.items()}
+
+
+def renumbered(file, rng):
+    """An array or a text that belongs to another network, or to none."""
+    parts = rng.choice([file.arrays, file.metadata])
+    key = rng.choice(sorted(parts))
+    parts[rng.choice(["0", "1", "7", "00", "-1", "", "x"]) + "." + key.partition(".")[2]] = parts.pop(key)
+
+
+MIXTURE = (*ANY, columns, columns, columns, count, count, part, part, part, part, renumbered, renumbered)
+
+
 # --- checkpoints ----------------------------------------------------------------------------------------------------
 
 

@@ -5,11 +5,14 @@ Hypothesis chooses the form and a seed; a seeded generator chooses the cells.
 
 from __future__ import annotations
 
+import bz2
 import csv
 import datetime
 import decimal
 import fractions
+import gzip
 import io
+import lzma
 import random
 
 import numpy as np
@@ -229,3 +232,44 @@ def tables(draw):
     form, bad = draw(st.sampled_from(FORMS)), draw(st.sampled_from([0.0, 0.1, 0.5]))
     seed = draw(st.integers(0, 2**32 - 1))
     return lambda number: form(random.Random(f"{seed} {number}"), bad)
+
+
+PACKERS = {"csv": bytes, "csv.gz": gzip.compress, "csv.bz2": bz2.compress, "csv.xz": lzma.compress}
+WRITERS = (*PACKERS, "npz", "parquet")
+
+
+@st.composite
+def packed_tables(draw):
+    """Files of every form, most of them compressed or damaged: a function from numbers to an ending and bytes."""
+    seed, ending = draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from(WRITERS))
+    wrong = draw(st.sampled_from([0.0, 0.5, 0.5, 1.0]))
+    return lambda number: (ending, _packed(random.Random(f"{seed} {number}"), ending, wrong))
+
+
+def _packed(rng, ending, wrong):
+    if ending in PACKERS:
+        data = PACKERS[ending](_csv_file(rng, False, rng.random() < 0.2, False))
+    else:
+        data = _written(rng, ending)
+    return _damaged(data, rng) if rng.random() < wrong else data
+
+
+def _written(rng, ending):
+    file, names = io.BytesIO(), list(HEADS[: rng.randrange(1, 5)])
+    cells = np.array([[rng.choice([0.0, 1.0, np.nan, 2.0]) for _ in names] for _ in range(rng.randrange(4))])
+    table = cells.reshape(-1, len(names))
+    if ending == "npz":
+        rng.choice([np.savez, np.savez_compressed])(file, table=table, names=np.array(names))
+    else:
+        pd.DataFrame(table, columns=names).to_parquet(file)
+    return file.getvalue()
+
+
+def _damaged(data, rng):
+    """Bytes changed, cut out, added or doubled, anywhere."""
+    for _ in range(rng.choice([1, 1, 3])):
+        at = rng.randrange(len(data) + 1)
+        kind = rng.randrange(4)
+        more = rng.randbytes(rng.randrange(1, 5)) if kind < 2 else data[: rng.randrange(len(data) + 1)] * (kind == 2)
+        data = data[:at] + more + data[at + (rng.randrange(9) if kind else len(more)) :]
+    return data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
 
@@ -97,3 +98,9 @@ def _byte(data: bytes, rng: random.Random) -> bytes:
 
 def _cut(data: bytes, rng: random.Random) -> bytes:
     return data[: rng.randrange(len(data) + 1)]
+
+
+def packed(data: bytes, seed: int) -> bytes:
+    """The file compressed, and every other one damaged after that."""
+    rng, small = random.Random(-seed - 1), gzip.compress(data, mtime=0)
+    return rng.choice((_byte, _byte, _cut))(small, rng) if rng.random() < 0.5 else small

@@ -99,3 +99,61 @@ def test_a_checkpoint_takes_a_few_times_its_size_in_memory(tmp_path, key):
     finally:
         tracemalloc.stop()
     assert peak < FEW * SIZE
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+FEW_FOR_TEXTS = 120
+"""What a small text may take in memory, for each of its bytes: `tomllib` and tables take some dozens."""
+
+
+def bif(name: str, states: int) -> str:
+    listed = ", ".join(f"s{k}" for k in range(states))
+    table = ", ".join([repr(1.0 / states)] * states)
+    block = f"variable {name} {{ type discrete [ {states} ] {{ {listed} }}; }}"
+    return f"{block} probability ( {name} ) {{ table {table}; }}"
+
+
+def defaults(n: int) -> str:
+    """Tables of many parents in a few bytes each: rows that are not there, and a default."""
+    heads = [f"variable v{i} {{ type discrete [ 2 ] {{ y, n }}; }}" for i in range(n)]
+    given = [", ".join(f"v{j}" for j in range(max(0, i - 17), i)) for i in range(n)]
+    rows = [f"probability ( v{i} {'|' if p else ''} {p} ) {{ default 0.5, 0.5; }}" for i, p in enumerate(given)]
+    return "\n".join(heads + rows)
+
+
+LETTERS = 40_000
+TEXTS = {
+    "a key of many parts": ("toml", "a" + ".a" * LETTERS + " = 1", "a key has more than 8 parts"),
+    "a table of many parts": ("toml", "[a" + ".a" * LETTERS + "]", "a key has more than 8 parts"),
+    "a prior of many parts": ("toml", "[units.x]\nprior" + ".a" * LETTERS + " = 1", "a key has more than 8 parts"),
+    "an array that ends with a newline": ("toml", "x = [" + "#\n" * LETTERS, "this is not TOML"),
+    "a variable of many states": ("bif", bif("a", 6_000), "need 17,997,000 edges, and the limit is 1,000,000; join"),
+    "long names for states": ("bif", bif("a" * LETTERS, 1_000), "need names of 40,000,000 letters, and the limit is"),
+    "tables of defaults": ("bif", defaults(60), "defaults fill more than 262,144 entries of tables; that is the limit"),
+    "properties without end": ("bif", "network x { " + "property " * LETTERS, "'}' is expected here"),
+    "comments without end": ("bif", "/* " * LETTERS, "there is no variable in the file; is it BIF?"),
+    "names behind numbers": ("uai", "1 # a" + " a" * LETTERS, "a UAI file begins with BAYES"),
+    "a table of all variables": (
+        "uai",
+        f"BAYES 15000 {'2 ' * 15_000} 15000 15000 {' '.join(map(str, range(15_000)))}" + " 1 0" * 14_999,
+        "the table of variable 14999 has more than 4,194,304 entries",
+    ),
+    "nodes in nodes": ("xdsl", "<a>" * LETTERS, "this is not XML: no element found"),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_text_takes_a_few_times_its_size_in_memory(tmp_path, kind):
+    ending, text, message = TEXTS[kind]
+    path = tmp_path / f"net.{ending}"
+    path.write_text(text)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFormatError) as error:
+            sb.read(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert message in str(error.value)
+    assert peak < FEW_FOR_TEXTS * max(len(text), 100_000), (peak, len(text))

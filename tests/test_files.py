@@ -16,6 +16,7 @@ import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hostile_files
 import sbnet as sb
 from sbnet.errors import FileFormatError
 from sbnet.files.tensors import checksum
@@ -81,6 +82,44 @@ def test_only_networks_are_saved(tmp_path):
     with pytest.raises(TypeError, match=r"^save\(\) writes a Network or a NetworkMixture; got dict$"):
         sb.save({}, tmp_path / "net.sbn")
     assert list(tmp_path.iterdir()) == []
+
+
+# --- the ending of a name -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["toml", "bif", "uai", "TOML"])
+def test_save_and_load_agree_with_write_and_read_about_endings(tmp_path, network, ending):
+    sb.save(network, tmp_path / f"saved.{ending}")
+    sb.write(network, tmp_path / f"written.{ending}")
+    assert (tmp_path / f"saved.{ending}").read_bytes() == (tmp_path / f"written.{ending}").read_bytes()
+    assert sb.load(tmp_path / f"saved.{ending}") == sb.read(tmp_path / f"saved.{ending}")
+
+
+@pytest.mark.parametrize("ending", ["xdsl", "bifxml", "net", "toml.gz", "xdsl.gz"])
+def test_what_write_refuses_save_refuses(tmp_path, network, ending):
+    for call in (sb.save, sb.write):
+        with pytest.raises(FileFormatError, match=r"can be read, but not written; end its name in \.toml, \.sbn"):
+            call(network, tmp_path / f"x.{ending}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mixture_is_not_written_as_text(tmp_path, network):
+    with pytest.raises(FileFormatError, match=r"x\.toml cannot hold a mixture of networks; end its name in \.sbn"):
+        sb.save(sb.NetworkMixture((network,), network.names), tmp_path / "x.toml")
+    with pytest.raises(TypeError, match=r"^save\(\) writes a Network or a NetworkMixture; got dict$"):
+        sb.save({}, tmp_path / "x.toml")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_binary_files_with_the_ending_of_a_text_are_still_loaded(path, network):
+    old = path.rename(path.with_suffix(".toml"))
+    assert sb.load(old) == network
+
+
+def test_a_text_of_unknown_ending_names_the_right_call(tmp_path):
+    (tmp_path / "x.txt").write_text("[units.flu]\nprior = 0.05\n")
+    with pytest.raises(FileFormatError, match=r"sbnet\.read\(\) reads texts, whose names end in \.toml, \.bif, \.uai"):
+        sb.load(tmp_path / "x.txt")
 
 
 # --- all or nothing -------------------------------------------------------------------------------------------------
@@ -235,7 +274,11 @@ FOREIGN = {
     "short": (b"sbnet", "FILE is cut short: it has only 5 bytes"),
     "zip": (zipped(), "FILE is not a network file: it is not in the safetensors format"),
     "pickle": (pickle.dumps(list(range(100))), "FILE is not a network file: it is not in the safetensors format"),
-    "text": (b'{"a": 1, "b": 2}', "FILE is not a network file: it is not in the safetensors format"),
+    "text": (
+        b'{"a": 1, "b": 2}',
+        "FILE is not a network file: it is not in the safetensors format; sbnet.read() reads texts, whose names end in "
+        ".toml, .bif, .uai, …",
+    ),
     "header too long": (header("{}", 10**18), f"FILE is damaged or cut short: its header should have {10**18} bytes"),
     "header not JSON": (header("{nonsense"), "FILE is damaged: its header cannot be read"),
     "header with an absurd number": (header('{"a": ' + "9" * 5000 + "}"), "FILE is damaged: its header cannot be read"),
@@ -363,3 +406,41 @@ def test_files_are_what_the_reference_implementation_writes_but_for_the_order(tm
     arrays = safetensors.numpy.load_file(path)
     path.write_bytes(safetensors.numpy.save(arrays, metadata=metadata))
     assert sb.load(path) == network
+
+
+# --- mixtures ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mixture(tmp_path, network):
+    """A mixture in a file, in parts."""
+    sb.save(sb.NetworkMixture((network, network), network.names), tmp_path / "mixed.sbn")
+    return hostile_files.opened((tmp_path / "mixed.sbn").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "message"),
+    [
+        ("networks", "0000299999999", "does not say how many networks there are"),
+        ("networks", "201", "does not say how many networks there are"),
+        ("networks", "3", "does not describe a network: it lacks 'indptr'"),
+        ("networks", "1", "has arrays that belong to none of its networks"),
+        ("columns", "[[]]", "the names of its columns are not all texts"),
+        ("columns", '[{"a": 1}]', "the names of its columns are not all texts"),
+        ("columns", "[null]", "the names of its columns are not all texts"),
+        ("columns", "{}", "'{}' is not a list"),
+    ],
+)
+def test_mixtures_that_say_what_is_not_so_are_refused(tmp_path, mixture, key, text, message):
+    mixture.metadata[key] = text
+    (tmp_path / "mixed.sbn").write_bytes(mixture.sealed())
+    assert message in refused(tmp_path / "mixed.sbn")
+
+
+def test_a_mixture_that_could_not_be_read_again_is_not_saved(tmp_path, network):
+    many = sb.NetworkMixture((network,) * 201, network.names)
+    with pytest.raises(FileFormatError, match="can hold a mixture of 200 networks at most, not of 201"):
+        sb.save(many, tmp_path / "mixed.sbn")
+    most = sb.NetworkMixture(many.networks[1:], network.names)
+    sb.save(most, tmp_path / "mixed.sbn")
+    assert sb.load(tmp_path / "mixed.sbn") == most

@@ -136,6 +136,54 @@ def test_files_made_by_hand_are_the_files_that_are_written(networks):
         assert again.metadata == hostile_files.opened(data).metadata
 
 
+# --- mixtures -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mixtures(tmp_path):
+    """Good files: of two networks that are the same, and of two that are not."""
+    turned = sb.from_edges({("wet", "rain"): 2.0, ("wet", "sprinkler"): 1.0}, gate={"rain": "noisy-or"})
+    found = []
+    for other in (LAWN, turned.with_notes({"wet": sb.Note(about="the lawn")})):
+        sb.save(sb.NetworkMixture((LAWN, other), ("rain", "wet")), tmp_path / "good.sbn")
+        found.append((tmp_path / "good.sbn").read_bytes())
+    return found
+
+
+def fuzz_mixtures(path, good, count, tally):
+    @count
+    @given(hostile_files.wrecks(hostile_files.MIXTURE))
+    def run(wreck):
+        for number in range(EACH):
+            path.write_bytes(wreck(hostile_files.opened(good[number % len(good)]), number))
+            try:
+                mixture = sb.load(path)
+            except FileFormatError as error:
+                tally.refused(str(error))
+            else:
+                assert all(name in network.names for name in mixture.columns for network in mixture)
+                for network in mixture:
+                    check_network(network)
+                tally.ends["read"] += 1
+
+    run()
+
+
+def test_sealed_mixtures_that_hold_anything_are_read_or_refused(tmp_path, mixtures):
+    tally = Tally("mixtures")
+    fuzz_mixtures(tmp_path / "mixed.sbn", mixtures, few(500), tally)
+    assert min(tally.ends["read"], tally.ends["refused"]) > 0
+
+
+@pytest.mark.slow
+def test_thirty_thousand_mixtures(tmp_path, mixtures):
+    tally = Tally("mixtures with right checksums")
+    fuzz_mixtures(tmp_path / "mixed.sbn", mixtures, many(30_000), tally)
+    print(f"\n{tally}")
+    assert tally.ends.total() >= 30_000
+    assert min(tally.ends.values()) > 1_000
+
+
 # --- checkpoints ----------------------------------------------------------------------------------------------------
 
 START = sb.layered((2, 3), rng=0)
@@ -208,10 +256,10 @@ def fuzz_csv(folder, count, tally):
     run()
 
 
-def infer_from_csv(folder, tally):
+def infer_from_csv(folder, tally, name="data.csv"):
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = main(["infer", str(folder / "lawn.sbn"), "--table", str(folder / "data.csv")])
+        status = main(["infer", str(folder / "lawn.sbn"), "--table", str(folder / name)])
     notes, is_error, error = err.getvalue().partition("sbnet: error: ")
     assert all(" read as " in line for line in notes.splitlines())  # what must be said of a column
     if status == 2:
@@ -224,6 +272,20 @@ def infer_from_csv(folder, tally):
         assert not is_error
         assert out.getvalue().startswith("bound,converged,rain,sprinkler,wet,slippery\n")
         tally.ends["read"] += 1
+
+
+def fuzz_packed(folder, count, tally):
+    sb.save(LAWN, folder / "lawn.sbn")
+
+    @count
+    @given(hostile_tables.packed_tables())
+    def run(made):
+        for number in range(EACH):
+            ending, data = made(number)
+            (folder / f"data.{ending}").write_bytes(data)
+            infer_from_csv(folder, tally, f"data.{ending}")
+
+    run()
 
 
 def fuzz_tables(count, tally):
@@ -248,6 +310,12 @@ def test_csv_files_that_hold_anything_are_read_or_refused(tmp_path):
     assert tally.ends["refused"]
 
 
+def test_packed_tables_that_are_damaged_are_read_or_refused(tmp_path):
+    tally = Tally("packed tables")
+    fuzz_packed(tmp_path, few(), tally)
+    assert min(tally.ends["read"], tally.ends["refused"]) > 0
+
+
 def test_tables_of_every_form_are_read_or_refused():
     tally = Tally("tables")
     fuzz_tables(few(500), tally)
@@ -258,6 +326,15 @@ def test_tables_of_every_form_are_read_or_refused():
 def test_ten_thousand_csv_files(tmp_path):
     tally = Tally("csv files for sbnet infer --table")
     fuzz_csv(tmp_path, many(10_000), tally)
+    print(f"\n{tally}")
+    assert tally.ends.total() >= 10_000
+    assert min(tally.ends.values()) > 1_000
+
+
+@pytest.mark.slow
+def test_ten_thousand_packed_tables(tmp_path):
+    tally = Tally("compressed csv files, npz and parquet for sbnet infer --table")
+    fuzz_packed(tmp_path, many(10_000), tally)
     print(f"\n{tally}")
     assert tally.ends.total() >= 10_000
     assert min(tally.ends.values()) > 1_000

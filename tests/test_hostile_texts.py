@@ -9,7 +9,7 @@ import sbnet as sb
 from sbnet.datasets import clinic_path
 from sbnet.errors import FileFormatError
 from test_hostile import Tally, check_network
-from test_tables_in import ASIA, SMALL
+from test_tables_in import ASIA, SMALL, XDSL
 from test_text import CLINIC
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConversionWarning")
@@ -19,6 +19,7 @@ SOURCES = {
     "toml": [CLINIC.encode(), ODD_NAMES.encode(), clinic_path().read_bytes()[-2500:]],
     "bif": [ASIA.encode()],
     "uai": [SMALL.encode(), SMALL.replace("1 0\n", "1 0 # a\n").encode()],
+    "xdsl": [XDSL.encode()],
 }
 
 
@@ -26,8 +27,9 @@ def fuzz(folder, ending, count, tally):
     """So many changed files; what can be read is written and read again."""
     path = folder / f"changed.{ending}"
     for seed in range(count):
-        sources = SOURCES[ending]
-        path.write_bytes(hostile_texts.changed(sources[seed % len(sources)], seed))
+        sources = SOURCES[ending.removesuffix(".gz")]
+        data = hostile_texts.changed(sources[seed % len(sources)], seed)
+        path.write_bytes(hostile_texts.packed(data, seed) if path.suffix == ".gz" else data)
         try:
             network = sb.read(path, tol=1e-6, max_hidden=8)
         except FileFormatError as error:
@@ -40,7 +42,10 @@ def fuzz(folder, ending, count, tally):
             assert sb.read(folder / "again.toml") == network
 
 
-@pytest.mark.parametrize("ending", SOURCES)
+ENDINGS = [*SOURCES, *(f"{ending}.gz" for ending in SOURCES)]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_some_changed_texts(tmp_path, ending):
     tally = Tally(ending)
     fuzz(tmp_path, ending, 200, tally)
@@ -48,7 +53,7 @@ def test_some_changed_texts(tmp_path, ending):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", SOURCES)
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_twenty_thousand_changed_texts(tmp_path, ending):
     tally = Tally(f"changed .{ending} files")
     fuzz(tmp_path, ending, 20_000, tally)

@@ -15,6 +15,7 @@ import sbnet as sb
 from sbnet.errors import LONGEST_MESSAGE, ConversionWarning, FileFormatError, MissingExtraError
 from sbnet.files.agrum import from_tensors
 from sbnet.files.conversion import convert
+from sbnet.files.declared import check_all_read, declared_in
 from sbnet.files.uai import read_uai
 from sbnet.files.variables import Variable
 from strategies import mixed_networks, networks, seeds
@@ -189,7 +190,7 @@ def test_uai_runs_fastest_along_the_last_variable(tmp_path):
         ("0.0 1.0 0.0\n", "0.0 1.0", "the file ends where an entry of the table of variable 2 should stand"),
         ("0.0 1.0 0.0\n", "0.0 1.0 0.0 5", "the file goes on after its last table"),
         ("2 2 3", "2 2 1", "variable 2 has one state; a unit needs two"),
-        ("2 2 3", "4000 4000 3", "the table of variable 1 has 16000000 entries; at most 4,194,304 can be read"),
+        ("2 2 3", "4000 4000 3", "the table of variable 1 has more than 4,194,304 entries; that is the limit"),
         ("\n3\n1 0", "\n4\n1 0", "a Bayesian network of 3 variables has 3 tables"),
         ("BAYES\n3", "BAYES\n3e", "the number of variables is '3e'"),
     ],
@@ -293,6 +294,29 @@ def test_a_table_that_is_no_unit_is_refused_with_the_nearest():
     assert convert(variables, tol=1e-6, max_hidden=1, name="x.bif").error < 1e-12
 
 
+RARE = "BAYES 3 2 2 2 3 1 0 1 1 3 0 1 2 2 0.5 0.5 2 0.5 0.5 8 0 1 1e-12 0.999999999999 1e-12 0.999999999999 0 1"
+"""Chances that differ by a million millionth, and by more than six hundred nats: zeros and rare states."""
+
+
+def test_rare_states_are_kept_by_switches(tmp_path, recwarn):
+    (tmp_path / "rare.uai").write_text(RARE)
+    report = sb.read_report(tmp_path / "rare.uai")
+    assert report.tables[2].kind == "switches"
+    assert report.nats < 1e-3
+    network = sb.read(tmp_path / "rare.uai")
+    assert sb.log_likelihood(network, {"0": 0, "1": 1, "2": 0}) == pytest.approx(np.log(0.25e-12), abs=1e-3)
+    assert not recwarn.list
+
+
+def test_a_network_that_is_nats_off_is_announced(tmp_path):
+    (tmp_path / "rare.uai").write_text(RARE)
+    with pytest.warns(
+        ConversionWarning, match=r"off by 6.*e\+02 nats from what the tables say, .* by the table of '2'"
+    ):
+        network = sb.read(tmp_path / "rare.uai", max_hidden=0)
+    assert sb.log_likelihood(network, {"0": 0, "1": 0, "2": 0}) > -60.0  # the table says that it cannot be
+
+
 def test_a_unit_within_tol_is_taken_with_a_warning(tmp_path):
     near = np.array([[0.99, 0.01], [0.79, 0.21], [0.1, 0.9], [0.07, 0.93]])  # 0.921 in a noisy-OR with leak 0.01
     rows = " ".join(f"{a} {b}" for a, b in near)
@@ -364,8 +388,11 @@ def test_files_that_pyagrum_writes_are_read(tmp_path, ending):
 
 def test_a_file_that_pyagrum_cannot_read_is_refused(tmp_path):
     (tmp_path / "x.bifxml").write_text("<oh")
-    with pytest.raises(FileFormatError, match="pyAgrum cannot read"):
+    with pytest.raises(FileFormatError, match="line 1, column 1: this is not XML: unclosed token"):
         sb.read(tmp_path / "x.bifxml")
+    (tmp_path / "x.net").write_text("oh")
+    with pytest.raises(FileFormatError, match="pyAgrum cannot read"):
+        sb.read(tmp_path / "x.net")
     with pytest.raises(FileNotFoundError):
         sb.read(tmp_path / "gone.bifxml")
     with pytest.raises(FileFormatError, match="the ending of the name says how"):
@@ -375,9 +402,109 @@ def test_a_file_that_pyagrum_cannot_read_is_refused(tmp_path):
 def test_without_pyagrum_the_way_out_is_shown(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "pyagrum", None)
     with pytest.raises(MissingExtraError, match=r'needs pyagrum; install it with: pip install "sbnet\[pyagrum\]"'):
-        sb.read(tmp_path / "x.xdsl")
+        sb.read(tmp_path / "x.net")
     with pytest.raises(MissingExtraError, match="pyagrum"):
         sb.to_pyagrum(sb.layered((2,), rng=0))
+
+
+# --- GeNIe's files ----------------------------------------------------------------------------------------------------
+
+XDSL = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<smile version="1.0" id="Garden" numsamples="10000"><nodes>
+  <cpt id="rain"><state id="yes"/><state id="no"/><probabilities>0.2 0.8</probabilities></cpt>
+  <cpt id="season"><state id="dry"/><state id="mild"/><state id="wet"/><probabilities>0.5 0.3 0.2</probabilities></cpt>
+  <cpt id="grass"><state id="wet"/><state id="dry"/><parents>rain season</parents>
+    <probabilities>0.7 0.3 0.8 0.2 0.9 0.1 0.1 0.9 0.2 0.8 0.3 0.7</probabilities></cpt>
+</nodes><extensions><genie version="1.0" app="GeNIe" name="Garden">
+  <submodel id="more"><node id="grass"><name>the lawn</name></node></submodel>
+</genie></extensions></smile>
+"""
+NOISY_MAX = (
+    '<noisymax id="cough"><state id="yes"/><state id="no"/><parents>rain</parents><strengths>0 1</strengths>'
+    "<parameters>0.9 0.1 0 1 0.01 0.99</parameters></noisymax></nodes>"
+)
+
+
+def test_in_xdsl_the_last_parent_runs_fastest(tmp_path):
+    """As GeNIe writes, and pgmpy reads it; pyAgrum takes the first parent for the fastest, in its own files only."""
+    pytest.importorskip("pgmpy")
+    from pgmpy.readwrite import XDSLReader
+
+    (tmp_path / "garden.xdsl").write_text(XDSL)
+    network = sb.read(tmp_path / "garden.xdsl")
+    given = {"rain": "yes", "season": "wet"}
+    assert sb.exact_posterior(network, given)["grass"] == pytest.approx(0.1, abs=1e-6)  # the second state is 1
+    assert network.notes["grass"] == sb.Note(about="the lawn", states=("wet", "dry"))
+    theirs = sb.from_pgmpy(XDSLReader(string=XDSL.encode()).get_model())
+    assert sb.exact_posterior(theirs, given)["grass"] == pytest.approx(0.1, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("</nodes>", NOISY_MAX, "node 'cough' is of kind 'noisymax': a noisy-MAX node has no table; change its type"),
+        ("</nodes>", '<equation id="x"/></nodes>', "node 'x' is of kind 'equation': its values are continuous"),
+        ("</nodes>", '<deterministic id="x"/></nodes>', "'x' is of kind 'deterministic': a deterministic node has no"),
+        ("</nodes>", '<decision id="x"/></nodes>', "'x' is of kind 'decision': a belief network has no decisions"),
+        ("</nodes>", '<utility id="x"/></nodes>', "'x' is of kind 'utility': a belief network has no utilities"),
+        ("</nodes>", '<mau id="x"/></nodes>', "'x' is of kind 'mau': a belief network has no utilities"),
+        ("</nodes>", '<newkind id="x"/></nodes>', "'x' is of kind 'newkind': only nodes with a table can be read"),
+        ("</nodes>", "</nodes><dynamic/>", "is a dynamic network, of several time steps; unroll it in GeNIe first"),
+        ("<parents>rain", "<parents>rian", "'grass' has the parent 'rian', which is no node of the file; did you mean"),
+        ("<parents>rain", "<parents>grass", "the table of 'grass' names a variable twice"),
+        ("0.2 0.8</prob", "0.2</prob", "the table of 'rain' has 1 numbers; 2 are needed"),
+        ("0.2 0.8</prob", "0.2 x</prob", "'x' in the table of 'rain' is no number"),
+        ("0.2 0.8</prob", "0.2 0.9</prob", "the chances of 'rain' in row 1 of its table add up to 1.1, not 1"),
+        ('id="season"', 'id="rain"', "there are two nodes 'rain'"),
+        ('<state id="dry"/><state id="mild"/>', "", "variable 'season' has 1 states; a unit needs two or more"),
+        ('id="mild"', 'id="dry"', "variable 'season' has 3 states; two of them have the same name"),
+        ("<smile", "<smiles", "line 9, column 24: this is not XML: mismatched tag"),
+        ("<nodes>", "<points><nodes>", "this is not XML"),
+        ("<smile", '<!DOCTYPE s [<!ENTITY a "aaaa">]><smile', "it declares the entity 'a'"),
+    ],
+)
+def test_nodes_without_a_table_and_slips_in_xdsl_are_refused(tmp_path, old, new, message):
+    (tmp_path / "garden.xdsl").write_text(XDSL.replace(old, new, 1))
+    with pytest.raises(FileFormatError) as error:
+        sb.read(tmp_path / "garden.xdsl")
+    assert message in str(error.value)
+    assert len(str(error.value)) <= LONGEST_MESSAGE
+
+
+# --- what pyAgrum passes over -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ending", "old", "new", "message"),
+    [
+        ("bifxml", 'TYPE="nature"', 'TYPE="decision"', "variable 'a' is of kind 'decision'; only variables with a"),
+        ("bifxml", 'TYPE="nature"', 'TYPE="utility"', "variable 'a' is of kind 'utility'; only variables with a"),
+        (
+            "bifxml",
+            "</NETWORK>",
+            '</NETWORK><NETWORK><VARIABLE TYPE="nature"><NAME>z</NAME></VARIABLE></NETWORK>',
+            "pyAgrum read 3 of the 4 variables of",
+        ),
+        ("dsl", "TYPE = CPT", "TYPE = NOISY_MAX", "is of kind 'NOISY_MAX'; only variables with a table"),
+    ],
+)
+def test_what_pyagrum_passes_over_is_refused(tmp_path, ending, old, new, message):
+    path = tmp_path / f"made.{ending}"
+    gum.saveBN(gum.fastBN("a->c<-b"), str(path))
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(FileFormatError) as error:
+        sb.read(path)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("ending", ["bifxml", "net", "dsl", "jgum"])
+def test_every_variable_that_a_file_declares_is_counted(tmp_path, ending):
+    path = tmp_path / f"made.{ending}"
+    gum.saveBN(gum.fastBN("a->c<-b"), str(path))
+    assert sorted(declared_in(str(path))) == ["a", "b", "c"]
+    with pytest.raises(FileFormatError, match=r"pyAgrum read 2 of the 3 variables of .* and left out 'b'; save"):
+        check_all_read(str(path), declared_in(str(path)), {"a", "c"})
 
 
 def test_pgmpy_and_back(asia):

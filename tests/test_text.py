@@ -212,6 +212,48 @@ SLIPS = [
     ("prior = 0.05", "prior = " + "9" * 5000, "holds a value that cannot be read"),
     ("prior = 0.05", "prior = 0x" + "f" * 9000, "holds a value that cannot be read"),
     ("prior = 0.05", "x = " + "[" * 9000, "is nested too deeply"),
+    (
+        "prior = 0.05",
+        "prior" + ".a" * 2000 + " = 1",
+        "line 4, column 21: a key has more than 8 parts; a name with dots",
+    ),
+    ("[units.flu]", "[units" + ".a" * 2000 + "]", "line 1, column 22: a key has more than 8 parts; a name with dots"),
+    ("prior = 0.05", "prior = " + "{a.b.c.d.e.f = " * 200 + "1" + "}" * 200, "is nested too deeply"),
+    ("prior = 0.05", "gate = [1]", "line 4, column 1: the gate of 'flu' is [1]; it is \"sigmoid\" or"),
+    ("prior = 0.05", "gate = { a = 1 }", "line 4, column 1: the gate of 'flu' is {'a': 1}; it is \"sigmoid\" or"),
+    ("prior = 0.05", "prior = .05", "line 4, column 9: this is not TOML: Invalid value; write .05 with a zero before"),
+    ("prior = 0.05", "prior = 5.", "line 4, column 10: this is not TOML: Expected newline or end of document after a"),
+    ("prior = 0.05", "prior = 5.", "; write 5. with a digit behind the point, 5.0"),
+    (
+        "prior = 0.05",
+        "prior: 0.05",
+        "line 4, column 6: this is not TOML: Expected '=' after a key in a key/value pair; ",
+    ),
+    ("prior = 0.05", "prior: 0.05", "; a value stands behind =, not behind a colon: prior = 0.05"),
+    ("flu = 0.9,", "flu: 0.9,", "line 12, column 15: this is not TOML"),
+    ("flu = 0.9,", "flu: 0.9,", "; a value stands behind =, not behind a colon: { flu = 0.9 }"),
+    ('"influenza"', "“influenza”", "line 2, column 9: this is not TOML: Invalid value; texts stand in straight quotes"),
+    ('"influenza"', "‘influenza’", '; texts stand in straight quotes, "influenza"'),
+    (
+        "0.9, cold",
+        "0.9 cold",
+        "line 12, column 22: this is not TOML: Unclosed inline table; a comma stands between two",
+    ),
+    ("cold = 0.2 }", "cold = 0.2, }", "; no comma stands before the closing brace"),
+    ('about = "influenza"', 'states = ["a" "b"]', '; a comma stands between two of them: ["no", "yes"]'),
+    (
+        "prior = 0.05",
+        "prior = 0.05 bias = 1",
+        "line 4, column 14: this is not TOML: Expected newline or end of document",
+    ),
+    ("prior = 0.05", "prior = 0.05 bias = 1", "; each key stands in a line of its own"),
+    ('gate = "noisy-or"', "gate = noisy-or", '; texts stand in quotes, gate = "noisy-or"'),
+    ("bias = -2.0", "bias = −2.0", "; write a minus as -, the sign of the keyboard"),
+    ("prior = 0.05", "prior = 5 %", "; write 85 % as 0.85"),
+    ("prior = 0.05", "prior = 0,05", "; write 0,85 with a point, 0.85"),
+    ("[units.cold]", "[units.kälte]", "; names with other letters stand in quotes"),
+    ("[units.cold]", "[units.a cold]", '; names with spaces or dots stand in quotes, [units."chest pain"]'),
+    ("flu = 0.9, cold", "flu = 0.9,\n  cold", "; what stands in braces stays on one line, or becomes a table"),
 ]
 
 
@@ -290,6 +332,19 @@ x.y = { one = 1, "t\\"wo" = [ 1 ], three.four = 4 }
 )
 def test_places_are_found_behind_texts_comments_and_lists(path, place):
     assert place_of(TRAPS, path) == place
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'about = "a.b.c.d.e.f.g.h.i.j.k.l"\n',
+        "# a.b.c.d.e.f.g.h.i.j.k.l\n",
+        'about = """\na.b.c.d.e.f.g.h.i.j.k.l = 1\n"""\n',
+        "about = 'a. b .c.d.e.f.g.h.i.j.k'\n",
+    ],
+)
+def test_dots_in_texts_and_comments_are_no_keys(said, text):
+    assert said(f"[units.flu]\nprior = 0.05\n{text}").names == ("flu",)
 
 
 def test_reading_a_thousand_units_takes_no_minute(tmp_path):

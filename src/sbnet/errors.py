@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 
 LONGEST_MESSAGE = 300
+_LONGEST_NAME, _MOST_NAMES = 100, 20_000
+"""Of names that are compared with a wrong one: a comparison takes the square of their length."""
 
 
 class SBNetError(Exception):
@@ -87,8 +90,12 @@ def shortened(text: str) -> str:
 
 
 def near_name(name: object, names: Iterable[str], likeness: float) -> str | None:
-    """The nearest of the names, if one is as like as that; 1 is the same."""
-    near = difflib.get_close_matches(str(name), list(names), n=1, cutoff=likeness)
+    """The nearest of the names, if one is as like as that; 1 is the same. Long names are no typing errors."""
+    wanted = str(name)
+    if len(wanted) > _LONGEST_NAME:
+        return None
+    known = islice((known for known in names if len(known) <= _LONGEST_NAME), _MOST_NAMES)
+    near = difflib.get_close_matches(wanted, known, n=1, cutoff=likeness)
     return near[0] if near else None
 
 

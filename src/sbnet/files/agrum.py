@@ -10,6 +10,7 @@ from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError
 from sbnet.files.conversion import announced, convert
+from sbnet.files.declared import check_all_read, declared_in
 from sbnet.files.nearest_units import Fit, from_probes
 from sbnet.files.tables_writing import arranged, as_variable, parents_of
 from sbnet.files.variables import Variable
@@ -20,8 +21,8 @@ from sbnet.slips import check_network
 if TYPE_CHECKING:
     import pyagrum
 
-ENDINGS = (".bifxml", ".xdsl", ".dsl", ".net", ".o3prm", ".jgum", ".bgum")
-"""What pyAgrum reads beside BIF and UAI. Its pickles (.pkl) are left out: reading one runs what stands in it."""
+ENDINGS = (".bifxml", ".dsl", ".net", ".o3prm", ".jgum", ".bgum")
+"""What pyAgrum reads for us. Its pickles (.pkl) are left out: reading one runs what stands in it."""
 _WHOLE = 14
 """Parents up to which a table is read whole; of more, a logit or noisy-OR node is known by some rows."""
 _MOST = 20
@@ -33,6 +34,7 @@ def read_pyagrum(name: str) -> list[Variable]:
     gum = checks.extra("pyagrum", f"reading {name}")
     if name.lower().endswith(".o3prm"):
         checks.extra("pyagrum.prm", f"reading {name}")
+    declared = declared_in(name)
     try:
         network = gum.loadBN(name)
     except FileNotFoundError:
@@ -41,7 +43,9 @@ def read_pyagrum(name: str) -> list[Variable]:
         with open(name, "rb"):  # one that cannot be opened is an error of the system
             text = " ".join(str(error).split())
         raise FileFormatError(f"pyAgrum cannot read {name}: {text}") from None
-    return from_tensors(network)
+    variables = from_tensors(network)
+    check_all_read(name, declared, {variable.name for variable in variables})
+    return variables
 
 
 def from_pyagrum(network: pyagrum.BayesNet, *, tol: float = 1e-6, max_hidden: int = 64) -> Network:

@@ -13,12 +13,12 @@ from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError, near_name
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import place_at
-from sbnet.files.variables import Variable
+from sbnet.files.variables import MOST_ENTRIES, Variable, entries_of, parsed_number
 
-MOST_ENTRIES = 2**22
-"""Numbers of a table, at most."""
+MOST_FILLED = 2**18
+"""Numbers that defaults stand for, in all tables of a file: a few bytes can ask for any number of them."""
 _TOKEN = re.compile(
-    r"(?P<skip>\s+|//[^\n]*|/\*.*?\*/|\bproperty\b[^;]*;)"
+    r"(?P<skip>\s+|//[^\n]*|/\*.*?(?:\*/|\Z)|\bproperty\b[^;]*+(?:;|\Z))"
     r'|"(?P<quoted>[^"]*)"|(?P<sign>[{}()\[\],;|])|(?P<word>(?:(?!//|/\*)[^\s{}()\[\],;|"])+)|(?P<odd>.)',
     re.DOTALL,
 )
@@ -53,7 +53,8 @@ class _Reader:
         self.name, self.text = name, text
         self.tokens = self.tokenised()
         self.now = next(self.tokens)
-        self.states: dict[str, tuple[str, ...]] = {}
+        self.states: dict[str, dict[str, int]] = {}  # of each variable, with their numbers
+        self.filled = 0  # entries that no file holds, but a default
         self.tables: dict[str, _Table] = {}
 
     def wrong(self, message: str, offset: int | None = None) -> FileFormatError:
@@ -126,7 +127,7 @@ class _Reader:
         if name in self.states:
             raise self.wrong(f"there are two variables {name!r}", offset)
         self.expect("{")
-        states: tuple[str, ...] = ()
+        states: dict[str, int] = {}
         while not self.sees("}"):
             self.expect("type")
             self.expect("discrete")
@@ -136,7 +137,7 @@ class _Reader:
             raise self.wrong(f"variable {name!r} has {len(states)} states; a unit needs two or more", offset)
         self.states[name] = states
 
-    def state_names(self, name: str) -> tuple[str, ...]:
+    def state_names(self, name: str) -> dict[str, int]:
         self.expect("[")
         count = self.named("a number of states")
         self.expect("]")
@@ -149,9 +150,10 @@ class _Reader:
         self.skipped(";")
         if count != str(len(states)):
             raise self.wrong(f"variable {name!r} should have {count[:20]} states, and {len(states)} are named")
-        if len(set(states)) < len(states):
+        numbered = {state: k for k, state in enumerate(states)}
+        if len(numbered) < len(states):
             raise self.wrong(f"two states of {name!r} have the same name")
-        return tuple(states)
+        return numbered
 
     def probability(self) -> None:
         self.expect("(")
@@ -220,10 +222,7 @@ class _Reader:
         found = []
         while not self.sees(";"):
             offset, word = self.now.offset, self.named("a number, or ; after the last one,")
-            try:
-                found.append(float(word) if word.isascii() and "_" not in word else math.nan)
-            except ValueError:
-                found.append(math.nan)
+            found.append(parsed_number(word))
             if not math.isfinite(found[-1]):
                 raise self.wrong(f"{word[:40]!r} in the table of {name!r} is no number", offset)
             self.skipped(",")
@@ -237,18 +236,23 @@ class _Reader:
             raise self.wrong(f"variable {name!r} has no table; add probability ( {name} ) {{ … }}")
         table, states = self.tables[name], self.states[name]
         sizes = [len(self.states[parent]) for parent in table.parents]
-        if math.prod(sizes) * len(states) > MOST_ENTRIES:
-            entries = math.prod(sizes) * len(states)
+        entries = entries_of((*sizes, len(states)))
+        if entries > MOST_ENTRIES:
             raise self.wrong(
-                f"the table of {name!r} has {entries} entries; at most {MOST_ENTRIES:,} can be read", table.offset
+                f"the table of {name!r} has more than {MOST_ENTRIES:,} entries; that is the limit", table.offset
+            )
+        self.filled += entries if table.default and table.parents else 0
+        if self.filled > MOST_FILLED:
+            raise self.wrong(
+                f"defaults fill more than {MOST_FILLED:,} entries of tables; that is the limit", table.offset
             )
         values = self.whole(name, table, sizes) if table.table else self.by_rows(name, table, sizes)
-        return Variable(name, states, table.parents, values, place=lambda row: self.place(table, sizes, row))
+        return Variable(name, tuple(states), table.parents, values, place=lambda row: self.place(table, sizes, row))
 
     def place(self, table: _Table, sizes: list[int], row: int) -> str:
         """Where a row stands."""
         states = np.unravel_index(row, sizes) if sizes else ()
-        key = tuple(self.states[parent][int(s)] for parent, s in zip(table.parents, states, strict=True))
+        key = tuple(list(self.states[parent])[int(s)] for parent, s in zip(table.parents, states, strict=True))
         return str(place_at(self.text, table.places.get(key, table.places[()])))
 
     def whole(self, name: str, table: _Table, sizes: list[int]) -> FloatArray:
@@ -262,7 +266,7 @@ class _Reader:
         return min((slow, fast), key=lambda found: float(np.abs(found.sum(axis=1) - 1.0).max().round(3)))
 
     def by_rows(self, name: str, table: _Table, sizes: list[int]) -> FloatArray:
-        places = [{state: k for k, state in enumerate(self.states[parent])} for parent in table.parents]
+        places = [self.states[parent] for parent in table.parents]
         n_states = len(self.states[name])
         values = np.full((*sizes, n_states), np.nan)
         for key, row in (((), table.default), *table.rows.items()):
@@ -275,6 +279,6 @@ class _Reader:
             values[tuple(place[state] for place, state in zip(places, key, strict=False))] = row
         lacking = np.argwhere(np.isnan(values[..., 0]))
         if len(lacking):
-            row_ = ", ".join(self.states[p][k] for p, k in zip(table.parents, lacking[0].tolist(), strict=True))
+            row_ = ", ".join(list(self.states[p])[k] for p, k in zip(table.parents, lacking[0].tolist(), strict=True))
             raise self.wrong(f"the table of {name!r} has no row for {row_}", table.offset)
         return values.reshape(-1, n_states)

@@ -23,8 +23,16 @@ from sbnet.files.units import Builder
 from sbnet.files.variables import ROUNDED_SUM, Variable
 from sbnet.network import Network
 
+_MOST_EXCLUSIVE = 1_000_000
+"""Edges by which the units for the states of one variable keep each other off, in a whole network."""
+_MOST_LETTERS = 20_000_000
+"""Letters in the names of all units for states, each of which has the name of its variable before its own."""
 _ROUNDED = 1e-6
 """A difference of chances of which nobody is warned."""
+_MOST_NATS = 1.0
+"""A difference of the logarithm of a chance for which switches are better than a unit without them."""
+_WARNED_NATS = 0.1
+"""A difference of ln P of which everybody is warned: a posterior chance may be off by half as much."""
 
 
 class TableReport(NamedTuple):
@@ -104,6 +112,7 @@ _NAMES = {"sigmoid": "sigmoid", "or": "noisy-or", "and": "noisy-and"}
 def convert(variables: Sequence[Variable], *, tol: float, max_hidden: int, name: str) -> Conversion:
     """The network of units; `name` is that of the file, for errors."""
     known = {variable.name: variable for variable in variables}
+    _check_states(variables, name)
     plans = [_planned(variable, known, tol, max_hidden, name) for variable in variables]
     votes = Counter(plan.choices[0].kind for plan in plans if len(plan.choices) == 1)
     plans = [_decided(plan, votes, known) for plan in plans]
@@ -113,15 +122,44 @@ def convert(variables: Sequence[Variable], *, tol: float, max_hidden: int, name:
         raise FileFormatError(f"{error} ({name})") from None
 
 
+def _check_states(variables: Sequence[Variable], name: str) -> None:
+    """Refuse states by the thousand: of n states, each needs an edge to all that come after it."""
+    several = [variable for variable in variables if len(variable.states) > 2]
+    edges = sum(len(variable.states) * (len(variable.states) - 1) // 2 for variable in several)
+    letters = sum(len(variable.states) * len(variable.name) for variable in several)
+    if edges > _MOST_EXCLUSIVE or letters > _MOST_LETTERS:
+        most = max(several, key=lambda variable: len(variable.states))
+        what = f"{edges:,} edges" if edges > _MOST_EXCLUSIVE else f"names of {letters:,} letters"
+        limit = _MOST_EXCLUSIVE if edges > _MOST_EXCLUSIVE else _MOST_LETTERS
+        raise FileFormatError(
+            f"units for all states, as the {len(most.states):,} of {most.name[:60]!r}, need {what}, and the limit "
+            f"is {limit:,}; join states that are rare ({name[-60:]})"
+        )
+
+
 def announced(report: Conversion, stacklevel: int) -> Network:
     """The network of a report, with a warning if it is farther off than rounding explains."""
-    worst = max(report.tables, key=lambda table: table.error, default=None)
-    if worst is not None and worst.error > _ROUNDED:
-        text = f"the table of {worst.unit!r} is read as {worst.kind} within {worst.error:.2g} only; see read_report()"
+    text = _warning(report) if report.tables else ""
+    if text:
+        warnings.warn(f"{text}; see read_report()", ConversionWarning, stacklevel=stacklevel + 1)
+    return report.network
+
+
+def _warning(report: Conversion) -> str:
+    """How far off the network is, by the table that is farthest off, if that is worth a warning."""
+    worst = max(report.tables, key=lambda table: table.error)
+    far = max(report.tables, key=lambda table: table.nats)
+    nats = f"ln P of evidence can be off by {report.nats:.2g} nats from what the tables say"
+    if worst.error > _ROUNDED:
+        text = f"the table of {worst.unit!r} is read as {worst.kind} within {worst.error:.2g} only"
         if abs(worst.total - 1.0) > _ROUNDED:
             text = f"a row of the table of {worst.unit!r} adds up to {worst.total:.6g}, not 1, and was scaled: {text}"
-        warnings.warn(text, ConversionWarning, stacklevel=stacklevel + 1)
-    return report.network
+        return f"{text}, and {nats}" if report.nats > _WARNED_NATS else text
+    if report.nats > _WARNED_NATS:
+        return (
+            f"{nats}, {far.nats:.2g} of them by the table of {far.unit!r}, read as {far.kind}, whose rare states suffer"
+        )
+    return ""
 
 
 def _planned(variable: Variable, known: dict[str, Variable], tol: float, max_hidden: int, name: str) -> _Plan:
@@ -139,7 +177,7 @@ def _planned(variable: Variable, known: dict[str, Variable], tol: float, max_hid
     kinds = KINDS if len(sticks) == 1 and sizes else KINDS[:1]
     first = [first_fits(stick, kinds) for stick in sticks]
     for enough in (EXACT, min(max(tol, EXACT), _ROUNDED)):
-        near = [tuple(fit for fit in fits if fit.error <= enough) for fits in first]
+        near = [tuple(fit for fit in fits if fit.error <= enough and fit.nats <= _MOST_NATS) for fits in first]
         if all(near):
             best = tuple(min(fits, key=_error) for fits in near)
             return _Plan(variable, sizes, sticks, best, None, total, near[0])
@@ -148,9 +186,12 @@ def _planned(variable: Variable, known: dict[str, Variable], tol: float, max_hid
         if max(map(_error, best)) <= tol:
             return _Plan(variable, sizes, sticks, best, None, total, best[:1])
     made = gadget(sticks, max_hidden)
-    if made is None:
-        raise FileFormatError(_too_far(plan, tol, max_hidden, name))
-    return _Plan(variable, sizes, sticks, (), made, total)
+    if made is not None:
+        return _Plan(variable, sizes, sticks, (), made, total)
+    best = tuple(min(fits, key=_error) for fits in first)
+    if max(map(_error, best)) <= min(max(tol, EXACT), _ROUNDED):  # near in chances, not in their logarithms
+        return _Plan(variable, sizes, sticks, best, None, total, best[:1])
+    raise FileFormatError(_too_far(plan, tol, max_hidden, name))
 
 
 def _error(fit: Fit) -> float:
@@ -200,9 +241,9 @@ def _at_row(variable: Variable, row: int, text: str, name: str) -> FileFormatErr
 
 def _sticks(sizes: tuple[int, ...], table: FloatArray) -> list[Table]:
     """Several states one after the other: the chance of each, if it is none of those before it."""
-    found = []
+    found, rests = [], np.cumsum(table[:, :0:-1], axis=1)[:, ::-1]
     for s in range(table.shape[1] - 1):
-        one, rest = table[:, s], table[:, s + 1 :].sum(axis=1)
+        one, rest = table[:, s], rests[:, s]
         left = one + rest
         one = np.where(left > 0.0, one / np.where(left > 0.0, left, 1.0), 0.5)
         found.append(Table(sizes, np.where(left > 0.0, rest / np.where(left > 0.0, left, 1.0), 0.5), one))
@@ -211,10 +252,10 @@ def _sticks(sizes: tuple[int, ...], table: FloatArray) -> list[Table]:
 
 def _too_far(plan: _Plan, tol: float, max_hidden: int, name: str) -> str:
     variable = plan.variable
-    off = nearest(plan.sticks[0])
     what = f"the table of {variable.name!r} ({len(plan.sticks[0].zero):,} rows) is no unit"
     if len(variable.states) > 2:
         return f"{what}, and its {len(variable.states)} states need more than max_hidden={max_hidden} switches ({name})"
+    off = nearest(plan.sticks[0])
     return (
         f"{what} within tol={tol:g}: the nearest, {_NAMES[off.kind]}, is off by {off.error:.3g}; read with "
         f"tol={_rounded_up(off.error):g} to take it, or with more than max_hidden={max_hidden} switches ({name})"

@@ -17,6 +17,7 @@ from sbnet.files.text import read_toml
 from sbnet.files.text_writing import write_toml
 from sbnet.files.uai import read_uai
 from sbnet.files.variables import Variable
+from sbnet.files.xdsl import read_xdsl
 from sbnet.network import Network
 from sbnet.slips import check_network
 
@@ -24,6 +25,7 @@ _UNITS: dict[str, Callable[[str], Network]] = {".toml": read_toml, ".sbn": load_
 _TABLES: dict[str, Callable[[str], list[Variable]]] = {
     ".bif": read_bif,
     ".uai": read_uai,
+    ".xdsl": read_xdsl,
     **dict.fromkeys(agrum.ENDINGS, agrum.read_pyagrum),
 }
 _WRITERS: dict[str, Callable[[Network, str], None]] = {
@@ -32,7 +34,7 @@ _WRITERS: dict[str, Callable[[Network, str], None]] = {
     ".bif": write_bif,
     ".uai": write_uai,
 }
-_PACKED = (".toml", ".bif", ".uai")
+_PACKED = (".toml", ".bif", ".uai", ".xdsl")
 """Endings that may have .gz behind them."""
 
 
@@ -42,9 +44,9 @@ def read(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> Network:
     Parameters
     ----------
     path
-        ``.toml``, written by hand or by :func:`write`; ``.sbn``, written by :func:`save`; ``.bif`` and ``.uai``,
-        networks of tables; ``.bifxml``, ``.xdsl``, ``.dsl``, ``.net``, ``.o3prm``, ``.jgum`` and ``.bgum``, which
-        pyAgrum reads. Texts and tables may be compressed (``.bif.gz``).
+        ``.toml``, written by hand or by :func:`write`; ``.sbn``, written by :func:`save`; ``.bif``, ``.uai`` and
+        GeNIe's ``.xdsl``, networks of tables; ``.bifxml``, ``.dsl``, ``.net``, ``.o3prm``, ``.jgum`` and ``.bgum``,
+        which pyAgrum reads. Texts and tables may be compressed (``.bif.gz``).
     tol : float
         A table becomes a sigmoid, noisy-OR or noisy-AND unit if all its chances are that near to those of the unit.
     max_hidden : int
@@ -105,11 +107,20 @@ def write(network: Network, path: PathLike) -> None:
     _WRITERS[_ending(name, tuple(_WRITERS), "written")](network, name)
 
 
+def is_text(name: str) -> bool:
+    """Does the ending of a name belong to a format of texts or tables, not to a file of :func:`sbnet.save`?"""
+    base, ending = os.path.splitext(name.lower())
+    ending = os.path.splitext(base)[1] if ending == ".gz" else ending
+    return ending != ".sbn" and ending in (*_UNITS, *_TABLES, *_WRITERS)
+
+
 def _ending(name: str, known: tuple[str, ...], verb: str) -> str:
     base, ending = os.path.splitext(name.lower())
     if ending == ".gz" and verb == "read" and os.path.splitext(base)[1] in _PACKED:
         ending = os.path.splitext(base)[1]
     if ending not in known:
         listed = ", ".join(known)
+        if verb == "written" and is_text(name):
+            raise FileFormatError(f"{name} can be read, but not written; end its name in {listed}")
         raise FileFormatError(f"{name} cannot be {verb}: the ending of the name says how, and it is none of {listed}")
     return ending

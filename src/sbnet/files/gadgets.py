@@ -13,6 +13,8 @@ import numpy as np
 from sbnet._types import FloatArray
 from sbnet.files.nearest_units import Fit, Table, judge_log_odds
 
+_MOST_WORK = 10**9
+"""Steps in which the best row is looked for; of a larger table only the first rows are tried."""
 _SAME = 1e-9
 """Log-odds that differ by no more need no switch."""
 
@@ -36,9 +38,11 @@ def gadget(sticks: tuple[Table, ...], max_hidden: int) -> Gadget | None:
     log_odds = np.array([stick.log_odds for stick in sticks])
     constant = _constant(log_odds)
     best = constant, _wrong(log_odds, constant[:, None])
-    for row in range(n_rows if n_rows - star <= 4 * max_hidden else 0):
-        numbers = np.array([_star(stick, row) for stick in sticks])
-        design = np.column_stack([np.ones(n_rows), sticks[0].columns(row)[1]])
+    tried = min(n_rows, max(1, _MOST_WORK // (n_rows * star * len(sticks)))) if n_rows - star <= 4 * max_hidden else 0
+    for row in range(tried):
+        pairs, states = sticks[0].columns(row)
+        numbers = np.array([_star(stick, row, pairs) for stick in sticks])
+        design = np.column_stack([np.ones(n_rows), states])
         found = _wrong(log_odds, numbers @ design.T)
         if len(found) < len(best[1]):
             best, reference, shape = (numbers, found), row, design
@@ -70,9 +74,7 @@ def _wrong(log_odds: FloatArray, sums: FloatArray) -> list[int]:
     return found
 
 
-def _star(stick: Table, row: int) -> FloatArray:
+def _star(stick: Table, row: int, pairs: list[tuple[int, int]]) -> FloatArray:
     """The bias and the numbers that are right in a row and in its neighbours."""
-    pairs, design = stick.columns(row)
-    x, alone = stick.log_odds, design.sum(axis=1) == 1.0
-    near = [int(np.flatnonzero(alone & (design[:, k] == 1.0))[0]) for k in range(len(pairs))]
+    x, near = stick.log_odds, stick.neighbours(row, pairs)
     return np.concatenate([[x[row]], x[near] - x[row]])

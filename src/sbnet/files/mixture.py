@@ -1,25 +1,34 @@
-"""A network or a mixture of networks in a file: the arrays of each under its number, and the names of the columns."""
+"""A network or a mixture of networks in a file: the arrays of each under its number, and the names of the columns.
+
+The ending of a name decides here too: what :func:`sbnet.write` would write as a text is never written as anything else.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from sbnet._version import __version__
 from sbnet.errors import FileFormatError
-from sbnet.files.atomic import PathLike
-from sbnet.files.network import NETWORK, described, listed, network_of, save_network
-from sbnet.files.tensors import Kind, Stored, read_tensors, write_tensors
+from sbnet.files.atomic import PathLike, as_file, as_name
+from sbnet.files.conversion import announced
+from sbnet.files.formats import is_text, read_report, write
+from sbnet.files.network import NETWORK, check_saved, described, listed, network_of, save_network
+from sbnet.files.tensors import Kind, Stored, is_tensors, read_tensors, write_tensors
 from sbnet.network import Network
 from sbnet.network_mixture import NetworkMixture
 
 MIXTURE = Kind("sbnet-mixture", 1, "one that sbnet.save() wrote")
-_MOST = 1_000
+_MOST = 200
 """Networks of a mixture, at most: the header of a file with more would be refused."""
+_COUNT = re.compile("[1-9][0-9]{0,2}", re.ASCII)
 
 
 def save(network: Network | NetworkMixture, path: PathLike) -> None:
-    """Write a network, or a mixture of networks, to a file.
+    """Write a network, or a mixture of networks, to a file, by custom with the ending ``.sbn``.
+
+    A name that ends in ``.toml``, ``.bif`` or ``.uai`` is written as :func:`sbnet.write` does.
 
     The file is written beside its final place, flushed to disk, then renamed: whatever happens on the way, `path` holds
     either the old file or the new one, whole. A link is followed to the real file, which keeps its permissions.
@@ -35,9 +44,26 @@ def save(network: Network | NetworkMixture, path: PathLike) -> None:
     >>> sb.save(sb.layered((2, 4, 6), rng=0), "small.sbn")  # doctest: +SKIP
     >>> sb.load("small.sbn")  # doctest: +SKIP
     """
-    if not isinstance(network, NetworkMixture):
+    if is_text(as_name(path)):
+        _write_text(network, path)
+    elif isinstance(network, NetworkMixture):
+        _save_mixture(network, path)
+    else:
         save_network(network, path)
-        return
+
+
+def _write_text(network: Network | NetworkMixture, path: PathLike) -> None:
+    if isinstance(network, NetworkMixture):
+        raise FileFormatError(f"{as_name(path)} cannot hold a mixture of networks; end its name in .sbn")
+    check_saved(network)
+    write(network, path)
+
+
+def _save_mixture(network: NetworkMixture, path: PathLike) -> None:
+    if len(network) > _MOST:
+        raise FileFormatError(
+            f"{as_name(path)} can hold a mixture of {_MOST} networks at most, not of {len(network):,}"
+        )
     arrays: dict[str, Any] = {}
     metadata = {
         "made_by": f"sbnet {__version__}",
@@ -54,12 +80,18 @@ def save(network: Network | NetworkMixture, path: PathLike) -> None:
 def load(path: PathLike) -> Network | Any:
     """Read what :func:`save` wrote: a :class:`Network`, or a :class:`NetworkMixture` if the file holds one.
 
+    A file whose name ends as a text or a network of tables does (``.toml``, ``.bif``, …) is read as :func:`sbnet.read`
+    does, unless it holds what :func:`save` once wrote under such names.
+
     Raises
     ------
     FileFormatError
         If the file is not a whole network: cut short, damaged, of another kind, or from a later version of sbnet.
     """
-    stored = read_tensors(path, NETWORK, MIXTURE)
+    name = as_file(path)
+    if is_text(name) and not is_tensors(name):
+        return announced(read_report(name), 2)
+    stored = read_tensors(name, NETWORK, MIXTURE)
     if stored.metadata["format"] == NETWORK.name:
         return network_of(stored)
     try:
@@ -72,18 +104,25 @@ def load(path: PathLike) -> Network | Any:
 
 def _mixture(stored: Stored) -> NetworkMixture:
     count, columns = stored.metadata.get("networks", ""), stored.metadata.get("columns")
-    if not (count.isascii() and count.isdecimal() and 0 < int(count[:5]) <= _MOST) or columns is None:
+    if not _COUNT.fullmatch(count) or int(count) > _MOST or columns is None:
         raise ValueError("it does not say how many networks there are, and of which columns")
-    parts = [_part(stored, f"{number}.") for number in range(int(count))]
-    if sum(len(part.arrays) for part in parts) < len(stored.arrays):
-        raise ValueError("it has arrays that belong to none of its networks")
-    networks = [network_of(part) for part in parts]
-    return NetworkMixture(tuple(networks), listed(columns, networks[0].n_units))
+    networks = [network_of(part) for part in _parts(stored, int(count))]
+    names = listed(columns, networks[0].n_units)
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("the names of its columns are not all texts")
+    return NetworkMixture(tuple(networks), names)
 
 
-def _part(stored: Stored, prefix: str) -> Stored:
-    """What belongs to one network, without the number of it."""
-    n = len(prefix)
-    arrays = {key[n:]: array for key, array in stored.arrays.items() if key.startswith(prefix)}
-    texts = {key[n:]: text for key, text in stored.metadata.items() if key.startswith(prefix)}
-    return Stored(stored.name, arrays, texts)
+def _parts(stored: Stored, count: int) -> list[Stored]:
+    """What belongs to each network, without the number of it."""
+    parts = {str(number): Stored(stored.name, {}, {}) for number in range(count)}
+    for key, array in stored.arrays.items():
+        number, _, own = key.partition(".")
+        if number not in parts:
+            raise ValueError("it has arrays that belong to none of its networks")
+        parts[number].arrays[own] = array
+    for key, text in stored.metadata.items():
+        number, dot, own = key.partition(".")
+        if dot and number in parts:
+            parts[number].metadata[own] = text
+    return list(parts.values())

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import expit
@@ -22,6 +23,10 @@ from sbnet.chances import CERTAIN
 KINDS = ("sigmoid", "or", "and")
 EXACT = 1e-9
 """A difference of chances that is rounding: tables are written with some digits, and added up to one."""
+_SAME = 1e-14
+"""A difference of chances of which no fit of all rows can make less."""
+_MOST_WORK = 10**9
+"""Steps of a fit of all rows, which takes the square of the columns: a larger table is judged by a row's neighbours."""
 _POLISHED = 1024
 """Rows of a table, at most, whose nearest unit is looked for by linear programs."""
 _LOG_NEVER = -690.0
@@ -49,7 +54,7 @@ class Table:
     zero: FloatArray
     one: FloatArray
 
-    @property
+    @cached_property
     def states(self) -> IndexArray:
         """The states of the parents, row by row."""
         return np.indices(self.sizes).reshape(len(self.sizes), len(self.zero)).T
@@ -61,7 +66,13 @@ class Table:
         design = np.array([states[:, j] == s for j, s in pairs], dtype=np.float64).reshape(len(pairs), len(states)).T
         return pairs, design
 
-    @property
+    def neighbours(self, row: int, pairs: list[tuple[int, int]]) -> list[int]:
+        """The rows that differ from a row in one parent, which is in another state there."""
+        strides = np.cumprod([1, *reversed(self.sizes[1:])])[::-1] if self.sizes else np.zeros(0, np.int64)
+        own = self.states[row]
+        return [row + int((s - own[j]) * strides[j]) for j, s in pairs]
+
+    @cached_property
     def log_odds(self) -> FloatArray:
         with np.errstate(divide="ignore"):
             return np.asarray(np.clip(np.log(self.one) - np.log(self.zero), -CERTAIN, CERTAIN))
@@ -85,7 +96,10 @@ def nearest(table: Table, kinds: tuple[str, ...] = KINDS) -> Fit:
 
 
 def _first(link: _Link) -> Fit:
-    return min((link.judged(theta) for theta in (link.from_neighbours(), link.from_all())), key=lambda fit: fit.error)
+    near = link.judged(link.from_neighbours())
+    if near.error <= _SAME or link.design.size * link.design.shape[1] > _MOST_WORK:
+        return near
+    return min(near, link.judged(link.from_all()), key=lambda fit: fit.error)
 
 
 def _link(table: Table, kind: str) -> _Link:
@@ -155,15 +169,9 @@ class _Link:
 
     def from_neighbours(self) -> FloatArray:
         """The reference row gives the bias, each row that differs from it in one parent a number."""
-        x, states = self.inputs(), self.table.states
-        near = [int(np.flatnonzero((states == self.moved(pair)).all(axis=1))[0]) for pair in self.pairs]
+        x, near = self.inputs(), self.table.neighbours(self.row, self.pairs)
         numbers = np.concatenate([[x[self.row]], x[near] - x[self.row]])
         return np.asarray(np.maximum(numbers, self.least))
-
-    def moved(self, pair: tuple[int, int]) -> IndexArray:
-        own: IndexArray = self.table.states[self.row].copy()
-        own[pair[0]] = pair[1]
-        return own
 
     def from_all(self) -> FloatArray:
         raise NotImplementedError

@@ -28,11 +28,16 @@ _ARRAYS = {"indptr": "int64", "parent": "int64", "weight": "float64", "bias": "f
 
 def save_network(network: Network, path: PathLike) -> None:
     """Write a network to a file, all or nothing."""
-    if not isinstance(network, Network):
-        raise TypeError(f"save() writes a Network or a NetworkMixture; got {type(network).__name__}")
+    check_saved(network)
     arrays, texts = described(network)
     kind = NETWORK if "gate" in arrays else _SIGMOID_ONLY
     write_tensors(path, kind, arrays, {"made_by": f"sbnet {__version__}", **texts})
+
+
+def check_saved(network: object) -> None:
+    """Refuse what is no network."""
+    if not isinstance(network, Network):
+        raise TypeError(f"save() writes a Network or a NetworkMixture; got {type(network).__name__}")
 
 
 def described(network: Network) -> tuple[dict[str, Any], dict[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
+from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 from sbnet.errors import FileFormatError
@@ -13,6 +14,7 @@ from sbnet.files.positions import Place, place_at
 MOST_BYTES = 200_000_000
 """Of a text, at most; what is larger is better kept by :func:`sbnet.save`."""
 
+_CHUNK = 1_000_000
 _OTHER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 
 
@@ -25,7 +27,7 @@ def at(place: Place | str, message: str, name: str) -> FileFormatError:
 
 def read_text(name: str) -> str:
     """The text of a file in UTF-8, with lines that end in a newline alone."""
-    data = _bytes(name)
+    data = read_bytes(name)
     for mark, coding in _OTHER_MARKS.items():
         if data.startswith(mark):
             raise FileFormatError(f"{name} is written in {coding}; save it as UTF-8")
@@ -38,12 +40,12 @@ def read_text(name: str) -> str:
         raise at(place_at(before, len(before)), found, name) from None
 
 
-def _bytes(name: str) -> bytes:
+def read_bytes(name: str) -> bytes:
     """What is in a file, unpacked if its name ends in .gz; not more than a text may have."""
     packed = name.lower().endswith(".gz")
     with open(name, "rb") as file, cast(BinaryIO, gzip.open(file)) if packed else file as plain:
         try:
-            data = plain.read(MOST_BYTES + 1)
+            data = b"".join(_chunks(plain))
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise FileFormatError(f"{name} cannot be unpacked: {error}") from None
     if len(data) > MOST_BYTES:
@@ -51,3 +53,11 @@ def _bytes(name: str) -> bytes:
             f"{name} has more than {MOST_BYTES // 10**6} MB of text; keep such a network in a .sbn file"
         )
     return data
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    """What a file holds, up to the limit and a little more; asking for all at once would take that memory first."""
+    size = 0
+    while size <= MOST_BYTES and (chunk := file.read(_CHUNK)):
+        size += len(chunk)
+        yield chunk

@@ -13,6 +13,12 @@ _TOKEN = re.compile(
 )
 
 
+MOST_PARTS = 8
+"""Parts of a key with dots, at most: `tomllib` takes the square of their number, in time and memory."""
+_KEY = r"""(?:[^\s.=\[\]{},"'#]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"""(?<![^\s.=\[\]{{}},"'#]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{{MOST_PARTS}}}""")
+
+
 class Place(NamedTuple):
     """A line and a column, both counted from 1, as editors do."""
 
@@ -35,6 +41,20 @@ def place_at(text: str, offset: int) -> Place:
     """The line and the column of a character."""
     start = text.rfind("\n", 0, offset) + 1
     return Place(text.count("\n", 0, offset) + 1, offset - start + 1)
+
+
+def deep_key(text: str) -> Place | None:
+    """Where a key with more than `MOST_PARTS` parts ends, of any text; None if there is none."""
+    if not _LONG_KEY.search(text):
+        return None
+    parts, dotted = 0, False
+    for token in _TOKEN.finditer(text):  # what looked like a key may stand in a text or in a comment
+        if token.lastgroup in ("text", "bare"):
+            parts = parts + 1 if dotted else 1
+            if parts > MOST_PARTS:
+                return place_at(text, token.start())
+        dotted = token.group() == "."
+    return None
 
 
 def _offsets(text: str) -> dict[tuple[str, ...], int]:

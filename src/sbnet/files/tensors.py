@@ -72,6 +72,13 @@ def read_tensors(path: PathLike, kind: Kind, *others: Kind) -> Stored:
     return Stored(name, arrays, metadata)
 
 
+def is_tensors(name: str) -> bool:
+    """Does a file begin as safetensors files do? The length of a header is never as large as eight letters read."""
+    with open(name, "rb") as file:
+        start = file.read(9)
+        return start[8:] == b"{" and int.from_bytes(start[:8], "little") <= _MAX_HEADER
+
+
 def _serialised(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> bytes:
     """The bytes of a file: equal contents give equal files, with the numbers at a multiple of eight."""
     header: dict[str, Any] = {"__metadata__": dict(sorted(metadata.items()))}
@@ -124,7 +131,9 @@ def _header(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, str]]:
     if len(start) < 8:
         raise FileFormatError(f"{name} is cut short: it has only {len(start)} bytes")
     if start[8:] != b"{":
-        raise FileFormatError(f"{name} is not a network file: it is not in the safetensors format")
+        is_text = all(32 <= byte < 127 or byte in b"\t\r\n" for byte in start)
+        hint = "; sbnet.read() reads texts, whose names end in .toml, .bif, .uai, …" if is_text else ""
+        raise FileFormatError(f"{name} is not a network file: it is not in the safetensors format{hint}")
     length = int.from_bytes(start[:8], "little")
     text = start[8:] + file.read(length - 1) if 0 < length <= _room(file) else b""
     if len(text) != length:

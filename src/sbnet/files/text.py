@@ -12,7 +12,7 @@ from sbnet.build import from_edges
 from sbnet.chances import log_odds, never
 from sbnet.errors import CycleError, FileFormatError, NetworkError, near_name
 from sbnet.files.plain import at, read_text
-from sbnet.files.positions import place_of
+from sbnet.files.positions import MOST_PARTS, deep_key, place_of
 from sbnet.kernels import gates
 from sbnet.network import MAX_PARAMETER, Network
 from sbnet.notes import WORDS, Note
@@ -27,10 +27,15 @@ _PLACE = re.compile(r" \(at (?:(line \d+, column \d+)|(end of document))\)$")
 def read_toml(name: str) -> Network:
     """The network that a TOML file describes, or one error that says where it goes wrong and what to write."""
     text = read_text(name)
+    deep = deep_key(text)
+    if deep is not None:
+        raise at(deep, f"a key has more than {MOST_PARTS} parts; a name with dots stands in quotes", name)
     try:
         return _Document(name, text, _parsed(name, text)).network()
     except FileFormatError:
         raise
+    except RecursionError:
+        raise FileFormatError(f"{name} is nested too deeply; a unit is a table of numbers and texts") from None
     except (ValueError, OverflowError) as error:  # numbers with thousands of digits, a day that no month has
         raise FileFormatError(f"{name} holds a value that cannot be read: {error}") from None
 
@@ -42,25 +47,41 @@ def _parsed(name: str, text: str) -> dict[str, Any]:
         found = _PLACE.search(str(error))
         where = (found[1] or f"line {text.count(chr(10)) + 1}, at the end") if found else "somewhere"
         line = re.search(r"line (\d+)", where)
-        hint = _hint(text.splitlines()[int(line[1]) - 1]) if line else ""
+        hint = _hint(text.split("\n")[int(line[1]) - 1]) if line else ""
         raise at(where, f"this is not TOML: {_PLACE.sub('', str(error))}{hint}", name) from None
-    except RecursionError:
-        raise FileFormatError(f"{name} is nested too deeply; a unit is a table of numbers and texts") from None
 
 
 def _hint(line: str) -> str:
-    """The way out of the slips that people make most, by the line where reading ended."""
-    if re.search(r"\d\s*%", line):
-        return "; write 85 % as 0.85"
-    if re.search(r"=\s*\d+,\d", line):
-        return "; write 0,85 with a point, 0.85"
-    if re.match(r"\s*\[units\.[^\"'\]]*\s", line):
-        return '; names with spaces or dots stand in quotes, [units."chest pain"]'
-    if re.match(r"\s*\[", line):
-        return "; a unit is declared once, and its name stands in quotes if it has spaces or dots"
-    if "{" in line and "}" not in line:
-        return "; what stands in braces stays on one line, or becomes a table of its own, [units.fever.causes]"
-    return ""
+    """The way out of the typing errors that people make most, by the line where reading ended."""
+    return next((f"; {way_out}" for pattern, way_out in _HINTS if pattern.search(line[:_LONGEST_LINE])), "")
+
+
+_LONGEST_LINE = 1_000
+"""Characters of a line in which a typing error is looked for."""
+_HINTS = [
+    (re.compile(pattern), way_out)
+    for pattern, way_out in (
+        ("[\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb]", 'texts stand in straight quotes, "influenza"'),
+        ("=\\s*[\u2212\u2013]", "write a minus as -, the sign of the keyboard"),
+        (r"\d\s*%", "write 85 % as 0.85"),
+        (r"=\s*\d+,\d", "write 0,85 with a point, 0.85"),
+        (r"[=,{\[]\s*[+-]?\.\d", "write .05 with a zero before the point, 0.05"),
+        (r"[=,{\[]\s*[+-]?\d+\.(?!\d)", "write 5. with a digit behind the point, 5.0"),
+        (r"""^\s*[\w"'.-]+\s*:""", "a value stands behind =, not behind a colon: prior = 0.05"),
+        (r"[{,]\s*[\w.-]+\s*:", "a value stands behind =, not behind a colon: { flu = 0.9 }"),
+        (r"\{[^}]*,\s*\}", "no comma stands before the closing brace"),
+        (r"""\{[^}]*=[^,}=]*[\d"']\s+[\w"'.-]+\s*=""", "a comma stands between two of them: { flu = 0.9, cold = 0.2 }"),
+        (r"""\[[^\]]*["']\s+["']""", 'a comma stands between two of them: ["no", "yes"]'),
+        (r"""=\s*(?:[\d.]+|"[^"]*")\s+[\w-]+\s*=""", "each key stands in a line of its own"),
+        (r"^\s*[\w-]+\s*=\s*(?:True|False|TRUE|FALSE)\b", "write true and false in small letters"),
+        (r"^\s*[\w-]+\s*=\s*[^\W\d][\w -]*$", 'texts stand in quotes, gate = "noisy-or"'),
+        (r"""^\s*\[units\.[^"'\]]*\s""", 'names with spaces or dots stand in quotes, [units."chest pain"]'),
+        (r"""^\s*\[units\.[^"'\]]*[^\x00-\x7f]""", 'names with other letters stand in quotes, [units."fièvre"]'),
+        (r"^\s*\[", "a unit is declared once, and its name stands in quotes if it has spaces or dots"),
+        (r"\{[^}]*$", "what stands in braces stays on one line, or becomes a table of its own, [units.fever.causes]"),
+        (r"^\s*[^=]*[^\x00-\x7f][^=]*=", 'names with other letters stand in quotes, "fièvre" = 0.9'),
+    )
+]
 
 
 class _Document:
@@ -119,10 +140,10 @@ class _Document:
 
     def gate(self, unit: str) -> str:
         gate = self.units[unit].get("gate", "sigmoid")
-        if gate not in OWN:
+        if not isinstance(gate, str) or gate not in OWN:
             known = " or ".join(f'"{name}"' for name in gates.NAMES)
             raise self.wrong(f"the gate of {unit!r} is {gate!r}; it is {known}", "units", unit, "gate")
-        return str(gate)
+        return gate
 
     def edges(self, unit: str) -> Iterator[tuple[str, str, float]]:
         """What leads to a unit, as (parent, child, weight)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -17,24 +18,28 @@ from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import place_at
-from sbnet.files.variables import ROUNDED_SUM, Variable
+from sbnet.files.variables import MOST_ENTRIES, ROUNDED_SUM, Variable, entries_of, parsed_number
 
 _COMMENT = re.compile("#.*")
-_SCOPE = re.compile(r"^[ \t]*\d+(?:[ \t]+\d+)*[ \t]+#[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
-"""The variables of a table, and the name of the last one, as pyAgrum writes them."""
-MOST_ROWS = 2**22
-"""Numbers of a table, at most."""
 
 
 def read_uai(name: str) -> list[Variable]:
     """The variables of a file, called by their numbers, as are their states."""
     text = read_text(name)
-    names = _SCOPE.findall(text)
+    names = list(_names(text))
     variables = _Numbers(name, _COMMENT.sub(lambda found: " " * len(found.group()), text)).variables()
     if len(names) != len(variables) or len(set(names)) < len(names):
         _check_order(variables, name)
         return variables
     return [_as_pyagrum(variable, variables, names) for variable in variables]
+
+
+def _names(text: str) -> Iterator[str]:
+    """The names behind `#`, where the variables of a table stand before it, as pyAgrum writes them."""
+    for line in text.split("\n"):
+        scope, mark, name = line.partition("#")
+        if mark and name.strip() and scope[-1:].isspace() and scope.split() and "".join(scope.split()).isdecimal():
+            yield name.strip()
 
 
 def _check_order(variables: list[Variable], name: str) -> None:
@@ -92,10 +97,7 @@ class _Numbers:
 
     def chance(self, what: str) -> float:
         word = self.word(what)
-        try:
-            value = float(word) if word.isascii() and "_" not in word else math.nan
-        except ValueError:
-            value = math.nan
+        value = parsed_number(word)
         if not 0.0 <= value < math.inf:
             raise self.wrong(f"{what} is {word[:40]!r}; it is a number that is not negative")
         return value
@@ -116,7 +118,7 @@ class _Numbers:
         scopes = [self.scope(k, n) for k in range(n)]
         tables = {scope[-1]: self.table(scope, sizes) for scope in scopes}
         if len(tables) < n:
-            twice = next(scope[-1] for k, scope in enumerate(scopes) if scope[-1] in {s[-1] for s in scopes[:k]})
+            twice = Counter(scope[-1] for scope in scopes).most_common(1)[0][0]
             raise self.wrong(f"variable {twice} has two tables; each variable has one, in which it comes last")
         if next(self.words, None) is not None:
             raise self.wrong("the file goes on after its last table")
@@ -136,11 +138,11 @@ class _Numbers:
 
     def table(self, scope: list[int], sizes: list[int]) -> tuple[FloatArray, list[int]]:
         """The table of a variable, and where each of its rows begins."""
-        entries = math.prod(sizes[i] for i in scope)
+        entries = entries_of(sizes[i] for i in scope)
         what = f"the number of entries of the table of variable {scope[-1]}"
-        if entries > MOST_ROWS:
+        if entries > MOST_ENTRIES:
             raise self.wrong(
-                f"the table of variable {scope[-1]} has {entries} entries; at most {MOST_ROWS:,} can be read"
+                f"the table of variable {scope[-1]} has more than {MOST_ENTRIES:,} entries; that is the limit"
             )
         found = self.whole(what, 0, 10**9)
         if found != entries:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sbnet._types import FloatArray
@@ -11,6 +12,8 @@ from sbnet.files.nearest_units import Fit
 _YES = ("1", "yes", "true", "present", "on", "positive", "abnormal", "high", "y", "t")
 _NO = ("0", "no", "false", "absent", "off", "negative", "normal", "low", "n", "f")
 
+MOST_ENTRIES = 2**22
+"""Numbers of a table, at most."""
 ROUNDED_SUM = 0.01
 """How far the chances of a row may be from adding up to one: tables are rounded."""
 
@@ -32,3 +35,21 @@ class Variable:
         """Which of two states is 1: the one whose name says so; else the second."""
         first, second = (state.lower() for state in self.states)
         return 0 if (first in _YES and second not in _YES) or (second in _NO and first not in _NO) else 1
+
+
+def entries_of(sizes: Iterable[int]) -> int:
+    """The joint states of variables of such sizes; one more than a table may have stands for all larger numbers."""
+    product = 1
+    for size in sizes:
+        product *= size
+        if product > MOST_ENTRIES:
+            return MOST_ENTRIES + 1
+    return product
+
+
+def parsed_number(word: str) -> float:
+    """The number that a word of a file is; NaN if it is none."""
+    try:
+        return float(word) if word.isascii() and "_" not in word else math.nan
+    except ValueError:
+        return math.nan

@@ -1,0 +1,105 @@
+"""GeNIe's files (XDSL): nodes with tables. The last parent of a table runs fastest after the variable itself.
+
+pyAgrum writes such files with the first parent fastest. They are known by its name, which it leaves in them.
+"""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from sbnet._types import FloatArray
+from sbnet.errors import FileFormatError, near_name
+from sbnet.files.variables import MOST_ENTRIES, Variable, entries_of, parsed_number
+from sbnet.files.xml_files import read_xml
+
+_AS_TABLE = "change its type to a general chance node (cpt) in GeNIe and save the file again"
+_WAYS_OUT = {
+    "noisymax": f"a noisy-MAX node has no table; {_AS_TABLE}",
+    "noisyadder": f"a noisy-adder node has no table; {_AS_TABLE}",
+    "deterministic": f"a deterministic node has no table of probabilities; {_AS_TABLE}",
+    "equation": "its values are continuous; make it discrete in GeNIe, or remove it, and save the file again",
+    "decision": "a belief network has no decisions; remove it in GeNIe, or make it a chance node",
+    "utility": "a belief network has no utilities; remove it in GeNIe",
+    "mau": "a belief network has no utilities; remove it in GeNIe",
+}
+
+
+def read_xdsl(name: str) -> list[Variable]:
+    """The variables of a file, in its order. A node that has no table is refused, by its name."""
+    root = read_xml(name)
+    nodes = root.find("nodes")
+    if root.tag != "smile" or nodes is None:
+        raise FileFormatError(f"{name} is not an XDSL file of GeNIe: it has no <smile> with <nodes> in it")
+    if root.find("dynamic") is not None:
+        raise FileFormatError(f"{name} is a dynamic network, of several time steps; unroll it in GeNIe first")
+    return _Nodes(name, root, nodes).variables()
+
+
+class _Nodes:
+    """The nodes of a file by their names."""
+
+    def __init__(self, name: str, root: Element, nodes: Element) -> None:
+        self.name = name
+        self.cpts: dict[str, Element] = {}
+        for node in nodes:
+            self.check_kind(node)
+            self.cpts[node.get("id", "")] = node
+        self.states = {own: self.state_names(own) for own in self.cpts}
+        labels = root.iterfind("extensions/genie//node")
+        self.about = {node.get("id", ""): (node.findtext("name") or "").strip() for node in labels}
+        genie = root.find("extensions/genie")
+        self.first_fastest = genie is not None and genie.get("app", "").startswith("aGrUM")
+
+    def wrong(self, message: str) -> FileFormatError:
+        return FileFormatError(f"{message} ({self.name[-60:]})")
+
+    def check_kind(self, node: Element) -> None:
+        own, kind = node.get("id", ""), str(node.tag)
+        if kind != "cpt":
+            way_out = _WAYS_OUT.get(kind, f"only nodes with a table can be read; {_AS_TABLE}")
+            raise self.wrong(f"node {own[:60]!r} is of kind {kind[:40]!r}: {way_out}")
+        if not own or own in self.cpts:
+            raise self.wrong(f"there are two nodes {own[:60]!r}" if own else "a node has no name (id)")
+
+    def state_names(self, own: str) -> tuple[str, ...]:
+        states = tuple(state.get("id", "") for state in self.cpts[own].iterfind("state"))
+        if len(states) < 2 or len(set(states)) < len(states):
+            what = "two of them have the same name" if len(states) > 1 else "a unit needs two or more"
+            raise self.wrong(f"variable {own[:60]!r} has {len(states)} states; {what}")
+        return states
+
+    def variables(self) -> list[Variable]:
+        if not self.cpts:
+            raise self.wrong("there is no node in the file")
+        return [self.variable(own, node) for own, node in self.cpts.items()]
+
+    def variable(self, own: str, node: Element) -> Variable:
+        parents = tuple((node.findtext("parents") or "").split())
+        for parent in parents:
+            if parent not in self.cpts:
+                near = near_name(parent, self.cpts, 0.6)
+                hint = f"; did you mean {near!r}?" if near else ""
+                raise self.wrong(f"{own[:60]!r} has the parent {parent[:60]!r}, which is no node of the file{hint}")
+        if own in parents or len(set(parents)) < len(parents):
+            raise self.wrong(f"the table of {own[:60]!r} names a variable twice")
+        about = self.about.get(own, "")
+        return Variable(own, self.states[own], parents, self.table(own, node, parents), "" if about == own else about)
+
+    def table(self, own: str, node: Element, parents: tuple[str, ...]) -> FloatArray:
+        sizes = [len(self.states[parent]) for parent in parents]
+        words = (node.findtext("probabilities") or "").split()
+        entries = entries_of((*sizes, len(self.states[own])))
+        if entries > MOST_ENTRIES:
+            raise self.wrong(f"the table of {own[:60]!r} has more than {MOST_ENTRIES:,} entries; that is the limit")
+        if len(words) != entries:
+            raise self.wrong(f"the table of {own[:60]!r} has {len(words)} numbers; {entries} are needed")
+        values = np.array([parsed_number(word) for word in words])
+        if not np.isfinite(values).all():
+            word = words[int(np.flatnonzero(~np.isfinite(values))[0])]
+            raise self.wrong(f"{word[:40]!r} in the table of {own[:60]!r} is no number")
+        if self.first_fastest:
+            turned = values.reshape(*reversed(sizes), -1)
+            values = turned.transpose(*reversed(range(len(sizes))), len(sizes))
+        return values.reshape(-1, len(self.states[own]))
