@@ -357,3 +357,29 @@ def test_pictures_tell_noisy_or_units_from_sigmoid_units():
     ax = sb.plots.network(sb.layered((2, 3), rng=0))
     assert not [text for text in ax.texts if text.get_gid() == "gate"]
     plt.close(ax.figure)
+
+
+class Counted(str):
+    """A name that counts how often it is looked at."""
+
+    looks = 0
+
+    def __hash__(self):
+        Counted.looks += 1
+        return super().__hash__()
+
+    def __eq__(self, other):
+        Counted.looks += 1
+        return super().__eq__(other)
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("build", [sb.noisy_or, sb.from_probabilities])
+def test_the_work_of_building_grows_with_the_edges(build):
+    Counted.looks, n = 0, 60
+    causes = {(Counted(f"cause {j}"), Counted(f"effect {i}")): 0.5 for j in range(n) for i in range(n)}
+    leak = {Counted(f"effect {i}"): 0.1 for i in range(n)}
+    prior = {Counted(f"cause {j}"): 0.1 for j in range(n)}
+    network = build(causes, leak=leak, prior=prior)
+    assert network.n_edges == n * n
+    assert Counted.looks <= 30 * n * n
