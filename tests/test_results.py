@@ -179,6 +179,7 @@ def test_a_status_says_why_in_words():
         "MAX_SWEEPS": "`max_sweeps` was reached before the bound settled; it is still valid",
         "MIXED": "the chains agree: R-hat is below 1.05 for every unit",
         "NOT_MIXED": "the chains disagree: R-hat is 1.05 or more for some unit; draw more samples",
+        "IMPOSSIBLE": "the evidence is impossible: its probability is 0, and there is no posterior",
     }
 
 

@@ -14,10 +14,8 @@ from sbnet._types import FloatArray
 from sbnet.build import from_edges
 from sbnet.errors import NetworkError, not_among
 from sbnet.kernels import gates
+from sbnet.network import CERTAIN as CERTAIN
 from sbnet.network import Network
-
-CERTAIN = 1000.0
-"""The weight of a cause that never fails, and the log-odds of what is certain: the chance left is e^-1000."""
 
 _ROWS = 12  # parents up to which the error of a nearest unit is measured over all their states
 

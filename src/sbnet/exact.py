@@ -20,6 +20,7 @@ from sbnet.network import Network
 from sbnet.probability import entropy_of
 from sbnet.question import Part, ask
 from sbnet.reduction import absorb
+from sbnet.support import impossible
 
 LIMIT = 25
 """Coupled hidden units that exact functions will enumerate, by default: 2**25 terms take about a minute."""
@@ -89,7 +90,7 @@ def log_likelihood(
     Returns
     -------
     float or ndarray of shape (n,)
-        One number for a single pattern, one per row for a table.
+        One number for a single pattern, one per row for a table; minus infinity for evidence that is impossible.
 
     Examples
     --------
@@ -100,6 +101,7 @@ def log_likelihood(
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress, means=False)
     log_p = question.gather(lambda part: enumerate_states(part.network, part.states, effort)[0] + part.constant)
+    log_p = question.rule_out(log_p)
     return float(log_p[0]) if question.single else log_p
 
 
@@ -143,7 +145,8 @@ def exact_posterior(
     -------
     ExactPosterior, or ExactPosteriors for a table
         The means as an array of shape (n_units,), or (n, n_units) for a table, with names: ``exact["rain"]``,
-        ``exact.log_likelihood``, ``exact.to_frame()``.
+        ``exact.log_likelihood``, ``exact.to_frame()``. Where the evidence is impossible ln P is minus infinity and the
+        means of hidden units are NaN.
 
     Examples
     --------
@@ -157,9 +160,10 @@ def exact_posterior(
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
     both = question.gather(lambda part: np.column_stack(_exact_means(part, effort)))
-    log_p, means, given = both[:, 0].copy(), both[:, 1:].copy(), question.given
+    log_p, means, given = question.rule_out(both[:, 0]), both[:, 1:].copy(), question.given
+    means[question.impossible[:, None] & (given == HIDDEN)] = np.nan
     if question.single:
-        return ExactPosterior.of(network, given[0], float(log_p[0]), means[0])
+        return ExactPosterior.of(network, given[0], float(log_p[0]), means[0], question.reason())
     return ExactPosteriors.of(network, given, log_p, means)
 
 
@@ -188,6 +192,7 @@ def exact_pairs(
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
     pairs = question.gather(lambda part: _exact_pairs(part, effort))
+    pairs[question.impossible] = np.nan
     return pairs[0] if question.single else pairs
 
 
@@ -234,6 +239,7 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
             a, c = (float(load) for load in loads(network.gate[i], mu[r, i]))
             result[r] -= a * mean_z - c * mean_t(network.model.gate[i], w, mu[r, j], shifted[r, i])
     result = np.maximum(result, 0.0)  # only rounding can bring it below
+    result[impossible(network, states)] = np.nan  # there is no posterior
     return float(result[0]) if single else result
 
 

@@ -13,6 +13,7 @@ from sbnet.batches import OneRow, SomeRows
 from sbnet.network import Network
 from sbnet.prior import MOST_EDGES, best_prior
 from sbnet.reading import Bar, Readable, Reading
+from sbnet.support import IMPOSSIBLE
 
 if TYPE_CHECKING:
     import pandas
@@ -26,13 +27,16 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
     network: Network
     evidence: States
     _log_p: Any
+    _impossible: str
     __array_priority__: ClassVar[float] = -1.0  # others decide what comes of the two
 
     @classmethod
-    def of(cls: type[_M], network: Network, evidence: States, log_p: Any, means: FloatArray) -> _M:
-        """The means of all units, for evidence in its internal form."""
+    def of(
+        cls: type[_M], network: Network, evidence: States, log_p: Any, means: FloatArray, impossible: str = ""
+    ) -> _M:
+        """The means of all units, for evidence in its internal form; why it is impossible, if it is one row and is."""
         new = means.view(cls)
-        new.network, new.evidence, new._log_p = network, evidence, log_p
+        new.network, new.evidence, new._log_p, new._impossible = network, evidence, log_p, impossible
         return new
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -41,11 +45,11 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
     def __reduce__(self) -> Any:
         if not hasattr(self, "network"):
             return self.means.__reduce__()
-        return type(self).of, (self.network, self.evidence, self._log_p, self.means)
+        return type(self).of, (self.network, self.evidence, self._log_p, self.means, self._impossible)
 
     def copy(self: _M, order: Any = "C") -> _M:
         """A copy that keeps the names."""
-        return self.of(self.network, self.evidence, self._log_p, self.means.copy(order))
+        return self.of(self.network, self.evidence, self._log_p, self.means.copy(order), self._impossible)
 
     def __deepcopy__(self: _M, memo: Any) -> _M:
         return self.copy()
@@ -99,7 +103,14 @@ class ExactPosterior(_Means):
         frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
         return frame
 
+    @property
+    def impossible(self) -> str:
+        """Why the evidence is impossible, as a sentence; empty if it is possible."""
+        return (self._impossible or IMPOSSIBLE) if self.log_likelihood == -np.inf else ""
+
     def _reading(self) -> Reading:
+        if self.impossible:
+            return Reading(f"No posterior {reading.given(self.evidence)}: {self.impossible}")
         head = f"Exact posterior {reading.given(self.evidence)}: ln P = {self.log_likelihood:.6g} nats"
         return Reading(head, posterior_table(self.network, self.evidence, self.means, lambda: self.prior, None))
 
@@ -150,7 +161,7 @@ class ExactPosteriors(_Means):
     def _reading(self) -> Reading:
         n = len(self)
         head = f"Exact posteriors: {reading.rows(n)} × {self.network.n_units:,} units"
-        return Reading(head, summary=(f"ln P: {reading.spread(self.log_likelihood)} nats",) if n else ())
+        return Reading(head, summary=(f"ln P: {reading.spread(self.log_likelihood)}",) if n else ())
 
 
 def _by_row(key: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +24,8 @@ def answer(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
     """ln P or a bound on it, and the mean of every unit: exact where that is quick, mean field elsewhere."""
     evidence = evidence_of(network, asked)
     posterior, exact = best(lambda solver: infer(network, evidence, solver=solver))
+    if posterior.impossible:
+        raise EvidenceError(posterior.impossible)
     return {"bound": posterior.bound, "means": posterior.means.tolist(), "exact": exact}
 
 
@@ -50,6 +53,8 @@ def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, floa
 def certificate(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
     """An interval that is certain to hold ln P(evidence)."""
     found = certify(network, evidence_of(network, asked), threads=1, progress=False)
+    if found.upper == -math.inf:
+        raise EvidenceError(found.upper_from)
     return {"lower": found.lower, "upper": found.upper}
 
 
