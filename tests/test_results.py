@@ -184,9 +184,9 @@ def test_a_status_says_why_in_words():
 
 
 def test_a_status_has_a_code_for_arrays():
-    assert [status.code for status in sb.Status] == [0, 1, 2, 3]
+    assert [status.code for status in sb.Status] == [0, 1, 2, 3, 4]
     assert sb.Status.MIXED.code.dtype == np.int8
-    assert [status.done for status in sb.Status] == [True, False, True, False]
+    assert [status.done for status in sb.Status] == [True, False, True, False, True]
 
 
 @pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")

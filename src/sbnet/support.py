@@ -149,9 +149,8 @@ def _propagated(rules: _Rules, states: States, held: States) -> _Known:
     ends = np.repeat(np.arange(n), np.diff(rules.causes.ptr))
     which = np.bincount(ends, weights=rules.causes.other, minlength=n).astype(np.int64)
     which = np.repeat(which[None, :], len(states), axis=0)  # the sum of their numbers: the last one's own
-    off, on = np.nonzero(given == 0), np.nonzero(given == 1)
-    off = _joined(off, _new(known.off, np.nonzero(free & rules.needs & (left == 0)), 1))
-    on = _joined(on, _new(known.on, np.nonzero(free & rules.always), 1))
+    off = _joined(_where(given == 0), _new(known.off, _where(free & rules.needs & (left == 0)), 1))
+    on = _joined(_where(given == 1), _new(known.on, _where(free & rules.always), 1))
     step = 2
     while len(off[0]) or len(on[0]):
         row, gone, child = rules.effects.from_(*off)
@@ -172,6 +171,11 @@ def _propagated(rules: _Rules, states: States, held: States) -> _Known:
 
 
 _Places = tuple[IndexArray, IndexArray]  # rows and units
+
+
+def _where(chosen: BoolArray) -> _Places:
+    rows, units = np.nonzero(chosen)
+    return rows, units
 
 
 def _joined(one: _Places, other: _Places) -> _Places:

@@ -18,9 +18,10 @@ the last place, as they are on every platform that we know.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Problem, States
 from sbnet.kernels.gates import NOISY_OR
@@ -113,7 +114,7 @@ def of_terms(scale: Scale, which: Bound, live: BoolArray) -> FloatArray:
     return UNIT * margin
 
 
-def _over(live: BoolArray, numbers: FloatArray) -> FloatArray:
+def _over(live: BoolArray, numbers: NDArray[Any]) -> FloatArray:
     """The sum over the units involved, by row, in an order that does not depend on the other rows.
 
     A product of matrices would be quicker, but its order of addition changes with their shapes.

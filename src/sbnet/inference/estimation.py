@@ -112,7 +112,7 @@ class Estimates(Readable):
             return Estimates(**some, samples=self.samples, delta=self.delta)
         r = batches.one(key, len(self))
         one = {name: float(column[r]) for name, column in self._columns().items()}
-        return Estimate(**one, samples=self.samples, delta=self.delta)
+        return Estimate(**one, samples=self.samples, delta=self.delta, impossible="")
 
     def _columns(self) -> dict[str, FloatArray]:
         names = ("log_probability", "error", "lower", "bound", "effective_samples")

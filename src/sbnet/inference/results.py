@@ -166,6 +166,8 @@ class Posterior(Readable):
         log_p = other.bound if isinstance(other, Posterior) else other.log_likelihood
         if self.network.names != other.network.names:
             raise ParameterError("compare() takes a posterior of the same units; those of the other network differ")
+        if len(other.means) < other.network.n_units:
+            raise ParameterError("compare() takes the means of all units; leave out units=")
         ends = (self.evidence, other.evidence), (self.means, other.means), (self.bound, log_p)
         return Comparison(self.network.names, *ends, same_network=self.network == other.network)
 

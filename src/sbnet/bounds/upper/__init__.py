@@ -233,7 +233,7 @@ def upper_bound(
         return [replace(row, bound=float(value)) for row, value in zip(found, bound, strict=True)]
 
     rows = question.collect(bounded)
-    for r in np.flatnonzero(question.impossible):
+    for r in np.flatnonzero(question.impossible).tolist():
         rows[r] = UpperBound(-np.inf, True, 1, (), question.reason(r))
     if question.single:
         return rows[0]
