@@ -42,6 +42,16 @@ def log_of_units(J, h, S, gate=None):
     return np.where(gate == 1, np.where(S == 1, on, -x), sigmoid)
 
 
+def cannot_be(J, h, S, gate):
+    """Is a noisy-OR unit on without a leak and without a cause? Of each row of states."""
+    return np.any((gate == 1) & (S == 1) & (inputs(J, h, S) == 0.0), axis=-1)
+
+
+def is_impossible(J, h, evidence, gate):
+    """Is P(V) zero? (Of biases that are not exactly ±1000, and weights that are not exactly 1000.)"""
+    return bool(cannot_be(J, h, all_states(evidence), gate).all())
+
+
 def log_joint(J, h, S, gate=None):
     """ln P(S), eq. (6)."""
     return np.sum(log_of_units(J, h, S, gate), axis=-1)

@@ -44,13 +44,13 @@ def _numbers(scale: str, size, max_weight: float, rng: np.random.Generator) -> n
     largest = {"zero": 0.0, "tame": 1.0, "strong": max_weight, "hostile": max_weight}[scale]
     values = rng.uniform(-largest, largest, size)
     if scale == "hostile":
-        values = np.where(rng.random(size) < 0.3, rng.choice([-1000.0, 1000.0], size), values)
+        values = np.where(rng.random(size) < 0.3, rng.choice([-1001.0, 1001.0], size), values)
     return values
 
 
 @st.composite
 def networks(draw, max_units: int = MAX_UNITS, max_weight: float = 30.0, scales=SCALES):
-    """Random networks; weights to ±max_weight, and some of ±1000 if `scales` has "hostile"."""
+    """Random networks; weights to ±max_weight, and some of ±1001 if `scales` has "hostile"."""
     n = draw(st.integers(1, max_units))
     shape, scale = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(scales))
     rng = np.random.default_rng(draw(seeds))

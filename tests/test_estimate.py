@@ -122,7 +122,8 @@ def test_a_row_has_the_answer_it_would_have_alone(options):
         "Estimates: 12 rows, 50 samples each",
         f"  ln P ≈ mean {p.mean():.6g}, from {p.min():.6g} to {p.max():.6g} nats; "
         f"errors up to {table.error.max():.2g}, effective samples from {table.effective_samples.min():,.1f} up",
-        f"  ln P ≥ mean {low.mean():.6g}, from {low.min():.6g} to {low.max():.6g} with 0.95 confidence in each row",
+        f"  ln P ≥ mean {low.mean():.6g}, from {low.min():.6g} to {low.max():.6g} nats "
+        "with 0.95 confidence in each row",
     ]
     assert lines[4].split() == ["0", f"{p[0]:.6g}", "±", f"{table.error[0]:.2g}", f"{low[0]:.6g}", lines[4].split()[-1]]
     assert lines[-1] == "  ... 7 more"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import subprocess
 import sys
@@ -9,12 +10,14 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import oracle
 import sbnet as sb
+from sbnet import enumeration, exact
+from sbnet.errors import ParameterError, UnknownUnitError
 from strategies import MAX_UNITS, cases, means, networks, tables
 
 
@@ -332,3 +335,67 @@ def test_a_unit_whose_parents_are_known_needs_no_sum():
     assert exact["other"] == pytest.approx(0.3, abs=1e-15)
     assert exact["sign"] == pytest.approx(1.0 - 0.9 * (1.0 - 0.3 * 0.25), rel=1e-12)
     assert sb.exact_posterior(net, {"finding": 1, "other": 1})["sign"] == pytest.approx(1.0 - 0.9 * 0.75, rel=1e-14)
+
+
+# --- some units, and predictions in bulk ------------------------------------------------------------------------------
+
+
+def two_levels(rng, n_causes=8, n_findings=40, leak=0.02) -> sb.Network:
+    """Causes and findings; some findings share several causes, some have none in common."""
+    pairs = [(j, i) for i in range(n_findings) for j in rng.choice(n_causes, rng.integers(1, 5), replace=False)]
+    chances = [float(rng.choice([rng.uniform(0.05, 0.95), 0.0, 1.0], p=[0.8, 0.1, 0.1])) for _ in pairs]
+    links = {(f"d{j}", f"f{i}"): p for (j, i), p in zip(pairs, chances, strict=True)}
+    return sb.noisy_or(links, leak=leak, prior={f"d{j}": float(rng.uniform(0.05, 0.6)) for j in {j for j, _ in pairs}})
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1), leak=st.sampled_from([0.0, 0.02]))
+def test_predictions_in_bulk_are_the_sums_of_each(seed, leak):
+    """P(finding | V) of all unobserved findings from one reduction, against a sum for each. Links of 1 cost digits."""
+    rng = np.random.default_rng(seed)
+    network = two_levels(rng, leak=leak)
+    evidence = {f"f{i}": int(rng.random() < 0.5) for i in rng.choice(40, 6, replace=False)}
+    assume(np.isfinite(sb.log_likelihood(network, evidence)))
+    every = sb.exact_posterior(network, evidence)
+    for name in network.names:
+        assert sb.exact_posterior(network, evidence, units=[name])[name] == pytest.approx(every[name], abs=1e-10)
+
+
+def test_the_network_is_reduced_once_for_all_predictions(monkeypatch):
+    network, calls = two_levels(np.random.default_rng(0), n_findings=60), []
+    reduce = enumeration.reduce
+    monkeypatch.setattr(enumeration, "reduce", lambda *given: calls.append(1) or reduce(*given))
+    every = sb.exact_posterior(network, {"f0": 1, "f1": 1, "f2": 0})
+    assert np.isfinite(every.means).all()
+    assert len(calls) == 1
+
+
+def test_units_that_are_not_asked_for_are_not_worked_out(monkeypatch):
+    network, asked = two_levels(np.random.default_rng(0)), []
+    means = exact.barren_means
+    monkeypatch.setattr(exact, "barren_means", lambda *given: asked.extend(given[3].tolist()) or means(*given))
+    monkeypatch.setattr(exact, "predictions", lambda *given: pytest.fail("nobody asked for so many"))
+    evidence, units = {"f0": 1, "f1": 0}, ["d3", "f7", "d1", "f0"]
+    some = sb.exact_posterior(network, evidence, units=units)
+    assert asked == [network.index("f7")]
+    assert some.names == tuple(units)
+    assert some.shape == (4,)
+    assert some["f0"] == 1.0
+    monkeypatch.undo()
+    every = sb.exact_posterior(network, evidence)
+    assert some.means == pytest.approx([every[name] for name in units], abs=1e-12)
+    assert some.log_likelihood == every.log_likelihood
+    assert list(some.to_frame().index) == units
+    assert "d3" in repr(some)
+    assert "d2" not in repr(some)
+    assert some.copy().names == pickle.loads(pickle.dumps(some)).names == tuple(units)
+    with pytest.raises(UnknownUnitError) as caught:
+        some["d2"]
+    assert str(caught.value) == "there is no mean of unit 'd2'; ask for it with units=['d2', ...]"
+    with pytest.raises(ParameterError, match="the means of all units; leave out units="):
+        sb.infer(network, evidence).compare(some)
+    table = sb.exact_posterior(network, [evidence, {}], units=[network.index("d3"), "f7"])
+    assert table.shape == (2, 2)
+    assert table["d3"][0] == table[0]["d3"] == pytest.approx(some["d3"])
+    assert table[1:].names == ("d3", "f7")
+    assert sb.exact_posterior(network, evidence, units="d3").shape == (1,)

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import oracle
@@ -28,8 +28,9 @@ some, few = settings(max_examples=40), settings(max_examples=15)
 
 
 def truth(network, row):
-    """ln P, and how far the oracle may be off."""
+    """ln P of evidence that is possible, and how far the oracle may be off."""
     J, h = network.weight_matrix(), network.bias
+    assume(not oracle.is_impossible(J, h, row, network.gate))
     return oracle.log_likelihood(J, h, row, network.gate), oracle.rounding(J, h, network.gate)
 
 
@@ -199,7 +200,7 @@ def test_certificates_hold_where_all_is_summed(case):
 @pytest.mark.usefixtures("bounded")
 def test_what_can_only_come_about_against_all_odds():
     """A cause that is less likely than the smallest chance of a noisy-OR unit: its floor decides."""
-    net = sb.from_edges({("a", "x"): 1.0, ("b", "x"): 1e-12}, bias={"a": -1000.0, "b": -1000.0}, gate="noisy-or")
+    net = sb.from_edges({("a", "x"): 1.0, ("b", "x"): 1e-12}, bias={"a": -1001.0, "b": -1001.0}, gate="noisy-or")
     exact = sb.log_likelihood(net, {"x": 1})
     assert exact == pytest.approx(np.log(oracle.LEAST))
     for options in ({}, {"proven": True}):
@@ -313,8 +314,7 @@ def test_interventions_and_soft_evidence(question):
     J, h = network.weight_matrix(), network.bias
     S, weight = oracle.log_weights(J, h, *arrays, gate=network.gate)
     size = oracle.rounding(J, h, network.gate) + 1e-11
-    if not np.isfinite(weight).any():
-        return
+    assume(np.isfinite(weight).any())
     exact = np.logaddexp.reduce(weight)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -179,13 +179,14 @@ def test_a_status_says_why_in_words():
         "MAX_SWEEPS": "`max_sweeps` was reached before the bound settled; it is still valid",
         "MIXED": "the chains agree: R-hat is below 1.05 for every unit",
         "NOT_MIXED": "the chains disagree: R-hat is 1.05 or more for some unit; draw more samples",
+        "IMPOSSIBLE": "the evidence is impossible: its probability is 0, and there is no posterior",
     }
 
 
 def test_a_status_has_a_code_for_arrays():
-    assert [status.code for status in sb.Status] == [0, 1, 2, 3]
+    assert [status.code for status in sb.Status] == [0, 1, 2, 3, 4]
     assert sb.Status.MIXED.code.dtype == np.int8
-    assert [status.done for status in sb.Status] == [True, False, True, False]
+    assert [status.done for status in sb.Status] == [True, False, True, False, True]
 
 
 @pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -17,11 +17,11 @@ pytestmark = pytest.mark.small
 
 
 @st.composite
-def crowned(draw):
+def crowned(draw, scales=(0.5, 3.0, 40.0, 300.0)):
     """Roots above columns with lateral edges, some with switches, some edges gone; and rows of columns."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     roots, width = draw(st.integers(0, 3)), draw(st.integers(1, 5))
-    scale = draw(st.sampled_from([0.5, 3.0, 40.0, 300.0]))
+    scale = draw(st.sampled_from(scales))
     sizes = (roots, width) if roots else (width,)
     net = sb.layered(sizes, lateral=True, rng=rng, scale=scale)
     names = net.names[roots:]
@@ -48,12 +48,11 @@ def test_sums_are_likelihoods_from_below(case):
         assert_allclose(found.means, means, atol=1e-9)
 
 
-@given(crowned(), st.floats(-2.0, 2.0))
+@given(crowned(scales=(0.5, 3.0)), st.floats(-2.0, 2.0))
 @settings(max_examples=30, deadline=None)
 def test_gradients_of_sums_are_differences(case, weight):
     net, columns, states = case
-    if np.abs(net.weight).sum() + np.abs(net.bias).sum() >= 140 or not net.n_edges:
-        return
+    assume(np.abs(net.weight).sum() + np.abs(net.bias).sum() < 140 and net.n_edges)
     solver, row_weight = summing(net, columns, sb.MeanField()), np.array([1.0, 0.5, weight, 0.0, 1.0, 2.0])
     _, slope = solver.climb(net.model, net.bias, states, None, row_weight=row_weight)
 

@@ -315,3 +315,22 @@ def test_ten_thousand_hostile_cases_with_noisy_or_units():
         n_cases += len(rows)
     print(f"\nrounding, noisy-OR units: {n_cases:,} hostile cases; {count}")
     assert max(count.worst.values()) <= 0.0
+
+
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40))
+@settings(max_examples=40)
+def test_no_bit_of_a_row_depends_on_the_rows_beside_it(seed, n):
+    """Where ln P is near zero a bound is as small as its margin, and shows the last bit of that."""
+    rng = np.random.default_rng(seed)
+    likely = rng.integers(0, 2, n)
+    weight = np.tril(rng.normal(0, 1, (n, n)) * (rng.random((n, n)) < 0.5), -1)
+    network = sb.from_weight_matrix(weight, bias=(2 * likely - 1) * rng.uniform(30.0, 90.0, n))
+    rows = np.where(rng.random((12, n)) < rng.uniform(0.2, 0.9, (12, 1)), likely, np.nan)
+    batch = sb.infer_many(network, rows, threads=1)
+    alone = [sb.infer(network, row) for row in rows]
+    assert np.array([one.bound for one in alone]).tobytes() == batch.bound.tobytes()
+    assert np.array([one.means for one in alone]).tobytes() == batch.means.tobytes()
+    some_rows = rng.choice(12, rng.integers(1, 9), replace=False)
+    part = sb.infer_many(network, rows[some_rows], threads=1)
+    assert part.bound.tobytes() == batch.bound[some_rows].tobytes()
+    assert part.means.tobytes() == batch.means[some_rows].tobytes()

@@ -353,7 +353,9 @@ def _together(
 
 def _findings(network: Network, evidence: OnePattern) -> dict[str, Any]:
     """What is known, by name: states, and pairs of likelihoods."""
-    states = ask_one(network, evidence, None).states[0]
+    question = ask_one(network, evidence, None)
+    question.check_possible()
+    states = question.states[0]
     found: dict[str, Any] = {network.names[i]: int(states[i]) for i in np.flatnonzero(states != HIDDEN)}
     if isinstance(evidence, Mapping):
         found |= {network.names[network.index(key)]: value for key, value in evidence.items() if np.ndim(value) > 0}
@@ -384,6 +386,8 @@ def _information(bound: FloatArray, means: FloatArray) -> tuple[FloatArray, Floa
     """The information of each question and its chance of a yes, from the answers to no and yes by turns."""
     yes = expit(bound[1::2] - bound[::2])
     p, no_means, yes_means = yes[:, None], means[::2], means[1::2]
+    # An answer that cannot be has no means; it has no weight either.
+    no_means, yes_means = np.where(p == 1.0, yes_means, no_means), np.where(p == 0.0, no_means, yes_means)
     mixed = p * yes_means + (1.0 - p) * no_means
     parts = entropy_of(mixed) - p * entropy_of(yes_means) - (1.0 - p) * entropy_of(no_means)
     information = parts.sum(axis=1)

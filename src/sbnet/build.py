@@ -93,9 +93,9 @@ def gate_codes(network: Network, gate: GateLike) -> States:
     if not isinstance(gate, Mapping):
         raise NetworkError(f"gate is a word or a mapping from names to words; got {type(gate).__name__}")
     for name, word in gate.items():
-        if name not in network.names:
+        if name not in network._index:
             raise unknown_unit(name, network.names, "gate")
-        codes[network.index(name)] = _gate_code(word, repr(name))
+        codes[network._index[name]] = _gate_code(word, repr(name))
     return codes
 
 

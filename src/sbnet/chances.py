@@ -14,10 +14,8 @@ from sbnet._types import FloatArray
 from sbnet.build import from_edges
 from sbnet.errors import NetworkError, not_among
 from sbnet.kernels import gates
+from sbnet.network import CERTAIN as CERTAIN
 from sbnet.network import Network
-
-CERTAIN = 1000.0
-"""The weight of a cause that never fails, and the log-odds of what is certain: the chance left is e^-1000."""
 
 _ROWS = 12  # parents up to which the error of a nearest unit is measured over all their states
 
@@ -98,8 +96,8 @@ def from_probabilities(
     """
     if not isinstance(causes, Mapping):
         raise NetworkError(f"causes is a mapping from (cause, effect) to a chance; got {type(causes).__name__}")
-    effects = list(dict.fromkeys(effect for _, effect in _pairs(causes)))
-    roots = list(dict.fromkeys(cause for cause, _ in causes if cause not in set(effects)))
+    effects = dict.fromkeys(effect for _, effect in _pairs(causes))
+    roots = dict.fromkeys(cause for cause, _ in causes if cause not in effects)
     leaks = _chances("leak", leak, effects, "the effects")
     priors = {} if prior is None else _chances("prior", prior, roots, "the units without causes")
     for name in roots:
@@ -122,24 +120,24 @@ def _pairs(causes: Mapping[Any, Any]) -> list[tuple[str, str]]:
     return list(causes)
 
 
-def _chances(what: str, given: Any, names: list[str], whose: str) -> dict[str, float]:
+def _chances(what: str, given: Any, names: Mapping[str, None], whose: str) -> dict[str, float]:
     """Chances by name; one number is that of all."""
     if not isinstance(given, Mapping):
         return dict.fromkeys(names, checks.probability(what, given))
     for name in given:
         if name not in names:
-            raise not_among(name, names, f"{whose}, which {what} is for")
+            raise not_among(name, tuple(names), f"{whose}, which {what} is for")
     return {name: checks.probability(f"{what}[{name!r}]", p) for name, p in given.items()}
 
 
 def log_odds(p: float) -> float:
     """ln(p / (1 - p)), where certainty is a thousand nats."""
-    return float(np.clip(np.log(p) - np.log1p(-p), -CERTAIN, CERTAIN)) if 0.0 < p < 1.0 else (2.0 * p - 1.0) * CERTAIN
+    return float(np.log(p) - np.log1p(-p)) if 0.0 < p < 1.0 else (2.0 * p - 1.0) * CERTAIN
 
 
 def never(p: float) -> float:
     """-ln(1 - p), where certainty is a thousand nats."""
-    return min(-float(np.log1p(-p)), CERTAIN) if p < 1.0 else CERTAIN
+    return -float(np.log1p(-p)) if p < 1.0 else CERTAIN
 
 
 def _base(kind: str, leak: float) -> float:

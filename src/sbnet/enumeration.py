@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from sbnet.kernels.enumerate import Flips, enumerate_rows, sum_states
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.reduce import reduce
 from sbnet.network import Network
-from sbnet.quickscore import MOST_FINDINGS, total, two_levels
+from sbnet.quickscore import MOST_FINDINGS, TwoLevels, total, two_levels
 from sbnet.reduction import absorb, coupled, members
 
 _PART = 15
@@ -80,6 +81,73 @@ def barren_means(network: Network, states: Taken, log_p: FloatArray, units: Inde
         log_share = np.minimum(log_share, 0.0)
         means[block] = np.where(absent, -np.expm1(log_share), np.exp(log_share))
     return means
+
+
+def predictions(network: Network, row: States, means: FloatArray, units: IndexArray, limit: int) -> FloatArray:
+    """Means of barren noisy-OR units of one row, all at once: one reduction, and sums only where parents are coupled.
+
+    The absence of a unit factorises over parents that are independent given the evidence, with their posterior means;
+    of those that are coupled, it moves the log-odds in the sum over their findings. NaN for a unit of another kind.
+    """
+    graph, hidden = network.graph, row == HIDDEN
+    problem: Problem = reduce(network.model, row)
+    bias = absorb(network, row[None, :])[0]
+    label, sums = _coupled_causes(problem, row, bias, limit)
+    edges = np.flatnonzero(np.isin(graph.child_of_edge, units) & hidden[graph.parent])
+    child, parent, weight = graph.child_of_edge[edges], graph.parent[edges], network.weight[edges]
+    strange = np.isnan(means)  # barren parents that depend on others
+    with np.errstate(divide="ignore"):  # a cause that is certain and never fails
+        alone = np.log1p(means[parent] * np.expm1(-weight))
+    known = network.gate == NOISY_OR
+    known[child[strange[parent]]] = False
+    log_off = -bias + np.bincount(child, np.where(label[parent] < 0, alone, 0.0), network.n_units)
+    rest = np.flatnonzero((label[parent] >= 0) & known[child])
+    rest = rest[np.lexsort((label[parent[rest]], child[rest]))]
+    ends = np.flatnonzero(np.diff(child[rest]) | np.diff(label[parent[rest]])) + 1
+    for mine in np.split(rest, ends) if len(rest) else ():
+        i, several = child[mine[0]], sums[label[parent[mine[0]]]]
+        if len(mine) == 1:
+            log_off[i] += alone[mine[0]]
+        else:
+            log_off[i] += math.nan if several is None else several.moved(parent[mine], -weight[mine])
+    return np.where(known, -np.expm1(np.minimum(log_off, 0.0)), np.nan)[units]
+
+
+class _CoupledCauses(NamedTuple):
+    """Causes that share findings which are present, and ln of the sum over them."""
+
+    levels: TwoLevels
+    place: IndexArray  # of a unit of the network among the causes
+    value: float
+
+    def moved(self, units: IndexArray, by: FloatArray) -> float:
+        """How much ln of the sum rises if the log-odds of some causes move; NaN where digits are lost."""
+        log_odds = self.levels.log_odds.copy()
+        log_odds[self.place[units]] += by
+        change = np.logaddexp(0.0, log_odds) - np.logaddexp(0.0, self.levels.log_odds)
+        moved = replace(self.levels, log_odds=log_odds, constant=self.levels.constant + float(change.sum()))
+        value, _, error = total(moved, with_means=False)
+        return value - self.value if error <= _WORST else math.nan
+
+
+def _coupled_causes(
+    problem: Problem, row: States, bias: FloatArray, limit: int
+) -> tuple[IndexArray, list[_CoupledCauses | None]]:
+    """For each unit the number of its group, -1 if it is independent of all others; and the sum over each group."""
+    label, sums = np.full(len(row), -1), list[_CoupledCauses | None]()
+    for group in group_sums(problem, row, bias):
+        two = two_levels(problem, row, bias, group.units, group.factors)
+        if two is None:
+            label[group.hidden] = len(sums)
+            sums.append(None)
+            continue
+        label[group.hidden[np.unique(two.parent)]] = len(sums)
+        place = np.full(len(row), -1)
+        place[group.hidden] = np.arange(len(group.hidden))
+        few = two.positive <= min(limit, MOST_FINDINGS)
+        value, _, error = total(two, with_means=False) if few else (0.0, None, math.inf)
+        sums.append(_CoupledCauses(two, place, value) if error <= _WORST else None)
+    return label, sums
 
 
 def _largest_groups(network: Network, states: States) -> IndexArray:

@@ -80,6 +80,10 @@ class NearNameWarning(UserWarning):
     """A unit was named that may be a slip of the pen: another one has nearly the same name."""
 
 
+class ImpossibleWarning(UserWarning):
+    """Some rows of a table have evidence of probability zero; the message says why."""
+
+
 class ConvergenceWarning(UserWarning):
     """Some rows stopped before their bound settled; the bounds are valid all the same."""
 

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet._types import HIDDEN, FloatArray, States
-from sbnet.enumeration import Effort, barren_means, check_limit, enumerate_states
+from sbnet import checks
+from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet.enumeration import Effort, barren_means, check_limit, enumerate_states, predictions
 from sbnet.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
 from sbnet.execution import Taken
 from sbnet.kernels.array_gates import loads
 from sbnet.kernels.array_gates import log_p as log_p_of
+from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.terms.enumerated import mean_t
 from sbnet.means import ExactPosterior, ExactPosteriors
-from sbnet.mirrors import mirrors
+from sbnet.mirrors import Mirrors, mirrors
 from sbnet.network import Network
 from sbnet.probability import entropy_of
 from sbnet.question import Part, ask
 from sbnet.reduction import absorb
+from sbnet.support import impossible
 
 LIMIT = 25
 """Coupled hidden units that exact functions will enumerate, by default: 2**25 terms take about a minute."""
+_MANY = 16
+"""Predictions of one row that are worth a reduction of their own; fewer are sums beside those of other rows."""
 
 
 @overload
@@ -89,7 +95,7 @@ def log_likelihood(
     Returns
     -------
     float or ndarray of shape (n,)
-        One number for a single pattern, one per row for a table.
+        One number for a single pattern, one per row for a table; minus infinity for evidence that is impossible.
 
     Examples
     --------
@@ -100,6 +106,7 @@ def log_likelihood(
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress, means=False)
     log_p = question.gather(lambda part: enumerate_states(part.network, part.states, effort)[0] + part.constant)
+    log_p = question.rule_out(log_p)
     return float(log_p[0]) if question.single else log_p
 
 
@@ -107,6 +114,7 @@ class _Options(TypedDict, total=False):
     """What :func:`exact_posterior` takes after the data, for its signatures."""
 
     do: EvidenceLike | None
+    units: str | int | Sequence[str | int] | None
     limit: int
     threads: int | None
     progress: bool | None
@@ -125,25 +133,30 @@ def exact_posterior(
     evidence: EvidenceLike,
     *,
     do: EvidenceLike | None = None,
+    units: str | int | Sequence[str | int] | None = None,
     limit: int = LIMIT,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> ExactPosterior | ExactPosteriors:
-    """Exact posterior means P(S_i = 1 | V) of all units.
+    """Exact posterior means P(S_i = 1 | V) of all units, or of those asked for.
 
     Parameters
     ----------
     network : Network
     evidence
         One pattern or a table of them.
+    units
+        The units asked for, by name or number; all by default. The others are not worked out: without it, each
+        unobserved unit that nothing observed depends on takes a prediction of its own.
     do, limit, threads, progress
         As in :func:`log_likelihood`.
 
     Returns
     -------
     ExactPosterior, or ExactPosteriors for a table
-        The means as an array of shape (n_units,), or (n, n_units) for a table, with names: ``exact["rain"]``,
-        ``exact.log_likelihood``, ``exact.to_frame()``.
+        The means as an array of shape (n_units,), or (n, n_units) for a table, of the units asked for, with names:
+        ``exact["rain"]``, ``exact.log_likelihood``, ``exact.to_frame()``. Where the evidence is impossible ln P is
+        minus infinity and the means of hidden units are NaN.
 
     Examples
     --------
@@ -156,11 +169,22 @@ def exact_posterior(
       rain         0.2689 → 0.3408    █████++
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
-    both = question.gather(lambda part: np.column_stack(_exact_means(part, effort)))
-    log_p, means, given = both[:, 0].copy(), both[:, 1:].copy(), question.given
+    asked = _asked(network, units)
+    both = question.gather(lambda part: np.column_stack(_exact_means(part, effort, asked)))
+    log_p, means, given = question.rule_out(both[:, 0]), both[:, 1:].copy(), question.given
+    means[question.impossible[:, None] & (given == HIDDEN)] = np.nan
+    if asked is not None:
+        means = means[:, asked]
     if question.single:
-        return ExactPosterior.of(network, given[0], float(log_p[0]), means[0])
-    return ExactPosteriors.of(network, given, log_p, means)
+        return ExactPosterior.of(network, given[0], float(log_p[0]), means[0], question.reason(), asked)
+    return ExactPosteriors.of(network, given, log_p, means, units=asked)
+
+
+def _asked(network: Network, units: str | int | Sequence[str | int] | None) -> IndexArray | None:
+    """The numbers of the units asked for, each once; None for all."""
+    if units is None:
+        return None
+    return np.array(list(dict.fromkeys(network.index(unit) for unit in checks.units("units", units))), np.int64)
 
 
 def exact_pairs(
@@ -188,6 +212,7 @@ def exact_pairs(
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
     pairs = question.gather(lambda part: _exact_pairs(part, effort))
+    pairs[question.impossible] = np.nan
     return pairs[0] if question.single else pairs
 
 
@@ -234,11 +259,12 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
             a, c = (float(load) for load in loads(network.gate[i], mu[r, i]))
             result[r] -= a * mean_z - c * mean_t(network.model.gate[i], w, mu[r, j], shifted[r, i])
     result = np.maximum(result, 0.0)  # only rounding can bring it below
+    result[impossible(network, states)] = np.nan  # there is no posterior
     return float(result[0]) if single else result
 
 
-def _exact_means(part: Part, effort: Effort) -> tuple[FloatArray, FloatArray]:
-    """ln P(V), and the means of all units, barren ones too."""
+def _exact_means(part: Part, effort: Effort, asked: IndexArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """ln P(V), and the means of all units; of barren ones only those asked for."""
     network, states = part.network, part.states
     log_p, means = enumerate_states(network, states, effort)
     means = part.shown(means)
@@ -246,10 +272,25 @@ def _exact_means(part: Part, effort: Effort) -> tuple[FloatArray, FloatArray]:
         _fill_known(network, states[place], means[place])
     echoes, open_ = mirrors(network), np.isnan(means)
     open_[:, echoes.unit[echoes.unit < part.n_units]] = False
-    rows, barren = np.nonzero(open_)
+    if asked is not None:
+        open_[:, np.isin(np.arange(part.n_units), _mirrored(echoes, asked), invert=True)] = False
+    many = open_ & (network.gate[: part.n_units] == NOISY_OR)
+    for r in np.flatnonzero(many.sum(axis=1) >= _MANY):
+        units = np.flatnonzero(many[r])
+        means[r, units] = predictions(network, states[r], means[r], units, effort.limit)
+    rows, barren = np.nonzero(open_ & np.isnan(means))
     means[rows, barren] = barren_means(network, Taken(states, rows), log_p[rows], barren, effort)
     echoes.fill(means)
     return log_p + part.constant, means
+
+
+def _mirrored(echoes: Mirrors, asked: IndexArray) -> IndexArray:
+    """The units asked for, and those that they mirror."""
+    wanted = set(asked.tolist())
+    for unit, parent in zip(echoes.unit[::-1].tolist(), echoes.parent[::-1].tolist(), strict=True):
+        if unit in wanted:
+            wanted.add(parent)
+    return np.array(sorted(wanted), np.int64)
 
 
 def _fill_known(network: Network, row: States, means: FloatArray) -> None:

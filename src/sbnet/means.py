@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 import numpy as np
 
 from sbnet import batches, checks, reading
-from sbnet._types import HIDDEN, FloatArray, States
+from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.batches import OneRow, SomeRows
+from sbnet.errors import UnknownUnitError
 from sbnet.network import Network
 from sbnet.prior import MOST_EDGES, best_prior
 from sbnet.reading import Bar, Readable, Reading
+from sbnet.support import IMPOSSIBLE
 
 if TYPE_CHECKING:
     import pandas
@@ -26,13 +28,24 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
     network: Network
     evidence: States
     _log_p: Any
+    _impossible: str
+    _units: IndexArray | None
     __array_priority__: ClassVar[float] = -1.0  # others decide what comes of the two
 
     @classmethod
-    def of(cls: type[_M], network: Network, evidence: States, log_p: Any, means: FloatArray) -> _M:
-        """The means of all units, for evidence in its internal form."""
+    def of(
+        cls: type[_M],
+        network: Network,
+        evidence: States,
+        log_p: Any,
+        means: FloatArray,
+        impossible: str = "",
+        units: IndexArray | None = None,
+    ) -> _M:
+        """The means of some units, or all, for evidence in its internal form; why it is impossible, if one row is."""
         new = means.view(cls)
-        new.network, new.evidence, new._log_p = network, evidence, log_p
+        new.network, new.evidence, new._log_p, new._impossible = network, evidence, log_p, impossible
+        new._units = units
         return new
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -41,11 +54,18 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
     def __reduce__(self) -> Any:
         if not hasattr(self, "network"):
             return self.means.__reduce__()
-        return type(self).of, (self.network, self.evidence, self._log_p, self.means)
+        return type(self).of, (
+            self.network,
+            self.evidence,
+            self._log_p,
+            self.means,
+            self._impossible,
+            self._units,
+        )
 
     def copy(self: _M, order: Any = "C") -> _M:
         """A copy that keeps the names."""
-        return self.of(self.network, self.evidence, self._log_p, self.means.copy(order))
+        return self.of(self.network, self.evidence, self._log_p, self.means.copy(order), self._impossible, self._units)
 
     def __deepcopy__(self: _M, memo: Any) -> _M:
         return self.copy()
@@ -62,8 +82,25 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The units."""
-        return self.network.names
+        """The units that the means are of."""
+        if self._units is None:
+            return self.network.names
+        return tuple(self.network.names[i] for i in self._units)
+
+    @property
+    def units(self) -> IndexArray:
+        """Their numbers in the network."""
+        return np.arange(self.network.n_units) if self._units is None else self._units
+
+    def _place(self, name: str) -> int:
+        """Where the mean of a unit stands."""
+        unit = self.network.index(name)
+        if self._units is None:
+            return unit
+        places = np.flatnonzero(self._units == unit)
+        if not len(places):
+            raise UnknownUnitError(f"there is no mean of unit {name!r}; ask for it with units=[{name!r}, ...]")
+        return int(places[0])
 
 
 class ExactPosterior(_Means):
@@ -86,22 +123,32 @@ class ExactPosterior(_Means):
     @property
     def prior(self) -> FloatArray:
         """The means before anything is observed: exact for small networks, predictions of mean field theory else."""
-        return best_prior(self.network)
+        return best_prior(self.network)[self.units]
 
     def __getitem__(self, key: Any) -> Any:
-        return float(self.means[self.network.index(key)]) if isinstance(key, str) else self.means[key]
+        return float(self.means[self._place(key)]) if isinstance(key, str) else self.means[key]
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, prior and posterior mean."""
         pd = checks.extra("pandas", "to_frame()")
-        observed = np.where(self.evidence == HIDDEN, np.nan, self.evidence)
+        given = self.evidence[self.units]
+        observed = np.where(given == HIDDEN, np.nan, given)
         columns = {"observed": observed, "prior": self.prior, "mean": self.means}
         frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
         return frame
 
+    @property
+    def impossible(self) -> str:
+        """Why the evidence is impossible, as a sentence; empty if it is possible."""
+        return (self._impossible or IMPOSSIBLE) if self.log_likelihood == -np.inf else ""
+
     def _reading(self) -> Reading:
+        if self.impossible:
+            return Reading(f"No posterior {reading.given(self.evidence)}: {self.impossible}")
         head = f"Exact posterior {reading.given(self.evidence)}: ln P = {self.log_likelihood:.6g} nats"
-        return Reading(head, posterior_table(self.network, self.evidence, self.means, lambda: self.prior, None))
+        means, shown = np.full(self.network.n_units, np.nan), np.zeros_like(self.evidence)
+        means[self.units], shown[self.units] = self.means, self.evidence[self.units]
+        return Reading(head, posterior_table(self.network, shown, means, lambda: best_prior(self.network), None))
 
 
 class ExactPosteriors(_Means):
@@ -131,14 +178,14 @@ class ExactPosteriors(_Means):
     def __getitem__(self, key: Any) -> Any: ...
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
-            return self.means[:, self.network.index(key)]
+            return self.means[:, self._place(key)]
         if not hasattr(self, "network") or not _by_row(key):
             return self.means[key]
         if batches.are_some(key):
             rows = batches.some(key, len(self))
-            return self.of(self.network, self.evidence[rows], self._log_p[rows], self.means[rows])
+            return self.of(self.network, self.evidence[rows], self._log_p[rows], self.means[rows], units=self._units)
         r = batches.one(key, len(self))
-        return ExactPosterior.of(self.network, self.evidence[r], self._log_p[r], self.means[r])
+        return ExactPosterior.of(self.network, self.evidence[r], self._log_p[r], self.means[r], units=self._units)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: ln P, and the mean of every unit."""
@@ -149,8 +196,8 @@ class ExactPosteriors(_Means):
 
     def _reading(self) -> Reading:
         n = len(self)
-        head = f"Exact posteriors: {reading.rows(n)} × {self.network.n_units:,} units"
-        return Reading(head, summary=(f"ln P: {reading.spread(self.log_likelihood)} nats",) if n else ())
+        head = f"Exact posteriors: {reading.rows(n)} × {len(self.names):,} units"
+        return Reading(head, summary=(f"ln P: {reading.spread(self.log_likelihood)}",) if n else ())
 
 
 def _by_row(key: Any) -> bool:

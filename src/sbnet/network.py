@@ -23,6 +23,11 @@ from sbnet.notes import Note, notes_of, written
 
 MAX_PARAMETER = 1e8
 """Largest weight or bias: beyond it a double no longer tells the sum of inputs to a nat."""
+CERTAIN = 1000.0
+"""What stands for certainty: the weight of a link of probability 1, and the size of the log-odds of 0 and of 1.
+
+Sums take it as it is, e^-1000; evidence that it rules out is impossible, :mod:`sbnet.support`.
+"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,6 +15,7 @@ from sbnet.kernels.sampling import ancestral, log_joint_rows
 from sbnet.network import Network
 from sbnet.question import interventions
 from sbnet.slips import check_network
+from sbnet.support import impossible
 
 
 @overload
@@ -48,6 +49,7 @@ def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
         )
     result = np.empty(len(complete))
     log_joint_rows(network.model, network.bias, complete, result)
+    result[impossible(network, complete)] = -np.inf
     return float(result[0]) if single else result
 
 

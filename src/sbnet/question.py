@@ -25,7 +25,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet import support
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, coerce, coerce_many, coerce_one
 from sbnet.graph import Graph
@@ -67,6 +68,11 @@ class Part(NamedTuple):
     constant: FloatArray
     slack: FloatArray
     owner: IndexArray  # the units that the last units of this network report on
+
+    def some(self, kept: BoolArray) -> Part:
+        """Some of its rows."""
+        rows = self.rows if isinstance(self.rows, slice) else self.rows[kept]
+        return self._replace(rows=rows, states=self.states[kept], constant=self.constant[kept], slack=self.slack[kept])
 
     @property
     def n_units(self) -> int:
@@ -180,6 +186,34 @@ class Question:
             numbers = np.arange(len(self.states))[part.rows].tolist()
             found.update(zip(numbers, task(part), strict=True))
         return [found[r] for r in range(len(self.states))]
+
+    @cached_property
+    def impossible(self) -> BoolArray:
+        """Which rows have evidence of probability zero; there is no posterior for them."""
+        return support.impossible(self.network, self.states, None if self.conditions is None else self.conditions.held)
+
+    def reason(self, r: int = 0) -> str:
+        """Why a row is impossible, as a sentence; empty if it is possible."""
+        held = None if self.conditions is None else self.conditions.held
+        if held is not None:
+            held = held[0 if len(held) == 1 else r]
+        return support.reason(self.network, self.states[r], held) if self.impossible[r] else ""
+
+    def with_state(self, units: IndexArray, state: int) -> Question:
+        """A row for each of some units: the single row of this question, with that unit observed in the state."""
+        states = np.repeat(self.states, len(units), axis=0)
+        states[np.arange(len(units)), units] = state
+        conditions = self.conditions and self.conditions._replace(reports=(), constant=np.empty(0), slack=np.empty(0))
+        return replace(self, states=states, conditions=conditions, single=False)
+
+    def check_possible(self) -> None:
+        """A single row that has a posterior, or an error: for answers that are nothing but a posterior."""
+        if self.impossible[0]:
+            raise EvidenceError(f"{self.reason()}; leave out a finding, or give the unit a leak")
+
+    def rule_out(self, log_p: FloatArray) -> FloatArray:
+        """ln P, or a bound on it, of each row: minus infinity where the evidence is impossible."""
+        return np.where(self.impossible, -np.inf, log_p)
 
     @property
     def n_held(self) -> int:

@@ -178,8 +178,13 @@ def rows(n: int) -> str:
 
 
 def spread(values: FloatArray) -> str:
-    """Mean and range of some numbers."""
-    return f"mean {values.mean():.6g}, from {values.min():.6g} to {values.max():.6g}"
+    """Mean and range of some values of ln P, in nats; those of impossible evidence are counted apart."""
+    known = values[values != -np.inf]
+    gone = f"{len(values) - len(known):,} impossible" if len(known) < len(values) else ""
+    if not len(known):
+        return gone
+    text = f"mean {known.mean():.6g}, from {known.min():.6g} to {known.max():.6g} nats"
+    return f"{text}; {gone}" if gone else text
 
 
 def _cells(value: float, top: float) -> int:

@@ -18,6 +18,7 @@ from sbnet.kernels.terms import LOG_TERMS
 from sbnet.network import Network
 from sbnet.probability import entropy_of
 from sbnet.reduction import absorb
+from sbnet.support import impossible
 
 if TYPE_CHECKING:
     import pandas
@@ -145,6 +146,7 @@ def lower_bound(
     mu = check_means(states, means, single)
     parts = bound_terms(network, states, mu, _check_xi(states, xi, single), bound)
     total: FloatArray = sum((part.sum(axis=1) for part in parts), np.zeros(len(states)))
+    total[impossible(network, states)] = -np.inf
     return float(total[0]) if single else total
 
 

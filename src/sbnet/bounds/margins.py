@@ -18,9 +18,10 @@ the last place, as they are on every platform that we know.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Problem, States
 from sbnet.kernels.gates import NOISY_OR
@@ -101,15 +102,25 @@ def of_terms(scale: Scale, which: Bound, live: BoolArray) -> FloatArray:
     A term goes through three roundings for each parent (the input, its mean, a product or a mean over states), and some
     twenty more; then all units are added up.
     """
-    margin: FloatArray = live @ ((3 * scale.parents + 24) * scale.size) + live.sum(axis=1) * (live @ scale.size)
+    margin: FloatArray = _over(live, (3 * scale.parents + 24) * scale.size)
+    margin += live.sum(axis=1) * _over(live, scale.size)
     many = scale.parents > which.enumerate_up_to
     if which.log_term == exact.ROOM and np.any(many):
         # Q frequencies, with weights that add up to Q/9 or less: Q roundings for each of two sums, five for each
         # parent in each product, and some for the powers. Units of a block share the frequencies of the widest.
         # They are rounded up to whole chunks, by 128 at most.
         q = np.clip(86.0 + 1.3 * np.where(live, scale.size, 0.0).max(axis=1), 0.0, waves.MAX_NODES + 128.0)
-        margin += q * ((0.25 * q + 2.0) * (live @ many.astype(np.float64)) + 0.6 * (live @ (many * scale.parents)))
+        margin += q * ((0.25 * q + 2.0) * _over(live, many * 1.0) + 0.6 * _over(live, many * scale.parents))
     return UNIT * margin
+
+
+def _over(live: BoolArray, numbers: NDArray[Any]) -> FloatArray:
+    """The sum over the units involved, by row, in an order that does not depend on the other rows.
+
+    A product of matrices would be quicker, but its order of addition changes with their shapes.
+    """
+    total: FloatArray = np.where(live, numbers, 0.0).sum(axis=1)
+    return total
 
 
 def of_components(scale: Scale, which: Bound, gate_weight: FloatArray, gate_bias: FloatArray) -> float:

@@ -22,13 +22,13 @@ from sbnet.certificates.enclosure import EFFORTS, Ends, How, enclose, in_lines
 from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.evidence import EvidenceLike, OnePattern, Table
-from sbnet.execution import Bar, Block, RowBlocks, map_blocks, pool
+from sbnet.execution import Bar, Block, RowBlocks, map_blocks, pool, row_blocks
 from sbnet.inference.estimation import Draw, weigh
 from sbnet.inference.solution import Solution
 from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.kernels.terms import LOG_TERMS
 from sbnet.network import Network
-from sbnet.question import Part, ask
+from sbnet.question import Part, Question, ask
 from sbnet.reduction import absorb
 
 __all__ = ["Certificate", "Certificates", "PosteriorIntervals", "certify", "posterior_intervals"]
@@ -123,6 +123,7 @@ def certify(
     Returns
     -------
     Certificate, or Certificates for a table
+        Where the evidence is impossible both ends are minus infinity, and `lower_from` says why.
 
     Examples
     --------
@@ -139,16 +140,26 @@ def certify(
     task = _Task(how, _check_search(proven, confidence, seconds, gap), int(checks.generator(rng).integers(2**63)))
 
     def certified(part: Part) -> list[Certificate]:
+        numbers = np.arange(len(question.states))[part.rows]
+        possible = part.some(~question.impossible[numbers])
         blocks = map_blocks(
             partial(_certificates, part.network, task),
-            RowBlocks(part.states, most=16),
+            RowBlocks(possible.states, most=16),
             executor=pool(executor, 1 if proven else threads),  # balls are no faster in threads
-            progress=Bar("certificates", len(part.states), progress),
+            progress=Bar("certificates", len(possible.states), progress),
         )
-        return _shifted(part, [row for block in blocks for row in block])
+        found = iter(_shifted(possible, [row for block in blocks for row in block]))
+        return [_impossible(question.reason(r), task) if question.impossible[r] else next(found) for r in numbers]
 
     made = tuple(question.collect(certified))
     return made[0] if question.single else Certificates(made)
+
+
+def _impossible(reason: str, task: _Task) -> Certificate:
+    """The certificate of evidence whose probability is zero."""
+    none, how = -math.inf, task.how
+    known = (none, none, none, 0.0, True, reason, reason, none, 0.0, how.effort, how.proven, (none, none))
+    return Certificate(*known, task.search.confidence)
 
 
 def _shifted(part: Part, rows: list[Certificate]) -> list[Certificate]:
@@ -206,7 +217,8 @@ def posterior_intervals(
     Returns
     -------
     PosteriorIntervals
-        A mapping from the name of a unit to the two ends. An observed unit has its state twice.
+        A mapping from the name of a unit to the two ends. An observed unit has its state twice, and so has one whose
+        other state the evidence makes impossible. Evidence that is impossible itself is an error.
 
     Examples
     --------
@@ -221,23 +233,37 @@ def posterior_intervals(
         raise EvidenceError(
             "posterior_intervals() takes one pattern, but the evidence is a table; call it for each row"
         )
+    question.check_possible()
     how = _check(effort, exact_up_to, proven)
     (part,) = question.parts
     row, slack = question.given[0], 2.0 * float(part.slack[0])
     wanted = np.flatnonzero(row == HIDDEN).tolist() if units is None else checks.units("units", units)
     asked = [network.index(unit) for unit in wanted]
+    known = _known(question, asked)
+    open_ = [i for i in dict.fromkeys(asked) if i not in known]
     blocks = map_blocks(
         partial(_both_ends, part.network, part.states[0], how),
-        RowBlocks(asked, most=16),
+        RowBlocks(open_, most=16),
         executor=pool(executor, 1 if proven else threads),
-        progress=Bar("posterior intervals", len(asked), progress),
+        progress=Bar("posterior intervals", len(open_), progress),
     )
-    answer = {}
-    for i, ends in zip(asked, (unit for block in blocks for unit in block), strict=True):
+    for i, ends in zip(open_, (unit for block in blocks for unit in block), strict=True):
         (low_0, high_0), (low_1, high_1) = ends
-        inside = _outward(low_1 - high_0 - slack, high_1 - low_0 + slack)
-        answer[network.names[i]] = inside if row[i] == HIDDEN else (float(row[i]), float(row[i]))
+        known[i] = _outward(low_1 - high_0 - slack, high_1 - low_0 + slack)
+    answer = {network.names[i]: known[i] for i in asked}
     return PosteriorIntervals.of(network, row, answer, effort, proven)
+
+
+def _known(question: Question, asked: list[int]) -> dict[int, tuple[float, float]]:
+    """Both ends for units that are given, or that cannot be in one of their states."""
+    row = question.given[0]
+    known = {i: (float(row[i]), float(row[i])) for i in asked if row[i] != HIDDEN}
+    free = np.array([i for i in asked if i not in known], np.int64)
+    for state in (0, 1):
+        for rows in row_blocks(len(free), question.network.n_units):
+            for i in free[rows][question.with_state(free[rows], state).impossible].tolist():
+                known[i] = (1.0 - state, 1.0 - state)
+    return known
 
 
 def _outward(low: float, high: float) -> tuple[float, float]:

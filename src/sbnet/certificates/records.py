@@ -36,7 +36,7 @@ class Certificate:
     exact : bool
         Are both ends ln P itself, but for rounding, because all states could be summed?
     lower_from, upper_from : str
-        How the two ends were obtained.
+        How the two ends were obtained; why the evidence is impossible, if it is.
     mean_field : float
         The lower bound of mean field theory alone, :class:`sbnet.MeanField`.
     logarithm : float
@@ -71,8 +71,8 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """The length of the interval."""
-        return self.upper - self.lower
+        """The length of the interval; zero where both ends are minus infinity."""
+        return 0.0 if self.upper == self.lower else self.upper - self.lower
 
     @property
     def factorisation(self) -> tuple[float, float]:
@@ -81,10 +81,14 @@ class Certificate:
         That is :math:`\mathrm{KL}(Q \| P) = \ln P(V) - L`, and ln P(V) is known to lie between the ends. The slack of
         the exact logarithm terms, about 1e-7 for a unit, is in it.
         """
+        if self.mean_field == -math.inf:
+            return 0.0, 0.0
         return max(self.lower - self.mean_field, 0.0), max(self.upper - self.mean_field, 0.0)
 
     def _sentences(self) -> list[tuple[str, str]]:
         """A label and a text for each line but the first."""
+        if self.upper == -math.inf:
+            return []
         low, high = self.factorisation
         guess = max(self.estimate - self.mean_field, 0.0)
         lines = []
@@ -108,6 +112,8 @@ class Certificate:
 
     def _headline(self) -> str:
         gap = self.gap
+        if self.upper == -math.inf:
+            return f"ln P(evidence) = -inf: {self.upper_from}"
         if self.exact:
             digits = _digits(gap) if self.proven else 4
             return f"ln P(evidence) = {self.estimate:.{digits}f} ({self.lower_from})"
@@ -198,11 +204,15 @@ class Certificates(Sequence[Certificate]):
         head = f"Certificates: {n:,} row{'s' * (n != 1)}"
         if n == 0:
             return head
-        exact = sum(row.exact for row in self.rows)
-        total = f"mean ln P between {self.lower.mean():.6g} and {self.upper.mean():.6g} nats"
-        lines = [f"{total}; gap {self.gap.mean():.3g} on average, {self.gap.max():.3g} at most; {exact:,} exact"]
+        possible = self[self.upper > -np.inf]
+        if not len(possible):
+            return f"{head}\n  {n:,} impossible"
+        exact = sum(row.exact for row in possible)
+        total = f"mean ln P between {possible.lower.mean():.6g} and {possible.upper.mean():.6g} nats"
+        gaps = f"gap {possible.gap.mean():.3g} on average, {possible.gap.max():.3g} at most; {exact:,} exact"
+        lines = [f"{total}; {gaps}" + (f"; {n - len(possible):,} impossible" if len(possible) < n else "")]
         if min(row.confidence for row in self.rows) < 1.0:
-            width = np.subtract(*self.interval[::-1])
+            width = np.subtract(*possible.interval[::-1])
             sure = f"with {100 * self.rows[0].confidence:.12g} % confidence in each row"
             lines.append(f"{sure}: width {width.mean():.3g} on average, {width.max():.3g} at most")
         return "\n  ".join([head, *lines])

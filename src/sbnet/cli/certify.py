@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from dataclasses import asdict
+from typing import Any
 
-from sbnet.certificates import certify, posterior_intervals
+from sbnet.certificates import Certificate, certify, posterior_intervals
 from sbnet.cli import commands
 from sbnet.cli.models import read_model
 from sbnet.cli.words import findings_apart, listed_units, pattern
@@ -48,13 +50,21 @@ def run(chosen: argparse.Namespace) -> int:
         gap=chosen.gap,
     )
     ends = None
-    if units:
+    if units and whole.upper > -math.inf:
         ends = posterior_intervals(network, found, units=units, effort=chosen.effort, proven=chosen.proven)
     if chosen.json:
         means = {} if ends is None else {name: {"lower": low, "upper": high} for name, (low, high) in ends.items()}
-        print(json.dumps({**asdict(whole), "gap": whole.gap, "evidence": found, "units": means}))
+        print(json.dumps({**_told(whole), "gap": whole.gap, "evidence": found, "units": means}))
         return 0
     for told in (whole, ends):
         if told is not None:
             print(str(told).replace("proven=True", "--proven"))
     return 0
+
+
+def _told(whole: Certificate) -> dict[str, Any]:
+    """Its fields as JSON has them: minus infinity, of impossible evidence, is null."""
+    fields = asdict(whole)
+    if whole.upper == -math.inf:
+        fields |= dict.fromkeys(("lower", "upper", "estimate", "mean_field", "interval"))
+    return fields

@@ -20,7 +20,7 @@ from sbnet.cli.models import check_out, one_input, read_model
 from sbnet.cli.sinks import open_sink
 from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
 from sbnet.cli.words import findings, findings_apart, listed_units, together
-from sbnet.errors import ParameterError
+from sbnet.errors import EvidenceError, ParameterError
 from sbnet.files.atomic import write_atomically
 from sbnet.inference import MeanField, Posterior, Solver, infer
 from sbnet.network import Network
@@ -85,6 +85,8 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
         return infer(network, evidence, solver=solver)
 
     posterior, exact = (ask(None), False) if chosen.mean_field else best(ask, tuple(units.tolist()))
+    if posterior.impossible:
+        raise EvidenceError(f"{posterior.impossible}. Leave out a finding, or give the unit a leak")
     intervals = _intervals(posterior, units) if chosen.certain else {}
     means = posterior.means.copy()
     for name, (low, high) in intervals.items():  # what is proven goes before what mean field theory says
@@ -226,7 +228,10 @@ def _ask_lines(network: Network, table: rows.Table, chosen: argparse.Namespace) 
         for r in range(len(block)):
             names = {name: column[r] for name, column in zip(table.ids, table.named(block), strict=True)}
             units = _ranked(network, batch.means[r], shown & (states[r] == HIDDEN), prior)
-            row = {**names, "bound": float(batch.bound[r]), "units": units[: chosen.top]}
+            if batch.bound[r] == -np.inf:
+                row: dict[str, Any] = {**names, "bound": None, "impossible": batch[r].impossible, "units": []}
+            else:
+                row = {**names, "bound": float(batch.bound[r]), "units": units[: chosen.top]}
             print(json.dumps(row, default=str))
         sys.stdout.flush()
     return 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ from sbnet._types import FloatArray, States
 from sbnet.cli.columns import TableColumns, match
 from sbnet.cli.sources import Block, Source, open_table
 from sbnet.cli.stored import habits_of
-from sbnet.errors import ParameterError
+from sbnet.errors import ImpossibleWarning, ParameterError
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.network import Network
 
@@ -68,8 +70,15 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
 
 
 def solve(network: Network, states: States) -> PosteriorBatch:
-    """The answers of a block."""
-    return infer_many(network, states, progress=False)
+    """The answers of a block; of impossible rows the first is said in words."""
+    batch = infer_many(network, states, progress=False)
+    gone = np.flatnonzero(batch.bound == -np.inf)
+    if len(gone):
+        rows = "a row is" if len(gone) == 1 else f"{len(gone):,} rows are"
+        warnings.warn(
+            f"{rows} impossible, with ln P = -inf; {batch[gone[0]].impossible}", ImpossibleWarning, stacklevel=2
+        )
+    return batch
 
 
 def bounds(columns: TableColumns, states: States) -> FloatArray:
@@ -80,6 +89,11 @@ def bounds(columns: TableColumns, states: States) -> FloatArray:
 
     whole = complete(columns.network, states, columns.places())
     return whole.sum(solve(columns.network, whole.states).bound)
+
+
+def for_json(values: FloatArray) -> list[float | None]:
+    """Numbers as JSON has them: minus infinity, of impossible evidence, is null."""
+    return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
 def short(values: FloatArray, digits: int = 6) -> FloatArray:

@@ -70,7 +70,7 @@ def _scores(table: rows.Table, states: States, label: _Label | None) -> list[Flo
 
 def _lines(table: rows.Table, names: list[str], label: _Label | None) -> int:
     for block, states in table.pieces():
-        found = [column.tolist() for column in _scores(table, states, label)]
+        found = [rows.for_json(column) for column in _scores(table, states, label)]
         for values in zip(*table.named(block), *found, strict=True):
             print(json.dumps(dict(zip([*table.ids, *names], values, strict=True)), default=str))
         sys.stdout.flush()

@@ -6,6 +6,7 @@ them answers: both show the same numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -60,6 +61,8 @@ def answer(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
     """ln P or a bound on it, and the mean of every unit: exact where that is quick, mean field elsewhere."""
     evidence = evidence_of(network, asked)
     posterior, exact = _best(network, roles.causes(network), lambda solver: infer(network, evidence, solver=solver))
+    if posterior.impossible:
+        raise EvidenceError(posterior.impossible)
     means, converged = posterior.means.tolist(), bool(posterior.converged)
     return {"bound": posterior.bound, "means": means, "exact": exact, "converged": converged}
 
@@ -99,6 +102,8 @@ def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, floa
 def certificate(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
     """An interval that is certain to hold ln P(evidence)."""
     found = certify(network, evidence_of(network, asked), threads=1, progress=False)
+    if found.upper == -math.inf:
+        raise EvidenceError(found.upper_from)
     return {"lower": found.lower, "upper": found.upper}
 
 

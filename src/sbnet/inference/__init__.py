@@ -100,6 +100,8 @@ def infer(
     Returns
     -------
     Posterior
+        Where the evidence is impossible its bound is minus infinity, the means of hidden units are NaN, and
+        :attr:`Posterior.impossible` says why.
 
     Examples
     --------
@@ -209,6 +211,7 @@ def _answer(
         if len(question.parts) > 1:
             whole.put(part.rows, solution)
     solution = whole.solution() if len(question.parts) > 1 else solution
+    solution = solution.ruled_out(question.impossible, given)
     _warn_if_stopped(solution)
     return PosteriorBatch(question.network, given, solution, index, None if question.conditions is None else question)
 

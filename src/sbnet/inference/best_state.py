@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack, overload
 
 import numpy as np
 
-from sbnet import checks
+from sbnet import checks, reading
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
 from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.execution import Bar, Block, RowBlocks, map_blocks, pool
@@ -22,6 +22,7 @@ from sbnet.network import Network
 from sbnet.probability import sample
 from sbnet.question import Part, Question, ask
 from sbnet.reduction import absorb
+from sbnet.support import IMPOSSIBLE
 
 if TYPE_CHECKING:
     import pandas
@@ -51,6 +52,9 @@ class MostProbable:
         No state has a larger ln P than this: certain, rounding included.
     exact : bool
         Is no state better? Then `upper` is above `log_p` by no more than rounding may take.
+    impossible : str
+        Why the evidence is impossible, if it is: then `log_p` and `upper` are minus infinity, and the units that were
+        looked for have the state -1.
     """
 
     network: Network
@@ -59,6 +63,7 @@ class MostProbable:
     log_p: float
     upper: float
     exact: bool
+    impossible: str = ""
 
     @property
     def states(self) -> dict[str, int]:
@@ -68,7 +73,7 @@ class MostProbable:
     @property
     def gap(self) -> float:
         """How much better a state might be at most, in nats."""
-        return self.upper - self.log_p
+        return 0.0 if self.upper == self.log_p else self.upper - self.log_p
 
     def __getitem__(self, unit: str | int) -> int:
         return int(self.state[self.network.index(unit)])
@@ -82,13 +87,17 @@ class MostProbable:
         return pandas.DataFrame(columns, index=pandas.Index(self.network.names, name="unit"))
 
     def _headline(self) -> str:
+        if self.log_p == -np.inf:
+            return f"No state: ln P = -inf, {self.impossible or IMPOSSIBLE}"
         if self.exact:
             return f"Most probable state: ln P = {self.log_p:.6g} nats, the best there is"
         return f"Best state found: ln P = {self.log_p:.6g} nats; the best is at most {self.upper:.6g}"
 
     def _lines(self) -> list[str]:
         """The hidden units that are on, and those that are off."""
-        lines = []
+        lines: list[str] = []
+        if self.log_p == -np.inf:
+            return lines
         for state, word in ((1, "on"), (0, "off")):
             found = np.flatnonzero((self.evidence == HIDDEN) & (self.state == state))
             more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
@@ -121,7 +130,9 @@ class MostProbableBatch:
     @property
     def gap(self) -> FloatArray:
         """How much better a state might be at most, in nats, by row."""
-        return self.upper - self.log_p
+        gap = np.zeros(len(self))
+        np.subtract(self.upper, self.log_p, out=gap, where=self.upper != self.log_p)
+        return gap
 
     def __len__(self) -> int:
         return len(self.state)
@@ -153,8 +164,9 @@ class MostProbableBatch:
         head = f"MostProbableBatch: {n:,} row{'s' * (n != 1)} × {self.network.n_units:,} units"
         if n == 0:
             return head
-        spread = f"mean {self.log_p.mean():.6g}, from {self.log_p.min():.6g} to {self.log_p.max():.6g} nats"
-        return f"{head}\n  ln P: {spread}\n  the best there is in {int(self.exact.sum()):,} of {n:,}"
+        return (
+            f"{head}\n  ln P: {reading.spread(self.log_p)}\n  the best there is in {int(self.exact.sum()):,} of {n:,}"
+        )
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>"
@@ -279,6 +291,9 @@ def _search_rows(question: Question, patience: _Patience, seed: int, block: Bloc
 
 def _search(question: Question, patience: _Patience, seed: int) -> MostProbable:
     """One row: the sum of what is known, and of the best of each group."""
+    if question.impossible[0]:
+        given = question.given[0]
+        return MostProbable(question.network, given, given, -np.inf, -np.inf, True, question.reason())
     (part,) = question.parts
     network, row = part.network, part.states[0]
     bias = absorb(network, part.states)[0]

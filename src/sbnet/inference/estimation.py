@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args, overload
 
@@ -26,6 +26,7 @@ from sbnet.network import Network
 from sbnet.question import Part, ask
 from sbnet.reading import Readable, Reading
 from sbnet.reduction import absorb
+from sbnet.support import IMPOSSIBLE
 
 if TYPE_CHECKING:
     import pandas
@@ -55,6 +56,8 @@ class Estimate:
         Number of weights drawn.
     delta : float
         Chance that `lower` is too high.
+    impossible : str
+        Why the evidence is impossible, if it is: then all logarithms are minus infinity, and nothing was drawn.
     """
 
     log_probability: float
@@ -64,8 +67,11 @@ class Estimate:
     effective_samples: float
     samples: int
     delta: float
+    impossible: str = ""
 
     def __repr__(self) -> str:
+        if self.log_probability == -np.inf:
+            return f"ln P = -inf: {self.impossible or IMPOSSIBLE}"
         return (
             f"ln P ≈ {self.log_probability:.6g} ± {self.error:.2g} nats, "
             f"from {self.effective_samples:,.1f} effective of {self.samples:,} samples\n"
@@ -106,7 +112,7 @@ class Estimates(Readable):
             return Estimates(**some, samples=self.samples, delta=self.delta)
         r = batches.one(key, len(self))
         one = {name: float(column[r]) for name, column in self._columns().items()}
-        return Estimate(**one, samples=self.samples, delta=self.delta)
+        return Estimate(**one, samples=self.samples, delta=self.delta, impossible="")
 
     def _columns(self) -> dict[str, FloatArray]:
         names = ("log_probability", "error", "lower", "bound", "effective_samples")
@@ -126,7 +132,7 @@ class Estimates(Readable):
         fewest = f"errors up to {self.error.max():.2g}, effective samples from {self.effective_samples.min():,.1f} up"
         confidence = f"with {1.0 - self.delta:.4g} confidence in each row"
         summary = (
-            f"ln P ≈ {reading.spread(self.log_probability)} nats; {fewest}",
+            f"ln P ≈ {reading.spread(self.log_probability)}; {fewest}",
             f"ln P ≥ {reading.spread(self.lower)} {confidence}",
         )
         return Reading(head, self._table(), (), summary)
@@ -242,8 +248,10 @@ def estimate(
     table = question.gather(lambda part: _table(part, solver, draw, where, progress))
     log_p, error, lower, effective, bound = table.T.copy()
     lower = np.fmax(lower, bound)  # the bound is certain, so that the larger of the two holds as often
+    log_p, lower, bound = (question.rule_out(values) for values in (log_p, lower, bound))
+    error[question.impossible] = effective[question.impossible] = 0.0
     found = Estimates(log_p, error, lower, bound, effective, samples, float(delta))
-    return found[0] if question.single else found
+    return replace(found[0], impossible=question.reason()) if question.single else found
 
 
 class Draw(NamedTuple):

@@ -13,7 +13,7 @@ from sbnet import batches, checks, reading
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.batches import OneRow, SomeRows
 from sbnet.bounds.lower import Breakdown, bound_terms
-from sbnet.errors import ParameterError
+from sbnet.errors import EvidenceError, ParameterError
 from sbnet.inference.asking import broken_down
 from sbnet.inference.comparison import Comparison
 from sbnet.inference.counting import count_terms, remark
@@ -123,12 +123,21 @@ class Posterior(Readable):
         counts: IndexArray = count_terms(network, states, self.solution.parameters)[0]
         return counts
 
+    @cached_property
+    def impossible(self) -> str:
+        """Why the evidence is impossible, as a sentence; empty if it is possible."""
+        if self.status is not Status.IMPOSSIBLE:
+            return ""
+        return (self.question or Question(self.network, self.evidence[None, :], True)).reason()
+
     def __getitem__(self, unit: str | int) -> float:
         """Posterior mean of a unit."""
         return float(self.means[self.network.index(unit)])
 
     def breakdown(self) -> Breakdown:
         """The bound by term (energy, logarithm terms, entropy) and by unit."""
+        if self.impossible:
+            raise EvidenceError(f"{self.impossible}; there is no bound to break down")
         if np.isnan(self.bound):
             raise ParameterError("this posterior has no bound to break down; use the MeanField solver")
         terms = self.solution.parameters
@@ -157,6 +166,8 @@ class Posterior(Readable):
         log_p = other.bound if isinstance(other, Posterior) else other.log_likelihood
         if self.network.names != other.network.names:
             raise ParameterError("compare() takes a posterior of the same units; those of the other network differ")
+        if len(other.means) < other.network.n_units:
+            raise ParameterError("compare() takes the means of all units; leave out units=")
         ends = (self.evidence, other.evidence), (self.means, other.means), (self.bound, log_p)
         return Comparison(self.network.names, *ends, same_network=self.network == other.network)
 
@@ -177,6 +188,8 @@ class Posterior(Readable):
         return reading.given(self.question.states[0]) + self.question.text()
 
     def _reading(self) -> Reading:
+        if self.impossible:
+            return Reading(f"No posterior {self._given()}: {self.impossible}")
         bound = _no_bound(self.solution) if np.isnan(self.bound) else f"ln P ≥ {self.bound:.6g} nats"
         head = f"Posterior {self._given()}: {bound}"
         table = posterior_table(self.network, self.evidence, self.means, lambda: self.prior, self.error)
@@ -296,13 +309,15 @@ class PosteriorBatch(Readable):
         if n == 0:
             return Reading(head)
         done = f"{int(self.converged.sum()):,} of {n:,} settled"
-        if np.isnan(self.bound).all():
-            return Reading(head, summary=(f"{_no_bound(self.solution)}; {done}",))
+        impossible = self.bound == -np.inf
+        if np.isnan(self.bound[~impossible]).all() and not impossible.all():
+            gone = f"; {int(impossible.sum()):,} impossible" if impossible.any() else ""
+            return Reading(head, summary=(f"{_no_bound(self.solution)}; {done}{gone}",))
         climbed = f"{done}, {self.sweeps.mean():.1f} sweeps on average"
         terms = count_terms(self.network, self.evidence[:_COUNTED], self.solution.parameters).sum(axis=0)
         where = "in all rows" if n <= _COUNTED else f"in the first {_COUNTED:,} rows"
         remarks = remark(terms, self.solution.parameters, f" {where}")
-        return Reading(head, (), remarks, (f"bound: {reading.spread(self.bound)} nats", climbed))
+        return Reading(head, (), remarks, (f"bound: {reading.spread(self.bound)}", climbed))
 
 
 _COUNTED = 1000

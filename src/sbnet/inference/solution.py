@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, States
+from sbnet._types import HIDDEN, BoolArray, Bound, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
 from sbnet.execution import row_blocks
 
@@ -26,6 +26,7 @@ class Status(Enum):
     MAX_SWEEPS = "`max_sweeps` was reached before the bound settled; it is still valid"
     MIXED = "the chains agree: R-hat is below 1.05 for every unit"
     NOT_MIXED = "the chains disagree: R-hat is 1.05 or more for some unit; draw more samples"
+    IMPOSSIBLE = "the evidence is impossible: its probability is 0, and there is no posterior"
 
     @property
     def code(self) -> np.int8:
@@ -35,7 +36,7 @@ class Status(Enum):
     @property
     def done(self) -> bool:
         """Did the solver finish its work?"""
-        return self in (Status.CONVERGED, Status.MIXED)
+        return self in (Status.CONVERGED, Status.MIXED, Status.IMPOSSIBLE)
 
 
 _CODES = {status: np.int8(code) for code, status in enumerate(Status)}
@@ -123,6 +124,18 @@ class Solution:
         whole.put(slice(None), self)
         whole.put(better, other.rows(better))
         return whole.solution()
+
+    def ruled_out(self, impossible: BoolArray, given: States) -> Solution:
+        """These answers, with none in the rows whose evidence is impossible: ln P is minus infinity, means are NaN."""
+        if not impossible.any():
+            return self
+        found = {name: np.array(array) for name, array in self._arrays().items()}
+        for name, value in (("bound", -np.inf), ("status", Status.IMPOSSIBLE.code), ("sweeps", 0)):
+            found[name][impossible] = value
+        for name in found.keys() - {"bound", "status", "sweeps"}:
+            found[name][impossible] = np.nan
+        found["means"][impossible] = np.where(given == HIDDEN, np.nan, given)[impossible]
+        return _assemble(found, self._sum())
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         found: dict[str, NDArray[Any]] = {

@@ -58,6 +58,7 @@ from sbnet.kernels.upper import evaluate
 from sbnet.network import Network
 from sbnet.question import Part, ask
 from sbnet.reading import Readable, Reading
+from sbnet.support import IMPOSSIBLE
 
 __all__ = ["UpperBound", "UpperBounds", "upper_bound"]
 
@@ -81,14 +82,19 @@ class UpperBound:
         Number of parts into which the states of the hidden units were split; one without conditioning.
     conditioned : tuple of str
         The units at which they were split.
+    impossible : str
+        Why the evidence is impossible, if it is: then the bound is minus infinity.
     """
 
     bound: float
     exact: bool
     n_cells: int
     conditioned: tuple[str, ...]
+    impossible: str = ""
 
     def __repr__(self) -> str:
+        if self.bound == -np.inf:
+            return f"UpperBound: ln P = -inf, {self.impossible or IMPOSSIBLE}"
         relation = "=" if self.exact else "≤"
         return f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {self.n_cells} cell{'s' * (self.n_cells != 1)}"
 
@@ -127,7 +133,7 @@ class UpperBounds(Readable):
         n, head = len(self), f"UpperBounds: {reading.rows(len(self))}"
         if n == 0:
             return Reading(head)
-        summary = (f"bound: {reading.spread(self.bound)} nats", f"exact in {int(self.exact.sum()):,} of {n:,}")
+        summary = (f"bound: {reading.spread(self.bound)}", f"exact in {int(self.exact.sum()):,} of {n:,}")
         return Reading(head, summary=summary)
 
 
@@ -227,6 +233,8 @@ def upper_bound(
         return [replace(row, bound=float(value)) for row, value in zip(found, bound, strict=True)]
 
     rows = question.collect(bounded)
+    for r in np.flatnonzero(question.impossible).tolist():
+        rows[r] = UpperBound(-np.inf, True, 1, (), question.reason(r))
     if question.single:
         return rows[0]
     return UpperBounds(

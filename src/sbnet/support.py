@@ -1,0 +1,245 @@
+r"""Which evidence is impossible: what cannot be is propagated through the network.
+
+A probability of exactly 0 or 1 is stored as a thousand nats (:data:`sbnet.network.CERTAIN`) and an empty input of a
+noisy-OR unit counts as a probability of 1e-300, so that no kernel meets an infinity. A sum over such numbers is finite
+where P(evidence) is zero. Whether it is zero is decided here, from four facts about units and edges:
+
+- a unit *needs a cause* if it has no leak: it is off unless a parent with a positive weight is on;
+- a unit is *always on* if its leak is 1, or its prior;
+- a link *never fails* if its probability is 1: the child is on if the parent is.
+
+A prior of 0 is a unit that needs a cause and has none. As clauses over "unit is on" they have at most one negated
+literal each: "u is off, or one of its causes is on", "p is off, or c is on". With evidence they are a dual Horn
+formula, for which unit propagation finds a contradiction if and only if there is one. So for noisy-OR units and their
+roots the answer is exact: P is zero if and only if the propagation says so. A sigmoid unit with parents takes part as
+far as its own numbers say so (leak 0 or 1, probability 1, nothing that prevents); the rest of its states are possible.
+
+A unit held by intervention has its state, and no rule of its own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sbnet._types import HIDDEN, BoolArray, IndexArray, States
+from sbnet.execution import row_blocks
+from sbnet.kernels.gates import NOISY_OR
+from sbnet.network import CERTAIN, Network
+
+IMPOSSIBLE = "the evidence is impossible"
+_ROUNDING = 1e-9  # of a log-odds of 1000 that is the sum of a weight and a bias
+_NAMED = 3  # causes that a sentence names
+
+
+class _Links(NamedTuple):
+    """Some of the edges, by one of their ends: the other ends of unit u are ``other[ptr[u]:ptr[u + 1]]``."""
+
+    ptr: IndexArray
+    other: IndexArray
+
+    def of(self, unit: int) -> IndexArray:
+        """The other ends of one unit."""
+        return self.other[self.ptr[unit] : self.ptr[unit + 1]]
+
+    def from_(self, rows: IndexArray, units: IndexArray) -> tuple[IndexArray, IndexArray, IndexArray]:
+        """For each of some units in rows, each of its links: row, unit and other end."""
+        size = self.ptr[units + 1] - self.ptr[units]
+        ends = np.cumsum(size)
+        place = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(self.ptr[units] - (ends - size), size)
+        return np.repeat(rows, size), np.repeat(units, size), self.other[place]
+
+
+class _Rules(NamedTuple):
+    """What is impossible in a network, whatever is observed."""
+
+    needs: BoolArray  # by unit: it is off unless one of its causes is on
+    always: BoolArray  # by unit: it is on
+    causes: _Links  # of units that need one
+    effects: _Links  # the other way round
+    sure_causes: _Links  # by links that never fail
+    sure_effects: _Links
+
+    @property
+    def empty(self) -> bool:
+        """Is everything possible?"""
+        return not (self.needs.any() or self.always.any() or len(self.sure_causes.other))
+
+
+def _rules(network: Network) -> _Rules:
+    """Of a network, worked out once."""
+    known: _Rules | None = network._notes.get(_Rules)
+    if known is None:
+        known = network._notes[_Rules] = _found(network)
+    return known
+
+
+def _found(network: Network) -> _Rules:
+    graph, weight, bias = network.graph, network.weight, network.bias
+    parent, child, n = graph.parent, graph.child_of_edge, network.n_units
+    noisy = network.gate == NOISY_OR
+    prevented = np.bincount(child[weight < 0.0], minlength=n) > 0
+    needs = np.where(noisy, bias == 0.0, bias == -CERTAIN)
+    always = (bias == CERTAIN) & ~prevented
+    alone = np.abs(bias[child] + weight - CERTAIN) <= _ROUNDING  # the input of a sigmoid unit from this parent alone
+    sure = np.where(noisy[child], weight == CERTAIN, alone & ~prevented[child])
+    cause = needs[child] & (weight > 0.0)
+    return _Rules(
+        needs,
+        always,
+        _links(child[cause], parent[cause], n),
+        _links(parent[cause], child[cause], n),
+        _links(child[sure], parent[sure], n),
+        _links(parent[sure], child[sure], n),
+    )
+
+
+def _links(end: IndexArray, other: IndexArray, n: int) -> _Links:
+    counts = np.bincount(end, minlength=n)
+    return _Links(np.concatenate([[0], np.cumsum(counts)]), other[np.argsort(end, kind="stable")])
+
+
+class _Known(NamedTuple):
+    """Rows by units: the round in which each was found to be off, and on; 0 if it was given, -1 if it was not found."""
+
+    off: IndexArray
+    on: IndexArray
+
+    @property
+    def clash(self) -> BoolArray:
+        """Which units can be in neither state."""
+        return (self.off >= 0) & (self.on >= 0)
+
+
+def impossible(network: Network, states: States, held: States | None = None) -> BoolArray:
+    """Which rows of evidence have the probability zero.
+
+    `held` has the states of units held by intervention, -1 for the others: one row for all, or one for each.
+    """
+    found, rules = np.zeros(len(states), np.bool_), _rules(network)
+    if rules.empty:
+        return found
+    apart = np.full((1, network.n_units), HIDDEN, np.int8) if held is None else held
+    for rows in row_blocks(len(states), 4 * network.n_units):
+        found[rows] = _propagated(rules, states[rows], apart if len(apart) == 1 else apart[rows]).clash.any(axis=1)
+    return found
+
+
+def reason(network: Network, row: States, held: States | None = None) -> str:
+    """Why one row of evidence is impossible, as a sentence; empty if it is possible."""
+    rules = _rules(network)
+    apart = np.full(network.n_units, HIDDEN, np.int8) if held is None else held
+    known = _Known(*(rounds[0] for rounds in _propagated(rules, row[None, :], apart[None, :])))
+    clash = np.flatnonzero(known.clash)
+    if not len(clash):
+        return ""
+    clash = clash[np.minimum(known.off[clash], known.on[clash]) == 0]  # what was observed; others follow from it
+    unit = int(clash[np.argmin(np.maximum(known.off[clash], known.on[clash]))])
+    return f"{IMPOSSIBLE}: {_Words(network, rules, known).of(unit)}"
+
+
+def _propagated(rules: _Rules, states: States, held: States) -> _Known:
+    """Unit propagation in all rows at once: each fact is followed along each of its edges once."""
+    free = np.broadcast_to(held == HIDDEN, states.shape)
+    given = np.where(free, states, held)
+    known = _Known(np.where(given == 0, 0, -1), np.where(given == 1, 0, -1))
+    left = np.repeat(np.diff(rules.causes.ptr)[None, :], len(states), axis=0)  # causes that may be on
+    n = len(rules.needs)
+    ends = np.repeat(np.arange(n), np.diff(rules.causes.ptr))
+    which = np.bincount(ends, weights=rules.causes.other, minlength=n).astype(np.int64)
+    which = np.repeat(which[None, :], len(states), axis=0)  # the sum of their numbers: the last one's own
+    off = _joined(_where(given == 0), _new(known.off, _where(free & rules.needs & (left == 0)), 1))
+    on = _joined(_where(given == 1), _new(known.on, _where(free & rules.always), 1))
+    step = 2
+    while len(off[0]) or len(on[0]):
+        row, gone, child = rules.effects.from_(*off)
+        np.subtract.at(left, (row, child), 1)
+        np.subtract.at(which, (row, child), gone)
+        bare = free[row, child] & (left[row, child] == 0)
+        less = row[bare], child[bare]
+        row, child = _joined((row, child), on)  # those that lost a cause, and those that were found to be on
+        last = free[row, child] & rules.needs[child] & (left[row, child] == 1) & (known.on[row, child] >= 0)
+        more = row[last], which[row[last], child[last]]
+        row, _, parent = rules.sure_causes.from_(*_kept(off, free[off]))
+        less = _joined(less, (row, parent))
+        row, _, child = rules.sure_effects.from_(*on)
+        more = _joined(more, _kept((row, child), free[row, child]))
+        off, on = _new(known.off, less, step), _new(known.on, more, step)
+        step += 1
+    return known
+
+
+_Places = tuple[IndexArray, IndexArray]  # rows and units
+
+
+def _where(chosen: BoolArray) -> _Places:
+    rows, units = np.nonzero(chosen)
+    return rows, units
+
+
+def _joined(one: _Places, other: _Places) -> _Places:
+    return np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
+
+
+def _kept(places: _Places, kept: BoolArray) -> _Places:
+    return places[0][kept], places[1][kept]
+
+
+def _new(rounds: IndexArray, places: _Places, step: int) -> _Places:
+    """Enter what was found in this round; those that were not known, each once."""
+    fresh = np.unique(np.ravel_multi_index(_kept(places, rounds[places] < 0), rounds.shape))
+    rounds.flat[fresh] = step
+    rows, units = np.unravel_index(fresh, rounds.shape)
+    return rows, units
+
+
+class _Words(NamedTuple):
+    """Sentences about one row."""
+
+    network: Network
+    rules: _Rules
+    known: _Known
+
+    def of(self, unit: int) -> str:
+        """Why a unit cannot be in the state that was given.
+
+        Every contradiction reaches such a unit: what a unit has to be because of others passes on to them.
+        """
+        name = repr(self.network.names[unit])
+        if self.known.on[unit] == 0:
+            return f"{name} cannot be on, for {self._why_off(unit)}"
+        return f"{name} cannot be off, for {self._why_on(unit)}"
+
+    def _why_off(self, unit: int) -> str:
+        causes, when = self.rules.causes.of(unit), self.known.off[unit]
+        before = (self.known.off[causes] >= 0) & (self.known.off[causes] < when)
+        if self.rules.needs[unit] and before.all():
+            if not len(self.network.parents(unit)):
+                return "its prior is 0"
+            return f"it has no leak and {self._all_off(causes)}"
+        effects = self.rules.sure_effects.of(unit)
+        effect = effects[(self.known.off[effects] >= 0) & (self.known.off[effects] < when)][0]
+        return f"it never fails to turn on {self.network.names[effect]!r}, which {self._is(effect, 0)}"
+
+    def _why_on(self, unit: int) -> str:
+        when, causes = self.known.on[unit], self.rules.sure_causes.of(unit)
+        if self.rules.always[unit] and when == 1:
+            return f"its {'leak' if len(self.network.parents(unit)) else 'prior'} is 1"
+        cause = causes[(self.known.on[causes] >= 0) & (self.known.on[causes] < when)][0]
+        return f"its cause {self.network.names[cause]!r} {self._is(cause, 1)} and never fails"
+
+    def _all_off(self, causes: IndexArray) -> str:
+        if not len(causes):
+            return "no cause"
+        names = [repr(self.network.names[i]) for i in causes[:_NAMED]]
+        more = [f"{len(causes) - _NAMED:,} more"] * (len(causes) > _NAMED)
+        listed = [*names, *more]
+        text = listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+        given = bool(np.all(self.known.off[causes] == 0))
+        verb = ("is" if len(causes) == 1 else "are") + " off" if given else "cannot be on"
+        return f"its cause{'s' * (len(causes) != 1)} {text} {verb}"
+
+    def _is(self, unit: int, state: int) -> str:
+        given = (self.known.on if state else self.known.off)[unit] == 0
+        return ("is " if given else "has to be ") + ("on" if state else "off")
