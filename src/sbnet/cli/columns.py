@@ -1,13 +1,14 @@
 """What the columns of a table mean to a model: which units they are, and what each cell says of them.
 
 A two-valued column is a unit of its name. What its two values are is known from the model, where it was learned from a
-table; or they say it themselves, as 0 and 1, yes and no do; or it is the order rule of :mod:`sbnet.codings`, decided by
-the first rows once and for all, so that it holds in every block. A column of more values has a unit for each step or
+table; or they say it themselves, as 0 and 1, yes and no do. Where a model is learned, and for numbers, it is the order
+rule of :mod:`sbnet.codings`, decided by the first rows once and for all, so that it holds in every block. A column of more values has a unit for each step or
 category, as :class:`sbnet.estimators.BinaryEncoder` makes them; the model has a note on how.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import warnings
@@ -79,8 +80,7 @@ class _TwoValues(Lexicon):
         states, strange = codings.read(column, self._coding)
         if strange is None:
             return int(states[0])
-        words = all(isinstance(v, str) and tables.as_number(v) is None for v in (self._coding.zero, self._coding.one))
-        bit = codings.bit(column.values[0]) if words else None
+        bit = codings.meaning(column.values[0], self._coding)
         return -2 if bit is None else bit
 
 
@@ -245,6 +245,11 @@ def _told(coding: Coding, name: str, source: Source) -> Coding:
     """A coding that does not say itself which value is 1 is told, or refused if its values are measurements."""
     if coding.known:
         return coding
+    if not coding.has_order:
+        raise TableError(
+            f"{source.what}: column {name!r} holds {codings.listing([coding.zero, coding.one])}, which the model does not "
+            f"know; say yes and no, or 0 and 1, or write states = [{_quoted(coding)}] beside the unit, 0 first"
+        )
     if not codings.are_states(coding):
         raise TableError(f"{source.what}: column {name!r} holds {codings.show(coding.zero)}; units are binary, 0 or 1")
     text = f"{source.what}: column {name!r}: read as {coding}, the smaller value as 0; recode to 0 and 1 to be sure"
@@ -252,17 +257,22 @@ def _told(coding: Coding, name: str, source: Source) -> Coding:
     return coding
 
 
+def _quoted(coding: Coding) -> str:
+    return ", ".join(json.dumps(word[:25], ensure_ascii=False) for word in (coding.zero, coding.one))
+
+
 def decide(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> Coding:
     """How a column is read of which the model says nothing: by the first rows, or by all rows of a file if those have
     but one value, which does not tell."""
     column = _column(name, place, head, source, gone)
     values = codings.distinct(column)
-    if len(values) == 1 and codings.bit(values[0]) != 0 and source.again is not None:
+    if len(values) == 1 and not codings.is_settled(values[0]) and source.again is not None:
         with source.again() as whole:
             column = _column(name, place, whole.blocks, source, gone)
     coding = codings.learn(column)
     if coding is None:
-        raise NotTwoValued(name, _as_they_stand(place, head) or codings.listing(codings.distinct(column)))
+        values = codings.distinct(column)
+        raise NotTwoValued(name, (_as_they_stand(place, head) or codings.listing(values)) + codings.clash(values))
     _warn_of_signs(name, place, head, source, gone)
     return coding
 

@@ -161,8 +161,9 @@ def _place(column: ColumnCoding, state: str) -> int | None:
     if not (values := getattr(column.reader, "values", ())):
         return None
     found = _spelled(state, [str(value) for value in values])
-    if found is None and len(values) == 2 and None not in map(codings.bit, values):
-        found = codings.bit(state)
+    bits = [codings.bit(value) for value in values]
+    if found is None and sorted(bits, key=str) == [0, 1] and codings.bit(state) is not None:
+        return bits.index(codings.bit(state))
     return found
 
 
@@ -196,8 +197,10 @@ def _bit(network: Network, name: str, state: str) -> int:
         for bit, value in enumerate((stated.zero, stated.one)):
             if state.casefold() == value.casefold():
                 return bit
-    said = codings.bit(state)
+    number = tables.as_number(state) is not None
+    said = codings.bit(state) if stated is None or number else codings.meaning(state, stated)
     if said is None:
         own = "" if stated is None else f"{stated.one}, {stated.zero}, "
-        raise EvidenceError(f"unit {name!r} is given as {state!r}; say {own}yes, no or unknown")
+        words = "yes, no" if stated is None or codings.meaning("yes", stated) is not None else "1, 0"
+        raise EvidenceError(f"unit {name!r} is given as {state!r}; say {own}{words} or unknown")
     return said
