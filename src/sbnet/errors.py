@@ -6,7 +6,7 @@ All of them derive from :class:`SBNetError`, and from the built-in exception a P
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 LONGEST_MESSAGE = 300
 
@@ -84,6 +84,20 @@ class ConvergenceWarning(UserWarning):
 def shortened(text: str) -> str:
     """The text, or its ends: what is too long is a value, which stands in the middle, before the way out."""
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:160]} … {text[-130:]}"
+
+
+def enumerated(names: Sequence[str], room: int = 130) -> str:
+    """Names for a message, as many as there is room for; the others are counted."""
+    shown, used = list[str](), 0
+    for name in names:
+        used += len(repr(name)) + 2
+        if shown and used > room:
+            break
+        shown.append(repr(name))
+    left = len(names) - len(shown)
+    if left:
+        return f"{', '.join(shown)} and {left:,} more"
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]])) if shown else "none"
 
 
 def near_name(name: object, names: Iterable[str], likeness: float) -> str | None:

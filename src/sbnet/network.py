@@ -19,6 +19,7 @@ from sbnet.conditional import Conditional, conditional
 from sbnet.errors import NetworkError, unknown_unit
 from sbnet.graph import Graph, as_floats, count, frozen, read_only
 from sbnet.kernels import gates
+from sbnet.names import Index
 from sbnet.notes import Note, notes_of, written
 
 MAX_PARAMETER = 1e8
@@ -97,8 +98,8 @@ class Network:
         return len(self.weight)
 
     @cached_property
-    def _index(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.names)}
+    def _index(self) -> Index:
+        return Index(self.names)
 
     @cached_property
     def model(self) -> Model:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sbnet.cli import commands
-from sbnet.errors import CodingWarning, ConvergenceWarning, NearNameWarning, SBNetError
+from sbnet.errors import CodingWarning, ConvergenceWarning, ConversionWarning, NearNameWarning, SBNetError
 
 __all__ = ["main"]
 
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     try:
         with warnings.catch_warnings():
-            for told in (CodingWarning, ConvergenceWarning, NearNameWarning):
+            for told in (CodingWarning, ConvergenceWarning, ConversionWarning, NearNameWarning):
                 warnings.simplefilter("always", told)
             warnings.showwarning = _remark(quiet=chosen.quiet)
             status: int = chosen.run(chosen)

@@ -25,7 +25,8 @@ from sbnet.cli.cells import as_numbers
 from sbnet.cli.sources import Block, Source
 from sbnet.cli.stored import COLUMNS, coding_of, stored_columns
 from sbnet.codings import Coding
-from sbnet.errors import CodingWarning, ParameterError, TableError, near_name, shortened, unknown_unit
+from sbnet.errors import CodingWarning, ParameterError, TableError, enumerated, near_name, shortened, unknown_unit
+from sbnet.names import normal
 from sbnet.network import Network
 
 if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
@@ -168,23 +169,30 @@ def match(
                 f"{source.what} has no column {name!r}" + (f"; did you mean {near!r}?" if near else "")
             )
     head, source = peek(source)
-    stored = stored_columns(network)
-    found = []
-    for place, name in enumerate(source.names):
-        if name in left:
-            continue
+    stored = {normal(name): column for name, column in stored_columns(network).items()}
+    found, refused = list[TableColumn](), list[NotTwoValued]()
+    listed = [(place, name) for place, name in named_columns(source, head) if name not in left]
+    _check_known([name for _, name in listed if normal(name) not in stored], network, source)
+    for place, name in listed:
         check_plain(name, place, head, source)
-        if name in stored:
-            one = stored[name]
+        if normal(name) in stored:
+            one = stored[normal(name)]
             units = np.array([network.index(unit) for unit in one.units], np.int64)
             lexicon: Lexicon = _ManyValues(one.reader, gone, source.delimiter)
             found.append(TableColumn(name, place, units, one.codes, one.labels, lexicon))
-        elif name in network._index:
-            coding = coding_of(network, name) or _decided(name, place, head, source, gone)
-            found.append(column_reader(name, place, network.index(name), coding, head, gone, source.delimiter))
+            continue
+        i = network.index(name)
+        try:
+            coding = coding_of(network, network.names[i]) or _told(decide(name, place, head, source, gone), name, source)
+        except NotTwoValued as error:
+            refused.append(error)
         else:
-            error = unknown_unit(name, network.names, f"the first line of {source.what}")
-            raise TableError(f"{error}. Leave the column out with --ignore, or name rows by it with --id")
+            found.append(column_reader(name, place, i, coding, head, gone, source.delimiter))
+    if refused:
+        raise TableError(
+            f"{source.what}: column{'s' * (len(refused) > 1)} {_not_two_valued(refused, 120)}; a unit is 0 or 1. Say "
+            f"--missing for those that are no state, or --ignore the column{'s' * (len(refused) > 1)}"
+        )
     for column in found:  # what is wrong with the first rows is said before there are answers
         for block in head:
             column.read(block, source)
@@ -209,14 +217,37 @@ def column_reader(
     return TableColumn(name, place, np.array([unit]), BITS, (spelled[0], spelled[1]), lexicon)
 
 
-def _decided(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> Coding:
-    try:
-        return _told(decide(name, place, head, source, gone), name, source)
-    except NotTwoValued as refused:
+def named_columns(source: Source, head: Sequence[Block]) -> list[tuple[int, str]]:
+    """The places and names of columns; one without a name is left alone, which is told if there is something in it."""
+    for place, name in enumerate(source.names):
+        if not name and any(str(cell).strip() for block in head for cell in block.columns[place] if cell is not None):
+            text = f"{source.what}: column {place + 1} has no name, and is left alone; name it in the first line to use it"
+            warnings.warn(text, CodingWarning, stacklevel=2)
+    return [(place, name) for place, name in enumerate(source.names) if name]
+
+
+def _check_known(names: Sequence[str], network: Network, source: Source) -> None:
+    """Refuse columns that are no unit, all of them at once."""
+    strange = [name for name in names if name not in network._index]
+    if len(strange) == 1:
+        error = unknown_unit(strange[0], network.names, f"the first line of {source.what}")
+        raise TableError(f"{error}. Leave the column out with --ignore, or name rows by it with --id")
+    if strange:
         raise TableError(
-            f"{source.what}: column {name!r} holds {refused.args[1]}; a unit is 0 or 1. Say --missing for "
-            "those that are no state, or --ignore the column"
-        ) from None
+            f"the first line of {source.what} names {enumerated(strange)}, which are not in the network. "
+            "Leave these columns out with --ignore, or name rows by them with --id"
+        )
+
+
+def _not_two_valued(refused: Sequence[NotTwoValued], room: int = 170) -> str:
+    """All columns that are wrong, by name, and some cells of the first ones where there is room."""
+    names = [error.args[0] for error in refused]
+    for k in range(len(refused), 0, -1):
+        told = "; ".join("{!r} holds {}".format(*error.args) for error in refused[:k])
+        text = "; also ".join(filter(None, [told, enumerated(names[k:], room) if names[k:] else ""]))
+        if len(text) <= room:
+            return text
+    return enumerated(names, room)
 
 
 def _as_they_stand(place: int, head: Sequence[Block], most: int = 3) -> str:
@@ -232,11 +263,9 @@ def _as_they_stand(place: int, head: Sequence[Block], most: int = 3) -> str:
 
 def refuse(source: Source, refused: Sequence[NotTwoValued]) -> TableError:
     """All columns that cannot be learned as they are, and the ways out."""
-    named = [f"{error.args[0]!r} holds {error.args[1]}" for error in refused[:3]]
-    more = [f"{len(refused) - 3} columns more"] if len(refused) > 3 else []
-    text = f"{os.path.basename(source.what)[:30]}: not two-valued: {'; '.join([*named, *more])}"
+    told = _not_two_valued(refused)
     return TableError(
-        f"{text if len(text) <= 180 else text[:179] + '…'}. Say --encode auto (categories, numbers), --missing -99 "
+        f"{os.path.basename(source.what)[:30]}: not two-valued: {told}. Say --encode auto (categories, numbers), --missing -99 "
         "(no values), --id or --ignore COLUMN (no unit)"
     )
 

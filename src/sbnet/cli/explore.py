@@ -33,8 +33,8 @@ def run(chosen: argparse.Namespace) -> int:
     from sbnet import explore
 
     if chosen.html is not None:
-        check_out(chosen.html)
-    network = read_model(chosen.model, chosen.ending)
+        check_out(chosen.html, chosen)
+    network = read_model(chosen)
     found = pattern(network, chosen.evidence)
     if chosen.html is None:
         _serve(network, found, chosen)

@@ -60,11 +60,10 @@ def options(one: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Ask."""
     one_input(chosen.model, chosen.table)
-    check_out(chosen.out)
-    network = read_model(chosen.model, chosen.ending)
+    check_out(chosen.out, chosen)
+    network = read_model(chosen)
     if chosen.table is not None:
-        if chosen.evidence:
-            raise ParameterError("findings come from the command or from a table; give UNIT=STATE or --table, not both")
+        _check_table_options(chosen)
         with rows.opened_for(network, chosen) as table:
             return _ask_lines(network, table, chosen) if chosen.json else _ask_table(network, table, chosen)
     text = _asked_once(network, chosen)
@@ -73,6 +72,16 @@ def run(chosen: argparse.Namespace) -> int:
     else:
         write_atomically(chosen.out, text.encode())
     return 0
+
+
+def _check_table_options(chosen: argparse.Namespace) -> None:
+    """Refuse what a table has no use for: nothing that was said is left out of account."""
+    if chosen.evidence:
+        raise ParameterError("findings come from the command or from a table; give UNIT=STATE or --table, not both")
+    if chosen.certain:
+        raise ParameterError("--certain is for one pattern; leave it away, or give its findings as UNIT=STATE")
+    if chosen.top is not None and not chosen.json:
+        raise ParameterError("--top ranks the units of each row, and a table has a column for each; say --about or --json")
 
 
 def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
@@ -203,8 +212,13 @@ def _outwards(ends: tuple[float, float]) -> tuple[float, float]:
     return float(np.floor(ends[0] * 1e4) / 1e4), float(np.ceil(ends[1] * 1e4) / 1e4)
 
 
+def _listed(network: Network, chosen: argparse.Namespace) -> list[str]:
+    """The units that have answers in a table."""
+    return open_units(network) if chosen.about is None else listed_units(network, chosen.about, "--about")
+
+
 def _ask_table(network: Network, table: rows.Table, chosen: argparse.Namespace) -> int:
-    listed = open_units(network)
+    listed = _listed(network, chosen)
     units = [network.index(name) for name in listed]
     names = [*table.ids, "bound", "converged", *listed]
     with open_sink(chosen.out, names, table.source.delimiter) as sink:
@@ -220,7 +234,7 @@ def _ask_lines(network: Network, table: rows.Table, chosen: argparse.Namespace) 
     if chosen.out != "-":
         raise ParameterError("--json with --table goes to standard output, a line for each row; leave -o away")
     prior = predicted_prior(network)
-    shown = np.isin(np.arange(network.n_units), [network.index(name) for name in open_units(network)])
+    shown = np.isin(np.arange(network.n_units), [network.index(name) for name in _listed(network, chosen)])
     for block, states in table.pieces():
         batch = rows.solve(network, states)
         for r in range(len(block)):

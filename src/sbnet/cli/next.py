@@ -34,7 +34,7 @@ def options(one: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Ask what to ask."""
-    network = read_model(chosen.model, chosen.ending)
+    network = read_model(chosen)
     about, among = (findings_apart(network, words, chosen.evidence) for words in (chosen.about, chosen.among))
     about = None if about is None else listed_units(network, about, "--about")
     among = None if among is None else listed_units(network, among, "--among")

@@ -35,7 +35,7 @@ def options(one: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Print."""
-    network = read_model(chosen.model, chosen.ending)
+    network = read_model(chosen)
     units = listed_units(network, chosen.units, "the command")
     if chosen.json:
         listed = units or open_units(network)[: chosen.top]
