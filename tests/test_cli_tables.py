@@ -390,7 +390,9 @@ def lists(text, delimiter=","):
 
 @pytest.fixture
 def lawn(tmp_path):
-    sb.save(sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.0, ("wet", "grün"): 1.0}), tmp_path / "lawn.sbn")
+    sb.save(
+        sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.0, ("wet", "grün"): 1.0}), tmp_path / "lawn.sbn"
+    )
     return str(tmp_path / "lawn.sbn")
 
 
@@ -471,12 +473,16 @@ def test_encodings_can_be_named(lawn, tmp_path, capsys):
 
 def test_about_is_honoured_for_tables_and_what_cannot_be_is_refused(lawn, tmp_path, capsys):
     table = written(tmp_path / "t.csv", [["wet"], ["1"], [""]])
-    whole, some = (lists(said(capsys, "infer", lawn, "--table", table, *more), ",") for more in ([], ["--about", "rain"]))
+    whole, some = (
+        lists(said(capsys, "infer", lawn, "--table", table, *more), ",") for more in ([], ["--about", "rain"])
+    )
     assert some[0] == ["bound", "converged", "rain"]
     assert [row[2] for row in some] == [row[whole[0].index("rain")] for row in whole]
     told = said(capsys, "infer", lawn, "--table", table, "--about", "rain", "--json").splitlines()
     assert [[unit["name"] for unit in json.loads(line)["units"]] for line in told] == [["rain"], ["rain"]]
-    assert "'snow', which is not in the network" in complaint(capsys, "infer", lawn, "--table", table, "--about", "snow")
+    assert "'snow', which is not in the network" in complaint(
+        capsys, "infer", lawn, "--table", table, "--about", "snow"
+    )
     assert "--certain is for one pattern" in complaint(capsys, "infer", lawn, "--table", table, "--certain")
     assert "say --about or --json" in complaint(capsys, "infer", lawn, "--table", table, "--top", "2")
 
@@ -514,7 +520,9 @@ def test_no_output_destroys_an_input(way, lawn, tmp_path, capsys, monkeypatch):
         (["impute", model, table, "-o", again], "table"),
         (["fit", table, "-o", again], "table"),
     ):
-        assert f"is the {kind} that is read, and would be lost; give the output another name" in complaint(capsys, *command)
+        assert f"is the {kind} that is read, and would be lost; give the output another name" in complaint(
+            capsys, *command
+        )
     with open(model) as stream:
         monkeypatch.setattr("sys.stdin", stream)
         assert "is the model that is read" in complaint(capsys, "infer", "-", "wet=1", "-o", same)
@@ -542,7 +550,9 @@ def test_findings_may_have_blanks_and_capitals(lawn, tmp_path, capsys):
     for words in (["wet = yes"], ["Wet=Yes"], [" WET=YES "], ["wet= yes"]):
         assert said(capsys, "infer", lawn, *words, "--about", "Rain") == told
     sb.save(sb.from_edges({("Wet", "wet"): 2.0}), tmp_path / "two.sbn")
-    assert "names unit 'WET', which is not in the network" in complaint(capsys, "infer", str(tmp_path / "two.sbn"), "WET=1")
+    assert "names unit 'WET', which is not in the network" in complaint(
+        capsys, "infer", str(tmp_path / "two.sbn"), "WET=1"
+    )
     assert said(capsys, "infer", str(tmp_path / "two.sbn"), "Wet=1") != said(
         capsys, "infer", str(tmp_path / "two.sbn"), "wet=1"
     )
@@ -559,7 +569,9 @@ def test_the_number_of_rows_may_be_an_option(lawn, capsys):
 def test_limits_that_an_error_asks_for_are_options(tmp_path, capsys):
     rows = "(no, no) 0.9, 0.1; (no, yes) 0.2, 0.8; (yes, no) 0.3, 0.7; (yes, yes) 0.6, 0.4;"
     two = "{ type discrete [ 2 ] { no, yes }; }"
-    text = f"network n {{ }} variable a {two} variable b {two} variable c {two} probability ( a ) {{ table 0.4, 0.6; }} "
+    text = (
+        f"network n {{ }} variable a {two} variable b {two} variable c {two} probability ( a ) {{ table 0.4, 0.6; }} "
+    )
     text += f"probability ( b ) {{ table 0.4, 0.6; }} probability ( c | a, b ) {{ {rows} }}"
     (tmp_path / "n.bif").write_text(text)
     line = complaint(capsys, "show", str(tmp_path / "n.bif"), "--max-hidden", "0")
@@ -567,3 +579,19 @@ def test_limits_that_an_error_asks_for_are_options(tmp_path, capsys):
     assert "read with --tol 0." in line
     assert said(capsys, "show", str(tmp_path / "n.bif"), "--max-hidden", "4").startswith("Network: ")
     assert said(capsys, "show", str(tmp_path / "n.bif"), "--max-hidden", "0", "--tol", "0.9").startswith("Network: 3 ")
+
+
+def test_findings_are_not_listed_among_causes(tmp_path, capsys):
+    edges = {("flu", "fever"): 2.0, ("cold", "fever"): 1.0, ("cold", "mucus"): 1.0, ("mucus", "cough"): 2.0}
+    sb.save(sb.from_edges(edges), tmp_path / "m.sbn")
+    model = str(tmp_path / "m.sbn")
+    told = json.loads(said(capsys, "infer", model, "fever=1", "--json"))
+    assert {unit["name"] for unit in told["units"]} == {"flu", "cold", "mucus"}
+    text = said(capsys, "infer", model, "fever=1")
+    assert "  cough" not in text
+    assert "... 1 finding, which --about lists" in text
+    told = json.loads(said(capsys, "infer", model, "flu=1", "cold=0", "mucus=1", "--json"))  # causes are known
+    assert {unit["name"] for unit in told["units"]} == {"fever", "cough"}
+    columns = sb.load(model).with_notes({name: sb.Note(group="columns") for name in sb.load(model).names})
+    sb.save(columns, tmp_path / "m.sbn")
+    assert len(json.loads(said(capsys, "infer", model, "fever=1", "--json"))["units"]) == 4

@@ -329,6 +329,7 @@ def test_names_alone_make_no_variable(tmp_path, capsys):
 
 # --- yes and no -------------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture
 def two(tmp_path):
     """A cause and a finding."""

@@ -603,8 +603,8 @@ def test_words_and_guesses_on_the_command_line(tmp_path, capsys):
 # --- words ----------------------------------------------------------------------------------------------------------
 
 YES_AND_NO = """ja nein|ja nee|ja nej|ja nei|oui non|sí no|si no|sì no|sim não|sim nao|tak nie|да нет|так ні|evet hayır
-ano ne|igen nem|kyllä ei|ναι όχι|da nu|نعم لا|हाँ नहीं|是 否|はい いいえ|예 아니요|네 아니오|ya tidak|có không|j n|s n|o n|t n|i n|e h
-wahr falsch|vrai faux|vero falso|да не|da ne|כן לא|ใช่ ไม่"""
+ano ne|igen nem|kyllä ei|ναι όχι|da nu|نعم لا|हाँ नहीं|是 否|はい いいえ|예 아니요|네 아니오|ya tidak|có không
+j n|s n|o n|t n|i n|e h|wahr falsch|vrai faux|vero falso|да не|da ne|כן לא|ใช่ ไม่"""
 PAIRS = [pair.split() for pair in re.split(r"[|\n]", YES_AND_NO)]
 
 
@@ -653,7 +653,11 @@ def test_words_of_two_languages_never_stand_for_their_opposites_in_what_is_learn
 def test_notes_say_what_words_mean_and_the_other_way_round_too():
     noted = NET.with_notes({"wet": sb.Note(states=("yes", "no")), "rain": sb.Note(states=("1", "2"))})
     assert coerce(noted, pd.DataFrame({"wet": ["yes", "no"], "rain": [2, 1]}))[0].tolist() == [[-1, 1, 0], [-1, 0, 1]]
-    with pytest.raises(TableError, match="holds 'ja' and 'nein', which the network does not know; its states are yes and"):
+    with pytest.raises(
+        TableError, match="holds 'ja' and 'nein', which the network does not know; its states are yes and"
+    ):
         coerce(noted, pd.DataFrame({"wet": ["ja", "nein"]}))
-    with pytest.warns(CodingWarning, match="'rain' holds 1 alone: read as the state 1, which is called '2'; write '1' for"):
+    with pytest.warns(
+        CodingWarning, match="'rain' holds 1 alone: read as the state 1, which is called '2'; write '1' for"
+    ):
         assert coerce(noted, pd.DataFrame({"rain": [1, 1]}))[0][:, 1].tolist() == [1, 1]

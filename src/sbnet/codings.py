@@ -1,10 +1,10 @@
 """Which of the two values of a column means 0, and which means 1.
 
 Known are 0 and 1 (as numbers, truth values or text), and the words for yes and no, true and false that
-:mod:`sbnet.yes_no` lists, in any case. Beside one such word, any other is its opposite. Any other column with exactly two
-values follows the *order rule*: the smaller one is 0, numbers by size, text by alphabet, and ordered categories by their
-own order. It decides what estimators and ``sbnet fit`` call 0 and 1, which they remember; evidence on a network is
-read by it only where the values are numbers, or have an order of their own.
+:mod:`sbnet.yes_no` lists, in any case. Beside one such word, any other is its opposite. Any other column with exactly
+two values follows the *order rule*: the smaller one is 0, numbers by size, text by alphabet, and ordered categories by
+their own order. It decides what estimators and ``sbnet fit`` call 0 and 1, which they remember; evidence on a network
+is read by it only where the values are numbers, or have an order of their own.
 """
 
 from __future__ import annotations
@@ -140,7 +140,9 @@ def clash(values: list[Any]) -> str:
     meant = [bit(value) for value in values]
     if len(values) != 2 or None in meant:
         return ""
-    return f", which both mean {'yes' if meant[0] else 'no'}" if meant[0] == meant[1] else ", which do not belong together"
+    return (
+        f", which both mean {'yes' if meant[0] else 'no'}" if meant[0] == meant[1] else ", which do not belong together"
+    )
 
 
 def distinct(column: Column, most: int = 5) -> list[Any]:

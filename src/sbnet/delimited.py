@@ -33,15 +33,14 @@ class Manner(NamedTuple):
 
 
 class Delimited(NamedTuple):
-    """A table that is being read: the names of its columns, some of them blank, then rows of cells, each with the number
-    of its line."""
+    """A table that is being read: the names of its columns, which may be blank, then rows of cells with their lines."""
 
     names: tuple[str, ...]
     delimiter: str
     rows: Iterator[tuple[int, list[str]]]
 
 
-def read(file: BinaryIO, what: str, how: Manner = Manner()) -> Delimited:
+def read(file: BinaryIO, what: str, how: Manner) -> Delimited:
     """A table in a file that can `peek`; its first line names columns."""
     delimiter = how.delimiter
     encoding = _said(how.encoding) or _encoding(file.peek(64)[:64])  # type: ignore[attr-defined]
@@ -138,7 +137,9 @@ def _said(encoding: str | None) -> str | None:
         "a".encode(encoding)
         return codecs.lookup(encoding).name
     except (LookupError, TypeError, ValueError):
-        near = near_name(encoding, ("utf-8", "utf-16", "latin-1", "cp1252", "cp1251", "cp437", "shift_jis", "gb18030"), 0.6)
+        near = near_name(
+            encoding, ("utf-8", "utf-16", "latin-1", "cp1252", "cp1251", "cp437", "shift_jis", "gb18030"), 0.6
+        )
         hint = f"did you mean {near!r}?" if near else "name one such as utf-8, latin-1 or cp1252"
         raise ParameterError(f"{encoding!r} is no encoding of text; {hint}") from None
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
+from sbnet.screen import printable
+
 LONGEST_MESSAGE = 300
 
 
 class SBNetError(Exception):
-    """The base of every error raised by sbnet. Its message is short, however long the value that it names."""
+    """The base of every error raised by sbnet. Its message is short, however long the value that it names, and harmless
+    on a terminal, whatever that value is."""
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(shortened(arg) if isinstance(arg, str) else arg for arg in args))
+        super().__init__(*(shortened(printable(arg)) if isinstance(arg, str) else arg for arg in args))
 
 
 class NetworkError(SBNetError, ValueError):

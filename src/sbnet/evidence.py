@@ -341,7 +341,9 @@ class _Reader:
         """Of a column of ones alone, where 1 is what the note of the unit calls its state 0."""
         name, words = self.network.names[i], self.network.notes[self.network.names[i]].states
         if words and tables.is_number(words[0], 1.0) and (states == 1).any() and not (states == 0).any():
-            text = f"column {name!r} holds 1 alone: read as the state 1, which is called {words[1]!r}; write {words[0]!r}"
+            text = (
+                f"column {name!r} holds 1 alone: read as the state 1, which is called {words[1]!r}; write {words[0]!r}"
+            )
             self.doubts.append(f"{text} for the other")
 
     def doubt_signs(self, sheet: tables.Sheet, units: list[int], states: States) -> None:

@@ -38,4 +38,5 @@ class Index(dict[str, int]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The number of a name, if it is there."""
-        return self[name] if name in self else default
+        i = super().get(name)
+        return self._normal.get(normal(name), default) if i is None else i

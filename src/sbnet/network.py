@@ -21,6 +21,7 @@ from sbnet.graph import Graph, as_floats, count, frozen, read_only
 from sbnet.kernels import gates
 from sbnet.names import Index
 from sbnet.notes import Note, notes_of, written
+from sbnet.screen import short
 
 MAX_PARAMETER = 1e8
 """Largest weight or bias: beyond it a double no longer tells the sum of inputs to a nat."""
@@ -305,7 +306,7 @@ class Network:
         if self.n_edges:
             e = int(np.argmax(np.abs(self.weight)))
             parent, child = self.names[self.graph.parent[e]], self.names[self.graph.child_of_edge[e]]
-            strongest = f"{self.weight[e]:+.3g} ({parent} -> {child})"
+            strongest = f"{self.weight[e]:+.3g} ({short(parent)} -> {short(child)})"
         return [
             ("units", f"{self.n_units:,}"),
             ("edges", f"{self.n_edges:,}"),

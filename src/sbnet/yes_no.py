@@ -1,8 +1,8 @@
 """The words for yes and no, and for true and false, in the larger languages; nothing else in sbnet knows any.
 
 A word is known *by itself* where every language that has it means the same by it. Others are known *in pairs*, where
-both are in one column: "e" is yes beside the Turkish "h" only, and "ne", which is no in Czech and sounds like yes in Greek
-and Korean, is no beside "ano" or "da".
+both are in one column: "e" is yes beside the Turkish "h" only, and "ne", which is no in Czech and sounds like yes in
+Greek and Korean, is no beside "ano" or "da".
 """
 
 from __future__ import annotations

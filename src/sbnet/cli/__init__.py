@@ -11,6 +11,7 @@ from typing import Any
 
 from sbnet.cli import commands
 from sbnet.errors import CodingWarning, ConvergenceWarning, ConversionWarning, NearNameWarning, SBNetError
+from sbnet.screen import in_line
 
 __all__ = ["main"]
 
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str) -> int:
-    print(f"sbnet: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"sbnet: error: {in_line(' '.join(message.split()))}", file=sys.stderr)
     return 2
 
 
@@ -52,7 +53,7 @@ def _remark(*, quiet: bool) -> Any:
     told: set[str] = set()
 
     def show(message: Warning | str, *rest: object) -> None:
-        text = " ".join(str(message).split())
+        text = in_line(" ".join(str(message).split()))
         if not quiet and text not in told:
             told.add(text)
             print(f"sbnet: {text}", file=sys.stderr)

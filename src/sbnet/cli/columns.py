@@ -2,8 +2,9 @@
 
 A two-valued column is a unit of its name. What its two values are is known from the model, where it was learned from a
 table; or they say it themselves, as 0 and 1, yes and no do. Where a model is learned, and for numbers, it is the order
-rule of :mod:`sbnet.codings`, decided by the first rows once and for all, so that it holds in every block. A column of more values has a unit for each step or
-category, as :class:`sbnet.estimators.BinaryEncoder` makes them; the model has a note on how.
+rule of :mod:`sbnet.codings`, decided by the first rows once and for all, so that it holds in every block. A column of
+more values has a unit for each step or category, as :class:`sbnet.estimators.BinaryEncoder` makes them; the model has a
+note on how.
 """
 
 from __future__ import annotations
@@ -183,7 +184,9 @@ def match(
             continue
         i = network.index(name)
         try:
-            coding = coding_of(network, network.names[i]) or _told(decide(name, place, head, source, gone), name, source)
+            coding = coding_of(network, network.names[i]) or _told(
+                decide(name, place, head, source, gone), name, source
+            )
         except NotTwoValued as error:
             refused.append(error)
         else:
@@ -221,7 +224,9 @@ def named_columns(source: Source, head: Sequence[Block]) -> list[tuple[int, str]
     """The places and names of columns; one without a name is left alone, which is told if there is something in it."""
     for place, name in enumerate(source.names):
         if not name and any(str(cell).strip() for block in head for cell in block.columns[place] if cell is not None):
-            text = f"{source.what}: column {place + 1} has no name, and is left alone; name it in the first line to use it"
+            text = (
+                f"{source.what}: column {place + 1} has no name, and is left alone; name it in the first line to use it"
+            )
             warnings.warn(text, CodingWarning, stacklevel=2)
     return [(place, name) for place, name in enumerate(source.names) if name]
 
@@ -265,19 +270,19 @@ def refuse(source: Source, refused: Sequence[NotTwoValued]) -> TableError:
     """All columns that cannot be learned as they are, and the ways out."""
     told = _not_two_valued(refused)
     return TableError(
-        f"{os.path.basename(source.what)[:30]}: not two-valued: {told}. Say --encode auto (categories, numbers), --missing -99 "
-        "(no values), --id or --ignore COLUMN (no unit)"
+        f"{os.path.basename(source.what)[:30]}: not two-valued: {told}. Say --encode auto (categories, numbers), "
+        "--missing -99 (no values), --id or --ignore COLUMN (no unit)"
     )
 
 
 def _told(coding: Coding, name: str, source: Source) -> Coding:
-    """A coding that does not say itself which value is 1 is told, or refused if its values are measurements."""
+    """A coding that does not say itself which value is 1 is told; words and measurements are refused."""
     if coding.known:
         return coding
     if not coding.has_order:
         raise TableError(
-            f"{source.what}: column {name!r} holds {codings.listing([coding.zero, coding.one])}, which the model does not "
-            f"know; say yes and no, or 0 and 1, or write states = [{_quoted(coding)}] beside the unit, 0 first"
+            f"{source.what}: column {name!r} holds {codings.listing([coding.zero, coding.one])}, which the model does "
+            f"not know; say yes and no, or 0 and 1, or write states = [{_quoted(coding)}] beside the unit, 0 first"
         )
     if not codings.are_states(coding):
         raise TableError(f"{source.what}: column {name!r} holds {codings.show(coding.zero)}; units are binary, 0 or 1")

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from sbnet._version import __version__
 from sbnet.errors import near_name
+from sbnet.screen import in_line
 
 GROUPS = {
     "ask a network": ("show", "infer", "next", "certify", "explore"),
@@ -27,7 +28,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Leave with status 2."""
-        self.exit(2, f"{self.prog}: error: {message}. See {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: error: {in_line(message)}. See {self.prog} --help\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """The nearest of the words that there are, where that is no choice."""

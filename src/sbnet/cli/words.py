@@ -90,7 +90,7 @@ class _Vocabulary:
         self._known = dict.fromkeys([*self._columns, *self._variables, *network.names])
 
     def meant(self, name: str) -> str | None:
-        """The name that is meant: to the letter, else without blanks and in normal form, else in any case if that is one."""
+        """The name that is meant: to the letter, else in normal form, else in any case where that is one name."""
         if name in self._known:
             return name
         plain = normal(name.strip())

@@ -12,6 +12,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import TableError, enumerated
+from sbnet.screen import in_line
 from sbnet.tables import Array, Column
 
 MOST_CATEGORIES = 200
@@ -139,7 +140,7 @@ class ColumnCoding:
         return np.where(whole, self.probabilities(np.nan_to_num(means)).argmax(axis=1), -1)
 
     def __repr__(self) -> str:
-        return f"{self.name}: {self.kind.value}, {self._words()}"
+        return in_line(f"{self.name}: {self.kind.value}, {self._words()}")
 
     def _words(self) -> str:
         if self.kind is Kind.TWO:
@@ -184,7 +185,7 @@ class Rules:
             try:
                 found.append(self.code(column, weights, order.get(column.name)))
             except _TooManyValues as error:
-                refused.append(error.args)  # type: ignore[arg-type]
+                refused.append(error.args)
         if refused:
             raise _too_many(refused)
         return found
@@ -247,8 +248,8 @@ def _too_many(refused: Sequence[tuple[str, int]]) -> TableError:
         name, n = refused[0]
         text = f"column {name!r} holds {n:,} different values, which would be a unit each; {way}Leave the column out"
     else:
-        named = enumerated([name for name, _ in refused])
-        text = f"columns {named} hold {min(n for _, n in refused):,} or more different values, a unit each; {way}Leave them out"
+        named, least = enumerated([name for name, _ in refused]), min(n for _, n in refused)
+        text = f"columns {named} hold {least:,} or more different values, a unit each; {way}Leave them out"
     return TableError(f"{text}, merge rare values, or make numbers of them")
 
 
