@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -373,3 +374,224 @@ def test_large_whole_numbers_keep_their_digits(tmp_path, capsys):
     capsys.readouterr()
     assert main(["infer", model, "code=1000002", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["evidence"] == {"code": 1}
+
+
+def said(capsys, *arguments):
+    assert main([*arguments]) == 0
+    return capsys.readouterr().out
+
+
+def lists(text, delimiter=","):
+    return list(csv.reader(io.StringIO(text), delimiter=delimiter))
+
+
+# --- names, headers, encodings ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lawn(tmp_path):
+    sb.save(
+        sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.0, ("wet", "grün"): 1.0}), tmp_path / "lawn.sbn"
+    )
+    return str(tmp_path / "lawn.sbn")
+
+
+def test_all_columns_that_cannot_be_units_are_named_at_once(lawn, tmp_path, capsys):
+    names = [f"question {k}" for k in range(6)]
+    table = written(tmp_path / "t.csv", [names, *([str(r)] * 6 for r in range(9))])
+    line = complaint(capsys, "fit", table, "-o", str(tmp_path / "m.sbn"))
+    assert all(repr(name) in line for name in names)
+    table = written(tmp_path / "t.csv", [["rain", "wet"], *([str(r)] * 2 for r in range(9))])
+    line = complaint(capsys, "infer", lawn, "--table", table)
+    assert "columns 'rain' holds 0, 1, 2, …; 'wet' holds 0, 1, 2, …; a unit is 0 or 1" in line
+    table = written(tmp_path / "t.csv", [["rain", "age", "sex", "town"], ["1", "2", "3", "4"]])
+    assert "names 'age', 'sex' and 'town', which are not in the network. Leave" in complaint(
+        capsys, "infer", lawn, "--table", table
+    )
+    names = ["name", "ticket", "cabin"]
+    table = written(tmp_path / "t.csv", [["age", *names], *([str(r % 50), *[f"x{r}"] * 3] for r in range(300))])
+    line = complaint(capsys, "fit", table, "--encode", "auto", "-o", str(tmp_path / "m.sbn"))
+    assert "columns 'name', 'ticket' and 'cabin' hold 300 or more different values" in line
+
+
+@pytest.mark.parametrize("header", ["rain,,wet,", ",,wet,rain"])
+def test_columns_without_a_name_are_left_alone_and_told(header, lawn, tmp_path, capsys):
+    cells = {"rain,,wet,": "1,x,0,", ",,wet,rain": "x,,0,1"}[header]
+    (tmp_path / "t.csv").write_text(f"{header}\n{cells}\n")
+    assert main(["infer", lawn, "--table", str(tmp_path / "t.csv")]) == 0
+    told = capsys.readouterr()
+    assert lists(told.out, ",")[1][2:] == lists(said(capsys, "infer", lawn, "--table", plain(tmp_path)), ",")[1][2:]
+    place = header.split(",").index("") + 1
+    assert f"t.csv: column {place} has no name, and is left alone" in told.err
+    assert told.err.count("has no name") == 1  # of the other there is nothing to tell
+    many = "\n".join([header, *[cells, cells.replace("1", "0"), cells.replace("0", "1")] * 5]) + "\n"
+    (tmp_path / "t.csv").write_text(many)
+    learn = ["fit", str(tmp_path / "t.csv"), "--hidden", "0", "--epochs", "2", "-o", str(tmp_path / "m.sbn")]
+    assert main(learn) == 0
+    assert "has no name" in capsys.readouterr().err
+    filled = said(capsys, "impute", str(tmp_path / "m.sbn"), str(tmp_path / "t.csv"))
+    assert filled == many
+
+
+def plain(folder):
+    return written(folder / "plain.csv", [["rain", "wet"], ["1", "0"]])
+
+
+def test_names_are_compared_in_normal_form_and_come_back_letter_for_letter(lawn, tmp_path, capsys):
+    composed, apart = "grün", unicodedata.normalize("NFD", "grün")
+    assert composed != apart
+    assert sb.infer(sb.load(lawn), {apart: 1}).bound == sb.infer(sb.load(lawn), {composed: 1}).bound
+    assert said(capsys, "infer", lawn, f"{apart}=1") == said(capsys, "infer", lawn, f"{composed}=1")
+    answers = []
+    for name in (composed, apart):
+        table = written(tmp_path / "t.csv", [["id", name], ["a", "1"], ["b", "0"]])
+        answers.append(said(capsys, "infer", lawn, "--table", table, "--id", "id"))
+        learned = str(tmp_path / f"{len(answers)}.sbn")
+        rows = [["id", name, "wet"], *([str(r), str(r % 2), str(r % 3 % 2)] for r in range(12))]
+        table = written(tmp_path / "t.csv", rows)
+        flags = ["--ignore", "id", "--label", composed, "--hidden", "0", "--epochs", "2", "--quiet"]
+        assert main(["fit", table, *flags, "-o", learned]) == 0
+        assert said(capsys, "score", learned, table, "--label", apart).startswith("bound,P(")
+        assert said(capsys, "impute", learned, table).splitlines()[0] == f"id,{name},wet"
+    assert answers[0] == answers[1]
+    table = written(tmp_path / "t.csv", [[composed, apart], ["1", "1"]])
+    assert "names unit 'grün' twice" in unicodedata.normalize("NFC", complaint(capsys, "infer", lawn, "--table", table))
+
+
+def test_encodings_can_be_named(lawn, tmp_path, capsys):
+    (tmp_path / "t.csv").write_bytes("grün\n1\n0\n".encode("latin-1"))
+    line = complaint(capsys, "infer", lawn, "--table", str(tmp_path / "t.csv"))
+    assert "cannot be decoded as UTF-8" in line
+    assert "save it as UTF-8, or name its own with --encoding, such as latin-1" in line
+    told = said(capsys, "infer", lawn, "--table", str(tmp_path / "t.csv"), "--encoding", "latin-1")
+    (tmp_path / "t.csv").write_text("grün\n1\n0\n", encoding="utf-8")
+    assert told == said(capsys, "infer", lawn, "--table", str(tmp_path / "t.csv"))
+    for wrong, hint in (("latin-l", "did you mean 'latin-1'?"), ("base64", "name one such as utf-8")):
+        line = complaint(capsys, "infer", lawn, "--table", str(tmp_path / "t.csv"), "--encoding", wrong)
+        assert f"{wrong!r} is no encoding of text; {hint}" in line
+
+
+def test_about_is_honoured_for_tables_and_what_cannot_be_is_refused(lawn, tmp_path, capsys):
+    table = written(tmp_path / "t.csv", [["wet"], ["1"], [""]])
+    whole, some = (
+        lists(said(capsys, "infer", lawn, "--table", table, *more), ",") for more in ([], ["--about", "rain"])
+    )
+    assert some[0] == ["bound", "converged", "rain"]
+    assert [row[2] for row in some] == [row[whole[0].index("rain")] for row in whole]
+    told = said(capsys, "infer", lawn, "--table", table, "--about", "rain", "--json").splitlines()
+    assert [[unit["name"] for unit in json.loads(line)["units"]] for line in told] == [["rain"], ["rain"]]
+    assert "'snow', which is not in the network" in complaint(
+        capsys, "infer", lawn, "--table", table, "--about", "snow"
+    )
+    assert "--certain is for one pattern" in complaint(capsys, "infer", lawn, "--table", table, "--certain")
+    assert "say --about or --json" in complaint(capsys, "infer", lawn, "--table", table, "--top", "2")
+
+
+# --- outputs that are inputs ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["itself", "link", "hard link", "roundabout"])
+def test_no_output_destroys_an_input(way, lawn, tmp_path, capsys, monkeypatch):
+    table = written(tmp_path / "t.csv", [["rain", "wet"], *([str(r % 2), str(r % 3 % 2)] for r in range(12))])
+    model = str(tmp_path / "lawn.toml")
+    assert main(["convert", lawn, "-o", model]) == 0
+    (tmp_path / "folder").mkdir()
+
+    def other(name):
+        new = str(tmp_path / f"{way} of {Path(name).name}")
+        if way == "itself":
+            return name
+        if way == "roundabout":
+            return str(tmp_path / "folder" / ".." / Path(name).name)
+        os.symlink(name, new) if way == "link" else os.link(name, new)
+        return new
+
+    same, again = other(model), other(table)
+    before = Path(model).read_bytes(), Path(table).read_bytes()
+    for command, kind in (
+        (["infer", model, "wet=1", "-o", same], "model"),
+        (["infer", model, "--table", table, "-o", same], "model"),
+        (["infer", model, "--table", table, "-o", again], "table"),
+        (["sample", model, "5", "-o", same], "model"),
+        (["explore", model, "--html", same], "model"),
+        (["convert", model, "-o", same], "model"),
+        (["score", model, table, "-o", same], "model"),
+        (["score", model, table, "-o", again], "table"),
+        (["impute", model, table, "-o", again], "table"),
+        (["fit", table, "-o", again], "table"),
+    ):
+        assert f"is the {kind} that is read, and would be lost; give the output another name" in complaint(
+            capsys, *command
+        )
+    with open(model) as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        assert "is the model that is read" in complaint(capsys, "infer", "-", "wet=1", "-o", same)
+    assert (Path(model).read_bytes(), Path(table).read_bytes()) == before
+
+
+# --- what people write ------------------------------------------------------------------------------------------------
+
+
+def test_slips_of_commands_and_options_are_answered_with_what_is_near(lawn, capsys):
+    for words, hint in (
+        (["infr", lawn], "there is no command 'infr'; did you mean 'infer'?"),
+        (["infer", lawn, "--abuot", "rain"], "unrecognized arguments: --abuot rain; did you mean --about?"),
+        (["certify", lawn, "--effort", "hihg"], "there is no choice for --effort 'hihg'; did you mean 'high'?"),
+        (["xyzzy"], "invalid choice: 'xyzzy'"),
+    ):
+        with pytest.raises(SystemExit) as left:
+            main(words)
+        assert left.value.code == 2
+        assert hint in capsys.readouterr().err
+
+
+def test_findings_may_have_blanks_and_capitals(lawn, tmp_path, capsys):
+    told = said(capsys, "infer", lawn, "wet=yes", "--about", "rain")
+    for words in (["wet = yes"], ["Wet=Yes"], [" WET=YES "], ["wet= yes"]):
+        assert said(capsys, "infer", lawn, *words, "--about", "Rain") == told
+    sb.save(sb.from_edges({("Wet", "wet"): 2.0}), tmp_path / "two.sbn")
+    assert "names unit 'WET', which is not in the network" in complaint(
+        capsys, "infer", str(tmp_path / "two.sbn"), "WET=1"
+    )
+    assert said(capsys, "infer", str(tmp_path / "two.sbn"), "Wet=1") != said(
+        capsys, "infer", str(tmp_path / "two.sbn"), "wet=1"
+    )
+
+
+def test_the_number_of_rows_may_be_an_option(lawn, capsys):
+    told = said(capsys, "sample", lawn, "3", "--seed", "1")
+    assert said(capsys, "sample", lawn, "-n", "3", "--seed", "1") == told
+    assert said(capsys, "sample", lawn, "--rows", "3", "--seed", "1") == told
+    assert "it is said to draw 3 rows and 4; say one" in complaint(capsys, "sample", lawn, "3", "-n", "4")
+    assert "say how many rows to draw, as in sbnet sample" in complaint(capsys, "sample", lawn)
+
+
+def test_limits_that_an_error_asks_for_are_options(tmp_path, capsys):
+    rows = "(no, no) 0.9, 0.1; (no, yes) 0.2, 0.8; (yes, no) 0.3, 0.7; (yes, yes) 0.6, 0.4;"
+    two = "{ type discrete [ 2 ] { no, yes }; }"
+    text = (
+        f"network n {{ }} variable a {two} variable b {two} variable c {two} probability ( a ) {{ table 0.4, 0.6; }} "
+    )
+    text += f"probability ( b ) {{ table 0.4, 0.6; }} probability ( c | a, b ) {{ {rows} }}"
+    (tmp_path / "n.bif").write_text(text)
+    line = complaint(capsys, "show", str(tmp_path / "n.bif"), "--max-hidden", "0")
+    assert "or with more than --max-hidden 0 switches" in line
+    assert "read with --tol 0." in line
+    assert said(capsys, "show", str(tmp_path / "n.bif"), "--max-hidden", "4").startswith("Network: ")
+    assert said(capsys, "show", str(tmp_path / "n.bif"), "--max-hidden", "0", "--tol", "0.9").startswith("Network: 3 ")
+
+
+def test_findings_are_not_listed_among_causes(tmp_path, capsys):
+    edges = {("flu", "fever"): 2.0, ("cold", "fever"): 1.0, ("cold", "mucus"): 1.0, ("mucus", "cough"): 2.0}
+    sb.save(sb.from_edges(edges), tmp_path / "m.sbn")
+    model = str(tmp_path / "m.sbn")
+    told = json.loads(said(capsys, "infer", model, "fever=1", "--json"))
+    assert {unit["name"] for unit in told["units"]} == {"flu", "cold", "mucus"}
+    text = said(capsys, "infer", model, "fever=1")
+    assert "  cough" not in text
+    assert "... 1 finding, which --about lists" in text
+    told = json.loads(said(capsys, "infer", model, "flu=1", "cold=0", "mucus=1", "--json"))  # causes are known
+    assert {unit["name"] for unit in told["units"]} == {"fever", "cough"}
+    columns = sb.load(model).with_notes({name: sb.Note(group="columns") for name in sb.load(model).names})
+    sb.save(columns, tmp_path / "m.sbn")
+    assert len(json.loads(said(capsys, "infer", model, "fever=1", "--json"))["units"]) == 4

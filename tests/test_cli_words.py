@@ -325,3 +325,64 @@ def test_names_alone_make_no_variable(tmp_path, capsys):
     told = json.loads(said(capsys, "infer", str(tmp_path / "net.sbn"), "a=x=yes", "--json"))
     assert told["evidence"] == {"a=x": 1}
     assert sb.contributions(network, {"a=x": 1, "a=y": 0}, about="b").findings == ("a=x", "a=y")
+
+
+# --- yes and no -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two(tmp_path):
+    """A cause and a finding."""
+    sb.write(sb.from_edges({("flu", "fever"): 3.0}, bias={"fever": -2.0}), tmp_path / "two.toml")
+    return str(tmp_path / "two.toml")
+
+
+def by_word(capsys, tmp_path, model, cells, *flags):
+    (tmp_path / "t.csv").write_text("\n".join(["fever", *cells]) + "\n", encoding="utf-8")
+    return lists(said(capsys, "infer", model, "--table", str(tmp_path / "t.csv"), *flags), ",")[1:]
+
+
+def test_words_of_a_table_mean_what_they_mean_on_the_command_line(two, tmp_path, capsys):
+    assert by_word(capsys, tmp_path, two, ["ja", "nein"]) == by_word(capsys, tmp_path, two, ["1", "0"])
+    assert said(capsys, "infer", two, "fever=ja") == said(capsys, "infer", two, "fever=yes")
+    assert said(capsys, "infer", two, "fever=нет") == said(capsys, "infer", two, "fever=0")
+    for cells, reason in (
+        ("nein no", "'nein' and 'no', which both mean no"),
+        ("gut schlecht", "column 'fever' holds 'gut' and 'schlecht', which the model does not know; say yes and no"),
+    ):
+        (tmp_path / "t.csv").write_text("\n".join(["fever", *cells.split()]) + "\n")
+        for more in ([], ["--quiet"]):
+            assert reason in complaint(capsys, "infer", two, "--table", str(tmp_path / "t.csv"), *more)
+
+
+def test_a_letter_is_read_with_the_one_that_comes_much_later(two, tmp_path, capsys):
+    long = by_word(capsys, tmp_path, two, ["n"] * 3000 + ["j"])
+    assert [row[-1] for row in long[-2:]] == ["0", "1"]
+
+
+@pytest.mark.parametrize("encode", [[], ["--encode", "auto"]])
+def test_learned_models_remember_their_words_and_read_those_of_others(encode, tmp_path, capsys):
+    rows = [["ja", "nein"], ["ja", "ja"], ["nein", "nein"], ["nein", "ja"], ["nein", "nein"]] * 8
+    table, learned = written(tmp_path / "t.csv", rows, ["a", "b"], ","), str(tmp_path / "m.toml")
+    assert main(["fit", table, "--hidden", "0", "--epochs", "3", "--quiet", *encode, "-o", learned]) == 0
+    answers = []
+    for no, yes in (("nein", "ja"), ("NO", "Yes"), ("non", "oui")):
+        told = json.loads(said(capsys, "infer", learned, f"a={yes}", f"b={no}", "--json"))
+        answers.append(list(told["evidence"].values()))
+        assert told["evidence"] == {name: int(name != "b") if "=nein" not in name else int("b" in name)
+                                    for name in told["evidence"]}  # fmt: skip
+    assert answers[0] == answers[1] == answers[2]
+    drawn = lists(said(capsys, "sample", learned, "20", "--seed", "0"), ",")
+    assert {cell for row in drawn[1:] for cell in row} == {"ja", "nein"}
+
+
+def test_words_are_not_turned_round_where_a_model_names_its_states_the_other_way(tmp_path, capsys):
+    network = sb.from_edges({("flu", "well"): -3.0}).with_notes({"well": sb.Note(states=("yes", "no"))})
+    model = str(tmp_path / "m.toml")
+    sb.write(network, model)
+    assert json.loads(said(capsys, "infer", model, "well=yes", "--json"))["evidence"] == {"well": 0}
+    assert "unit 'well' is given as 'ja'; say no, yes, 1, 0 or unknown" in complaint(capsys, "infer", model, "well=ja")
+    (tmp_path / "t.csv").write_text("well\nja\n")
+    assert "holds 'ja' on line 2; its values are yes and no" in complaint(
+        capsys, "infer", model, "--table", str(tmp_path / "t.csv")
+    )

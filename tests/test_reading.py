@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import csv
+import io
 import itertools
 import json
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -16,8 +19,9 @@ from numpy.testing import assert_allclose
 
 import sbnet as sb
 from sbnet import prior, reading
-from sbnet.errors import MissingExtraError, ParameterError, UnknownUnitError
-from sbnet.reading import Move, Span
+from sbnet.cli import main
+from sbnet.errors import MissingExtraError, ParameterError, SBNetError, UnknownUnitError
+from sbnet.reading import Move, Span, Terms
 from strategies import cases
 
 pytestmark = pytest.mark.small
@@ -458,4 +462,116 @@ def test_tables_without_pandas_say_how_to_get_it(sprinkler, monkeypatch):
         with pytest.raises(MissingExtraError) as caught:
             answer.to_frame()
         assert isinstance(caught.value, ImportError)
-        assert str(caught.value) == 'to_frame() needs pandas; install it with: pip install "sbnet[pandas]"'
+        assert str(caught.value) == (
+            'to_frame() needs pandas; install it with: pip install "sbnet[pandas]", or, in a checkout: '
+            'pip install ".[pandas]"'
+        )
+
+
+# --- on a terminal ----------------------------------------------------------------------------------------------------
+
+HOSTILE = "\x1b]0;owned\x07 \x1b[31mred\x9b2J \x1b]8;;http://x\x1b\\link \u202etxt \u2066a\u2029b\x7f\nc"
+UNSEEN = [
+    chr(k) for k in (*range(10), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+]
+
+
+def assert_harmless(text):
+    assert not [c for c in (*UNSEEN, "\u2028", "\u2029") if c in text]
+
+
+def hostile():
+    """A network whose names and notes hold what a terminal would obey."""
+    network = sb.from_edges({(HOSTILE + "cause", HOSTILE + "finding"): 2.0, ("b", HOSTILE + "finding"): 1.0})
+    note = sb.Note(about=HOSTILE, group="causes", source=HOSTILE, note=HOSTILE)
+    return network.with_notes({HOSTILE + "cause": note})
+
+
+def test_no_text_on_a_terminal_holds_control_characters():
+    network = hostile()
+    finding = {HOSTILE + "finding": 1}
+    answer = sb.infer(network, finding)
+    records = [
+        network, answer, network.conditional(HOSTILE + "finding"), answer.breakdown(), sb.next_question(network, {}),
+        sb.contributions(network, finding), sb.most_probable(network, finding), sb.exact_posterior(network, finding),
+        sb.posterior_intervals(network, finding),
+        *list(sb.steps(network, finding))[:3],
+    ]  # fmt: skip
+    for record in records:
+        assert_harmless(repr(record))
+        assert_harmless(str(record))
+    assert "\\x1b]0;owned\\x07" in repr(answer)
+    assert repr(answer).count("\n") == str(answer).count("\n") == 4  # names do not end lines
+    for mistake in (lambda: sb.infer(network, {HOSTILE: 1}), lambda: sb.read(HOSTILE.replace("/", "") + ".csv")):
+        with pytest.raises((SBNetError, OSError)) as caught:
+            mistake()
+        assert_harmless(str(caught.value))
+    assert_harmless(str(SBNetError(f"raw {HOSTILE}")))
+
+
+def test_commands_print_no_control_characters_and_data_stay_letter_for_letter(tmp_path, capsys):
+    sb.save(hostile(), tmp_path / "m.sbn")
+    model, finding = str(tmp_path / "m.sbn"), HOSTILE + "finding"
+    for words in (
+        ["show", model],
+        ["show", model, finding, HOSTILE + "cause"],
+        ["infer", model, f"{finding}=1"],
+        ["next", model],
+        ["certify", model, f"{finding}=1", "--about", "b"],
+    ):
+        assert main(words) == 0
+        assert_harmless(capsys.readouterr().out)
+    for words in (
+        ["infer", model, f"{HOSTILE}=1"],
+        ["show", HOSTILE.replace("/", "")],
+        ["infer", model, "b=" + HOSTILE],
+    ):
+        assert main(words) == 2
+        assert_harmless(capsys.readouterr().err)
+    with pytest.raises(SystemExit):
+        main([HOSTILE])
+    assert_harmless(capsys.readouterr().err)
+    assert main(["sample", model, "2"]) == 0
+    assert HOSTILE + "cause" in next(csv.reader(io.StringIO(capsys.readouterr().out, newline="")))
+    assert main(["show", model, "--json"]) == 0
+    assert HOSTILE + "cause" in [unit["name"] for unit in json.loads(capsys.readouterr().out)["units"]]
+
+
+LONG = "how often in the last twelve months did you feel that {} was more than you could bear? ({})"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200, 500])
+def test_names_are_cut_to_the_screen_and_numbers_are_not(width, tmp_path, capsys, monkeypatch):
+    names = [LONG.format("work " * 40, k) for k in range(3)]
+    findings = [LONG.format("noise", k) for k in range(3, 6)]
+    network = sb.from_edges({(a, b): 1.0 + k for k, a in enumerate(names) for b in findings})
+    sb.save(network, tmp_path / "m.sbn")
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    evidence = [f"{name}=1" for name in findings]
+    for words in (["infer", *evidence], ["show"], ["next"]):
+        assert main([words[0], str(tmp_path / "m.sbn"), *words[1:]]) == 0
+        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+        assert max(map(len, lines)) <= width
+        assert all(re.search(r"0\.\d{4}", line) for line in lines if "?" in line)
+        for k in range(3):  # names that differ at their ends are still told apart
+            assert any(f"({k})" in line or f"({k + 3})" in line for line in lines)
+    means = sb.infer(network, dict.fromkeys(findings, 1))
+    assert max(map(len, repr(means).splitlines()[1:])) <= max(width, 70)
+
+
+def test_in_a_file_nothing_is_cut_and_one_long_name_widens_no_other_line(tmp_path, capsys):
+    long = "x" * 395
+    sb.save(sb.from_edges({(long, "b"): 1.0, ("a", "b"): 1.0}), tmp_path / "m.sbn")
+    assert main(["show", str(tmp_path / "m.sbn")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(long in line for line in lines)
+    assert len(next(line for line in lines if line.startswith("  a "))) < 100
+
+
+def test_contributions_lose_letters_of_names_before_numbers():
+    terms = Terms((("fever", "+1.11"), ("headache of the worst kind", "+0.62"), ("cough", "-0.30"), ("b", "-0.10")))
+    assert terms.text() == "fever +1.11, headache of the worst kind +0.62, cough -0.30, … 1 more"
+    assert terms.text(54) == "fever +1.11, headache…ind +0.62, cough -0.30, … 1 more"
+    assert terms.text(35) == "fever +1.11, … 3 more"
+    assert terms.text(16) == "fever +1.11, …"

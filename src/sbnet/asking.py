@@ -23,7 +23,8 @@ from sbnet.network import Network
 from sbnet.news import news_of_edges
 from sbnet.probability import entropy_of
 from sbnet.question import ask_one
-from sbnet.reading import Readable, Reading
+from sbnet.reading import Readable, Reading, Terms
+from sbnet.screen import short
 from sbnet.sums import best
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Questions(Readable, Sequence[NextQuestion]):
         return frame
 
     def _reading(self) -> Reading:
-        who = ", ".join(self.about) if len(self.about) <= 3 else f"{len(self.about):,} units"
+        who = ", ".join(map(short, self.about)) if len(self.about) <= 3 else f"{len(self.about):,} units"
         head = f"What to ask next about {who or 'nothing'}: of {self.entropy:.4g} nats an answer is expected to tell"
         if not self.names:
             return Reading("What to ask next: there is nothing left to ask for")
@@ -118,7 +119,7 @@ class Questions(Readable, Sequence[NextQuestion]):
         if self.considered > len(self):
             remarks.append(f"the best {len(self):,} of {self.considered:,} units were worked out")
         titles = ("", "unit", "information", "P(yes)")
-        return Reading(head, (titles, *rows, *reading.more(len(self) - len(shown))), remarks)
+        return Reading(head, (titles, *rows, *reading.more(len(self) - len(shown))), remarks, cuts=(1,))
 
 
 def next_question(
@@ -257,10 +258,9 @@ class Contributions(Readable):
         return Reading(head, (("unit", "prior → posterior", "findings"), *rows, *more))
 
 
-def terms(nats: Mapping[str, float], most: int = 3) -> str:
+def terms(nats: Mapping[str, float], most: int = 3) -> Terms:
     """The largest contributions to one unit in a line."""
-    told = [f"{name} {value:+.2f}" for name, value in nats.items() if abs(value) >= 0.005]
-    return ", ".join(told[:most]) + (f", … {len(told) - most:,} more" if len(told) > most else "") or "nothing"
+    return Terms(tuple((name, f"{value:+.2f}") for name, value in nats.items() if abs(value) >= 0.005), most)
 
 
 def contributions(

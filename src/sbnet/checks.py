@@ -126,7 +126,12 @@ def extra(module: str, use: str, *, of: str | None = None) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise MissingExtraError(f'{use} needs {module}; install it with: pip install "sbnet[{of or module}]"') from None
+        raise MissingExtraError(f"{use} needs {module}; {how_to_install(of or module)}") from None
+
+
+def how_to_install(extra: str) -> str:
+    """How to get what an extra brings, for a message; the project need not be on an index to be installed."""
+    return f'install it with: pip install "sbnet[{extra}]", or, in a checkout: pip install ".[{extra}]"'
 
 
 def _short(value: object) -> str:

@@ -1,23 +1,25 @@
 """Which of the two values of a column means 0, and which means 1.
 
-Known without looking at other rows: 0 and 1 (as numbers, truth values or text), and the words true and false, yes and
-no, y and n, t and f, in any case. Any other column with exactly two values follows the *order rule*: the smaller one is
-0, numbers by size, text by alphabet, and ordered categories by their own order.
+Known are 0 and 1 (as numbers, truth values or text), and the words for yes and no, true and false that
+:mod:`sbnet.yes_no` lists, in any case. Beside one such word, any other is its opposite. Any other column with exactly
+two values follows the *order rule*: the smaller one is 0, numbers by size, text by alphabet, and ordered categories by
+their own order. It decides what estimators and ``sbnet fit`` call 0 and 1, which they remember; evidence on a network
+is read by it only where the values are numbers, or have an order of their own.
 """
 
 from __future__ import annotations
 
 import math
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from sbnet import yes_no
 from sbnet._types import HIDDEN, BoolArray, States
 from sbnet.tables import Array, Column, as_number, is_number
 
-_PAIRS = (("0", "1"), ("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"))
-_WORDS = {word: (pair, bit) for pair in _PAIRS for bit, word in enumerate(pair)}
 _LARGE = 1e15  # whole numbers from here on are written in powers of ten
 _FEW = 4  # rows: too few to tell a coding by -1 and 1 from a unit that happens to be 1 or not observed
 SIGNS = "holds -1 and 1: -1 was read as not observed. If it means no, recode it to 0; if it marks missing cells, say "
@@ -36,8 +38,17 @@ class Coding:
     @property
     def known(self) -> bool:
         """Whether both values say themselves what they mean."""
-        zero, one = _meaning(self.zero), _meaning(self.one)
-        return zero is not None and one is not None and (zero[0], zero[1], one[1]) == (one[0], 0, 1)
+        return yes_no.bits(_texts([self.zero, self.one])) == (0, 1)
+
+    @property
+    def is_translatable(self) -> bool:
+        """Whether words of any language can stand for the two: neither value says the opposite of its place."""
+        return bit(self.zero) in (None, 0) and bit(self.one) in (None, 1)
+
+    @property
+    def has_order(self) -> bool:
+        """Whether the two values are numbers."""
+        return as_number(self.zero) is not None and as_number(self.one) is not None
 
     @property
     def is_plain(self) -> bool:
@@ -51,12 +62,17 @@ PLAIN = Coding(0.0, 1.0)
 def learn(column: Column) -> Coding | None:
     """The coding of a column by its own values; None where they cannot be read as zeros and ones."""
     values = distinct(column)
-    meanings = [_meaning(value) for value in values]
-    pairs = {meaning[0] for meaning in meanings if meaning is not None}
-    if None not in meanings and len(pairs) <= 1:
-        return _known(values)
-    if len(values) != 2 or len(pairs) > 1:
+    if not values:
+        return PLAIN
+    bits = yes_no.bits(_texts(values))
+    if bits is not None:
+        return _known(values, bits)
+    known = [bit(value) for value in values]
+    if len(values) != 2 or None not in known:
         return None
+    words = not any(isinstance(value, float) or as_number(value) is not None for value in values)
+    if words and known != [None, None] and not column.ordered:
+        return Coding(*(values if known[0] == 0 or known[1] == 1 else values[::-1]))
     return _in_order(values, column)
 
 
@@ -104,8 +120,29 @@ def may_be_signs(n_rows: int, gone: tuple[Any, ...]) -> bool:
 
 def bit(value: Any) -> int | None:
     """0 or 1 for a value that says itself what it means; None for any other."""
-    meaning = _meaning(value.strip() if isinstance(value, str) else value)
-    return None if meaning is None else meaning[1]
+    meant = yes_no.bits(_texts([value.strip() if isinstance(value, str) else value]))
+    return None if meant is None else meant[0]
+
+
+def meaning(value: Any, coding: Coding) -> int | None:
+    """0 or 1 for a word that says what it means, where a coding has other words for that; None for any other."""
+    words = not any(isinstance(one, float) or as_number(one) is not None for one in (coding.zero, coding.one))
+    return bit(value) if words and coding.is_translatable else None
+
+
+def is_settled(value: Any) -> bool:
+    """Whether a column that begins with this value alone has it for its 0, whatever comes later."""
+    return bit(value) == 0 and not yes_no.may_pair_otherwise(_text(value))
+
+
+def clash(values: list[Any]) -> str:
+    """What is wrong with two words that do not belong together, for a message; nothing if they are not known."""
+    meant = [bit(value) for value in values]
+    if len(values) != 2 or None in meant:
+        return ""
+    return (
+        f", which both mean {'yes' if meant[0] else 'no'}" if meant[0] == meant[1] else ", which do not belong together"
+    )
 
 
 def distinct(column: Column, most: int = 5) -> list[Any]:
@@ -123,14 +160,12 @@ def distinct(column: Column, most: int = 5) -> list[Any]:
 
 def first_strange(column: Column) -> int:
     """The first row whose value does not say by itself, or not in the words of the cells before it, what it means."""
-    pair = None
+    seen: dict[Any, None] = {}
     for r, value in enumerate(column.values.tolist()):
-        if value is None or value != value:
-            continue
-        meaning = _meaning(value)
-        if meaning is None or pair not in (None, meaning[0]):
-            return r
-        pair = meaning[0]
+        if value is not None and value == value and (key := _key(value)) not in seen:
+            seen[key] = None
+            if yes_no.bits(_texts(list(seen))) is None:
+                return r
     return 0
 
 
@@ -178,29 +213,31 @@ def _read_numbers(column: Column, coding: Coding) -> tuple[States, int | None]:
 
 
 def _key(value: Any) -> Any:
-    """What two cells must share to count as equal: the number they spell, or the word in any case, or all letters."""
+    """What two cells must share to count as equal: the number they spell, or the known word in any case, or all
+    letters."""
     number = as_number(value)
     if number is not None:
         return number
-    folded = value.casefold()
-    return folded if folded in _WORDS else value
+    return yes_no.spelling(value) or unicodedata.normalize("NFC", value)
 
 
-def _meaning(value: Any) -> tuple[tuple[str, str], int] | None:
-    """The pair of words that a value belongs to, and whether it is 0 or 1; None if it does not say."""
+def _texts(values: list[Any]) -> list[str]:
+    return list(map(_text, values))
+
+
+def _text(value: Any) -> str:
+    """A cell as a word: numbers that are equal are one."""
     number = as_number(value)
-    if number is not None:
-        return (_PAIRS[0], int(number)) if number in (0.0, 1.0) else None
-    return _WORDS.get(value.casefold())
+    return value if number is None else word(number)
 
 
-def _known(values: list[Any]) -> Coding:
+def _known(values: list[Any], bits: tuple[int, ...]) -> Coding:
     """The coding of values that say what they mean; one that is not there is written as the other is."""
-    if not values or any(isinstance(value, float) for value in values):
+    if any(isinstance(value, float) for value in values):
         return PLAIN
-    pair = next(pair for pair, _ in filter(None, map(_meaning, values)))
-    found = {bit: value for value in values for _, bit in filter(None, [_meaning(value)])}
-    return Coding(*(found.get(bit, _like(values[0], pair[bit])) for bit in (0, 1)))
+    zeros, ones = yes_no.PAIRS[next(iter(yes_no.in_common(_texts(values))))]
+    found = dict(zip(reversed(bits), reversed(values), strict=True))
+    return Coding(*(found.get(bit, _like(values[0], side[0])) for bit, side in enumerate((zeros, ones))))
 
 
 def _like(seen: str, word: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sbnet import screen
 from sbnet._types import FloatArray, States
 from sbnet.errors import NetworkError, not_among
 from sbnet.kernels import array_gates as gates
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pandas
 
 _ALL = 5
+_WIDE, _NARROW = 120, 16
 """Parents up to which every state is listed: 32 lines are one screen."""
 
 
@@ -67,9 +69,10 @@ class Conditional:
         return " + ".join(on) if on else "none of its parents"
 
     def __repr__(self) -> str:
-        lines = self._lines()
+        room = (screen.width() or _WIDE) - 4 - max(len(p) for _, p in self._lines())
+        lines = [(screen.short(label, max(room, _NARROW)), p) for label, p in self._lines()]
         width = max(len(label) for label, _ in lines)
-        head = f"P({self.unit} = 1), {self.gate}, with these parents on:"
+        head = f"P({screen.short(self.unit)} = 1), {self.gate}, with these parents on:"
         return "\n".join([head, *(f"  {label:<{width}}  {p}" for label, p in lines)])
 
     def _repr_html_(self) -> str:

@@ -7,10 +7,11 @@ import contextlib
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import BinaryIO, NamedTuple
 
-from sbnet.errors import TableError
+from sbnet.errors import ParameterError, TableError, near_name
+from sbnet.names import normal
 
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -23,17 +24,26 @@ _DELIMITERS = (",", ";", "\t", "|")
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+)")
 
 
+class Manner(NamedTuple):
+    """How to read a table: names that its columns may have, which tell what divides them; or what was said."""
+
+    known: Collection[str] = ()
+    delimiter: str | None = None
+    encoding: str | None = None
+
+
 class Delimited(NamedTuple):
-    """A table that is being read: the names of its columns, then rows of cells, each with the number of its line."""
+    """A table that is being read: the names of its columns, which may be blank, then rows of cells with their lines."""
 
     names: tuple[str, ...]
     delimiter: str
     rows: Iterator[tuple[int, list[str]]]
 
 
-def read(file: BinaryIO, what: str, known: Collection[str] = (), delimiter: str | None = None) -> Delimited:
-    """A table in a file that can `peek`; its first line names columns, and `known` names tell what divides them."""
-    encoding = _encoding(file.peek(64)[:64])  # type: ignore[attr-defined]
+def read(file: BinaryIO, what: str, how: Manner) -> Delimited:
+    """A table in a file that can `peek`; its first line names columns."""
+    delimiter = how.delimiter
+    encoding = _said(how.encoding) or _encoding(file.peek(64)[:64])  # type: ignore[attr-defined]
     text = io.TextIOWrapper(file, encoding=encoding, newline="")
     lines = _lines(text, what, encoding)
     first = next(lines, "")
@@ -41,15 +51,25 @@ def read(file: BinaryIO, what: str, known: Collection[str] = (), delimiter: str 
     skipped = 0
     if announced is not None:
         delimiter, first, skipped = announced[1], next(lines, ""), 1
-    delimiter = delimiter or _delimiter(first, known)
+    delimiter = delimiter or _delimiter(first, set(map(normal, how.known)))
     reader = csv.reader(_again(first, lines), delimiter=delimiter, strict=True)
     names = [name.strip() for name in _next(reader, what, delimiter)]
     if not any(names):
         raise TableError(f"{what} is empty; its first line must name the units")
-    for k, name in enumerate(names):
-        if name in names[:k]:
-            raise TableError(f"the first line of {what} names unit {name!r} twice")
+    double = twice(names)
+    if double is not None:
+        raise TableError(f"the first line of {what} names unit {double!r} twice")
     return Delimited(tuple(names), delimiter, _rows(reader, what, delimiter, len(names), skipped))
+
+
+def twice(names: Iterable[str]) -> str | None:
+    """The first name that is there twice; columns without a name are not meant."""
+    seen: set[str] = set()
+    for name in names:
+        if name and normal(name) in seen:
+            return name
+        seen.add(normal(name))
+    return None
 
 
 def plain(cell: str, delimiter: str) -> str:
@@ -97,7 +117,7 @@ def _lines(text: io.TextIOWrapper, what: str, encoding: str) -> Iterator[str]:
         byte = error.object[error.start]
         raise TableError(
             f"{what} cannot be decoded as {encoding.upper()} (soon after line {number} there is {byte:#04x}); "
-            "save it as UTF-8"
+            "save it as UTF-8, or name its own with --encoding, such as latin-1 or cp1252"
         ) from None
     finally:
         with contextlib.suppress(ValueError):  # it is closed already
@@ -107,6 +127,21 @@ def _lines(text: io.TextIOWrapper, what: str, encoding: str) -> Iterator[str]:
 def _again(first: str, rest: Iterator[str]) -> Iterator[str]:
     yield first
     yield from rest
+
+
+def _said(encoding: str | None) -> str | None:
+    """An encoding of text that Python knows; anything else is refused."""
+    if encoding is None:
+        return None
+    try:
+        "a".encode(encoding)
+        return codecs.lookup(encoding).name
+    except (LookupError, TypeError, ValueError):
+        near = near_name(
+            encoding, ("utf-8", "utf-16", "latin-1", "cp1252", "cp1251", "cp437", "shift_jis", "gb18030"), 0.6
+        )
+        hint = f"did you mean {near!r}?" if near else "name one such as utf-8, latin-1 or cp1252"
+        raise ParameterError(f"{encoding!r} is no encoding of text; {hint}") from None
 
 
 def _encoding(first: bytes) -> str:
@@ -127,7 +162,8 @@ def _delimiter(line: str, known: Collection[str]) -> str:
             names = next(csv.reader([first], delimiter=delimiter), [])
         except csv.Error:  # reading all of it will say what is wrong
             continue
-        if names and all(name.strip() in known for name in names):
+        listed = [normal(name.strip()) for name in names if name.strip()]
+        if listed and all(name in known for name in listed):
             return delimiter
     bare = re.sub(r'"[^"]*"', "", first)
     return max(_DELIMITERS, key=bare.count)

@@ -6,8 +6,10 @@ All of them derive from :class:`SBNetError`, and from the built-in exception a P
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
+
+from sbnet.screen import printable
 
 LONGEST_MESSAGE = 300
 _LONGEST_NAME, _MOST_NAMES = 100, 20_000
@@ -15,10 +17,11 @@ _LONGEST_NAME, _MOST_NAMES = 100, 20_000
 
 
 class SBNetError(Exception):
-    """The base of every error raised by sbnet. Its message is short, however long the value that it names."""
+    """The base of every error raised by sbnet. Its message is short, however long the value that it names, and harmless
+    on a terminal, whatever that value is."""
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(shortened(arg) if isinstance(arg, str) else arg for arg in args))
+        super().__init__(*(shortened(printable(arg)) if isinstance(arg, str) else arg for arg in args))
 
 
 class NetworkError(SBNetError, ValueError):
@@ -91,6 +94,20 @@ class ConvergenceWarning(UserWarning):
 def shortened(text: str) -> str:
     """The text, or its ends: what is too long is a value, which stands in the middle, before the way out."""
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:160]} … {text[-130:]}"
+
+
+def enumerated(names: Sequence[str], room: int = 130) -> str:
+    """Names for a message, as many as there is room for; the others are counted."""
+    shown, used = list[str](), 0
+    for name in names:
+        used += len(repr(name)) + 2
+        if shown and used > room:
+            break
+        shown.append(repr(name))
+    left = len(names) - len(shown)
+    if left:
+        return f"{', '.join(shown)} and {left:,} more"
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]])) if shown else "none"
 
 
 def near_name(name: object, names: Iterable[str], likeness: float) -> str | None:

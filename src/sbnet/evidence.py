@@ -9,7 +9,8 @@ one pattern (:data:`OnePattern`); a data frame and a list of mappings, of lists 
 signatures, and the third promises one of the two.
 
 Tables are read in :mod:`sbnet.tables`, and the words and numbers in them in :mod:`sbnet.codings`. The units of a
-network have their meaning already, so a column of two values that do not say what they mean is read with a warning.
+network have their meaning already: words that neither say what they mean nor stand in the note of their unit are
+refused, and two numbers other than 0 and 1 are read by their order, with a warning.
 """
 
 from __future__ import annotations
@@ -279,11 +280,14 @@ class _Reader:
         if i not in self.known and column.is_number:
             states, good = codings.zeros_and_ones(column.values, ())
             if good.all():
+                self.doubt_numerals(states, i)
                 return states
         noted = self.noted(column, i)
         coding = self.known.get(i) or noted or codings.learn(column)
         if coding is None or (not coding.known and i not in self.known and not codings.are_states(coding)):
             raise refuse(codings.first_strange(column), _several(column))
+        if noted is None and i not in self.known and not self.understands(coding, column, i):
+            raise self.strange_words(column, i, what)
         states, strange = codings.read(column, coding)
         if strange is not None:
             raise refuse(strange, f"; elsewhere {coding}")
@@ -294,9 +298,22 @@ class _Reader:
     def noted(self, column: tables.Column, i: int) -> Coding | None:
         """The words for the states of a unit that its note has, if the column is written in them."""
         words = self.network.notes[self.network.names[i]].states
-        if not words or column.is_number or codings.read(column, Coding(*words))[1] is not None:
+        if not words or codings.read(column, Coding(*words))[1] is not None:
             return None
         return Coding(*words)
+
+    def understands(self, coding: Coding, column: tables.Column, i: int) -> bool:
+        """Whether the values of a column that its unit has no note of say which of them is 1, or have an order."""
+        words = self.network.notes[self.network.names[i]].states
+        if coding.known:
+            return coding.has_order or not words or Coding(*words).is_translatable
+        return coding.has_order or column.ordered
+
+    def strange_words(self, column: tables.Column, i: int, what: str) -> TableError:
+        values = codings.distinct(column)
+        own = self.network.notes[self.network.names[i]].states
+        way = f"its states are {' and '.join(own)}" if own else "say yes and no, or name them in Note(states=(…, …))"
+        return TableError(f"{what} holds {codings.listing(values)}, which the network does not know; {way}, or 0 and 1")
 
     def first(self, width: int) -> int:
         if width > self.network.n_units:
@@ -319,6 +336,15 @@ class _Reader:
                 "one of them would be read otherwise or refused; recode to 0 and 1 to be sure"
             )
             self.doubts.append(text)
+
+    def doubt_numerals(self, states: States, i: int) -> None:
+        """Of a column of ones alone, where 1 is what the note of the unit calls its state 0."""
+        name, words = self.network.names[i], self.network.notes[self.network.names[i]].states
+        if words and tables.is_number(words[0], 1.0) and (states == 1).any() and not (states == 0).any():
+            text = (
+                f"column {name!r} holds 1 alone: read as the state 1, which is called {words[1]!r}; write {words[0]!r}"
+            )
+            self.doubts.append(f"{text} for the other")
 
     def doubt_signs(self, sheet: tables.Sheet, units: list[int], states: States) -> None:
         """Of columns of -1 and 1 alone, unless -1 was said to be missing: it may have been meant for "no"."""
@@ -348,9 +374,9 @@ def _plain_states(values: list[Any]) -> list[int] | None:
 def _several(column: tables.Column) -> str:
     """More about a column of too many values, and the way out."""
     values = codings.distinct(column)
-    return (
-        f". It holds {codings.listing(values)}; say missing=[…] for those that are no state" if len(values) > 2 else ""
-    )
+    if len(values) > 2:
+        return f". It holds {codings.listing(values)}; say missing=[…] for those that are no state"
+    return f". It holds {codings.listing(values)}{clash}" if (clash := codings.clash(values)) else ""
 
 
 def _outside() -> int:

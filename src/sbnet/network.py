@@ -19,7 +19,9 @@ from sbnet.conditional import Conditional, conditional
 from sbnet.errors import NetworkError, unknown_unit
 from sbnet.graph import Graph, as_floats, count, frozen, read_only
 from sbnet.kernels import gates
+from sbnet.names import Index
 from sbnet.notes import Note, notes_of, written
+from sbnet.screen import short
 
 MAX_PARAMETER = 1e8
 """Largest weight or bias: beyond it a double no longer tells the sum of inputs to a nat."""
@@ -102,8 +104,8 @@ class Network:
         return len(self.weight)
 
     @cached_property
-    def _index(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.names)}
+    def _index(self) -> Index:
+        return Index(self.names)
 
     @cached_property
     def model(self) -> Model:
@@ -309,7 +311,7 @@ class Network:
         if self.n_edges:
             e = int(np.argmax(np.abs(self.weight)))
             parent, child = self.names[self.graph.parent[e]], self.names[self.graph.child_of_edge[e]]
-            strongest = f"{self.weight[e]:+.3g} ({parent} -> {child})"
+            strongest = f"{self.weight[e]:+.3g} ({short(parent)} -> {short(child)})"
         return [
             ("units", f"{self.n_units:,}"),
             ("edges", f"{self.n_edges:,}"),

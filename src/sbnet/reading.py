@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -11,10 +12,18 @@ from typing import TypeAlias
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet.screen import cut, in_line, printable
+from sbnet.screen import width as screen_width
 
 SHOWN = 12
 """Units in a table; the others are counted."""
 _CELLS = 20
+_SHORTEST = 8
+"""Characters of a name beside its number."""
+_NARROWEST, _LEGIBLE = 16, 40
+"""Characters that a column of texts has at least, and below which it is more than bars are."""
+_PADDED = 60
+"""Characters up to which texts are brought to one length where nothing is cut."""
 _LEFT, _BLOCK = "text-align:left", "display:inline-block"
 _KEPT, _GAINED, _LOST = "#8da0b3", "#1b7837", "#d95f02"
 
@@ -62,6 +71,39 @@ Bar: TypeAlias = "Move | Span"
 
 
 @dataclass(frozen=True)
+class Terms:
+    """Names with a number each, the first few of them."""
+
+    parts: tuple[tuple[str, str], ...]
+    most: int = 3
+
+    def text(self, room: int | None = None) -> str:
+        """In a line; names are cut where there is little room, and then fewer of them stand there, but no number is."""
+        for n in range(min(self.most, len(self.parts)), 0, -1):
+            names = [in_line(name) for name, _ in self.parts[:n]]
+            if room is None:
+                return self._text(names)
+            free = room - len(self._text([""] * n))
+            if free >= sum(min(len(name), _SHORTEST) for name in names) or n == 1:
+                longest = _share([len(name) for name in names], free, _SHORTEST)
+                text = self._text([cut(name, longest) for name in names])
+                return text if len(text) <= room else re.sub("… .* more$", "…", text)
+        return "nothing"
+
+    def _text(self, names: Sequence[str]) -> str:
+        left = len(self.parts) - len(names)
+        told = [f"{name} {number}" for name, (_, number) in zip(names, self.parts, strict=False)]
+        return ", ".join([*told, *([f"… {left:,} more"] if left else [])])
+
+    def html(self) -> str:
+        """All of them that are shown."""
+        return html.escape(self.text())
+
+
+Cell: TypeAlias = "str | Bar | Terms"
+
+
+@dataclass(frozen=True)
 class Reading:
     """What a record says of itself.
 
@@ -75,21 +117,24 @@ class Reading:
         What else should be known.
     summary : sequence of str
         Lines between the headline and the table.
+    cuts : sequence of int
+        The columns that are cut where the screen is narrow: the one of names, then those of other texts; numbers stay.
     """
 
     headline: str
-    table: Sequence[Sequence[str | Bar]] = ()
+    table: Sequence[Sequence[Cell]] = ()
     remarks: Sequence[str] = ()
     summary: Sequence[str] = ()
+    cuts: Sequence[int] = (0,)
 
-    def text(self) -> str:
-        """For a terminal."""
-        table = [[cell if isinstance(cell, str) else cell.text() for cell in row] for row in self._table()]
-        whole = [row for row in table if len(row) == len(table[0])]  # one that counts what is left out is short
-        widths = [max(map(len, column)) for column in zip(*whole, strict=True)]
-        lines = ["  " + "  ".join(f"{cell:<{widths[k]}}" for k, cell in enumerate(row)).rstrip() for row in table]
+    def __str__(self) -> str:
+        return self.text(screen_width())
+
+    def text(self, width: int | None = None) -> str:
+        """For a terminal, of some width; else nothing is cut, and one long name does not widen all lines."""
+        lines = _lines(self._table(), self.cuts, width)
         extra, last = [f"  {line}" for line in self.summary], [f"  ({line})" for line in self.remarks]
-        return "\n".join([self.headline, *extra, *lines, *last])
+        return printable("\n".join([self.headline, *extra, *lines, *last]))
 
     def html(self) -> str:
         """For a notebook."""
@@ -102,7 +147,7 @@ class Reading:
         body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
         return f"<table>{caption}<tr>{head}</tr>{body}</table>"
 
-    def _table(self) -> Sequence[Sequence[str | Bar]]:
+    def _table(self) -> Sequence[Sequence[Cell]]:
         """Titles alone are no table."""
         return self.table if len(self.table) > 1 else ()
 
@@ -116,7 +161,7 @@ class Readable:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return self._reading().text()
+        return str(self._reading())
 
     def _repr_html_(self) -> str:
         return self._reading().html()
@@ -187,11 +232,83 @@ def spread(values: FloatArray) -> str:
     return f"{text}; {gone}" if gone else text
 
 
+def _lines(table: Sequence[Sequence[Cell]], cuts: Sequence[int], width: int | None) -> list[str]:
+    """A table in lines, fitted to the screen if its width is given."""
+    whole = [row for row in table if len(row) == len(table[0])]  # one that counts what is left out is short
+    layout = _layout(whole, cuts, width) if whole else []
+    pads, lines = [size for _, size in layout], list[str]()
+    for row in table:
+        if len(row) < len(table[0]):
+            lines.append(_line([_plain(cell) for cell in row], [0] * len(row)))
+        elif width is None:
+            lines.append(_line([_plain(cell) for cell in row], pads))
+        else:
+            lines.append(_line([_fitted(row[k], size, k == cuts[0]) for k, size in layout], pads))
+    return lines
+
+
+def _layout(whole: Sequence[Sequence[Cell]], cuts: Sequence[int], width: int | None) -> list[tuple[int, int]]:
+    """The columns that are shown, and how wide they are.
+
+    Where the screen is too narrow, bars are left out, and then texts are cut, the longest first. Without a screen, one
+    long text does not widen all others.
+    """
+    sizes = [max(len(_plain(row[k])) for row in whole) for k in range(len(whole[0]))]
+    soft = {k for k in range(len(sizes)) if k in cuts or _holds(whole, k, Terms)}
+    if width is None:
+        return [(k, min(size, _PADDED) if k in soft else size) for k, size in enumerate(sizes)]
+    legible = [min(size, _LEGIBLE) if k in soft else size for k, size in enumerate(sizes)]
+    shown = [k for k in range(len(sizes)) if _total(legible) <= width or not _holds(whole, k, Move, Span)]
+    room = width - _total([0 if k in soft else sizes[k] for k in shown])
+    most = _share([sizes[k] for k in soft], room, _NARROWEST)
+    return [(k, min(sizes[k], most) if k in soft else sizes[k]) for k in shown]
+
+
+def _holds(rows: Sequence[Sequence[Cell]], k: int, *kinds: type) -> bool:
+    """Whether a column has a cell of these kinds."""
+    return any(isinstance(row[k], kinds) for row in rows)
+
+
+def _line(texts: Sequence[str], pads: Sequence[int]) -> str:
+    """Cells side by side."""
+    return "  " + "  ".join(f"{text:<{pad}}" for text, pad in zip(texts, pads, strict=True)).rstrip()
+
+
+def _plain(cell: Cell) -> str:
+    """A cell as text."""
+    return cell.text() if isinstance(cell, Terms) else in_line(cell if isinstance(cell, str) else cell.text())
+
+
+def _fitted(cell: Cell, room: int, is_name: bool) -> str:
+    """A cell as text that fits: a name without its middle, other texts without their end."""
+    if isinstance(cell, Terms):
+        return cell.text(room)
+    text = _plain(cell)
+    return cut(text, room) if is_name or len(text) <= room else f"{text[: room - 1]}…"
+
+
+def _total(widths: Sequence[int]) -> int:
+    """The length of a line with columns of these widths, two blanks before each."""
+    return sum(widths) + 2 * len(widths)
+
+
+def _share(wanted: Sequence[int], room: int, least: int) -> int:
+    """The most that each text may take, so that all of them fit; the shortest are not cut for the longest, and none is
+    cut below the least."""
+    left = room
+    for n, size in enumerate(sorted(wanted)):
+        each = left // (len(wanted) - n)
+        if size > each:
+            return max(each, least)
+        left -= size
+    return max(wanted, default=0)
+
+
 def _cells(value: float, top: float) -> int:
     return min(round(_CELLS * float(value / top)), _CELLS)
 
 
-def _cell(cell: str | Bar) -> str:
+def _cell(cell: Cell) -> str:
     return f"<td style='{_LEFT}'>{html.escape(cell) if isinstance(cell, str) else cell.html()}</td>"
 
 

@@ -29,6 +29,17 @@ def causes(network: Network) -> list[int]:
     return named or np.flatnonzero(roots).tolist()
 
 
+def asked(network: Network) -> list[int]:
+    """The units that an answer lists: the group "causes"; or, where notes make no groups of units that can be observed,
+    those that have children or no parents. All others are findings."""
+    named = of_group(network, CAUSES)
+    every = observable(network)
+    if named or any(_group(network, i) not in ("", *HELPERS) for i in every):
+        return named or every
+    leaf = (np.diff(network.graph.indptr) > 0) & (np.diff(network.graph.child_indptr) == 0)
+    return [i for i in every if not leaf[i]] or every
+
+
 def findings(network: Network, causes: Iterable[int]) -> list[int]:
     """The units that can be asked for: the group "findings"; or, if there is none, all but those causes and helpers."""
     left = set(causes)

@@ -7,6 +7,7 @@ from typing import Any
 
 from sbnet import checks, codings, tables
 from sbnet.errors import EvidenceError
+from sbnet.names import spelled
 from sbnet.network import Network
 
 _SHOWN = 8
@@ -31,7 +32,11 @@ def several(network: Network) -> Mapping[str, Mapping[str, int]]:
 
 def is_variable(network: Network, key: Any) -> bool:
     """Whether this names a variable of several states, and no unit."""
-    return isinstance(key, str) and key not in network._index and key in several(network)
+    return isinstance(key, str) and key not in network._index and _spelled(network, key) in several(network)
+
+
+def _spelled(network: Network, key: str) -> str:
+    return key if key.isascii() else spelled(key, several(network))
 
 
 def spread(network: Network, row: Mapping[Any, Any], gone: tuple[Any, ...]) -> Mapping[Any, Any]:
@@ -42,7 +47,7 @@ def spread(network: Network, row: Mapping[Any, Any], gone: tuple[Any, ...]) -> M
     more = {key: value for key, value in row.items() if key not in named}
     numbers = {_number(network, key): key for key in more}
     for variable in named:
-        units = several(network)[variable]
+        units = several(network)[_spelled(network, variable)]
         state = _state(variable, row[variable], tuple(units), gone)
         for word, unit in units.items() if state is not None else ():
             on, name = int(word == state), network.names[unit]
@@ -70,6 +75,8 @@ def _state(variable: str, value: Any, states: tuple[str, ...], gone: tuple[Any, 
         return value
     cell = tables.one_cell(variable, value, gone)
     word = None if cell is None else codings.word(cell)
+    if word is not None:
+        word = spelled(word, states)
     if word is not None and word not in states:
         listed = ", ".join(states[:_SHOWN]) + (", …" if len(states) > _SHOWN else "")
         raise EvidenceError(f"evidence says that {variable!r} is {tables.brief(value)}; its states are {listed}")

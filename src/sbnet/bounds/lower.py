@@ -18,6 +18,7 @@ from sbnet.kernels.terms import LOG_TERMS
 from sbnet.network import Network
 from sbnet.probability import entropy_of
 from sbnet.reduction import absorb
+from sbnet.screen import short
 from sbnet.support import impossible
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Breakdown:
         worst = np.argsort(self.by_unit)[:10]
         for i in sorted(worst.tolist()):
             row = (self.energy[i], self.log_term[i], self.entropy[i], self.by_unit[i])
-            lines.append(f"{self.names[i][:15]:<16}" + "".join(f"{value:>12.4f}" for value in row))
+            lines.append(f"{short(self.names[i], 15):<16}" + "".join(f"{value:>12.4f}" for value in row))
         if len(self.names) > len(worst):
             lines.append(f"... and {len(self.names) - len(worst)} units more")
         totals = (*self.by_term.values(), self.bound)

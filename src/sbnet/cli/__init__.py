@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from sbnet.cli import commands
-from sbnet.errors import CodingWarning, ConvergenceWarning, ImpossibleWarning, NearNameWarning, SBNetError
+from sbnet.errors import (
+    CodingWarning,
+    ConvergenceWarning,
+    ConversionWarning,
+    ImpossibleWarning,
+    NearNameWarning,
+    SBNetError,
+)
+from sbnet.screen import in_line
 
 __all__ = ["main"]
 
@@ -23,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     try:
         with warnings.catch_warnings():
-            for told in (CodingWarning, ConvergenceWarning, ImpossibleWarning, NearNameWarning):
+            for told in (CodingWarning, ConvergenceWarning, ConversionWarning, ImpossibleWarning, NearNameWarning):
                 warnings.simplefilter("always", told)
             warnings.showwarning = _remark(quiet=chosen.quiet)
             status: int = chosen.run(chosen)
@@ -43,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str) -> int:
-    print(f"sbnet: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"sbnet: error: {in_line(' '.join(message.split()))}", file=sys.stderr)
     return 2
 
 
@@ -52,7 +60,7 @@ def _remark(*, quiet: bool) -> Any:
     told: set[str] = set()
 
     def show(message: Warning | str, *rest: object) -> None:
-        text = " ".join(str(message).split())
+        text = in_line(" ".join(str(message).split()))
         if not quiet and text not in told:
             told.add(text)
             print(f"sbnet: {text}", file=sys.stderr)

@@ -36,7 +36,7 @@ def options(one: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Prove."""
-    network = read_model(chosen.model, chosen.ending)
+    network = read_model(chosen)
     about = findings_apart(network, chosen.about, chosen.evidence)
     found = pattern(network, chosen.evidence)
     units = listed_units(network, about or [], "--about")

@@ -1,13 +1,15 @@
 """What the columns of a table mean to a model: which units they are, and what each cell says of them.
 
 A two-valued column is a unit of its name. What its two values are is known from the model, where it was learned from a
-table; or they say it themselves, as 0 and 1, yes and no do; or it is the order rule of :mod:`sbnet.codings`, decided by
-the first rows once and for all, so that it holds in every block. A column of more values has a unit for each step or
-category, as :class:`sbnet.estimators.BinaryEncoder` makes them; the model has a note on how.
+table; or they say it themselves, as 0 and 1, yes and no do. Where a model is learned, and for numbers, it is the order
+rule of :mod:`sbnet.codings`, decided by the first rows once and for all, so that it holds in every block. A column of
+more values has a unit for each step or category, as :class:`sbnet.estimators.BinaryEncoder` makes them; the model has a
+note on how.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import warnings
@@ -24,7 +26,8 @@ from sbnet.cli.cells import as_numbers
 from sbnet.cli.sources import Block, Source
 from sbnet.cli.stored import COLUMNS, coding_of, stored_columns
 from sbnet.codings import Coding
-from sbnet.errors import CodingWarning, ParameterError, TableError, near_name, shortened, unknown_unit
+from sbnet.errors import CodingWarning, ParameterError, TableError, enumerated, near_name, shortened, unknown_unit
+from sbnet.names import normal
 from sbnet.network import Network
 
 if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
@@ -79,8 +82,7 @@ class _TwoValues(Lexicon):
         states, strange = codings.read(column, self._coding)
         if strange is None:
             return int(states[0])
-        words = all(isinstance(v, str) and tables.as_number(v) is None for v in (self._coding.zero, self._coding.one))
-        bit = codings.bit(column.values[0]) if words else None
+        bit = codings.meaning(column.values[0], self._coding)
         return -2 if bit is None else bit
 
 
@@ -168,23 +170,32 @@ def match(
                 f"{source.what} has no column {name!r}" + (f"; did you mean {near!r}?" if near else "")
             )
     head, source = peek(source)
-    stored = stored_columns(network)
-    found = []
-    for place, name in enumerate(source.names):
-        if name in left:
-            continue
+    stored = {normal(name): column for name, column in stored_columns(network).items()}
+    found, refused = list[TableColumn](), list[NotTwoValued]()
+    listed = [(place, name) for place, name in named_columns(source, head) if name not in left]
+    _check_known([name for _, name in listed if normal(name) not in stored], network, source)
+    for place, name in listed:
         check_plain(name, place, head, source)
-        if name in stored:
-            one = stored[name]
+        if normal(name) in stored:
+            one = stored[normal(name)]
             units = np.array([network.index(unit) for unit in one.units], np.int64)
             lexicon: Lexicon = _ManyValues(one.reader, gone, source.delimiter)
             found.append(TableColumn(name, place, units, one.codes, one.labels, lexicon))
-        elif name in network._index:
-            coding = coding_of(network, name) or _decided(name, place, head, source, gone)
-            found.append(column_reader(name, place, network.index(name), coding, head, gone, source.delimiter))
+            continue
+        i = network.index(name)
+        try:
+            coding = coding_of(network, network.names[i]) or _told(
+                decide(name, place, head, source, gone), name, source
+            )
+        except NotTwoValued as error:
+            refused.append(error)
         else:
-            error = unknown_unit(name, network.names, f"the first line of {source.what}")
-            raise TableError(f"{error}. Leave the column out with --ignore, or name rows by it with --id")
+            found.append(column_reader(name, place, i, coding, head, gone, source.delimiter))
+    if refused:
+        raise TableError(
+            f"{source.what}: column{'s' * (len(refused) > 1)} {_not_two_valued(refused, 120)}; a unit is 0 or 1. Say "
+            f"--missing for those that are no state, or --ignore the column{'s' * (len(refused) > 1)}"
+        )
     for column in found:  # what is wrong with the first rows is said before there are answers
         for block in head:
             column.read(block, source)
@@ -209,14 +220,39 @@ def column_reader(
     return TableColumn(name, place, np.array([unit]), BITS, (spelled[0], spelled[1]), lexicon)
 
 
-def _decided(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> Coding:
-    try:
-        return _told(decide(name, place, head, source, gone), name, source)
-    except NotTwoValued as refused:
+def named_columns(source: Source, head: Sequence[Block]) -> list[tuple[int, str]]:
+    """The places and names of columns; one without a name is left alone, which is told if there is something in it."""
+    for place, name in enumerate(source.names):
+        if not name and any(str(cell).strip() for block in head for cell in block.columns[place] if cell is not None):
+            text = (
+                f"{source.what}: column {place + 1} has no name, and is left alone; name it in the first line to use it"
+            )
+            warnings.warn(text, CodingWarning, stacklevel=2)
+    return [(place, name) for place, name in enumerate(source.names) if name]
+
+
+def _check_known(names: Sequence[str], network: Network, source: Source) -> None:
+    """Refuse columns that are no unit, all of them at once."""
+    strange = [name for name in names if name not in network._index]
+    if len(strange) == 1:
+        error = unknown_unit(strange[0], network.names, f"the first line of {source.what}")
+        raise TableError(f"{error}. Leave the column out with --ignore, or name rows by it with --id")
+    if strange:
         raise TableError(
-            f"{source.what}: column {name!r} holds {refused.args[1]}; a unit is 0 or 1. Say --missing for "
-            "those that are no state, or --ignore the column"
-        ) from None
+            f"the first line of {source.what} names {enumerated(strange)}, which are not in the network. "
+            "Leave these columns out with --ignore, or name rows by them with --id"
+        )
+
+
+def _not_two_valued(refused: Sequence[NotTwoValued], room: int = 170) -> str:
+    """All columns that are wrong, by name, and some cells of the first ones where there is room."""
+    names = [error.args[0] for error in refused]
+    for k in range(len(refused), 0, -1):
+        told = "; ".join("{!r} holds {}".format(*error.args) for error in refused[:k])
+        text = "; also ".join(filter(None, [told, enumerated(names[k:], room) if names[k:] else ""]))
+        if len(text) <= room:
+            return text
+    return enumerated(names, room)
 
 
 def _as_they_stand(place: int, head: Sequence[Block], most: int = 3) -> str:
@@ -232,19 +268,22 @@ def _as_they_stand(place: int, head: Sequence[Block], most: int = 3) -> str:
 
 def refuse(source: Source, refused: Sequence[NotTwoValued]) -> TableError:
     """All columns that cannot be learned as they are, and the ways out."""
-    named = [f"{error.args[0]!r} holds {error.args[1]}" for error in refused[:3]]
-    more = [f"{len(refused) - 3} columns more"] if len(refused) > 3 else []
-    text = f"{os.path.basename(source.what)[:30]}: not two-valued: {'; '.join([*named, *more])}"
+    told = _not_two_valued(refused)
     return TableError(
-        f"{text if len(text) <= 180 else text[:179] + '…'}. Say --encode auto (categories, numbers), --missing -99 "
-        "(no values), --id or --ignore COLUMN (no unit)"
+        f"{os.path.basename(source.what)[:30]}: not two-valued: {told}. Say --encode auto (categories, numbers), "
+        "--missing -99 (no values), --id or --ignore COLUMN (no unit)"
     )
 
 
 def _told(coding: Coding, name: str, source: Source) -> Coding:
-    """A coding that does not say itself which value is 1 is told, or refused if its values are measurements."""
+    """A coding that does not say itself which value is 1 is told; words and measurements are refused."""
     if coding.known:
         return coding
+    if not coding.has_order:
+        raise TableError(
+            f"{source.what}: column {name!r} holds {codings.listing([coding.zero, coding.one])}, which the model does "
+            f"not know; say yes and no, or 0 and 1, or write states = [{_quoted(coding)}] beside the unit, 0 first"
+        )
     if not codings.are_states(coding):
         raise TableError(f"{source.what}: column {name!r} holds {codings.show(coding.zero)}; units are binary, 0 or 1")
     text = f"{source.what}: column {name!r}: read as {coding}, the smaller value as 0; recode to 0 and 1 to be sure"
@@ -252,17 +291,22 @@ def _told(coding: Coding, name: str, source: Source) -> Coding:
     return coding
 
 
+def _quoted(coding: Coding) -> str:
+    return ", ".join(json.dumps(word[:25], ensure_ascii=False) for word in (coding.zero, coding.one))
+
+
 def decide(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> Coding:
     """How a column is read of which the model says nothing: by the first rows, or by all rows of a file if those have
     but one value, which does not tell."""
     column = _column(name, place, head, source, gone)
     values = codings.distinct(column)
-    if len(values) == 1 and codings.bit(values[0]) != 0 and source.again is not None:
+    if len(values) == 1 and not codings.is_settled(values[0]) and source.again is not None:
         with source.again() as whole:
             column = _column(name, place, whole.blocks, source, gone)
     coding = codings.learn(column)
     if coding is None:
-        raise NotTwoValued(name, _as_they_stand(place, head) or codings.listing(codings.distinct(column)))
+        values = codings.distinct(column)
+        raise NotTwoValued(name, (_as_they_stand(place, head) or codings.listing(values)) + codings.clash(values))
     _warn_of_signs(name, place, head, source, gone)
     return coding
 

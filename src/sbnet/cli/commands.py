@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from sbnet._version import __version__
+from sbnet.errors import near_name
+from sbnet.screen import in_line
 
 GROUPS = {
     "ask a network": ("show", "infer", "next", "certify", "explore"),
@@ -26,7 +28,16 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Leave with status 2."""
-        self.exit(2, f"{self.prog}: error: {message}. See {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: error: {in_line(message)}. See {self.prog} --help\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """The nearest of the words that there are, where that is no choice."""
+        if action.choices is not None and value not in action.choices:
+            near = near_name(value, map(str, action.choices), 0.6)
+            if near is not None:
+                kind = "command" if action.dest == "command" else f"choice for {'/'.join(action.option_strings)}"
+                raise argparse.ArgumentError(None, f"there is no {kind} {value!r}; did you mean {near!r}?")
+        super()._check_value(action, value)
 
 
 def parser() -> Parser:
@@ -51,10 +62,19 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     every = parser()
     chosen, rest = every.parse_known_args(arguments)
     if rest and (any(one.startswith("-") for one in rest) or not hasattr(chosen, "evidence")):
-        every.error(f"unrecognized arguments: {' '.join(rest)}")
+        every.error(f"unrecognized arguments: {' '.join(rest)}{_meant(every, chosen.command, rest)}")
     if rest:
         chosen.evidence += rest
     return chosen
+
+
+def _meant(every: Parser, command: str, rest: Sequence[str]) -> str:
+    """The option that the first unknown one may stand for."""
+    (found,) = (action for action in every._actions if isinstance(action, argparse._SubParsersAction))
+    known = [flag for action in found.choices[command]._actions for flag in action.option_strings]
+    wrong = next((one.partition("=")[0] for one in rest if one.startswith("-")), None)
+    near = None if wrong is None else near_name(wrong, known, 0.6)
+    return "" if near is None else f"; did you mean {near}?"
 
 
 def _add(commands: Any, name: str, module: Any) -> None:
@@ -80,12 +100,22 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, zero or more")
+    return int(text)
+
+
 def model(one: argparse.ArgumentParser) -> None:
     """The argument that every command about a network begins with."""
     one.add_argument("model", metavar="MODEL", help="a network in any format that sbnet reads; - is standard input")
     one.add_argument(
         "--from", dest="ending", metavar="ENDING", help="how to read standard input, such as .toml or .bif"
     )
+    off = "how far a table of a BIF or UAI file may be from a unit to become one (default: %(default)g)"
+    one.add_argument("--tol", type=float, metavar="P", default=1e-6, help=off)
+    most = "hidden switches that any other table may take (default: %(default)s)"
+    one.add_argument("--max-hidden", type=_count, metavar="N", default=64, help=most)
 
 
 def evidence(one: argparse.ArgumentParser) -> None:
@@ -107,6 +137,7 @@ def table(one: argparse.ArgumentParser, *, required: bool = True) -> None:
         one.add_argument("--table", metavar="TABLE", help=f"a row of answers for each row: {what}")
     one.add_argument("--missing", nargs="+", default=[], metavar="VALUE", help="cells that are missing, such as -99 9")
     one.add_argument("--separator", metavar="SIGN", help="what divides cells, if it is not found by itself")
+    one.add_argument("--encoding", metavar="NAME", help="of text, such as latin-1 or cp1252 (default: UTF-8 or UTF-16)")
     one.add_argument("--id", nargs="+", default=[], metavar="COLUMN", help="columns that name rows, kept in the output")
     one.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave alone")
 

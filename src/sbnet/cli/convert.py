@@ -23,8 +23,8 @@ def options(one: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Read, write."""
-    check_out(chosen.out)
-    network = read_model(chosen.model, chosen.ending)
+    check_out(chosen.out, chosen)
+    network = read_model(chosen)
     write_model(network, chosen.out, chosen.to)
     if chosen.json and chosen.out != "-":
         print(json.dumps({"out": chosen.out, "units": network.n_units, "edges": network.n_edges}))

@@ -11,6 +11,7 @@ from sbnet.cli.models import check_out, read_model
 from sbnet.cli.words import pattern
 from sbnet.files.atomic import write_atomically
 from sbnet.network import Network
+from sbnet.screen import in_line
 
 EXAMPLES = """
   sbnet explore clinic.toml                        until Ctrl-C
@@ -33,8 +34,8 @@ def run(chosen: argparse.Namespace) -> int:
     from sbnet import explore
 
     if chosen.html is not None:
-        check_out(chosen.html)
-    network = read_model(chosen.model, chosen.ending)
+        check_out(chosen.html, chosen)
+    network = read_model(chosen)
     found = pattern(network, chosen.evidence)
     if chosen.html is None:
         _serve(network, found, chosen)
@@ -47,7 +48,7 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.json:
         print(json.dumps({"out": chosen.html, "bytes": len(page.encode())}))
     elif not chosen.quiet:
-        print(f"wrote {chosen.html}; open it in any browser", file=sys.stderr)
+        print(f"wrote {in_line(chosen.html)}; open it in any browser", file=sys.stderr)
     return 0
 
 

@@ -14,13 +14,14 @@ import numpy as np
 from sbnet import delimited, tables
 from sbnet._types import States
 from sbnet.cli import commands
-from sbnet.cli.columns import NotTwoValued, check_plain, column_reader, decide, peek, refuse
+from sbnet.cli.columns import NotTwoValued, check_plain, column_reader, decide, named_columns, peek, refuse
 from sbnet.cli.models import check_out, write_model
 from sbnet.cli.rows import Progress
 from sbnet.cli.sources import Block, Source, open_table
 from sbnet.cli.stored import COLUMNS, Habits, notes_on, with_habits
 from sbnet.codings import Coding, word
 from sbnet.errors import ParameterError, TableError, not_among
+from sbnet.names import spelled
 from sbnet.network import Network
 from sbnet.notes import Note
 from sbnet.roles import HIDDEN_UNITS
@@ -46,20 +47,21 @@ def options(one: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Read, learn, write."""
-    check_out(chosen.out)
+    check_out(chosen.out, chosen)
     settings = {"hidden": _layers(chosen.hidden), "epochs": _epochs(chosen.epochs), "random_state": chosen.seed}
-    with open_table(chosen.table, (), chosen.separator) as source:
+    with open_table(chosen) as source:
         return _fit(source, settings, chosen)
 
 
 def _fit(source: Source, settings: dict[str, Any], chosen: argparse.Namespace) -> int:
     from sbnet.estimators import SBNDensity
 
-    names = _columns(source, chosen)
+    head, source = peek(source)
+    names = _columns(source, head, chosen)
     gone = tables.missing_values(chosen.missing)
     verbose = int(sys.stderr.isatty() and not chosen.quiet)
     if chosen.encode is None:
-        cells, known = _two_valued(source, names, gone, chosen.quiet)
+        cells, known = _two_valued(source, head, names, gone, chosen.quiet)
         density = SBNDensity(**settings, missing=[-1], verbose=verbose)
         density._label_last = chosen.label is not None
         density.fit(cells)
@@ -100,23 +102,23 @@ def _epochs(text: str) -> Any:
     return int(text)
 
 
-def _columns(source: Source, chosen: argparse.Namespace) -> list[str]:
+def _columns(source: Source, head: Sequence[Block], chosen: argparse.Namespace) -> list[str]:
     """The columns to learn, the label last."""
-    for name in [*chosen.id, *chosen.ignore, *([chosen.label] if chosen.label else [])]:
+    label = [chosen.label] if chosen.label else []
+    left, last = ([spelled(name, source.names) for name in names] for names in ([*chosen.id, *chosen.ignore], label))
+    for name in [*left, *last]:
         if name not in source.names:
             raise not_among(name, source.names, f"the columns of {source.what}")
-    left = {*chosen.id, *chosen.ignore, chosen.label}
-    names = [name for name in source.names if name not in left] + ([chosen.label] if chosen.label else [])
+    names = [name for _, name in named_columns(source, head) if name not in {*left, *last}] + last
     if not names:
         raise TableError(f"{source.what} has no column left to learn from")
     return names
 
 
 def _two_valued(
-    source: Source, names: Sequence[str], gone: tuple[Any, ...], quiet: bool
+    source: Source, head: Sequence[Block], names: Sequence[str], gone: tuple[Any, ...], quiet: bool
 ) -> tuple[States, dict[str, Coding]]:
     """All rows as states, one byte a cell, and what 0 and 1 are called in each column."""
-    head, source = peek(source)
     places = [source.names.index(name) for name in names]
     known = _decided(names, places, head, source, gone)
     readers = [

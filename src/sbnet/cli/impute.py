@@ -36,8 +36,8 @@ def options(one: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Fill, block by block."""
     one_input(chosen.model, chosen.table)
-    check_out(chosen.out)
-    network = read_model(chosen.model, chosen.ending)
+    check_out(chosen.out, chosen)
+    network = read_model(chosen)
     with rows.opened_for(network, chosen) as table:
         return _impute(table, chosen)
 

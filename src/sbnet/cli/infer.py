@@ -25,7 +25,7 @@ from sbnet.files.atomic import write_atomically
 from sbnet.inference import MeanField, Posterior, Solver, infer
 from sbnet.network import Network
 from sbnet.prior import predicted_prior
-from sbnet.reading import Reading
+from sbnet.reading import Cell, Reading
 from sbnet.sums import best
 
 EXAMPLES = """
@@ -48,7 +48,7 @@ def options(one: argparse.ArgumentParser) -> None:
     commands.model(one)
     commands.evidence(one)
     commands.table(one, required=False)
-    one.add_argument("--about", nargs="+", metavar="UNIT", help="the units to list (default: the group causes, or all)")
+    one.add_argument("--about", nargs="+", metavar="UNIT", help="the units to list (default: causes)")
     one.add_argument("--top", type=commands.whole, metavar="N", help=f"units to list (a terminal has {_SHOWN})")
     one.add_argument("--certain", action="store_true", help="guaranteed intervals, and means within them")
     one.add_argument(
@@ -60,11 +60,10 @@ def options(one: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Ask."""
     one_input(chosen.model, chosen.table)
-    check_out(chosen.out)
-    network = read_model(chosen.model, chosen.ending)
+    check_out(chosen.out, chosen)
+    network = read_model(chosen)
     if chosen.table is not None:
-        if chosen.evidence:
-            raise ParameterError("findings come from the command or from a table; give UNIT=STATE or --table, not both")
+        _check_table_options(chosen)
         with rows.opened_for(network, chosen) as table:
             return _ask_lines(network, table, chosen) if chosen.json else _ask_table(network, table, chosen)
     text = _asked_once(network, chosen)
@@ -73,6 +72,18 @@ def run(chosen: argparse.Namespace) -> int:
     else:
         write_atomically(chosen.out, text.encode())
     return 0
+
+
+def _check_table_options(chosen: argparse.Namespace) -> None:
+    """Refuse what a table has no use for: nothing that was said is left out of account."""
+    if chosen.evidence:
+        raise ParameterError("findings come from the command or from a table; give UNIT=STATE or --table, not both")
+    if chosen.certain:
+        raise ParameterError("--certain is for one pattern; leave it away, or give its findings as UNIT=STATE")
+    if chosen.top is not None and not chosen.json:
+        raise ParameterError(
+            "--top ranks the units of each row, and a table has a column for each; say --about or --json"
+        )
 
 
 def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
@@ -105,7 +116,8 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     if chosen.about is None:  # for people, what has no causes of its own comes first
         units = units[np.argsort(np.diff(network.graph.indptr)[units] > 0, kind="stable")]
     most = chosen.top or (_SHOWN if chosen.out == "-" and sys.stdout.isatty() else len(units))
-    return answer.reading(units, most).text() + "\n"
+    listing = answer.reading(units, most)
+    return (str(listing) if chosen.out == "-" else listing.text()) + "\n"
 
 
 def _units(network: Network, evidence: Mapping[str, int], about: Sequence[str] | None) -> IndexArray:
@@ -113,8 +125,8 @@ def _units(network: Network, evidence: Mapping[str, int], about: Sequence[str] |
     if about is not None:
         named = listed_units(network, about, "--about")
     else:
-        causes = roles.of_group(network, roles.CAUSES)
-        named = [network.names[i] for i in causes] or open_units(network)
+        named = [network.names[i] for i in roles.asked(network)]
+        named = named if set(named) - set(evidence) else open_units(network)
     return np.array([network.index(name) for name in named if name not in evidence], np.int64)
 
 
@@ -178,7 +190,7 @@ class _Answer:
         predicted = self.prior is None and is_predicted(posterior.network, names)
         before = "predicted" if predicted else "prior"
         titles = ["unit", f"{before} → mean", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
-        table = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
+        table: list[list[Cell]] = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
         table += [self._row(i, top) for i in shown.tolist()]
         given, sign = reading.given(posterior.evidence).removeprefix("given "), "=" if self.exact else "≥"
         head = f"Given {given}: ln P {sign} {posterior.bound:.6g} nats"
@@ -189,12 +201,22 @@ class _Answer:
         impossible = posterior.bound < _IMPOSSIBLE * max(1, found)
         remarks = (*how, "by this model these findings hardly ever occur: is a leak missing?") if impossible else how
         remarks = (*remarks, PREDICTED) if predicted else remarks
-        others = helpers_line(posterior.network) if self.every else []
+        others = [*self._findings_line(units), *helpers_line(posterior.network)] if self.every else []
         return Reading(head, [*table, *reading.more(len(units) - len(shown)), *others], remarks)
 
-    def _row(self, i: int, top: float) -> list[str]:
+    def _findings_line(self, units: IndexArray) -> list[list[str]]:
+        """A last line that counts the findings that are not known, where the graph told causes from them."""
+        network = self.posterior.network
+        told = {*units.tolist(), *roles.asked(network)}
+        grouped = roles.of_group(network, roles.CAUSES)
+        hidden = set(np.flatnonzero(self.posterior.evidence == HIDDEN).tolist())
+        n = len(hidden.intersection(roles.observable(network)) - told)
+        return [[f"... {n:,} finding{'s' * (n != 1)}, which --about lists"]] if n and not grouped else []
+
+    def _row(self, i: int, top: float) -> list[Cell]:
         name, prior, mean = self.posterior.network.names[i], self._prior[i], self.means[i]
-        row = [name, f"{reading.chance(prior)} → {reading.chance(mean)}", reading.Move(prior, mean, top).text()]
+        bar = reading.Move(prior, mean, top)
+        row: list[Cell] = [name, f"{reading.chance(prior)} → {reading.chance(mean)}", bar]
         if self.intervals:
             row.append("{:.4f} to {:.4f}".format(*_outwards(self.intervals[name])))
         return [*row, *([terms(self.why[name])] if self.why is not None else [])]
@@ -205,8 +227,13 @@ def _outwards(ends: tuple[float, float]) -> tuple[float, float]:
     return float(np.floor(ends[0] * 1e4) / 1e4), float(np.ceil(ends[1] * 1e4) / 1e4)
 
 
+def _listed(network: Network, chosen: argparse.Namespace) -> list[str]:
+    """The units that have answers in a table."""
+    return open_units(network) if chosen.about is None else listed_units(network, chosen.about, "--about")
+
+
 def _ask_table(network: Network, table: rows.Table, chosen: argparse.Namespace) -> int:
-    listed = open_units(network)
+    listed = _listed(network, chosen)
     units = [network.index(name) for name in listed]
     names = [*table.ids, "bound", "converged", *listed]
     with open_sink(chosen.out, names, table.source.delimiter) as sink:
@@ -222,7 +249,7 @@ def _ask_lines(network: Network, table: rows.Table, chosen: argparse.Namespace) 
     if chosen.out != "-":
         raise ParameterError("--json with --table goes to standard output, a line for each row; leave -o away")
     prior = predicted_prior(network)
-    shown = np.isin(np.arange(network.n_units), [network.index(name) for name in open_units(network)])
+    shown = np.isin(np.arange(network.n_units), [network.index(name) for name in _listed(network, chosen)])
     for block, states in table.pieces():
         batch = rows.solve(network, states)
         for r in range(len(block)):

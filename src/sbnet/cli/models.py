@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import os
 import sys
 import tempfile
@@ -20,20 +22,36 @@ _TABLES = (".csv", ".tsv", ".parquet", ".npz", ".txt")
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 
-def read_model(name: str, ending: str | None = None) -> Network:
-    """A network from a file, or from standard input in the format of an ending; which one, its first bytes tell."""
-    if name == EXAMPLE and not os.path.exists(name):
-        return read(clinic_path())
-    if name != "-":
-        _refuse_table(name)
-        return read(name)
+def read_model(chosen: argparse.Namespace) -> Network:
+    """The network that a command names: a file, or standard input in the format of an ending, or by its first bytes."""
+    if chosen.model != "-":
+        _refuse_table(chosen.model)
+        return _read(_place(chosen.model), chosen)
     data = sys.stdin.buffer.read()
     if not data:
         raise FileFormatError("standard input is empty; it should hold a network")
-    with _passing(ending or (".sbn" if data[8:9] == b"{" else ".toml")) as path:
+    with _passing(chosen.ending or (".sbn" if data[8:9] == b"{" else ".toml")) as path:
         with open(path, "wb") as file:
             file.write(data)
-        return read(path)
+        return _read(path, chosen)
+
+
+def _place(name: str) -> str:
+    """Where a model stands."""
+    return os.fspath(clinic_path()) if name == EXAMPLE and not os.path.exists(name) else name
+
+
+def _read(path: str, chosen: argparse.Namespace) -> Network:
+    """Read; arguments that an error asks for are options here."""
+    try:
+        return read(path, tol=chosen.tol, max_hidden=chosen.max_hidden)
+    except FileFormatError as error:
+        text = str(error)
+        for argument, option in (("tol=", "--tol "), ("max_hidden=", "--max-hidden ")):
+            text = text.replace(f" {argument}", f" {option}")
+        if text == str(error):
+            raise
+        raise FileFormatError(text) from None
 
 
 def _refuse_table(name: str) -> None:
@@ -59,14 +77,26 @@ def write_model(network: Network, name: str, ending: str | None = None) -> None:
     sys.stdout.buffer.flush()
 
 
-def check_out(name: str) -> None:
-    """Complain about a place where nothing can be written now, not after the work."""
+def check_out(name: str, chosen: argparse.Namespace) -> None:
+    """Complain about a place where nothing can or should be written now, not after the work."""
     if name == "-":
         return
+    for kind in ("model", "table"):
+        given = getattr(chosen, kind, None)
+        if given is not None and _is_same(name, given):
+            raise ParameterError(f"{name} is the {kind} that is read, and would be lost; give the output another name")
     folder = os.path.dirname(name)
     if folder and not os.path.exists(folder):
         raise ParameterError(f"{name} cannot be written: the folder {folder} does not exist")
     check_target(name, instead="leave --out away to write to standard output")
+
+
+def _is_same(out: str, given: str) -> bool:
+    """Whether an output is an input, under this name or another: a link, or a file that standard input comes from."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # one of them is not there, or is no file
+        read = os.fstat(sys.stdin.fileno()) if given == "-" else os.stat(_place(given))
+        return os.path.samestat(os.stat(out), read)
+    return False
 
 
 @contextmanager

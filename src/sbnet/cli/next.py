@@ -34,7 +34,7 @@ def options(one: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Ask what to ask."""
-    network = read_model(chosen.model, chosen.ending)
+    network = read_model(chosen)
     about, among = (findings_apart(network, words, chosen.evidence) for words in (chosen.about, chosen.among))
     about = None if about is None else listed_units(network, about, "--about")
     among = None if among is None else listed_units(network, among, "--among")
@@ -44,7 +44,7 @@ def run(chosen: argparse.Namespace) -> int:
         print(json.dumps(_as_json(network, questions, found, chosen.top)))
     else:
         most = chosen.top or (_SHOWN if sys.stdout.isatty() else len(questions))
-        print(_reading(network, questions, most).text())
+        print(_reading(network, questions, most))
     return 0
 
 
@@ -67,4 +67,4 @@ def _reading(network: Network, questions: Questions, most: int) -> Reading:
     ]
     titles = ("", "ask", "information", "P(yes)", "about")
     table = [titles, *rows, *reading.more(len(questions) - most)] if rows else []
-    return Reading(whole.headline, table, whole.remarks)
+    return Reading(whole.headline, table, whole.remarks, cuts=(1, 4))

@@ -21,6 +21,7 @@ from sbnet.cli.sources import Block, Source, open_table
 from sbnet.cli.stored import habits_of
 from sbnet.errors import ImpossibleWarning, ParameterError
 from sbnet.inference import PosteriorBatch, infer_many
+from sbnet.names import spelled
 from sbnet.network import Network
 
 
@@ -60,13 +61,17 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
     """
     habits = habits_of(network)
     gone = (*tables.missing_values([*habits.missing, *chosen.missing]), -1.0)
-    with open_table(chosen.table, network.names, chosen.separator) as source:
-        ids = tuple(chosen.id or [name for name in habits.id if name in source.names and name not in chosen.ignore])
-        known = [name for name in (*habits.id, *habits.ignore) if name in source.names]
-        columns, source = match(network, source, gone, [*ids, *chosen.ignore, *known])
+    with open_table(chosen, network.names) as source:
+        said, ignored, ids, left = (
+            [spelled(name, source.names) for name in names]
+            for names in (chosen.id, chosen.ignore, habits.id, habits.ignore)
+        )
+        known = [name for name in (*ids, *left) if name in source.names]
+        ids = said or [name for name in ids if name in known and name not in ignored]
+        columns, source = match(network, source, gone, [*ids, *ignored, *known])
         if not columns.columns:
             raise ParameterError(f"{source.what} has no column that is a unit of the model")
-        yield Table(source, columns, ids, chosen.quiet)
+        yield Table(source, columns, tuple(ids), chosen.quiet)
 
 
 def solve(network: Network, states: States) -> PosteriorBatch:

@@ -27,7 +27,8 @@ _BLOCK = 4096
 def options(one: argparse.ArgumentParser) -> None:
     """Model, how many, where to."""
     commands.model(one)
-    one.add_argument("n", type=commands.whole, metavar="N", help="how many rows")
+    one.add_argument("n", type=commands.whole, nargs="?", metavar="N", help="how many rows")
+    one.add_argument("-n", "--rows", type=commands.whole, metavar="N", help="the same, as an option")
     one.add_argument("--seed", type=int, help="the same rows each time")
     one.add_argument("--do", nargs="+", default=[], metavar="UNIT=STATE", help="units held by intervention")
     one.add_argument(
@@ -39,18 +40,19 @@ def options(one: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Draw, block by block."""
-    check_out(chosen.out)
+    check_out(chosen.out, chosen)
+    n = _number(chosen)
     if chosen.json and chosen.out != "-":
         raise ParameterError("--json goes to standard output, a line for each row; leave -o away")
-    network = read_model(chosen.model, chosen.ending)
+    network = read_model(chosen)
     held = pattern(network, chosen.do)
     columns = drawn_columns(network, every=chosen.units == "all")
     rng = np.random.default_rng(chosen.seed)
     names = [column.name for column in columns]
 
     def blocks() -> Any:
-        for begin in range(0, chosen.n, _BLOCK):
-            states = sample(network, min(_BLOCK, chosen.n - begin), rng=rng, do=held or None)
+        for begin in range(0, n, _BLOCK):
+            states = sample(network, min(_BLOCK, n - begin), rng=rng, do=held or None)
             yield [column.cells(states) for column in columns]
 
     if chosen.json:
@@ -63,3 +65,13 @@ def run(chosen: argparse.Namespace) -> int:
         for block in blocks():
             sink.put(block)
     return 0
+
+
+def _number(chosen: argparse.Namespace) -> int:
+    """How many rows, said once, in one way or the other."""
+    said = [n for n in (chosen.n, chosen.rows) if n is not None]
+    if len(set(said)) != 1:
+        model = chosen.model
+        way = "say how many rows to draw" if not said else f"it is said to draw {said[0]} rows and {said[1]}; say one"
+        raise ParameterError(f"{way}, as in sbnet sample {model} 10")
+    return int(said[0])

@@ -17,6 +17,7 @@ from sbnet.cli.sinks import open_sink
 from sbnet.cli.stored import stored_columns
 from sbnet.cli.words import words_of
 from sbnet.errors import ParameterError, not_among
+from sbnet.names import spelled
 from sbnet.network import Network
 
 EXAMPLES = """
@@ -39,8 +40,8 @@ def options(one: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Score, block by block."""
     one_input(chosen.model, chosen.table)
-    check_out(chosen.out)
-    network = read_model(chosen.model, chosen.ending)
+    check_out(chosen.out, chosen)
+    network = read_model(chosen)
     label = None if chosen.label is None else _label(network, chosen.label)
     if chosen.json and chosen.out != "-":
         raise ParameterError("--json goes to standard output, a line for each row; leave -o away")
@@ -112,6 +113,7 @@ def _is_interval(word: str) -> bool:
 def _label(network: Network, name: str) -> _Label:
     """A column that the model was learned from, or a unit."""
     stored = stored_columns(network)
+    name = spelled(name, [*stored, *network.names])
     if name in stored:
         column = stored[name]
         units = np.array([network.index(unit) for unit in column.units], np.int64)

@@ -18,6 +18,7 @@ from sbnet.network import Network
 from sbnet.notes import as_words
 from sbnet.prior import MOST_EDGES, best_prior
 from sbnet.reading import Reading
+from sbnet.screen import in_line
 
 EXAMPLES = """
   sbnet show clinic.toml               units, groups, chances before anything is known
@@ -35,7 +36,7 @@ def options(one: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Print."""
-    network = read_model(chosen.model, chosen.ending)
+    network = read_model(chosen)
     units = listed_units(network, chosen.units, "the command")
     if chosen.json:
         listed = units or open_units(network)[: chosen.top]
@@ -46,7 +47,7 @@ def run(chosen: argparse.Namespace) -> int:
         print("\n\n".join(_dependence(network, name) for name in units))
     else:
         most = chosen.top or (_SHOWN if sys.stdout.isatty() else network.n_units)
-        print(_list(network, most).text())
+        print(_list(network, most))
     return 0
 
 
@@ -74,7 +75,8 @@ def _dependence(network: Network, name: str) -> str:
     effects = f"  causes of: {', '.join(network.children(name)) or 'nothing'}" if network.children(name) else ""
     told = {key: value for key, value in as_words(note).items() if key in ("group", "source", "note")}
     extra = [f"  {key}: {value}" for key, value in told.items() if not is_own(value)]
-    return "\n".join([*head, repr(network.conditional(name)), causes, *filter(None, [effects]), *extra])
+    about, more = (map(in_line, lines) for lines in (head, [causes, *filter(None, [effects]), *extra]))
+    return "\n".join([*about, repr(network.conditional(name)), *more])
 
 
 def _list(network: Network, most: int) -> Reading:
@@ -89,4 +91,4 @@ def _list(network: Network, most: int) -> Reading:
         note, chance = network.notes[name], "" if prior is None else reading.chance(prior[i])
         rows.append([name, chance, f"{len(network.parents(i)):,}", *([note.group] if grouped else []), note.about])
     table = [titles, *rows, *reading.more(len(listed) - most), *helpers_line(network)]
-    return Reading(repr(network).strip("<>"), table, (PREDICTED,) if predicted else ())
+    return Reading(repr(network)[1:-1], table, (PREDICTED,) if predicted else (), cuts=(0, len(titles) - 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import bz2
 import gzip
 import io
@@ -18,6 +19,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from sbnet import checks, delimited
+from sbnet.delimited import Manner
 from sbnet.errors import SBNetError, TableError, shortened
 
 _FIRST, _MOST = 32, 4096
@@ -66,14 +68,15 @@ class Source:
 
 
 @contextmanager
-def open_table(name: str, known: Collection[str] = (), separator: str | None = None) -> Iterator[Source]:
-    """A table, for as long as it is needed; its first bytes tell what it is."""
+def open_table(chosen: argparse.Namespace, known: Collection[str] = ()) -> Iterator[Source]:
+    """The table that a command names, for as long as it is needed; its first bytes tell what it is."""
+    name, how = chosen.table, Manner(known, chosen.separator, chosen.encoding)
     if name == "-":
         with _readable("standard input"):
-            yield _source(sys.stdin.buffer, "standard input", known, separator, None)
+            yield _source(sys.stdin.buffer, "standard input", how, None)
         return
     with _readable(name), open(name, "rb") as file:
-        yield _source(file, name, known, separator, lambda: open_table(name, known, separator))
+        yield _source(file, name, how, lambda: open_table(chosen, known))
 
 
 @contextmanager
@@ -89,14 +92,14 @@ def _readable(what: str) -> Iterator[None]:
         raise TableError(f"{what} is damaged or not complete: {error}") from None
 
 
-def _source(file: BinaryIO, what: str, known: Collection[str], separator: str | None, again: Any) -> Source:
+def _source(file: BinaryIO, what: str, how: Manner, again: Any) -> Source:
     raw: Any = file if hasattr(file, "peek") else io.BufferedReader(cast(io.RawIOBase, file))
     start = raw.peek(8)[:8]
     if start[:4] == b"PAR1":
         return _parquet(raw, what, again)
     if start[:4] == b"PK\x03\x04":
         return _npz(raw, what, again)
-    found = delimited.read(_unpacked(raw, start), what, known, separator)
+    found = delimited.read(_unpacked(raw, start), what, how)
     return Source(what, found.names, _blocks(found.rows), "on line", found.delimiter, again)
 
 
@@ -172,9 +175,9 @@ def _parquet(raw: Any, what: str, again: Any) -> Source:
 
 def _distinct(names: Sequence[str], what: str) -> tuple[str, ...]:
     """Text is checked where it is read."""
-    for k, name in enumerate(names):
-        if name in names[:k]:
-            raise TableError(f"{what} has two columns {name!r}")
+    double = delimited.twice(names)
+    if double is not None:
+        raise TableError(f"{what} has two columns {double!r}")
     return tuple(names)
 
 

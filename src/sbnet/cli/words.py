@@ -12,6 +12,7 @@ import numpy as np
 from sbnet import codings, tables
 from sbnet.cli.stored import coding_of, stored_columns
 from sbnet.errors import EvidenceError, shortened, unknown_unit
+from sbnet.names import normal
 from sbnet.network import Network
 from sbnet.several import is_variable, several
 
@@ -59,11 +60,12 @@ def together(found: Sequence[Finding]) -> dict[str, int]:
 
 def listed_units(network: Network, names: Sequence[str], what: str) -> list[str]:
     """Units by their names; a column, or a variable of several states, stands for all of its units."""
-    vocabulary = _Vocabulary(network)
+    vocabulary, found = _Vocabulary(network), list[str]()
     for name in names:
-        if vocabulary.kind(name) is None:
+        if (meant := vocabulary.meant(name)) is None:
             raise unknown_unit(name, vocabulary.known(), what)
-    return list(dict.fromkeys(unit for name in names for unit in vocabulary.units(name)))
+        found += vocabulary.units(meant)
+    return list(dict.fromkeys(found))
 
 
 def findings_apart(network: Network, about: Sequence[str] | None, evidence: list[str]) -> list[str] | None:
@@ -85,6 +87,16 @@ class _Vocabulary:
     def __init__(self, network: Network) -> None:
         self._network, self._columns = network, stored_columns(network)
         self._variables = {name: units for name, units in several(network).items() if is_variable(network, name)}
+        self._known = dict.fromkeys([*self._columns, *self._variables, *network.names])
+
+    def meant(self, name: str) -> str | None:
+        """The name that is meant: to the letter, else in normal form, else in any case where that is one name."""
+        if name in self._known:
+            return name
+        plain = normal(name.strip())
+        alike = [one for one in self._known if normal(one) == plain]
+        alike = alike or [one for one in self._known if normal(one).casefold() == plain.casefold()]
+        return alike[0] if len(alike) == 1 else None
 
     def kind(self, name: str) -> str | None:
         """What a name stands for."""
@@ -94,7 +106,7 @@ class _Vocabulary:
 
     def known(self) -> list[str]:
         """All names."""
-        return list(dict.fromkeys([*self._columns, *self._variables, *self._network.names]))
+        return list(self._known)
 
     def units(self, name: str) -> tuple[str, ...]:
         """The units of a name."""
@@ -115,9 +127,9 @@ class _Vocabulary:
                 f"evidence {item!r} is not of the form UNIT=STATE, such as {example}; names with spaces stand in quotes"
             )
         for name, state in parts:
-            if self.kind(name) is not None:
-                return name, state
-        raise unknown_unit(parts[0][0], self.known(), "evidence")
+            if (meant := self.meant(name)) is not None:
+                return meant, state
+        raise unknown_unit(parts[0][0].strip(), self.known(), "evidence")
 
     def states(self, name: str, state: str) -> dict[str, int]:
         """What the units of a name are in a state."""
@@ -138,7 +150,7 @@ def _splits(item: str) -> Iterator[tuple[str, str]]:
     parts = item.split("=")
     for k in range(len(parts) - 1, 0, -1):
         name = "=".join(parts[:k])
-        if name:
+        if name.strip():
             yield name, "=".join(parts[k:]).strip()
 
 
@@ -161,8 +173,9 @@ def _place(column: ColumnCoding, state: str) -> int | None:
     if not (values := getattr(column.reader, "values", ())):
         return None
     found = _spelled(state, [str(value) for value in values])
-    if found is None and len(values) == 2 and None not in map(codings.bit, values):
-        found = codings.bit(state)
+    bits = [codings.bit(value) for value in values]
+    if found is None and sorted(bits, key=str) == [0, 1] and codings.bit(state) is not None:
+        return bits.index(codings.bit(state))
     return found
 
 
@@ -180,7 +193,7 @@ def _spelled(state: str, words: Sequence[str]) -> int | None:
     """The number of a word, to the letter or in any case, where that is one word."""
     if state in words:
         return words.index(state)
-    near = [k for k, word in enumerate(words) if word.casefold() == state.casefold()]
+    near = [k for k, word in enumerate(words) if normal(word).casefold() == normal(state).casefold()]
     return near[0] if len(near) == 1 else None
 
 
@@ -193,11 +206,13 @@ def _strange(what: str, state: str, words: Sequence[str]) -> EvidenceError:
 def _bit(network: Network, name: str, state: str) -> int:
     stated = coding_of(network, name)
     if stated is not None:
-        for bit, value in enumerate((stated.zero, stated.one)):
-            if state.casefold() == value.casefold():
-                return bit
-    said = codings.bit(state)
+        bit = _spelled(state, (stated.zero, stated.one))
+        if bit is not None:
+            return bit
+    number = tables.as_number(state) is not None
+    said = codings.bit(state) if stated is None or number else codings.meaning(state, stated)
     if said is None:
         own = "" if stated is None else f"{stated.one}, {stated.zero}, "
-        raise EvidenceError(f"unit {name!r} is given as {state!r}; say {own}yes, no or unknown")
+        words = "yes, no" if stated is None or codings.meaning("yes", stated) is not None else "1, 0"
+        raise EvidenceError(f"unit {name!r} is given as {state!r}; say {own}{words} or unknown")
     return said

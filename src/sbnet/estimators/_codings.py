@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, States
-from sbnet.errors import TableError
+from sbnet.errors import TableError, enumerated
+from sbnet.screen import in_line
 from sbnet.tables import Array, Column
 
 MOST_CATEGORIES = 200
@@ -139,7 +140,7 @@ class ColumnCoding:
         return np.where(whole, self.probabilities(np.nan_to_num(means)).argmax(axis=1), -1)
 
     def __repr__(self) -> str:
-        return f"{self.name}: {self.kind.value}, {self._words()}"
+        return in_line(f"{self.name}: {self.kind.value}, {self._words()}")
 
     def _words(self) -> str:
         if self.kind is Kind.TWO:
@@ -163,6 +164,10 @@ class _Sample:
         return {cell for cell in self.column.values.tolist() if cell is not None and cell == cell}
 
 
+class _TooManyValues(Exception):
+    """A column of categories, by its name and their number, that would need too many units."""
+
+
 @dataclass(frozen=True)
 class Rules:
     """What decides how a column is read."""
@@ -170,6 +175,20 @@ class Rules:
     n_bins: int
     n_levels: int
     drop: str | None
+
+    def codes(
+        self, columns: Iterable[Column], weights: FloatArray, order: Mapping[str, Sequence[Any]]
+    ) -> list[ColumnCoding]:
+        """All columns of a table; those with too many values are named at once."""
+        found, refused = list[ColumnCoding](), list[tuple[str, int]]()
+        for column in columns:
+            try:
+                found.append(self.code(column, weights, order.get(column.name)))
+            except _TooManyValues as error:
+                refused.append(error.args)
+        if refused:
+            raise _too_many(refused)
+        return found
 
     def code(self, column: Column, weights: FloatArray, order: Sequence[Any] | None = None) -> ColumnCoding:
         """Ordered values; then numbers, few or many; all else is categories. Two values are one unit in each case."""
@@ -210,10 +229,7 @@ class Rules:
         if len(known) == 2:
             return _two(some, known)
         if len(known) > MOST_CATEGORIES:
-            raise TableError(
-                f"column {column.name!r} holds {len(known):,} different values, which would be a unit each; at most "
-                f"{MOST_CATEGORIES} are taken. Leave the column out, merge its rare values, or make numbers of them"
-            )
+            raise _TooManyValues(column.name, len(known))
         return self._without_reference(_one_each(some, known))
 
     def _without_reference(self, coding: ColumnCoding) -> ColumnCoding:
@@ -223,6 +239,18 @@ class Rules:
         kept = np.arange(len(coding.codes)) != coding.shares.argmax()
         units = tuple(unit for unit, keep in zip(coding.units, kept, strict=True) if keep)
         return replace(coding, units=units, codes=coding.codes[:, kept])
+
+
+def _too_many(refused: Sequence[tuple[str, int]]) -> TableError:
+    """All columns that would need too many units, and the ways out."""
+    way = f"at most {MOST_CATEGORIES} are taken. "
+    if len(refused) == 1:
+        name, n = refused[0]
+        text = f"column {name!r} holds {n:,} different values, which would be a unit each; {way}Leave the column out"
+    else:
+        named, least = enumerated([name for name, _ in refused]), min(n for _, n in refused)
+        text = f"columns {named} hold {least:,} or more different values, a unit each; {way}Leave them out"
+    return TableError(f"{text}, merge rare values, or make numbers of them")
 
 
 def _two(some: _Sample, known: tuple[Any, ...]) -> ColumnCoding:

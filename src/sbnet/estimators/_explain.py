@@ -14,6 +14,7 @@ from scipy.special import log_softmax
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
 from sbnet.estimators._places import Place
+from sbnet.screen import printable
 
 if TYPE_CHECKING:
     import pandas
@@ -84,7 +85,7 @@ class Explanation:
         lines = [_HEAD, *self._lines()]
         widths = [max(len(line[k]) for line in lines) for k in range(4)]
         text = [f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c:>{widths[2]}}  {d}".rstrip() for a, b, c, d in lines]
-        return "\n".join([self._headline(), *text])
+        return printable("\n".join([self._headline(), *text]))
 
     def _repr_html_(self) -> str:
         left, right = "<td style='text-align:left'>", "<td style='text-align:right'>"

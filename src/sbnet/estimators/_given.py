@@ -17,6 +17,7 @@ from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.codings import PLAIN, Coding
 from sbnet.errors import TableError
 from sbnet.execution import row_blocks
+from sbnet.screen import in_line
 
 _WAYS = (
     'Ways out: binarize=, a threshold; encode="auto", several units for a column; missing=[…], marks of missing cells'
@@ -117,7 +118,8 @@ def tell(known: Mapping[str, Coding]) -> None:
     for coding in dict.fromkeys(coding for coding in known.values() if coding != PLAIN):
         names = [name for name, other in known.items() if other == coding]
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        print(f"column{'s' * (len(names) > 1)} {', '.join(names[:5])}{more}: {coding}", file=sys.stderr)
+        text = f"column{'s' * (len(names) > 1)} {', '.join(names[:5])}{more}: {coding}"
+        print(in_line(text), file=sys.stderr)
 
 
 def above(values: FloatArray, threshold: float) -> States:

@@ -156,7 +156,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         weights = _check_sample_weight(sample_weight, np.empty((found.n_rows, 1)), dtype=np.float64)
         if np.any(weights < 0.0) or not np.any(weights > 0.0):
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
-        codings = [rules.code(column, weights, order.get(column.name)) for column in found.columns]
+        codings = rules.codes(found.columns, weights, order)
         self._check_units([unit for coding in codings for unit in coding.units])
         self.columns_ = Columns(codings)
         self._originals = Originals.of(X, codings, [column.name for column in found.columns])

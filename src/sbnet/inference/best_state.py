@@ -22,6 +22,7 @@ from sbnet.network import Network
 from sbnet.probability import sample
 from sbnet.question import Part, Question, ask
 from sbnet.reduction import absorb
+from sbnet.screen import short
 from sbnet.support import IMPOSSIBLE
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class MostProbable:
         for state, word in ((1, "on"), (0, "off")):
             found = np.flatnonzero((self.evidence == HIDDEN) & (self.state == state))
             more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-            names = ", ".join(self.network.names[i] for i in found[:_SHOWN])
+            names = ", ".join(short(self.network.names[i]) for i in found[:_SHOWN])
             lines.append(f"{word + ':':<5}{names or 'none'}{more}")
         return lines
 

@@ -32,6 +32,7 @@ from sbnet.network import Network
 from sbnet.probability import entropy_of
 from sbnet.question import Part, Question, ask_one
 from sbnet.reduction import absorb
+from sbnet.screen import short
 
 What: TypeAlias = Literal["start", "mean", "xi"]
 
@@ -77,7 +78,8 @@ class Step:
         if self.unit is None:
             return f"start: bound {self.bound:.6f}"
         values = self.means if self.what == "mean" else self.xi
-        now = f"{self.what} of {self.unit} is {values[self.network.index(self.unit)]:.4f}"
+        i = self.network.index(self.unit)
+        now = f"{self.what} of {short(self.network.names[i])} is {values[i]:.4f}"
         return f"sweep {self.sweep}: {now}, bound {self.bound:.6f} (+{self.gain:.2g})"
 
 

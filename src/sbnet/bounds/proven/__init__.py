@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sbnet.checks import how_to_install
 from sbnet.errors import ParameterError
 
 PRECISION = 128
@@ -25,9 +26,8 @@ def load() -> Any:
     try:
         import flint
     except ImportError:
-        raise ParameterError(
-            "proven=True needs ball arithmetic, from python-flint; install it with: pip install 'sbnet[proven]'"
-        ) from None
+        what = "proven=True needs ball arithmetic, from python-flint"
+        raise ParameterError(f"{what}; {how_to_install('proven')}") from None
     return flint
 
 
