@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sbnet._version import __version__
-from sbnet.errors import FileFormatError
+from sbnet.errors import FileFormatError, KindError
 from sbnet.files.atomic import PathLike
 from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
 from sbnet.graph import Graph
@@ -29,7 +29,7 @@ _ARRAYS = {"indptr": "int64", "parent": "int64", "weight": "float64", "bias": "f
 def save_network(network: Network, path: PathLike) -> None:
     """Write a network to a file, all or nothing."""
     if not isinstance(network, Network):
-        raise TypeError(f"save() writes a Network or a NetworkMixture; got {type(network).__name__}")
+        raise KindError(f"save() writes a Network or a NetworkMixture; got {type(network).__name__}")
     arrays, texts = described(network)
     kind = NETWORK if "gate" in arrays else _SIGMOID_ONLY
     write_tensors(path, kind, arrays, {"made_by": f"sbnet {__version__}", **texts})
