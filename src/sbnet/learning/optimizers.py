@@ -225,7 +225,7 @@ def _check_rate(optimizer: SGD | Adam) -> None:
 
 
 def _settle(record: object, **checked: float) -> None:
-    """Fractions and the like as floats, which multiply arrays; plain numbers stay as they are, and so do checkpoints."""
+    """Fractions and the like as floats, which multiply arrays; plain numbers stay, and so do checkpoints."""
     for name, number in checked.items():
         if not isinstance(getattr(record, name), int | float):
             object.__setattr__(record, name, number)
