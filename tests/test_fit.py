@@ -177,7 +177,7 @@ def test_the_result_prints_and_plots(data):
         ({"batch_size": 2.5}, "batch_size is 2.5; it must be a whole number"),
         ({"patience": 3}, "patience watches held-out rows; give some with validation="),
         ({"validation": 1.5}, "validation is 1.5; it must lie between 0 and 1"),
-        ({"sample_weight": [1, 2]}, "sample_weight must hold 300 numbers"),
+        ({"sample_weight": [1, 2]}, r"sample_weight is \[1, 2\]; it must hold 300 numbers"),
         ({"frozen": [("x0", "x1")]}, "there is no edge 'x0' -> 'x1' to freeze"),
         ({"frozen": np.zeros(3, dtype=bool)}, r"the mask of frozen has shape \(3,\); expected \(26,\), weights first"),
     ],
@@ -193,7 +193,7 @@ def test_bad_settings_are_refused():
         (lambda: sb.SGD(0.1, momentum=1.0), "momentum is 1.0"),
         (lambda: sb.Adam(beta1=-0.1), "beta1 is -0.1"),
         (lambda: sb.SGD(decay=-1.0), "decay is -1.0"),
-        (lambda: sb.Adam(until=0), "until is 0; it must be a number of epochs, one or more"),
+        (lambda: sb.Adam(until=0), "until is 0; it must be a whole number, one or more"),
         (lambda: sb.Gaussian(0.0), "the scales of a prior are positive"),
     ):
         with pytest.raises(sb.errors.ParameterError, match=message):
@@ -227,7 +227,7 @@ def test_a_prior_may_have_a_scale_for_each_edge(data):
     assert np.abs(learned.weight[:8]).max() < 0.05 < 0.5 < np.abs(learned.weight[8:]).max()
     with pytest.raises(ParameterError, match="the prior has 3 scales, but the network has 16 edges"):
         sb.fit(network, data, prior=sb.Gaussian([1.0, 1.0, 1.0]))
-    with pytest.raises(ParameterError, match="the scales of a prior are positive; got -1.0"):
+    with pytest.raises(ParameterError, match="scale is -1.0 among its numbers; the scales of a prior are positive"):
         sb.Gaussian([1.0, -1.0])
 
 

@@ -335,7 +335,7 @@ def test_records_that_cannot_be_are_refused(fields, text):
         ([0, 2], "the gate of 'b' is 2; the gates are 0 (sigmoid), 1 (noisy-or)"),
         ([256, 0], "the gate of 'a' is 256; the gates are 0 (sigmoid), 1 (noisy-or)"),
         ([0, 0.5], "the gate of 'b' is 0.5; the gates are 0 (sigmoid), 1 (noisy-or)"),
-        (["sigmoid", "or"], "the gate of 'b' is or; the gates are 0 (sigmoid), 1 (noisy-or)"),
+        (["sigmoid", "or"], "the gate of 'b' is 'or'; the gates are 0 (sigmoid), 1 (noisy-or)"),
     ],
 )
 def test_gates_that_nobody_knows_are_refused(gate, text):
@@ -420,10 +420,10 @@ def test_graphs_are_looked_at_before_anything_is_worked_out(indptr, parent, text
         ({"layers": ("1", "1")}, "the sizes of layers are whole numbers; got '1'"),
         ({"layers": (1, np.inf)}, "the sizes of layers are whole numbers; got inf"),
         ({"layers": ((1, 1),)}, "the sizes of layers are whole numbers; got (1, 1)"),
-        ({"layers": 2}, "layers must be a list; got 2"),
+        ({"layers": 2}, "layers is 2; it must be a list"),
         ({"layers": np.array([2**63 - 1, 2**63 - 1, 4])}, "do not add up to 2 units"),  # in 64 bits they would
-        ({"names": "ab"}, "names must be a list; got 'ab'"),
-        ({"names": 2}, "names must be a list; got 2"),
+        ({"names": "ab"}, "names is 'ab'; it must be a list"),
+        ({"names": 2}, "names is 2; it must be a list"),
     ],
 )
 def test_fields_are_looked_at_before_they_are_cast(change, text):

@@ -234,7 +234,7 @@ class Contributions(Readable):
 
     def __getitem__(self, unit: str) -> dict[str, float]:
         """What each finding adds to a unit, the largest first."""
-        if unit not in self.about:
+        if not isinstance(unit, str) or unit not in self.about:
             raise not_among(unit, self.about, "the units asked about")
         nats = self.nats[self.about.index(unit)]
         return {self.findings[k]: float(nats[k]) for k in np.argsort(-np.abs(nats), kind="stable")}
@@ -332,6 +332,13 @@ def contributions(
     )
 
 
+_TOGETHER = "give a mapping from what a finding is called to the units that say it, such as {'age': ['age > 3', …]}"
+
+
+def _is_one(name: Any, found: Mapping[str, Any]) -> bool:
+    return isinstance(name, str) and name in found
+
+
 def _together(
     network: Network, found: Mapping[str, Any], given: Mapping[str, Iterable[str]] | None
 ) -> dict[str, list[str]]:
@@ -341,7 +348,9 @@ def _together(
         for name in found:
             groups.setdefault(network.notes[name].variable or name, []).append(name)
         return {title if len(names) > 1 else names[0]: names for title, names in groups.items()}
-    chosen = {title: [name for name in names if name in found] for title, names in given.items()}
+    given = checks.mapping("together", given, _TOGETHER)
+    listed = {title: checks.listed(f"together[{title!r}]", names, _TOGETHER) for title, names in given.items()}
+    chosen = {title: [name for name in names if _is_one(name, found)] for title, names in listed.items()}
     grouped = {name for names in chosen.values() for name in names}
     return {title: names for title, names in chosen.items() if names} | {
         name: [name] for name in found if name not in grouped

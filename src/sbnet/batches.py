@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sbnet import checks
 from sbnet._types import IndexArray
+from sbnet.errors import KindError, RowError
 
 OneRow: TypeAlias = "int | np.integer[Any]"
 SomeRows: TypeAlias = "slice | Sequence[int] | Sequence[bool] | NDArray[Any]"
@@ -22,16 +24,23 @@ def are_some(key: object) -> bool:
 
 def some(key: Any, n: int) -> IndexArray:
     """The numbers of the rows that are meant, of `n`."""
-    if isinstance(key, slice):
-        return np.arange(n)[key]
-    rows = np.asarray(key)
-    if rows.size and (rows.ndim != 1 or rows.dtype.kind not in "iub"):
-        raise TypeError(f"rows are a slice, their numbers or truth values; got {key!r}")
+    try:
+        if isinstance(key, slice):
+            return np.arange(n)[key]
+        rows = np.asarray(key)
+    except (TypeError, ValueError):
+        raise _no_rows(key) from None
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iub"):
+        raise _no_rows(key)
     try:
         found: IndexArray = np.arange(n)[rows if rows.size else rows.astype(np.int64)]
     except IndexError as error:
-        raise IndexError(f"the batch has {n} rows; {error}") from None
+        raise RowError(f"the batch has {n} rows; {error}") from None
     return found
+
+
+def _no_rows(key: Any) -> KindError:
+    return KindError(f"rows are a slice, their numbers or truth values; got {checks.shown(key)}")
 
 
 def one(key: Any, n: int) -> int:
@@ -39,8 +48,8 @@ def one(key: Any, n: int) -> int:
     try:
         row = operator.index(key)
     except TypeError:
-        raise TypeError(f"a row is given by its number, a unit by its name; got {key!r}") from None
+        raise KindError(f"a row is given by its number, a unit by its name; got {checks.shown(key)}") from None
     if not -n <= row < n:
         known = f"it has rows 0 to {n - 1}" if n else "it is empty"
-        raise IndexError(f"there is no row {row} in this batch; {known}")
+        raise RowError(f"there is no row {checks.shown(row)} in this batch; {known}")
     return row % n

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -56,6 +57,7 @@ def from_edges(
     ('rain', 'sprinkler', 'wet')
     """
     number = _numbered(names)
+    n_named = len(number)
     parent: list[int] = []
     child: list[int] = []
     weight: list[float] = []
@@ -75,8 +77,8 @@ def from_edges(
     for name in biases:
         number.setdefault(name, len(number))
     listed = tuple(number)
-    if names is not None and len(listed) > len(names):
-        raise NetworkError(f"unit {listed[len(names)]!r} is not among the given names")
+    if names is not None and len(listed) > n_named:
+        raise NetworkError(f"unit {listed[n_named]!r} is not among the given names")
     h = [0.0] * len(listed)
     for name, value in biases.items():
         h[number[name]] = value
@@ -88,21 +90,21 @@ def gate_codes(network: Network, gate: GateLike) -> States:
     """The codes of all units from words: by name, or one for all units that have parents."""
     codes = network.gate.copy()
     if isinstance(gate, str):
-        codes[np.diff(network.graph.indptr) > 0] = _gate_code(gate, "all units")
+        codes[np.diff(network.graph.indptr) > 0] = gate_code(gate, "all units")
         return codes
     if not isinstance(gate, Mapping):
         raise NetworkError(f"gate is a word or a mapping from names to words; got {type(gate).__name__}")
     for name, word in gate.items():
-        if name not in network._index:
+        if not isinstance(name, str) or name not in network._index:
             raise unknown_unit(name, network.names, "gate")
-        codes[network._index[name]] = _gate_code(word, repr(name))
+        codes[network._index[name]] = gate_code(word, repr(name))
     return codes
 
 
-def _gate_code(word: Any, unit: str) -> int:
-    if word not in gates.NAMES:
+def gate_code(word: Any, unit: str) -> int:
+    if not isinstance(word, str) or word not in gates.NAMES:
         known = " or ".join(repr(name) for name in gates.NAMES)
-        raise NetworkError(f"the gate of {unit} is {word!r}; it is {known}")
+        raise NetworkError(f"the gate of {unit} is {checks.shown(word)}; it is {known}")
     return gates.NAMES.index(word)
 
 
@@ -110,6 +112,8 @@ def _numbered(names: Sequence[str] | None) -> dict[str, int]:
     """The places of the units that are listed; each once."""
     number: dict[str, int] = {}
     for name in () if names is None else _names(names):
+        if not isinstance(name, str):
+            raise NetworkError(f"unit names are strings; {checks.shown(name)} is of type {type(name).__name__}")
         if name in number:
             raise NetworkError(f"two units are called {name!r}; names must differ")
         number[name] = len(number)
@@ -117,18 +121,16 @@ def _numbered(names: Sequence[str] | None) -> dict[str, int]:
 
 
 def _names(names: Any, what: str = "names") -> tuple[Any, ...]:
-    """Names as a tuple."""
-    if not isinstance(names, Iterable):
-        raise NetworkError(f"{what} is {names!r}; give a list of names, one for each unit")
-    return tuple(names)
+    """Names as a tuple; those of a text are its letters."""
+    if isinstance(names, str):
+        return tuple(names)
+    return tuple(checks.listed(what, names, "give a list of names, one for each unit", NetworkError))
 
 
 def _triples(edges: Any) -> Iterable[Any]:
     if isinstance(edges, Mapping):
         return (_mapped_edge(key, weight) for key, weight in edges.items())
-    if isinstance(edges, str) or not isinstance(edges, Iterable):
-        raise NetworkError(f"edges is {edges!r}; {_EDGES}")
-    return edges
+    return checks.listed("edges", edges, _EDGES, NetworkError)
 
 
 _EDGES = "give a mapping such as {('rain', 'wet'): 2.0}, or (parent, child, weight) triples; {} for no edges"
@@ -216,7 +218,7 @@ def layered(
     <Network: 96 units, 1,728 edges, layers 8 × 24 × 64, largest weight -0.1 (h2_15 -> x27)>
     """
     layers = _layer_sizes(sizes)
-    checks.not_negative("scale", scale)
+    scale, lateral = checks.not_negative("scale", scale), checks.flag("lateral", lateral)
     bottom = tuple(f"x{k}" for k in range(layers[-1])) if bottom_names is None else _names(bottom_names, "bottom_names")
     if len(bottom) != layers[-1]:
         raise NetworkError(f"{len(bottom)} names were given for a bottom layer of {layers[-1]} units")
@@ -286,8 +288,7 @@ def add_switches(
     """
     check_network(network)
     count = checks.whole("count", count, 0)
-    checks.not_negative("scale", scale)
-    checks.finite("strength", strength)
+    scale, strength = checks.not_negative("scale", scale), checks.finite("strength", strength)
     graph, fan_in = network.graph, np.diff(network.graph.indptr)
     if units is None:
         low = network.n_units - network.layers[-1] if network.layers else 0
@@ -319,12 +320,13 @@ def add_switches(
 
 
 def _layer_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
-    layers = tuple(sizes) if isinstance(sizes, Iterable) else (sizes,)
+    wanted = "give the sizes of the layers, top to bottom, such as (8, 24, 64)"
+    layers = (sizes,) if checks.is_whole(sizes) else tuple(checks.listed("sizes", sizes, wanted, NetworkError))
     if not layers:
         raise NetworkError("the network is empty; give the size of at least one layer")
     for size in layers:
-        if not checks.is_whole(size) or size < 1:
-            raise NetworkError(f"the size of a layer is a positive whole number; got {size!r}")
+        if not checks.is_whole(size) or not 1 <= size <= checks.MOST:
+            raise NetworkError(f"the size of a layer is a positive whole number; got {checks.shown(size)}")
     return tuple(int(size) for size in layers)
 
 
@@ -341,9 +343,13 @@ def from_networkx(
         The edge attribute and the node attributes that hold the parameters and the gate; where they are missing, zero
         and ``"sigmoid"``.
     """
-    directed = getattr(graph, "is_directed", bool)() and not graph.is_multigraph()
+    networkx = sys.modules.get("networkx")  # a graph can only come from someone who has imported networkx
+    known = networkx is not None and isinstance(graph, networkx.Graph)
+    directed = known and graph.is_directed() and not graph.is_multigraph()
     if not directed:
         raise NetworkError(f"a network needs a networkx.DiGraph; got {type(graph).__name__}")
+    for name, value in (("weight", weight), ("bias", bias), ("gate", gate)):
+        checks.text(name, value)
     names = tuple(str(node) for node in graph)
     triples = [(str(a), str(b), data.get(weight, 0.0)) for a, b, data in graph.edges(data=True)]
     biases = {str(node): data.get(bias, 0.0) for node, data in graph.nodes(data=True)}

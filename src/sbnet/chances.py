@@ -11,11 +11,12 @@ from scipy.special import expit, log_expit, xlogy
 
 from sbnet import checks
 from sbnet._types import FloatArray
-from sbnet.build import from_edges
+from sbnet.build import from_edges, gate_code
 from sbnet.errors import NetworkError, not_among
 from sbnet.kernels import gates
 from sbnet.network import CERTAIN as CERTAIN
 from sbnet.network import Network
+from sbnet.slips import check_network
 
 _ROWS = 12  # parents up to which the error of a nearest unit is measured over all their states
 
@@ -103,7 +104,7 @@ def from_probabilities(
     for name in roots:
         if name not in priors:
             raise NetworkError(f"{name!r} has no prior; give prior={{{name!r}: 0.05, …}}, or one number for all")
-    kinds = {effect: gate if isinstance(gate, str) else gate.get(effect, "sigmoid") for effect in effects}
+    kinds = _kinds(gate, effects)
     base = {effect: _base(kinds[effect], leaks.get(effect, 0.0)) for effect in effects}
     weights = {
         (cause, effect): _weight(kinds[effect], checks.probability(f"causes[{cause!r}, {effect!r}]", p), base[effect])
@@ -111,6 +112,18 @@ def from_probabilities(
     }
     bias = {name: log_odds(priors[name]) for name in roots} | base
     return from_edges(weights, bias=bias, gate=kinds)
+
+
+def _kinds(gate: Any, effects: list[str]) -> dict[str, str]:
+    """The gate of each effect: one for all, or by name."""
+    if isinstance(gate, str):
+        gate_code(gate, "all units")
+        return dict.fromkeys(effects, gate)
+    given = checks.mapping("gate", gate, "give 'sigmoid' or 'noisy-or', or a mapping from effects to these words")
+    kinds = {effect: given.get(effect, "sigmoid") for effect in effects}
+    for effect, kind in kinds.items():
+        gate_code(kind, repr(effect))
+    return kinds
 
 
 def _pairs(causes: Mapping[Any, Any]) -> list[tuple[str, str]]:
@@ -125,7 +138,7 @@ def _chances(what: str, given: Any, names: Mapping[str, None], whose: str) -> di
     if not isinstance(given, Mapping):
         return dict.fromkeys(names, checks.probability(what, given))
     for name in given:
-        if name not in names:
+        if not isinstance(name, str) or name not in names:
             raise not_among(name, tuple(names), f"{whose}, which {what} is for")
     return {name: checks.probability(f"{what}[{name!r}]", p) for name, p in given.items()}
 
@@ -174,12 +187,13 @@ def nearest(network: Network, unit: str | int, *, gate: str, chance: float = 0.5
         ``"sigmoid"`` or ``"noisy-or"``: what it becomes. Nearest in nats, over states in which each parent is on with
         `chance`, all of them for up to 12 parents, 4,096 random ones for more.
     """
+    check_network(network)
     checks.choice("gate", gate, gates.NAMES)
-    checks.chance("chance", chance)
+    chance, generator = checks.chance("chance", chance), checks.generator(rng)
     i, old = network.index(unit), gates.NAMES[int(network.gate[network.index(unit)])]
     edges = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
     weight, bias = network.weight[edges], float(network.bias[i])
-    states, share = _states(len(weight), chance, rng)
+    states, share = _states(len(weight), chance, generator)
     p = _P[old](states @ weight + bias)
     if gate == old:
         return Nearest(network, 0.0, 0.0, 0.0)
@@ -199,12 +213,12 @@ _P: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-def _states(n: int, chance: float, rng: Any) -> tuple[FloatArray, FloatArray]:
+def _states(n: int, chance: float, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
     """States of the parents, and the share of each."""
     if n <= _ROWS:
         states = ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)
         return states, np.prod(np.where(states == 1, chance, 1.0 - chance), axis=1)
-    states = (np.random.default_rng(rng).random((4096, n)) < chance).astype(np.float64)
+    states = (generator.random((4096, n)) < chance).astype(np.float64)
     return states, np.full(len(states), 1.0 / len(states))
 
 

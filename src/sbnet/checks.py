@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib import import_module
 from numbers import Integral, Real
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
-from sbnet.errors import MissingExtraError, ParameterError
+from sbnet.errors import MissingExtraError, ParameterError, SBNetError
 
 _T = TypeVar("_T")
 _WORDS = {0: "zero", 1: "one"}
+MOST = 2**63 - 1
+"""The largest whole number that arrays and kernels can count to."""
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -21,72 +24,99 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, Real)
+def _float(value: object) -> float:
+    """A number as a float; NaN for anything else, and for numbers that no float can hold."""
+    try:
+        return float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        return math.nan
 
 
 def whole(name: str, value: object, least: int, most: int | None = None) -> int:
-    """A whole number from `least` to `most`."""
-    if is_whole(value) and least <= value and (most is None or value <= most):
+    """A whole number from `least` to `most`, or to the largest that can be counted to."""
+    if is_whole(value) and least <= value <= (MOST if most is None else most):
         return int(value)
     wanted = f", {_WORDS.get(least, least)} or more" if most is None else f" from {least} to {most}"
-    raise ParameterError(f"{name} is {value!r}; it must be a whole number{wanted}")
+    if most is None and is_whole(value) and value > MOST:
+        wanted += ", below 2**63"
+    raise ParameterError(f"{name} is {shown(value)}; it must be a whole number{wanted}")
 
 
 def chance(name: str, value: object) -> float:
     """A number between 0 and 1, neither of them."""
-    if _is_number(value) and 0.0 < value < 1.0:
-        return float(value)
-    raise ParameterError(f"{name} is {value!r}; it must lie between 0 and 1")
+    if 0.0 < (number := _float(value)) < 1.0:
+        return number
+    raise ParameterError(f"{name} is {shown(value)}; it must lie between 0 and 1")
 
 
 def probability(name: str, value: object) -> float:
     """A number from 0 to 1, both included."""
-    if _is_number(value) and 0.0 <= value <= 1.0:
-        return float(value)
-    raise ParameterError(f"{name} is {value!r}; it must be a probability, from 0 to 1")
+    if 0.0 <= (number := _float(value)) <= 1.0:
+        return number
+    raise ParameterError(f"{name} is {shown(value)}; it must be a probability, from 0 to 1")
 
 
 def below_one(name: str, value: object) -> float:
     """A number from 0 up to 1, without 1."""
-    if _is_number(value) and 0.0 <= value < 1.0:
-        return float(value)
-    raise ParameterError(f"{name} is {value!r}; it must be at least 0 and less than 1")
+    if 0.0 <= (number := _float(value)) < 1.0:
+        return number
+    raise ParameterError(f"{name} is {shown(value)}; it must be at least 0 and less than 1")
 
 
 def positive(name: str, value: object) -> float:
     """A finite number above zero."""
-    if _is_number(value) and 0.0 < value < math.inf:
-        return float(value)
-    raise ParameterError(f"{name} is {value!r}; it must be positive and finite")
+    if 0.0 < (number := _float(value)) < math.inf:
+        return number
+    raise ParameterError(f"{name} is {shown(value)}; it must be positive and finite")
+
+
+def positive_or_infinite(name: str, value: object, wanted: str) -> float:
+    """A number above zero, `wanted` being the way out; an infinity is one."""
+    if (number := _float(value)) > 0.0:
+        return number
+    raise ParameterError(f"{name} is {shown(value)}; {wanted}")
 
 
 def not_negative(name: str, value: object) -> float:
     """A finite number, zero or more."""
-    if _is_number(value) and 0.0 <= value < math.inf:
-        return float(value)
-    raise ParameterError(f"{name} is {value!r}; it must be finite and not negative")
+    if 0.0 <= (number := _float(value)) < math.inf:
+        return number
+    raise ParameterError(f"{name} is {shown(value)}; it must be finite and not negative")
 
 
 def finite(name: str, value: object) -> float:
     """A finite number."""
-    if _is_number(value) and math.isfinite(value):
-        return float(value)
-    raise ParameterError(f"{name} is {value!r}; it must be a finite number")
+    if math.isfinite(number := _float(value)):
+        return number
+    raise ParameterError(f"{name} is {shown(value)}; it must be a finite number")
 
 
 def tolerance(name: str, value: object) -> float:
     """Nats, zero or more; an infinity accepts anything."""
-    if _is_number(value) and value >= 0.0:
-        return float(value)
-    raise ParameterError(f"{name} is {value!r}; it must be zero or more nats")
+    if (number := _float(value)) >= 0.0:
+        return number
+    raise ParameterError(f"{name} is {shown(value)}; it must be zero or more nats")
+
+
+def flag(name: str, value: object) -> bool:
+    """True or False; 0 and 1 are taken for them."""
+    if isinstance(value, bool | np.bool_) or (is_whole(value) and value in (0, 1)):
+        return bool(value)
+    raise ParameterError(f"{name} is {shown(value)}; it must be True or False")
 
 
 def choice(name: str, value: _T, options: Collection[_T]) -> _T:
     """One of a few."""
-    if isinstance(value, Hashable) and value in options:
+    if any(isinstance(value, type(option)) and value == option for option in options):
         return value
-    raise ParameterError(f"{name} is {value!r}; choose one of {', '.join(map(repr, options))}")
+    raise ParameterError(f"{name} is {shown(value)}; choose one of {', '.join(map(repr, options))}")
+
+
+def text(name: str, value: object) -> str:
+    """A text."""
+    if isinstance(value, str):
+        return value
+    raise ParameterError(f"{name} is {shown(value)}; it must be a text")
 
 
 def no_class(name: str, value: object) -> None:
@@ -100,25 +130,86 @@ def units(name: str, value: Any) -> list[str | int]:
     """Units as a list; one unit may stand alone."""
     if isinstance(value, str) or is_whole(value):
         return [value]
-    if isinstance(value, Iterable):
-        return list(value)
-    raise ParameterError(f"{name} is {value!r}; give a list of units, by name or by number")
+    return listed(name, value, "give a list of units, by name or by number")
 
 
-def generator(rng: Any) -> np.random.Generator:
+def listed(name: str, value: Any, wanted: str, error: type[SBNetError] = ParameterError) -> list[Any]:
+    """The items of anything that has some, `wanted` being the way out; a text is not a list of its letters."""
+    try:
+        if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+            return list(value)
+    except TypeError:  # an array without axes has no items, and says so only when asked for them
+        pass
+    raise error(f"{name} is {shown(value)}; {wanted}")
+
+
+def mapping(name: str, value: Any, wanted: str, error: type[SBNetError] = ParameterError) -> Mapping[Any, Any]:
+    """A mapping, `wanted` being the way out."""
+    if isinstance(value, Mapping):
+        return value
+    raise error(f"{name} is {shown(value)}; {wanted}")
+
+
+def callbacks(value: Any) -> list[Callable[[int, Any, float], Any]]:
+    """Functions that can be called after an epoch."""
+    wanted = "give a list of functions of the epoch, the network and the mean bound"
+    if callable(value):
+        raise ParameterError("callbacks is a function; give a list of them")
+    found = listed("callbacks", value, wanted)
+    for k, function in enumerate(found):
+        if isinstance(function, type) or not callable(function) or not _takes_three(function):
+            raise ParameterError(f"callbacks[{k}] is {shown(function)}; {wanted}")
+    return found
+
+
+def _takes_three(function: Callable[..., Any]) -> bool:
+    """Whether it can be called with three arguments, as far as it says."""
+    try:
+        inspect.signature(function).bind(1, None, 0.0)
+    except TypeError:
+        return False
+    except ValueError:  # some functions of other languages do not say
+        pass
+    return True
+
+
+def generator(rng: Any, name: str = "rng") -> np.random.Generator:
     """The generator that a seed stands for."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise ParameterError(f"rng is {rng!r}; give a whole number, zero or more, or a numpy Generator") from None
+        raise ParameterError(
+            f"{name} is {shown(rng)}; give a whole number, zero or more, or a numpy Generator"
+        ) from None
 
 
-def numbers(name: str, value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """An array of numbers."""
+def floats(value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """An array of numbers, NaN where it is masked; a TypeError, ValueError or OverflowError says why it is none."""
+    if isinstance(value, np.ma.MaskedArray) and value.dtype.kind in "biuf":
+        value = np.ma.filled(value.astype(np.float64), np.nan)
+    kind = np.asarray(value).dtype.kind
+    if kind in "cmM":  # NumPy would drop the imaginary parts, and count the days
+        raise TypeError("these are complex" if kind == "c" else "these are dates or times")
+    return np.asarray(value, dtype=np.float64)
+
+
+def numbers(
+    name: str, value: Any, wanted: str = "give an array of numbers, one for every unit"
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """An array of numbers of its own, `wanted` being the way out."""
     try:
-        return np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} is {_short(value)}; give an array of numbers, one for every unit") from None
+        return np.array(floats(value))
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{name} is {shown(value)}; {wanted}") from None
+
+
+def axes(value: Any) -> Any:
+    """Axes of matplotlib."""
+    from matplotlib.axes import Axes  # whoever draws has it already
+
+    if isinstance(value, Axes):
+        return value
+    raise ParameterError(f"ax is {shown(value)}; give matplotlib axes, such as plt.subplots()[1]")
 
 
 def extra(module: str, use: str, *, of: str | None = None) -> Any:
@@ -134,6 +225,10 @@ def how_to_install(extra: str) -> str:
     return f'install it with: pip install "sbnet[{extra}]", or, in a checkout: pip install ".[{extra}]"'
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."
+def shown(value: object, most: int = 60) -> str:
+    """A value for a message: short, whatever it is."""
+    try:
+        text = repr(value.item() if isinstance(value, np.generic) else value)
+    except Exception:  # numbers of many thousand digits, and objects that cannot show themselves
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= most else f"{text[: most - 1]}…"

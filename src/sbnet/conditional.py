@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbnet import screen
+from sbnet import checks, screen
 from sbnet._types import FloatArray, States
 from sbnet.errors import NetworkError, not_among
 from sbnet.kernels import array_gates as gates
@@ -100,17 +101,26 @@ def _chosen(unit: str, parents: tuple[str, ...], given: Any) -> States:
         if n <= _ALL:
             return np.array(list(itertools.product((0, 1), repeat=n)), dtype=np.int8).reshape(2**n, n)
         return np.concatenate([np.zeros((1, n)), np.eye(n), np.ones((1, n))]).astype(np.int8)
-    rows = [given] if isinstance(given, Mapping) else list(given)
+    rows = [given] if isinstance(given, Mapping) else checks.listed("given", given, _GIVEN)
     states = np.zeros((len(rows), n), dtype=np.int8)
     for r, row in enumerate(rows):
-        named = row if isinstance(row, Mapping) else dict.fromkeys([row] if isinstance(row, str) else row, 1)
-        for name, state in named.items():
-            if name not in parents:
+        for name, state in _named(row):
+            if not isinstance(name, str) or name not in parents:
                 raise not_among(name, parents, f"the parents of {unit!r}")
-            if state not in (0, 1):
-                raise NetworkError(f"parent {name!r} is given as {state!r}; units are 0 or 1")
-            states[r, parents.index(name)] = int(state)
+            if not isinstance(state, Real | np.bool_) or state not in (0, 1):
+                raise NetworkError(f"parent {name!r} is given as {checks.shown(state)}; units are 0 or 1")
+            states[r, parents.index(name)] = state == 1
     return states
+
+
+_GIVEN = "give a mapping from parents to 0 or 1, or the parents that are on, or a list of either"
+
+
+def _named(row: Any) -> Iterable[tuple[Any, Any]]:
+    """Parents and their states; those that are only named are on."""
+    if isinstance(row, Mapping):
+        return row.items()
+    return [(name, 1) for name in ([row] if isinstance(row, str) else checks.listed("given", row, _GIVEN))]
 
 
 def _digits(p: float) -> str:

@@ -59,6 +59,14 @@ class ParameterError(SBNetError, ValueError):
     """An argument outside its range."""
 
 
+class KindError(ParameterError, TypeError):
+    """An argument of a kind that is not taken, such as a number for the name of a file."""
+
+
+class RowError(SBNetError, IndexError):
+    """A row that a batch does not have."""
+
+
 class TableError(EvidenceError, ParameterError):
     """A table that cannot be read as columns of zeros and ones."""
 

@@ -99,7 +99,7 @@ def _each(
         blocks.travel()
     done: SimpleQueue[Future[Done[R] | Missing]] = SimpleQueue()
     running: dict[Future[Done[R] | Missing], tuple[int, B, int]] = {}
-    waiting, finished, room = enumerate(blocks), 0, 2 * courier.workers
+    waiting, finished, room = enumerate(blocks), 0, min(2 * courier.workers, sys.maxsize)
 
     def begin(number: int, block: B, missing: Missing | None = None, tries: int = 0) -> None:
         future = courier.send(block, missing, tries)
@@ -338,7 +338,7 @@ class Bar:
     def __init__(self, what: str, n: int, show: bool | None, begun: int = 0, unit: str = "rows") -> None:
         self._what, self._n, self._begun, self._unit = what, n, begun, unit
         self._begin = time.monotonic()
-        self._show = sys.stderr.isatty() if show is None else show
+        self._show = sys.stderr.isatty() if show is None else checks.flag("progress", show)
         self._progress: Any = None
         self._drawn = 0.0
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import NetworkError
 
@@ -114,9 +115,7 @@ def frozen(values: Any) -> FloatArray:
 def as_floats(values: Any, what: str = "weights and biases") -> FloatArray:
     """Weights or biases as an array of numbers."""
     try:
-        if getattr(getattr(values, "dtype", None), "kind", "") == "c":  # NumPy would only warn
-            raise TypeError("these are complex")
-        return np.asarray(values, dtype=np.float64)
+        return checks.floats(values)
     except (TypeError, ValueError, OverflowError) as error:
         raise NetworkError(f"{what} must be numbers: {error}") from None
 

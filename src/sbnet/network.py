@@ -7,6 +7,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,8 @@ class Network:
         >>> net.notes["flu"].about
         'influenza'
         """
-        return replace(self, notes={**self.notes, **notes})
+        given = checks.mapping("notes", notes, "give a mapping from names to Note(about=…)", NetworkError)
+        return replace(self, notes={**self.notes, **given})
 
     def index(self, unit: str | int) -> int:
         """Position of a unit, given by name or by position."""
@@ -141,9 +143,11 @@ class Network:
         try:
             position = operator.index(unit)
         except TypeError:
-            raise NetworkError(f"a unit is given by its name or its number; got {unit!r}") from None
+            raise NetworkError(f"a unit is given by its name or its number; got {checks.shown(unit)}") from None
         if not 0 <= position < self.n_units:
-            raise NetworkError(f"there is no unit number {position}; the network has units 0 to {self.n_units - 1}")
+            raise NetworkError(
+                f"there is no unit number {checks.shown(position)}; the network has units 0 to {self.n_units - 1}"
+            )
         return position
 
     def parents(self, unit: str | int) -> tuple[str, ...]:
@@ -352,9 +356,10 @@ class Network:
 
 
 def _number(value: Any) -> float:
-    if np.ndim(value) != 0:
-        raise NetworkError(f"a weight or a bias is one number; got {value!r}")
-    return float(as_floats(value))
+    number = as_floats(value)
+    if number.ndim:
+        raise NetworkError(f"a weight or a bias is one number; got {checks.shown(value)}")
+    return float(number)
 
 
 def _count_nonzero(matrix: Any) -> int:
@@ -363,16 +368,14 @@ def _count_nonzero(matrix: Any) -> int:
 
 def _listed(what: str, values: Any) -> tuple[Any, ...]:
     """The values one by one; a text is not a list of its letters."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise NetworkError(f"{what} must be a list; got {values!r}")
-    return tuple(values)
+    return tuple(checks.listed(what, values, "it must be a list", NetworkError))
 
 
 def _sizes(layers: Any) -> tuple[int, ...]:
     sizes = _listed("layers", layers)
     bad = [size for size in sizes if not checks.is_whole(size)]
     if bad:
-        raise NetworkError(f"the sizes of layers are whole numbers; got {bad[0]!r}")
+        raise NetworkError(f"the sizes of layers are whole numbers; got {checks.shown(bad[0])}")
     return tuple(int(size) for size in sizes)
 
 
@@ -431,17 +434,28 @@ def _check_noisy_or(net: Network) -> None:
 
 def _gates(gate: Any, names: Sequence[str]) -> States:
     """The codes of all units, sigmoid units by default; each is looked at before it is cast."""
-    codes = np.full(len(names), gates.SIGMOID) if gate is None else np.asarray(gate)
-    if codes.dtype.kind in "UO":
-        words = [gates.NAMES.index(name) if name in gates.NAMES else name for name in codes.tolist()]
-        codes = np.array(words, dtype=object)
+    if gate is None:
+        return read_only(np.full(len(names), gates.SIGMOID, np.int8))
+    known = ", ".join(f"{code} ({name})" for code, name in enumerate(gates.NAMES))
+    given: Any = gate
+    if isinstance(gate, np.ndarray) and gate.dtype.kind in "biuf":
+        codes = gate
+    else:
+        given = checks.listed("gate", gate, f"give one code per unit: {known}", NetworkError)
+        codes = np.array([_code(one) for one in given])
     if codes.shape != (len(names),):
         raise NetworkError(f"gate has shape {codes.shape}; expected ({len(names)},), one code per unit")
     bad = np.flatnonzero(~np.isin(codes, np.arange(len(gates.NAMES))))
     if bad.size:
-        known = ", ".join(f"{code} ({name})" for code, name in enumerate(gates.NAMES))
-        raise NetworkError(f"the gate of {names[bad[0]]!r} is {codes[bad[0]]}; the gates are {known}")
+        raise NetworkError(f"the gate of {names[bad[0]]!r} is {checks.shown(given[bad[0]])}; the gates are {known}")
     return read_only(codes.astype(np.int8))
+
+
+def _code(gate: Any) -> float:
+    """The code of a gate by its name or by its code; -1 for what is neither."""
+    if isinstance(gate, str):
+        return gates.NAMES.index(gate) if gate in gates.NAMES else -1
+    return float(gate) if isinstance(gate, Real) and gate in range(len(gates.NAMES)) else -1
 
 
 _NOT_NEGATIVE = (

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import NetworkError, ParameterError, unknown_unit
 from sbnet.network import Network
 
+_BOUNDS = "give one array of bounds for each network, all of the same rows"
 _ROUNDING = 1e-13  # of the largest number in a sum of a few
 
 
@@ -45,16 +47,18 @@ class NetworkMixture:
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "networks", tuple(self.networks))
-        object.__setattr__(self, "columns", tuple(self.columns))
+        networks = checks.listed("networks", self.networks, "give a list of networks, one or more", NetworkError)
+        columns = checks.listed("columns", self.columns, "give a list of names of units", NetworkError)
+        object.__setattr__(self, "networks", tuple(networks))
+        object.__setattr__(self, "columns", tuple(columns))
         if not self.networks or not all(isinstance(network, Network) for network in self.networks):
             raise NetworkError("a mixture needs networks, one or more")
-        if len(set(self.columns)) < len(self.columns) or not self.columns:
-            raise NetworkError("the columns of a mixture must be different units, one or more")
         for network in self.networks:
             for name in self.columns:
-                if name not in network._index:
+                if not isinstance(name, str) or name not in network._index:
                     raise unknown_unit(name, network.names, "a mixture")
+        if len(set(self.columns)) < len(self.columns) or not self.columns:
+            raise NetworkError("the columns of a mixture must be different units, one or more")
 
     def __len__(self) -> int:
         return len(self.networks)
@@ -73,14 +77,17 @@ class NetworkMixture:
         ``mixture.log_mean([sb.infer_many(network, frame).bound for network in mixture])``, with a data frame: arrays
         have no names by which a network could find its columns.
         """
-        parts = np.asarray([np.asarray(part, np.float64) for part in bounds])
+        given = bounds if isinstance(bounds, np.ndarray) else checks.listed("bounds", bounds, _BOUNDS)
+        parts = np.atleast_1d(checks.numbers("bounds", given, _BOUNDS))
         if len(parts) != len(self.networks):
             raise ParameterError(f"bounds has {len(parts)} parts; the mixture has {len(self.networks)} networks")
+        if np.any(parts == np.inf):
+            raise ParameterError(f"bounds is {checks.shown(bounds)}; no bound on ln P is infinite")
         return log_mean(parts)
 
 
 def log_mean(bounds: FloatArray) -> FloatArray:
     """ln of the mean of e^bound over the networks, which come first; rounded down."""
     mean: FloatArray = logsumexp(bounds, axis=0) - np.log(len(bounds))
-    mean -= _ROUNDING * (1.0 + np.abs(bounds).max(axis=0))
+    mean -= _ROUNDING * (1.0 + np.abs(bounds, where=np.isfinite(bounds), out=np.zeros_like(bounds)).max(axis=0))
     return mean

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from sbnet import support
+from sbnet import checks, support
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, coerce, coerce_many, coerce_one
@@ -339,7 +339,7 @@ def _is_mapping(evidence: Any) -> bool:
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, tuple | list | np.ndarray) and np.ndim(value) != 0
+    return isinstance(value, tuple | list) or (isinstance(value, np.ndarray) and value.ndim != 0)
 
 
 def _parted(evidence: EvidenceLike) -> tuple[EvidenceLike, list[dict[Any, Any]]]:
@@ -410,22 +410,18 @@ def _reports(network: Network, pairs: dict[Any, Any], where: str) -> list[tuple[
 
 def _logarithms(network: Network, unit: Any, pair: Any, where: str) -> tuple[float, float]:
     try:
-        off, on = (float(likelihood) for likelihood in pair)
-    except (TypeError, ValueError):
-        off = on = math.nan
+        both = checks.floats(pair)
+    except (TypeError, ValueError, OverflowError):
+        both = np.empty(0)
+    off, on = both.tolist() if both.shape == (2,) else (math.nan, math.nan)
     if not (0.0 <= off < math.inf and 0.0 <= on < math.inf and off + on > 0.0):
         name = network.names[network.index(unit)]
         raise EvidenceError(
-            f"unit {name!r} holds {_short(pair)}{where}; soft evidence is a pair of likelihoods, of the report if the "
-            "unit is 0 and if it is 1: finite, not negative and not both zero"
+            f"unit {name!r} holds {checks.shown(pair)}{where}; soft evidence is a pair of likelihoods, of the report "
+            "if the unit is 0 and if it is 1: finite, not negative and not both zero"
         )
     return _log(off), _log(on)
 
 
 def _log(likelihood: float) -> float:
     return math.log(likelihood) if likelihood else -math.inf
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

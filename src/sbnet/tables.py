@@ -20,6 +20,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import TableError
 
@@ -110,8 +111,10 @@ def missing_values(missing: Iterable[Any] | Any) -> tuple[Any, ...]:
     """What a user lists as missing; one value alone may stand without a list."""
     if isinstance(missing, tuple) and not missing:
         return ()
-    if isinstance(missing, str) or not isinstance(missing, Iterable):
+    if isinstance(missing, str | bytes) or not isinstance(missing, Iterable):
         missing = (missing,)
+    elif isinstance(missing, np.ndarray):
+        missing = missing.ravel()  # one without axes is one value
     return tuple(clean for clean in (_clean(value, "missing=") for value in missing) if clean is not None)
 
 
@@ -340,8 +343,4 @@ def _nested(name: str, value: Any) -> TableError:
 
 def brief(value: Any, most: int = 40) -> str:
     """A value for a message, whatever it is."""
-    try:
-        shown = repr(value.item() if isinstance(value, np.generic) else value)
-    except Exception:  # numbers of many thousand digits, and objects that cannot show themselves
-        shown = f"a {type(value).__name__}"
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
+    return checks.shown(value, most)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
+from numbers import Real
 from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
@@ -281,9 +282,11 @@ def _sigmoid(x: float) -> float:
 
 def _check(effort: str, exact_up_to: int | None, proven: bool) -> How:
     checks.choice("effort", effort, EFFORTS)
-    if proven:
+    if checks.flag("proven", proven):
         _proven.load()
-    return How(effort, proven, None if exact_up_to is None else checks.whole("exact_up_to", exact_up_to, 0, LIMIT))
+    return How(
+        effort, bool(proven), None if exact_up_to is None else checks.whole("exact_up_to", exact_up_to, 0, LIMIT)
+    )
 
 
 def _both_ends(network: Network, row: States, how: How, block: Block) -> list[list[list[float]]]:
@@ -318,9 +321,8 @@ class _Task(NamedTuple):
 
 
 def _check_search(proven: bool, confidence: float, seconds: float | None, gap: float | None) -> _Search:
-    sure = confidence == 1.0
-    if not sure:
-        checks.chance("confidence", confidence)
+    sure = isinstance(confidence, Real) and confidence == 1.0
+    confidence = 1.0 if sure else checks.chance("confidence", confidence)
     if proven and (seconds is not None or (gap is not None and sure)):
         raise ParameterError(
             "proven=True evaluates cell by cell in ball arithmetic, which is too slow for branch and bound; "
@@ -328,8 +330,8 @@ def _check_search(proven: bool, confidence: float, seconds: float | None, gap: f
         )
     near = 0.0 if gap is None else checks.positive("gap", gap)
     if seconds is not None:
-        return _Search(float(confidence), near or WIDTH, checks.positive("seconds", seconds), near)
-    return _Search(float(confidence), near or WIDTH, math.inf if near and sure else 0.0, near)
+        return _Search(confidence, near or WIDTH, checks.positive("seconds", seconds), near)
+    return _Search(confidence, near or WIDTH, math.inf if near and sure else 0.0, near)
 
 
 def _certificates(network: Network, task: _Task, block: Block) -> list[Certificate]:

@@ -16,6 +16,7 @@ from sbnet.evidence import OnePattern
 from sbnet.explore.answers import answer
 from sbnet.explore.page import document
 from sbnet.network import Network
+from sbnet.slips import check_network
 
 __all__ = ["Widget", "html", "serve", "widget"]
 
@@ -50,6 +51,7 @@ def html(network: Network, *, title: str | None = None, evidence: OnePattern | N
     >>> page.splitlines()[0]
     '<!doctype html>'
     """
+    check_network(network)
     return document(network, _heading(title), {} if evidence is None else evidence, server=False)
 
 
@@ -79,7 +81,8 @@ def serve(
     announce
         What is called with the address, once the page answers.
     """
-    checks.whole("port", port, 0)
+    check_network(network)
+    checks.whole("port", port, 0, 65_535)
     for module in ("starlette", "uvicorn"):
         checks.extra(module, "explore.serve()", of="explore")
     from sbnet.explore.server import Served

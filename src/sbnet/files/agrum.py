@@ -8,7 +8,7 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import FloatArray
-from sbnet.errors import FileFormatError
+from sbnet.errors import FileFormatError, ParameterError
 from sbnet.files.conversion import announced, convert
 from sbnet.files.declared import check_all_read, declared_in
 from sbnet.files.nearest_units import Fit, from_probes
@@ -50,6 +50,9 @@ def read_pyagrum(name: str) -> list[Variable]:
 
 def from_pyagrum(network: pyagrum.BayesNet, *, tol: float = 1e-6, max_hidden: int = 64) -> Network:
     """The network of units that a pyAgrum network is; `tol` and `max_hidden` are those of :func:`sbnet.read`."""
+    gum = checks.extra("pyagrum", "from_pyagrum()")
+    if not isinstance(network, gum.BayesNet):
+        raise ParameterError(f"network is {checks.shown(network)}; give a pyagrum.BayesNet")
     report = convert(from_tensors(network), tol=tol, max_hidden=max_hidden, name="a pyAgrum network")
     return announced(report, 2)
 

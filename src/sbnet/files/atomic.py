@@ -10,7 +10,8 @@ import stat
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from sbnet.errors import FileFormatError, ParameterError, TargetError
+from sbnet import checks
+from sbnet.errors import FileFormatError, KindError, ParameterError, TargetError
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
@@ -26,9 +27,15 @@ _KINDS = {
 
 def as_name(path: PathLike) -> str:
     """The name of a file as text, as it was given: errors speak of the file by it."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise KindError(f"the name of a file is {checks.shown(path)}; give a text or a path")
     name = os.fsdecode(path)
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        name = ""
     if not name or "\0" in name:
-        raise ParameterError(f"{name!r} cannot be the name of a file")
+        raise ParameterError(f"{checks.shown(os.fsdecode(path))} cannot be the name of a file")
     return name
 
 

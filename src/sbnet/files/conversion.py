@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import ConversionWarning, FileFormatError, NetworkError
 from sbnet.files.gadgets import Gadget, gadget
@@ -111,6 +112,7 @@ _NAMES = {"sigmoid": "sigmoid", "or": "noisy-or", "and": "noisy-and"}
 
 def convert(variables: Sequence[Variable], *, tol: float, max_hidden: int, name: str) -> Conversion:
     """The network of units; `name` is that of the file, for errors."""
+    tol, max_hidden = checks.not_negative("tol", tol), checks.whole("max_hidden", max_hidden, 0)
     known = {variable.name: variable for variable in variables}
     _check_states(variables, name)
     plans = [_planned(variable, known, tol, max_hidden, name) for variable in variables]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sbnet import checks
-from sbnet.errors import FileFormatError
+from sbnet.errors import FileFormatError, ParameterError
 from sbnet.files.conversion import announced, convert
 from sbnet.files.tables_writing import as_variables
 from sbnet.files.variables import Variable
@@ -49,6 +49,8 @@ def to_pgmpy(network: Network) -> DiscreteBayesianNetwork:
 
 def from_pgmpy(network: DiscreteBayesianNetwork, *, tol: float = 1e-6, max_hidden: int = 64) -> Network:
     """The network of units that a pgmpy network is; `tol` and `max_hidden` are those of :func:`sbnet.read`."""
+    if isinstance(network, type) or not all(hasattr(network, name) for name in ("nodes", "get_cpds")):
+        raise ParameterError(f"network is {checks.shown(network)}; give a DiscreteBayesianNetwork of pgmpy")
     variables = [_variable(network, node) for node in network.nodes()]
     return announced(convert(variables, tol=tol, max_hidden=max_hidden, name="a pgmpy network"), 2)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack, overload
 
 import numpy as np
 
-from sbnet import checks, reading
+from sbnet import batches, checks, reading
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
 from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.execution import Bar, Block, RowBlocks, map_blocks, pool
@@ -149,7 +149,7 @@ class MostProbableBatch:
         if isinstance(key, str):
             column: States = self.state[:, self.network.index(key)]
             return column
-        r = range(len(self))[key]
+        r = batches.one(key, len(self))
         numbers = float(self.log_p[r]), float(self.upper[r]), bool(self.exact[r])
         return MostProbable(self.network, self.evidence[r], self.state[r], *numbers)
 
@@ -252,7 +252,7 @@ def most_probable(
     patience = _Patience(
         checks.whole("limit", limit, 0, 60), parts if parts is None else checks.whole("parts", parts, 0)
     )
-    seed = int(np.random.default_rng(rng).integers(2**63))
+    seed = int(checks.generator(rng).integers(2**63))
     blocks = map_blocks(
         partial(_search_rows, question, patience, seed),
         RowBlocks(np.arange(len(question.states)), most=16),

@@ -62,7 +62,7 @@ class Comparison(Readable):
         return {self.names[i]: (_state(before[i]), _state(after[i])) for i in np.flatnonzero(before != after)}
 
     def __getitem__(self, unit: str) -> float:
-        if unit not in self.names:
+        if not isinstance(unit, str) or unit not in self.names:
             raise unknown_unit(unit, self.names, "the call")
         return float(self.change[self.names.index(unit)])
 

@@ -283,6 +283,7 @@ class PosteriorBatch(Readable):
         if isinstance(key, str):
             return self.means[:, self.network.index(key)]
         if isinstance(key, slice):
+            batches.some(key, len(self))  # refuses what is no slice of rows; the slice itself copies nothing
             return self._some(key)
         if batches.are_some(key):
             return self._some(batches.some(key, len(self)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
@@ -150,9 +150,7 @@ class _Climbed(NamedTuple):
 
 
 def _check_groups(groups: object) -> tuple[tuple[str | int, ...], ...]:
-    if not isinstance(groups, Iterable):
-        raise ParameterError(f"groups is {groups!r}; it must be 'auto' or a list of groups of units")
-    found = list(groups)
+    found = checks.listed("groups", groups, "it must be 'auto' or a list of groups of units")
     for group in found:
         if isinstance(group, str) or checks.is_whole(group):
             raise ParameterError(

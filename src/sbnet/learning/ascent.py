@@ -137,7 +137,9 @@ def fit(
     _check_counts(epochs, batch_size, patience, validation)
     optimizer = SGD(0.05) if optimizer is None else optimizer
     solver = MeanField(log_term="xi", tol=1e-3) if solver is None else solver
-    _check_helpers(optimizer, solver, prior, callbacks)
+    _check_helpers(optimizer, solver, prior)
+    callbacks, shuffle = checks.callbacks(callbacks), checks.flag("shuffle", shuffle)
+    log_likelihood = checks.flag("log_likelihood", log_likelihood)
     with ExitStack() as held:
         stored = _source(checkpoint, resume, held)
         # A resumed run holds out what it held out when it began.
@@ -315,7 +317,7 @@ def _source(checkpoint: PathLike | None, resume: bool | PathLike, held: ExitStac
             raise ParameterError(f"checkpoint is {name!r}, but there is no such folder; make it first")
         check_target(name)
         held.enter_context(alone(name))
-    if not isinstance(resume, bool):
+    if not isinstance(resume, bool | np.bool_):
         return read(resume)
     if resume and checkpoint is None:
         raise ParameterError("resume=True goes on from the file given as checkpoint=; give one, or resume=path")
@@ -327,16 +329,16 @@ def _without_rng(solver: Climber) -> Climber:
     return replace(solver, rng=None) if isinstance(solver, MeanField) else solver
 
 
-def _check_helpers(optimizer: Any, solver: Any, prior: Any, callbacks: Any) -> None:
+def _check_helpers(optimizer: Any, solver: Any, prior: Any) -> None:
     checks.no_class("optimizer", optimizer)
     checks.no_class("prior", prior)
     if not (hasattr(optimizer, "init") and hasattr(optimizer, "step")):
-        raise ParameterError(f"optimizer is {optimizer!r}; give an optimiser, such as sbnet.SGD(0.05) or sbnet.Adam()")
+        raise ParameterError(
+            f"optimizer is {checks.shown(optimizer)}; give an optimiser, such as sbnet.SGD(0.05) or sbnet.Adam()"
+        )
     check_climber(solver)
     if prior is not None and not hasattr(prior, "slope"):
-        raise ParameterError(f"prior is {prior!r}; give a prior, such as sbnet.Gaussian(1.0)")
-    if callable(callbacks):
-        raise ParameterError("callbacks is a function; give a list of them")
+        raise ParameterError(f"prior is {checks.shown(prior)}; give a prior, such as sbnet.Gaussian(1.0)")
 
 
 def _epochs(epochs: int | None, X: Any) -> int:
@@ -366,8 +368,10 @@ def _moving(network: Network, frozen: Iterable[str | tuple[str, str]] | BoolArra
         if frozen.shape != free.shape:
             raise ParameterError(f"the mask of frozen has shape {frozen.shape}; expected {free.shape}, weights first")
         return (~frozen).astype(np.float64)
-    for item in frozen:
+    for item in checks.listed("frozen", frozen, "give a list of units and of edges (parent, child), or a mask"):
         if isinstance(item, tuple):
+            if len(item) != 2:
+                raise ParameterError(f"frozen holds {checks.shown(item)}; an edge is (parent, child)")
             j, i = (network.index(unit) for unit in item)
             edges = np.arange(network.graph.indptr[i], network.graph.indptr[i + 1])
             found = edges[network.graph.parent[edges] == j]

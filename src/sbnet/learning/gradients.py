@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sbnet import checks
 from sbnet._types import FloatArray, Model, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce
@@ -25,6 +26,9 @@ that takes little time for a row may ask for more of them: `rows_at_once`.
 
 _SMALL = 20_000
 """Rows times edges that one thread does alone, in milliseconds: learning row by row starts no threads."""
+
+
+_ROW_WEIGHT = "give one finite number per row"
 
 
 class Gradient(NamedTuple):
@@ -76,7 +80,7 @@ def gradient(
     check_climber(solver)
     states, _ = coerce(network, evidence)
     n = len(states)
-    weight = np.ones(n) if row_weight is None else np.asarray(row_weight, dtype=np.float64)
+    weight = np.ones(n) if row_weight is None else checks.numbers("row_weight", row_weight, _ROW_WEIGHT)
     if weight.shape != (n,) or not np.all(np.isfinite(weight)):
         raise ParameterError(f"row_weight has shape {weight.shape}; expected ({n},), one finite number per row")
     climbing = Climbing(Shared(network.model), solver, None if executor is None else pool(executor), threads)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -56,8 +56,8 @@ class SGD:
     until: int | None = None
 
     def __post_init__(self) -> None:
-        _check_rate(self.rate, self.decay, self.until)
-        checks.below_one("momentum", self.momentum)
+        _check_rate(self)
+        _settle(self, momentum=checks.below_one("momentum", self.momentum))
 
     def init(self, n: int) -> tuple[FloatArray, ...]:
         """The last step."""
@@ -101,9 +101,8 @@ class Adam:
     until: int | None = None
 
     def __post_init__(self) -> None:
-        _check_rate(self.rate, self.decay, self.until)
-        checks.below_one("beta1", self.beta1)
-        checks.below_one("beta2", self.beta2)
+        _check_rate(self)
+        _settle(self, beta1=checks.below_one("beta1", self.beta1), beta2=checks.below_one("beta2", self.beta2))
 
     def init(self, n: int) -> tuple[FloatArray, ...]:
         """Both averages, and the number of steps."""
@@ -145,7 +144,8 @@ class _Prior:
     bias_scale: float = np.inf
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _scales(self.scale, self.bias_scale))
+        object.__setattr__(self, "scale", _scales(self.scale))
+        _settle(self, bias_scale=checks.positive_or_infinite("bias_scale", self.bias_scale, _SCALE))
 
     @cached_property
     def _weight_scale(self) -> FloatArray:
@@ -217,21 +217,31 @@ def _rate(optimizer: SGD | Adam, epoch: int) -> float:
     return rate if optimizer.until is None else rate * max(0.0, 1.0 - epoch / optimizer.until)
 
 
-def _check_rate(rate: float, decay: float, until: int | None) -> None:
-    checks.positive("rate", rate)
-    checks.not_negative("decay", decay)
-    if until is not None and not until >= 1:
-        raise ParameterError(f"until is {until!r}; it must be a number of epochs, one or more")
+def _check_rate(optimizer: SGD | Adam) -> None:
+    rate, decay = checks.positive("rate", optimizer.rate), checks.not_negative("decay", optimizer.decay)
+    _settle(optimizer, rate=rate, decay=decay)
+    if optimizer.until is not None:
+        checks.whole("until", optimizer.until, 1)
 
 
-def _scales(scale: float | Sequence[float], bias_scale: float) -> float | tuple[float, ...]:
+def _settle(record: object, **checked: float) -> None:
+    """Fractions and the like as floats, which multiply arrays; plain numbers stay, and so do checkpoints."""
+    for name, number in checked.items():
+        if not isinstance(getattr(record, name), int | float):
+            object.__setattr__(record, name, number)
+
+
+def _scales(scale: Any) -> float | tuple[float, ...]:
     """Checked scales of the weights; many of them as a tuple, so that the record stays frozen."""
-    found = np.asarray(scale, dtype=np.float64)
-    bad = found[~(found > 0.0)] if found.ndim else found[None][~(found[None] > 0.0)]
-    if found.ndim > 1 or bad.size or not bias_scale > 0.0:
-        wrong = bad.tolist()[0] if bad.size else scale
-        raise ParameterError(f"the scales of a prior are positive; got {wrong!r} and {bias_scale!r}")
+    found = checks.numbers("scale", scale, f"{_SCALE}, or one for each edge")
+    bad = found[~(found > 0.0)]
+    if found.ndim > 1 or bad.size:
+        wrong = f"{bad[0]} among its numbers" if bad.size and found.ndim else checks.shown(scale)
+        raise ParameterError(f"scale is {wrong}; {_SCALE}, or one for each edge")
     return tuple(found.tolist()) if found.ndim else float(found)
+
+
+_SCALE = "the scales of a prior are positive: give one number"
 
 
 def _check_length(scale: FloatArray, weight: FloatArray) -> None:

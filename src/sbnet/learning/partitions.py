@@ -28,7 +28,7 @@ from sbnet.exact import log_likelihood as exact_log_likelihood
 from sbnet.inference import infer_many
 from sbnet.learning import sources
 from sbnet.learning.gradients import Climbing
-from sbnet.learning.sources import Batch, How, Slope
+from sbnet.learning.sources import Batch, How, Slope, held_out_rows
 from sbnet.network import Network
 from sbnet.parcels import Shared
 
@@ -189,7 +189,7 @@ def distributed(
         out.check(network, missing)
         validation = list(lazy.kept(*[read(shared, piece, None) for piece in out.pieces]))
     elif validation is not None:
-        validation = read_many(network, validation, missing=missing).states
+        validation = held_out_rows(read_many(network, validation, missing=missing))
     return Distributed(network, rows, how, validation)
 
 

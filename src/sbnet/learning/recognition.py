@@ -121,7 +121,11 @@ def wake_sleep(
     """
     begin = time.monotonic()
     checks.whole("epochs", epochs, 1)
-    checks.positive("rate", rate)
+    rate, shuffle, callbacks = (
+        checks.positive("rate", rate),
+        checks.flag("shuffle", shuffle),
+        checks.callbacks(callbacks),
+    )
     states = coerce_many(network, X)
     _check_gates(network)
     _check_complete(network, states)
@@ -140,7 +144,7 @@ def wake_sleep(
             total = 0.0
             for rows in row_blocks(len(order), 2 * network.n_units):
                 uniform = generator.random((rows.stop - rows.start, 2, network.n_units))
-                total += wake_sleep_rows(model, bias, recognition, live, states[order[rows]], uniform, float(rate))
+                total += wake_sleep_rows(model, bias, recognition, live, states[order[rows]], uniform, rate)
                 bar.update(epoch * len(states) + rows.stop)
             estimates.append(total / len(states))
             bar.describe(f"epoch {epoch + 1} of {epochs}, estimate {estimates[-1]:.4g}")

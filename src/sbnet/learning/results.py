@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.network import Network
 
@@ -49,7 +50,7 @@ class FitResult:
         import matplotlib.pyplot as plt
         from matplotlib.ticker import MaxNLocator
 
-        ax = plt.subplots()[1] if ax is None else ax
+        ax = plt.subplots()[1] if ax is None else checks.axes(ax)
         epochs = np.arange(1, len(self.bounds) + 1)
         curves = {
             "log-likelihood, exact": self.log_likelihood,

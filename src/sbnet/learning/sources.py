@@ -182,9 +182,16 @@ def table(
     if validation is None:
         return Table(reading.states, weights, None, how)
     if not is_share(validation):  # in the codings of the table to learn from
-        out = read_many(network, validation, missing=missing, known=reading.codings).states
+        out = held_out_rows(read_many(network, validation, missing=missing, known=reading.codings))
         return Table(reading.states, weights, out, how)
     return _divided(reading, weights, validation, how, generator)
+
+
+def held_out_rows(reading: Reading) -> States:
+    """The rows of a table that is held out."""
+    if not len(reading.states):
+        raise ParameterError("validation has no rows; give some, a share of the table such as 0.1, or None")
+    return reading.states
 
 
 def is_share(validation: Any) -> bool:
@@ -210,7 +217,8 @@ def row_weights(n: int, sample_weight: ArrayLike | None) -> FloatArray:
         raise ParameterError("there are no rows to learn from")
     if sample_weight is None:
         return np.ones(n)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    wanted = f"it must hold {n} numbers, one per row, none negative and not all zero"
+    weights = checks.numbers("sample_weight", sample_weight, wanted)
     if weights.shape != (n,) or not np.all(weights >= 0.0) or not np.isfinite(weights.sum()) or weights.sum() <= 0.0:
-        raise ParameterError(f"sample_weight must hold {n} numbers, one per row, none negative and not all zero")
+        raise ParameterError(f"sample_weight is {checks.shown(sample_weight)}; {wanted}")
     return weights

@@ -20,7 +20,7 @@ from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import read_many, read_part
 from sbnet.inference import infer_many
-from sbnet.learning.sources import Batch, How, Slope, is_share, slope_of_rows
+from sbnet.learning.sources import Batch, How, Slope, held_out_rows, is_share, slope_of_rows
 from sbnet.network import Network
 
 BUFFER = 64_000_000
@@ -75,7 +75,10 @@ def blocks_of(X: Any, generator: np.random.Generator | None = None) -> Iterator[
     if isinstance(X, Files):
         n = len(X.paths)
         return X.blocks(range(n) if generator is None else generator.permutation(n).tolist())
-    return iter(X() if callable(X) and not hasattr(X, "__iter__") else X)
+    made = X() if callable(X) and not hasattr(X, "__iter__") else X
+    if not isinstance(made, Iterable):
+        raise ParameterError(f"X is a function that gives {checks.shown(made)}; it must give an iterator of tables")
+    return iter(made)
 
 
 class Stream:
@@ -169,5 +172,5 @@ def stream(network: Network, X: Any, how: How, sample_weight: Any, validation: A
         raise ParameterError("sample_weight goes with a table; from a stream every row counts once")
     if is_share(validation):
         raise ParameterError(f"validation is {validation!r}; of a stream no share is held out. Give a table of rows")
-    out = None if validation is None else read_many(network, validation, missing=missing).states
+    out = None if validation is None else held_out_rows(read_many(network, validation, missing=missing))
     return Stream(network, X, how, out, missing)

@@ -90,7 +90,7 @@ def _edges(network: Network, place: dict[str, int]) -> list[tuple[tuple[str, str
 
 def _stability(density: Any, X: Any, bootstrap: int, seed: int, pairs: Pairs) -> dict[tuple[str, str], float]:
     """In which share of tables drawn from this one each pair has an edge of the same sign."""
-    rng, count = np.random.default_rng(seed), dict.fromkeys(pairs, 0)
+    rng, count = checks.generator(seed, "random_state"), dict.fromkeys(pairs, 0)
     n = len(X) if bootstrap else 0
     for _ in range(bootstrap):
         rows = rng.integers(n, size=n)

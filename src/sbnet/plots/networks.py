@@ -14,6 +14,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import Circle, Rectangle
 from matplotlib.patheffects import withStroke
 
+from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.build import layer_of_units
 from sbnet.errors import ParameterError
@@ -90,7 +91,7 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
     if net.gate.any():  # room for what the marks mean
         low[1] -= 0.4 * grow
         high[0] = max(high[0], low[0] + grow * (extent(_LEGEND, 8.0)[0] + 0.2))
-    ax = _new_axes(high - low) if ax is None else ax
+    ax = _new_axes(high - low) if ax is None else checks.axes(ax)
     zoom = _frame(ax, low, high)
     if lines:
         _draw_edges(ax, weight, lines, zoom)
@@ -136,9 +137,9 @@ def _means(net: Network, means: Any) -> FloatArray:
     full = np.full(net.n_units, np.nan)
     if isinstance(means, Mapping):
         for name, value in means.items():
-            full[net.index(name)] = value
+            full[net.index(name)] = checks.probability(f"means[{name!r}]", value)
     elif means is not None:
-        full = np.asarray(means, dtype=np.float64)
+        full = checks.numbers("means", means)
         if full.shape != (net.n_units,):
             raise ParameterError(f"means have shape {full.shape}; expected ({net.n_units},), one for every unit")
     bad = full[(full < 0.0) | (full > 1.0)]

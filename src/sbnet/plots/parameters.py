@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,6 +15,7 @@ from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
 from sbnet.network import Network
 from sbnet.plots.style import FAINT, INK, WEIGHTS, axes_of, label, plain
+from sbnet.slips import check_network
 
 MAX_UNITS, MAX_TICKS, MAX_TITLES = 2_000, 40, 100
 
@@ -48,8 +50,8 @@ def weights(network: Network, *, order: Sequence[str | int] | None = None, ax: A
     >>> net = sb.layered((2, 4), rng=0, lateral=True)
     >>> ax = sb.plots.weights(net, order=["x3", "x2", "x1", "x0", "h1_1", "h1_0"])
     """
-    units = list(range(network.n_units)) if order is None else _distinct(network, order)
     check_size(network)
+    units = list(range(network.n_units)) if order is None else _distinct(network, "order", order)
     table = _weights_or_nan(network)[np.ix_(units, units)]
     names = [label(network.names[unit], 20) for unit in units]
     children, parents = _span(table.T), _span(table)
@@ -105,10 +107,11 @@ def receptive_fields(
     >>> import sbnet.plots
     >>> ax = sb.plots.receptive_fields(sb.layered((5, 12), rng=0), shape=(3, 4))
     """
-    rows, columns = (checks.whole(name, size, 1) for name, size in zip(("rows", "columns"), shape, strict=True))
+    check_network(network)
+    rows, columns = _sides(shape)
     painted = _pixels(network, rows * columns, pixels)
     table = network.sparse_weights().tocsc()
-    drawn = _painters(network, painted) if units is None else _distinct(network, units)
+    drawn = _painters(network, painted) if units is None else _distinct(network, "units", units)
     fields = np.full((len(drawn), network.n_units), np.nan)
     for k, unit in enumerate(drawn):
         part = slice(table.indptr[unit], table.indptr[unit + 1])
@@ -131,7 +134,8 @@ def receptive_fields(
 
 
 def check_size(network: Network) -> None:
-    """Refuse what no screen can show."""
+    """Refuse what no screen can show, and what is no network."""
+    check_network(network)
     if network.n_units > MAX_UNITS:
         raise ParameterError(
             f"the network has {network.n_units:,} units; a drawing shows at most {MAX_UNITS:,}. "
@@ -146,15 +150,24 @@ def _weights_or_nan(network: Network) -> FloatArray:
     return table
 
 
-def _distinct(network: Network, units: Sequence[str | int]) -> list[int]:
+def _distinct(network: Network, name: str, units: Sequence[str | int]) -> list[int]:
     """Units by number; each once."""
-    places = [network.index(unit) for unit in units]
+    places = [network.index(unit) for unit in checks.units(name, units)]
     if not places:
         raise ParameterError("no units were named; leave the argument out to draw all of them")
     for k, place in enumerate(places):
         if place in places[:k]:
             raise ParameterError(f"unit {network.names[place]!r} is named twice")
     return places
+
+
+def _sides(shape: Any) -> tuple[int, int]:
+    """Rows and columns of an image."""
+    wanted = "give the rows and the columns of an image, such as (8, 8)"
+    sides = checks.listed("shape", shape, wanted)
+    if len(sides) != 2:
+        raise ParameterError(f"shape is {checks.shown(shape)}; {wanted}")
+    return checks.whole("rows", sides[0], 1), checks.whole("columns", sides[1], 1)
 
 
 def _is_switch(network: Network, name: str) -> bool:
@@ -165,7 +178,7 @@ def _is_switch(network: Network, name: str) -> bool:
 
 def _pixels(network: Network, count: int, pixels: Sequence[str | int] | None) -> list[int]:
     if pixels is not None:
-        found = _distinct(network, pixels)
+        found = _distinct(network, "pixels", pixels)
     else:
         found = [i for i, name in enumerate(network.names) if not _is_switch(network, name)][-count:]
     if len(found) != count:

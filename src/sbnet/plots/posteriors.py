@@ -68,6 +68,7 @@ def means(
     >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
     >>> ax = sb.plots.means(sb.infer(net, {"wet": 1}), sb.posterior_intervals(net, {"wet": 1}))
     """
+    _check_answer(posterior, "network", "evidence", "means")
     net, mean = posterior.network, np.asarray(posterior.means, dtype=np.float64)
     if mean.ndim != 1:
         raise ParameterError(f"means() draws one answer; these are {len(mean):,} rows. Choose one: batch[0]")
@@ -114,6 +115,7 @@ def trace(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     >>> import sbnet.plots
     >>> ax = sb.plots.trace(sb.infer(sb.layered((8, 24, 64), rng=0, scale=1.0), [0] * 64))
     """
+    _check_answer(posterior, "trace", "converged")
     bounds = np.asarray(posterior.trace, dtype=np.float64)
     if not bounds.size or np.isnan(bounds).all():
         raise ParameterError(
@@ -160,6 +162,8 @@ def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None 
     >>> import sbnet.plots
     >>> ax = sb.plots.breakdown(sb.infer(sb.layered((3, 6), rng=0, scale=1.0), [0, 1, 0, 1, 1, 0]))
     """
+    if not isinstance(posterior, Breakdown):
+        _check_answer(posterior, "breakdown")
     parts = posterior if isinstance(posterior, Breakdown) else posterior.breakdown()
     n = checks.whole("n", n, 1)
     total = parts.by_unit
@@ -186,6 +190,12 @@ def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None 
     return ax
 
 
+def _check_answer(posterior: Any, *parts: str) -> None:
+    """Is it an answer, with the parts that are drawn?"""
+    if isinstance(posterior, type | np.ndarray) or not all(hasattr(posterior, part) for part in parts):
+        raise ParameterError(f"posterior is {checks.shown(posterior)}; give an answer, such as sbnet.infer() returns")
+
+
 def _prior(posterior: Answer) -> FloatArray:
     """What the answer says its means were before; if it says nothing, what inference answers without evidence."""
     own = getattr(posterior, "prior", None)
@@ -202,7 +212,12 @@ def _ranked(hidden: IndexArray, mean: FloatArray, prior: FloatArray, by: str) ->
 def _ends(network: Network, intervals: Mapping[str, tuple[float, float]] | None) -> FloatArray:
     """Two ends for each unit; NaN where no interval is given."""
     ends = np.full((network.n_units, 2), np.nan)
-    for name, (low, high) in ({} if intervals is None else intervals).items():
+    wanted = "give a mapping from units to two ends, such as {'rain': (0.2, 0.4)}"
+    for name, interval in checks.mapping("intervals", {} if intervals is None else intervals, wanted).items():
+        both = checks.numbers(f"intervals[{name!r}]", interval, wanted)
+        if both.shape != (2,):
+            raise ParameterError(f"intervals[{name!r}] is {checks.shown(interval)}; {wanted}")
+        low, high = both.tolist()
         if not 0.0 <= low <= high <= 1.0:
             raise ParameterError(f"the interval of unit {name!r} runs from {low} to {high}; it must lie within 0 and 1")
         ends[network.index(name)] = low, high

@@ -11,6 +11,8 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
+from sbnet import checks
+
 POSITIVE, NEGATIVE, THIRD, ZERO, INK, FAINT = "#0072B2", "#D55E00", "#009E73", "#999999", "#222222", "#5a5a5a"
 MEANS = LinearSegmentedColormap.from_list("means", ["white", "#74c476", "#006d2c"])
 WEIGHTS = LinearSegmentedColormap.from_list("weights", ["#8c3a00", NEGATIVE, "#ececec", POSITIVE, "#003d66"])
@@ -22,7 +24,7 @@ POINTS, FONT = 60.0, FontProperties(size=100)
 
 def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
     """The axes given, or those of a new figure of that size in inches."""
-    return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
+    return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else checks.axes(ax)
 
 
 def label(name: str, most: int = 28) -> str:

@@ -278,7 +278,7 @@ def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:
     elif checks.is_whole(condition):
         k = int(condition)
     elif isinstance(condition, Iterable):
-        for unit in [condition] if isinstance(condition, str) else condition:
+        for unit in checks.units("condition", condition):
             if isinstance(unit, str) and unit not in network.names:
                 raise unknown_unit(unit, network.names, "condition")
             units.append(network.index(unit))
@@ -287,7 +287,10 @@ def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:
     else:
         k = -1
     if k < 0:
-        raise ParameterError(f"condition is {condition!r}; give units, or a whole number from 0 to {MAX_CONDITIONED}")
+        raise ParameterError(
+            f"condition is {checks.shown(condition)}; give units, or a whole number from 0 to {MAX_CONDITIONED}"
+        )
     if k > MAX_CONDITIONED:
-        raise ParameterError(f"conditioning on {k} units needs 2**{k} cells; the limit is {MAX_CONDITIONED} units")
+        n = checks.shown(k)
+        raise ParameterError(f"conditioning on {n} units needs 2**{n} cells; the limit is {MAX_CONDITIONED} units")
     return units, 2**k
