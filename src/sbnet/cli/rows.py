@@ -20,6 +20,7 @@ from sbnet.cli.stored import habits_of
 from sbnet.errors import ParameterError
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.network import Network
+from sbnet.sums import Sampled
 
 
 class Piece(NamedTuple):
@@ -68,8 +69,13 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
 
 
 def solve(network: Network, states: States) -> PosteriorBatch:
-    """The answers of a block."""
+    """The bounds of a block, and means of mean field theory."""
     return infer_many(network, states, progress=False)
+
+
+def answers(network: Network, states: States) -> PosteriorBatch:
+    """The answers of a block; where units are tied to each other, means from samples."""
+    return infer_many(network, states, solver=Sampled(), progress=False)
 
 
 def bounds(columns: TableColumns, states: States) -> FloatArray:

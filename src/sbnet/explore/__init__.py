@@ -9,13 +9,16 @@ from __future__ import annotations
 import html as markup
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sbnet import checks
+from sbnet.errors import ParameterError, TooRareError
 from sbnet.evidence import OnePattern
 from sbnet.explore.answers import answer
 from sbnet.explore.page import document
 from sbnet.network import Network
+from sbnet.ties import is_tied
 
 __all__ = ["Widget", "html", "serve", "widget"]
 
@@ -26,7 +29,8 @@ def html(network: Network, *, title: str | None = None, evidence: OnePattern | N
     """One HTML file with the network inside, which needs no server and asks nobody else for anything.
 
     A small solver in the page answers: mean field theory, the same fixed point and bound as
-    ``MeanField(log_term="xi")``. It has no guaranteed intervals, and says so.
+    ``MeanField(log_term="xi")``. It has no guaranteed intervals, and says so. Networks with variables of several
+    states, or with switches around tables, are refused: mean field theory has no means of those.
 
     Parameters
     ----------
@@ -49,6 +53,11 @@ def html(network: Network, *, title: str | None = None, evidence: OnePattern | N
     >>> page.splitlines()[0]
     '<!doctype html>'
     """
+    if is_tied(network):
+        raise ParameterError(
+            "the page would answer by mean field theory, which has no means here: units are tied by weights of 40 and "
+            "more, as states of one variable and switches of a table are. Use explore.serve(): sbnet explore MODEL"
+        )
     return document(network, _heading(title), {} if evidence is None else evidence, server=False)
 
 
@@ -86,7 +95,8 @@ def serve(
     page = document(network, _heading(title), {} if evidence is None else evidence, server=True)
     served = Served(network, page, port)
     answer(network, {"evidence": {}})  # compiles what the first click needs, before there is anything to click
-    answer(network, {"evidence": {str(network.n_units - 1): 1}})
+    with suppress(TooRareError):
+        answer(network, {"evidence": {str(network.n_units - 1): 1}})
     announce(f"exploring at {served.address} (Ctrl+C ends it)")
     if open_browser:
         webbrowser.open(served.address)

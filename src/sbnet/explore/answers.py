@@ -12,6 +12,7 @@ from sbnet.errors import EvidenceError
 from sbnet.inference import infer
 from sbnet.network import Network
 from sbnet.sums import best
+from sbnet.ties import strong_edges
 
 MOST_INTERVALS = 8
 """Units of one request: each takes two certificates, and a click must not wait for those of the click before."""
@@ -20,10 +21,14 @@ TRIES = 24
 
 
 def answer(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """ln P or a bound on it, and the mean of every unit: exact where that is quick, mean field elsewhere."""
+    """ln P or a bound on it, and the mean of every unit: exact where that is quick, elsewhere mean field, or samples
+    where units are tied to each other.
+    """
     evidence = evidence_of(network, asked)
-    posterior, exact = best(lambda solver: infer(network, evidence, solver=solver))
-    return {"bound": posterior.bound, "means": posterior.means.tolist(), "exact": exact}
+    wanted = tuple(roles.observable(network)) if strong_edges(network).size else ()
+    posterior, exact = best(lambda solver: infer(network, evidence, solver=solver), wanted)
+    sampled = posterior.error is not None
+    return {"bound": posterior.bound, "means": posterior.means.tolist(), "exact": exact, "sampled": sampled}
 
 
 def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:

@@ -297,6 +297,7 @@ function showBound() {
   $("bound").textContent = intervals
     ? `ln P of the findings lies between ${digits(intervals.lower)} and ${digits(intervals.upper)} nats, guaranteed.`
     : !known.size ? "" : answer.exact ? `Exact: sums over all states. ln P of the findings is ${digits(answer.bound)} nats.`
+    : answer.sampled ? `From samples: right to about one percent. ln P of the findings is at least ${digits(answer.bound)} nats.`
     : `Mean field${answer.converged === false ? ", stopped before it settled" : ""}: an approximation, and often too sure of one cause where several would do. ln P of the findings is at least ${digits(answer.bound)} nats.`;
 }
 
