@@ -298,9 +298,9 @@ def test_helpers_are_neither_asked_for_nor_listed(model, table, capsys):
     assert "h1_0" in said(capsys, "infer", model, "age=30", "--about", "h1_0")
 
 
-def test_predictions_are_called_so(model, sky, capsys):
-    assert "predicted" in said(capsys, "show", model).splitlines()[1]
-    assert "predicted → mean" in said(capsys, "infer", model, "age=30")
+def test_priors_say_where_they_come_from(model, sky, capsys):
+    assert "(prior: from 16,384 samples)" in said(capsys, "show", model)
+    assert "prior → mean" in said(capsys, "infer", model, "age=30")
     assert "prior → mean" in said(capsys, "infer", sky, "sky=rain")
 
 

@@ -15,17 +15,19 @@ from scipy.special import expit, logit
 from sbnet import batches, checks, reading, roles
 from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.batches import OneRow, SomeRows
-from sbnet.errors import not_among
+from sbnet.errors import TooManyHiddenError, not_among
 from sbnet.evidence import OnePattern
 from sbnet.inference import PosteriorBatch, Solver, infer_many
+from sbnet.inference.weighing import draws
 from sbnet.kernels.reduce import live_units
 from sbnet.network import Network
 from sbnet.news import news_of_edges
 from sbnet.probability import entropy_of
-from sbnet.question import ask_one
+from sbnet.question import Part, ask_one
 from sbnet.reading import Readable, Reading, Terms
 from sbnet.screen import short
-from sbnet.sums import best
+from sbnet.sums import Sampled, Sums, best
+from sbnet.ties import tied_rows
 
 if TYPE_CHECKING:
     import pandas
@@ -34,8 +36,8 @@ _NOTHING = 1e-9
 """Nats: what is less than this is the rounding of a solver, and no information."""
 _FAR = 0.01
 """What news of a unit next to a candidate counts in the choice of candidates, if it is not one asked about."""
-_EDGE = 1e-12
-"""Means nearer to 0 or 1 than this count as this in log-odds."""
+_EDGE, _SAMPLED_EDGE = 1e-12, 1e-3
+"""Means nearer to 0 or 1 than this count as this in log-odds; means from samples, which do not go as far."""
 
 
 class NextQuestion(NamedTuple):
@@ -143,7 +145,8 @@ def next_question(
     whose answer changes nothing. Both answers to each question are put to :func:`infer_many`; :math:`p_s` is in
     proportion to :math:`e^{L_s}`, L being the bounds. That is exact where the evidence couples 12 hidden units at most,
     or there are as few positive findings of independent causes, and sums over all states stand in the place of a
-    solver; else it is as good as the solver.
+    solver; else it is as good as the solver. Where units are states of one variable, or switches of a table, all of it
+    is estimated from samples instead.
 
     Parameters
     ----------
@@ -185,18 +188,16 @@ def next_question(
     considered = len(candidates)
     if considered > tries:
         candidates = _promising(network, found, candidates, targets, tries)
-    rows = [found | {network.names[f]: state} for f in candidates for state in (0, 1)]
-    answers = _answers(network, [found, *rows], targets, solver)
-    information, probability = _information(answers.bound[1:], answers.means[1:])
-    order = np.lexsort((candidates, -information))
+    told = _told(network, found, candidates, targets, solver)
+    order = np.lexsort((candidates, -told.information))
     return Questions(
         tuple(network.names[candidates[k]] for k in order),
-        information[order],
-        probability[order],
+        told.information[order],
+        told.probability[order],
         tuple(network.names[i] for i in targets),
-        float(entropy_of(answers.means[0]).sum()),
+        told.entropy,
         considered,
-        answers.exact,
+        told.exact,
     )
 
 
@@ -317,7 +318,8 @@ def contributions(
     less = [{name: state for name, state in found.items() if name not in gone} for gone in groups.values()]
     answers = _answers(network, [found, *less, {}], targets, solver)
     means = answers.means
-    odds = logit(np.clip(means[:-1], _EDGE, 1.0 - _EDGE))
+    edge = _SAMPLED_EDGE if answers.sampled else _EDGE
+    odds = logit(np.clip(means[:-1], edge, 1.0 - edge))
     order = np.argsort(-means[0], kind="stable")
     return Contributions(
         tuple(network.names[targets[k]] for k in order),
@@ -391,6 +393,48 @@ def _about(network: Network, found: Mapping[str, Any], about: Any) -> list[int]:
 # --- information ------------------------------------------------------------------------------------------------------
 
 
+class _Told(NamedTuple):
+    """The summed entropies before the answer; the information of each question, and its probability of a yes."""
+
+    entropy: float
+    information: FloatArray
+    probability: FloatArray
+    exact: bool
+
+
+def _told(
+    network: Network, found: Mapping[str, Any], candidates: IndexArray, targets: IndexArray, solver: Solver | None
+) -> _Told:
+    """From the answers to both sides of each question; from samples where units are tied and sums are large."""
+    rows = [dict(found), *(found | {network.names[f]: state} for f in candidates for state in (0, 1))]  # type: ignore[operator]
+    part = ask_one(network, found, None).parts[0]
+    tied = solver is None and bool(tied_rows(part.network, part.states)[0])
+    try:
+        answers = _answers(network, rows, targets, Sums if tied else solver)
+    except TooManyHiddenError:
+        if not tied:
+            raise
+        return _drawn(part, candidates, targets)
+    information, probability = _information(answers.bound[1:], answers.means[1:])
+    return _Told(float(entropy_of(answers.means[0]).sum()), information, probability, answers.exact)
+
+
+def _drawn(part: Part, candidates: IndexArray, targets: IndexArray) -> _Told:
+    """How often states occur together in samples; what chance alone would tell is taken off."""
+    total, squares, asked, on, both = 0.0, 0.0, np.zeros(len(candidates)), np.zeros(len(targets)), np.zeros((1, 1))
+    for states, weight in draws(part.network, part.states[0]):
+        yes = weight[:, None] * states[:, candidates]
+        total, squares, asked = total + float(weight.sum()), squares + float(weight @ weight), asked + yes.sum(axis=0)
+        on, both = on + weight @ states[:, targets], both + yes.T @ states[:, targets]
+    p, mean = asked / total, on / total
+    with np.errstate(invalid="ignore", divide="ignore"):
+        known = (np.nan_to_num(both / asked[:, None]), np.nan_to_num((on - both) / (total - asked)[:, None]))
+    left = p[:, None] * entropy_of(known[0]) + (1.0 - p)[:, None] * entropy_of(known[1])
+    chance = 0.5 * len(targets) * squares / total**2  # Miller and Madow's correction of each mutual information
+    information = np.maximum((entropy_of(mean) - left).sum(axis=1) - chance, 0.0)
+    return _Told(float(entropy_of(mean).sum()), information, p, False)
+
+
 def _information(bound: FloatArray, means: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The information of each question and its chance of a yes, from the answers to no and yes by turns."""
     yes = expit(bound[1::2] - bound[::2])
@@ -407,7 +451,7 @@ def _promising(
     network: Network, found: Mapping[str, Any], candidates: IndexArray, targets: IndexArray, tries: int
 ) -> IndexArray:
     """The candidates that say most about the units next to them, above all about those that are asked about."""
-    means = infer_many(network, [found], progress=False).means[0]
+    means = infer_many(network, [found], solver=Sampled(), progress=False).means[0]
     news, graph = news_of_edges(network, means), network.graph
     weight = np.full(network.n_units, _FAR)
     weight[targets] = 1.0
@@ -424,9 +468,12 @@ class _Answers(NamedTuple):
     bound: FloatArray
     means: FloatArray  # of the units asked about
     exact: bool
+    sampled: bool
 
 
-def _answers(network: Network, rows: list[dict[str, Any]], targets: IndexArray, solver: Solver | None) -> _Answers:
+def _answers(
+    network: Network, rows: list[dict[str, Any]], targets: IndexArray, solver: Solver | type[Sums] | None
+) -> _Answers:
     """What :func:`infer_many` says of a few rows; units that none of them has below it are left out, which is exact."""
     named = {name for row in rows for name in row} | {network.names[i] for i in targets}
     seen = np.full(network.n_units, HIDDEN)
@@ -437,5 +484,8 @@ def _answers(network: Network, rows: list[dict[str, Any]], targets: IndexArray, 
     def ask(solver: Solver | None) -> PosteriorBatch:
         return infer_many(small, rows, solver=solver, progress=False)
 
-    batch, exact = best(ask, tuple(wanted.tolist())) if solver is None else (ask(solver), False)
-    return _Answers(batch.bound, batch.means[:, wanted], exact)
+    if solver is Sums:
+        batch, exact = ask(Sums(tuple(wanted.tolist()))), True
+    else:
+        batch, exact = best(ask, tuple(wanted.tolist())) if solver is None else (ask(solver), False)  # type: ignore[arg-type]
+    return _Answers(batch.bound, batch.means[:, wanted], exact, batch.error is not None)

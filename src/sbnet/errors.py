@@ -47,6 +47,10 @@ class TooManyHiddenError(SBNetError, ValueError):
     """Exact enumeration would need more terms than the limit allows."""
 
 
+class TooRareError(SBNetError, ValueError):
+    """Evidence of so low a probability that samples give no answer, where nothing else does."""
+
+
 class FileFormatError(SBNetError, ValueError):
     """A file that is not a whole, readable network or checkpoint of sbnet."""
 
@@ -97,6 +101,10 @@ class ImpossibleWarning(UserWarning):
 
 class ConvergenceWarning(UserWarning):
     """Some rows stopped before their bound settled; the bounds are valid all the same."""
+
+
+class ApproximationWarning(UserWarning):
+    """Means of mean field theory were read where they say nothing: units are states of one variable, or switches."""
 
 
 def shortened(text: str) -> str:

@@ -1,4 +1,7 @@
-"""Sums over all states where they are small: mean field theory is too sure of one cause where several would do."""
+"""Sums over all states where they are small: mean field theory is too sure of one cause where several would do.
+
+Where they are not, and units are tied to each other, answers come from samples: see :mod:`sbnet.ties`.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,17 @@ from typing import TypeVar
 
 import numpy as np
 
-from sbnet._types import FloatArray, States
+from sbnet._types import FloatArray, IndexArray, States
 from sbnet.enumeration import Effort, barren_means, enumerate_states
 from sbnet.errors import TooManyHiddenError
 from sbnet.execution import Taken
-from sbnet.inference import Solution, Solver, Status
+from sbnet.inference import Chains, MeanField, Solution, Solver, Status
+from sbnet.inference.block_gibbs import block_means
+from sbnet.inference.weighing import weigh
 from sbnet.kernels.rows import predict_rows
 from sbnet.network import Network
 from sbnet.reduction import absorb
+from sbnet.ties import blocks, tied_rows
 
 T = TypeVar("T")
 
@@ -53,9 +59,46 @@ class Sums:
         return Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
 
 
+@dataclass(frozen=True)
+class Sampled:
+    """Mean field theory; in rows whose units are tied, means from samples beside its bound.
+
+    The ``sweeps`` of such a row are its samples.
+    """
+
+    def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
+        """Solve, and put means and their standard errors in the place of those that say nothing."""
+        solution = MeanField().solve(network, states, start=start, trace=False)
+        rows = np.flatnonzero(tied_rows(network, states))
+        if not len(rows):
+            return solution
+        means, error = solution.means.copy(), np.full(states.shape, np.nan)
+        sweeps = solution.sweeps.copy()
+        means[rows], error[rows], sweeps[rows] = sampled_means(network, states[rows])
+        chains = Chains(error, np.full(states.shape, np.nan))
+        return Solution(solution.bound, means, solution.status, sweeps, chains=chains)
+
+
+def sampled_means(network: Network, states: States) -> tuple[FloatArray, FloatArray, IndexArray]:
+    """Posterior means of all units and their standard errors, rows by units, and the number of samples of each row.
+
+    Raises
+    ------
+    TooRareError
+        If the evidence of a row is too improbable for that.
+    """
+    if blocks(network) is not None:
+        found = block_means(network, states)
+        return found.means, found.error, found.chains
+    each, back = np.unique(states, axis=0, return_inverse=True)
+    means, error, number = zip(*(weigh(network, row) for row in each), strict=True)
+    back = back.ravel()
+    return np.array(means)[back], np.array(error)[back], np.array(number)[back]
+
+
 def best(ask: Callable[[Solver | None], T], wanted: tuple[int, ...] = ()) -> tuple[T, bool]:
     """The answer of a function that takes a solver: by sums if they are small, and whether they were."""
     try:
         return ask(Sums(wanted)), True
     except TooManyHiddenError:
-        return ask(None), False
+        return ask(Sampled()), False

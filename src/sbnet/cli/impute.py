@@ -18,6 +18,7 @@ from sbnet.cli.models import check_out, one_input, read_model
 from sbnet.cli.sinks import open_sink
 from sbnet.errors import ParameterError
 from sbnet.inference.particles import NUMBER, average, suits
+from sbnet.ties import strong_edges
 
 EXAMPLES = """
   sbnet impute survey.sbn survey.csv -o whole.csv
@@ -111,13 +112,15 @@ def _filled(table: rows.Table, cells: Any, states: States, means: bool) -> list[
 
 def _chances(columns: TableColumns, states: States) -> Any:
     network = columns.network
+    if strong_edges(network).size:
+        return rows.answers(network, states).means[:, [int(column.units[0]) for column in columns.columns]]
     sampled = suits(network)  # mean field is too sure of itself where missing cells depend on one another
     means = average(network, states, number=NUMBER).means if sampled else rows.solve(network, states).means
     return means[:, [int(column.units[0]) for column in columns.columns]]
 
 
 def _many(columns: TableColumns, states: States) -> IndexArray:
-    from sbnet.estimators._chains import cell_probabilities
+    from sbnet.inference.block_gibbs import cell_probabilities
 
     chances = cell_probabilities(columns.network, states, columns.places())
     return np.column_stack([chance.argmax(axis=1) for chance in chances])

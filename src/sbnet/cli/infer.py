@@ -36,7 +36,12 @@ EXAMPLES = """
   sbnet infer clinic.toml --table visits.csv -o answers.csv
   cat visits.csv | sbnet infer clinic.toml --table - | head -3"""
 _SHOWN = 20
+_SAMPLED = "means from {:,} samples, ± standard errors; --certain says where they lie"
 _MEAN_FIELD = "means of mean field theory; --certain says where they lie"
+_DOUBTFUL = (
+    "--mean-field has no means here: units are states of one variable or switches of a table, which are not "
+    "independent. Leave --mean-field away for exact means or samples, or ask --certain for intervals"
+)
 _IMPOSSIBLE = -100.0
 """Nats a finding: less is no more than a number that stands for zero."""
 _CONTRIBUTING = 100
@@ -98,13 +103,15 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     posterior, exact = (ask(None), False) if chosen.mean_field else best(ask, tuple(units.tolist()))
     if posterior.impossible:
         raise EvidenceError(f"{posterior.impossible}. Leave out a finding, or give the unit a leak")
+    if posterior.doubtful:
+        raise ParameterError(_DOUBTFUL)
     intervals = _intervals(posterior, units) if chosen.certain else {}
     means = posterior.means.copy()
     for name, (low, high) in intervals.items():  # what is proven goes before what mean field theory says
         means[network.index(name)] = np.clip(means[network.index(name)], low, high)
     units = units[np.argsort(-means[units], kind="stable")]
     why = None
-    if 0 < len(evidence) <= _CONTRIBUTING and len(units):
+    if 0 < len(evidence) <= _CONTRIBUTING and len(units) and posterior.error is None:
         solver = MeanField() if chosen.mean_field else None
         why = contributions(
             network, evidence, about=units.tolist(), together={one.title: one.states for one in found}, solver=solver
@@ -170,12 +177,15 @@ class _Answer:
         seen = np.flatnonzero(posterior.evidence != HIDDEN)
         observed = {network.names[i]: int(posterior.evidence[i]) for i in seen}
         listed = [self._unit(i) for i in units.tolist()]
-        how = {"exact": self.exact, "converged": posterior.converged}
+        how: dict[str, Any] = {"exact": self.exact, "converged": posterior.converged}
+        how |= {"samples": posterior.sweeps} if posterior.error is not None else {}
         return {"bound": posterior.bound, **how, "evidence": observed, "units": listed}
 
     def _unit(self, i: int) -> dict[str, Any]:
         name, note = self.posterior.network.names[i], self.posterior.network.notes[self.posterior.network.names[i]]
         one: dict[str, Any] = {"name": name, "prior": float(self._prior[i]), "mean": float(self.means[i])}
+        if self.posterior.error is not None:
+            one["error"] = float(self.posterior.error[i])
         if name in self.intervals:
             one["lower"], one["upper"] = self.intervals[name]
         if self.why is not None:
@@ -194,7 +204,8 @@ class _Answer:
         table += [self._row(i, top) for i in shown.tolist()]
         given, sign = reading.given(posterior.evidence).removeprefix("given "), "=" if self.exact else "≥"
         head = f"Given {given}: ln P {sign} {posterior.bound:.6g} nats"
-        how: tuple[str, ...] = ("exact: sums over all states",) if self.exact else (_MEAN_FIELD,)
+        other = _MEAN_FIELD if posterior.error is None else _SAMPLED.format(posterior.sweeps)
+        how: tuple[str, ...] = ("exact: sums over all states",) if self.exact else (other,)
         how = () if self.intervals or not len(units) else how
         how = how if posterior.converged else (*how, posterior.status.value)
         found = int((posterior.evidence != HIDDEN).sum())
@@ -215,8 +226,9 @@ class _Answer:
 
     def _row(self, i: int, top: float) -> list[Cell]:
         name, prior, mean = self.posterior.network.names[i], self._prior[i], self.means[i]
+        error = reading.plus_minus(self.posterior.error, i)
         bar = reading.Move(prior, mean, top)
-        row: list[Cell] = [name, f"{reading.chance(prior)} → {reading.chance(mean)}", bar]
+        row: list[Cell] = [name, f"{reading.chance(prior)} → {reading.chance(mean)}{error}", bar]
         if self.intervals:
             row.append("{:.4f} to {:.4f}".format(*_outwards(self.intervals[name])))
         return [*row, *([terms(self.why[name])] if self.why is not None else [])]
@@ -238,7 +250,7 @@ def _ask_table(network: Network, table: rows.Table, chosen: argparse.Namespace) 
     names = [*table.ids, "bound", "converged", *listed]
     with open_sink(chosen.out, names, table.source.delimiter) as sink:
         for block, states in table.pieces():
-            batch = rows.solve(network, states)
+            batch = rows.answers(network, states)
             means = [rows.short(column) for column in batch.means.T[units]]
             sink.put([*table.named(block), batch.bound, batch.converged.astype(int).tolist(), *means])
     return 0
@@ -251,7 +263,7 @@ def _ask_lines(network: Network, table: rows.Table, chosen: argparse.Namespace) 
     prior = predicted_prior(network)
     shown = np.isin(np.arange(network.n_units), [network.index(name) for name in _listed(network, chosen)])
     for block, states in table.pieces():
-        batch = rows.solve(network, states)
+        batch = rows.answers(network, states)
         for r in range(len(block)):
             names = {name: column[r] for name, column in zip(table.ids, table.named(block), strict=True)}
             units = _ranked(network, batch.means[r], shown & (states[r] == HIDDEN), prior)

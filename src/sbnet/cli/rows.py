@@ -23,6 +23,7 @@ from sbnet.errors import ImpossibleWarning, ParameterError
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.names import spelled
 from sbnet.network import Network
+from sbnet.sums import Sampled
 
 
 class Piece(NamedTuple):
@@ -75,13 +76,22 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
 
 
 def solve(network: Network, states: States) -> PosteriorBatch:
-    """The answers of a block; of impossible rows the first is said in words."""
-    batch = infer_many(network, states, progress=False)
+    """The bounds of a block, and means of mean field theory."""
+    return _told(infer_many(network, states, progress=False))
+
+
+def answers(network: Network, states: States) -> PosteriorBatch:
+    """The answers of a block; where units are tied to each other, means from samples."""
+    return _told(infer_many(network, states, solver=Sampled(), progress=False))
+
+
+def _told(batch: PosteriorBatch) -> PosteriorBatch:
+    """The same batch; of impossible rows the first is said in words."""
     gone = np.flatnonzero(batch.bound == -np.inf)
     if len(gone):
         rows = "a row is" if len(gone) == 1 else f"{len(gone):,} rows are"
         warnings.warn(
-            f"{rows} impossible, with ln P = -inf; {batch[gone[0]].impossible}", ImpossibleWarning, stacklevel=2
+            f"{rows} impossible, with ln P = -inf; {batch[gone[0]].impossible}", ImpossibleWarning, stacklevel=3
         )
     return batch
 

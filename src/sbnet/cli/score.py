@@ -64,7 +64,7 @@ def _scores(table: rows.Table, states: States, label: _Label | None) -> list[Flo
         return [rows.bounds(table.columns, states)]
     states[:, label.units] = HIDDEN
     if len(label.codes) == 2 and not table.columns.many_valued:
-        batch = rows.solve(table.columns.network, states)
+        batch = rows.answers(table.columns.network, states)
         return [batch.bound, batch.means[:, label.units[0]]]
     return [rows.bounds(table.columns, states), *label.chances(table.columns, states)]
 
@@ -97,8 +97,8 @@ class _Label:
 
     def chances(self, columns: TableColumns, states: States) -> list[FloatArray]:
         """By value, beside columns of many values: averages over a chain."""
-        from sbnet.estimators._chains import cell_probabilities
-        from sbnet.estimators._places import Place
+        from sbnet.inference.block_gibbs import cell_probabilities
+        from sbnet.inference.places import Place
 
         own = Place(self.name, self.units, self.codes, self.words)
         others = [place for place in columns.places() if place.name != self.name]

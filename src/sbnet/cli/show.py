@@ -11,7 +11,7 @@ from sbnet import reading
 from sbnet.cli import commands
 from sbnet.cli.models import read_model
 from sbnet.cli.stored import is_own
-from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
+from sbnet.cli.units import helpers_line, is_predicted, open_units, prior_remarks
 from sbnet.cli.words import listed_units
 from sbnet.kernels.gates import NAMES
 from sbnet.network import Network
@@ -91,4 +91,5 @@ def _list(network: Network, most: int) -> Reading:
         note, chance = network.notes[name], "" if prior is None else reading.chance(prior[i])
         rows.append([name, chance, f"{len(network.parents(i)):,}", *([note.group] if grouped else []), note.about])
     table = [titles, *rows, *reading.more(len(listed) - most), *helpers_line(network)]
-    return Reading(repr(network)[1:-1], table, (PREDICTED,) if predicted else (), cuts=(0, len(titles) - 1))
+    remarks = () if prior is None else prior_remarks(network, listed)
+    return Reading(repr(network)[1:-1], table, remarks, cuts=(0, len(titles) - 1))

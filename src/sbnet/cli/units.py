@@ -6,9 +6,16 @@ from collections.abc import Iterable
 
 from sbnet import roles
 from sbnet.network import Network
-from sbnet.prior import best_prior, predicted_prior
+from sbnet.prior import DRAWS, best_prior, is_sampled, predicted_prior
 
 PREDICTED = "predicted: as if the parents of a unit were independent; sbnet sample draws from the model itself"
+
+SAMPLED = f"prior: from {DRAWS:,} samples"
+
+
+def prior_remarks(network: Network, names: Iterable[str]) -> tuple[str, ...]:
+    """Where the chances of these units before anything is known come from, if they are not exact."""
+    return (PREDICTED,) if is_predicted(network, names) else (SAMPLED,) if is_sampled(network) else ()
 
 
 def open_units(network: Network) -> list[str]:

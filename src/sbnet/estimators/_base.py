@@ -16,10 +16,10 @@ from sbnet.errors import ParameterError
 from sbnet.estimators import _encoding, _given, _large, _learning, _mixtures, _recognition
 from sbnet.estimators._completions import complete
 from sbnet.estimators._given import Given
-from sbnet.estimators._places import BINARY, Place
 from sbnet.estimators._recognition import Recognising
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
+from sbnet.inference.places import BINARY, Place
 from sbnet.lazy import is_lazy
 from sbnet.learning.streams import is_stream
 from sbnet.network import Network

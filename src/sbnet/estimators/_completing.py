@@ -1,7 +1,7 @@
 """Learning where cells of more than two values are missing: their values are drawn anew before each epoch.
 
 Mean field has no good posterior for units of which only few states are possible. So each row keeps a chain, see
-:mod:`sbnet.estimators._chains`, that follows the network while it learns; the gradient of a row completed by a draw
+:mod:`sbnet.inference.block_gibbs`, that follows the network while it learns; the gradient of a row completed by a draw
 from the posterior is, on average, that of the log-likelihood of its observed cells.
 """
 
@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, States
-from sbnet.estimators._chains import Chains
 from sbnet.estimators._completions import informed
-from sbnet.estimators._places import BINARY, Place
 from sbnet.estimators._rows import Rows, columns, place
+from sbnet.inference.block_gibbs import Chains
+from sbnet.inference.places import BINARY, Place
 from sbnet.learning import FitResult
 from sbnet.network import Network
 

@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_X_y, validate_data
 from sbnet._types import HIDDEN, IndexArray, States
 from sbnet.codings import PLAIN
 from sbnet.errors import ParameterError
-from sbnet.estimators._chains import Chains, cell_probabilities
 from sbnet.estimators._given import Given
-from sbnet.estimators._places import Place
 from sbnet.estimators._rows import columns
 from sbnet.estimators._structure import Group
 from sbnet.estimators.encoder import BinaryEncoder, checked_table
+from sbnet.inference.block_gibbs import Chains, cell_probabilities
+from sbnet.inference.places import Place
 from sbnet.network import Network
 from sbnet.tables import is_records
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import html as markup
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sbnet import checks
+from sbnet.errors import TooRareError
 from sbnet.evidence import OnePattern
 from sbnet.explore.answers import answer
 from sbnet.explore.page import document
@@ -28,7 +30,7 @@ def html(network: Network, *, title: str | None = None, evidence: OnePattern | N
 
     The page answers by itself as :func:`serve` does, with the same numbers: exactly where the sums are small, else by
     mean field theory, ``MeanField(log_term="xi", tol=1e-9)``. It has no guaranteed intervals, and says so; where units
-    exclude each other and the sums are large, it has no answer.
+    exclude each other, as states of one variable do, and the sums are large, it has no answer.
 
     Parameters
     ----------
@@ -90,7 +92,8 @@ def serve(
     page = document(network, _heading(title), {} if evidence is None else evidence, server=True)
     served = Served(network, page, port)
     answer(network, {"evidence": {}})  # compiles what the first click needs, before there is anything to click
-    answer(network, {"evidence": {str(network.n_units - 1): 1}})
+    with suppress(TooRareError):
+        answer(network, {"evidence": {str(network.n_units - 1): 1}})
     announce(f"exploring at {served.address} (Ctrl+C ends it)")
     if open_browser:
         webbrowser.open(served.address)

@@ -18,7 +18,8 @@ from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import EvidenceError, TooManyHiddenError
 from sbnet.inference import MeanField, Solution, Solver, infer
 from sbnet.network import Network
-from sbnet.sums import Sums
+from sbnet.sums import Sampled, Sums
+from sbnet.ties import strong_edges
 
 MOST_INTERVALS = 8
 """Units of one request: each takes two certificates, and a click must not wait for those of the click before."""
@@ -54,17 +55,20 @@ def _best(network: Network, units: Iterable[int], ask: Callable[[Solver], T]) ->
     try:
         return ask(SumsAbout(frozenset(network.names[i] for i in units))), True
     except TooManyHiddenError:
-        return ask(MEAN_FIELD), False
+        return ask(Sampled() if strong_edges(network).size else MEAN_FIELD), False
 
 
 def answer(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """ln P or a bound on it, and the mean of every unit: exact where that is quick, mean field elsewhere."""
+    """ln P or a bound on it, and the mean of every unit: exact where that is quick, elsewhere mean field, or samples
+    where units are tied to each other.
+    """
     evidence = evidence_of(network, asked)
     posterior, exact = _best(network, roles.causes(network), lambda solver: infer(network, evidence, solver=solver))
     if posterior.impossible:
         raise EvidenceError(posterior.impossible)
     means, converged = posterior.means.tolist(), bool(posterior.converged)
-    return {"bound": posterior.bound, "means": means, "exact": exact, "converged": converged}
+    sampled = posterior.error is not None
+    return {"bound": posterior.bound, "means": means, "exact": exact, "sampled": sampled, "converged": converged}
 
 
 def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, dict[str, float]]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sbnet._version import __version__
-from sbnet.errors import FileFormatError
+from sbnet.errors import FileFormatError, KindError
 from sbnet.files.atomic import PathLike
 from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
 from sbnet.graph import Graph
@@ -37,7 +37,7 @@ def save_network(network: Network, path: PathLike) -> None:
 def check_saved(network: object) -> None:
     """Refuse what is no network."""
     if not isinstance(network, Network):
-        raise TypeError(f"save() writes a Network or a NetworkMixture; got {type(network).__name__}")
+        raise KindError(f"save() writes a Network or a NetworkMixture; got {type(network).__name__}")
 
 
 def described(network: Network) -> tuple[dict[str, Any], dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from sbnet import batches, checks, reading
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.batches import OneRow, SomeRows
 from sbnet.bounds.lower import Breakdown, bound_terms
-from sbnet.errors import EvidenceError, ParameterError
+from sbnet.errors import ApproximationWarning, EvidenceError, ParameterError
 from sbnet.inference.asking import broken_down
 from sbnet.inference.comparison import Comparison
 from sbnet.inference.counting import count_terms, remark
@@ -23,6 +24,7 @@ from sbnet.network import Network
 from sbnet.prior import best_prior, predicted_prior
 from sbnet.question import Question
 from sbnet.reading import Readable, Reading
+from sbnet.ties import tied_rows
 
 if TYPE_CHECKING:
     import pandas
@@ -56,8 +58,17 @@ class Posterior(Readable):
         """Posterior mean of every unit; 0 or 1 for observed ones.
 
         Units without observed descendants have their prediction, the average of :math:`\\sigma(z)` over their parents.
+        Mean field theory has none that say anything where hidden units are tied to each other by weights of 40 and
+        more, as states of one variable and switches of a table are: an :class:`~sbnet.errors.ApproximationWarning`
+        says so.
         """
+        _warn_of_ties(int(self.doubtful))
         return _first(self.solution.means)
+
+    @cached_property
+    def doubtful(self) -> bool:
+        """Are these means of mean field theory for units that are tied to each other, so that they say nothing?"""
+        return bool(_doubtful(self.network, self.evidence[None, :], self.solution)[0])
 
     @property
     def bound(self) -> float:
@@ -192,6 +203,8 @@ class Posterior(Readable):
             return Reading(f"No posterior {self._given()}: {self.impossible}")
         bound = _no_bound(self.solution) if np.isnan(self.bound) else f"ln P ≥ {self.bound:.6g} nats"
         head = f"Posterior {self._given()}: {bound}"
+        if self.doubtful:
+            return Reading(head, (), (f"no means are shown: {_TIED}", self.status.value))
         table = posterior_table(self.network, self.evidence, self.means, lambda: self.prior, self.error)
         return Reading(head, table, (*remark(self._terms, self.solution.parameters), self.status.value))
 
@@ -223,8 +236,14 @@ class PosteriorBatch(Readable):
 
     @property
     def means(self) -> FloatArray:
-        """Posterior means, rows by units."""
+        """Posterior means, rows by units; see :attr:`Posterior.means`."""
+        _warn_of_ties(int(self.doubtful.sum()))
         return self.solution.means
+
+    @cached_property
+    def doubtful(self) -> BoolArray:
+        """In which rows means of mean field theory say nothing; see :attr:`Posterior.doubtful`."""
+        return _doubtful(self.network, self.evidence, self.solution)
 
     @property
     def bound(self) -> FloatArray:
@@ -324,6 +343,31 @@ class PosteriorBatch(Readable):
 _COUNTED = 1000
 """Rows of which a printed batch counts the terms."""
 _STATUSES = tuple(Status)
+
+
+_TIED = "hidden units are tied by weights of 40 and more, as states of one variable and switches of a table are"
+
+
+def _doubtful(network: Network, evidence: States, solution: Solution) -> BoolArray:
+    """The rows in which units are tied, if these are means of mean field theory."""
+    if solution.parameters is None:
+        return np.zeros(len(evidence), dtype=np.bool_)
+    tied = tied_rows(network, evidence)
+    if solution.chains is not None:  # some rows were sampled
+        tied &= np.isnan(solution.chains.error).all(axis=1)
+    return tied
+
+
+def _warn_of_ties(n: int) -> None:
+    if n:
+        rows = "" if n == 1 else f" in {n:,} rows"
+        warnings.warn(
+            f"means of mean field theory say nothing{rows}: {_TIED}; it takes them for independent. The bound "
+            "holds. Ask exact_posterior() or posterior_intervals(), or take solver=sbnet.sums.Sampled(), which answers "
+            "from samples",
+            ApproximationWarning,
+            stacklevel=3,
+        )
 
 
 def _first(rows: FloatArray) -> FloatArray:
