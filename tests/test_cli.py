@@ -188,7 +188,10 @@ def test_nothing_is_cut_unless_it_is_asked_for(tmp_path, capsys):
     assert len(answer(capsys, "infer", path, "x0=1")["units"]) == 30
     assert len(answer(capsys, "infer", path, "x0=1", "--top", "3")["units"]) == 3
     assert len(shown(capsys, "infer", path, "x0=1").splitlines()) == 34
-    assert shown(capsys, "infer", path, "x0=1", "--top", "3").splitlines()[-3:-1] == ["  ... 27 more", "  ... 39 findings, which --about lists"]
+    assert shown(capsys, "infer", path, "x0=1", "--top", "3").splitlines()[-3:-1] == [
+        "  ... 27 more",
+        "  ... 39 findings, which --about lists",
+    ]
     assert main(["infer", path, "x0=1", "-o", str(tmp_path / "out.txt")]) == 0
     assert len((tmp_path / "out.txt").read_text().splitlines()) == 34
 
