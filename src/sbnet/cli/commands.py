@@ -28,7 +28,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Leave with status 2."""
-        self.exit(2, f"{self.prog}: error: {in_line(message)}. See {self.prog} --help\n")
+        end = "" if message.endswith("?") else "."
+        self.exit(2, f"{self.prog}: error: {in_line(message)}{end} See {self.prog} --help\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """The nearest of the words that there are, where that is no choice."""
