@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -114,7 +114,7 @@ def from_probabilities(
     return from_edges(weights, bias=bias, gate=kinds)
 
 
-def _kinds(gate: Any, effects: list[str]) -> dict[str, str]:
+def _kinds(gate: Any, effects: Iterable[str]) -> dict[str, str]:
     """The gate of each effect: one for all, or by name."""
     if isinstance(gate, str):
         gate_code(gate, "all units")

@@ -17,6 +17,7 @@ from sbnet._types import HIDDEN, BoolArray, IndexArray, States
 from sbnet.kernels import gates
 from sbnet.kernels.reduce import live_units
 from sbnet.network import Network
+from sbnet.roles import HIDDEN_UNITS, SWITCHES
 
 STRONG = 40.0
 """A weight of this size ties two units: against it, a state has a probability of e^-40."""
@@ -51,6 +52,14 @@ def strong_edges(network: Network) -> IndexArray:
     if known is None:
         known = network._notes[_Strong] = np.flatnonzero(np.abs(network.weight) >= STRONG)
     return known
+
+
+def emulates(network: Network) -> bool:
+    """Do units stand for states of one variable, or for rows of a table? Their notes say so.
+
+    Strong weights alone may be what somebody means by them.
+    """
+    return any(note.variable or note.group in (HIDDEN_UNITS, SWITCHES) for note in network.notes.values())
 
 
 def is_tied(network: Network) -> bool:

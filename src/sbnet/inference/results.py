@@ -24,7 +24,7 @@ from sbnet.network import Network
 from sbnet.prior import best_prior, predicted_prior
 from sbnet.question import Question
 from sbnet.reading import Readable, Reading
-from sbnet.ties import tied_rows
+from sbnet.ties import emulates, tied_rows
 
 if TYPE_CHECKING:
     import pandas
@@ -349,8 +349,8 @@ _TIED = "hidden units are tied by weights of 40 and more, as states of one varia
 
 
 def _doubtful(network: Network, evidence: States, solution: Solution) -> BoolArray:
-    """The rows in which units are tied, if these are means of mean field theory."""
-    if solution.parameters is None:
+    """The rows in which units are tied, if these are means of mean field theory for states of variables."""
+    if solution.parameters is None or not emulates(network):
         return np.zeros(len(evidence), dtype=np.bool_)
     tied = tied_rows(network, evidence)
     if solution.chains is not None:  # some rows were sampled
