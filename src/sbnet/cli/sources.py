@@ -7,7 +7,9 @@ import bz2
 import gzip
 import io
 import lzma
+import struct
 import sys
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -181,12 +183,19 @@ def _distinct(names: Sequence[str], what: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+_DAMAGED_ZIP = (
+    OSError, ValueError, EOFError, KeyError, MemoryError, NotImplementedError, RuntimeError, SyntaxError, TypeError,
+    struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What a damaged archive of arrays raises: in its list of files, in how they are packed, or in what they hold."""
+
+
 def _npz(raw: Any, what: str, again: Any) -> Source:
     """One two-dimensional array of numbers, and the names of its columns in an array of text, if there is one."""
     try:
         arrays = dict(np.load(io.BytesIO(raw.read()), allow_pickle=False))
-    except (OSError, ValueError) as error:
-        raise TableError(f"{what} cannot be read: {error}") from None
+    except _DAMAGED_ZIP as error:
+        raise TableError(shortened(f"{what} cannot be read: {error or type(error).__name__}")) from None
     tables = [key for key, array in arrays.items() if array.ndim == 2]
     if len(tables) != 1:
         raise TableError(f"{what} holds {len(tables)} arrays of rows and columns; it must hold one")

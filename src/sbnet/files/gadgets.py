@@ -41,7 +41,8 @@ def gadget(sticks: tuple[Table, ...], max_hidden: int) -> Gadget | None:
     tried = min(n_rows, max(1, _MOST_WORK // (n_rows * star * len(sticks)))) if n_rows - star <= 4 * max_hidden else 0
     for row in range(tried):
         pairs, states = sticks[0].columns(row)
-        numbers = np.array([_star(stick, row, pairs) for stick in sticks])
+        near = sticks[0].neighbours(row, pairs)
+        numbers = np.column_stack([log_odds[:, row], log_odds[:, near] - log_odds[:, [row]]])
         design = np.column_stack([np.ones(n_rows), states])
         found = _wrong(log_odds, numbers @ design.T)
         if len(found) < len(best[1]):
@@ -72,9 +73,3 @@ def _constant(log_odds: FloatArray) -> FloatArray:
 def _wrong(log_odds: FloatArray, sums: FloatArray) -> list[int]:
     found: list[int] = np.flatnonzero((np.abs(log_odds - sums) > _SAME).any(axis=0)).tolist()
     return found
-
-
-def _star(stick: Table, row: int, pairs: list[tuple[int, int]]) -> FloatArray:
-    """The bias and the numbers that are right in a row and in its neighbours."""
-    x, near = stick.log_odds, stick.neighbours(row, pairs)
-    return np.concatenate([[x[row]], x[near] - x[row]])
