@@ -37,8 +37,8 @@ def noisy_or(
     ----------
     causes
         A mapping from (cause, effect) to p, the chance that this cause alone produces the effect. An effect may be a
-        cause of others. A p of 0 is an edge without influence; a p of 1 never fails (the chance that it does counts
-        as :math:`e^{-1000}`).
+        cause of others. A p of 0 is an edge without influence; a p of 1 never fails: evidence against it is impossible,
+        with ln P of minus infinity.
     leak
         The chance of an effect without any of its causes, by name or one for all. Without a leak an effect that is
         observed must have a cause: mean field theory, which takes causes as independent, then has poor bounds. A small

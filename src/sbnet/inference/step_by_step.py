@@ -135,6 +135,7 @@ def steps(
             f"unit {network.names[noisy[0]]!r} is a noisy-OR unit; steps() shows the paper's algorithm, which is for "
             "sigmoid units. infer(network, evidence).trace has the bound after each sweep"
         )
+    question.check_possible()
     stop = Stop(checks.tolerance("tol", tol), checks.whole("max_sweeps", max_sweeps, 1))
     point = check_start(question.given, start)
     return _steps(question, _Climb(question.parts[0], None if point is None else point[0]), stop)
