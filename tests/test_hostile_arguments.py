@@ -20,6 +20,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Protocol
 
+import dask.array
 import matplotlib.pyplot as plt
 import networkx
 import numpy as np
@@ -168,6 +169,8 @@ class Good:
         found = self.function(**{**self.arguments, **changed})
         if isinstance(found, Iterator):
             list(itertools.islice(found, 3))
+        elif isinstance(found, sb.LazyPosteriors):
+            found.compute()
         elif isinstance(found, plt.Axes):
             plt.close("all")
 
@@ -289,10 +292,21 @@ def goods() -> dict[str, Good]:
     }
 
 
-def lazily() -> sb.LazyPosteriors:
-    import dask.array
+PARTITIONS = dask.array.from_array(ROWS.astype(float), chunks=(2, 4))
 
-    return sb.infer_many(LAWN, dask.array.from_array(np.array([[np.nan, np.nan, 1.0, 0.0]])))
+
+def lazily() -> sb.LazyPosteriors:
+    return sb.infer_many(LAWN, PARTITIONS)
+
+
+def elsewhere() -> dict[str, Good]:
+    """Good calls with rows that are not in memory; they take longer."""
+    stream, asked = [*np.array_split(ROWS, 2)], {"network": LAYERS, "epochs": 1, "progress": False}
+    return {
+        "fit of partitions": good(sb.fit, files=("X", "checkpoint", "resume"), X=PARTITIONS, **asked),
+        "fit of a stream": good(sb.fit, files=("X", "checkpoint", "resume"), X=lambda: iter(stream), **asked),
+        "infer_many of partitions": good(sb.infer_many, network=LAYERS, evidence=PARTITIONS),
+    }
 
 
 RESULTS = "a record that our own functions make and nobody else"
@@ -381,7 +395,7 @@ def test_any_value_of_any_argument_is_taken_or_refused_in_our_words(name, calls,
 
 @pytest.mark.slow
 def test_every_value_nested_in_every_way(calls, folder):
-    count = sum(attack(name, calls[name], everything=True) for name in NAMES)
+    count = sum(attack(name, call, everything=True) for name, call in {**calls, **elsewhere()}.items())
     print(f"\nhostile arguments: {count:,} calls of {len(NAMES)} public functions, classes and methods, none crashed")
     assert count > 100_000
 
@@ -446,6 +460,22 @@ TEXTS = {
     "weights that are texts": (
         lambda: sb.fit(LAYERS, ROWS, sample_weight="a"),
         "sample_weight is 'a'; it must hold 4 num",
+    ),
+    "weights of partitions": (
+        lambda: sb.fit(LAYERS, PARTITIONS, sample_weight="a"),
+        "sample_weight is 'a'; it must hold",
+    ),
+    "threads of partitions": (
+        lambda: sb.fit(LAYERS, PARTITIONS, threads=[]),
+        "threads is []; it must be a whole number",
+    ),
+    "threads of answers": (
+        lambda: sb.infer_many(LAYERS, PARTITIONS, threads=0),
+        "threads is 0; it must be a whole number",
+    ),
+    "a stream of nothing": (
+        lambda: sb.fit(LAYERS, lambda: None),
+        "X is a function that gives None; it must give an iter",
     ),
     "an order by word": (lambda: sb.fit(LAYERS, ROWS, shuffle="no"), "shuffle is 'no'; it must be True or False"),
     "no rows held out": (lambda: sb.fit(LAYERS, ROWS, validation=[]), "validation has no rows; give some"),

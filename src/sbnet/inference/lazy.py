@@ -13,6 +13,7 @@ from sbnet import checks, lazy
 from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import read_part
+from sbnet.execution import thread_count
 from sbnet.inference.results import PosteriorBatch
 from sbnet.inference.solution import Gather, Solution
 from sbnet.network import Network
@@ -116,7 +117,7 @@ def answer_lazily(
     parts = lazy.Partitions.of(X)
     parts.check(network, missing)
     begins = _starts(start, parts, network)
-    solve = lazy.task(partial(_answered, answer, missing, threads or 1))
+    solve = lazy.task(partial(_answered, answer, missing, 1 if threads is None else thread_count(threads)))
     shared = lazy.once(network)
     pieces = tuple(solve(shared, piece, begin) for piece, begin in zip(parts.pieces, begins, strict=True))
     return LazyPosteriors(network, pieces, parts.sizes)

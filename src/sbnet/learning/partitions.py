@@ -25,6 +25,7 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import read_many, read_part
 from sbnet.exact import log_likelihood as exact_log_likelihood
+from sbnet.execution import thread_count
 from sbnet.inference import infer_many
 from sbnet.learning import sources
 from sbnet.learning.gradients import Climbing
@@ -64,7 +65,8 @@ class Distributed:
             raise ParameterError("there are no rows to learn from")
         if not 0.0 < self.weight < math.inf:
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
-        climbing = Climbing(Shared(network.model), how.climbing.solver, None, how.climbing.threads or 1)
+        threads = 1 if how.climbing.threads is None else thread_count(how.climbing.threads)
+        climbing = Climbing(Shared(network.model), how.climbing.solver, None, threads)
         (self._climbing,) = lazy.kept(lazy.once(climbing))
         small = 8 * self.n_rows * network.n_units <= sources.WARM_BYTES
         self._keeps = small or not how.saved  # a checkpoint holds them, so that they have to come here
@@ -181,7 +183,8 @@ def distributed(
     weights = _weights(sample_weight, parts)
     rows = list(lazy.kept(*[read(shared, piece, w) for piece, w in zip(parts.pieces, weights, strict=True)]))
     if sample_weight is not None and not lazy.is_lazy(sample_weight):
-        rows = _weighted(rows, np.asarray(sample_weight, dtype=np.float64))
+        wanted = "it must hold numbers, one per row, none negative and not all zero"
+        rows = _weighted(rows, checks.numbers("sample_weight", sample_weight, wanted))
     if sources.is_share(validation):
         rows = _divided(rows, checks.chance("validation", validation), int(generator.integers(2**63)))
     elif lazy.is_lazy(validation):
