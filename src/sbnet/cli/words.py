@@ -161,7 +161,7 @@ def _place(column: ColumnCoding, state: str) -> int | None:
     if not (values := getattr(column.reader, "values", ())):
         return None
     found = _spelled(state, [str(value) for value in values])
-    if found is None and len(values) == 2 and None not in map(codings.bit, values):
+    if found is None and len(values) == 2 and (values[0] == codings.NOT_CHOSEN or None not in map(codings.bit, values)):
         found = codings.bit(state)
     return found
 

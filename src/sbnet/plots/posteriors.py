@@ -71,7 +71,8 @@ def means(
     if getattr(posterior, "doubtful", False):
         raise ParameterError(
             "means() draws nothing here: hidden units are tied by weights of 40 and more, as states of one variable "
-            "are, and mean field theory takes them for independent. Draw exact_posterior(), or solver=sbnet.sums.Sampled()"
+            "are, and mean field theory takes them for independent. Draw exact_posterior(), or take "
+            "solver=sbnet.sums.Sampled()"
         )
     net, mean = posterior.network, np.asarray(posterior.means, dtype=np.float64)
     if mean.ndim != 1:
