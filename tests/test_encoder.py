@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import sbnet as sb
-from sbnet.estimators import BinaryEncoder
+from sbnet.cli import main
+from sbnet.estimators import BinaryEncoder, SBNDensity, SBNImputer
 
 pytestmark = pytest.mark.small
 
@@ -99,6 +100,7 @@ def test_a_number_comes_back_as_the_median_of_its_interval():
 cells = st.one_of(st.none(), st.sampled_from(["a", "b", "c", "d"]))
 
 
+@pytest.mark.filterwarnings("ignore::sbnet.errors.CodingWarning")  # one value and blanks
 @given(
     st.lists(st.tuples(cells, cells, st.one_of(st.none(), st.integers(-3, 3))), min_size=1, max_size=12),
     st.sampled_from([None, "most_frequent"]),
@@ -121,7 +123,7 @@ def test_round_trip(rows, drop):
 def test_thresholds_are_a_thermometer(numbers, n_bins, new):
     """A unit is 1 only if the one before it is, every training interval is used, and any number is known."""
     assume(len(set(numbers)) > 2)
-    encoder = BinaryEncoder(n_bins=n_bins).fit(np.array(numbers)[:, None])
+    encoder = BinaryEncoder(n_bins=n_bins, identifiers="keep").fit(np.array(numbers)[:, None])
     assume(encoder.columns_[0].kind.value == "number")
     units = encoder.transform(np.array([*numbers, new])[:, None])
     assert units.shape[1] <= n_bins - 1
@@ -207,3 +209,96 @@ def test_what_cannot_be_encoded_is_refused():
         encoder.inverse_transform([[0.0, 1.0]])
     with pytest.raises(sb.errors.ParameterError, match="means must lie between 0 and 1"):
         encoder.inverse_transform([[2.0]])
+
+
+# --- columns that surprise --------------------------------------------------------------------------------------------
+
+
+def ticked(n=30):
+    """A survey: who answered, what applies, and how often."""
+    rng = np.random.default_rng(3)
+    tick = np.where(rng.random(n) < 0.4, "Episode I", None)
+    return pd.DataFrame(
+        {"RespondentID": 3_292_000_000 + rng.permutation(n), "film": tick, "times": rng.integers(0, 3, n)}
+    )
+
+
+def test_one_value_and_blanks_are_chosen_or_not():
+    table = ticked().drop(columns="RespondentID")
+    with pytest.warns(sb.errors.CodingWarning, match="column 'film' holds one value and blanks: read as chosen or not"):
+        encoder = BinaryEncoder().fit(table)
+    assert repr(encoder.columns_[0]) == "film: chosen or not, Episode I, or blank"
+    units = encoder.transform(table)
+    assert_array_equal(units[:, 0], table["film"].notna())
+    back = encoder.inverse_transform(units)
+    assert back["film"].isna().equals(table["film"].isna())
+    with pytest.raises(sb.errors.TableError, match="which is not among its values not chosen, Episode I"):
+        encoder.transform(table.assign(film="Episode II"))
+    ones = pd.DataFrame({"tick": [1.0, np.nan, 1.0, np.nan], "never": [0.0, np.nan, 0.0, np.nan], "x": [0, 1, 1, 0]})
+    with pytest.warns(sb.errors.CodingWarning, match="column 'tick' holds"):
+        encoder = BinaryEncoder().fit(ones)
+    assert list(encoder.get_feature_names_out()) == ["tick", "never>0", "x"]
+
+
+def test_numbers_of_rows_are_left_out():
+    table = ticked().assign(film="I")
+    with pytest.warns(sb.errors.CodingWarning, match="column 'RespondentID' holds whole numbers of which no two are"):
+        encoder = BinaryEncoder().fit(table)
+    assert repr(encoder.columns_[0]) == "RespondentID: left out, all different whole numbers"
+    assert not any("Respondent" in name for name in encoder.get_feature_names_out())
+    assert any("RespondentID>" in name for name in BinaryEncoder(identifiers="keep").fit(table).get_feature_names_out())
+    halves = table.assign(RespondentID=table["RespondentID"] + 0.5)  # a measurement
+    assert BinaryEncoder().fit(halves).columns_[0].kind.value == "number"
+    assert BinaryEncoder().fit(table[:19]).columns_[0].kind.value == "number"
+
+
+def test_imputers_leave_their_cells_alone():
+    table = ticked()
+    table["times"] = table["times"].astype(float)
+    table.loc[[2, 5], "times"] = np.nan
+    table["RespondentID"] = table["RespondentID"].astype(float)
+    table.loc[4, "RespondentID"] = np.nan
+    with pytest.warns(sb.errors.CodingWarning) as told:
+        imputer = SBNImputer(encode="auto", hidden=0, density=SBNDensity(epochs=1), random_state=0).fit(table)
+    assert {str(warning.message).split(" holds")[0] for warning in told} == {"column 'film'", "column 'RespondentID'"}
+    filled = imputer.transform(table)
+    assert filled["RespondentID"].equals(table["RespondentID"])
+    assert filled["film"].equals(table["film"])
+    assert filled["times"].notna().all()
+    drawn = SBNImputer(encode="auto", hidden=0, density=SBNDensity(epochs=1), random_state=0, strategy="sample")
+    with pytest.warns(sb.errors.CodingWarning):
+        assert drawn.fit_transform(table)["film"].equals(table["film"])
+
+
+def test_blanks_of_tables_that_are_not_encoded():
+    table = pd.DataFrame({"tick": ["yes", None, "yes", None], "other": ["no", "yes", "no", None]})
+    with pytest.warns(
+        sb.errors.CodingWarning, match="one value and blanks are all that is in 'tick': blanks are missing"
+    ):
+        SBNDensity(epochs=1, hidden=0).fit(table)
+    numbers = pd.DataFrame({"tick": [1.0, np.nan, 1.0], "x": [0.0, 1.0, np.nan], "never": [0.0, 0.0, np.nan]})
+    with pytest.warns(sb.errors.CodingWarning, match="all that is in 'tick': blanks"):
+        SBNDensity(epochs=1, hidden=0).fit(numbers)
+    SBNDensity(epochs=1, hidden=0).fit(numbers.to_numpy())  # NaN is a missing cell there, and nothing else
+
+
+def test_the_command_reads_blanks_and_passes_over_numbers_of_rows(tmp_path, capsys):
+    table, path, model = ticked(), tmp_path / "survey.csv", str(tmp_path / "survey.sbn")
+    table.to_csv(path, index=False)
+    assert main(["fit", str(path), "--id", "RespondentID", "--ignore", "times", "-o", model]) == 2
+    assert "'film' holds" in capsys.readouterr().err
+    table.assign(film=table["film"].replace("Episode I", "yes"))[["film"]].to_csv(tmp_path / "yes.csv", index=False)
+    assert main(["fit", str(tmp_path / "yes.csv"), "-o", model]) == 2
+    told = capsys.readouterr().err
+    assert "'film' holds 'yes' and blanks alone" in told
+    assert "--encode auto (categories, numbers, blanks that mean no)" in told
+    assert main(["fit", str(path), "--encode", "auto", "--hidden", "0", "--epochs", "2", "-o", model]) == 0
+    told = capsys.readouterr().err
+    assert "column 'film' holds one value and blanks" in told
+    assert "column 'RespondentID' holds whole numbers" in told
+    assert main(["impute", model, str(path)]) == 0
+    assert capsys.readouterr().out == path.read_text()
+    assert main(["infer", model, "film=yes", "--json"]) == 0
+    assert '"film=Episode I": 1' in capsys.readouterr().out
+    assert main(["sample", model, "50"]) == 0
+    assert {line.split(",")[0] for line in capsys.readouterr().out.splitlines()[1:]} == {"", "Episode I"}

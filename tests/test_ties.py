@@ -122,7 +122,9 @@ def test_samples_as_a_solver(network):
 
 def test_evidence_that_samples_do_not_meet_is_refused():
     noisy = sb.noisy_or({("a", "b"): 1.0, ("b", "c"): 0.9, ("a", "d"): 0.5, ("d", "c"): 0.5}, leak=0.0, prior=1e-7)
-    with pytest.raises(TooRareError, match="agree with the evidence, too few for an answer; and units are tied"):
+    with pytest.raises(
+        TooRareError, match="agree with the evidence, too few for an answer; and mean field theory has none"
+    ):
         sb.infer(noisy, {"c": 1}, solver=Sampled())
 
 

@@ -20,6 +20,8 @@ from sbnet import yes_no
 from sbnet._types import HIDDEN, BoolArray, States
 from sbnet.tables import Array, Column, as_number, is_number
 
+NOT_CHOSEN = "not chosen"
+"""What a blank says in a column of one value and blanks."""
 _LARGE = 1e15  # whole numbers from here on are written in powers of ten
 _FEW = 4  # rows: too few to tell a coding by -1 and 1 from a unit that happens to be 1 or not observed
 SIGNS = "holds -1 and 1: -1 was read as not observed. If it means no, recode it to 0; if it marks missing cells, say "

@@ -270,8 +270,8 @@ def refuse(source: Source, refused: Sequence[NotTwoValued]) -> TableError:
     """All columns that cannot be learned as they are, and the ways out."""
     told = _not_two_valued(refused)
     return TableError(
-        f"{os.path.basename(source.what)[:30]}: not two-valued: {told}. Say --encode auto (categories, numbers), "
-        "--missing -99 (no values), --id or --ignore COLUMN (no unit)"
+        f"{os.path.basename(source.what)[:30]}: not two-valued: {told}. Say --encode auto (categories, numbers, blanks "
+        "that mean no), --missing -99 (no values), --id or --ignore COLUMN (no unit)"
     )
 
 
@@ -309,6 +309,20 @@ def decide(name: str, place: int, head: Sequence[Block], source: Source, gone: t
         raise NotTwoValued(name, (_as_they_stand(place, head) or codings.listing(values)) + codings.clash(values))
     _warn_of_signs(name, place, head, source, gone)
     return coding
+
+
+def check_choice(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> None:
+    """Refuse to learn one value and blanks: every blank would be filled with that value."""
+    column = _column(name, place, head, source, gone)
+    blank = any(cell is None or cell != cell for cell in column.values.tolist())
+    values = codings.distinct(column)
+    if not blank or len(values) != 1 or codings.bit(values[0]) == 0:
+        return
+    if source.again is not None:
+        with source.again() as whole:
+            values = codings.distinct(_column(name, place, whole.blocks, source, gone))
+    if len(values) == 1:
+        raise NotTwoValued(name, f"{codings.show(values[0])} and blanks alone")
 
 
 def _warn_of_signs(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> None:

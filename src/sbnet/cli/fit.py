@@ -14,12 +14,21 @@ import numpy as np
 from sbnet import delimited, tables
 from sbnet._types import States
 from sbnet.cli import commands
-from sbnet.cli.columns import NotTwoValued, check_plain, column_reader, decide, named_columns, peek, refuse
+from sbnet.cli.columns import (
+    NotTwoValued,
+    check_choice,
+    check_plain,
+    column_reader,
+    decide,
+    named_columns,
+    peek,
+    refuse,
+)
 from sbnet.cli.models import check_out, write_model
 from sbnet.cli.rows import Progress
 from sbnet.cli.sources import Block, Source, open_table
 from sbnet.cli.stored import COLUMNS, Habits, notes_on, with_habits
-from sbnet.codings import Coding, word
+from sbnet.codings import NOT_CHOSEN, Coding, word
 from sbnet.errors import ParameterError, TableError, not_among
 from sbnet.names import spelled
 from sbnet.network import Network
@@ -70,7 +79,7 @@ def _fit(source: Source, settings: dict[str, Any], chosen: argparse.Namespace) -
         table = _records(source, names, gone, chosen.quiet)
         density = SBNDensity(**settings, encode="auto", missing=list(gone), verbose=verbose).fit(table)
         network, n = _with_notes(density), len(table)
-    network = with_habits(network, Habits(tuple(chosen.missing), tuple(chosen.id), tuple(chosen.ignore)))
+    network = with_habits(network, Habits(tuple(chosen.missing), tuple(chosen.id), (*chosen.ignore, *_unread(density))))
     write_model(network, chosen.out, chosen.to)
     bound = float(density.bounds_[-1])
     if chosen.json and chosen.out != "-":
@@ -144,6 +153,7 @@ def _decided(
         check_plain(name, place, head, source)
         try:
             known[name] = decide(name, place, head, source, gone)
+            check_choice(name, place, head, source, gone)
         except NotTwoValued as error:
             refused.append(error)
     if refused:
@@ -196,11 +206,18 @@ def _cell(cell: Any, delimiter: str) -> Any:
     return text if number is None else number
 
 
+def _unread(density: Any) -> list[str]:
+    """The columns that have no unit: they tell nothing, and are passed over in other tables too."""
+    columns = () if density.encoder_ is None else density.encoder_.columns_
+    return [column.name for column in columns if not column.units]
+
+
 def _with_notes(density: Any) -> Network:
     encoder = density.encoder_
     columns = list(encoder.columns_)
     fills = [
-        [word(encoder._originals.columns[k][v]) for v in range(len(column.labels))] for k, column in enumerate(columns)
+        ["" if label == NOT_CHOSEN else word(encoder._originals.columns[k][v]) for v, label in enumerate(column.labels)]
+        for k, column in enumerate(columns)
     ]
     network: Network = density.network_
     units = {unit for column in columns for unit in column.units}

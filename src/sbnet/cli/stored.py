@@ -38,14 +38,17 @@ def coding_of(network: Network, name: str) -> Coding | None:
 
 def notes_on(columns: Sequence[ColumnCoding], fills: Sequence[Sequence[Any]]) -> dict[str, Note]:
     """How the columns of an encoded table are read, for the first unit of each."""
-    from sbnet.estimators._codings import Known
+    from sbnet.estimators._codings import Chosen, Known
 
     notes = {}
     for column, fill in zip(columns, fills, strict=True):
         if not column.units:
             continue
         reader = column.reader
-        how = {"values": reader.values} if isinstance(reader, Known) else {"cuts": reader.cuts}  # type: ignore[attr-defined]
+        if isinstance(reader, Chosen):
+            how: dict[str, Any] = {"chosen": reader.value}
+        else:
+            how = {"values": reader.values} if isinstance(reader, Known) else {"cuts": reader.cuts}  # type: ignore[attr-defined]
         words = {"name": column.name, "kind": column.kind.value, "units": column.units, "codes": column.codes.tolist()}
         notes[column.units[0]] = Note(
             about=repr(column), group=COLUMNS, note=_COLUMN + json.dumps({**words, **how, "fill": list(fill)})
@@ -60,11 +63,14 @@ def stored_columns(network: Network) -> dict[str, ColumnCoding]:
 
 
 def _parsed(text: str) -> ColumnCoding:
-    from sbnet.estimators._codings import ColumnCoding, Kind, Known, Thresholds
+    from sbnet.estimators._codings import Chosen, ColumnCoding, Kind, Known, Thresholds
 
     try:
         words = json.loads(text.removeprefix(_COLUMN))
-        reader: Reader = Known(tuple(words["values"])) if "values" in words else Thresholds(tuple(words["cuts"]))
+        reader: Reader = (
+            Known(tuple(words["values"])) if "values" in words else Thresholds(tuple(words.get("cuts", ())))
+        )
+        reader = Chosen(words["chosen"]) if "chosen" in words else reader
         units, codes = tuple(words["units"]), np.array(words["codes"], np.int8).reshape(-1, len(words["units"]))
         none = np.empty(0)
         fill = tuple(map(str, words["fill"]))

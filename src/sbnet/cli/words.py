@@ -176,6 +176,8 @@ def _place(column: ColumnCoding, state: str) -> int | None:
     bits = [codings.bit(value) for value in values]
     if found is None and sorted(bits, key=str) == [0, 1] and codings.bit(state) is not None:
         return bits.index(codings.bit(state))
+    if found is None and len(values) == 2 and values[0] == codings.NOT_CHOSEN:
+        return codings.bit(state)
     return found
 
 

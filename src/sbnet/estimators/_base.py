@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.codings import PLAIN, Coding, show
 from sbnet.errors import ParameterError
-from sbnet.estimators import _encoding, _given, _large, _learning, _mixtures, _recognition
+from sbnet.estimators import _arguments, _encoding, _given, _large, _learning, _mixtures, _recognition
 from sbnet.estimators._completions import complete
 from sbnet.estimators._given import Given
 from sbnet.estimators._recognition import Recognising
@@ -75,6 +75,10 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def _table(self, X: Any, *, reset: bool, y: Any = "no_validation", sample_weight: Any = None) -> tuple[Given, Any]:
         """A checked table, read as zeros and ones, and `y`; with `reset`, its codings are learned and kept."""
         settings = self._settings()
+        if reset:
+            _arguments.check(settings)
+        else:
+            _arguments.threshold(settings.binarize)
         if settings.encode is not None:
             return _encoding.checked(self, X, y, reset=reset, sample_weight=sample_weight)
         if reset:

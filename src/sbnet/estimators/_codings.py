@@ -10,22 +10,27 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from sbnet import codings
 from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import TableError, enumerated
 from sbnet.screen import in_line
 from sbnet.tables import Array, Column
 
 MOST_CATEGORIES = 200
+_ALL_DIFFERENT = 20
+"""Whole numbers that name rows rather than measure them, if so many are there and no two of them are equal."""
 
 
 class Kind(Enum):
     """What a column was taken for; the value says it in words."""
 
     TWO = "two values"
+    CHOSEN = "chosen or not"
     CATEGORIES = "categories"
     ORDERED = "ordered"
     LEVELS = "levels"
     NUMBER = "number"
+    IDENTIFIER = "left out, all different whole numbers"
 
 
 class Reader(Protocol):
@@ -46,6 +51,35 @@ class Known:
         place = {value: k for k, value in enumerate(self.values)} | {None: -1}
         cells = [None if cell != cell else cell for cell in values.tolist()]
         return np.array([place.get(cell, -2) for cell in cells], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One value that a cell has or not: a blank is an answer."""
+
+    value: Any
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """Both, in words."""
+        return codings.NOT_CHOSEN, self.value
+
+    def index(self, values: Array) -> IndexArray:
+        """0 for a blank, 1 for the value."""
+        return np.array([_choice(cell, self.value) for cell in values.tolist()], dtype=np.int64)
+
+
+def _choice(cell: Any, value: Any) -> int:
+    return 0 if cell is None or cell != cell else 1 if cell == value else -2
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A column that is not looked at: no cell of it is missing."""
+
+    def index(self, values: Array) -> IndexArray:
+        """All cells are alike."""
+        return np.zeros(len(values), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -140,11 +174,15 @@ class ColumnCoding:
         return np.where(whole, self.probabilities(np.nan_to_num(means)).argmax(axis=1), -1)
 
     def __repr__(self) -> str:
+        if self.kind is Kind.IDENTIFIER:
+            return in_line(f"{self.name}: {self.kind.value}")
         return in_line(f"{self.name}: {self.kind.value}, {self._words()}")
 
     def _words(self) -> str:
         if self.kind is Kind.TWO:
             return " and ".join(self.labels)
+        if self.kind is Kind.CHOSEN:
+            return f"{self.labels[1]}, or blank"
         if self.kind is Kind.NUMBER:
             assert isinstance(self.reader, Thresholds)
             return f"threshold{'s' * (len(self.reader.cuts) > 1)} at {', '.join(map(_text, self.reader.cuts))}"
@@ -175,6 +213,7 @@ class Rules:
     n_bins: int
     n_levels: int
     drop: str | None
+    identifiers: str
 
     def codes(
         self, columns: Iterable[Column], weights: FloatArray, order: Mapping[str, Sequence[Any]]
@@ -201,6 +240,8 @@ class Rules:
         column = some.column
         if order is not None:
             return _listed(some, tuple(order), "ordered")
+        if _is_choice(some):
+            return _chosen(some)
         if column.is_number and column.categories is None:
             return self._numbers(some)
         if column.ordered and column.categories is not None:
@@ -220,6 +261,9 @@ class Rules:
             return _two(some, tuple(distinct.tolist()))
         if 2 <= len(distinct) <= self.n_levels and whole:
             return _levels(some, distinct)
+        different = len(distinct) == int((~np.isnan(values)).sum()) >= _ALL_DIFFERENT
+        if whole and different and self.identifiers == "leave out":
+            return _left_out(some)
         return _intervals(some, distinct, self.n_bins)
 
     def _categories(self, some: _Sample) -> ColumnCoding:
@@ -251,6 +295,28 @@ def _too_many(refused: Sequence[tuple[str, int]]) -> TableError:
         named, least = enumerated([name for name, _ in refused]), min(n for _, n in refused)
         text = f"columns {named} hold {least:,} or more different values, a unit each; {way}Leave them out"
     return TableError(f"{text}, merge rare values, or make numbers of them")
+
+
+def _is_choice(some: _Sample) -> bool:
+    """One value and blanks, as where all that apply are ticked? Zero is no tick, and listed categories tell more."""
+    column = some.column
+    if column.categories is not None and len(column.categories) > 1:
+        return False
+    blank = sum(cell is None or cell != cell for cell in column.values.tolist())
+    seen = some.seen if 0 < blank < len(column.values) else set()
+    return len(seen) == 1 and codings.bit(next(iter(seen))) != 0
+
+
+def _chosen(some: _Sample) -> ColumnCoding:
+    (value,) = some.seen
+    name, text = some.column.name, _text(value)
+    unit = name if value == 1.0 else f"{name}={text}"
+    return _coding(some, Kind.CHOSEN, Chosen(value), (codings.NOT_CHOSEN, text), (unit,))
+
+
+def _left_out(some: _Sample) -> ColumnCoding:
+    codes: States = np.zeros((1, 0), dtype=np.int8)
+    return ColumnCoding(some.column.name, Kind.IDENTIFIER, ("",), (), codes, LeftOut(), np.array([-1]), np.array([1.0]))
 
 
 def _two(some: _Sample, known: tuple[Any, ...]) -> ColumnCoding:

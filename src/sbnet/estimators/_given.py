@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_array, check_X_y, validate_data
 from sbnet import codings, tables
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.codings import PLAIN, Coding
-from sbnet.errors import TableError
+from sbnet.errors import CodingWarning, TableError
 from sbnet.execution import row_blocks
 from sbnet.screen import in_line
 
@@ -82,6 +83,8 @@ def checked(
 
 def learn(sheet: tables.Sheet, values: tables.Array, names: tuple[str, ...]) -> dict[str, Coding]:
     """The coding of each column, by its name; an error for a column that is not one of zeros and ones."""
+    if sheet.names is not None:
+        _warn_of_choices(sheet, names)
     if values.dtype.kind == "f" and _all_plain(values):
         return dict.fromkeys(names, PLAIN)
     return {name: _learn_one(sheet.columns[k], k, name) for k, name in enumerate(names)}
@@ -176,6 +179,32 @@ def _stacked(sheet: tables.Sheet, numbers: bool) -> tables.Array:
         stacked[:, k] = column.values
         stacked[missing, k] = None
     return stacked
+
+
+def _warn_of_choices(sheet: tables.Sheet, names: tuple[str, ...]) -> None:
+    """Name the columns of one value and blanks: such a table may mean by a blank what another says with a 0."""
+    found = [name for k, name in enumerate(names) if _is_choice(sheet.columns[k])]
+    if found:
+        more = ", …" if len(found) > 20 else ""
+        warnings.warn(
+            f"one value and blanks are all that is in {', '.join(map(repr, found[:20]))}{more}: blanks are missing "
+            "cells, and would be filled with that value. If a blank means no, say encode='auto', or write 0",
+            CodingWarning,
+            stacklevel=2,
+        )
+
+
+def _is_choice(column: tables.Column) -> bool:
+    if column.categories is not None and len(column.categories) > 1:
+        return False
+    missing = (
+        np.isnan(column.values) if column.is_number else np.array([cell is None for cell in column.values.tolist()])
+    )
+    return bool(missing.any() and not missing.all() and _bits(column) == [1])
+
+
+def _bits(column: tables.Column) -> list[int | None]:
+    return [codings.bit(value) for value in codings.distinct(column)]
 
 
 def _all_plain(values: FloatArray) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 from sbnet import checks, lazy
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _encoding, _learning, _priors
+from sbnet.estimators import _arguments, _encoding, _learning, _priors
 from sbnet.estimators._completing import completed
 from sbnet.estimators._partitions import bare, ordered
 from sbnet.estimators._rows import Rows, place
@@ -44,6 +44,7 @@ EPOCHS = 5
 def fit_one(estimator: SBNEstimator, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
     """A network from a sample of the rows, and then from all of them."""
     settings = estimator._settings()
+    _arguments.check(settings)
     source = _Blocks(X, sample_weight, settings) if is_stream(X) else _Partitions(X, sample_weight, settings)
     rows = _read(estimator, source.sample, source.weights, reset=True)
     generator, weight = estimator._fit_rows(rows)
@@ -61,6 +62,7 @@ def fit_classes(classifier: SBNClassifier, X: Any, y: Any, sample_weight: Any) -
     if is_stream(X):
         raise ParameterError("a classifier needs the class of each row beside it; give a table, or a Dask collection")
     settings = classifier._settings()
+    _arguments.check(settings)
     source = _Partitions(X, sample_weight, settings)
     if not source.is_all and classifier.tune is not None:
         raise ParameterError(f"networks are tuned together on {LIMIT:,} rows at most of a Dask table; set tune=None")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,10 @@ FEWEST = 50
 """Below so many rows nothing is chosen: too few of them could be held out."""
 FEW = 3_000
 """So many lateral edges are all learned: a switch may have use for a parent that is of none to a regression."""
+MANY = 100_000
+"""Weights beyond which a small table is learned in fewer steps, and without switches that nobody asked for."""
+MOST_WEIGHTS, _BYTES = 20_000_000, 200
+"""Weights that are learned at most, and what one takes while it is."""
 SOLVER = MeanField(log_term="xi", tol=1e-3)
 _NAMED: dict[Any, type[Adam | SGD]] = {"adam": Adam, "sgd": SGD}
 
@@ -50,6 +55,7 @@ def learn_from_scratch(
 
     A function, so that it can travel to worker processes.
     """
+    check_size(density, len(rows.names))
     free = not rows.groups  # units that stand for one column are not free to be regressed
     if _priors.chooses(density) and free and len(rows.cells) >= FEWEST:
         from sbnet.estimators import _choosing
@@ -73,8 +79,9 @@ def start(
     A column without a single observed cell is cut off: nothing is known about it, and with its edges in place it
     would be learned as one more hidden unit, whose states have nothing to do with the column.
     """
+    check_size(density, len(rows.names))
     sizes = layers(density.hidden) if hidden is None else hidden
-    count = switches_of(density) if switches is None else switches
+    count = switches_of(density, len(rows.names)) if switches is None else switches
     network = _fully_connected(density, rows, generator, sizes, bool(density.lateral) and edges)
     _check_names(network, rows, count)
     if lateral is not None:
@@ -210,7 +217,9 @@ def learn(
         raise ParameterError(f"validation_fraction is {fraction!r}; a fraction lies between 0 and 1")
     hold_out = fraction is not None and len(rows.cells) > 1  # one row cannot be divided
     if epochs is None:
-        epochs = _epochs(len(rows.cells), density.batch_size) if density.epochs == "auto" else density.epochs
+        epochs = density.epochs
+        if _priors.is_auto(epochs):
+            epochs = _epochs(len(rows.cells), density.batch_size, network.n_edges)
     stepping = optimizer(density, until=max(epochs, 1)) if stepping is None else stepping
     settings = {
         "batch_size": density.batch_size,
@@ -325,16 +334,37 @@ class Resumed:
         return lambda state, epoch: size(state, self.epoch + epoch)
 
 
-def switches_of(density: SBNDensity) -> int:
-    count = SWITCHES if density.switches == "auto" else density.switches
+def check_size(density: SBNDensity, width: int) -> None:
+    """Refuse a network that would not fit into memory before anything of it is made."""
+    sizes = (*layers(density.hidden), width)
+    lateral = width * (width - 1) // 2 if density.lateral else 0
+    count = switches_of(density, width)
+    above = sizes[-2] * width if len(sizes) > 1 else 0
+    # each switch of a column has the parents of the column, and the column has all of its switches
+    weights = sum(one * other for one, other in pairwise(sizes)) + lateral + count * (above + lateral + width)
+    units = sum(sizes) + count * width
+    if max(weights, units) > MOST_WEIGHTS:
+        needed = _BYTES * max(weights, units) / 2**30
+        raise ParameterError(
+            f"{width:,} columns, hidden={density.hidden!r:.40}, lateral={density.lateral!r} and "
+            f"switches={density.switches!r:.20} make {weights:,} weights, which take about {needed:,.0f} GB; at most "
+            f"{MOST_WEIGHTS:,} are learned. Take fewer columns or hidden units, lateral=False, or switches=0"
+        )
+
+
+def switches_of(density: SBNDensity, width: int = 0) -> int:
+    """Switches of each column; none are taken unasked where columns are many."""
+    automatic = SWITCHES if width * (width - 1) // 2 <= MANY else 0
+    count = automatic if _priors.is_auto(density.switches) else density.switches
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
         raise ParameterError(f"switches is {count!r}; it must be a whole number, zero or more, or 'auto'")
     return int(count)
 
 
-def _epochs(n_rows: int, batch_size: int) -> int:
-    """Twenty, or more for small tables: at least 250 steps."""
-    return max(20, -(-250 // -(-n_rows // max(batch_size, 1))))
+def _epochs(n_rows: int, batch_size: int, weights: int) -> int:
+    """Twenty, or more for small tables: at least 250 steps, or as many as take no longer if weights are many."""
+    steps = 250 if weights <= MANY else max(25, 250 * MANY // weights)
+    return max(20, -(-steps // -(-n_rows // max(batch_size, 1))))
 
 
 def frozen(network: Network, rows: Rows) -> BoolArray:

@@ -164,7 +164,7 @@ def _learn_one(settings: SBNDensity, rows: Rows, generator: np.random.Generator,
 def _start(settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: Ties) -> Network:
     """Nothing is known yet but the means of columns; those that have others before them get switches."""
     network = _learning.start(settings, rows, generator, switches=0)
-    count = _learning.switches_of(settings)
+    count = _learning.switches_of(settings, len(rows.names))
     fan_in = np.diff(network.graph.indptr)
     units = [name for name in ties.names if fan_in[network.index(name)] > len(ties.labels)]
     if count and units:
@@ -187,9 +187,9 @@ def _climb(
     quiet: bool = False,
 ) -> FitResult:
     """Learn, each weight in units of its own; unless epochs are given, until so many rows have been seen in all."""
-    epochs = int(np.clip(in_all / len(rows.cells), 5, 100)) if settings.epochs == "auto" else settings.epochs
+    epochs = int(np.clip(in_all / len(rows.cells), 5, 100)) if is_auto(settings.epochs) else settings.epochs
     stepping = None  # what the settings say
-    if settings.optimizer == "adam" and is_auto(settings.learning_rate):
+    if isinstance(settings.optimizer, str) and settings.optimizer == "adam" and is_auto(settings.learning_rate):
         units_of = np.concatenate([scale, np.full(network.n_units, BIAS)])
         stepping = InUnitsOfPrior(Adam(RATE, until=max(epochs, 1)), units_of)
     small = clone(settings).set_params(batch_size=min(settings.batch_size, BATCH))

@@ -14,10 +14,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _learning, _mixtures, _priors, _sharing, _switches, _tuning
+from sbnet.estimators import _arguments, _learning, _mixtures, _priors, _sharing, _switches, _tuning
 from sbnet.estimators._large import fit_classes
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._partitions import by_partition
@@ -201,12 +200,13 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         return self
 
     def _check(self) -> None:
-        if self.tune not in (None, "discriminative"):
-            raise ParameterError(f"tune is {self.tune!r}; give None or 'discriminative'")
-        if self.shared not in (True, False, "auto"):
-            raise ParameterError(f"shared is {self.shared!r}; give True, False or 'auto'")
+        if self.tune is not None and not (isinstance(self.tune, str) and self.tune == "discriminative"):
+            raise ParameterError(f"tune is {_arguments.short(self.tune)}; give None or 'discriminative'")
+        if not isinstance(self.shared, bool | np.bool_) and not _priors.is_auto(self.shared):
+            raise ParameterError(f"shared is {_arguments.short(self.shared)}; give True, False or 'auto'")
+        _arguments.flag("calibrate", self.calibrate)
         if self.particles is not None:
-            checks.whole("particles", self.particles, 0)
+            _arguments.particles(self.particles)
 
     def _is_shared(self, data: Labelled) -> bool:
         """Do classes share strength? Only where the prior is left open, and there are columns to be tied."""
@@ -359,10 +359,10 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         return mean
 
     def _log_prior(self, share: FloatArray) -> FloatArray:
-        prior = share / share.sum() if self.class_prior is None else np.asarray(self.class_prior, dtype=np.float64)
+        prior = share / share.sum() if self.class_prior is None else _arguments.numbers(self.class_prior)
         if prior.shape != share.shape or np.any(prior < 0.0) or not np.isclose(prior.sum(), 1.0):
             raise ParameterError(
-                f"class_prior is {self.class_prior!r}; "
+                f"class_prior is {_arguments.short(self.class_prior)}; "
                 f"give a probability for each of the {len(share)} classes, with sum 1"
             )
         with np.errstate(divide="ignore"):

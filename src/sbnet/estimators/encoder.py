@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,9 +20,9 @@ from sklearn.utils.validation import (
 
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
-from sbnet.errors import ParameterError, TableError
-from sbnet.estimators import _given
-from sbnet.estimators._codings import ColumnCoding, Rules
+from sbnet.errors import CodingWarning, ParameterError, TableError
+from sbnet.estimators import _arguments, _given
+from sbnet.estimators._codings import ColumnCoding, Kind, Rules
 from sbnet.estimators._originals import Originals
 from sbnet.tables import Sheet, as_array, as_frame, is_records, sheet
 
@@ -58,9 +59,12 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     a column of                                           becomes
     ====================================================  ======================================================
     two values: truth values, 0 and 1, "no" and "yes"     one unit: ``smoker``, or ``smoker=yes``
+    one value and blanks, as where all that apply are     one unit, 0 where the cell is blank, with a warning: a blank
+    ticked; not 0 and blanks                              is "not chosen", and no cell is missing
     ordered categories (those of `ordered`, too)          a thermometer, a unit for each step: ``size>S``, ``size>M``
     text, or categories without an order                  one unit for each category: ``colour=red``, …
     whole numbers, at most `n_levels` different ones      a thermometer of its levels: ``rating>1``, ``rating>2``, …
+    whole numbers, 20 or more, no two of them equal       nothing, with a warning: see `identifiers`
     other numbers                                         a thermometer of quantiles: ``age>31``, ``age>45``, …
     ====================================================  ======================================================
 
@@ -80,6 +84,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     handle_unknown : {"error", "missing"}
         What to do with a category that was not there in fitting. Numbers are compared with thresholds, so they are
         always known, unless the column had two values only.
+    identifiers : {"leave out", "keep"}
+        What to do with a column of 20 or more whole numbers of which no two are equal. Such numbers name rows, and say
+        nothing of others; so they are left out, with a :class:`~sbnet.errors.CodingWarning`, and their cells stay as
+        they are. ``"keep"`` takes them as measurements.
 
     Attributes
     ----------
@@ -119,6 +127,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ordered: Mapping[Any, Sequence[Any]] | None = None,
         missing: Any = (),
         handle_unknown: str = "error",
+        identifiers: str = "leave out",
     ) -> None:
         self.n_bins = n_bins
         self.n_levels = n_levels
@@ -126,6 +135,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.ordered = ordered
         self.missing = missing
         self.handle_unknown = handle_unknown
+        self.identifiers = identifiers
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -158,6 +168,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
         codings = rules.codes(found.columns, weights, order)
         self._check_units([unit for coding in codings for unit in coding.units])
+        _warn(codings)
         self.columns_ = Columns(codings)
         self._originals = Originals.of(X, codings, [column.name for column in found.columns])
         return self
@@ -236,7 +247,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _rules(self) -> Rules:
         checks.choice("drop", self.drop, (None, "most_frequent"))
         checks.choice("handle_unknown", self.handle_unknown, ("error", "missing"))
-        return Rules(checks.whole("n_bins", self.n_bins, 2), checks.whole("n_levels", self.n_levels, 2), self.drop)
+        checks.choice("identifiers", self.identifiers, ("leave out", "keep"))
+        for name in ("n_bins", "n_levels"):
+            _arguments.count(name, getattr(self, name), 2)
+        return Rules(int(self.n_bins), int(self.n_levels), self.drop, self.identifiers)
 
     def _sheet(self, X: Any, *, reset: bool) -> Sheet:
         """The columns of a table, after scikit-learn's checks of its shape and names."""
@@ -252,7 +266,14 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def _order(self, found: Sheet) -> dict[Any, Sequence[Any]]:
+        if self.ordered is not None and not isinstance(self.ordered, Mapping):
+            raise ParameterError(f'ordered is {_arguments.short(self.ordered)}; give a mapping: {{"size": ["S", "M"]}}')
         order = dict(self.ordered or {})
+        for name, values in order.items():
+            if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes) or not len(values):
+                raise ParameterError(
+                    f"ordered of {name!r} is {_arguments.short(values)}; list its values, lowest first"
+                )
         names = [column.name for column in found.columns]
         strange = [name for name in order if name not in names]
         if strange:
@@ -264,3 +285,20 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         twice = next((unit for k, unit in enumerate(units) if unit in units[:k]), None)
         if twice is not None:
             raise TableError(f"two columns would have a unit {twice!r}; rename one of the columns")
+
+
+def _warn(codings: Sequence[ColumnCoding]) -> None:
+    """Name the columns that were read in a way that may surprise."""
+    told = {
+        Kind.CHOSEN: "one value and blanks: read as chosen or not chosen, a blank as not chosen. If blanks are answers "
+        "that are missing, leave such columns out: they tell nothing",
+        Kind.IDENTIFIER: "whole numbers of which no two are equal: left out, as they name rows. If they are "
+        "measurements, take BinaryEncoder(identifiers='keep')",
+    }
+    for kind, text in told.items():
+        names = [coding.name for coding in codings if coding.kind is kind]
+        if names:
+            shown = ", ".join(repr(name if len(name) <= 40 else f"{name[:39]}…") for name in names[:20])
+            more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+            verb = "column {} holds" if len(names) == 1 else "columns {} hold"
+            warnings.warn(f"{verb.format(shown + more)} {text}", CodingWarning, stacklevel=3)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _choosing, _learning
+from sbnet.estimators import _arguments, _choosing, _learning
 from sbnet.estimators._completions import informed
 from sbnet.estimators._filling import Crowds
 from sbnet.estimators._given import Given, as_asked
@@ -121,11 +121,11 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNImputer:
         """Learn a network from a table with holes, as :meth:`SBNDensity.fit` does; `y` is not used."""
-        if self.strategy not in ("mean", "mode", "sample"):
-            raise ParameterError(f"strategy is {self.strategy!r}; give 'mean', 'mode' or 'sample'")
-        checks.whole("particles", self.particles, 0)
+        if not isinstance(self.strategy, str) or self.strategy not in ("mean", "mode", "sample"):
+            raise ParameterError(f"strategy is {_arguments.short(self.strategy)}; give 'mean', 'mode' or 'sample'")
+        _arguments.particles(self.particles)
         if self.multiple is not None:
-            checks.whole("multiple", self.multiple, 1)
+            _arguments.count("multiple", self.multiple, 1, ", or None")
             if is_lazy(X) or is_stream(X):
                 raise ParameterError("multiple= draws rows of the whole table; give fit() one in memory, or a sample")
         generator, _ = self._fit_one(X, sample_weight)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import ParameterError
+from sbnet.estimators import _arguments
 from sbnet.estimators._explain import Explanations, explain_rows
 from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._template import FromTemplate
@@ -138,7 +139,9 @@ def _share(contamination: Any) -> float | None:
         return None
     number = isinstance(contamination, int | float | np.integer | np.floating) and not isinstance(contamination, bool)
     if not number or not 0.0 < contamination <= 0.5:
-        raise ParameterError(f"contamination is {contamination!r}; give 'auto', or a share above 0 and up to 0.5")
+        raise ParameterError(
+            f"contamination is {_arguments.short(contamination)}; give 'auto', or a share above 0 and up to 0.5"
+        )
     return float(contamination)
 
 

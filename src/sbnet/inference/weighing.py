@@ -64,9 +64,9 @@ def draws(network: Network, row: States) -> Iterator[tuple[FloatArray, FloatArra
         yield complete, weight
     if total < _FEWEST:
         raise TooRareError(
-            f"of {n:,} samples {total:,.0f} agree with the evidence, too few for an answer; and units are tied to each "
-            "other (states of one variable, switches of a table), so that mean field theory has none either. Give "
-            "fewer findings, or ask for guaranteed intervals: posterior_intervals(), --certain"
+            f"of {n:,} samples {total:,.0f} agree with the evidence, too few for an answer; and mean field theory has "
+            "none where units are states of one variable or switches of a table. Give fewer findings, or ask for "
+            "guaranteed intervals: posterior_intervals(), --certain"
         )
 
 
