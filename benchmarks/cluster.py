@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import sbnet as sb
-from sbnet.execution import Inline
 from sbnet.learning import streams
+from sbnet.parallel.blocks import Inline
 
 from .report import NONE, Table, in_new_process, peak_memory, race, say, seconds, size
 

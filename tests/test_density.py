@@ -301,7 +301,7 @@ def test_pipelines_and_searches(labelled):
 
 
 def test_progress_is_shown_if_asked(table, capsys, monkeypatch):
-    monkeypatch.setattr("sbnet.execution._PATIENCE", 0.0)
+    monkeypatch.setattr("sbnet.parallel.blocks._PATIENCE", 0.0)
     quick().fit(table)
     assert capsys.readouterr().err == ""
     quick(verbose=1).fit(table)

@@ -140,7 +140,7 @@ def test_one_pattern_gives_a_float_and_a_table_of_one_row_an_array(sprinkler):
 def test_a_table_larger_than_one_block_of_work_gives_the_same_answers(sprinkler, monkeypatch):
     rows = np.where(np.random.default_rng(0).random((50, 4)) < 0.5, np.nan, sb.sample(sprinkler, 50, rng=0))
     whole = sb.log_likelihood(sprinkler, rows), sb.exact_posterior(sprinkler, rows)
-    monkeypatch.setattr("sbnet.execution._WORKING", 12)
+    monkeypatch.setattr("sbnet.parallel.blocks._WORKING", 12)
     assert np.array_equal(whole[0], sb.log_likelihood(sprinkler, rows))
     assert np.array_equal(whole[1], sb.exact_posterior(sprinkler, rows))
 

@@ -14,9 +14,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from sbnet import execution
 from sbnet.errors import ParameterError
-from sbnet.execution import Bar, Inline, RowBlocks, Threads, map_blocks, thread_count
+from sbnet.parallel import blocks
+from sbnet.parallel.blocks import Bar, Inline, RowBlocks, Threads, map_blocks, thread_count
 
 
 def rows_of(block):
@@ -103,7 +103,7 @@ def _alive():
 INTERRUPTED = """
 import sys, time
 from functools import partial
-from sbnet.execution import Threads, map_blocks
+from sbnet.parallel.blocks import Threads, map_blocks
 
 def nap(block):
     sys.stdout.write("begun\\n")  # one write: two threads must not share a line
@@ -148,7 +148,7 @@ def test_long_work_shows_rows_rate_and_what_is_going_on(monkeypatch, capsys):
 
 def test_the_time_left_is_that_of_the_average_row(monkeypatch, capsys):
     now = [1000.0]
-    monkeypatch.setattr(execution.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(blocks.time, "monotonic", lambda: now[0])
     monkeypatch.setenv("COLUMNS", "120")
     bar = Bar("work", 110, True, begun=10)
     for finished, at in ((10, 5.0), (30, 10.0), (60, 100.0)):  # cheap rows first: 2 s each on average in the end

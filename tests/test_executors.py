@@ -15,10 +15,10 @@ import pytest
 from sklearn.base import clone
 
 import sbnet as sb
-from sbnet import parcels
 from sbnet.errors import ParameterError, WorkerError
 from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
-from sbnet.execution import RowBlocks, map_blocks
+from sbnet.parallel import parcels
+from sbnet.parallel.blocks import RowBlocks, map_blocks
 
 NETWORK = sb.layered((3, 10, 30), rng=0, scale=1.0)
 ROWS = sb.sample(NETWORK, 300, rng=1)[:, -30:].astype(float)

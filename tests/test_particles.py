@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import sbnet as sb
-from sbnet.execution import Inline, Threads
 from sbnet.inference.particles import particles, seeds_of_places, seeds_of_rows
+from sbnet.parallel.blocks import Inline, Threads
 
 
 def evidence(network, n, seed, visible):

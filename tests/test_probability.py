@@ -126,7 +126,7 @@ def test_samples_follow_from_the_rng(sprinkler):
 
 def test_samples_do_not_depend_on_the_size_of_a_block(sprinkler, monkeypatch):
     whole = sb.sample(sprinkler, 100, rng=7)
-    monkeypatch.setattr("sbnet.execution._WORKING", 28)
+    monkeypatch.setattr("sbnet.parallel.blocks._WORKING", 28)
     assert np.array_equal(whole, sb.sample(sprinkler, 100, rng=7))
 
 

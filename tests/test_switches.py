@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 import sbnet as sb
 from sbnet.estimators import SBNDensity
 from sbnet.estimators._switches import Switching, board_of, estimates, switching
-from sbnet.execution import Inline
 from sbnet.inference.particles import seeds_of_places
 from sbnet.kernels.holes import filter_rows
+from sbnet.parallel.blocks import Inline
 from sbnet.reduction import absorb_rows
 
 pytestmark = pytest.mark.small

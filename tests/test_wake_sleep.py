@@ -123,7 +123,7 @@ def test_equal_seeds_give_equal_weights(data):
 def test_long_tables_are_worked_off_in_blocks_that_do_not_count(data, monkeypatch):
     _, rows = data
     whole = wake_sleep(start(), rows, epochs=2, rng=0)
-    monkeypatch.setattr("sbnet.execution._WORKING", 500)
+    monkeypatch.setattr("sbnet.parallel.blocks._WORKING", 500)
     parts = wake_sleep(start(), rows, epochs=2, rng=0)
     assert whole.network == parts.network
     assert_allclose(whole.estimates, parts.estimates)

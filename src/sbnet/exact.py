@@ -12,7 +12,6 @@ from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.enumeration import Effort, barren_means, check_limit, enumerate_states, predictions
 from sbnet.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
-from sbnet.execution import Taken
 from sbnet.kernels.array_gates import loads
 from sbnet.kernels.array_gates import log_p as log_p_of
 from sbnet.kernels.gates import NOISY_OR
@@ -20,6 +19,7 @@ from sbnet.kernels.terms.enumerated import mean_t
 from sbnet.means import ExactPosterior, ExactPosteriors
 from sbnet.mirrors import Mirrors, mirrors
 from sbnet.network import Network
+from sbnet.parallel.blocks import Taken
 from sbnet.probability import entropy_of
 from sbnet.question import Part, ask
 from sbnet.reduction import absorb

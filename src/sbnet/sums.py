@@ -14,12 +14,12 @@ import numpy as np
 from sbnet._types import FloatArray, IndexArray, States
 from sbnet.enumeration import Effort, barren_means, enumerate_states
 from sbnet.errors import TooManyHiddenError
-from sbnet.execution import Taken
 from sbnet.inference import Chains, MeanField, Solution, Solver, Status
 from sbnet.inference.block_gibbs import block_means
 from sbnet.inference.weighing import weigh
 from sbnet.kernels.rows import predict_rows
 from sbnet.network import Network
+from sbnet.parallel.blocks import Taken
 from sbnet.reduction import absorb
 from sbnet.ties import blocks, tied_rows
 

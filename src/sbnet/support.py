@@ -24,9 +24,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, IndexArray, States
-from sbnet.execution import row_blocks
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.network import CERTAIN, Network
+from sbnet.parallel.blocks import row_blocks
 
 IMPOSSIBLE = "the evidence is impossible"
 _ROUNDING = 1e-9  # of a log-odds of 1000 that is the sum of a weight and a bias

@@ -22,13 +22,13 @@ from sbnet.build import add_switches, layered
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import ParameterError
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
-from sbnet.execution import Inline
 from sbnet.inference import Conditioned, Gibbs, MeanField, Mixture, Structured, estimate, infer, infer_many
 from sbnet.inference.particles import particles, seeds_of_rows
 from sbnet.kernels._compile import FOLDER
 from sbnet.learning import fit, gradient, wake_sleep
 from sbnet.learning.regressions import Design, regress_columns
 from sbnet.network import Network
+from sbnet.parallel.blocks import Inline
 from sbnet.probability import log_joint, sample
 
 _TERMS: tuple[LogTerm, ...] = ("exact", "xi", "quadratic", "jensen")

@@ -23,12 +23,12 @@ from sbnet.certificates.enclosure import EFFORTS, Ends, How, enclose, in_lines
 from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.evidence import EvidenceLike, OnePattern, Table
-from sbnet.execution import Bar, Block, RowBlocks, map_blocks, pool, row_blocks
 from sbnet.inference.estimation import Draw, weigh
 from sbnet.inference.solution import Solution
 from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.kernels.terms import LOG_TERMS
 from sbnet.network import Network
+from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool, row_blocks
 from sbnet.question import Part, Question, ask
 from sbnet.reduction import absorb
 

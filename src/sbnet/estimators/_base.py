@@ -20,10 +20,10 @@ from sbnet.estimators._recognition import Recognising
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.places import BINARY, Place
-from sbnet.lazy import is_lazy
 from sbnet.learning.streams import is_stream
 from sbnet.network import Network
 from sbnet.network_mixture import log_mean
+from sbnet.parallel.lazy import is_lazy
 from sbnet.tables import Array
 
 if TYPE_CHECKING:

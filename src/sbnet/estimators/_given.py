@@ -17,7 +17,7 @@ from sbnet import codings, tables
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.codings import PLAIN, Coding
 from sbnet.errors import CodingWarning, TableError
-from sbnet.execution import row_blocks
+from sbnet.parallel.blocks import row_blocks
 from sbnet.screen import in_line
 
 _WAYS = (

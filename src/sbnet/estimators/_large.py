@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from sbnet import checks, lazy
+from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
 from sbnet.estimators import _arguments, _encoding, _learning, _priors
@@ -29,6 +29,7 @@ from sbnet.estimators._structure import enforce
 from sbnet.learning import FitResult, fit
 from sbnet.learning.streams import Files, blocks_of, is_once, is_stream
 from sbnet.network import Network
+from sbnet.parallel import lazy
 from sbnet.tables import as_array, as_frame, is_records
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sbnet import checks, lazy
+from sbnet import checks
 from sbnet.estimators._learning import make_seed
+from sbnet.parallel import lazy
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=Any)

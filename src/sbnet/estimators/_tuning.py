@@ -20,11 +20,11 @@ from sbnet._types import BoolArray, FloatArray, IndexArray
 from sbnet.estimators import _learning
 from sbnet.estimators._rows import Rows, place
 from sbnet.estimators._structure import enforce
-from sbnet.execution import pool
 from sbnet.learning import Adam
 from sbnet.learning.gradients import Climbing, Gradient
 from sbnet.network import Network
-from sbnet.parcels import Shared
+from sbnet.parallel.blocks import pool
+from sbnet.parallel.parcels import Shared
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity

@@ -25,10 +25,10 @@ from sbnet.estimators._sharing import Ties
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators._tuning import Labelled, Mixture
 from sbnet.estimators.density import SBNDensity
-from sbnet.execution import pool
-from sbnet.lazy import is_lazy
 from sbnet.learning import FitResult
 from sbnet.learning.streams import is_stream
+from sbnet.parallel.blocks import pool
+from sbnet.parallel.lazy import is_lazy
 
 _FEW = 100
 """A class of fewer rows than this shares strength with the others."""

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from sbnet._types import Bound, FloatArray, Model, Stop
 from sbnet.errors import ConvergenceWarning
 from sbnet.evidence import EvidenceLike
-from sbnet.execution import Bar, Block, RowBlocks, Taken, each_block, pool
 from sbnet.inference.asking import as_asked, check_start
 from sbnet.inference.best_state import MostProbable, MostProbableBatch, most_probable
 from sbnet.inference.comparison import Comparison
@@ -29,8 +28,9 @@ from sbnet.inference.solution import Chains, Gather, Solution, Status, Xi
 from sbnet.inference.solvers import Climber, Slope, Solver, check_climber, check_solver
 from sbnet.inference.step_by_step import Step, steps
 from sbnet.inference.structured import Structured
-from sbnet.lazy import LazyTable, is_lazy
 from sbnet.network import Network
+from sbnet.parallel.blocks import Bar, Block, RowBlocks, Taken, each_block, pool
+from sbnet.parallel.lazy import LazyTable, is_lazy
 from sbnet.question import Part, Question, ask_many, ask_one
 
 __all__ = [

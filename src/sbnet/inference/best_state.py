@@ -14,11 +14,11 @@ import numpy as np
 from sbnet import batches, checks, reading
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
 from sbnet.evidence import EvidenceLike, OnePattern, Table
-from sbnet.execution import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.inference.maximum import Group, groups_of, largest, rounding_of
 from sbnet.inference.meanfield import MeanField
 from sbnet.kernels import array_gates as gates
 from sbnet.network import Network
+from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.probability import sample
 from sbnet.question import Part, Question, ask
 from sbnet.reduction import absorb

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.execution import row_blocks
 from sbnet.inference.equal_rows import first_equal
 from sbnet.inference.particles import particles, seeds_of_rows
 from sbnet.inference.places import BINARY, Place
 from sbnet.network import Network
+from sbnet.parallel.blocks import row_blocks
 from sbnet.probability import sample
 from sbnet.ties import blocks
 

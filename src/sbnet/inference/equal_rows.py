@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sbnet._types import IndexArray, States
-from sbnet.execution import row_blocks
+from sbnet.parallel.blocks import row_blocks
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SHIFTS = np.uint64(29), np.uint64(32)

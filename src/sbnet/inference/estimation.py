@@ -15,7 +15,6 @@ from sbnet import batches, checks, reading
 from sbnet._types import FloatArray, Problem, RngLike, States
 from sbnet.batches import OneRow, SomeRows
 from sbnet.evidence import EvidenceLike, OnePattern, Table
-from sbnet.execution import Bar, Block, RowBlocks, join, map_blocks, pool
 from sbnet.inference.importance import log_weights
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solution import Solution
@@ -23,6 +22,7 @@ from sbnet.inference.solvers import Solver, check_solver
 from sbnet.kernels.estimate import anneal_rows
 from sbnet.kernels.reduce import reduce
 from sbnet.network import Network
+from sbnet.parallel.blocks import Bar, Block, RowBlocks, join, map_blocks, pool
 from sbnet.question import Part, ask
 from sbnet.reading import Readable, Reading
 from sbnet.reduction import absorb

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbnet import checks, lazy
+from sbnet import checks
 from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import read_part
-from sbnet.execution import thread_count
 from sbnet.inference.results import PosteriorBatch
 from sbnet.inference.solution import Gather, Solution
 from sbnet.network import Network
+from sbnet.parallel import lazy
+from sbnet.parallel.blocks import thread_count
 
 if TYPE_CHECKING:
     import pandas

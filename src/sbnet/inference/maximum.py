@@ -29,10 +29,10 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.execution import row_blocks
 from sbnet.kernels import array_gates as gates
 from sbnet.kernels.gates import LEAST, NOISY_OR
 from sbnet.network import Network
+from sbnet.parallel.blocks import row_blocks
 
 _ROOT_STEPS, _STEPS = 200, 3  # subgradient steps for the whole, and for each part
 _BATCH = 256  # parts that are split at once

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sbnet._types import FloatArray, States
-from sbnet.execution import Block, RowBlocks, join, map_blocks
 from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels import gates
 from sbnet.kernels._compile import plain
 from sbnet.kernels.particles import Answers, particle_rows
 from sbnet.kernels.random import GOLDEN, mix
 from sbnet.network import Network
+from sbnet.parallel.blocks import Block, RowBlocks, join, map_blocks
 from sbnet.reduction import absorb
 
 Seeds: TypeAlias = NDArray[np.uint64]

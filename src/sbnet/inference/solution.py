@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sbnet._types import HIDDEN, BoolArray, Bound, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.execution import row_blocks
+from sbnet.parallel.blocks import row_blocks
 
 Rows: TypeAlias = "slice | IndexArray | BoolArray"
 

@@ -17,12 +17,10 @@ from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, RngLike
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike
-from sbnet.execution import Bar, pool
 from sbnet.files.atomic import PathLike, as_name, check_target
 from sbnet.files.locks import alone
 from sbnet.files.tensors import Stored
 from sbnet.inference import Climber, MeanField, check_climber
-from sbnet.lazy import LazyTable, is_lazy
 from sbnet.learning.checkpoint import Run, describe, first_generator, read, restore, write
 from sbnet.learning.coordinates import chances, moved, slope_in
 from sbnet.learning.generators import check_known
@@ -33,7 +31,9 @@ from sbnet.learning.results import FitResult
 from sbnet.learning.sources import How, Source
 from sbnet.learning.streams import is_once, is_stream
 from sbnet.network import MAX_PARAMETER, Network
-from sbnet.parcels import Shared
+from sbnet.parallel.blocks import Bar, pool
+from sbnet.parallel.lazy import LazyTable, is_lazy
+from sbnet.parallel.parcels import Shared
 from sbnet.slips import check_kinds, check_network
 
 Stream: TypeAlias = "Iterable[Any] | Callable[[], Iterable[Any]] | PathLike"

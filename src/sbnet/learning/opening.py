@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from sbnet.lazy import is_lazy
 from sbnet.learning.partitions import distributed
 from sbnet.learning.sources import How, Source, table
 from sbnet.learning.streams import is_stream, stream
 from sbnet.network import Network
+from sbnet.parallel.lazy import is_lazy
 
 
 def opened(

@@ -20,18 +20,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sbnet import checks, lazy
+from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import read_many, read_part
 from sbnet.exact import log_likelihood as exact_log_likelihood
-from sbnet.execution import thread_count
 from sbnet.inference import infer_many
 from sbnet.learning import sources
 from sbnet.learning.gradients import Climbing
 from sbnet.learning.sources import Batch, How, Slope, held_out_rows
 from sbnet.network import Network
-from sbnet.parcels import Shared
+from sbnet.parallel import lazy
+from sbnet.parallel.blocks import thread_count
+from sbnet.parallel.parcels import Shared
 
 _HISTORY = 200_000_000
 """Bytes of parameters that may be needed to compute lost means once more."""

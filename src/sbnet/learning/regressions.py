@@ -16,11 +16,11 @@ import numpy as np
 import scipy.sparse
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, States
-from sbnet.execution import Threads, map_blocks
 from sbnet.graph import Graph
 from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels.lasso import Ones, regress
 from sbnet.network import Network
+from sbnet.parallel.blocks import Threads, map_blocks
 
 TOL = 1e-6
 """A regression ends when a step gains less than this for each row, in nats."""

@@ -51,11 +51,11 @@ from sbnet.bounds.margins import widened
 from sbnet.bounds.upper.cells import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
 from sbnet.evidence import EvidenceLike, OnePattern, Table
-from sbnet.execution import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.upper import evaluate
 from sbnet.network import Network
+from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.question import Part, ask
 from sbnet.reading import Readable, Reading
 from sbnet.support import IMPOSSIBLE

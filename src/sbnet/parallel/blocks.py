@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sbnet import checks
 from sbnet.errors import ParameterError, WorkerError
-from sbnet.parcels import Done, Missing, Parcel, local
+from sbnet.parallel.parcels import Done, Missing, Parcel, local
 
 _PATIENCE = 1.0
 """Seconds of work before a progress bar appears."""
@@ -137,7 +137,7 @@ def _each(
 
 
 class _Courier(Generic[R]):
-    """Brings blocks to an executor: as they are to threads, with a :class:`~sbnet.parcels.Parcel` to anyone else."""
+    """Brings blocks to an executor: as they are to threads, with a :class:`~sbnet.parallel.parcels.Parcel` to anyone else."""
 
     def __init__(self, pool: Executor, task: Callable[[Any], R]) -> None:
         self.pool, self.away = pool, not isinstance(pool, Threads | Inline | ThreadPoolExecutor)
