@@ -19,7 +19,7 @@ import numpy as np
 import sbnet as sb
 from sbnet.estimators import SBNDensity
 from sbnet.estimators._report import Report
-from sbnet.network_mixture import NetworkMixture
+from sbnet.model.mixtures import NetworkMixture
 
 from .report import NONE, Table, say, seconds
 

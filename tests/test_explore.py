@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sbnet as sb
-from sbnet import explore, roles
+from sbnet import explore
 from sbnet.datasets import make_clinic
 from sbnet.explore import answers
 from sbnet.explore.page import document
+from sbnet.model import roles
 
 small = pytest.mark.small
 EVIL = "</script><img src=x onerror=alert(1)><!--<script>&amp;{{script}}\u2028'\""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 import sbnet as sb
-from sbnet.mirrors import SURE, mirrors
+from sbnet.model.mirrors import SURE, mirrors
 from strategies import mixed_cases
 
 pytestmark = pytest.mark.small

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import sbnet as sb
-from sbnet import ties
 from sbnet.cli import main
 from sbnet.errors import ApproximationWarning, ParameterError, TooRareError
 from sbnet.estimators import SBNDensity
 from sbnet.explore.answers import answer, questions
 from sbnet.inference.block_gibbs import cell_probabilities
+from sbnet.model import ties
 from sbnet.sums import Sampled
 
 STATES = ("low", "mid", "high")

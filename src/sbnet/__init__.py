@@ -9,9 +9,7 @@ from sbnet import bounds, errors
 from sbnet._version import __version__
 from sbnet.asking import Contributions, NextQuestion, Questions, contributions, next_question
 from sbnet.bounds import UpperBound, UpperBounds, upper_bound
-from sbnet.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.certificates import Certificate, Certificates, PosteriorIntervals, certify, posterior_intervals
-from sbnet.chances import Nearest, from_probabilities, nearest, noisy_or
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.files import (
     Conversion,
@@ -25,7 +23,6 @@ from sbnet.files import (
     to_pyagrum,
     write,
 )
-from sbnet.graph import Graph
 from sbnet.inference import (
     Chains,
     Climber,
@@ -56,9 +53,12 @@ from sbnet.inference import (
 )
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
 from sbnet.means import ExactPosterior, ExactPosteriors
-from sbnet.network import Network
-from sbnet.network_mixture import NetworkMixture
-from sbnet.notes import Note
+from sbnet.model.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
+from sbnet.model.graph import Graph
+from sbnet.model.mixtures import NetworkMixture
+from sbnet.model.network import Network
+from sbnet.model.notes import Note
+from sbnet.model.probabilities import Nearest, from_probabilities, nearest, noisy_or
 from sbnet.probability import log_joint, sample
 
 if TYPE_CHECKING:

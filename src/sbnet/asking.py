@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from scipy.special import expit, logit
 
-from sbnet import batches, checks, reading, roles
+from sbnet import batches, checks, reading
 from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.batches import OneRow, SomeRows
 from sbnet.errors import TooManyHiddenError, not_among
@@ -20,14 +20,15 @@ from sbnet.evidence import OnePattern
 from sbnet.inference import PosteriorBatch, Solver, infer_many
 from sbnet.inference.weighing import draws
 from sbnet.kernels.reduce import live_units
-from sbnet.network import Network
+from sbnet.model import roles
+from sbnet.model.network import Network
+from sbnet.model.ties import tied_rows
 from sbnet.news import news_of_edges
 from sbnet.probability import entropy_of
 from sbnet.question import Part, ask_one
 from sbnet.reading import Readable, Reading, Terms
 from sbnet.screen import short
 from sbnet.sums import Sampled, Sums, best
-from sbnet.ties import tied_rows
 
 if TYPE_CHECKING:
     import pandas

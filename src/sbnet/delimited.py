@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import BinaryIO, NamedTuple
 
 from sbnet.errors import ParameterError, TableError, near_name
-from sbnet.names import normal
+from sbnet.model.names import normal
 
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",

@@ -17,7 +17,7 @@ from sbnet.kernels import array_gates as gates
 from sbnet.kernels.enumerate import Flips, enumerate_rows, sum_states
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.reduce import reduce
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Taken, Threads, map_blocks, row_blocks, rows_at_once
 from sbnet.quickscore import MOST_FINDINGS, TwoLevels, total, two_levels
 from sbnet.reduction import absorb, coupled, members

@@ -27,10 +27,10 @@ from sbnet import checks, codings, tables
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.codings import Coding
 from sbnet.errors import CodingWarning, EvidenceError, TableError, unknown_unit
-from sbnet.network import Network
+from sbnet.model.network import Network
+from sbnet.model.suggestions import check_kinds
 from sbnet.parallel.blocks import row_blocks
 from sbnet.several import is_variable, several, spread
-from sbnet.slips import check_kinds
 
 if TYPE_CHECKING:
     import pandas

@@ -17,8 +17,8 @@ from sbnet.kernels.array_gates import log_p as log_p_of
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.terms.enumerated import mean_t
 from sbnet.means import ExactPosterior, ExactPosteriors
-from sbnet.mirrors import Mirrors, mirrors
-from sbnet.network import Network
+from sbnet.model.mirrors import Mirrors, mirrors
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken
 from sbnet.probability import entropy_of
 from sbnet.question import Part, ask

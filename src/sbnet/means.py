@@ -11,7 +11,7 @@ from sbnet import batches, checks, reading
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.batches import OneRow, SomeRows
 from sbnet.errors import UnknownUnitError
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.prior import MOST_EDGES, best_prior
 from sbnet.reading import Bar, Readable, Reading
 from sbnet.support import IMPOSSIBLE

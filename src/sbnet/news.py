@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from sbnet._types import FloatArray
 from sbnet.kernels.gates import NOISY_OR
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.probability import entropy_of
 
 

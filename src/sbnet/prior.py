@@ -9,13 +9,13 @@ import numpy as np
 from sbnet._types import HIDDEN, Bound, FloatArray, Stop
 from sbnet.enumeration import Effort, enumerate_states
 from sbnet.errors import TooManyHiddenError
-from sbnet.graph import read_only
 from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.kernels.sampling import ancestral
 from sbnet.kernels.terms import LOG_TERMS
-from sbnet.network import Network
+from sbnet.model.graph import read_only
+from sbnet.model.network import Network
+from sbnet.model.ties import is_tied
 from sbnet.reduction import absorb
-from sbnet.ties import is_tied
 
 MOST_EDGES = 1_000_000
 """Larger networks are printed without their prior, which would take longer than anyone waits for a line of text."""

@@ -11,10 +11,10 @@ from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.kernels.sampling import ancestral, log_joint_rows
-from sbnet.network import Network
+from sbnet.model.network import Network
+from sbnet.model.suggestions import check_network
 from sbnet.parallel.blocks import row_blocks
 from sbnet.question import interventions
-from sbnet.slips import check_network
 from sbnet.support import impossible
 
 

@@ -29,10 +29,10 @@ from sbnet import checks, support
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import EvidenceError
 from sbnet.evidence import EvidenceLike, coerce, coerce_many, coerce_one
-from sbnet.graph import Graph
 from sbnet.kernels.gates import SIGMOID
-from sbnet.mirrors import with_mirrored
-from sbnet.network import MAX_PARAMETER, Network
+from sbnet.model.graph import Graph
+from sbnet.model.mirrors import with_mirrored
+from sbnet.model.network import MAX_PARAMETER, Network
 
 R = TypeVar("R")
 

@@ -7,7 +7,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from sbnet._types import FloatArray, IndexArray, Model, Problem, States
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 
 def absorb(network: Network, states: States) -> FloatArray:

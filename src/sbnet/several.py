@@ -7,8 +7,8 @@ from typing import Any
 
 from sbnet import checks, codings, tables
 from sbnet.errors import EvidenceError
-from sbnet.names import spelled
-from sbnet.network import Network
+from sbnet.model.names import spelled
+from sbnet.model.network import Network
 
 _SHOWN = 8
 

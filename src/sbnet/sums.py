@@ -1,6 +1,6 @@
 """Sums over all states where they are small: mean field theory is too sure of one cause where several would do.
 
-Where they are not, and units are tied to each other, answers come from samples: see :mod:`sbnet.ties`.
+Where they are not, and units are tied to each other, answers come from samples: see :mod:`sbnet.model.ties`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from sbnet.inference import Chains, MeanField, Solution, Solver, Status
 from sbnet.inference.block_gibbs import block_means
 from sbnet.inference.weighing import weigh
 from sbnet.kernels.rows import predict_rows
-from sbnet.network import Network
+from sbnet.model.network import Network
+from sbnet.model.ties import blocks, tied_rows
 from sbnet.parallel.blocks import Taken
 from sbnet.reduction import absorb
-from sbnet.ties import blocks, tied_rows
 
 T = TypeVar("T")
 

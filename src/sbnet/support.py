@@ -1,6 +1,6 @@
 r"""Which evidence is impossible: what cannot be is propagated through the network.
 
-A probability of exactly 0 or 1 is stored as a thousand nats (:data:`sbnet.network.CERTAIN`) and an empty input of a
+A probability of exactly 0 or 1 is stored as a thousand nats (:data:`sbnet.model.network.CERTAIN`) and an empty input of a
 noisy-OR unit counts as a probability of 1e-300, so that no kernel meets an infinity. A sum over such numbers is finite
 where P(evidence) is zero. Whether it is zero is decided here, from four facts about units and edges:
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, IndexArray, States
 from sbnet.kernels.gates import NOISY_OR
-from sbnet.network import CERTAIN, Network
+from sbnet.model.network import CERTAIN, Network
 from sbnet.parallel.blocks import row_blocks
 
 IMPOSSIBLE = "the evidence is impossible"

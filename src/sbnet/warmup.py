@@ -18,7 +18,6 @@ import numpy as np
 from sbnet import bounds
 from sbnet._types import FloatArray, LogTerm
 from sbnet.bounds.upper import upper_bound
-from sbnet.build import add_switches, layered
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import ParameterError
 from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
@@ -27,7 +26,8 @@ from sbnet.inference.particles import particles, seeds_of_rows
 from sbnet.kernels._compile import FOLDER
 from sbnet.learning import fit, gradient, wake_sleep
 from sbnet.learning.regressions import Design, regress_columns
-from sbnet.network import Network
+from sbnet.model.build import add_switches, layered
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Inline
 from sbnet.probability import log_joint, sample
 

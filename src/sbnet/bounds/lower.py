@@ -15,7 +15,7 @@ from sbnet.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
 from sbnet.kernels.array_gates import loads
 from sbnet.kernels.evaluate import log_terms
 from sbnet.kernels.terms import LOG_TERMS
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.probability import entropy_of
 from sbnet.reduction import absorb
 from sbnet.screen import short

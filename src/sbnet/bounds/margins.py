@@ -28,7 +28,7 @@ from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.terms import exact, waves
 from sbnet.kernels.upper import Regions
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 UNIT = 2.0**-53
 """Of rounding: half the distance from 1 to the next number."""

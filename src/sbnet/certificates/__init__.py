@@ -27,7 +27,7 @@ from sbnet.inference.estimation import Draw, weigh
 from sbnet.inference.solution import Solution
 from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.kernels.terms import LOG_TERMS
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool, row_blocks
 from sbnet.question import Part, Question, ask
 from sbnet.reduction import absorb

@@ -18,7 +18,7 @@ from sbnet.bounds import margins
 from sbnet.bounds.upper.cells import Cells, Limits, pick, split_cells
 from sbnet.certificates.enclosure import EFFORTS, Bounded, Ends, How, clinic, count, in_lines, summed
 from sbnet.inference import MeanField
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 MOST_CELLS = 2**14
 """Cells of one row, at most."""

@@ -15,7 +15,7 @@ from sbnet.bounds.upper.proposal import Proposal, propose
 from sbnet.certificates.enclosure import Bounded
 from sbnet.inference.importance import seeds_of, uniform
 from sbnet.inference.meanfield import MeanField
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 DRAWS = {"fast": 2**18, "normal": 2**20, "high": 2**22}
 """Weights that are drawn at most, by effort."""

@@ -15,12 +15,12 @@ from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.upper import Cell
 from sbnet.bounds.upper.cells import Cells, Limits, solve, split_cells
 from sbnet.enumeration import group_sums, known_part, sum_groups
-from sbnet.graph import Graph
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.mixture import Component
 from sbnet.inference.solvers import Solution
 from sbnet.kernels.reduce import reduce
-from sbnet.network import MAX_PARAMETER, Network
+from sbnet.model.graph import Graph
+from sbnet.model.network import MAX_PARAMETER, Network
 from sbnet.quickscore import two_levels
 from sbnet.reduction import absorb
 

@@ -14,7 +14,7 @@ from sbnet import batches, checks, reading
 from sbnet._types import FloatArray, States
 from sbnet.batches import OneRow, SomeRows
 from sbnet.errors import UnknownUnitError, unknown_unit
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.prior import MOST_EDGES, best_prior
 from sbnet.reading import Readable, Reading, Span
 

@@ -27,8 +27,8 @@ from sbnet.cli.sources import Block, Source
 from sbnet.cli.stored import COLUMNS, coding_of, stored_columns
 from sbnet.codings import Coding
 from sbnet.errors import CodingWarning, ParameterError, TableError, enumerated, near_name, shortened, unknown_unit
-from sbnet.names import normal
-from sbnet.network import Network
+from sbnet.model.names import normal
+from sbnet.model.network import Network
 
 if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
     from sbnet.estimators._codings import Reader

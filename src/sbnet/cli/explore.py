@@ -10,7 +10,7 @@ from sbnet.cli import commands
 from sbnet.cli.models import check_out, read_model
 from sbnet.cli.words import pattern
 from sbnet.files.atomic import write_atomically
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.screen import in_line
 
 EXAMPLES = """

@@ -30,10 +30,10 @@ from sbnet.cli.sources import Block, Source, open_table
 from sbnet.cli.stored import COLUMNS, Habits, notes_on, with_habits
 from sbnet.codings import NOT_CHOSEN, Coding, word
 from sbnet.errors import ParameterError, TableError, not_among
-from sbnet.names import spelled
-from sbnet.network import Network
-from sbnet.notes import Note
-from sbnet.roles import HIDDEN_UNITS
+from sbnet.model.names import spelled
+from sbnet.model.network import Network
+from sbnet.model.notes import Note
+from sbnet.model.roles import HIDDEN_UNITS
 
 EXAMPLES = """
   sbnet fit survey.csv -o survey.sbn

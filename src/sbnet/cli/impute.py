@@ -18,7 +18,7 @@ from sbnet.cli.models import check_out, one_input, read_model
 from sbnet.cli.sinks import open_sink
 from sbnet.errors import ParameterError
 from sbnet.inference.particles import NUMBER, average, suits
-from sbnet.ties import strong_edges
+from sbnet.model.ties import strong_edges
 
 EXAMPLES = """
   sbnet impute survey.sbn survey.csv -o whole.csv

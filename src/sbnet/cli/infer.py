@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sbnet import reading, roles
+from sbnet import reading
 from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.asking import Contributions, contributions, terms
 from sbnet.certificates import posterior_intervals
@@ -23,7 +23,8 @@ from sbnet.cli.words import findings, findings_apart, listed_units, together
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.files.atomic import write_atomically
 from sbnet.inference import MeanField, Posterior, Solver, infer
-from sbnet.network import Network
+from sbnet.model import roles
+from sbnet.model.network import Network
 from sbnet.prior import predicted_prior
 from sbnet.reading import Cell, Reading
 from sbnet.sums import best

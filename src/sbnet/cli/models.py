@@ -14,7 +14,7 @@ from sbnet.datasets import clinic_path
 from sbnet.errors import FileFormatError, ParameterError
 from sbnet.files import read, write
 from sbnet.files.atomic import check_target
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 EXAMPLE = "example"
 """Stands for the made-up clinic that comes with the package, where there is no file of this name."""

@@ -12,7 +12,7 @@ from sbnet.asking import Questions, next_question
 from sbnet.cli import commands
 from sbnet.cli.models import read_model
 from sbnet.cli.words import findings_apart, listed_units, pattern
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.reading import Reading
 
 EXAMPLES = """

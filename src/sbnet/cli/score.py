@@ -17,8 +17,8 @@ from sbnet.cli.sinks import open_sink
 from sbnet.cli.stored import stored_columns
 from sbnet.cli.words import words_of
 from sbnet.errors import ParameterError, not_among
-from sbnet.names import spelled
-from sbnet.network import Network
+from sbnet.model.names import spelled
+from sbnet.model.network import Network
 
 EXAMPLES = """
   sbnet score survey.sbn new.csv -o scores.csv

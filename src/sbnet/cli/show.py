@@ -14,8 +14,8 @@ from sbnet.cli.stored import is_own
 from sbnet.cli.units import helpers_line, is_predicted, open_units, prior_remarks
 from sbnet.cli.words import listed_units
 from sbnet.kernels.gates import NAMES
-from sbnet.network import Network
-from sbnet.notes import as_words
+from sbnet.model.network import Network
+from sbnet.model.notes import as_words
 from sbnet.prior import MOST_EDGES, best_prior
 from sbnet.reading import Reading
 from sbnet.screen import in_line

@@ -11,8 +11,8 @@ import numpy as np
 
 from sbnet.codings import Coding
 from sbnet.errors import FileFormatError
-from sbnet.network import Network
-from sbnet.notes import Note
+from sbnet.model.network import Network
+from sbnet.model.notes import Note
 
 if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
     from sbnet.estimators._codings import ColumnCoding, Reader

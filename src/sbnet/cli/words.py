@@ -12,8 +12,8 @@ import numpy as np
 from sbnet import codings, tables
 from sbnet.cli.stored import coding_of, stored_columns
 from sbnet.errors import EvidenceError, shortened, unknown_unit
-from sbnet.names import normal
-from sbnet.network import Network
+from sbnet.model.names import normal
+from sbnet.model.network import Network
 from sbnet.several import is_variable, several
 
 if TYPE_CHECKING:

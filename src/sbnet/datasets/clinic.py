@@ -6,9 +6,9 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, RngLike
-from sbnet.graph import Graph
 from sbnet.kernels import gates
-from sbnet.network import Network
+from sbnet.model.graph import Graph
+from sbnet.model.network import Network
 
 PRIORS = (1e-4, 0.03)
 LEAKS = (1e-4, 0.01)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sbnet.files import read
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 
 def clinic_path() -> Path:

@@ -21,8 +21,8 @@ from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.places import BINARY, Place
 from sbnet.learning.streams import is_stream
-from sbnet.network import Network
-from sbnet.network_mixture import log_mean
+from sbnet.model.mixtures import log_mean
+from sbnet.model.network import Network
 from sbnet.parallel.lazy import is_lazy
 from sbnet.tables import Array
 

@@ -16,7 +16,7 @@ from sbnet.estimators._report import Trial
 from sbnet.estimators._rows import Rows, place
 from sbnet.estimators._stages import RATE
 from sbnet.inference import infer_many
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity

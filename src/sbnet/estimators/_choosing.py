@@ -24,7 +24,7 @@ from sbnet.estimators._stages import GENTLE, MOST, last_stage, stage
 from sbnet.inference import check_climber, infer_many
 from sbnet.learning import FitResult
 from sbnet.learning.regressions import without_edges
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity

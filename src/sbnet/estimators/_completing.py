@@ -18,7 +18,7 @@ from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference.block_gibbs import Chains
 from sbnet.inference.places import BINARY, Place
 from sbnet.learning import FitResult
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 FIRST, LATER = 5, 2
 """Sweeps of the chains before the first epoch, and before each later one."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.inference.places import Place
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 MOST = 64
 """Values of missing cells that are taken in turn, for one row, in all; beyond that cells are left to mean field."""

@@ -18,7 +18,7 @@ from sbnet.estimators._structure import Group
 from sbnet.estimators.encoder import BinaryEncoder, checked_table
 from sbnet.inference.block_gibbs import Chains, cell_probabilities
 from sbnet.inference.places import Place
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.tables import is_records
 
 

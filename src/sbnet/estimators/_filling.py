@@ -14,7 +14,7 @@ from sbnet._types import FloatArray, States
 from sbnet.estimators import _mixtures
 from sbnet.estimators._rows import columns, place
 from sbnet.inference.particles import Particles, average, particles, seeds_of_places
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 _T = TypeVar("_T", bound=np.generic)
 

@@ -28,7 +28,7 @@ from sbnet.estimators._rows import Rows, place
 from sbnet.estimators._structure import enforce
 from sbnet.learning import FitResult, fit
 from sbnet.learning.streams import Files, blocks_of, is_once, is_stream
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel import lazy
 from sbnet.tables import as_array, as_frame, is_records
 

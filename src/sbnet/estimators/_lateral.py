@@ -15,7 +15,7 @@ from sbnet.inference import infer_many
 from sbnet.learning import Gaussian, Laplace
 from sbnet.learning.priors import Both
 from sbnet.learning.regressions import TOL, Design, Regressions, regress_columns
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity

@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 
 from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, States
-from sbnet.build import add_switches, layered
 from sbnet.errors import NetworkError, ParameterError
 from sbnet.estimators import _priors
 from sbnet.estimators._completing import is_needed, learn_completing
@@ -21,12 +20,13 @@ from sbnet.estimators._roots import summing
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators._structure import enforce, free, inside
 from sbnet.estimators._switches import switching
-from sbnet.graph import Graph
 from sbnet.inference import MeanField
 from sbnet.learning import SGD, Adam, FitResult, fit
 from sbnet.learning.priors import shared
 from sbnet.learning.regressions import without_edges
-from sbnet.network import Network
+from sbnet.model.build import add_switches, layered
+from sbnet.model.graph import Graph
+from sbnet.model.network import Network
 
 if TYPE_CHECKING:
     from sbnet.estimators._lateral import Lateral

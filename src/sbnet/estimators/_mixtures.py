@@ -17,7 +17,7 @@ from sbnet.estimators import _choosing, _learning
 from sbnet.estimators._report import Report
 from sbnet.estimators._rows import Rows
 from sbnet.learning import FitResult
-from sbnet.network_mixture import NetworkMixture
+from sbnet.model.mixtures import NetworkMixture
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity

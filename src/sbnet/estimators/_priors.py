@@ -13,7 +13,7 @@ from sbnet.errors import ParameterError
 from sbnet.estimators._rows import columns
 from sbnet.learning import Gaussian
 from sbnet.learning.priors import ByEdge
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity

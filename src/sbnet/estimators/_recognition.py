@@ -13,7 +13,7 @@ import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.inference import Climber, MeanField, Solution, infer_many
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 _ROWS, _RIDGE, _SURE = 4_000, 1.0, 0.01
 """Rows to learn from, the weight of the penalty, and how far from 0 and 1 means are taken to be."""

@@ -20,7 +20,7 @@ from sbnet.inference import Climber, Slope, Solution, Status
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.root_slots import Answer, Edges, Slots, Task
 from sbnet.kernels.roots import sum_rows
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.reduction import absorb_rows
 
 MOST_ROOTS = 10

@@ -9,7 +9,7 @@ import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.estimators._structure import Group
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 
 @dataclass(frozen=True)

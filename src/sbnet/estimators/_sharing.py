@@ -16,15 +16,15 @@ import scipy.sparse
 from sklearn.base import clone
 
 from sbnet._types import BoolArray, FloatArray, States
-from sbnet.build import add_switches
 from sbnet.estimators import _learning, _mixtures
 from sbnet.estimators._lateral import Scales, first_of
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._rows import Rows
-from sbnet.graph import Graph
 from sbnet.learning import Adam, FitResult, Gaussian
 from sbnet.learning.priors import Around
-from sbnet.network import Network
+from sbnet.model.build import add_switches
+from sbnet.model.graph import Graph
+from sbnet.model.network import Network
 
 if TYPE_CHECKING:
     from sbnet.estimators._tuning import Labelled

@@ -14,7 +14,7 @@ from sbnet.estimators._lateral import Scales
 from sbnet.estimators._priors import is_auto, is_lateral
 from sbnet.estimators._rows import Rows
 from sbnet.learning import Adam, FitResult
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 STRENGTH = 50.0
 """An impossible state has a probability below e^-50, 2e-22, whatever the weights from other units say."""

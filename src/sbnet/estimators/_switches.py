@@ -19,7 +19,7 @@ from sbnet.inference.particles import average, seeds_of_rows
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.holes import filter_rows
 from sbnet.kernels.switches import Climb, Found, Switched, edge_slopes, sum_cells
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Block, RowBlocks, join, map_blocks
 from sbnet.reduction import absorb_rows
 

@@ -22,7 +22,7 @@ from sbnet.estimators._rows import Rows, place
 from sbnet.estimators._structure import enforce
 from sbnet.learning import Adam
 from sbnet.learning.gradients import Climbing, Gradient
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.parcels import Shared
 

@@ -17,8 +17,8 @@ from sbnet.estimators._partitions import by_partition, transforms_by_partition
 from sbnet.estimators._rows import columns, place
 from sbnet.inference import PosteriorBatch
 from sbnet.learning.streams import blocks_of, is_stream
-from sbnet.network import Network
-from sbnet.network_mixture import NetworkMixture
+from sbnet.model.mixtures import NetworkMixture
+from sbnet.model.network import Network
 from sbnet.probability import sample
 
 

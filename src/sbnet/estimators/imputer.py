@@ -25,7 +25,7 @@ from sbnet.estimators.density import SBNDensity
 from sbnet.inference import PosteriorBatch
 from sbnet.inference.particles import NUMBER
 from sbnet.learning.streams import is_stream
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
 from sbnet.probability import sample

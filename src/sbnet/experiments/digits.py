@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from sbnet._types import FloatArray, IndexArray
-from sbnet.build import layered
 from sbnet.datasets import load_digits
 from sbnet.datasets.digits import Digits
 from sbnet.experiments import published
 from sbnet.experiments.record import Settings
 from sbnet.inference import MeanField, infer_many
 from sbnet.learning import SGD, fit, wake_sleep
-from sbnet.network import Network
+from sbnet.model.build import layered
+from sbnet.model.network import Network
 
 SOLVER = MeanField(log_term="xi", tol=1e-4)
 COLLECTION = 1100

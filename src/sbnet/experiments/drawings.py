@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sbnet import plots
-from sbnet.build import from_edges, layered
 from sbnet.experiments.record import Experiment, Picture, Settings
-from sbnet.network import Network
+from sbnet.model.build import from_edges, layered
+from sbnet.model.network import Network
 
 UNIT = "Sᵢ"
 

@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-from sbnet.build import from_edges
 from sbnet.exact import exact_posterior
 from sbnet.experiments.record import Experiment, Picture, Settings
 from sbnet.experiments.style import FIRST
+from sbnet.model.build import from_edges
 
 
 def run(settings: Settings) -> Experiment:

@@ -7,12 +7,12 @@ from matplotlib.figure import Figure
 from sklearn.utils.parallel import Parallel, delayed
 
 from sbnet._types import FloatArray, LogTerm
-from sbnet.build import layered
 from sbnet.exact import log_likelihood
 from sbnet.experiments import published
 from sbnet.experiments.record import Experiment, Picture, Row, Settings, Table
 from sbnet.experiments.style import FIRST, SECOND
 from sbnet.inference import MeanField, infer
+from sbnet.model.build import layered
 
 SIZES, SEED, BLOCK = (2, 4, 6), 1996, 500
 TERMS: dict[LogTerm, str] = {"xi": "mean field, the paper’s bound", "exact": "mean field, exact ⟨ln(1 + eᶻ)⟩"}

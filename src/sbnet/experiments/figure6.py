@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 from sklearn.utils.parallel import Parallel, delayed
 
 from sbnet._types import FloatArray
-from sbnet.build import layered
 from sbnet.exact import log_likelihood
 from sbnet.experiments.record import Experiment, Grid, Picture, Settings
 from sbnet.experiments.style import FIRST, SECOND
 from sbnet.inference import MeanField, infer_many
 from sbnet.learning import SGD, fit
-from sbnet.network import Network
+from sbnet.model.build import layered
+from sbnet.model.network import Network
 
 SIZES, SCALE, RATE, EVERY = (3, 5), 3.0, 0.5, 5
 SOLVER = MeanField(log_term="xi", enumerate_up_to=0)

@@ -10,13 +10,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sbnet._types import FloatArray, LogTerm, States
-from sbnet.build import layered
 from sbnet.errors import ConvergenceWarning
 from sbnet.exact import exact_posterior
 from sbnet.experiments.record import Experiment, Grid, Picture, Settings
 from sbnet.experiments.style import FIRST, SECOND, THIRD
 from sbnet.inference import Gibbs, MeanField, Solver, infer_many
-from sbnet.network import Network
+from sbnet.model.build import layered
+from sbnet.model.network import Network
 from sbnet.probability import sample
 
 SIZES, SCALES = (4, 8, 16), (1.0, 3.0)

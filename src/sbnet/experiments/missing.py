@@ -19,7 +19,7 @@ from sbnet.experiments.digits import SOLVER, data, trained
 from sbnet.experiments.record import Experiment, Grid, Picture, Settings
 from sbnet.experiments.style import FIRST, SECOND
 from sbnet.inference import infer_many
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 SHARES = (0.0, 0.25, 0.5, 0.75)
 OURS = "sbnet, the paper’s ten networks"

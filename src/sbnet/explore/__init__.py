@@ -17,8 +17,8 @@ from sbnet.errors import TooRareError
 from sbnet.evidence import OnePattern
 from sbnet.explore.answers import answer
 from sbnet.explore.page import document
-from sbnet.network import Network
-from sbnet.slips import check_network
+from sbnet.model.network import Network
+from sbnet.model.suggestions import check_network
 
 __all__ = ["Widget", "html", "serve", "widget"]
 

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sbnet import roles
 from sbnet._types import FloatArray, States
 from sbnet.asking import contributions, next_question
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import EvidenceError, TooManyHiddenError
 from sbnet.inference import MeanField, Solution, Solver, infer
-from sbnet.network import Network
+from sbnet.model import roles
+from sbnet.model.network import Network
+from sbnet.model.ties import strong_edges
 from sbnet.sums import Sampled, Sums
-from sbnet.ties import strong_edges
 
 MOST_INTERVALS = 8
 """Units of one request: each takes two certificates, and a click must not wait for those of the click before."""

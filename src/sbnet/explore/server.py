@@ -30,7 +30,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sbnet.errors import ParameterError, SBNetError
 from sbnet.explore.answers import VERBS
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 HOST = "127.0.0.1"
 LARGEST = 1_000_000

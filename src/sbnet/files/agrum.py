@@ -15,8 +15,8 @@ from sbnet.files.nearest_units import Fit, from_probes
 from sbnet.files.tables_writing import arranged, as_variable, parents_of
 from sbnet.files.variables import Variable
 from sbnet.kernels.gates import NOISY_OR
-from sbnet.network import Network
-from sbnet.slips import check_network
+from sbnet.model.network import Network
+from sbnet.model.suggestions import check_network
 
 if TYPE_CHECKING:
     import pyagrum

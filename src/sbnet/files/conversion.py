@@ -22,7 +22,7 @@ from sbnet.files.nearest_units import EXACT, KINDS, Fit, Table, first_fits, near
 from sbnet.files.plain import at
 from sbnet.files.units import Builder
 from sbnet.files.variables import ROUNDED_SUM, Variable
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 _MOST_EXCLUSIVE = 1_000_000
 """Edges by which the units for the states of one variable keep each other off, in a whole network."""

@@ -18,8 +18,8 @@ from sbnet.files.text_writing import write_toml
 from sbnet.files.uai import read_uai
 from sbnet.files.variables import Variable
 from sbnet.files.xdsl import read_xdsl
-from sbnet.network import Network
-from sbnet.slips import check_network
+from sbnet.model.network import Network
+from sbnet.model.suggestions import check_network
 
 _UNITS: dict[str, Callable[[str], Network]] = {".toml": read_toml, ".sbn": load_network}
 _TABLES: dict[str, Callable[[str], list[Variable]]] = {

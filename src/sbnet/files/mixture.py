@@ -16,8 +16,8 @@ from sbnet.files.conversion import announced
 from sbnet.files.formats import is_text, read_report, write
 from sbnet.files.network import NETWORK, check_saved, described, listed, network_of, save_network
 from sbnet.files.tensors import Kind, Stored, is_tensors, read_tensors, write_tensors
-from sbnet.network import Network
-from sbnet.network_mixture import NetworkMixture
+from sbnet.model.mixtures import NetworkMixture
+from sbnet.model.network import Network
 
 MIXTURE = Kind("sbnet-mixture", 1, "one that sbnet.save() wrote")
 _MOST = 200

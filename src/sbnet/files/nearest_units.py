@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 from sbnet._types import FloatArray, IndexArray
-from sbnet.chances import CERTAIN
+from sbnet.model.probabilities import CERTAIN
 
 KINDS = ("sigmoid", "or", "and")
 EXACT = 1e-9

@@ -15,9 +15,9 @@ from sbnet._version import __version__
 from sbnet.errors import FileFormatError, KindError
 from sbnet.files.atomic import PathLike
 from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
-from sbnet.graph import Graph
-from sbnet.network import Network
-from sbnet.notes import WORDS, Note, as_words, written
+from sbnet.model.graph import Graph
+from sbnet.model.network import Network
+from sbnet.model.notes import WORDS, Note, as_words, written
 
 NETWORK = Kind("sbnet-network", 2, "one that sbnet.save() wrote")
 _SIGMOID_ONLY = NETWORK._replace(version=1)

@@ -11,8 +11,8 @@ from sbnet.errors import FileFormatError, ParameterError
 from sbnet.files.conversion import announced, convert
 from sbnet.files.tables_writing import as_variables
 from sbnet.files.variables import Variable
-from sbnet.network import Network
-from sbnet.slips import check_network
+from sbnet.model.network import Network
+from sbnet.model.suggestions import check_network
 
 if TYPE_CHECKING:
     from pgmpy.models import DiscreteBayesianNetwork

@@ -14,7 +14,7 @@ import numpy as np
 from sbnet.errors import FileFormatError
 from sbnet.files.atomic import write_atomically
 from sbnet.files.variables import Variable
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.several import several
 
 MOST_PARENTS = 16

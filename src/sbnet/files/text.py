@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sbnet.build import from_edges
-from sbnet.chances import log_odds, never
 from sbnet.errors import CycleError, FileFormatError, NetworkError, near_name
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import MOST_PARTS, deep_key, place_of
 from sbnet.kernels import gates
-from sbnet.network import MAX_PARAMETER, Network
-from sbnet.notes import WORDS, Note
+from sbnet.model.build import from_edges
+from sbnet.model.network import MAX_PARAMETER, Network
+from sbnet.model.notes import WORDS, Note
+from sbnet.model.probabilities import log_odds, never
 
 OWN = {"sigmoid": ("prior", "bias", "weights"), "noisy-or": ("leak", "leak_theta", "causes", "theta")}
 """The keys of the numbers of a unit, by its gate."""

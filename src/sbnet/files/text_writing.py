@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 from scipy.special import expit
 
-from sbnet.chances import CERTAIN, log_odds, never
 from sbnet.errors import FileFormatError
 from sbnet.files.atomic import write_atomically
 from sbnet.kernels.gates import NOISY_OR
-from sbnet.network import Network
-from sbnet.notes import as_words
+from sbnet.model.network import Network
+from sbnet.model.notes import as_words
+from sbnet.model.probabilities import CERTAIN, log_odds, never
 
 _LINE = 100
 """Characters up to which causes stand in one line; more get a line each."""

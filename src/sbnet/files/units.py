@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from sbnet._types import FloatArray
-from sbnet.build import from_edges
-from sbnet.chances import CERTAIN
 from sbnet.files.gadgets import Gadget
 from sbnet.files.nearest_units import Fit
 from sbnet.files.variables import Variable
-from sbnet.mirrors import SURE
-from sbnet.network import Network
-from sbnet.notes import Note
-from sbnet.roles import MIRRORS, SWITCHES
+from sbnet.model.build import from_edges
+from sbnet.model.mirrors import SURE
+from sbnet.model.network import Network
+from sbnet.model.notes import Note
+from sbnet.model.probabilities import CERTAIN
+from sbnet.model.roles import MIRRORS, SWITCHES
 
 
 class Builder:

@@ -28,7 +28,7 @@ from sbnet.inference.solution import Chains, Gather, Solution, Status, Xi
 from sbnet.inference.solvers import Climber, Slope, Solver, check_climber, check_solver
 from sbnet.inference.step_by_step import Step, steps
 from sbnet.inference.structured import Structured
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, Taken, each_block, pool
 from sbnet.parallel.lazy import LazyTable, is_lazy
 from sbnet.question import Part, Question, ask_many, ask_one

@@ -17,7 +17,7 @@ from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.inference.maximum import Group, groups_of, largest, rounding_of
 from sbnet.inference.meanfield import MeanField
 from sbnet.kernels import array_gates as gates
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.probability import sample
 from sbnet.question import Part, Question, ask

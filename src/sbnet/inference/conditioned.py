@@ -16,7 +16,7 @@ from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solution import Solution
 from sbnet.inference.solvers import Solver, check_solver
 from sbnet.kernels.reduce import live_units
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 LIMIT = 16
 """Units that will be enumerated in a row: 65,536 problems."""

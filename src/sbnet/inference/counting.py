@@ -9,7 +9,7 @@ from sbnet.inference.equal_rows import first_equal
 from sbnet.inference.solution import Xi
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.terms import LOG_TERMS
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 
 def count_terms(network: Network, states: States, terms: Xi | None) -> IndexArray:

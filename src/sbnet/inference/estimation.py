@@ -21,7 +21,7 @@ from sbnet.inference.solution import Solution
 from sbnet.inference.solvers import Solver, check_solver
 from sbnet.kernels.estimate import anneal_rows
 from sbnet.kernels.reduce import reduce
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, join, map_blocks, pool
 from sbnet.question import Part, ask
 from sbnet.reading import Readable, Reading

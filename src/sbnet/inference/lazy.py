@@ -15,7 +15,7 @@ from sbnet.errors import ParameterError
 from sbnet.evidence import read_part
 from sbnet.inference.results import PosteriorBatch
 from sbnet.inference.solution import Gather, Solution
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel import lazy
 from sbnet.parallel.blocks import thread_count
 

@@ -31,7 +31,7 @@ from scipy.sparse.csgraph import connected_components
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.kernels import array_gates as gates
 from sbnet.kernels.gates import LEAST, NOISY_OR
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import row_blocks
 
 _ROOT_STEPS, _STEPS = 200, 3  # subgradient steps for the whole, and for each part

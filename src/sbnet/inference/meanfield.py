@@ -14,7 +14,7 @@ from sbnet.bounds.lower import check_log_term
 from sbnet.inference.solution import Solution, Status, Xi, codes
 from sbnet.inference.solvers import Slope
 from sbnet.kernels.rows import NO_SLOPES, Answers, Slopes, solve_rows
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.reduction import absorb_rows
 
 

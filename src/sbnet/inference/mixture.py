@@ -20,7 +20,7 @@ from sbnet.kernels.mixture import solve_components
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.rows import predict_rows
 from sbnet.kernels.terms import exact, xi
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.reduction import absorb, uncoupled
 
 _TRIALS = 3

@@ -16,7 +16,7 @@ from sbnet.kernels import gates
 from sbnet.kernels._compile import plain
 from sbnet.kernels.particles import Answers, particle_rows
 from sbnet.kernels.random import GOLDEN, mix
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Block, RowBlocks, join, map_blocks
 from sbnet.reduction import absorb
 

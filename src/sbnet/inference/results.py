@@ -20,11 +20,11 @@ from sbnet.inference.comparison import Comparison
 from sbnet.inference.counting import count_terms, remark
 from sbnet.inference.solution import Solution, Status
 from sbnet.means import ExactPosterior, posterior_table
-from sbnet.network import Network
+from sbnet.model.network import Network
+from sbnet.model.ties import emulates, tied_rows
 from sbnet.prior import best_prior, predicted_prior
 from sbnet.question import Question
 from sbnet.reading import Readable, Reading
-from sbnet.ties import emulates, tied_rows
 
 if TYPE_CHECKING:
     import pandas

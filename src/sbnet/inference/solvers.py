@@ -8,7 +8,7 @@ from sbnet import checks
 from sbnet._types import FloatArray, Model, States
 from sbnet.errors import ParameterError
 from sbnet.inference.solution import Chains, Solution, Status, Xi
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 __all__ = ["Chains", "Climber", "Slope", "Solution", "Solver", "Status", "Xi", "check_climber", "check_solver"]
 

@@ -28,7 +28,7 @@ from sbnet.kernels.meanfield import EDGE
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.kernels.terms import LOG_TERMS
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.probability import entropy_of
 from sbnet.question import Part, Question, ask_one
 from sbnet.reduction import absorb

@@ -20,7 +20,7 @@ from sbnet.inference.solution import Solution, Status
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.rows import predict_rows
 from sbnet.kernels.structured import Products, climb
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.reduction import absorb
 
 _WEAK = 0.01

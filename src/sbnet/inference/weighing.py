@@ -16,7 +16,7 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import TooRareError
 from sbnet.kernels import array_gates as gates
 from sbnet.kernels.sampling import ancestral
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 _BLOCK, MOST = 1 << 13, 1 << 18
 """States that are drawn at once, and at most, for one row."""

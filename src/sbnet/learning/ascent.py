@@ -30,11 +30,11 @@ from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer, Shrinki
 from sbnet.learning.results import FitResult
 from sbnet.learning.sources import How, Source
 from sbnet.learning.streams import is_once, is_stream
-from sbnet.network import MAX_PARAMETER, Network
+from sbnet.model.network import MAX_PARAMETER, Network
+from sbnet.model.suggestions import check_kinds, check_network
 from sbnet.parallel.blocks import Bar, pool
 from sbnet.parallel.lazy import LazyTable, is_lazy
 from sbnet.parallel.parcels import Shared
-from sbnet.slips import check_kinds, check_network
 
 Stream: TypeAlias = "Iterable[Any] | Callable[[], Iterable[Any]] | PathLike"
 """Blocks of rows, one after the other."""

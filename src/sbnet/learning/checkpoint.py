@@ -20,7 +20,7 @@ from sbnet.files.atomic import PathLike, as_name
 from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
 from sbnet.learning import generators
 from sbnet.learning.optimizers import Optimizer
-from sbnet.network import MAX_PARAMETER, Network
+from sbnet.model.network import MAX_PARAMETER, Network
 
 CHECKPOINT = Kind("sbnet-checkpoint", 1, "a checkpoint that sbnet.fit() wrote")
 _DIGEST = re.compile("[0-9a-f]{64}")

@@ -13,7 +13,7 @@ import numpy as np
 from sbnet._types import BoolArray, FloatArray
 from sbnet.kernels.array_gates import softplus
 from sbnet.kernels.gates import NOISY_OR
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 
 def chances(network: Network) -> BoolArray | None:

@@ -15,7 +15,7 @@ from sbnet._types import FloatArray, Model, States
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce
 from sbnet.inference import Climber, MeanField, check_climber, check_start
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Block, Inline, Threads, join, map_blocks, pool, thread_count
 from sbnet.parallel.parcels import Shared
 

@@ -9,7 +9,7 @@ import numpy as np
 from sbnet.learning.partitions import distributed
 from sbnet.learning.sources import How, Source, table
 from sbnet.learning.streams import is_stream, stream
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.lazy import is_lazy
 
 

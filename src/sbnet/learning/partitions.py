@@ -29,7 +29,7 @@ from sbnet.inference import infer_many
 from sbnet.learning import sources
 from sbnet.learning.gradients import Climbing
 from sbnet.learning.sources import Batch, How, Slope, held_out_rows
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel import lazy
 from sbnet.parallel.blocks import thread_count
 from sbnet.parallel.parcels import Shared

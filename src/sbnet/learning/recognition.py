@@ -17,7 +17,7 @@ from sbnet.kernels._compile import announce
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.wake import Recognition, wake_sleep_rows
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, row_blocks
 
 

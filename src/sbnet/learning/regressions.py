@@ -16,10 +16,10 @@ import numpy as np
 import scipy.sparse
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, States
-from sbnet.graph import Graph
 from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels.lasso import Ones, regress
-from sbnet.network import Network
+from sbnet.model.graph import Graph
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Threads, map_blocks
 
 TOL = 1e-6

@@ -9,7 +9,7 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import FloatArray
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,7 +20,7 @@ from sbnet.evidence import Reading, read_many
 from sbnet.exact import log_likelihood as exact_log_likelihood
 from sbnet.inference import infer_many
 from sbnet.learning.gradients import Climbing
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 WARM_BYTES = 500_000_000
 """Means of all rows are kept between epochs, to start from, as long as they take no more than this."""

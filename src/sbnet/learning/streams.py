@@ -21,7 +21,7 @@ from sbnet.errors import ParameterError
 from sbnet.evidence import read_many, read_part
 from sbnet.inference import infer_many
 from sbnet.learning.sources import Batch, How, Slope, held_out_rows, is_share, slope_of_rows
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 BUFFER = 64_000_000
 """Bytes of rows that are shuffled together: one for each unit of a row."""

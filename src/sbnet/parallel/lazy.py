@@ -14,7 +14,7 @@ import numpy as np
 from sbnet import checks
 from sbnet.errors import TableError, WorkerError
 from sbnet.evidence import read_many
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 _FAN_IN = 8
 """Sums that one task of a tree adds up."""

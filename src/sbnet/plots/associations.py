@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from sbnet import checks
 from sbnet.errors import ParameterError
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, axes_of, label, plain, signed
 
 Pairs = dict[tuple[str, str], float]

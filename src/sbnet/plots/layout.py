@@ -11,8 +11,8 @@ from scipy.interpolate import PchipInterpolator
 from scipy.sparse.csgraph import connected_components
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
-from sbnet.build import layer_of_units
-from sbnet.network import Network
+from sbnet.model.build import layer_of_units
+from sbnet.model.network import Network
 from sbnet.plots.style import extent, signed, wrap
 
 MAX_NAMES, MAX_BIASES, MAX_ARROWS, RADIUS = 60, 20, 150, 0.45

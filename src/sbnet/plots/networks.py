@@ -16,11 +16,11 @@ from matplotlib.patheffects import withStroke
 
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
-from sbnet.build import layer_of_units
 from sbnet.errors import ParameterError
 from sbnet.evidence import EvidenceLike, coerce_one
 from sbnet.kernels.gates import NOISY_OR
-from sbnet.network import Network
+from sbnet.model.build import layer_of_units
+from sbnet.model.network import Network
 from sbnet.plots.layout import MAX_ARROWS, RADIUS, Text, layout, text_of
 from sbnet.plots.parameters import check_size, weights
 from sbnet.plots.style import FAINT, INK, MEANS, NEGATIVE, POINTS, POSITIVE, ZERO, extent, signed

@@ -13,9 +13,9 @@ from matplotlib.patches import Rectangle
 from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
-from sbnet.network import Network
+from sbnet.model.network import Network
+from sbnet.model.suggestions import check_network
 from sbnet.plots.style import FAINT, INK, WEIGHTS, axes_of, label, plain
-from sbnet.slips import check_network
 
 MAX_UNITS, MAX_TICKS, MAX_TITLES = 2_000, 40, 100
 

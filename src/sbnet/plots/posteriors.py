@@ -14,7 +14,7 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.bounds import Breakdown
 from sbnet.errors import ParameterError
 from sbnet.inference import Posterior, infer
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, THIRD, axes_of, label, plain, signed
 
 

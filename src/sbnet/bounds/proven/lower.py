@@ -15,7 +15,7 @@ from sbnet.kernels._compile import plain
 from sbnet.kernels.gates import NOISY_OR, SIGMOID
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.terms.waves import MAX_NODES, OMEGA, nodes
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 _FEW = 6  # parents of a noisy-OR unit whose states are quicker summed than the nodes of the series
 

@@ -11,7 +11,7 @@ from sbnet._types import FloatArray, IndexArray, Problem, States
 from sbnet.bounds.proven import balls, gates, log_sum, round_down, round_up
 from sbnet.kernels.reduce import components, reduce
 from sbnet.kernels.upper import LARGEST
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 
 class Cell(NamedTuple):

@@ -54,7 +54,7 @@ from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.upper import evaluate
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.question import Part, ask
 from sbnet.reading import Readable, Reading

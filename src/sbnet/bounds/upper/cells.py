@@ -14,7 +14,7 @@ from sbnet.bounds.upper.regions import start as first_guess
 from sbnet.enumeration import sum_groups
 from sbnet.kernels.descent import MEMORY, Scratch, Search, lower
 from sbnet.kernels.reduce import reduce
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.reduction import absorb
 
 MOST_NUMBERS = 500_000

@@ -38,7 +38,7 @@ from sbnet.enumeration import sum_groups
 from sbnet.kernels.proposal import Factorial, Holder, Joint, draw, grow
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.upper import Regions, evaluate
-from sbnet.network import Network
+from sbnet.model.network import Network
 from sbnet.reduction import absorb
 
 _SHY = 1e-3  # means of the factorial distribution keep that far from 0 and 1: what it leaves out is found by q alone

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import NetworkError, ParameterError, unknown_unit
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 _BOUNDS = "give one array of bounds for each network, all of the same rows"
 _ROUNDING = 1e-13  # of the largest number in a sum of a few

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, Matrix, RngLike, States
 from sbnet.errors import CycleError, NetworkError, unknown_unit
-from sbnet.graph import Graph, as_floats
 from sbnet.kernels import gates
-from sbnet.network import Network
-from sbnet.slips import check_network, warn_of_near_names
+from sbnet.model.graph import Graph, as_floats
+from sbnet.model.network import Network
+from sbnet.model.suggestions import check_network, warn_of_near_names
 
 if TYPE_CHECKING:
     import networkx

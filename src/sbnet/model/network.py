@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 
 from sbnet import checks
 from sbnet._types import FloatArray, Matrix, Model, States
-from sbnet.conditional import Conditional, conditional
 from sbnet.errors import NetworkError, unknown_unit
-from sbnet.graph import Graph, as_floats, count, frozen, read_only
 from sbnet.kernels import gates
-from sbnet.names import Index
-from sbnet.notes import Note, notes_of, written
+from sbnet.model.conditional import Conditional, conditional
+from sbnet.model.graph import Graph, as_floats, count, frozen, read_only
+from sbnet.model.names import Index
+from sbnet.model.notes import Note, notes_of, written
 from sbnet.screen import short
 
 MAX_PARAMETER = 1e8

@@ -16,8 +16,8 @@ from scipy.sparse.csgraph import connected_components
 from sbnet._types import HIDDEN, BoolArray, IndexArray, States
 from sbnet.kernels import gates
 from sbnet.kernels.reduce import live_units
-from sbnet.network import Network
-from sbnet.roles import HIDDEN_UNITS, SWITCHES
+from sbnet.model.network import Network
+from sbnet.model.roles import HIDDEN_UNITS, SWITCHES
 
 STRONG = 40.0
 """A weight of this size ties two units: against it, a state has a probability of e^-40."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sbnet.errors import EvidenceError, NearNameWarning, ParameterError, near_name
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 _MOST_PAIRS = 100_000
 """Pairs of names that are compared: where there are more units without edges, they are meant."""

@@ -11,12 +11,12 @@ from scipy.special import expit, log_expit, xlogy
 
 from sbnet import checks
 from sbnet._types import FloatArray
-from sbnet.build import from_edges, gate_code
 from sbnet.errors import NetworkError, not_among
 from sbnet.kernels import gates
-from sbnet.network import CERTAIN as CERTAIN
-from sbnet.network import Network
-from sbnet.slips import check_network
+from sbnet.model.build import from_edges, gate_code
+from sbnet.model.network import CERTAIN as CERTAIN
+from sbnet.model.network import Network
+from sbnet.model.suggestions import check_network
 
 _ROWS = 12  # parents up to which the error of a nearest unit is measured over all their states
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sbnet.mirrors import mirrors
-from sbnet.network import Network
+from sbnet.model.mirrors import mirrors
+from sbnet.model.network import Network
 
 CAUSES, FINDINGS, HIDDEN_UNITS, SWITCHES, MIRRORS = "causes", "findings", "hidden", "switches", "mirrors"
 HELPERS = frozenset({HIDDEN_UNITS, SWITCHES, MIRRORS})

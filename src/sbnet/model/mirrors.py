@@ -13,7 +13,7 @@ import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.kernels import gates
-from sbnet.network import Network
+from sbnet.model.network import Network
 
 SURE = 1e6
 """The input of a mirror, both ways; sums of this size are still right to 1e-10 nats."""
