@@ -22,13 +22,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sbnet as sb
-from sbnet import codings, yes_no
 from sbnet.cli import main
-from sbnet.codings import PLAIN, Coding
 from sbnet.errors import CodingWarning, EvidenceError, SBNetError, TableError, UnknownUnitError
 from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
 from sbnet.evidence import coerce
-from sbnet.tables import Column, sheet
+from sbnet.tables import codings, yes_no
+from sbnet.tables.codings import PLAIN, Coding
+from sbnet.tables.frames import Column, sheet
 from strategies import tables
 
 nan = np.nan

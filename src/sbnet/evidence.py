@@ -8,7 +8,7 @@ one pattern (:data:`OnePattern`); a data frame and a list of mappings, of lists 
 (:data:`Table`). Of an array only its dimensions tell, which its type does not: functions that take either have three
 signatures, and the third promises one of the two.
 
-Tables are read in :mod:`sbnet.tables`, and the words and numbers in them in :mod:`sbnet.codings`. The units of a
+Tables are read in :mod:`sbnet.tables.frames`, and the words and numbers in them in :mod:`sbnet.tables.codings`. The units of a
 network have their meaning already: words that neither say what they mean nor stand in the note of their unit are
 refused, and two numbers other than 0 and 1 are read by their order, with a warning.
 """
@@ -23,14 +23,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from sbnet import checks, codings, tables
+from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.codings import Coding
 from sbnet.errors import CodingWarning, EvidenceError, TableError, unknown_unit
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_kinds
 from sbnet.parallel.blocks import row_blocks
-from sbnet.several import is_variable, several, spread
+from sbnet.tables import codings, frames
+from sbnet.tables.codings import Coding
+from sbnet.tables.several import is_variable, several, spread
 
 if TYPE_CHECKING:
     import pandas
@@ -118,22 +119,22 @@ def _read(
 ) -> tuple[Reading, list[str]]:
     """The same, and what may have been meant otherwise."""
     check_kinds(network, evidence)
-    reader = _Reader(network, (*tables.missing_values(missing), -1.0), known)
+    reader = _Reader(network, (*frames.missing_values(missing), -1.0), known)
     return _read_by(reader, evidence), reader.doubts
 
 
 def _read_by(reader: _Reader, evidence: Any) -> Reading:
-    frame = None if isinstance(evidence, dict) else tables.as_frame(evidence)
+    frame = None if isinstance(evidence, dict) else frames.as_frame(evidence)
     if frame is not None:
         return reader.frame(frame)
     evidence = _series(evidence)
     if isinstance(evidence, Mapping) and not hasattr(evidence, "toarray"):  # scipy's dok matrices are mappings too
         return reader.records([evidence], single=True)
-    if tables.is_records(evidence):
+    if frames.is_records(evidence):
         return reader.records(evidence)
-    array = tables.as_array(evidence)
+    array = frames.as_array(evidence)
     if array.dtype.names is not None and array.ndim == 1:
-        return reader.sheet(tables.sheet(array, reader.gone))
+        return reader.sheet(frames.sheet(array, reader.gone))
     if array.ndim not in (1, 2):
         raise EvidenceError(f"evidence has {array.ndim} dimensions; expected one pattern or a table of rows by units")
     return reader.array(np.atleast_2d(array), single=array.ndim == 1)
@@ -175,8 +176,8 @@ class _Reader:
 
     def frame(self, frame: Any) -> Reading:
         labels: list[Any] = list(frame.columns)
-        if tables.are_default(labels) or not any(isinstance(label, str) for label in labels):
-            return self.by_position(tables.from_frame(frame, tables.names_of(frame), self.gone))
+        if frames.are_default(labels) or not any(isinstance(label, str) for label in labels):
+            return self.by_position(frames.from_frame(frame, frames.names_of(frame), self.gone))
         if any(is_variable(self.network, label) for label in labels):
             return self.records(list(frame.iter_rows(named=True)))
         units = [_unit_index(self.network, label) for label in labels]
@@ -184,16 +185,16 @@ class _Reader:
             double = next(label for k, label in enumerate(labels) if units[k] in units[:k])
             raise EvidenceError(f"the table has two columns for unit {double!r}")
         names = tuple(self.network.names[i] for i in units)
-        return self.sheet(tables.from_frame(frame, names, self.gone))
+        return self.sheet(frames.from_frame(frame, names, self.gone))
 
-    def sheet(self, sheet: tables.Sheet) -> Reading:
+    def sheet(self, sheet: frames.Sheet) -> Reading:
         """Columns matched by name."""
         units = [_unit_index(self.network, name) for name in sheet.names or ()]
         reading = self.place(sheet, units)
         self.doubt_signs(sheet, units, reading.states)
         return reading
 
-    def by_position(self, sheet: tables.Sheet) -> Reading:
+    def by_position(self, sheet: frames.Sheet) -> Reading:
         """Fewer columns than units are the last units, the bottom layer."""
         first = self.first(len(sheet.columns))
         return self.place(sheet, range(first, self.network.n_units))
@@ -212,7 +213,7 @@ class _Reader:
         odd[[i - first for i in self.known if i >= first]] = True
         if not odd.any():
             return Reading(states, single)
-        sheet, columns = tables.from_array(table, self.gone), np.flatnonzero(odd)
+        sheet, columns = frames.from_array(table, self.gone), np.flatnonzero(odd)
         return self.place(sheet, columns + first, columns, states=states, single=single)
 
     def records(self, rows: Sequence[Mapping[Any, Any]], single: bool = False) -> Reading:
@@ -233,7 +234,7 @@ class _Reader:
         odd = [i for i, values in cells.items() if not self.plain(values, states[:, i])]
         if not odd:
             return Reading(states, single)
-        sheet = tables.from_columns({self.network.names[i]: cells[i] for i in odd}, len(rows), self.gone)
+        sheet = frames.from_columns({self.network.names[i]: cells[i] for i in odd}, len(rows), self.gone)
         return self.place(sheet, odd, states=states, single=single, records=True)
 
     def plain(self, values: list[Any], out: States) -> bool:
@@ -245,7 +246,7 @@ class _Reader:
 
     def place(
         self,
-        sheet: tables.Sheet,
+        sheet: frames.Sheet,
         units: Sequence[int] | IndexArray,
         columns: Sequence[int] | IndexArray | None = None,
         *,
@@ -262,11 +263,11 @@ class _Reader:
         self.doubt_guesses()
         return Reading(states, single, self.guessed)
 
-    def column(self, sheet: tables.Sheet, k: int, i: int, what: str, where: str | None) -> States:
+    def column(self, sheet: frames.Sheet, k: int, i: int, what: str, where: str | None) -> States:
         """One column, by the coding that is known, by its words, or by the order of its two values."""
 
         def refuse(r: int, more: str = "") -> TableError:
-            cell, place = tables.brief(sheet.given(r, k)), f" {sheet.row(r)}" if where is None else where
+            cell, place = frames.brief(sheet.given(r, k)), f" {sheet.row(r)}" if where is None else where
             words = self.network.notes[self.network.names[i]].states
             states = f"its states are {' and '.join(words)}, or 0 and 1" if words else _BINARY
             return TableError(f"{what} holds {cell}{place}; {states}{more}")
@@ -295,21 +296,21 @@ class _Reader:
             self.guessed[i] = coding
         return states
 
-    def noted(self, column: tables.Column, i: int) -> Coding | None:
+    def noted(self, column: frames.Column, i: int) -> Coding | None:
         """The words for the states of a unit that its note has, if the column is written in them."""
         words = self.network.notes[self.network.names[i]].states
         if not words or codings.read(column, Coding(*words))[1] is not None:
             return None
         return Coding(*words)
 
-    def understands(self, coding: Coding, column: tables.Column, i: int) -> bool:
+    def understands(self, coding: Coding, column: frames.Column, i: int) -> bool:
         """Whether the values of a column that its unit has no note of say which of them is 1, or have an order."""
         words = self.network.notes[self.network.names[i]].states
         if coding.known:
             return coding.has_order or not words or Coding(*words).is_translatable
         return coding.has_order or column.ordered
 
-    def strange_words(self, column: tables.Column, i: int, what: str) -> TableError:
+    def strange_words(self, column: frames.Column, i: int, what: str) -> TableError:
         values = codings.distinct(column)
         own = self.network.notes[self.network.names[i]].states
         way = f"its states are {' and '.join(own)}" if own else "say yes and no, or name them in Note(states=(…, …))"
@@ -340,13 +341,13 @@ class _Reader:
     def doubt_numerals(self, states: States, i: int) -> None:
         """Of a column of ones alone, where 1 is what the note of the unit calls its state 0."""
         name, words = self.network.names[i], self.network.notes[self.network.names[i]].states
-        if words and tables.is_number(words[0], 1.0) and (states == 1).any() and not (states == 0).any():
+        if words and frames.is_number(words[0], 1.0) and (states == 1).any() and not (states == 0).any():
             text = (
                 f"column {name!r} holds 1 alone: read as the state 1, which is called {words[1]!r}; write {words[0]!r}"
             )
             self.doubts.append(f"{text} for the other")
 
-    def doubt_signs(self, sheet: tables.Sheet, units: list[int], states: States) -> None:
+    def doubt_signs(self, sheet: frames.Sheet, units: list[int], states: States) -> None:
         """Of columns of -1 and 1 alone, unless -1 was said to be missing: it may have been meant for "no"."""
         if not codings.may_be_signs(len(states), self.gone):
             return
@@ -354,7 +355,7 @@ class _Reader:
             column = states[:, i]
             if (column == 1).any() and not (column == 0).any():
                 holes = np.flatnonzero(column == HIDDEN)
-                if len(holes) and tables.is_number(sheet.given(int(holes[0]), k), -1.0):
+                if len(holes) and frames.is_number(sheet.given(int(holes[0]), k), -1.0):
                     self.doubts.append(f"column {self.network.names[i]!r} {codings.SIGNS}missing=[-1]")
 
 
@@ -371,7 +372,7 @@ def _plain_states(values: list[Any]) -> list[int] | None:
     return states
 
 
-def _several(column: tables.Column) -> str:
+def _several(column: frames.Column) -> str:
     """More about a column of too many values, and the way out."""
     values = codings.distinct(column)
     if len(values) > 2:

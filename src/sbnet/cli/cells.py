@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from sbnet import checks, codings, delimited, tables
+from sbnet import checks
 from sbnet.cli.sources import Source
 from sbnet.errors import TableError
+from sbnet.tables import codings, delimited, frames
 
 
 def kind_of(source: Source, place: int, cells: Sequence[Any]) -> type:
@@ -27,7 +28,7 @@ def as_cell(word: Any, kind: type, column: str) -> Any:
     """A value in the type of its column."""
     if kind is str or not isinstance(word, str):
         return word
-    number = tables.as_number(word)
+    number = frames.as_number(word)
     number = codings.bit(word) if number is None else number
     if number is None:
         raise TableError(f"column {column!r} holds numbers, and {word!r}, which is to be filled in, is none")
@@ -36,7 +37,7 @@ def as_cell(word: Any, kind: type, column: str) -> Any:
 
 def for_json(cell: Any, delimiter: str) -> Any:
     """A cell of a column of numbers: the number that it spells; nothing for a hole."""
-    number = tables.as_number(delimited.plain(cell, delimiter)) if isinstance(cell, str) else cell
+    number = frames.as_number(delimited.plain(cell, delimiter)) if isinstance(cell, str) else cell
     if number is None or number != number:
         return cell if isinstance(cell, str) and cell.strip() else None
     return int(number) if isinstance(number, float) and number.is_integer() else number
@@ -44,7 +45,7 @@ def for_json(cell: Any, delimiter: str) -> Any:
 
 def as_numbers(words: Sequence[Any]) -> tuple[Any, ...]:
     """Words that all spell numbers, just as they would be printed, as numbers; else as they are."""
-    spelled = [tables.as_number(word) if isinstance(word, str) else None for word in words]
+    spelled = [frames.as_number(word) if isinstance(word, str) else None for word in words]
     numbers = [
         int(n) if n is not None and n.is_integer() and "." not in w else n for n, w in zip(spelled, words, strict=True)
     ]

@@ -2,7 +2,7 @@
 
 A two-valued column is a unit of its name. What its two values are is known from the model, where it was learned from a
 table; or they say it themselves, as 0 and 1, yes and no do. Where a model is learned, and for numbers, it is the order
-rule of :mod:`sbnet.codings`, decided by the first rows once and for all, so that it holds in every block. A column of
+rule of :mod:`sbnet.tables.codings`, decided by the first rows once and for all, so that it holds in every block. A column of
 more values has a unit for each step or category, as :class:`sbnet.estimators.BinaryEncoder` makes them; the model has a
 note on how.
 """
@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbnet import codings, delimited, tables
 from sbnet._types import HIDDEN, IndexArray, States
 from sbnet.cli.cells import as_numbers
 from sbnet.cli.sources import Block, Source
 from sbnet.cli.stored import COLUMNS, coding_of, stored_columns
-from sbnet.codings import Coding
 from sbnet.errors import CodingWarning, ParameterError, TableError, enumerated, near_name, shortened, unknown_unit
 from sbnet.model.names import normal
 from sbnet.model.network import Network
+from sbnet.tables import codings, delimited, frames
+from sbnet.tables.codings import Coding
 
 if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
     from sbnet.estimators._codings import Reader
@@ -55,14 +55,14 @@ class Lexicon(dict[Any, int]):
         super().__init__()
         self._gone, self._delimiter = gone, delimiter
 
-    def look_up(self, column: tables.Column) -> int:
+    def look_up(self, column: frames.Column) -> int:
         """The value of the one cell of a column; -2 if it is not known."""
         raise NotImplementedError
 
     def __missing__(self, cell: Any) -> int:
         text = delimited.plain(cell, self._delimiter) if isinstance(cell, str) else cell
-        number = tables.as_number(text) if isinstance(text, str) else None
-        column = tables.column("", _one(text if number is None else number), self._gone)
+        number = frames.as_number(text) if isinstance(text, str) else None
+        column = frames.column("", _one(text if number is None else number), self._gone)
         found = self.look_up(column)
         if found == -2:
             raise Strange(cell)
@@ -78,7 +78,7 @@ class _TwoValues(Lexicon):
         super().__init__(gone, delimiter)
         self._coding = coding
 
-    def look_up(self, column: tables.Column) -> int:
+    def look_up(self, column: frames.Column) -> int:
         states, strange = codings.read(column, self._coding)
         if strange is None:
             return int(states[0])
@@ -93,7 +93,7 @@ class _ManyValues(Lexicon):
         super().__init__(gone, delimiter)
         self._reader = reader
 
-    def look_up(self, column: tables.Column) -> int:
+    def look_up(self, column: frames.Column) -> int:
         return int(self._reader.index(column.values)[0])
 
 
@@ -111,7 +111,7 @@ class TableColumn:
     @property
     def is_numeric(self) -> bool:
         """Are its values numbers, in digits or not?"""
-        return all(tables.as_number(value) is not None for value in self.values)
+        return all(frames.as_number(value) is not None for value in self.values)
 
     def read(self, block: Block, source: Source) -> IndexArray:
         """The number of the value of each cell."""
@@ -123,7 +123,7 @@ class TableColumn:
             cell = strange.args[0]
             raise TableError(
                 shortened(
-                    f"{source.what}: column {self.name!r} holds {tables.brief(cell)} {source.row} {line}; its values "
+                    f"{source.what}: column {self.name!r} holds {frames.brief(cell)} {source.row} {line}; its values "
                     f"are {_some(self.values)}. If it marks missing cells, say --missing {shlex.quote(str(cell))[:40]}"
                 )
             ) from None
@@ -258,7 +258,7 @@ def _not_two_valued(refused: Sequence[NotTwoValued], room: int = 170) -> str:
 def _as_they_stand(place: int, head: Sequence[Block], most: int = 3) -> str:
     """The first different cells of a column, numbers digit by digit; nothing, if there are none or one."""
     cells = dict.fromkeys(str(cell).strip() for block in head for cell in block.columns[place] if cell == cell)
-    told = [c[:20] if tables.as_number(c) is not None else codings.show(c) for c in cells if c not in ("", "None")]
+    told = [c[:20] if frames.as_number(c) is not None else codings.show(c) for c in cells if c not in ("", "None")]
     if len(told) < 2:
         return ""
     if len(told) > most:
@@ -328,19 +328,19 @@ def check_choice(name: str, place: int, head: Sequence[Block], source: Source, g
 def _warn_of_signs(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> None:
     """As evidence does: -1 may have been meant for "no"."""
     cells = {cell for block in head for cell in block.columns[place]}
-    signs = {number for number in (-1.0, 1.0) for cell in cells if tables.is_number(cell, number)}
+    signs = {number for number in (-1.0, 1.0) for cell in cells if frames.is_number(cell, number)}
     if len(cells) == len(signs) == 2 and codings.may_be_signs(sum(map(len, head)), gone):
         warnings.warn(f"{source.what}: column {name!r} {codings.SIGNS}--missing -1", CodingWarning, stacklevel=2)
 
 
-def _column(name: str, place: int, blocks: Iterable[Block], source: Source, gone: tuple[Any, ...]) -> tables.Column:
+def _column(name: str, place: int, blocks: Iterable[Block], source: Source, gone: tuple[Any, ...]) -> frames.Column:
     """The different cells of a column, in the order of their first appearance."""
     cells = dict.fromkeys(cell for block in blocks for cell in block.columns[place])
     plain = [delimited.plain(cell, source.delimiter) if isinstance(cell, str) else cell for cell in cells]
-    numbers = [tables.as_number(cell) if isinstance(cell, str) else None for cell in plain]
+    numbers = [frames.as_number(cell) if isinstance(cell, str) else None for cell in plain]
     objects = np.empty(len(plain), dtype=object)
     objects[:] = [cell if number is None else number for cell, number in zip(plain, numbers, strict=True)]
-    return tables.column(name, objects, gone)
+    return frames.column(name, objects, gone)
 
 
 def peek(source: Source) -> tuple[list[Block], Source]:
@@ -376,7 +376,7 @@ def check_plain(name: str, place: int, head: Sequence[Block], source: Source) ->
         for cell, line in zip(block.columns[place], block.lines, strict=True):
             if not (cell is None or isinstance(cell, str | int | float | Decimal)):
                 raise TableError(
-                    f"{source.what}: column {name!r} holds {tables.brief(cell)} {source.row} {line}; cells are text or "
+                    f"{source.what}: column {name!r} holds {frames.brief(cell)} {source.row} {line}; cells are text or "
                     "numbers. Leave the column out with --ignore, or name rows by it with --id"
                 )
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from sbnet import delimited, tables
 from sbnet._types import States
 from sbnet.cli import commands
 from sbnet.cli.columns import (
@@ -28,12 +27,13 @@ from sbnet.cli.models import check_out, write_model
 from sbnet.cli.rows import Progress
 from sbnet.cli.sources import Block, Source, open_table
 from sbnet.cli.stored import COLUMNS, Habits, notes_on, with_habits
-from sbnet.codings import NOT_CHOSEN, Coding, word
 from sbnet.errors import ParameterError, TableError, not_among
 from sbnet.model.names import spelled
 from sbnet.model.network import Network
 from sbnet.model.notes import Note
 from sbnet.model.roles import HIDDEN_UNITS
+from sbnet.tables import delimited, frames
+from sbnet.tables.codings import NOT_CHOSEN, Coding, word
 
 EXAMPLES = """
   sbnet fit survey.csv -o survey.sbn
@@ -67,7 +67,7 @@ def _fit(source: Source, settings: dict[str, Any], chosen: argparse.Namespace) -
 
     head, source = peek(source)
     names = _columns(source, head, chosen)
-    gone = tables.missing_values(chosen.missing)
+    gone = frames.missing_values(chosen.missing)
     verbose = int(sys.stderr.isatty() and not chosen.quiet)
     if chosen.encode is None:
         cells, known = _two_valued(source, head, names, gone, chosen.quiet)
@@ -202,7 +202,7 @@ def _cell(cell: Any, delimiter: str) -> Any:
     if not isinstance(cell, str):
         return cell
     text = delimited.plain(cell, delimiter)
-    number = tables.as_number(text)
+    number = frames.as_number(text)
     return text if number is None else number
 
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sbnet import tables
 from sbnet._types import FloatArray, States
 from sbnet.cli.columns import TableColumns, match
 from sbnet.cli.sources import Block, Source, open_table
@@ -24,6 +23,7 @@ from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.model.names import spelled
 from sbnet.model.network import Network
 from sbnet.sums import Sampled
+from sbnet.tables import frames
 
 
 class Piece(NamedTuple):
@@ -61,7 +61,7 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
     What was said of missing cells and of columns in learning need not be said again.
     """
     habits = habits_of(network)
-    gone = (*tables.missing_values([*habits.missing, *chosen.missing]), -1.0)
+    gone = (*frames.missing_values([*habits.missing, *chosen.missing]), -1.0)
     with open_table(chosen, network.names) as source:
         said, ignored, ids, left = (
             [spelled(name, source.names) for name in names]

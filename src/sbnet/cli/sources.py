@@ -20,9 +20,10 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from sbnet import checks, delimited
-from sbnet.delimited import Manner
+from sbnet import checks
 from sbnet.errors import SBNetError, TableError, shortened
+from sbnet.tables import delimited
+from sbnet.tables.delimited import Manner
 
 _FIRST, _MOST = 32, 4096
 """Rows of the first block, so that answers appear at once, and of all later ones."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbnet.codings import Coding
 from sbnet.errors import FileFormatError
 from sbnet.model.network import Network
 from sbnet.model.notes import Note
+from sbnet.tables.codings import Coding
 
 if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
     from sbnet.estimators._codings import ColumnCoding, Reader

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sbnet import codings, tables
 from sbnet.cli.stored import coding_of, stored_columns
 from sbnet.errors import EvidenceError, shortened, unknown_unit
 from sbnet.model.names import normal
 from sbnet.model.network import Network
-from sbnet.several import is_variable, several
+from sbnet.tables import codings, frames
+from sbnet.tables.several import is_variable, several
 
 if TYPE_CHECKING:
     from sbnet.estimators._codings import ColumnCoding
@@ -164,7 +164,7 @@ def _of_column(column: ColumnCoding, state: str) -> dict[str, int]:
 
 def _place(column: ColumnCoding, state: str) -> int | None:
     """Which of its values."""
-    number = tables.as_number(state)
+    number = frames.as_number(state)
     cell: Any = np.empty(1, dtype=object)
     cell[0] = state if number is None else number
     k = int(column.reader.index(cell)[0])
@@ -211,7 +211,7 @@ def _bit(network: Network, name: str, state: str) -> int:
         bit = _spelled(state, (stated.zero, stated.one))
         if bit is not None:
             return bit
-    number = tables.as_number(state) is not None
+    number = frames.as_number(state) is not None
     said = codings.bit(state) if stated is None or number else codings.meaning(state, stated)
     if said is None:
         own = "" if stated is None else f"{stated.one}, {stated.zero}, "

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sbnet import checks, tables
+from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
 from sbnet.estimators import _learning, _priors
 from sbnet.estimators._priors import is_auto
 from sbnet.inference import check_climber
+from sbnet.tables import frames
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
@@ -45,7 +46,7 @@ def check(density: SBNDensity) -> None:
     if density.patience is not None:
         count("patience", density.patience, 1, ", or None")
     threshold(density.binarize)
-    tables.missing_values(density.missing)
+    frames.missing_values(density.missing)
     jobs(density.n_jobs)
     executor(density.executor)
     seed(density.random_state)

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
-from sbnet.codings import PLAIN, Coding, show
 from sbnet.errors import ParameterError
 from sbnet.estimators import _arguments, _encoding, _given, _large, _learning, _mixtures, _recognition
 from sbnet.estimators._completions import complete
@@ -24,7 +23,8 @@ from sbnet.learning.streams import is_stream
 from sbnet.model.mixtures import log_mean
 from sbnet.model.network import Network
 from sbnet.parallel.lazy import is_lazy
-from sbnet.tables import Array
+from sbnet.tables.codings import PLAIN, Coding, show
+from sbnet.tables.frames import Array
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sbnet import codings
 from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import TableError, enumerated
 from sbnet.screen import in_line
-from sbnet.tables import Array, Column
+from sbnet.tables import codings
+from sbnet.tables.frames import Array, Column
 
 MOST_CATEGORIES = 200
 _ALL_DIFFERENT = 20

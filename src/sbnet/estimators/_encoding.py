@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_X_y, validate_data
 
 from sbnet._types import HIDDEN, IndexArray, States
-from sbnet.codings import PLAIN
 from sbnet.errors import ParameterError
 from sbnet.estimators._given import Given
 from sbnet.estimators._rows import columns
@@ -19,7 +18,8 @@ from sbnet.estimators.encoder import BinaryEncoder, checked_table
 from sbnet.inference.block_gibbs import Chains, cell_probabilities
 from sbnet.inference.places import Place
 from sbnet.model.network import Network
-from sbnet.tables import is_records
+from sbnet.tables.codings import PLAIN
+from sbnet.tables.frames import is_records
 
 
 def encoder_for(encode: Any, missing: Any) -> BinaryEncoder:

@@ -13,12 +13,12 @@ import numpy as np
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
-from sbnet import codings, tables
 from sbnet._types import HIDDEN, FloatArray, States
-from sbnet.codings import PLAIN, Coding
 from sbnet.errors import CodingWarning, TableError
 from sbnet.parallel.blocks import row_blocks
 from sbnet.screen import in_line
+from sbnet.tables import codings, frames
+from sbnet.tables.codings import PLAIN, Coding
 
 _WAYS = (
     'Ways out: binarize=, a threshold; encode="auto", several units for a column; missing=[…], marks of missing cells'
@@ -30,11 +30,11 @@ _FINITE = {"ensure_all_finite": "allow-nan"}
 class Given:
     """The cells of a table as they came, numbers with NaN or objects with None, and as 0, 1 or -1 (not observed)."""
 
-    values: tables.Array
+    values: frames.Array
     cells: States
     codings: tuple[Coding, ...]
 
-    def fill(self, rows: Any, found: FloatArray, certain: bool) -> tables.Array:
+    def fill(self, rows: Any, found: FloatArray, certain: bool) -> frames.Array:
         """The table with means of the missing cells of some rows in their places.
 
         A column of zeros and ones takes means as they are, unless an answer is to be `certain`; between two other
@@ -54,19 +54,19 @@ class Given:
 
 def checked(
     estimator: Any, X: Any, y: Any, *, reset: bool, missing: Any, numbers: bool
-) -> tuple[tables.Sheet, tables.Array, Any]:
+) -> tuple[frames.Sheet, frames.Array, Any]:
     """The columns of a table, their cells in one array, and `y`, after the checks that scikit-learn asks for.
 
     With `numbers`, all cells must be numbers.
     """
-    gone = tables.missing_values(missing)
+    gone = frames.missing_values(missing)
     sheet = _sheet(X, gone, numbers)
     if sheet is None:  # numbers, or what scikit-learn knows best how to refuse
         out = validate_data(estimator, X, y, reset=reset, dtype=np.float64, **_FINITE)
         values, y = out if isinstance(out, tuple) else (out, y)
-        values = tables.without(values, gone)
-        return tables.from_array(values), values, y
-    if tables.as_frame(X) is not None:
+        values = frames.without(values, gone)
+        return frames.from_array(values), values, y
+    if frames.as_frame(X) is not None:
         validate_data(estimator, X, y, reset=reset, skip_check_array=True)  # names, and their order
     elif sheet.names is not None:
         sheet = _by_name(estimator, sheet, reset)
@@ -81,7 +81,7 @@ def checked(
     return sheet, values, y
 
 
-def learn(sheet: tables.Sheet, values: tables.Array, names: tuple[str, ...]) -> dict[str, Coding]:
+def learn(sheet: frames.Sheet, values: frames.Array, names: tuple[str, ...]) -> dict[str, Coding]:
     """The coding of each column, by its name; an error for a column that is not one of zeros and ones."""
     if sheet.names is not None:
         _warn_of_choices(sheet, names)
@@ -90,7 +90,7 @@ def learn(sheet: tables.Sheet, values: tables.Array, names: tuple[str, ...]) -> 
     return {name: _learn_one(sheet.columns[k], k, name) for k, name in enumerate(names)}
 
 
-def cells(sheet: tables.Sheet, values: tables.Array, known: Mapping[str, Coding]) -> States:
+def cells(sheet: frames.Sheet, values: frames.Array, known: Mapping[str, Coding]) -> States:
     """0, 1 or -1 for each cell, by codings that are known."""
     if values.dtype.kind == "f" and set(known.values()) == {PLAIN}:
         states: States = np.empty(values.shape, dtype=np.int8)
@@ -104,14 +104,14 @@ def cells(sheet: tables.Sheet, values: tables.Array, known: Mapping[str, Coding]
     return np.column_stack(columns)
 
 
-def as_asked(estimator: Any, filled: tables.Array, X: Any) -> Any:
+def as_asked(estimator: Any, filled: frames.Array, X: Any) -> Any:
     """An array; or, if words and numbers are in it and a data frame was asked for, one with a type for each column."""
     kind = _get_output_config("transform", estimator)["dense"]
     if filled.dtype.kind != "O" or kind == "default":
         return filled
     columns = dict(zip(estimator.get_feature_names_out(), filled.T.tolist(), strict=True))
     frame = nw.from_dict(columns, backend=kind).to_native()
-    given = tables.as_frame(X)
+    given = frames.as_frame(X)
     index = None if given is None else getattr(given.to_native(), "index", None)
     return frame.set_axis(index) if kind == "pandas" and index is not None else frame
 
@@ -132,20 +132,20 @@ def above(values: FloatArray, threshold: float) -> States:
     return states
 
 
-def _sheet(X: Any, gone: tuple[Any, ...], numbers: bool) -> tables.Sheet | None:
+def _sheet(X: Any, gone: tuple[Any, ...], numbers: bool) -> frames.Sheet | None:
     """The columns of a frame, of records, or of an array with words in it; None for other things."""
-    if tables.as_frame(X) is not None or tables.is_records(X) or getattr(getattr(X, "dtype", None), "names", None):
-        return tables.sheet(X, gone)
+    if frames.as_frame(X) is not None or frames.is_records(X) or getattr(getattr(X, "dtype", None), "names", None):
+        return frames.sheet(X, gone)
     if numbers or hasattr(X, "toarray"):
         return None
     try:
-        array = tables.as_array(X)
+        array = frames.as_array(X)
     except TableError:
         return None
-    return tables.from_array(array, gone) if array.ndim == 2 and array.dtype.kind in "OSU" and array.size else None
+    return frames.from_array(array, gone) if array.ndim == 2 and array.dtype.kind in "OSU" and array.size else None
 
 
-def _by_name(estimator: Any, sheet: tables.Sheet, reset: bool) -> tables.Sheet:
+def _by_name(estimator: Any, sheet: frames.Sheet, reset: bool) -> frames.Sheet:
     """Records have names but no order: the columns in the order of the table that was learned from."""
     names = sheet.names or ()
     if reset:
@@ -158,11 +158,11 @@ def _by_name(estimator: Any, sheet: tables.Sheet, reset: bool) -> tables.Sheet:
         raise TableError(f"the records name a column {strange!r}, which the table that was learned from did not have")
     place = {name: k for k, name in enumerate(names)}
     nothing: FloatArray = np.full(sheet.n_rows, np.nan)
-    columns = [sheet.columns[place[name]] if name in place else tables.Column(name, nothing) for name in wanted]
-    return tables.Sheet(tuple(wanted), columns, sheet.n_rows, lambda r, k: columns[k].values[r])
+    columns = [sheet.columns[place[name]] if name in place else frames.Column(name, nothing) for name in wanted]
+    return frames.Sheet(tuple(wanted), columns, sheet.n_rows, lambda r, k: columns[k].values[r])
 
 
-def _stacked(sheet: tables.Sheet, numbers: bool) -> tables.Array:
+def _stacked(sheet: frames.Sheet, numbers: bool) -> frames.Array:
     """All cells in one array: of numbers, if all columns are."""
     columns = sheet.columns
     for k, column in enumerate(columns):
@@ -181,7 +181,7 @@ def _stacked(sheet: tables.Sheet, numbers: bool) -> tables.Array:
     return stacked
 
 
-def _warn_of_choices(sheet: tables.Sheet, names: tuple[str, ...]) -> None:
+def _warn_of_choices(sheet: frames.Sheet, names: tuple[str, ...]) -> None:
     """Name the columns of one value and blanks: such a table may mean by a blank what another says with a 0."""
     found = [name for k, name in enumerate(names) if _is_choice(sheet.columns[k])]
     if found:
@@ -194,7 +194,7 @@ def _warn_of_choices(sheet: tables.Sheet, names: tuple[str, ...]) -> None:
         )
 
 
-def _is_choice(column: tables.Column) -> bool:
+def _is_choice(column: frames.Column) -> bool:
     if column.categories is not None and len(column.categories) > 1:
         return False
     missing = (
@@ -203,7 +203,7 @@ def _is_choice(column: tables.Column) -> bool:
     return bool(missing.any() and not missing.all() and _bits(column) == [1])
 
 
-def _bits(column: tables.Column) -> list[int | None]:
+def _bits(column: frames.Column) -> list[int | None]:
     return [codings.bit(value) for value in codings.distinct(column)]
 
 
@@ -211,7 +211,7 @@ def _all_plain(values: FloatArray) -> bool:
     return all(codings.zeros_and_ones(values[block])[1].all() for block in row_blocks(*values.shape))
 
 
-def _learn_one(column: tables.Column, k: int, name: str) -> Coding:
+def _learn_one(column: frames.Column, k: int, name: str) -> Coding:
     coding = codings.learn(column)
     if coding is not None:
         return coding
@@ -221,7 +221,7 @@ def _learn_one(column: tables.Column, k: int, name: str) -> Coding:
     raise TableError(f"column {k} ({name!r}) holds {codings.listing(values)}; {reason}. {_WAYS}")
 
 
-def _read_one(sheet: tables.Sheet, k: int, name: str, coding: Coding) -> States:
+def _read_one(sheet: frames.Sheet, k: int, name: str, coding: Coding) -> States:
     column = sheet.columns[k]
     states, strange = codings.read(column, coding)
     if strange is not None:

@@ -30,7 +30,7 @@ from sbnet.learning import FitResult, fit
 from sbnet.learning.streams import Files, blocks_of, is_once, is_stream
 from sbnet.model.network import Network
 from sbnet.parallel import lazy
-from sbnet.tables import as_array, as_frame, is_records
+from sbnet.tables.frames import as_array, as_frame, is_records
 
 if TYPE_CHECKING:
     from sbnet.estimators._base import SBNEstimator

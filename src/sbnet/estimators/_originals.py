@@ -11,7 +11,7 @@ import numpy as np
 
 from sbnet._types import IndexArray
 from sbnet.estimators._codings import ColumnCoding
-from sbnet.tables import as_array, as_frame, is_records
+from sbnet.tables.frames import as_array, as_frame, is_records
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from sbnet.errors import CodingWarning, ParameterError, TableError
 from sbnet.estimators import _arguments, _given
 from sbnet.estimators._codings import ColumnCoding, Kind, Rules
 from sbnet.estimators._originals import Originals
-from sbnet.tables import Sheet, as_array, as_frame, is_records, sheet
+from sbnet.tables.frames import Sheet, as_array, as_frame, is_records, sheet
 
 
 def checked_table(estimator: Any, X: Any) -> Any:

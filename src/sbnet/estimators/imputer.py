@@ -29,7 +29,7 @@ from sbnet.model.network import Network
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
 from sbnet.probability import sample
-from sbnet.tables import Array
+from sbnet.tables.frames import Array
 
 
 @transforms_by_partition

@@ -15,7 +15,7 @@ from sbnet.errors import FileFormatError
 from sbnet.files.atomic import write_atomically
 from sbnet.files.variables import Variable
 from sbnet.model.network import Network
-from sbnet.several import several
+from sbnet.tables.several import several
 
 MOST_PARENTS = 16
 """Parents of a unit that is written as a table of 65,536 rows."""

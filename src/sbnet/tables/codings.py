@@ -1,7 +1,7 @@
 """Which of the two values of a column means 0, and which means 1.
 
 Known are 0 and 1 (as numbers, truth values or text), and the words for yes and no, true and false that
-:mod:`sbnet.yes_no` lists, in any case. Beside one such word, any other is its opposite. Any other column with exactly
+:mod:`sbnet.tables.yes_no` lists, in any case. Beside one such word, any other is its opposite. Any other column with exactly
 two values follows the *order rule*: the smaller one is 0, numbers by size, text by alphabet, and ordered categories by
 their own order. It decides what estimators and ``sbnet fit`` call 0 and 1, which they remember; evidence on a network
 is read by it only where the values are numbers, or have an order of their own.
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from sbnet import yes_no
 from sbnet._types import HIDDEN, BoolArray, States
-from sbnet.tables import Array, Column, as_number, is_number
+from sbnet.tables import yes_no
+from sbnet.tables.frames import Array, Column, as_number, is_number
 
 NOT_CHOSEN = "not chosen"
 """What a blank says in a column of one value and blanks."""

@@ -2,7 +2,7 @@
 
 A table is a NumPy array (of objects and masked ones too), a SciPy sparse matrix, a list of rows, a list of mappings, or
 any data frame that narwhals knows: pandas, polars, pyarrow, Modin and others. What the cells of a column mean, which
-value is 0 and which is 1, is the business of :mod:`sbnet.codings`.
+value is 0 and which is 1, is the business of :mod:`sbnet.tables.codings`.
 """
 
 from __future__ import annotations

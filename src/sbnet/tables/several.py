@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sbnet import checks, codings, tables
+from sbnet import checks
 from sbnet.errors import EvidenceError
 from sbnet.model.names import spelled
 from sbnet.model.network import Network
+from sbnet.tables import codings, frames
 
 _SHOWN = 8
 
@@ -52,11 +53,11 @@ def spread(network: Network, row: Mapping[Any, Any], gone: tuple[Any, ...]) -> M
         for word, unit in units.items() if state is not None else ():
             on, name = int(word == state), network.names[unit]
             key = numbers.get(unit)
-            cell = None if key is None else tables.one_cell(name, more[key], gone)
+            cell = None if key is None else frames.one_cell(name, more[key], gone)
             if cell is not None and codings.bit(cell) != on:
                 raise EvidenceError(
                     f"evidence contradicts itself: {variable!r} is {state!r}, so that unit {name!r} is {on}, and it is "
-                    f"given as {tables.brief(more[key])}; leave one of them out"
+                    f"given as {frames.brief(more[key])}; leave one of them out"
                 )
             more[name if key is None else key] = on
     return more
@@ -73,11 +74,11 @@ def _state(variable: str, value: Any, states: tuple[str, ...], gone: tuple[Any, 
     """The state that a value names; None if it is missing. A whole number is the state that is called so."""
     if isinstance(value, str) and value in states:
         return value
-    cell = tables.one_cell(variable, value, gone)
+    cell = frames.one_cell(variable, value, gone)
     word = None if cell is None else codings.word(cell)
     if word is not None:
         word = spelled(word, states)
     if word is not None and word not in states:
         listed = ", ".join(states[:_SHOWN]) + (", …" if len(states) > _SHOWN else "")
-        raise EvidenceError(f"evidence says that {variable!r} is {tables.brief(value)}; its states are {listed}")
+        raise EvidenceError(f"evidence says that {variable!r} is {frames.brief(value)}; its states are {listed}")
     return word
