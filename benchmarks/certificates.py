@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 import sbnet as sb
-from sbnet import evidence
 from sbnet.bounds import upper_bound
 from sbnet.bounds.margins import log_sum_above, log_sum_below
 from sbnet.certificates import branching, certify
 from sbnet.certificates.enclosure import How, in_lines
 from sbnet.datasets import load_digits
+from sbnet.questions import evidence
 
 from .report import NONE, Table, say, seconds
 

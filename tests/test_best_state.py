@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import oracle
 import sbnet as sb
 import sbnet.inference.maximum as maximum
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 from strategies import INTERPRETED, questions
 
 any_fixture = settings(

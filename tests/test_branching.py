@@ -20,7 +20,7 @@ from sbnet.certificates.enclosure import Bounded
 from sbnet.kernels.descent import Search, lower
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.upper import evaluate
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 
 
 def small(seed):
@@ -62,7 +62,7 @@ def test_cells_are_parts_of_the_whole_without_a_state_in_common():
 
 def test_a_cell_next_to_nothing_is_not_split():
     net = sb.from_edges({("a", "x"): 40.0, ("b", "x"): 1.0, ("c", "x"): 1.0}, bias={"a": 0.0, "x": -40.0})
-    row = sb.evidence.coerce(net, {"x": 1})[0][0]
+    row = sb.questions.evidence.coerce(net, {"x": 1})[0][0]
     limits = Limits(0, 0, 200, 1e-5)
     begin = Bounded(limits, solve(net, limits, row[None, :]), sb.infer(net, {"x": 1}).means)
     nothing = set()
@@ -168,7 +168,7 @@ def python_value(problem, regions, free, x, gradient, some, slopes):
 @pytest.mark.parametrize("table_up_to", [0, 3])
 def test_the_compiled_descent_goes_where_the_plain_one_goes(table_up_to):
     net, row = dense()
-    states = sb.evidence.coerce(net, row)[0][0]
+    states = sb.questions.evidence.coerce(net, row)[0][0]
     problem, bias = reduce(net.model, states), absorb(net, states[None, :])[0]
     regions = divide(problem, states, bias, np.ones(len(problem.hidden), np.bool_), table_up_to)
     given = Parameters(np.full(net.n_edges, np.nan), np.full((net.n_units, 2), np.nan))

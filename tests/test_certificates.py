@@ -53,7 +53,7 @@ def test_the_ends_enclose_the_truth_and_a_higher_effort_is_never_wider(effort, n
         exact = sb.log_likelihood(net, row)
         widest = (-math.inf, math.inf)
         for name in EFFORTS[: EFFORTS.index(effort) + 1]:
-            ends = enclosure.enclose(net, sb.evidence.coerce(net, row)[0][0], name, False)
+            ends = enclosure.enclose(net, sb.questions.evidence.coerce(net, row)[0][0], name, False)
             assert ends.lower - rounding <= exact <= ends.upper + rounding, (seed, name)
             assert widest[0] <= ends.lower + rounding, (seed, name)
             assert ends.upper <= widest[1] + rounding, (seed, name)
@@ -120,7 +120,7 @@ def test_proven_ends_agree_with_those_in_floating_point(effort, n):
         assert proven.proven
         assert proven.lower == pytest.approx(plain.lower, abs=EXACT_TERM * net.n_units)
         assert proven.upper == pytest.approx(plain.upper, abs=1e-9)
-        ball = sb.bounds.proven.upper.exact(net, sb.evidence.coerce(net, row)[0][0])
+        ball = sb.bounds.proven.upper.exact(net, sb.questions.evidence.coerce(net, row)[0][0])
         assert proven.lower <= float(ball) <= proven.upper
         assert float(ball) == pytest.approx(sb.log_likelihood(net, row), abs=1e-12)
 
@@ -129,7 +129,7 @@ def test_proven_ends_agree_with_those_in_floating_point(effort, n):
 def test_proven_ends_enclose_the_exact_ball_on_hostile_networks():
     for seed in range(60):
         net, row, _ = hostile(seed)
-        states = sb.evidence.coerce(net, row)[0][0]
+        states = sb.questions.evidence.coerce(net, row)[0][0]
         ends = enclosure.enclose(net, states, "fast", True)
         ball = sb.bounds.proven.upper.exact(net, states)
         assert not ball < ends.lower, seed
@@ -145,7 +145,7 @@ def test_many_parents_are_averaged_by_the_trapezoid_rule_in_balls_too():
 
 def test_a_mixture_is_a_sum_over_larger_networks():
     net = sb.layered((2, 4, 6), rng=3, scale=3.0)
-    row = sb.evidence.coerce(net, [0] * 6)[0][0]
+    row = sb.questions.evidence.coerce(net, [0] * 6)[0][0]
     first = sb.MeanField().solve(net, row[None, :], start=None, trace=False)
     ((total, how, pieces),) = enclosure._tighter(net, row, first, np.empty(0, np.int64), 3)
     assert how == "mixture of 3 factorial components"
@@ -157,7 +157,7 @@ def test_a_mixture_is_a_sum_over_larger_networks():
 
 def test_means_of_zero_and_one_are_taken_as_they_are():
     net = sb.layered((3, 6, 4), rng=0, scale=2.0)
-    row = sb.evidence.coerce(net, [1] * 4)[0][0]
+    row = sb.questions.evidence.coerce(net, [1] * 4)[0][0]
     for mean in (0.0, 1.0, 1e-300, 1 - 1e-16):
         means = np.where(np.arange(13) < 5, mean, 0.5)
         plain = sb.bounds.lower_bound(net, [1] * 4, means, log_term="exact", enumerate_up_to=4)

@@ -36,7 +36,7 @@ def networks(seed):
     row = np.full(sum(SIZES), -1, np.int8)
     row[-SIZES[-1] :] = rng.integers(0, 2, SIZES[-1])
     by_name = {f"u{i}": int(row[i]) for i in range(len(row)) if row[i] >= 0}
-    return (layered, row), (noisy, sb.evidence.coerce(noisy, by_name)[0][0])
+    return (layered, row), (noisy, sb.questions.evidence.coerce(noisy, by_name)[0][0])
 
 
 def truth(network, row):
@@ -76,7 +76,7 @@ def test_no_state_is_more_likely_than_the_upper_bound_times_the_proposal(table_u
 @given(cases(), st.sampled_from([0, 2]))
 def test_weights_are_bounded_whatever_the_network(case, table_up_to):
     network, evidence = case
-    row = sb.evidence.coerce(network, evidence)[0][0]
+    row = sb.questions.evidence.coerce(network, evidence)[0][0]
     proposal, (log_p, log_q, log_factorial) = drawn(network, row, table_up_to, 20, True)
     assert np.all(log_p <= proposal.log_bound + log_q + proposal.margin)
     assert np.all(log_factorial <= 0.0)
@@ -391,7 +391,7 @@ def test_a_table_has_a_pair_of_arrays_and_a_row_has_one_answer_wherever_it_stand
 
 def test_cells_share_the_draws_by_weight():
     net = wide()
-    row = sb.evidence.coerce(net, [0, 1, 0, 1])[0][0]
+    row = sb.questions.evidence.coerce(net, [0, 1, 0, 1])[0][0]
     limits, means = limited(2), sb.infer(net, [0, 1, 0, 1]).means
     cells = split_cells(net, limits, solve(net, limits, row[None, :]), [0])
     cells = split_cells(net, limits, cells, [1, 2])

@@ -12,7 +12,7 @@ import sbnet as sb
 from sbnet.inference.estimation import _summary
 from sbnet.inference.importance import log_weights
 from sbnet.kernels.reduce import reduce
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 from strategies import cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")

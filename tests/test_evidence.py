@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose
 
 import sbnet as sb
 from sbnet.errors import EvidenceError, UnknownUnitError
-from sbnet.evidence import coerce, coerce_many, coerce_one
-from sbnet.reduction import absorb
+from sbnet.questions.evidence import coerce, coerce_many, coerce_one
+from sbnet.questions.reduction import absorb
 from strategies import cases, tables
 
 nan = np.nan

@@ -15,7 +15,7 @@ import pytest
 import sbnet as sb
 from sbnet._types import Bound
 from sbnet.kernels.evaluate import log_terms
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from sbnet.enumeration import known_part
 from sbnet.errors import ParameterError
 from sbnet.kernels.firing import all_fired
 from sbnet.kernels.reduce import reduce
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 from strategies import INTERPRETED, causes, leaks, seeds
 
 few = settings(max_examples=5 if INTERPRETED else 40)
@@ -38,7 +38,7 @@ def clinic(seed, n, present, absent, hostile):
 
 
 def levels_of(net, evidence):
-    states = sb.evidence.coerce_one(net, evidence)
+    states = sb.questions.evidence.coerce_one(net, evidence)
     problem, bias = reduce(net.model, states[0]), absorb(net, states)[0]
     every = np.arange(len(problem.hidden)), np.arange(len(problem.factor))
     return quickscore.two_levels(problem, states[0], bias, *every), known_part(problem, states[0], bias)

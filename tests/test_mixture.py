@@ -13,7 +13,7 @@ from sbnet.bounds import margins
 from sbnet.inference import mixture
 from sbnet.kernels.mixture import solve_components
 from sbnet.kernels.reduce import reduce
-from sbnet.reduction import uncoupled
+from sbnet.questions.reduction import uncoupled
 from strategies import INTERPRETED, cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")  # hostile networks need long

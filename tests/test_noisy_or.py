@@ -21,7 +21,7 @@ from sbnet.files import tensors
 from sbnet.files.network import NETWORK
 from sbnet.kernels import gates
 from sbnet.kernels.reduce import reduce
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 from strategies import mixed_cases, mixed_networks
 
 some = settings(max_examples=40)
@@ -220,7 +220,7 @@ def test_small_leaks_survive_large_weights_that_come_and_go(large):
 
 def sums(network, evidence):
     """ln P and means by the sum over findings."""
-    states = sb.evidence.coerce_one(network, evidence)
+    states = sb.questions.evidence.coerce_one(network, evidence)
     problem, bias = reduce(network.model, states[0]), absorb(network, states)[0]
     levels = quickscore.two_levels(
         problem, states[0], bias, np.arange(len(problem.hidden)), np.arange(len(problem.factor))
@@ -247,7 +247,7 @@ def test_a_sum_over_findings_is_the_sum_over_causes(seed, n, positive, negative)
         float(rng.choice([0.001, 0.1, 0.9])), float(rng.choice([0.0, 1e-9, 0.1])),
     )  # fmt: skip
     problem, _, (value, means, error) = sums(net, evidence)
-    (J, h), row = numbers(net), sb.evidence.coerce_one(net, evidence)[0].astype(float)
+    (J, h), row = numbers(net), sb.questions.evidence.coerce_one(net, evidence)[0].astype(float)
     row[row < 0] = np.nan
     exact = oracle.log_likelihood(J, h, row, net.gate)
     if error <= 1e-12:  # what the sum itself says of its digits

@@ -80,7 +80,7 @@ def test_terms_lie_above_the_mean_of_t(seed, n, hostile):
     names = [f"c{k}" for k in range(n)]
     edges = {(name, "x"): w for name, w in zip(names, weight.tolist(), strict=True)}
     net = sb.from_edges(edges, bias={"x": bias}, gate={"x": "noisy-or"}, names=[*names, "x"])
-    states, means = sb.evidence.coerce_one(net, {"x": 1}), np.array([[*mu, 1.0]])
+    states, means = sb.questions.evidence.coerce_one(net, {"x": 1}), np.array([[*mu, 1.0]])
     close, cheap = (
         -bound_terms(net, states, means, np.full((1, n + 1), np.nan), check_log_term(log_term, 0))[1][0, n]
         for log_term in ("exact", "quadratic")

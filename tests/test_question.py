@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 import oracle
 import sbnet as sb
-from sbnet.question import ask
+from sbnet.questions.question import ask
 from strategies import INTERPRETED, questions
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
@@ -220,7 +220,7 @@ def rows_of(network, n, seed=0):
 
 @pytest.mark.parametrize("most", [1, 64])
 def test_each_row_of_a_table_has_the_answer_it_has_alone(most, monkeypatch):
-    monkeypatch.setattr("sbnet.question._REPORTS", most)
+    monkeypatch.setattr("sbnet.questions.question._REPORTS", most)
     network = sb.layered((2, 3, 3), rng=1, scale=3.0)
     rows, held = rows_of(network, 12)
     many = sb.infer_many(network, rows, do=held)

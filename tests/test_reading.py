@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import sbnet as sb
-from sbnet import prior, reading
+from sbnet import prior
 from sbnet.cli import main
 from sbnet.errors import MissingExtraError, ParameterError, SBNetError, UnknownUnitError
-from sbnet.reading import Move, Span, Terms
+from sbnet.questions import printing
+from sbnet.questions.printing import Move, Span, Terms
 from strategies import cases
 
 pytestmark = pytest.mark.small
@@ -57,7 +58,7 @@ def test_the_bar_of_an_interval_covers_it(one, other):
 
 @given(st.lists(chances, min_size=1, max_size=5))
 def test_the_end_of_the_bars_has_room_for_all_and_is_not_far(values):
-    top = reading.scale(np.array(values))
+    top = printing.scale(np.array(values))
     assert max(values) <= top <= max(2.5 * max(values), 1e-6)
     assert f"{top:e}"[0] in "125"
 
@@ -65,7 +66,7 @@ def test_the_end_of_the_bars_has_room_for_all_and_is_not_far(values):
 def test_rare_units_are_not_printed_as_zeros():
     net = sb.from_edges({("rare", "sign"): 8.0}, bias={"rare": -12.0, "sign": -6.0})
     assert "6.1e-06 →" in repr(sb.infer(net, {"sign": 1}))
-    assert [reading.chance(p) for p in (0.0, 1e-5, 0.001, 0.5, 1.0)] == [
+    assert [printing.chance(p) for p in (0.0, 1e-5, 0.001, 0.5, 1.0)] == [
         "0.0000",
         "1.0e-05",
         "0.0010",

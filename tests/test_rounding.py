@@ -152,7 +152,7 @@ def test_nor_with_more_parents_than_are_enumerated(scale):
     network = sb.layered((6, 2, 6), rng=0, scale=scale, lateral=True)
     rows = np.where(np.arange(14) < 8, np.nan, sb.sample(network, 2, rng=0))
     rows[1, 8:] = 1 - rows[0, 8:]
-    truths = [proven.upper.enclosed(network, row) for row in sb.evidence.coerce(network, rows)[0]]
+    truths = [proven.upper.enclosed(network, row) for row in sb.questions.evidence.coerce(network, rows)[0]]
     low, high = np.transpose(truths)
     for kind, ends in [*lower_ends(network, rows), *more_lower_ends(network, rows)]:
         assert np.all(ends <= low), kind

@@ -18,7 +18,7 @@ from sbnet.inference.forests import Links, couplings, plant, spanning
 from sbnet.inference.products import expand, lay_out
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.structured import climb
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 from strategies import INTERPRETED, cases, mixed_cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")  # hostile networks need long

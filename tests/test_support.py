@@ -13,8 +13,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sbnet as sb
-from sbnet import support
 from sbnet.errors import EvidenceError
+from sbnet.questions import support
 
 CHANCES = (0.0, 1.0, 0.3)
 

@@ -14,7 +14,7 @@ from sbnet.estimators._switches import Switching, board_of, estimates, switching
 from sbnet.inference.particles import seeds_of_places
 from sbnet.kernels.holes import filter_rows
 from sbnet.parallel.blocks import Inline
-from sbnet.reduction import absorb_rows
+from sbnet.questions.reduction import absorb_rows
 
 pytestmark = pytest.mark.small
 

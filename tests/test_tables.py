@@ -25,7 +25,7 @@ import sbnet as sb
 from sbnet.cli import main
 from sbnet.errors import CodingWarning, EvidenceError, SBNetError, TableError, UnknownUnitError
 from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
-from sbnet.evidence import coerce
+from sbnet.questions.evidence import coerce
 from sbnet.tables import codings, yes_no
 from sbnet.tables.codings import PLAIN, Coding
 from sbnet.tables.frames import Column, sheet

@@ -17,7 +17,7 @@ from sbnet.kernels.reduce import reduce
 from sbnet.kernels.terms import enumerated, exact, waves
 from sbnet.kernels.terms import work as at
 from sbnet.kernels.terms.work import MEAN, PLACE, TERM, VALUE
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 from strategies import INTERPRETED, LOG_TERMS, cases, live_units
 
 pytestmark = [pytest.mark.small, pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")]

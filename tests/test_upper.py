@@ -14,12 +14,12 @@ import oracle
 import sbnet as sb
 from sbnet.bounds import UpperBound, upper_bound
 from sbnet.bounds.upper.regions import Parameters, divide, start
-from sbnet.evidence import coerce
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.upper import evaluate
 from sbnet.kernels.upper_gates import highest_hidden, highest_observed
-from sbnet.reduction import absorb
+from sbnet.questions.evidence import coerce
+from sbnet.questions.reduction import absorb
 from strategies import INTERPRETED, KINDS, SCALES, SHAPES, _edges, _evidence, _numbers, cases, tables
 
 OPTIONS = [

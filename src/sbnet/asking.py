@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from scipy.special import expit, logit
 
-from sbnet import batches, checks, reading
+from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray
-from sbnet.batches import OneRow, SomeRows
 from sbnet.errors import TooManyHiddenError, not_among
-from sbnet.evidence import OnePattern
 from sbnet.inference import PosteriorBatch, Solver, infer_many
 from sbnet.inference.weighing import draws
 from sbnet.kernels.reduce import live_units
@@ -25,8 +23,11 @@ from sbnet.model.network import Network
 from sbnet.model.ties import tied_rows
 from sbnet.news import news_of_edges
 from sbnet.probability import entropy_of
-from sbnet.question import Part, ask_one
-from sbnet.reading import Readable, Reading, Terms
+from sbnet.questions import batches, printing
+from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions.evidence import OnePattern
+from sbnet.questions.printing import Readable, Reading, Terms
+from sbnet.questions.question import Part, ask_one
 from sbnet.screen import short
 from sbnet.sums import Sampled, Sums, best
 
@@ -113,16 +114,16 @@ class Questions(Readable, Sequence[NextQuestion]):
         head = f"What to ask next about {who or 'nothing'}: of {self.entropy:.4g} nats an answer is expected to tell"
         if not self.names:
             return Reading("What to ask next: there is nothing left to ask for")
-        shown = self[: reading.SHOWN]
+        shown = self[: printing.SHOWN]
         rows = [
-            (f"{one.rank}", one.name, f"{one.information:.4f} nats", reading.chance(one.probability)) for one in shown
+            (f"{one.rank}", one.name, f"{one.information:.4f} nats", printing.chance(one.probability)) for one in shown
         ]
         how = "sums over all states" if self.exact else "estimates of the solver"
         remarks = [f"information: {how}"]
         if self.considered > len(self):
             remarks.append(f"the best {len(self):,} of {self.considered:,} units were worked out")
         titles = ("", "unit", "information", "P(yes)")
-        return Reading(head, (titles, *rows, *reading.more(len(self) - len(shown))), remarks, cuts=(1,))
+        return Reading(head, (titles, *rows, *printing.more(len(self) - len(shown))), remarks, cuts=(1,))
 
 
 def next_question(
@@ -251,12 +252,12 @@ class Contributions(Readable):
 
     def _reading(self) -> Reading:
         head = f"What {len(self.findings):,} finding{'s' * (len(self.findings) != 1)} add in nats of log-odds"
-        shown = self.about[: reading.SHOWN]
+        shown = self.about[: printing.SHOWN]
         rows = [
-            (name, f"{reading.chance(self.prior[k])} → {reading.chance(self.means[k])}", terms(self[name]))
+            (name, f"{printing.chance(self.prior[k])} → {printing.chance(self.means[k])}", terms(self[name]))
             for k, name in enumerate(shown)
         ]
-        more = reading.more(len(self) - len(shown))
+        more = printing.more(len(self) - len(shown))
         return Reading(head, (("unit", "prior → posterior", "findings"), *rows, *more))
 
 

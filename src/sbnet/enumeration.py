@@ -19,8 +19,8 @@ from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.reduce import reduce
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Taken, Threads, map_blocks, row_blocks, rows_at_once
+from sbnet.questions.reduction import absorb, coupled, members
 from sbnet.quickscore import MOST_FINDINGS, TwoLevels, total, two_levels
-from sbnet.reduction import absorb, coupled, members
 
 _PART = 15
 """Larger groups are summed in parts of 2**15 terms, a tenth of a second or less: on all cores, with a moving bar."""

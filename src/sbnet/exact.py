@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.enumeration import Effort, barren_means, check_limit, enumerate_states, predictions
-from sbnet.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
 from sbnet.kernels.array_gates import loads
 from sbnet.kernels.array_gates import log_p as log_p_of
 from sbnet.kernels.gates import NOISY_OR
@@ -21,9 +20,10 @@ from sbnet.model.mirrors import Mirrors, mirrors
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken
 from sbnet.probability import entropy_of
-from sbnet.question import Part, ask
-from sbnet.reduction import absorb
-from sbnet.support import impossible
+from sbnet.questions.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
+from sbnet.questions.question import Part, ask
+from sbnet.questions.reduction import absorb
+from sbnet.questions.support import impossible
 
 LIMIT = 25
 """Coupled hidden units that exact functions will enumerate, by default: 2**25 terms take about a minute."""

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 import numpy as np
 
-from sbnet import batches, checks, reading
+from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
-from sbnet.batches import OneRow, SomeRows
 from sbnet.errors import UnknownUnitError
 from sbnet.model.network import Network
 from sbnet.prior import MOST_EDGES, best_prior
-from sbnet.reading import Bar, Readable, Reading
-from sbnet.support import IMPOSSIBLE
+from sbnet.questions import batches, printing
+from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions.printing import Bar, Readable, Reading
+from sbnet.questions.support import IMPOSSIBLE
 
 if TYPE_CHECKING:
     import pandas
@@ -144,8 +145,8 @@ class ExactPosterior(_Means):
 
     def _reading(self) -> Reading:
         if self.impossible:
-            return Reading(f"No posterior {reading.given(self.evidence)}: {self.impossible}")
-        head = f"Exact posterior {reading.given(self.evidence)}: ln P = {self.log_likelihood:.6g} nats"
+            return Reading(f"No posterior {printing.given(self.evidence)}: {self.impossible}")
+        head = f"Exact posterior {printing.given(self.evidence)}: ln P = {self.log_likelihood:.6g} nats"
         means, shown = np.full(self.network.n_units, np.nan), np.zeros_like(self.evidence)
         means[self.units], shown[self.units] = self.means, self.evidence[self.units]
         return Reading(head, posterior_table(self.network, shown, means, lambda: best_prior(self.network), None))
@@ -196,8 +197,8 @@ class ExactPosteriors(_Means):
 
     def _reading(self) -> Reading:
         n = len(self)
-        head = f"Exact posteriors: {reading.rows(n)} × {len(self.names):,} units"
-        return Reading(head, summary=(f"ln P: {reading.spread(self.log_likelihood)}",) if n else ())
+        head = f"Exact posteriors: {printing.rows(n)} × {len(self.names):,} units"
+        return Reading(head, summary=(f"ln P: {printing.spread(self.log_likelihood)}",) if n else ())
 
 
 def _by_row(key: Any) -> bool:
@@ -213,10 +214,10 @@ def posterior_table(
     """Hidden units, those that the evidence moved most first; in their own order if the network is very large."""
     hidden = np.flatnonzero(evidence == HIDDEN)
     if network.n_edges <= MOST_EDGES:
-        return reading.moved(network.names, prior(), means, hidden, errors)
-    shown = [(network.names[i], f"{means[i]:.4f}{reading.plus_minus(errors, i)}") for i in hidden[: reading.SHOWN]]
+        return printing.moved(network.names, prior(), means, hidden, errors)
+    shown = [(network.names[i], f"{means[i]:.4f}{printing.plus_minus(errors, i)}") for i in hidden[: printing.SHOWN]]
     return [
         ("hidden unit", "posterior (no prior: over a million edges)"),
         *shown,
-        *reading.more(len(hidden) - len(shown)),
+        *printing.more(len(hidden) - len(shown)),
     ]

@@ -15,7 +15,7 @@ from sbnet.kernels.terms import LOG_TERMS
 from sbnet.model.graph import read_only
 from sbnet.model.network import Network
 from sbnet.model.ties import is_tied
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 
 MOST_EDGES = 1_000_000
 """Larger networks are printed without their prior, which would take longer than anyone waits for a line of text."""

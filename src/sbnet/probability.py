@@ -9,13 +9,13 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError
-from sbnet.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.kernels.sampling import ancestral, log_joint_rows
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network
 from sbnet.parallel.blocks import row_blocks
-from sbnet.question import interventions
-from sbnet.support import impossible
+from sbnet.questions.evidence import EvidenceLike, OnePattern, Table, coerce
+from sbnet.questions.question import interventions
+from sbnet.questions.support import impossible
 
 
 @overload

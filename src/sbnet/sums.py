@@ -21,7 +21,7 @@ from sbnet.kernels.rows import predict_rows
 from sbnet.model.network import Network
 from sbnet.model.ties import blocks, tied_rows
 from sbnet.parallel.blocks import Taken
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 
 T = TypeVar("T")
 

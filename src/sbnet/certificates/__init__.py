@@ -22,15 +22,15 @@ from sbnet.certificates.confidence import DRAWS, WIDTH, Sampled, Wanted, sample
 from sbnet.certificates.enclosure import EFFORTS, Ends, How, enclose, in_lines
 from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
 from sbnet.errors import EvidenceError, ParameterError
-from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.inference.estimation import Draw, weigh
 from sbnet.inference.solution import Solution
 from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.kernels.terms import LOG_TERMS
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool, row_blocks
-from sbnet.question import Part, Question, ask
-from sbnet.reduction import absorb
+from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
+from sbnet.questions.question import Part, Question, ask
+from sbnet.questions.reduction import absorb
 
 __all__ = ["Certificate", "Certificates", "PosteriorIntervals", "certify", "posterior_intervals"]
 

@@ -21,8 +21,8 @@ from sbnet.inference.solvers import Solution
 from sbnet.kernels.reduce import reduce
 from sbnet.model.graph import Graph
 from sbnet.model.network import MAX_PARAMETER, Network
+from sbnet.questions.reduction import absorb
 from sbnet.quickscore import two_levels
-from sbnet.reduction import absorb
 
 _MAX_STEPS, _TOL = 200, 1e-5
 _GROUP = 12  # coupled hidden units that an upper bound sums exactly

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from sbnet import batches, checks, reading
+from sbnet import checks
 from sbnet._types import FloatArray, States
-from sbnet.batches import OneRow, SomeRows
 from sbnet.errors import UnknownUnitError, unknown_unit
 from sbnet.model.network import Network
 from sbnet.prior import MOST_EDGES, best_prior
-from sbnet.reading import Readable, Reading, Span
+from sbnet.questions import batches, printing
+from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions.printing import Readable, Reading, Span
 
 if TYPE_CHECKING:
     import pandas
@@ -289,20 +290,20 @@ class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
         return frame
 
     def _reading(self) -> Reading:
-        head = f"Posterior intervals {reading.given(self.evidence)}: P(unit = 1) lies between"
+        head = f"Posterior intervals {printing.given(self.evidence)}: P(unit = 1) lies between"
         known = self.network.n_edges <= MOST_EDGES
         middle = 0.5 * (self.lower + self.upper)
         prior = self.prior if known else middle
-        ranked, ends = reading.by_change(prior, middle, np.arange(len(self))), list(self.items())
-        top = reading.scale(self.upper[ranked[: reading.SHOWN]])
+        ranked, ends = printing.by_change(prior, middle, np.arange(len(self))), list(self.items())
+        top = printing.scale(self.upper[ranked[: printing.SHOWN]])
         titles = ("unit", "prior" if known else "", "from", "to", f"0 to {top:g}")
         rows = [
-            (name, reading.chance(prior[k]) if known else "", *_ends(low, high), Span(low, high, top))
-            for k, (name, (low, high)) in ((k, ends[k]) for k in ranked[: reading.SHOWN].tolist())
+            (name, printing.chance(prior[k]) if known else "", *_ends(low, high), Span(low, high, top))
+            for k, (name, (low, high)) in ((k, ends[k]) for k in ranked[: printing.SHOWN].tolist())
         ]
         covered = "covered, by ball arithmetic" if self.proven else "covered by a margin; proven=True proves it"
         remarks = (f"effort {self.effort!r}; rounding is {covered}",)
-        return Reading(head, (titles, *rows, *reading.more(len(ends) - len(rows))), remarks)
+        return Reading(head, (titles, *rows, *printing.more(len(ends) - len(rows))), remarks)
 
 
 def _ends(low: float, high: float) -> tuple[str, str]:

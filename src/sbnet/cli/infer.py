@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from sbnet import reading
 from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.asking import Contributions, contributions, terms
 from sbnet.certificates import posterior_intervals
@@ -26,7 +25,8 @@ from sbnet.inference import MeanField, Posterior, Solver, infer
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.prior import predicted_prior
-from sbnet.reading import Cell, Reading
+from sbnet.questions import printing
+from sbnet.questions.printing import Cell, Reading
 from sbnet.sums import best
 
 EXAMPLES = """
@@ -196,14 +196,14 @@ class _Answer:
     def reading(self, units: IndexArray, most: int) -> Reading:
         """The first of the units, in lines."""
         posterior, shown = self.posterior, units[:most]
-        top = reading.scale(self._prior[shown], self.means[shown]) if len(shown) else 1.0
+        top = printing.scale(self._prior[shown], self.means[shown]) if len(shown) else 1.0
         names = [posterior.network.names[i] for i in shown]
         predicted = self.prior is None and is_predicted(posterior.network, names)
         before = "predicted" if predicted else "prior"
         titles = ["unit", f"{before} → mean", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
         table: list[list[Cell]] = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
         table += [self._row(i, top) for i in shown.tolist()]
-        given, sign = reading.given(posterior.evidence).removeprefix("given "), "=" if self.exact else "≥"
+        given, sign = printing.given(posterior.evidence).removeprefix("given "), "=" if self.exact else "≥"
         head = f"Given {given}: ln P {sign} {posterior.bound:.6g} nats"
         other = _MEAN_FIELD if posterior.error is None else _SAMPLED.format(posterior.sweeps)
         how: tuple[str, ...] = ("exact: sums over all states",) if self.exact else (other,)
@@ -214,7 +214,7 @@ class _Answer:
         remarks = (*how, "by this model these findings hardly ever occur: is a leak missing?") if impossible else how
         remarks = (*remarks, PREDICTED) if predicted else remarks
         others = [*self._findings_line(units), *helpers_line(posterior.network)] if self.every else []
-        return Reading(head, [*table, *reading.more(len(units) - len(shown)), *others], remarks)
+        return Reading(head, [*table, *printing.more(len(units) - len(shown)), *others], remarks)
 
     def _findings_line(self, units: IndexArray) -> list[list[str]]:
         """A last line that counts the findings that are not known, where the graph told causes from them."""
@@ -227,9 +227,9 @@ class _Answer:
 
     def _row(self, i: int, top: float) -> list[Cell]:
         name, prior, mean = self.posterior.network.names[i], self._prior[i], self.means[i]
-        error = reading.plus_minus(self.posterior.error, i)
-        bar = reading.Move(prior, mean, top)
-        row: list[Cell] = [name, f"{reading.chance(prior)} → {reading.chance(mean)}{error}", bar]
+        error = printing.plus_minus(self.posterior.error, i)
+        bar = printing.Move(prior, mean, top)
+        row: list[Cell] = [name, f"{printing.chance(prior)} → {printing.chance(mean)}{error}", bar]
         if self.intervals:
             row.append("{:.4f} to {:.4f}".format(*_outwards(self.intervals[name])))
         return [*row, *([terms(self.why[name])] if self.why is not None else [])]

@@ -7,13 +7,13 @@ import json
 import sys
 from typing import Any
 
-from sbnet import reading
 from sbnet.asking import Questions, next_question
 from sbnet.cli import commands
 from sbnet.cli.models import read_model
 from sbnet.cli.words import findings_apart, listed_units, pattern
 from sbnet.model.network import Network
-from sbnet.reading import Reading
+from sbnet.questions import printing
+from sbnet.questions.printing import Reading
 
 EXAMPLES = """
   sbnet next clinic.toml fever=yes
@@ -61,10 +61,10 @@ def _about(network: Network, name: str) -> dict[str, str]:
 def _reading(network: Network, questions: Questions, most: int) -> Reading:
     whole = questions._reading()
     rows = [
-        (f"{one.rank}", one.name, f"{one.information:.4f} nats", reading.chance(one.probability), words)
+        (f"{one.rank}", one.name, f"{one.information:.4f} nats", printing.chance(one.probability), words)
         for one in questions[:most]
         for words in [network.notes[one.name].about]
     ]
     titles = ("", "ask", "information", "P(yes)", "about")
-    table = [titles, *rows, *reading.more(len(questions) - most)] if rows else []
+    table = [titles, *rows, *printing.more(len(questions) - most)] if rows else []
     return Reading(whole.headline, table, whole.remarks, cuts=(1, 4))

@@ -7,7 +7,6 @@ import json
 import sys
 from typing import Any
 
-from sbnet import reading
 from sbnet.cli import commands
 from sbnet.cli.models import read_model
 from sbnet.cli.stored import is_own
@@ -17,7 +16,8 @@ from sbnet.kernels.gates import NAMES
 from sbnet.model.network import Network
 from sbnet.model.notes import as_words
 from sbnet.prior import MOST_EDGES, best_prior
-from sbnet.reading import Reading
+from sbnet.questions import printing
+from sbnet.questions.printing import Reading
 from sbnet.screen import in_line
 
 EXAMPLES = """
@@ -88,8 +88,8 @@ def _list(network: Network, most: int) -> Reading:
     rows = []
     for name in listed[:most]:
         i = network.index(name)
-        note, chance = network.notes[name], "" if prior is None else reading.chance(prior[i])
+        note, chance = network.notes[name], "" if prior is None else printing.chance(prior[i])
         rows.append([name, chance, f"{len(network.parents(i)):,}", *([note.group] if grouped else []), note.about])
-    table = [titles, *rows, *reading.more(len(listed) - most), *helpers_line(network)]
+    table = [titles, *rows, *printing.more(len(listed) - most), *helpers_line(network)]
     remarks = () if prior is None else prior_remarks(network, listed)
     return Reading(repr(network)[1:-1], table, remarks, cuts=(0, len(titles) - 1))

@@ -21,7 +21,7 @@ from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.root_slots import Answer, Edges, Slots, Task
 from sbnet.kernels.roots import sum_rows
 from sbnet.model.network import Network
-from sbnet.reduction import absorb_rows
+from sbnet.questions.reduction import absorb_rows
 
 MOST_ROOTS = 10
 """More of them are left to mean field theory: each doubles the time."""

@@ -21,7 +21,7 @@ from sbnet.kernels.holes import filter_rows
 from sbnet.kernels.switches import Climb, Found, Switched, edge_slopes, sum_cells
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Block, RowBlocks, join, map_blocks
-from sbnet.reduction import absorb_rows
+from sbnet.questions.reduction import absorb_rows
 
 MOST_SWITCHES, _MOST = 6, 256
 """More of them for one column are left to mean field theory: each doubles the time; and the most rows of a block."""

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from sbnet import checks
 from sbnet.errors import TooRareError
-from sbnet.evidence import OnePattern
 from sbnet.explore.answers import answer
 from sbnet.explore.page import document
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network
+from sbnet.questions.evidence import OnePattern
 
 __all__ = ["Widget", "html", "serve", "widget"]
 

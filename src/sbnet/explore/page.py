@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from sbnet._version import __version__
-from sbnet.evidence import OnePattern
 from sbnet.kernels import lobatto
 from sbnet.kernels._compile import plain
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.terms.series import NOTHING, nodes_for
 from sbnet.model import roles
 from sbnet.model.network import Network
-from sbnet.question import ask_one
+from sbnet.questions.evidence import OnePattern
+from sbnet.questions.question import ask_one
 
 _SOLVER, _ASKING = ("solver.js", "sums.js"), ("engine.js", "drawing.js", "page.js")
 _UNSEEN = re.compile(

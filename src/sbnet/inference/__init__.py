@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from sbnet._types import Bound, FloatArray, Model, Stop
 from sbnet.errors import ConvergenceWarning
-from sbnet.evidence import EvidenceLike
 from sbnet.inference.asking import as_asked, check_start
 from sbnet.inference.best_state import MostProbable, MostProbableBatch, most_probable
 from sbnet.inference.comparison import Comparison
@@ -31,7 +30,8 @@ from sbnet.inference.structured import Structured
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, Taken, each_block, pool
 from sbnet.parallel.lazy import LazyTable, is_lazy
-from sbnet.question import Part, Question, ask_many, ask_one
+from sbnet.questions.evidence import EvidenceLike
+from sbnet.questions.question import Part, Question, ask_many, ask_one
 
 __all__ = [
     "Bound",

@@ -12,7 +12,7 @@ from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.bounds.lower import Breakdown, bound_terms
 from sbnet.errors import EvidenceError
 from sbnet.inference.solution import Chains, Solution, Xi
-from sbnet.question import Part, Question
+from sbnet.questions.question import Part, Question
 
 
 def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:

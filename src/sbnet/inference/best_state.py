@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, TypedDict, Unpack, overload
 
 import numpy as np
 
-from sbnet import batches, checks, reading
+from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
-from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.inference.maximum import Group, groups_of, largest, rounding_of
 from sbnet.inference.meanfield import MeanField
 from sbnet.kernels import array_gates as gates
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.probability import sample
-from sbnet.question import Part, Question, ask
-from sbnet.reduction import absorb
+from sbnet.questions import batches, printing
+from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
+from sbnet.questions.question import Part, Question, ask
+from sbnet.questions.reduction import absorb
+from sbnet.questions.support import IMPOSSIBLE
 from sbnet.screen import short
-from sbnet.support import IMPOSSIBLE
 
 if TYPE_CHECKING:
     import pandas
@@ -166,7 +167,7 @@ class MostProbableBatch:
         if n == 0:
             return head
         return (
-            f"{head}\n  ln P: {reading.spread(self.log_p)}\n  the best there is in {int(self.exact.sum()):,} of {n:,}"
+            f"{head}\n  ln P: {printing.spread(self.log_p)}\n  the best there is in {int(self.exact.sum()):,} of {n:,}"
         )
 
     def _repr_html_(self) -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from sbnet import checks, reading
+from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import unknown_unit
-from sbnet.reading import Readable, Reading
+from sbnet.questions import printing
+from sbnet.questions.printing import Readable, Reading
 
 if TYPE_CHECKING:
     import pandas
@@ -75,7 +76,7 @@ class Comparison(Readable):
 
     def _reading(self) -> Reading:
         hidden = np.flatnonzero((self.evidence[0] == HIDDEN) & (self.evidence[1] == HIDDEN))
-        (_, _, ends), *rows = reading.moved(self.names, *self.means, hidden)
+        (_, _, ends), *rows = printing.moved(self.names, *self.means, hidden)
         remarks = () if self.same_network else ("the two networks have the same units, but other edges or numbers",)
         titles = ("hidden in both", "before → after", ends)
         return Reading(f"Comparison: {self._bound_text()}", (titles, *rows), remarks, (self._evidence_text(),))
@@ -92,8 +93,8 @@ class Comparison(Readable):
         changes = [_spoken(name, *states) for name, states in self.evidence_changes.items()]
         if not changes:
             return "the evidence is the same"
-        left = len(changes) - reading.SHOWN
-        return "evidence: " + ", ".join(changes[: reading.SHOWN]) + (f", and {left:,} more" if left > 0 else "")
+        left = len(changes) - printing.SHOWN
+        return "evidence: " + ", ".join(changes[: printing.SHOWN]) + (f", and {left:,} more" if left > 0 else "")
 
 
 def _state(value: np.int8) -> State:

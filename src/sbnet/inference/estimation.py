@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypedDict, Unp
 import numpy as np
 from scipy.special import logsumexp
 
-from sbnet import batches, checks, reading
+from sbnet import checks
 from sbnet._types import FloatArray, Problem, RngLike, States
-from sbnet.batches import OneRow, SomeRows
-from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.inference.importance import log_weights
 from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solution import Solution
@@ -23,10 +21,13 @@ from sbnet.kernels.estimate import anneal_rows
 from sbnet.kernels.reduce import reduce
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, join, map_blocks, pool
-from sbnet.question import Part, ask
-from sbnet.reading import Readable, Reading
-from sbnet.reduction import absorb
-from sbnet.support import IMPOSSIBLE
+from sbnet.questions import batches, printing
+from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
+from sbnet.questions.printing import Readable, Reading
+from sbnet.questions.question import Part, ask
+from sbnet.questions.reduction import absorb
+from sbnet.questions.support import IMPOSSIBLE
 
 if TYPE_CHECKING:
     import pandas
@@ -126,14 +127,14 @@ class Estimates(Readable):
 
     def _reading(self) -> Reading:
         n = len(self)
-        head = f"Estimates: {reading.rows(n)}, {self.samples:,} samples each"
+        head = f"Estimates: {printing.rows(n)}, {self.samples:,} samples each"
         if n == 0:
             return Reading(head)
         fewest = f"errors up to {self.error.max():.2g}, effective samples from {self.effective_samples.min():,.1f} up"
         confidence = f"with {1.0 - self.delta:.4g} confidence in each row"
         summary = (
-            f"ln P ≈ {reading.spread(self.log_probability)}; {fewest}",
-            f"ln P ≥ {reading.spread(self.lower)} {confidence}",
+            f"ln P ≈ {printing.spread(self.log_probability)}; {fewest}",
+            f"ln P ≥ {printing.spread(self.lower)} {confidence}",
         )
         return Reading(head, self._table(), (), summary)
 
@@ -143,7 +144,7 @@ class Estimates(Readable):
             for r, e in enumerate(self[:_SHOWN])
         ]
         titles = ["row", "ln P ≈", "ln P ≥", "effective samples"]
-        return [titles, *shown, *reading.more(len(self) - _SHOWN)]
+        return [titles, *shown, *printing.more(len(self) - _SHOWN)]
 
 
 _SHOWN = 5

@@ -12,7 +12,7 @@ from sbnet._types import FloatArray, RngLike, States
 from sbnet.inference.solution import Chains, Solution, Status, codes
 from sbnet.kernels.gibbs import gibbs_rows
 from sbnet.model.network import Network
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 
 _AGREE = 1.05
 

@@ -12,12 +12,12 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.evidence import read_part
 from sbnet.inference.results import PosteriorBatch
 from sbnet.inference.solution import Gather, Solution
 from sbnet.model.network import Network
 from sbnet.parallel import lazy
 from sbnet.parallel.blocks import thread_count
+from sbnet.questions.evidence import read_part
 
 if TYPE_CHECKING:
     import pandas

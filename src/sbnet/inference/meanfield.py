@@ -15,7 +15,7 @@ from sbnet.inference.solution import Solution, Status, Xi, codes
 from sbnet.inference.solvers import Slope
 from sbnet.kernels.rows import NO_SLOPES, Answers, Slopes, solve_rows
 from sbnet.model.network import Network
-from sbnet.reduction import absorb_rows
+from sbnet.questions.reduction import absorb_rows
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from sbnet.kernels.reduce import reduce
 from sbnet.kernels.rows import predict_rows
 from sbnet.kernels.terms import exact, xi
 from sbnet.model.network import Network
-from sbnet.reduction import absorb, uncoupled
+from sbnet.questions.reduction import absorb, uncoupled
 
 _TRIALS = 3
 """Units, those nearest to one half, that a new gate may follow at first."""

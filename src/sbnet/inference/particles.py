@@ -18,7 +18,7 @@ from sbnet.kernels.particles import Answers, particle_rows
 from sbnet.kernels.random import GOLDEN, mix
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Block, RowBlocks, join, map_blocks
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 
 Seeds: TypeAlias = NDArray[np.uint64]
 NUMBER, SWEEPS = 256, 3

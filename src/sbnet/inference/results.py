@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from sbnet import batches, checks, reading
+from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.batches import OneRow, SomeRows
 from sbnet.bounds.lower import Breakdown, bound_terms
 from sbnet.errors import ApproximationWarning, EvidenceError, ParameterError
 from sbnet.inference.asking import broken_down
@@ -23,8 +22,10 @@ from sbnet.means import ExactPosterior, posterior_table
 from sbnet.model.network import Network
 from sbnet.model.ties import emulates, tied_rows
 from sbnet.prior import best_prior, predicted_prior
-from sbnet.question import Question
-from sbnet.reading import Readable, Reading
+from sbnet.questions import batches, printing
+from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions.printing import Readable, Reading
+from sbnet.questions.question import Question
 
 if TYPE_CHECKING:
     import pandas
@@ -195,8 +196,8 @@ class Posterior(Readable):
     def _given(self) -> str:
         """What was observed, and what else was asked."""
         if self.question is None:
-            return reading.given(self.evidence)
-        return reading.given(self.question.states[0]) + self.question.text()
+            return printing.given(self.evidence)
+        return printing.given(self.question.states[0]) + self.question.text()
 
     def _reading(self) -> Reading:
         if self.impossible:
@@ -325,7 +326,7 @@ class PosteriorBatch(Readable):
 
     def _reading(self) -> Reading:
         n = len(self)
-        head = f"PosteriorBatch: {reading.rows(n)} × {self.network.n_units:,} units"
+        head = f"PosteriorBatch: {printing.rows(n)} × {self.network.n_units:,} units"
         if n == 0:
             return Reading(head)
         done = f"{int(self.converged.sum()):,} of {n:,} settled"
@@ -337,7 +338,7 @@ class PosteriorBatch(Readable):
         terms = count_terms(self.network, self.evidence[:_COUNTED], self.solution.parameters).sum(axis=0)
         where = "in all rows" if n <= _COUNTED else f"in the first {_COUNTED:,} rows"
         remarks = remark(terms, self.solution.parameters, f" {where}")
-        return Reading(head, (), remarks, (f"bound: {reading.spread(self.bound)}", climbed))
+        return Reading(head, (), remarks, (f"bound: {printing.spread(self.bound)}", climbed))
 
 
 _COUNTED = 1000

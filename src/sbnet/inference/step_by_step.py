@@ -21,7 +21,6 @@ from scipy.special import expit
 from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, Stop
 from sbnet.errors import NetworkError
-from sbnet.evidence import EvidenceLike
 from sbnet.inference.asking import check_start
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.meanfield import EDGE
@@ -30,8 +29,9 @@ from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.kernels.terms import LOG_TERMS
 from sbnet.model.network import Network
 from sbnet.probability import entropy_of
-from sbnet.question import Part, Question, ask_one
-from sbnet.reduction import absorb
+from sbnet.questions.evidence import EvidenceLike
+from sbnet.questions.question import Part, Question, ask_one
+from sbnet.questions.reduction import absorb
 from sbnet.screen import short
 
 What: TypeAlias = Literal["start", "mean", "xi"]

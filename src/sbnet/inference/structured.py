@@ -21,7 +21,7 @@ from sbnet.kernels.reduce import reduce
 from sbnet.kernels.rows import predict_rows
 from sbnet.kernels.structured import Products, climb
 from sbnet.model.network import Network
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 
 _WEAK = 0.01
 """Nats: couplings below this are not worth a link, unless a group asks for them."""

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, RngLike
 from sbnet.errors import ParameterError
-from sbnet.evidence import EvidenceLike
 from sbnet.files.atomic import PathLike, as_name, check_target
 from sbnet.files.locks import alone
 from sbnet.files.tensors import Stored
@@ -35,6 +34,7 @@ from sbnet.model.suggestions import check_kinds, check_network
 from sbnet.parallel.blocks import Bar, pool
 from sbnet.parallel.lazy import LazyTable, is_lazy
 from sbnet.parallel.parcels import Shared
+from sbnet.questions.evidence import EvidenceLike
 
 Stream: TypeAlias = "Iterable[Any] | Callable[[], Iterable[Any]] | PathLike"
 """Blocks of rows, one after the other."""

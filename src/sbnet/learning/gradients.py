@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import FloatArray, Model, States
 from sbnet.errors import ParameterError
-from sbnet.evidence import EvidenceLike, coerce
 from sbnet.inference import Climber, MeanField, check_climber, check_start
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Block, Inline, Threads, join, map_blocks, pool, thread_count
 from sbnet.parallel.parcels import Shared
+from sbnet.questions.evidence import EvidenceLike, coerce
 
 _BLOCK = 50
 """Rows whose gradients are added up by one thread; fixed, so that sums do not depend on the number of threads. A solver

@@ -23,7 +23,6 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.evidence import read_many, read_part
 from sbnet.exact import log_likelihood as exact_log_likelihood
 from sbnet.inference import infer_many
 from sbnet.learning import sources
@@ -33,6 +32,7 @@ from sbnet.model.network import Network
 from sbnet.parallel import lazy
 from sbnet.parallel.blocks import thread_count
 from sbnet.parallel.parcels import Shared
+from sbnet.questions.evidence import read_many, read_part
 
 _HISTORY = 200_000_000
 """Bytes of parameters that may be needed to compute lost means once more."""

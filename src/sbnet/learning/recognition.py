@@ -12,13 +12,13 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError, NetworkError, ParameterError
-from sbnet.evidence import EvidenceLike, coerce_many
 from sbnet.kernels._compile import announce
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.wake import Recognition, wake_sleep_rows
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, row_blocks
+from sbnet.questions.evidence import EvidenceLike, coerce_many
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.evidence import Reading, read_many
 from sbnet.exact import log_likelihood as exact_log_likelihood
 from sbnet.inference import infer_many
 from sbnet.learning.gradients import Climbing
 from sbnet.model.network import Network
+from sbnet.questions.evidence import Reading, read_many
 
 WARM_BYTES = 500_000_000
 """Means of all rows are kept between epochs, to start from, as long as they take no more than this."""

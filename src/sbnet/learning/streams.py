@@ -18,10 +18,10 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.evidence import read_many, read_part
 from sbnet.inference import infer_many
 from sbnet.learning.sources import Batch, How, Slope, held_out_rows, is_share, slope_of_rows
 from sbnet.model.network import Network
+from sbnet.questions.evidence import read_many, read_part
 
 BUFFER = 64_000_000
 """Bytes of rows that are shuffled together: one for each unit of a row."""

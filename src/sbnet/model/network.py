@@ -29,7 +29,7 @@ MAX_PARAMETER = 1e8
 CERTAIN = 1000.0
 """What stands for certainty: the weight of a link of probability 1, and the size of the log-odds of 0 and of 1.
 
-Sums take it as it is, e^-1000; evidence that it rules out is impossible, :mod:`sbnet.support`.
+Sums take it as it is, e^-1000; evidence that it rules out is impossible, :mod:`sbnet.questions.support`.
 """
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from sbnet import checks
 from sbnet.errors import TableError, WorkerError
-from sbnet.evidence import read_many
 from sbnet.model.network import Network
+from sbnet.questions.evidence import read_many
 
 _FAN_IN = 8
 """Sums that one task of a tree adds up."""

@@ -17,13 +17,13 @@ from matplotlib.patheffects import withStroke
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.evidence import EvidenceLike, coerce_one
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.model.build import layer_of_units
 from sbnet.model.network import Network
 from sbnet.plots.layout import MAX_ARROWS, RADIUS, Text, layout, text_of
 from sbnet.plots.parameters import check_size, weights
 from sbnet.plots.style import FAINT, INK, MEANS, NEGATIVE, POINTS, POSITIVE, ZERO, extent, signed
+from sbnet.questions.evidence import EvidenceLike, coerce_one
 
 MAX_EDGES, MAX_WEIGHTS = 20_000, 20
 _LEGEND = "∨ a noisy-OR unit"

@@ -44,21 +44,22 @@ from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from sbnet import batches, checks, reading
+from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray
-from sbnet.batches import OneRow, SomeRows
 from sbnet.bounds.margins import widened
 from sbnet.bounds.upper.cells import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
-from sbnet.evidence import EvidenceLike, OnePattern, Table
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.upper import evaluate
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
-from sbnet.question import Part, ask
-from sbnet.reading import Readable, Reading
-from sbnet.support import IMPOSSIBLE
+from sbnet.questions import batches, printing
+from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
+from sbnet.questions.printing import Readable, Reading
+from sbnet.questions.question import Part, ask
+from sbnet.questions.support import IMPOSSIBLE
 
 __all__ = ["UpperBound", "UpperBounds", "upper_bound"]
 
@@ -130,10 +131,10 @@ class UpperBounds(Readable):
         return UpperBound(float(self.bound[r]), bool(self.exact[r]), int(self.n_cells[r]), self.conditioned[r])
 
     def _reading(self) -> Reading:
-        n, head = len(self), f"UpperBounds: {reading.rows(len(self))}"
+        n, head = len(self), f"UpperBounds: {printing.rows(len(self))}"
         if n == 0:
             return Reading(head)
-        summary = (f"bound: {reading.spread(self.bound)}", f"exact in {int(self.exact.sum()):,} of {n:,}")
+        summary = (f"bound: {printing.spread(self.bound)}", f"exact in {int(self.exact.sum()):,} of {n:,}")
         return Reading(head, summary=summary)
 
 

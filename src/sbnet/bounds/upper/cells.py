@@ -15,7 +15,7 @@ from sbnet.enumeration import sum_groups
 from sbnet.kernels.descent import MEMORY, Scratch, Search, lower
 from sbnet.kernels.reduce import reduce
 from sbnet.model.network import Network
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 
 MOST_NUMBERS = 500_000
 """In an array of several cells: 4 MB."""

@@ -39,7 +39,7 @@ from sbnet.kernels.proposal import Factorial, Holder, Joint, draw, grow
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.upper import Regions, evaluate
 from sbnet.model.network import Network
-from sbnet.reduction import absorb
+from sbnet.questions.reduction import absorb
 
 _SHY = 1e-3  # means of the factorial distribution keep that far from 0 and 1: what it leaves out is found by q alone
 _DRAW = 16.0 * margins.UNIT  # how far the drawing of one unit is off, in total variation

@@ -25,14 +25,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from sbnet import checks, support
+from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import EvidenceError
-from sbnet.evidence import EvidenceLike, coerce, coerce_many, coerce_one
 from sbnet.kernels.gates import SIGMOID
 from sbnet.model.graph import Graph
 from sbnet.model.mirrors import with_mirrored
 from sbnet.model.network import MAX_PARAMETER, Network
+from sbnet.questions import support
+from sbnet.questions.evidence import EvidenceLike, coerce, coerce_many, coerce_one
 
 R = TypeVar("R")
 
