@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import sbnet as sb
-from sbnet.exact import LIMIT
+from sbnet.exact.answers import LIMIT
 
 from .report import NONE, Table, race, say, seconds, size
 

@@ -16,8 +16,8 @@ from numpy.testing import assert_allclose
 
 import oracle
 import sbnet as sb
-from sbnet import enumeration, exact
 from sbnet.errors import ParameterError, UnknownUnitError
+from sbnet.exact import answers, enumeration
 from strategies import MAX_UNITS, cases, means, networks, tables
 
 
@@ -219,7 +219,7 @@ def test_a_sum_in_parts_is_the_sum(monkeypatch):
     rows[2:, network.index("x3")] = 0.0
     rows[3, :3] = 1.0  # with the top layer observed, several groups are left
     whole = sb.log_likelihood(network, rows), sb.exact_posterior(network, rows)
-    monkeypatch.setattr("sbnet.enumeration._PART", 5)
+    monkeypatch.setattr("sbnet.exact.enumeration._PART", 5)
     assert_allclose(sb.log_likelihood(network, rows), whole[0], rtol=1e-13)
     assert_allclose(sb.exact_posterior(network, rows), whole[1], rtol=1e-12)
 
@@ -372,7 +372,7 @@ def test_the_network_is_reduced_once_for_all_predictions(monkeypatch):
 
 def test_units_that_are_not_asked_for_are_not_worked_out(monkeypatch):
     network, asked = two_levels(np.random.default_rng(0)), []
-    means = exact.barren_means
+    means = answers.barren_means
     monkeypatch.setattr(exact, "barren_means", lambda *given: asked.extend(given[3].tolist()) or means(*given))
     monkeypatch.setattr(exact, "predictions", lambda *given: pytest.fail("nobody asked for so many"))
     evidence, units = {"f0": 1, "f1": 0}, ["d3", "f7", "d1", "f0"]

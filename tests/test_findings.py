@@ -10,11 +10,11 @@ from scipy.special import expit
 
 import oracle
 import sbnet as sb
-from sbnet import quickscore
 from sbnet.bounds import findings, splitting
 from sbnet.datasets import make_clinic
-from sbnet.enumeration import known_part
 from sbnet.errors import ParameterError
+from sbnet.exact import quickscore
+from sbnet.exact.enumeration import known_part
 from sbnet.kernels.firing import all_fired
 from sbnet.kernels.reduce import reduce
 from sbnet.questions.reduction import absorb

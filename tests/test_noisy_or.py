@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import oracle
 import sbnet as sb
 import sbnet.plots
-from sbnet import quickscore
 from sbnet.errors import FileFormatError, NetworkError, ParameterError, UnknownUnitError
+from sbnet.exact import quickscore
 from sbnet.files import tensors
 from sbnet.files.network import NETWORK
 from sbnet.kernels import gates

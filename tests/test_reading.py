@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import sbnet as sb
-from sbnet import prior
 from sbnet.cli import main
 from sbnet.errors import MissingExtraError, ParameterError, SBNetError, UnknownUnitError
+from sbnet.exact import prior
 from sbnet.questions import printing
 from sbnet.questions.printing import Move, Span, Terms
 from strategies import cases
@@ -143,7 +143,7 @@ def test_a_prior_is_computed_once_for_equal_networks_and_cannot_be_changed(sprin
 
 
 def test_very_large_networks_are_printed_without_their_prior(sprinkler, monkeypatch):
-    for module in ("sbnet.means", "sbnet.certificates.records"):
+    for module in ("sbnet.exact.means", "sbnet.certificates.records"):
         monkeypatch.setattr(f"{module}.MOST_EDGES", 2)
     post = sb.infer(sprinkler, {"wet": 1})
     monkeypatch.setattr(prior, "_predict", None)  # it would fail

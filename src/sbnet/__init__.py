@@ -10,7 +10,9 @@ from sbnet._version import __version__
 from sbnet.asking import Contributions, NextQuestion, Questions, contributions, next_question
 from sbnet.bounds import UpperBound, UpperBounds, upper_bound
 from sbnet.certificates import Certificate, Certificates, PosteriorIntervals, certify, posterior_intervals
-from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
+from sbnet.exact.answers import exact_pairs, exact_posterior, kl, log_likelihood
+from sbnet.exact.means import ExactPosterior, ExactPosteriors
+from sbnet.exact.probability import log_joint, sample
 from sbnet.files import (
     Conversion,
     from_pgmpy,
@@ -52,14 +54,12 @@ from sbnet.inference import (
     steps,
 )
 from sbnet.learning import SGD, Adam, FitResult, Gaussian, Laplace, WakeSleepResult, fit, gradient, wake_sleep
-from sbnet.means import ExactPosterior, ExactPosteriors
 from sbnet.model.build import add_switches, from_edges, from_networkx, from_weight_matrix, layered, to_networkx
 from sbnet.model.graph import Graph
 from sbnet.model.mixtures import NetworkMixture
 from sbnet.model.network import Network
 from sbnet.model.notes import Note
 from sbnet.model.probabilities import Nearest, from_probabilities, nearest, noisy_or
-from sbnet.probability import log_joint, sample
 
 if TYPE_CHECKING:
     from sbnet import datasets as datasets

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.special import expit
 
 from sbnet._types import FloatArray
+from sbnet.exact.probability import entropy_of
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.model.network import Network
-from sbnet.probability import entropy_of
 
 
 def news_of_edges(network: Network, means: FloatArray) -> FloatArray:

@@ -12,8 +12,8 @@ from typing import TypeVar
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, States
-from sbnet.enumeration import Effort, barren_means, enumerate_states
 from sbnet.errors import TooManyHiddenError
+from sbnet.exact.enumeration import Effort, barren_means, enumerate_states
 from sbnet.inference import Chains, MeanField, Solution, Solver, Status
 from sbnet.inference.block_gibbs import block_means
 from sbnet.inference.weighing import weigh

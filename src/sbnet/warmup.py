@@ -20,7 +20,8 @@ from sbnet._types import FloatArray, LogTerm
 from sbnet.bounds.upper import upper_bound
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import ParameterError
-from sbnet.exact import exact_pairs, exact_posterior, kl, log_likelihood
+from sbnet.exact.answers import exact_pairs, exact_posterior, kl, log_likelihood
+from sbnet.exact.probability import log_joint, sample
 from sbnet.inference import Conditioned, Gibbs, MeanField, Mixture, Structured, estimate, infer, infer_many
 from sbnet.inference.particles import particles, seeds_of_rows
 from sbnet.kernels._compile import FOLDER
@@ -29,7 +30,6 @@ from sbnet.learning.regressions import Design, regress_columns
 from sbnet.model.build import add_switches, layered
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Inline
-from sbnet.probability import log_joint, sample
 
 _TERMS: tuple[LogTerm, ...] = ("exact", "xi", "quadratic", "jensen")
 _ROW = {"x0": 1, "x1": 0, "x2": 1}

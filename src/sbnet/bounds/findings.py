@@ -29,12 +29,12 @@ from scipy.special import expit
 from sbnet._types import FloatArray, IndexArray
 from sbnet.bounds import margins, splitting
 from sbnet.bounds.upper.descent import descend
+from sbnet.exact.quickscore import TwoLevels, firing_of
 from sbnet.kernels import lobatto
 from sbnet.kernels._compile import plain
 from sbnet.kernels.firing import all_fired, walk_back, walk_on
 from sbnet.kernels.gates import LEAST
 from sbnet.kernels.terms.series import nodes_for
-from sbnet.quickscore import TwoLevels, firing_of
 
 _STEEPEST = 40.0  # of the logarithm of a slope: e^40 is far beyond what matters
 _TINY = 1e-250  # a smaller sum may have lost digits among denormal numbers, and is not relied on

@@ -14,7 +14,8 @@ from sbnet.bounds.proven import upper as ball_upper
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.upper import Cell
 from sbnet.bounds.upper.cells import Cells, Limits, solve, split_cells
-from sbnet.enumeration import group_sums, known_part, sum_groups
+from sbnet.exact.enumeration import group_sums, known_part, sum_groups
+from sbnet.exact.quickscore import two_levels
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.mixture import Component
 from sbnet.inference.solvers import Solution
@@ -22,7 +23,6 @@ from sbnet.kernels.reduce import reduce
 from sbnet.model.graph import Graph
 from sbnet.model.network import MAX_PARAMETER, Network
 from sbnet.questions.reduction import absorb
-from sbnet.quickscore import two_levels
 
 _MAX_STEPS, _TOL = 200, 1e-5
 _GROUP = 12  # coupled hidden units that an upper bound sums exactly

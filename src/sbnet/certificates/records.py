@@ -13,8 +13,8 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import FloatArray, States
 from sbnet.errors import UnknownUnitError, unknown_unit
+from sbnet.exact.prior import MOST_EDGES, best_prior
 from sbnet.model.network import Network
-from sbnet.prior import MOST_EDGES, best_prior
 from sbnet.questions import batches, printing
 from sbnet.questions.batches import OneRow, SomeRows
 from sbnet.questions.printing import Readable, Reading, Span

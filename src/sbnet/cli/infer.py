@@ -20,11 +20,11 @@ from sbnet.cli.sinks import open_sink
 from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
 from sbnet.cli.words import findings, findings_apart, listed_units, together
 from sbnet.errors import EvidenceError, ParameterError
+from sbnet.exact.prior import predicted_prior
 from sbnet.files.atomic import write_atomically
 from sbnet.inference import MeanField, Posterior, Solver, infer
 from sbnet.model import roles
 from sbnet.model.network import Network
-from sbnet.prior import predicted_prior
 from sbnet.questions import printing
 from sbnet.questions.printing import Cell, Reading
 from sbnet.sums import best

@@ -15,7 +15,7 @@ from sbnet.cli.models import check_out, read_model
 from sbnet.cli.sinks import open_sink
 from sbnet.cli.words import pattern
 from sbnet.errors import ParameterError
-from sbnet.probability import sample
+from sbnet.exact.probability import sample
 
 EXAMPLES = """
   sbnet sample clinic.toml 1000 -o visits.csv

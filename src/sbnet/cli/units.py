@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sbnet.exact.prior import DRAWS, best_prior, is_sampled, predicted_prior
 from sbnet.model import roles
 from sbnet.model.network import Network
-from sbnet.prior import DRAWS, best_prior, is_sampled, predicted_prior
 
 PREDICTED = "predicted: as if the parents of a unit were independent; sbnet sample draws from the model itself"
 

@@ -15,11 +15,11 @@ from sbnet.estimators._base import SBNEstimator
 from sbnet.estimators._large import in_order
 from sbnet.estimators._partitions import by_partition, transforms_by_partition
 from sbnet.estimators._rows import columns, place
+from sbnet.exact.probability import sample
 from sbnet.inference import PosteriorBatch
 from sbnet.learning.streams import blocks_of, is_stream
 from sbnet.model.mixtures import NetworkMixture
 from sbnet.model.network import Network
-from sbnet.probability import sample
 
 
 @transforms_by_partition

@@ -22,13 +22,13 @@ from sbnet.estimators._partitions import transforms_by_partition
 from sbnet.estimators._rows import Rows
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
+from sbnet.exact.probability import sample
 from sbnet.inference import PosteriorBatch
 from sbnet.inference.particles import NUMBER
 from sbnet.learning.streams import is_stream
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
-from sbnet.probability import sample
 from sbnet.tables.frames import Array
 
 

@@ -69,7 +69,7 @@ def figure4(settings: Settings) -> Experiment:
 
 def markov_blanket(network: Network, unit: str) -> set[str]:
     """Units whose state has a say in P(unit | all others), by trying."""
-    from sbnet.probability import log_joint
+    from sbnet.exact.probability import log_joint
 
     states = np.random.default_rng(0).integers(0, 2, (64, network.n_units))
 

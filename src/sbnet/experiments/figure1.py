@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-from sbnet.exact import exact_posterior
+from sbnet.exact.answers import exact_posterior
 from sbnet.experiments.record import Experiment, Picture, Settings
 from sbnet.experiments.style import FIRST
 from sbnet.model.build import from_edges

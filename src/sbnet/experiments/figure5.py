@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from sklearn.utils.parallel import Parallel, delayed
 
 from sbnet._types import FloatArray, LogTerm
-from sbnet.exact import log_likelihood
+from sbnet.exact.answers import log_likelihood
 from sbnet.experiments import published
 from sbnet.experiments.record import Experiment, Picture, Row, Settings, Table
 from sbnet.experiments.style import FIRST, SECOND

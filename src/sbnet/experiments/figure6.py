@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from sklearn.utils.parallel import Parallel, delayed
 
 from sbnet._types import FloatArray
-from sbnet.exact import log_likelihood
+from sbnet.exact.answers import log_likelihood
 from sbnet.experiments.record import Experiment, Grid, Picture, Settings
 from sbnet.experiments.style import FIRST, SECOND
 from sbnet.inference import MeanField, infer_many

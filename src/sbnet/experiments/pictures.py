@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from sbnet._types import FloatArray
+from sbnet.exact.probability import sample
 from sbnet.experiments.digits import SOLVER, data, trained
 from sbnet.experiments.record import Experiment, Picture, Row, Settings, Table
 from sbnet.experiments.style import tile
 from sbnet.inference import infer_many
-from sbnet.probability import sample
 
 
 def figure7(settings: Settings) -> Experiment:

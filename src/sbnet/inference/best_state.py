@@ -13,12 +13,12 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
+from sbnet.exact.probability import sample
 from sbnet.inference.maximum import Group, groups_of, largest, rounding_of
 from sbnet.inference.meanfield import MeanField
 from sbnet.kernels import array_gates as gates
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
-from sbnet.probability import sample
 from sbnet.questions import batches, printing
 from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
 from sbnet.questions.question import Part, Question, ask

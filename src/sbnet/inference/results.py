@@ -14,14 +14,14 @@ from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds.lower import Breakdown, bound_terms
 from sbnet.errors import ApproximationWarning, EvidenceError, ParameterError
+from sbnet.exact.means import ExactPosterior, posterior_table
+from sbnet.exact.prior import best_prior, predicted_prior
 from sbnet.inference.asking import broken_down
 from sbnet.inference.comparison import Comparison
 from sbnet.inference.counting import count_terms, remark
 from sbnet.inference.solution import Solution, Status
-from sbnet.means import ExactPosterior, posterior_table
 from sbnet.model.network import Network
 from sbnet.model.ties import emulates, tied_rows
-from sbnet.prior import best_prior, predicted_prior
 from sbnet.questions import batches, printing
 from sbnet.questions.batches import OneRow, SomeRows
 from sbnet.questions.printing import Readable, Reading

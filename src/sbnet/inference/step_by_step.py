@@ -21,6 +21,7 @@ from scipy.special import expit
 from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, Stop
 from sbnet.errors import NetworkError
+from sbnet.exact.probability import entropy_of
 from sbnet.inference.asking import check_start
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.meanfield import EDGE
@@ -28,7 +29,6 @@ from sbnet.kernels.reduce import live_units
 from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.kernels.terms import LOG_TERMS
 from sbnet.model.network import Network
-from sbnet.probability import entropy_of
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.question import Part, Question, ask_one
 from sbnet.questions.reduction import absorb

@@ -126,7 +126,7 @@ def enumerate_rows(
 
 @bare
 def _fill(problem: Problem, states: States, bias: FloatArray, flips: Flips) -> None:
-    """What one row needs for a sum; `sbnet.enumeration` does the same with whole arrays."""
+    """What one row needs for a sum; `sbnet.exact.enumeration` does the same with whole arrays."""
     hidden, factor, every = problem.hidden, problem.factor, problem.gate
     slot, slot_weight = problem.child_slot, problem.weight
     weight, root, gate, own_bias, state = flips.weight, flips.root, flips.gate, flips.bias, flips.state

@@ -23,7 +23,7 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.exact import log_likelihood as exact_log_likelihood
+from sbnet.exact.answers import log_likelihood as exact_log_likelihood
 from sbnet.inference import infer_many
 from sbnet.learning import sources
 from sbnet.learning.gradients import Climbing

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.exact import log_likelihood as exact_log_likelihood
+from sbnet.exact.answers import log_likelihood as exact_log_likelihood
 from sbnet.inference import infer_many
 from sbnet.learning.gradients import Climbing
 from sbnet.model.network import Network

@@ -11,7 +11,7 @@ from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
 from sbnet.bounds import margins
 from sbnet.bounds.upper.regions import Parameters, divide, free_places, keep, positive_slopes, rate
 from sbnet.bounds.upper.regions import start as first_guess
-from sbnet.enumeration import sum_groups
+from sbnet.exact.enumeration import sum_groups
 from sbnet.kernels.descent import MEMORY, Scratch, Search, lower
 from sbnet.kernels.reduce import reduce
 from sbnet.model.network import Network

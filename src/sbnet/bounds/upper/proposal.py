@@ -34,7 +34,7 @@ from sbnet._types import BoolArray, FloatArray, IndexArray, Problem
 from sbnet.bounds import margins
 from sbnet.bounds.upper.cells import Cells, Limits
 from sbnet.bounds.upper.regions import Parameters, divide, start
-from sbnet.enumeration import sum_groups
+from sbnet.exact.enumeration import sum_groups
 from sbnet.kernels.proposal import Factorial, Holder, Joint, draw, grow
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.upper import Regions, evaluate

@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from sbnet._types import HIDDEN, Bound, FloatArray, Stop
-from sbnet.enumeration import Effort, enumerate_states
 from sbnet.errors import TooManyHiddenError
+from sbnet.exact.enumeration import Effort, enumerate_states
 from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.kernels.sampling import ancestral
 from sbnet.kernels.terms import LOG_TERMS

@@ -13,6 +13,7 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Problem, States
 from sbnet.errors import TooManyHiddenError
+from sbnet.exact.quickscore import MOST_FINDINGS, TwoLevels, total, two_levels
 from sbnet.kernels import array_gates as gates
 from sbnet.kernels.enumerate import Flips, enumerate_rows, sum_states
 from sbnet.kernels.gates import NOISY_OR
@@ -20,7 +21,6 @@ from sbnet.kernels.reduce import reduce
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Taken, Threads, map_blocks, row_blocks, rows_at_once
 from sbnet.questions.reduction import absorb, coupled, members
-from sbnet.quickscore import MOST_FINDINGS, TwoLevels, total, two_levels
 
 _PART = 15
 """Larger groups are summed in parts of 2**15 terms, a tenth of a second or less: on all cores, with a moving bar."""

@@ -10,16 +10,16 @@ from numpy.typing import ArrayLike
 
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
-from sbnet.enumeration import Effort, barren_means, check_limit, enumerate_states, predictions
+from sbnet.exact.enumeration import Effort, barren_means, check_limit, enumerate_states, predictions
+from sbnet.exact.means import ExactPosterior, ExactPosteriors
+from sbnet.exact.probability import entropy_of
 from sbnet.kernels.array_gates import loads
 from sbnet.kernels.array_gates import log_p as log_p_of
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.terms.enumerated import mean_t
-from sbnet.means import ExactPosterior, ExactPosteriors
 from sbnet.model.mirrors import Mirrors, mirrors
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken
-from sbnet.probability import entropy_of
 from sbnet.questions.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
 from sbnet.questions.question import Part, ask
 from sbnet.questions.reduction import absorb

@@ -10,8 +10,8 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import UnknownUnitError
+from sbnet.exact.prior import MOST_EDGES, best_prior
 from sbnet.model.network import Network
-from sbnet.prior import MOST_EDGES, best_prior
 from sbnet.questions import batches, printing
 from sbnet.questions.batches import OneRow, SomeRows
 from sbnet.questions.printing import Bar, Readable, Reading
