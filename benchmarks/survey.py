@@ -13,7 +13,7 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
 
 from sbnet.estimators import BinaryEncoder, SBNDensity, SBNImputer
-from sbnet.inference.block_gibbs import cell_probabilities
+from sbnet.inference.solvers.block_gibbs import cell_probabilities
 
 from .report import Table, say, seconds
 

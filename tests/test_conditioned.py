@@ -139,7 +139,7 @@ def test_many_units_are_chosen_at_the_price_in_the_docs():
 def test_trials_in_small_batches_choose_alike(monkeypatch):
     network = sb.layered((3, 4, 5), rng=1, scale=3.0)
     whole = sb.infer(network, np.ones(5), solver=sb.Conditioned(2))
-    monkeypatch.setattr("sbnet.inference.conditioned._BATCH", 1)  # one unit at a time
+    monkeypatch.setattr("sbnet.inference.solvers.conditioned._BATCH", 1)  # one unit at a time
     parts = sb.infer(network, np.ones(5), solver=sb.Conditioned(2))
     assert whole.bound == parts.bound
     assert np.array_equal(whole.means, parts.means)

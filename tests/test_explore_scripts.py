@@ -9,7 +9,7 @@ from hypothesis import given, settings
 import sbnet as sb
 from javascript import started
 from sbnet.datasets import make_clinic
-from sbnet.sums import Sums
+from sbnet.inference.solvers.enumeration import Sums
 from strategies import cases, mixed_cases
 
 FEWER = settings(max_examples=min(40, settings.default.max_examples))  # each is also solved by the library, four times

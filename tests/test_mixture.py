@@ -10,7 +10,7 @@ from scipy.special import expit, logsumexp, xlogy
 import oracle
 import sbnet as sb
 from sbnet.bounds import margins
-from sbnet.inference import mixture
+from sbnet.inference.solvers import mixture
 from sbnet.kernels.mixture import solve_components
 from sbnet.kernels.reduce import reduce
 from sbnet.questions.reduction import uncoupled

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import sbnet as sb
-from sbnet.inference.particles import particles, seeds_of_places, seeds_of_rows
+from sbnet.inference.solvers.particles import particles, seeds_of_places, seeds_of_rows
 from sbnet.parallel.blocks import Inline, Threads
 
 

@@ -13,9 +13,9 @@ from scipy.special import xlogy
 import oracle
 import sbnet as sb
 from sbnet._types import Stop
-from sbnet.inference import structured
-from sbnet.inference.forests import Links, couplings, plant, spanning
-from sbnet.inference.products import expand, lay_out
+from sbnet.inference.solvers import structured
+from sbnet.inference.solvers.forests import Links, couplings, plant, spanning
+from sbnet.inference.solvers.products import expand, lay_out
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.structured import climb
 from sbnet.questions.reduction import absorb

@@ -13,9 +13,9 @@ from sbnet.cli import main
 from sbnet.errors import ApproximationWarning, ParameterError, TooRareError
 from sbnet.estimators import SBNDensity
 from sbnet.explore.answers import answer, questions
-from sbnet.inference.block_gibbs import cell_probabilities
+from sbnet.inference.solvers.block_gibbs import cell_probabilities
+from sbnet.inference.solvers.enumeration import Sampled
 from sbnet.model import ties
-from sbnet.sums import Sampled
 
 STATES = ("low", "mid", "high")
 N = 8

@@ -17,7 +17,8 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.errors import TooManyHiddenError, not_among
 from sbnet.exact.probability import entropy_of
 from sbnet.inference import PosteriorBatch, Solver, infer_many
-from sbnet.inference.weighing import draws
+from sbnet.inference.solvers.enumeration import Sampled, Sums, best
+from sbnet.inference.solvers.weighing import draws
 from sbnet.kernels.reduce import live_units
 from sbnet.model import roles
 from sbnet.model.network import Network
@@ -29,7 +30,6 @@ from sbnet.questions.evidence import OnePattern
 from sbnet.questions.printing import Readable, Reading, Terms
 from sbnet.questions.question import Part, ask_one
 from sbnet.screen import short
-from sbnet.sums import Sampled, Sums, best
 
 if TYPE_CHECKING:
     import pandas

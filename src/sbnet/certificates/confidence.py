@@ -14,7 +14,7 @@ from sbnet.bounds.betting import Plan, bet
 from sbnet.bounds.upper.proposal import Proposal, propose
 from sbnet.certificates.enclosure import Bounded
 from sbnet.inference.importance import seeds_of, uniform
-from sbnet.inference.meanfield import MeanField
+from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.model.network import Network
 
 DRAWS = {"fast": 2**18, "normal": 2**20, "high": 2**22}

@@ -17,8 +17,8 @@ from sbnet.bounds.upper.cells import Cells, Limits, solve, split_cells
 from sbnet.exact.enumeration import group_sums, known_part, sum_groups
 from sbnet.exact.quickscore import two_levels
 from sbnet.inference import Conditioned, MeanField, Mixture
-from sbnet.inference.mixture import Component
-from sbnet.inference.solvers import Solution
+from sbnet.inference.solvers.mixture import Component
+from sbnet.inference.solvers.protocol import Solution
 from sbnet.kernels.reduce import reduce
 from sbnet.model.graph import Graph
 from sbnet.model.network import MAX_PARAMETER, Network

@@ -32,7 +32,7 @@ from sbnet.tables.codings import Coding
 
 if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
     from sbnet.estimators._codings import Reader
-    from sbnet.inference.places import Place
+    from sbnet.inference.solvers.places import Place
 
 _LOOKED_AT = 2048
 """Rows that decide how a column is read."""
@@ -148,7 +148,7 @@ class TableColumns:
 
     def places(self) -> list[Place]:
         """For the functions that complete cells."""
-        from sbnet.inference.places import Place
+        from sbnet.inference.solvers.places import Place
 
         return [Place(c.name, c.units, c.codes, c.values) for c in self.columns]
 

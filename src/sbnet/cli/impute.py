@@ -17,7 +17,7 @@ from sbnet.cli.columns import TableColumns
 from sbnet.cli.models import check_out, one_input, read_model
 from sbnet.cli.sinks import open_sink
 from sbnet.errors import ParameterError
-from sbnet.inference.particles import NUMBER, average, suits
+from sbnet.inference.solvers.particles import NUMBER, average, suits
 from sbnet.model.ties import strong_edges
 
 EXAMPLES = """
@@ -120,7 +120,7 @@ def _chances(columns: TableColumns, states: States) -> Any:
 
 
 def _many(columns: TableColumns, states: States) -> IndexArray:
-    from sbnet.inference.block_gibbs import cell_probabilities
+    from sbnet.inference.solvers.block_gibbs import cell_probabilities
 
     chances = cell_probabilities(columns.network, states, columns.places())
     return np.column_stack([chance.argmax(axis=1) for chance in chances])

@@ -23,11 +23,11 @@ from sbnet.errors import EvidenceError, ParameterError
 from sbnet.exact.prior import predicted_prior
 from sbnet.files.atomic import write_atomically
 from sbnet.inference import MeanField, Posterior, Solver, infer
+from sbnet.inference.solvers.enumeration import best
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.questions import printing
 from sbnet.questions.printing import Cell, Reading
-from sbnet.sums import best
 
 EXAMPLES = """
   sbnet infer clinic.toml fever=yes cough=no --top 10

@@ -20,9 +20,9 @@ from sbnet.cli.sources import Block, Source, open_table
 from sbnet.cli.stored import habits_of
 from sbnet.errors import ImpossibleWarning, ParameterError
 from sbnet.inference import PosteriorBatch, infer_many
+from sbnet.inference.solvers.enumeration import Sampled
 from sbnet.model.names import spelled
 from sbnet.model.network import Network
-from sbnet.sums import Sampled
 from sbnet.tables import frames
 
 

@@ -97,8 +97,8 @@ class _Label:
 
     def chances(self, columns: TableColumns, states: States) -> list[FloatArray]:
         """By value, beside columns of many values: averages over a chain."""
-        from sbnet.inference.block_gibbs import cell_probabilities
-        from sbnet.inference.places import Place
+        from sbnet.inference.solvers.block_gibbs import cell_probabilities
+        from sbnet.inference.solvers.places import Place
 
         own = Place(self.name, self.units, self.codes, self.words)
         others = [place for place in columns.places() if place.name != self.name]

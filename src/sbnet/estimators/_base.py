@@ -18,7 +18,7 @@ from sbnet.estimators._given import Given
 from sbnet.estimators._recognition import Recognising
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
-from sbnet.inference.places import BINARY, Place
+from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.learning.streams import is_stream
 from sbnet.model.mixtures import log_mean
 from sbnet.model.network import Network

@@ -1,7 +1,7 @@
 """Learning where cells of more than two values are missing: their values are drawn anew before each epoch.
 
 Mean field has no good posterior for units of which only few states are possible. So each row keeps a chain, see
-:mod:`sbnet.inference.block_gibbs`, that follows the network while it learns; the gradient of a row completed by a draw
+:mod:`sbnet.inference.solvers.block_gibbs`, that follows the network while it learns; the gradient of a row completed by a draw
 from the posterior is, on average, that of the log-likelihood of its observed cells.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 from sbnet._types import HIDDEN, BoolArray, FloatArray, States
 from sbnet.estimators._completions import informed
 from sbnet.estimators._rows import Rows, columns, place
-from sbnet.inference.block_gibbs import Chains
-from sbnet.inference.places import BINARY, Place
+from sbnet.inference.solvers.block_gibbs import Chains
+from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.learning import FitResult
 from sbnet.model.network import Network
 

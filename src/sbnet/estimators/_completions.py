@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.inference.places import Place
+from sbnet.inference.solvers.places import Place
 from sbnet.model.network import Network
 
 MOST = 64

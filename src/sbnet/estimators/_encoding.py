@@ -15,8 +15,8 @@ from sbnet.estimators._given import Given
 from sbnet.estimators._rows import columns
 from sbnet.estimators._structure import Group
 from sbnet.estimators.encoder import BinaryEncoder, checked_table
-from sbnet.inference.block_gibbs import Chains, cell_probabilities
-from sbnet.inference.places import Place
+from sbnet.inference.solvers.block_gibbs import Chains, cell_probabilities
+from sbnet.inference.solvers.places import Place
 from sbnet.model.network import Network
 from sbnet.tables.codings import PLAIN
 from sbnet.tables.frames import is_records

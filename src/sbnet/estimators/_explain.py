@@ -13,7 +13,7 @@ from scipy.special import log_softmax
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.inference.places import Place
+from sbnet.inference.solvers.places import Place
 from sbnet.screen import printable
 
 if TYPE_CHECKING:

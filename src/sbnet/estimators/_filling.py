@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sbnet._types import FloatArray, States
 from sbnet.estimators import _mixtures
 from sbnet.estimators._rows import columns, place
-from sbnet.inference.particles import Particles, average, particles, seeds_of_places
+from sbnet.inference.solvers.particles import Particles, average, particles, seeds_of_places
 from sbnet.model.network import Network
 
 _T = TypeVar("_T", bound=np.generic)

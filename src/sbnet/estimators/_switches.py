@@ -15,7 +15,7 @@ import numpy as np
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.estimators._roots import Summing
 from sbnet.inference import Slope, Solution, Status
-from sbnet.inference.particles import average, seeds_of_rows
+from sbnet.inference.solvers.particles import average, seeds_of_rows
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.holes import filter_rows
 from sbnet.kernels.switches import Climb, Found, Switched, edge_slopes, sum_cells

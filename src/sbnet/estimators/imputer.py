@@ -24,7 +24,7 @@ from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
 from sbnet.exact.probability import sample
 from sbnet.inference import PosteriorBatch
-from sbnet.inference.particles import NUMBER
+from sbnet.inference.solvers.particles import NUMBER
 from sbnet.learning.streams import is_stream
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import pool

@@ -16,10 +16,10 @@ from sbnet.asking import contributions, next_question
 from sbnet.certificates import certify, posterior_intervals
 from sbnet.errors import EvidenceError, TooManyHiddenError
 from sbnet.inference import MeanField, Solution, Solver, infer
+from sbnet.inference.solvers.enumeration import Sampled, Sums
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.model.ties import strong_edges
-from sbnet.sums import Sampled, Sums
 
 MOST_INTERVALS = 8
 """Units of one request: each takes two certificates, and a click must not wait for those of the click before."""

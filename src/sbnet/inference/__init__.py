@@ -15,18 +15,18 @@ from sbnet.errors import ConvergenceWarning
 from sbnet.inference.asking import as_asked, check_start
 from sbnet.inference.best_state import MostProbable, MostProbableBatch, most_probable
 from sbnet.inference.comparison import Comparison
-from sbnet.inference.conditioned import Conditioned
 from sbnet.inference.equal_rows import by_mask, first_equal
 from sbnet.inference.estimation import Estimate, Estimates, estimate
-from sbnet.inference.gibbs import Gibbs
 from sbnet.inference.lazy import LazyPosteriors, answer_lazily
-from sbnet.inference.meanfield import MeanField
-from sbnet.inference.mixture import Mixture
 from sbnet.inference.results import Posterior, PosteriorBatch
 from sbnet.inference.solution import Chains, Gather, Solution, Status, Xi
-from sbnet.inference.solvers import Climber, Slope, Solver, check_climber, check_solver
+from sbnet.inference.solvers.conditioned import Conditioned
+from sbnet.inference.solvers.gibbs import Gibbs
+from sbnet.inference.solvers.mean_field import MeanField
+from sbnet.inference.solvers.mixture import Mixture
+from sbnet.inference.solvers.protocol import Climber, Slope, Solver, check_climber, check_solver
+from sbnet.inference.solvers.structured import Structured
 from sbnet.inference.step_by_step import Step, steps
-from sbnet.inference.structured import Structured
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, Taken, each_block, pool
 from sbnet.parallel.lazy import LazyTable, is_lazy

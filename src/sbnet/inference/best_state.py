@@ -15,7 +15,7 @@ from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
 from sbnet.exact.probability import sample
 from sbnet.inference.maximum import Group, groups_of, largest, rounding_of
-from sbnet.inference.meanfield import MeanField
+from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.kernels import array_gates as gates
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool

@@ -14,9 +14,9 @@ from scipy.special import logsumexp
 from sbnet import checks
 from sbnet._types import FloatArray, Problem, RngLike, States
 from sbnet.inference.importance import log_weights
-from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solution import Solution
-from sbnet.inference.solvers import Solver, check_solver
+from sbnet.inference.solvers.mean_field import MeanField
+from sbnet.inference.solvers.protocol import Solver, check_solver
 from sbnet.kernels.estimate import anneal_rows
 from sbnet.kernels.reduce import reduce
 from sbnet.model.network import Network

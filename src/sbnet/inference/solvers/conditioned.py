@@ -12,9 +12,9 @@ from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.bounds.margins import log_sum_below
 from sbnet.errors import ParameterError, TooManyHiddenError
-from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solution import Solution
-from sbnet.inference.solvers import Solver, check_solver
+from sbnet.inference.solvers.mean_field import MeanField
+from sbnet.inference.solvers.protocol import Solver, check_solver
 from sbnet.kernels.reduce import live_units
 from sbnet.model.network import Network
 

@@ -13,9 +13,9 @@ from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, Bound, FloatArray, IndexArray, Problem, States, Stop
 from sbnet.bounds import margins
 from sbnet.errors import ParameterError
-from sbnet.inference.meanfield import MeanField
 from sbnet.inference.solution import Solution, Status
-from sbnet.inference.solvers import Solver, check_solver
+from sbnet.inference.solvers.mean_field import MeanField
+from sbnet.inference.solvers.protocol import Solver, check_solver
 from sbnet.kernels.mixture import solve_components
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.rows import predict_rows

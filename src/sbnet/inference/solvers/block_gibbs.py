@@ -16,8 +16,8 @@ import numpy as np
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.exact.probability import sample
 from sbnet.inference.equal_rows import first_equal
-from sbnet.inference.particles import particles, seeds_of_rows
-from sbnet.inference.places import BINARY, Place
+from sbnet.inference.solvers.particles import particles, seeds_of_rows
+from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.model.network import Network
 from sbnet.model.ties import blocks
 from sbnet.parallel.blocks import row_blocks

@@ -12,7 +12,7 @@ from sbnet._types import Bound, FloatArray, LogTerm, Model, RngLike, States, Sto
 from sbnet.bounds import margins
 from sbnet.bounds.lower import check_log_term
 from sbnet.inference.solution import Solution, Status, Xi, codes
-from sbnet.inference.solvers import Slope
+from sbnet.inference.solvers.protocol import Slope
 from sbnet.kernels.rows import NO_SLOPES, Answers, Slopes, solve_rows
 from sbnet.model.network import Network
 from sbnet.questions.reduction import absorb_rows

@@ -12,11 +12,11 @@ from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, Problem, States
 from sbnet.bounds import margins
 from sbnet.errors import ParameterError
-from sbnet.inference.forests import Links, Planted, couplings, plant, spanning
-from sbnet.inference.meanfield import MeanField
-from sbnet.inference.mixture import MeanFieldLike, check_mean_field, lengthened
-from sbnet.inference.products import Expansion, expand, lay_out
 from sbnet.inference.solution import Solution, Status
+from sbnet.inference.solvers.forests import Links, Planted, couplings, plant, spanning
+from sbnet.inference.solvers.mean_field import MeanField
+from sbnet.inference.solvers.mixture import MeanFieldLike, check_mean_field, lengthened
+from sbnet.inference.solvers.products import Expansion, expand, lay_out
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.rows import predict_rows
 from sbnet.kernels.structured import Products, climb

@@ -15,8 +15,8 @@ from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, barren_means, enumerate_states
 from sbnet.inference import Chains, MeanField, Solution, Solver, Status
-from sbnet.inference.block_gibbs import block_means
-from sbnet.inference.weighing import weigh
+from sbnet.inference.solvers.block_gibbs import block_means
+from sbnet.inference.solvers.weighing import weigh
 from sbnet.kernels.rows import predict_rows
 from sbnet.model.network import Network
 from sbnet.model.ties import blocks, tied_rows
