@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import sbnet as sb
-from sbnet.bounds.betting import Plan, bet
 from sbnet.bounds.upper.cells import Limits, solve, split_cells
 from sbnet.bounds.upper.proposal import propose
 from sbnet.certificates import confidence as by_samples
+from sbnet.certificates.betting import Plan, bet
 from sbnet.certificates.enclosure import Bounded
 from strategies import INTERPRETED, cases
 

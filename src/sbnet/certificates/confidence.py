@@ -10,8 +10,8 @@ from scipy.special import logsumexp
 
 from sbnet._types import FloatArray, States
 from sbnet.bounds import margins
-from sbnet.bounds.betting import Plan, bet
 from sbnet.bounds.upper.proposal import Proposal, propose
+from sbnet.certificates.betting import Plan, bet
 from sbnet.certificates.enclosure import Bounded
 from sbnet.inference.importance import seeds_of, uniform
 from sbnet.inference.solvers.mean_field import MeanField
