@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from sbnet import bounds, errors
 from sbnet._version import __version__
-from sbnet.asking import Contributions, NextQuestion, Questions, contributions, next_question
 from sbnet.bounds import UpperBound, UpperBounds, upper_bound
 from sbnet.certificates import Certificate, Certificates, PosteriorIntervals, certify, posterior_intervals
+from sbnet.decisions.asking import Contributions, NextQuestion, Questions, contributions, next_question
 from sbnet.exact.answers import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.exact.means import ExactPosterior, ExactPosteriors
 from sbnet.exact.probability import log_joint, sample

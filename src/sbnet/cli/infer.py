@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray
-from sbnet.asking import Contributions, contributions, terms
 from sbnet.certificates import posterior_intervals
 from sbnet.cli import commands, rows
 from sbnet.cli.models import check_out, one_input, read_model
 from sbnet.cli.sinks import open_sink
 from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
 from sbnet.cli.words import findings, findings_apart, listed_units, together
+from sbnet.decisions.asking import Contributions, contributions, terms
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.exact.prior import predicted_prior
 from sbnet.files.atomic import write_atomically

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sbnet._types import FloatArray, States
-from sbnet.asking import contributions, next_question
 from sbnet.certificates import certify, posterior_intervals
+from sbnet.decisions.asking import contributions, next_question
 from sbnet.errors import EvidenceError, TooManyHiddenError
 from sbnet.inference import MeanField, Solution, Solver, infer
 from sbnet.inference.solvers.enumeration import Sampled, Sums
@@ -39,7 +39,7 @@ T = TypeVar("T")
 class SumsAbout:
     """Sums over all states in which the means of units with these names are exact, whatever is below them.
 
-    They go by name, since :mod:`sbnet.asking` solves a part of the network, where units have other numbers.
+    They go by name, since :mod:`sbnet.decisions.asking` solves a part of the network, where units have other numbers.
     """
 
     names: frozenset[str]

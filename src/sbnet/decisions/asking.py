@@ -14,6 +14,7 @@ from scipy.special import expit, logit
 
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray
+from sbnet.decisions.mutual_information import news_of_edges
 from sbnet.errors import TooManyHiddenError, not_among
 from sbnet.exact.probability import entropy_of
 from sbnet.inference import PosteriorBatch, Solver, infer_many
@@ -23,7 +24,6 @@ from sbnet.kernels.reduce import live_units
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.model.ties import tied_rows
-from sbnet.news import news_of_edges
 from sbnet.questions import batches, printing
 from sbnet.questions.batches import OneRow, SomeRows
 from sbnet.questions.evidence import OnePattern
