@@ -14,7 +14,7 @@ import numpy as np
 
 from sbnet.datasets import load_digits
 from sbnet.estimators import SBNClassifier, SBNDensity
-from sbnet.experiments.missing import punch
+from sbnet.paper.missing import punch
 
 from .report import NONE, Table, say, seconds
 

@@ -18,8 +18,8 @@ import numpy as np
 
 import sbnet as sb
 from sbnet.datasets import load_digits
-from sbnet.experiments import Settings, missing
-from sbnet.experiments.digits import trained
+from sbnet.paper import Settings, missing
+from sbnet.paper.digits import trained
 
 settings = Settings(seeds=1)
 networks = trained(settings).networks[0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from sbnet.experiments import Settings, run
+from sbnet.paper import Settings, run
 
 FILE = Path(__file__).parents[1] / "docs" / "_static" / "completed.png"
 

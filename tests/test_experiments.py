@@ -20,7 +20,7 @@ from sklearn.impute import KNNImputer
 
 import sbnet as sb
 from sbnet.errors import ParameterError
-from sbnet.experiments import (
+from sbnet.paper import (
     EXPERIMENTS,
     Settings,
     baselines,
@@ -38,8 +38,8 @@ from sbnet.experiments import (
     table2,
     table3,
 )
-from sbnet.experiments.mixture import BernoulliMixture
-from sbnet.experiments.record import Grid, Row, Table, tolerance
+from sbnet.paper.mixture import BernoulliMixture
+from sbnet.paper.record import Grid, Row, Table, tolerance
 
 QUICK = Settings(seeds=2, quick=True, jobs=1)
 

@@ -263,7 +263,7 @@ assert set(names) <= set(dir(sb))
 assert sb.datasets.load_digits and not heavy & set(sys.modules)
 assert sb.estimators.SBNDensity and "sklearn" in sys.modules
 assert sb.plots.network and "matplotlib" in sys.modules
-assert sb.experiments.__name__ == "sbnet.experiments"
+assert sb.paper.__name__ == "sbnet.paper"
 try:
     sb.nothing
 except AttributeError as error:

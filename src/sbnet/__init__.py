@@ -64,8 +64,8 @@ from sbnet.model.probabilities import Nearest, from_probabilities, nearest, nois
 if TYPE_CHECKING:
     from sbnet import datasets as datasets
     from sbnet import estimators as estimators
-    from sbnet import experiments as experiments
     from sbnet import explore as explore
+    from sbnet import paper as experiments
     from sbnet import plots as plots
 
 _LAZY = ("datasets", "estimators", "experiments", "explore", "plots")

@@ -33,7 +33,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Run the experiments and write the report."""
     from rich.console import Console
 
-    from sbnet.experiments import EXPERIMENTS, Experiment, Settings, choose, report, run
+    from sbnet.paper import EXPERIMENTS, Experiment, Settings, choose, report, run
 
     if chosen.names == ["list"]:
         for name, experiment in EXPERIMENTS.items():

@@ -8,11 +8,11 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sbnet._types import FloatArray, LogTerm
 from sbnet.exact.answers import log_likelihood
-from sbnet.experiments import published
-from sbnet.experiments.record import Experiment, Picture, Row, Settings, Table
-from sbnet.experiments.style import FIRST, SECOND
 from sbnet.inference import MeanField, infer
 from sbnet.model.build import layered
+from sbnet.paper import published
+from sbnet.paper.record import Experiment, Picture, Row, Settings, Table
+from sbnet.paper.style import FIRST, SECOND
 
 SIZES, SEED, BLOCK = (2, 4, 6), 1996, 500
 TERMS: dict[LogTerm, str] = {"xi": "mean field, the paper’s bound", "exact": "mean field, exact ⟨ln(1 + eᶻ)⟩"}

@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from scipy.special import expit
 
 from sbnet.exact.answers import exact_posterior
-from sbnet.experiments.record import Experiment, Picture, Settings
-from sbnet.experiments.style import FIRST
 from sbnet.model.build import from_edges
+from sbnet.paper.record import Experiment, Picture, Settings
+from sbnet.paper.style import FIRST
 
 
 def run(settings: Settings) -> Experiment:

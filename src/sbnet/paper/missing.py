@@ -13,13 +13,13 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sbnet._types import FloatArray
 from sbnet.estimators import SBNClassifier
-from sbnet.experiments import baselines
-from sbnet.experiments.baselines import PIPELINES
-from sbnet.experiments.digits import SOLVER, data, trained
-from sbnet.experiments.record import Experiment, Grid, Picture, Settings
-from sbnet.experiments.style import FIRST, SECOND
 from sbnet.inference import infer_many
 from sbnet.model.network import Network
+from sbnet.paper import baselines
+from sbnet.paper.baselines import PIPELINES
+from sbnet.paper.digits import SOLVER, data, trained
+from sbnet.paper.record import Experiment, Grid, Picture, Settings
+from sbnet.paper.style import FIRST, SECOND
 
 SHARES = (0.0, 0.25, 0.5, 0.75)
 OURS = "sbnet, the paper’s ten networks"
@@ -70,7 +70,7 @@ def run(settings: Settings) -> Experiment:
     )
 
 
-TUNED = "python -m sbnet.experiments.tune missing"
+TUNED = "python -m sbnet.paper.tune missing"
 _NOTE = (
     "Sorted by the mean of the last three columns. Standard errors of the difference to the paper’s networks, on "
     "the same images with the same holes (whiskers in the picture), in the middle of all pipelines:"

@@ -9,9 +9,9 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sbnet._types import FloatArray
 from sbnet.estimators import SBNDensity
-from sbnet.experiments.digits import data, trained
-from sbnet.experiments.mixture import COMPONENTS, BernoulliMixture
-from sbnet.experiments.record import Experiment, Grid, Settings
+from sbnet.paper.digits import data, trained
+from sbnet.paper.mixture import COMPONENTS, BernoulliMixture
+from sbnet.paper.record import Experiment, Grid, Settings
 
 
 class _Learned(NamedTuple):

@@ -7,11 +7,11 @@ from matplotlib.figure import Figure
 
 from sbnet._types import FloatArray
 from sbnet.bounds import lower_bound
-from sbnet.experiments import published
-from sbnet.experiments.record import Experiment, Picture, Row, Settings, Table
-from sbnet.experiments.style import FIRST, INK, SECOND
 from sbnet.model.build import from_edges
 from sbnet.model.network import Network
+from sbnet.paper import published
+from sbnet.paper.record import Experiment, Picture, Row, Settings, Table
+from sbnet.paper.style import FIRST, INK, SECOND
 
 LABELS = {"exact": "⟨ln(1 + eᶻ)⟩, exact", "xi": "bound with the best ξ", "jensen": "bound with ξ = 0"}
 

@@ -11,12 +11,12 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sbnet._types import FloatArray
 from sbnet.exact.answers import log_likelihood
-from sbnet.experiments.record import Experiment, Grid, Picture, Settings
-from sbnet.experiments.style import FIRST, SECOND
 from sbnet.inference import MeanField, infer_many
 from sbnet.learning import SGD, fit
 from sbnet.model.build import layered
 from sbnet.model.network import Network
+from sbnet.paper.record import Experiment, Grid, Picture, Settings
+from sbnet.paper.style import FIRST, SECOND
 
 SIZES, SCALE, RATE, EVERY = (3, 5), 3.0, 0.5, 5
 SOLVER = MeanField(log_term="xi", enumerate_up_to=0)

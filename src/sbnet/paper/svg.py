@@ -11,8 +11,8 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from sbnet import plots
-from sbnet.experiments.record import Picture
-from sbnet.experiments.style import FIRST, INK, RC, SECOND
+from sbnet.paper.record import Picture
+from sbnet.paper.style import FIRST, INK, RC, SECOND
 
 _OF_THE_PAGE = {
     INK: "currentColor",

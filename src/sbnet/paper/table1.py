@@ -7,10 +7,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from sbnet._types import FloatArray
-from sbnet.experiments import published
-from sbnet.experiments.digits import Trained, another_split, trained
-from sbnet.experiments.record import Experiment, Picture, Row, Settings, Table, tolerance
-from sbnet.experiments.style import INK
+from sbnet.paper import published
+from sbnet.paper.digits import Trained, another_split, trained
+from sbnet.paper.record import Experiment, Picture, Row, Settings, Table, tolerance
+from sbnet.paper.style import INK
 
 
 def run(settings: Settings) -> Experiment:

@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from sbnet._types import FloatArray
-from sbnet.experiments import baselines, published
-from sbnet.experiments.digits import another_split, data, trained
-from sbnet.experiments.mixture import BernoulliMixture
-from sbnet.experiments.record import Experiment, Grid, Row, Settings, Table, tolerance
+from sbnet.paper import baselines, published
+from sbnet.paper.digits import another_split, data, trained
+from sbnet.paper.mixture import BernoulliMixture
+from sbnet.paper.record import Experiment, Grid, Row, Settings, Table, tolerance
 
 MIXTURE, RBM = "mixture of Bernoullis, one for each digit", "restricted Boltzmann machine + logistic regression"
 PEERS = (MIXTURE, "logistic regression", RBM, "extra trees", "RBF support vectors")
@@ -60,7 +60,7 @@ def run(settings: Settings) -> Experiment:
         found="All on the same images. The threshold that made them binary was chosen for the published error of the "
         "nearest neighbour, so that row is no test.\n\nBack-propagation: one hidden layer; its size and weight decay, "
         "like the settings of logistic regression, trees, support vectors and the rate of the restricted Boltzmann "
-        "machine, were chosen by cross-validation on training images (`python -m sbnet.experiments.tune`), and the "
+        "machine, were chosen by cross-validation on training images (`python -m sbnet.paper.tune`), and the "
         "numbers of components of the mixtures on held-out ones.\n\nWake-sleep: the same networks and rate as mean "
         "field, 30 epochs. " + _order(percent),
         tables=(

@@ -16,12 +16,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from sbnet._types import FloatArray, IndexArray
 from sbnet.datasets import load_digits
 from sbnet.datasets.digits import Digits
-from sbnet.experiments import published
-from sbnet.experiments.record import Settings
 from sbnet.inference import MeanField, infer_many
 from sbnet.learning import SGD, fit, wake_sleep
 from sbnet.model.build import layered
 from sbnet.model.network import Network
+from sbnet.paper import published
+from sbnet.paper.record import Settings
 
 SOLVER = MeanField(log_term="xi", tol=1e-4)
 COLLECTION = 1100

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sbnet import plots
-from sbnet.experiments.record import Experiment, Picture, Settings
 from sbnet.model.build import from_edges, layered
 from sbnet.model.network import Network
+from sbnet.paper.record import Experiment, Picture, Settings
 
 UNIT = "Sᵢ"
 

@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from sbnet._version import __version__
-from sbnet.experiments import published
-from sbnet.experiments.record import AnyTable, Experiment, Grid, Picture, Settings, Table
-from sbnet.experiments.svg import render
 from sbnet.files.atomic import write_atomically
+from sbnet.paper import published
+from sbnet.paper.record import AnyTable, Experiment, Grid, Picture, Settings, Table
+from sbnet.paper.svg import render
 
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "matplotlib")
 _MARKS = {"yes": "✓", "no": "✗"}

@@ -138,7 +138,7 @@ class Picture:
     alt : str
         What there is to see, for those who cannot.
 
-    All take the colours of the page, light or dark: see :mod:`sbnet.experiments.svg`.
+    All take the colours of the page, light or dark: see :mod:`sbnet.paper.svg`.
     """
 
     title: str

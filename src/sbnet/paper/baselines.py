@@ -1,7 +1,7 @@
 """Other classifiers for the same digits, and imputers for their holes; settings were chosen on training images.
 
-`python -m sbnet.experiments.tune` chose those of `CHOSEN`, by cross-validation on whole images, unless noted, and
-`python -m sbnet.experiments.tune missing` those of `PIPELINES`, on held-out images with holes.
+`python -m sbnet.paper.tune` chose those of `CHOSEN`, by cross-validation on whole images, unless noted, and
+`python -m sbnet.paper.tune missing` those of `PIPELINES`, on held-out images with holes.
 """
 
 from __future__ import annotations

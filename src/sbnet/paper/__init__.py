@@ -1,6 +1,6 @@
 """The paper's experiments, one module each, with the published numbers beside ours.
 
-``sbnet reproduce`` runs them. An experiment is a function from :class:`~sbnet.experiments.record.Settings` to a record
+``sbnet reproduce`` runs them. An experiment is a function from :class:`~sbnet.paper.record.Settings` to a record
 of what came out; to add one, write such a function and enter it in `EXPERIMENTS`.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import replace
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
 from sbnet.errors import ParameterError
-from sbnet.experiments import (
+from sbnet.paper import (
     beyond,
     densities,
     digits,
@@ -30,7 +30,7 @@ from sbnet.experiments import (
     table2,
     table3,
 )
-from sbnet.experiments.record import Experiment, Settings
+from sbnet.paper.record import Experiment, Settings
 
 __all__ = ["EXPERIMENTS", "Experiment", "Settings", "choose", "run"]
 

@@ -13,11 +13,11 @@ from sbnet._types import FloatArray, LogTerm, States
 from sbnet.errors import ConvergenceWarning
 from sbnet.exact.answers import exact_posterior
 from sbnet.exact.probability import sample
-from sbnet.experiments.record import Experiment, Grid, Picture, Settings
-from sbnet.experiments.style import FIRST, SECOND, THIRD
 from sbnet.inference import Gibbs, MeanField, Solver, infer_many
 from sbnet.model.build import layered
 from sbnet.model.network import Network
+from sbnet.paper.record import Experiment, Grid, Picture, Settings
+from sbnet.paper.style import FIRST, SECOND, THIRD
 
 SIZES, SCALES = (4, 8, 16), (1.0, 3.0)
 SAMPLES = (10, 30, 100, 300, 1000)

@@ -19,10 +19,10 @@ from sklearn.utils.parallel import Parallel, delayed
 import sbnet as sb
 from sbnet._types import FloatArray, IndexArray
 from sbnet.estimators._sharing import InUnitsOfPrior
-from sbnet.experiments import baselines
-from sbnet.experiments.digits import data, trained
-from sbnet.experiments.record import NOTHING, Experiment, Grid, Picture, Settings
-from sbnet.experiments.style import FIRST, SECOND, tile
+from sbnet.paper import baselines
+from sbnet.paper.digits import data, trained
+from sbnet.paper.record import NOTHING, Experiment, Grid, Picture, Settings
+from sbnet.paper.style import FIRST, SECOND, tile
 
 GRID = np.arange(64).reshape(8, 8)
 ORDERS: list[IndexArray] = [

@@ -1,4 +1,4 @@
-"""Chooses settings for the other classifiers and imputers: ``python -m sbnet.experiments.tune``.
+"""Chooses settings for the other classifiers and imputers: ``python -m sbnet.paper.tune``.
 
 All settings of `SEARCHED` are tried by cross-validation over three folds of the training images; the best are written
 down in `baselines.CHOSEN`. Names of algorithms may follow, to try these alone. ``missing`` tries all pairs of
@@ -21,9 +21,9 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unuse
 
 from sbnet._types import FloatArray
 from sbnet.datasets import load_digits
-from sbnet.experiments import published
-from sbnet.experiments.baselines import make
-from sbnet.experiments.missing import SHARES, fill, punch
+from sbnet.paper import published
+from sbnet.paper.baselines import make
+from sbnet.paper.missing import SHARES, fill, punch
 
 SEARCHED: dict[str, dict[str, list[Any]]] = {
     "back-propagation": {"hidden_layer_sizes": [(50,), (100,), (200,)], "alpha": [0.03, 0.1, 0.3, 1.0]},

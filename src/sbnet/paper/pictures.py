@@ -6,10 +6,10 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.exact.probability import sample
-from sbnet.experiments.digits import SOLVER, data, trained
-from sbnet.experiments.record import Experiment, Picture, Row, Settings, Table
-from sbnet.experiments.style import tile
 from sbnet.inference import infer_many
+from sbnet.paper.digits import SOLVER, data, trained
+from sbnet.paper.record import Experiment, Picture, Row, Settings, Table
+from sbnet.paper.style import tile
 
 
 def figure7(settings: Settings) -> Experiment:
