@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import sbnet.kernels
-from sbnet import warmup
-from sbnet.cli import main
+from sbnet.cli import compile_ahead, main
 from sbnet.kernels._compile import FOLDER
 from strategies import INTERPRETED
 
@@ -63,7 +62,7 @@ def test_every_kernel_that_python_calls_has_been_compiled(warm):
 @compiled
 def test_the_command_says_what_it_compiles_and_where_it_is_kept(warm):
     *lines, last = warm.splitlines()
-    assert {line.rpartition(":")[0] for line in lines} == set(warmup._JOBS)
+    assert {line.rpartition(":")[0] for line in lines} == set(compile_ahead._JOBS)
     assert FOLDER in last
 
 

@@ -21,7 +21,7 @@ def options(one: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Compile."""
-    from sbnet.warmup import compile_all
+    from sbnet.cli.compile_ahead import compile_all
 
     begin = time.monotonic()
     compile_all(processes=chosen.jobs, say=(lambda line: None) if chosen.quiet or chosen.json else print)
