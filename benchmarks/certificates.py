@@ -128,10 +128,10 @@ def _certificates() -> Table:
     )
 
 
-def _processor(network: sb.Network, pattern: np.ndarray, **options: Any) -> tuple[sb.Certificate, float]:
+def _processor(network: sb.Network, pattern: np.ndarray, **options: Any) -> tuple[sb.results.Certificate, float]:
     """A certificate, and the processor time that it took."""
     start = time.process_time()
-    found: sb.Certificate = certify(network, list(pattern), **options)
+    found: sb.results.Certificate = certify(network, list(pattern), **options)
     return found, time.process_time() - start
 
 

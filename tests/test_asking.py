@@ -126,7 +126,9 @@ def test_nothing_left_to_ask_is_no_error():
 def test_questions_print_and_are_a_table():
     found = sb.next_question(visit(), {"fever": 1})
     assert "1  sneezing  0.5182 nats  0.2727" in repr(found)
-    assert found[0] == found[:1][0] == sb.NextQuestion(1, "sneezing", found.information[0], found.probability[0])
+    assert (
+        found[0] == found[:1][0] == sb.results.NextQuestion(1, "sneezing", found.information[0], found.probability[0])
+    )
     assert "<table>" in found._repr_html_()
     frame = found.to_frame()
     assert list(frame.index) == ["sneezing", "aches"]

@@ -242,16 +242,16 @@ def test_layers_that_cannot_be_are_refused():
 
 @given(networks())
 def test_networkx_and_back_is_the_same_network(network):
-    graph = sb.to_networkx(network)
+    graph = sb.convert.to_networkx(network)
     assert networkx.is_directed_acyclic_graph(graph)
-    assert sb.from_networkx(graph) == network
+    assert sb.convert.from_networkx(graph) == network
 
 
 def test_networkx_graphs_carry_biases_weights_and_layers():
-    graph = sb.to_networkx(sb.layered((1, 2), rng=0).with_parameters(weight=[1.0, 2.0], bias=[3.0, 4.0, 5.0]))
+    graph = sb.convert.to_networkx(sb.layered((1, 2), rng=0).with_parameters(weight=[1.0, 2.0], bias=[3.0, 4.0, 5.0]))
     assert graph.nodes["x1"] == {"bias": 5.0, "layer": 1, "gate": "sigmoid"}
     assert graph.edges["h1_0", "x1"] == {"weight": 2.0}
-    by_depth = sb.to_networkx(sb.from_edges({("a", "b"): 1.0, ("b", "c"): 1.0}))
+    by_depth = sb.convert.to_networkx(sb.from_edges({("a", "b"): 1.0, ("b", "c"): 1.0}))
     assert dict(by_depth.nodes(data="layer")) == {"a": 0, "b": 1, "c": 2}
 
 
@@ -260,20 +260,22 @@ def test_networkx_attributes_have_any_name_and_default_to_zero():
     graph.add_node(1, h=2.5)
     graph.add_edge(1, "2", J=-1.0)
     graph.add_edge(1, 3)
-    network = sb.from_networkx(graph, weight="J", bias="h")
+    network = sb.convert.from_networkx(graph, weight="J", bias="h")
     assert list(network.edges()) == [("1", "2", -1.0), ("1", "3", 0.0)]
     assert network.bias.tolist() == [2.5, 0.0, 0.0]
 
 
 def test_graphs_that_are_not_networks_are_refused():
-    assert refused(lambda: sb.from_networkx(networkx.Graph())) == "a network needs a networkx.DiGraph; got Graph"
-    assert refused(lambda: sb.from_networkx(networkx.MultiDiGraph())) == (
+    assert (
+        refused(lambda: sb.convert.from_networkx(networkx.Graph())) == "a network needs a networkx.DiGraph; got Graph"
+    )
+    assert refused(lambda: sb.convert.from_networkx(networkx.MultiDiGraph())) == (
         "a network needs a networkx.DiGraph; got MultiDiGraph"
     )
-    assert refused(lambda: sb.from_networkx(networkx.DiGraph([(1, 2), (2, 1)])), CycleError) == (
+    assert refused(lambda: sb.convert.from_networkx(networkx.DiGraph([(1, 2), (2, 1)])), CycleError) == (
         "the edges contain a cycle: 1 -> 2 -> 1"
     )
-    assert refused(lambda: sb.from_networkx(networkx.DiGraph([(1, "1")]))) == (
+    assert refused(lambda: sb.convert.from_networkx(networkx.DiGraph([(1, "1")]))) == (
         "two units are called '1'; names must differ"
     )
 

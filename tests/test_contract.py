@@ -54,7 +54,7 @@ def equal(one, other):
 def check(batch, rows, solver):
     """What holds for every answer."""
     n, shape = len(rows), batch.evidence.shape
-    assert isinstance(batch, sb.PosteriorBatch)
+    assert isinstance(batch, sb.results.PosteriorBatch)
     assert batch.means.shape == batch.xi.shape == shape == (n, batch.network.n_units)
     assert batch.bound.shape == batch.sweeps.shape == batch.converged.shape == (n,)
     assert (batch.means.dtype, batch.bound.dtype, batch.converged.dtype) == (float, float, bool)
@@ -65,7 +65,7 @@ def check(batch, rows, solver):
     assert np.all(np.isnan(batch.bound)) if samples(solver) else np.all(batch.bound <= 1e-9)
     assert len(batch) == len(batch.status) == n
     for status, converged in zip(batch.status, batch.converged, strict=True):
-        assert converged == (status in (sb.Status.CONVERGED, sb.Status.MIXED))
+        assert converged == (status in (sb.results.Status.CONVERGED, sb.results.Status.MIXED))
     if samples(solver):
         assert batch.error.shape == batch.r_hat.shape == shape
         assert np.all(batch.error >= 0.0)
@@ -88,7 +88,7 @@ def test_answers_have_the_right_form_and_each_row_its_own(solver, table):
     backwards = sb.infer_many(network, rows[::-1], solver=solver)
     for r, row in enumerate(rows):
         post = sb.infer(network, row, solver=solver)
-        assert isinstance(post, sb.Posterior)
+        assert isinstance(post, sb.results.Posterior)
         assert type(post.bound) is float
         assert same(post.means, batch.means[r])
         assert same(post.xi, batch.xi[r])
@@ -298,14 +298,14 @@ class Guess:
     def solve(self, network, states, *, start, trace):
         n, half = len(states), np.full(states.shape, 0.5)
         means = np.where(states == HIDDEN, half if start is None else start, states)
-        status = np.full(n, sb.Status.CONVERGED.code)
-        return sb.Solution(np.full(n, self.bound), means, status, np.ones(n, np.int64))
+        status = np.full(n, sb.results.Status.CONVERGED.code)
+        return sb.solvers.Solution(np.full(n, self.bound), means, status, np.ones(n, np.int64))
 
 
 @pytest.mark.small
 @pytest.mark.parametrize("solver", [Guess(), Guess(-1e9)], ids=["no bound", "bound"])
 def test_anything_that_follows_the_protocol_is_a_solver(solver, sprinkler):
-    mine: sb.Solver = solver
+    mine: sb.solvers.Solver = solver
     post = sb.infer(sprinkler, {"wet": 1}, solver=mine)
     assert np.array_equal(post.means, [0.5, 0.5, 1.0, 0.5])
     assert post.converged
@@ -355,7 +355,11 @@ def test_warnings_tell_of_the_status_and_not_of_the_kind_of_solver(sprinkler):
     @dataclass(frozen=True)
     class Unsure:
         def solve(self, network, states, *, start, trace):
-            codes = [sb.Status.MAX_SWEEPS.code, sb.Status.NOT_MIXED.code, sb.Status.CONVERGED.code]
+            codes = [
+                sb.results.Status.MAX_SWEEPS.code,
+                sb.results.Status.NOT_MIXED.code,
+                sb.results.Status.CONVERGED.code,
+            ]
             solution = sb.MeanField().solve(network, states, start=start, trace=trace)
             return replace(solution, status=np.array(codes)[states.argmax(axis=1)])
 
@@ -365,7 +369,7 @@ def test_warnings_tell_of_the_status_and_not_of_the_kind_of_solver(sprinkler):
     assert len(texts) == 2
     assert texts[0].startswith("1 of 3 rows reached max_sweeps=")
     assert texts[1] == "in 1 of 3 rows the chains disagree (R-hat is 1.05 or more); draw more samples"
-    assert batch.status == [sb.Status.MAX_SWEEPS, sb.Status.NOT_MIXED, sb.Status.CONVERGED]
+    assert batch.status == [sb.results.Status.MAX_SWEEPS, sb.results.Status.NOT_MIXED, sb.results.Status.CONVERGED]
     assert batch.converged.tolist() == [False, False, True]
 
 

@@ -158,7 +158,7 @@ def here():
 
 def test_answers_are_lazy_arrays_partitioned_as_the_table(here):
     once, lazy = sb.infer_many(NETWORK, ROWS), sb.infer_many(NETWORK, table())
-    assert isinstance(lazy, sb.LazyPosteriors)
+    assert isinstance(lazy, sb.results.LazyPosteriors)
     assert lazy.bound.chunks == (CHUNKS[0],)
     assert lazy.means.shape == once.means.shape
     for name in ("bound", "means", "sweeps", "converged"):

@@ -373,8 +373,8 @@ def test_the_network_is_reduced_once_for_all_predictions(monkeypatch):
 def test_units_that_are_not_asked_for_are_not_worked_out(monkeypatch):
     network, asked = two_levels(np.random.default_rng(0)), []
     means = answers.barren_means
-    monkeypatch.setattr(exact, "barren_means", lambda *given: asked.extend(given[3].tolist()) or means(*given))
-    monkeypatch.setattr(exact, "predictions", lambda *given: pytest.fail("nobody asked for so many"))
+    monkeypatch.setattr(answers, "barren_means", lambda *given: asked.extend(given[3].tolist()) or means(*given))
+    monkeypatch.setattr(answers, "predictions", lambda *given: pytest.fail("nobody asked for so many"))
     evidence, units = {"f0": 1, "f1": 0}, ["d3", "f7", "d1", "f0"]
     some = sb.exact_posterior(network, evidence, units=units)
     assert asked == [network.index("f7")]

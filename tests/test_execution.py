@@ -134,7 +134,7 @@ def test_ctrl_c_does_not_wait_for_a_long_row(threads):
 
 
 def test_long_work_shows_rows_rate_and_what_is_going_on(monkeypatch, capsys):
-    monkeypatch.setattr(execution, "_PATIENCE", 0.0)
+    monkeypatch.setattr(blocks, "_PATIENCE", 0.0)
     bar = Bar("learning", 200, True)
     bar.update(50)
     bar.describe("epoch 2 of 4")
@@ -159,7 +159,7 @@ def test_the_time_left_is_that_of_the_average_row(monkeypatch, capsys):
 
 
 def test_a_bar_moves_while_a_row_takes_long(monkeypatch):
-    monkeypatch.setattr(execution, "_TICK", 0.001)
+    monkeypatch.setattr(blocks, "_TICK", 0.001)
     shown = []
     bar = Bar("work", 1, False)
     monkeypatch.setattr(bar, "update", shown.append)
@@ -171,7 +171,7 @@ def test_a_bar_moves_while_a_row_takes_long(monkeypatch):
 
 def test_short_work_and_work_without_a_terminal_show_nothing(monkeypatch, capsys):
     Bar("work", 10, True).update(10)  # less than a second
-    monkeypatch.setattr(execution, "_PATIENCE", 0.0)
+    monkeypatch.setattr(blocks, "_PATIENCE", 0.0)
     map_blocks(rows_of, RowBlocks(np.arange(9), most=1), progress=Bar("work", 9, None))  # captured: not a terminal
     assert capsys.readouterr().err == ""
 

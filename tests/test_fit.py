@@ -263,7 +263,7 @@ class Wrapped:
 
 
 def test_any_climber_can_learn(data, tmp_path):
-    mine: sb.Climber = Wrapped()
+    mine: sb.solvers.DifferentiableSolver = Wrapped()
     settings = {"epochs": 2, "batch_size": 7, "validation": 0.2, "rng": 0}
     learned = sb.fit(start(), data[:50], solver=mine, **settings)
     assert learned.network == sb.fit(start(), data[:50], **settings).network

@@ -23,7 +23,7 @@ def test_means_are_those_of_the_exact_posterior_within_their_error(sizes, seed):
     assert np.all(np.abs(post.means - exact) <= 5 * post.error + 1e-12)
     assert np.all(post.error < 0.02)
     assert np.all(post.r_hat < 1.02)
-    assert post.status is sb.Status.MIXED
+    assert post.status is sb.results.Status.MIXED
 
 
 def test_the_error_is_that_of_the_mean():
@@ -49,12 +49,12 @@ def test_chains_that_do_not_mix_are_flagged(weight):
     text = "in 1 of 1 row the chains disagree (R-hat is 1.05 or more); draw more samples"
     assert [str(w.message) for w in caught] == [text]
     assert caught[0].filename == __file__
-    assert post.status is sb.Status.NOT_MIXED
+    assert post.status is sb.results.Status.NOT_MIXED
     assert not post.converged
     assert post.r_hat[:2].min() > 1.5
     with pytest.warns(sb.errors.ConvergenceWarning, match="^in 1 of 2 rows the chains disagree"):
         batch = sb.infer_many(pair, [evidence, {}], solver=sb.Gibbs(samples=200))
-    assert batch.status == [sb.Status.NOT_MIXED, sb.Status.MIXED]
+    assert batch.status == [sb.results.Status.NOT_MIXED, sb.results.Status.MIXED]
 
 
 def test_barren_units_are_drawn_from_their_parents():

@@ -169,7 +169,7 @@ class Good:
         found = self.function(**{**self.arguments, **changed})
         if isinstance(found, Iterator):
             list(itertools.islice(found, 3))
-        elif isinstance(found, sb.LazyPosteriors):
+        elif isinstance(found, sb.results.LazyPosteriors):
             found.compute()
         elif isinstance(found, plt.Axes):
             plt.close("all")
@@ -246,10 +246,10 @@ def goods() -> dict[str, Good]:
         "exact_posterior": good(sb.exact_posterior, **answered()),
         "fit": good(sb.fit, files=("X", "checkpoint", "resume"), **asked),
         "from_edges": good(sb.from_edges, edges={EDGE: 1.0}),
-        "from_networkx": good(sb.from_networkx, graph=networkx.DiGraph([EDGE])),
-        "from_pgmpy": good(sb.from_pgmpy, network=sb.to_pgmpy(LAWN)),
+        "from_networkx": good(sb.convert.from_networkx, graph=networkx.DiGraph([EDGE])),
+        "from_pgmpy": good(sb.convert.from_pgmpy, network=sb.convert.to_pgmpy(LAWN)),
         "from_probabilities": good(sb.from_probabilities, causes={EDGE: 0.5}, prior=0.5),
-        "from_pyagrum": good(sb.from_pyagrum, network=sb.to_pyagrum(LAWN)),
+        "from_pyagrum": good(sb.convert.from_pyagrum, network=sb.convert.to_pyagrum(LAWN)),
         "from_weight_matrix": good(sb.from_weight_matrix, weight=[[0, 0], [1, 0]]),
         "gradient": good(sb.gradient, **answered()),
         "infer": good(sb.infer, **answered()),
@@ -260,18 +260,18 @@ def goods() -> dict[str, Good]:
         "log_joint": good(sb.log_joint, network=LAWN, states=[0, 1, 0, 1]),
         "log_likelihood": good(sb.log_likelihood, **answered()),
         "most_probable": good(sb.most_probable, **answered()),
-        "nearest": good(sb.nearest, network=LAWN, unit="wet", gate="noisy-or"),
+        "nearest": good(sb.convert.nearest, network=LAWN, unit="wet", gate="noisy-or"),
         "next_question": good(sb.next_question, **answered()),
         "noisy_or": good(sb.noisy_or, causes={EDGE: 0.5}, prior=0.5),
         "posterior_intervals": good(sb.posterior_intervals, **answered()),
         "read": good(sb.read, files=("path",), path="lawn.toml"),
-        "read_report": good(sb.read_report, files=("path",), path="lawn.toml"),
+        "read_report": good(sb.convert.read_report, files=("path",), path="lawn.toml"),
         "sample": good(sb.sample, network=LAWN, n=2, rng=0),
         "save": good(sb.save, files=("path",), network=LAWN, path="saved.sbn"),
         "steps": good(sb.steps, **answered()),
-        "to_networkx": good(sb.to_networkx, network=LAWN),
-        "to_pgmpy": good(sb.to_pgmpy, network=LAWN),
-        "to_pyagrum": good(sb.to_pyagrum, network=LAWN),
+        "to_networkx": good(sb.convert.to_networkx, network=LAWN),
+        "to_pgmpy": good(sb.convert.to_pgmpy, network=LAWN),
+        "to_pyagrum": good(sb.convert.to_pyagrum, network=LAWN),
         "upper_bound": good(sb.upper_bound, **answered()),
         "wake_sleep": good(sb.wake_sleep, network=LAYERS, X=ROWS, epochs=1, progress=False),
         "write": good(sb.write, files=("path",), network=LAWN, path="written.toml"),
@@ -295,7 +295,7 @@ def goods() -> dict[str, Good]:
 PARTITIONS = dask.array.from_array(ROWS.astype(float), chunks=(2, 4))
 
 
-def lazily() -> sb.LazyPosteriors:
+def lazily() -> sb.results.LazyPosteriors:
     return sb.infer_many(LAWN, PARTITIONS)
 
 
@@ -317,7 +317,14 @@ NOT_CALLED = {
             *("Certificate", "Certificates", "Chains", "Comparison", "Contributions", "Conversion", "Estimate"),
             *("Estimates", "ExactPosterior", "ExactPosterior.of", "ExactPosteriors", "ExactPosteriors.of"),
             *("FitResult", "LazyPosteriors", "MostProbable", "MostProbableBatch", "Nearest", "NextQuestion"),
-            *("Posterior", "PosteriorBatch", "PosteriorIntervals", "PosteriorIntervals.of", "Questions", "Slope"),
+            *(
+                "Posterior",
+                "PosteriorBatch",
+                "PosteriorIntervals",
+                "PosteriorIntervals.of",
+                "Questions",
+                "BoundGradient",
+            ),
             *("Solution", "Solution.rows", "Solution.where", "Step", "UpperBound", "UpperBounds", "WakeSleepResult"),
             *("Xi", "bounds.Breakdown", "datasets.Digits", "explore.Widget"),
         ),
@@ -487,7 +494,10 @@ TEXTS = {
         lambda: sb.contributions(LAWN, SEEN, together={"a": 1}),
         "together['a'] is 1; give a mapping",
     ),
-    "no network to be near": (lambda: sb.nearest("a", "b", gate="sigmoid"), "network is 'a', which is no Network"),
+    "no network to be near": (
+        lambda: sb.convert.nearest("a", "b", gate="sigmoid"),
+        "network is 'a', which is no Network",
+    ),
     "a parent as a number": (
         lambda: LAWN.conditional("wet", given=3),
         "given is 3; give a mapping from parents to 0 or 1",
@@ -513,8 +523,8 @@ TEXTS = {
         lambda: sb.NetworkMixture((LAWN,), ("wet",)).log_mean([np.inf]),
         "no bound on ln P is infinite",
     ),
-    "no network of others": (lambda: sb.from_pyagrum(3), "network is 3; give a pyagrum.BayesNet"),
-    "tables that are near": (lambda: sb.from_pgmpy(3), "network is 3; give a DiscreteBayesianNetwork of pgmpy"),
+    "no network of others": (lambda: sb.convert.from_pyagrum(3), "network is 3; give a pyagrum.BayesNet"),
+    "tables that are near": (lambda: sb.convert.from_pgmpy(3), "network is 3; give a DiscreteBayesianNetwork of pgmpy"),
 }
 
 

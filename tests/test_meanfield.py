@@ -103,7 +103,7 @@ def test_stopping_early_is_said_and_the_bound_is_valid(log_term, enumerate_up_to
         post = sb.infer(network, evidence, solver=solver)
     assert [str(w.message) for w in caught] == [text]
     assert caught[0].filename == __file__
-    assert post.status is sb.Status.MAX_SWEEPS
+    assert post.status is sb.results.Status.MAX_SWEEPS
     assert not post.converged
     assert post.sweeps == 2
     assert post.bound <= sb.log_likelihood(network, evidence)

@@ -124,7 +124,7 @@ def test_parameters_of_noisy_or_units_may_not_become_negative():
 @some
 @given(mixed_networks())
 def test_networkx_and_pickles_keep_gates(network):
-    assert same(sb.from_networkx(sb.to_networkx(network)), sb.from_edges(
+    assert same(sb.convert.from_networkx(sb.convert.to_networkx(network)), sb.from_edges(
         list(network.edges()), bias=dict(zip(network.names, network.bias.tolist(), strict=True)),
         gate={name: gates.NAMES[code] for name, code in zip(network.names, network.gate, strict=True)},
         names=network.names,
@@ -165,7 +165,7 @@ def test_tables_of_conditional_chances():
 @pytest.mark.parametrize(("gate", "other"), [("noisy-or", "sigmoid"), ("sigmoid", "noisy-or")])
 def test_the_nearest_unit_of_the_other_gate_and_its_error(gate, other):
     net = sb.from_probabilities({("a", "x"): 0.7, ("b", "x"): 0.4}, leak=0.05, prior=0.3, gate=gate)
-    found = sb.nearest(net, "x", gate=other)
+    found = sb.convert.nearest(net, "x", gate=other)
     p, q = net.conditional("x").p, found.network.conditional("x").p
     assert found.largest == pytest.approx(np.abs(p - q).max())
     assert found.mean == pytest.approx(np.abs(p - q).mean())
@@ -174,15 +174,15 @@ def test_the_nearest_unit_of_the_other_gate_and_its_error(gate, other):
         moved = found.network.with_parameters(weight=found.network.weight * shift).conditional("x").p
         loss = p * np.log(p / moved) + (1 - p) * np.log((1 - p) / (1 - moved))
         assert found.nats <= loss.mean()
-    assert sb.nearest(net, "x", gate=gate).network is net
+    assert sb.convert.nearest(net, "x", gate=gate).network is net
     with pytest.raises(ParameterError, match="gate"):
-        sb.nearest(net, "x", gate="and")
+        sb.convert.nearest(net, "x", gate="and")
 
 
 @pytest.mark.small
 def test_a_cause_that_prevents_has_no_near_noisy_or():
     net = sb.from_probabilities({("rain", "wet"): 0.9, ("roof", "wet"): 0.01}, leak=0.3, prior=0.2)
-    found = sb.nearest(net, "wet", gate="noisy-or")
+    found = sb.convert.nearest(net, "wet", gate="noisy-or")
     assert found.network.weight.min() >= 0.0
     assert found.largest > 0.2
 

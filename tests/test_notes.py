@@ -37,7 +37,7 @@ def test_notes_stay_with_what_is_made_of_a_network(clinic, tmp_path):
         copy.deepcopy(clinic),
         pickle.loads(pickle.dumps(clinic)),
         sb.load(tmp_path / "clinic.sbn"),
-        sb.nearest(clinic, "fever", gate="sigmoid").network,
+        sb.convert.nearest(clinic, "fever", gate="sigmoid").network,
     )
     assert [network.notes["flu"] for network in made] == [FLU] * len(made)
 

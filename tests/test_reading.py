@@ -279,18 +279,18 @@ def test_exact_posteriors_of_a_table(sprinkler):
     assert exact.shape == (4, 4)
     assert np.array_equal(exact["rain"], plain[:, 0])
     assert np.array_equal(exact.log_likelihood, sb.log_likelihood(sprinkler, ROWS))
-    assert isinstance(exact[1], sb.ExactPosterior)
+    assert isinstance(exact[1], sb.results.ExactPosterior)
     assert repr(exact[1]) == repr(sb.exact_posterior(sprinkler, ROWS[1]))
-    assert [type(row) for row in exact] == [sb.ExactPosterior] * 4
+    assert [type(row) for row in exact] == [sb.results.ExactPosterior] * 4
     for key in (slice(1, 3), [2, 0], np.array([True, False, False, True]), np.array([3])):
         some = exact[key]
-        assert isinstance(some, sb.ExactPosteriors)
+        assert isinstance(some, sb.results.ExactPosteriors)
         assert np.array_equal(some, plain[key])
         assert np.array_equal(some.log_likelihood, exact.log_likelihood[key])
         assert np.array_equal(some.evidence, exact.evidence[key])
     for key in ((slice(None), 1), (0, 1), plain > 0.5, None, ..., (..., 0)):
         assert np.array_equal(exact[key], plain[key])
-        assert not isinstance(exact[key], sb.ExactPosteriors)
+        assert not isinstance(exact[key], sb.results.ExactPosteriors)
     assert repr(exact).splitlines()[0] == "Exact posteriors: 4 rows × 4 units"
     assert repr(sb.exact_posterior(sprinkler, np.empty((0, 4)))) == "Exact posteriors: 0 rows × 4 units"
     assert list(exact.to_frame().columns) == ["log_likelihood", *sprinkler.names]

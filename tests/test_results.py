@@ -96,7 +96,7 @@ def test_short_batches(sprinkler):
 
 def test_a_batch_by_name_is_a_column_and_by_number_a_posterior(batch, post):
     assert np.array_equal(batch["rain"], batch.means[:, 0])
-    assert isinstance(batch[0], sb.Posterior)
+    assert isinstance(batch[0], sb.results.Posterior)
     assert np.array_equal(batch[0].means, post.means)
     assert np.array_equal(batch[0].evidence, post.evidence)
     assert np.array_equal(batch[0].xi, post.xi, equal_nan=True)
@@ -124,7 +124,7 @@ def test_a_batch_by_name_is_a_column_and_by_number_a_posterior(batch, post):
 )
 def test_some_rows_of_a_batch_are_a_batch(batch, key, rows):
     some = batch[key]
-    assert isinstance(some, sb.PosteriorBatch)
+    assert isinstance(some, sb.results.PosteriorBatch)
     assert len(some) == len(rows)
     assert np.array_equal(some.evidence, batch.evidence[rows])
     assert np.array_equal(some.means, batch.means[rows])
@@ -174,7 +174,7 @@ def test_a_table_keeps_the_index_of_the_table_it_answers(sprinkler):
 
 
 def test_a_status_says_why_in_words():
-    assert {status.name: status.value for status in sb.Status} == {
+    assert {status.name: status.value for status in sb.results.Status} == {
         "CONVERGED": "the bound rose by less than `tol` in the last sweep",
         "MAX_SWEEPS": "`max_sweeps` was reached before the bound settled; it is still valid",
         "MIXED": "the chains agree: R-hat is below 1.05 for every unit",
@@ -184,9 +184,9 @@ def test_a_status_says_why_in_words():
 
 
 def test_a_status_has_a_code_for_arrays():
-    assert [status.code for status in sb.Status] == [0, 1, 2, 3, 4]
-    assert sb.Status.MIXED.code.dtype == np.int8
-    assert [status.done for status in sb.Status] == [True, False, True, False, True]
+    assert [status.code for status in sb.results.Status] == [0, 1, 2, 3, 4]
+    assert sb.results.Status.MIXED.code.dtype == np.int8
+    assert [status.done for status in sb.results.Status] == [True, False, True, False, True]
 
 
 @pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")

@@ -48,12 +48,12 @@ def through_file(ending):
 
 def through_pgmpy(network, folder):
     pytest.importorskip("pgmpy")
-    return sb.from_pgmpy(sb.to_pgmpy(network))
+    return sb.convert.from_pgmpy(sb.convert.to_pgmpy(network))
 
 
 def through_pyagrum_file(network, folder):
     sb.write(network, folder / "there.bif")
-    return sb.from_pyagrum(gum.loadBN(str(folder / "there.bif")))
+    return sb.convert.from_pyagrum(gum.loadBN(str(folder / "there.bif")))
 
 
 WAYS = {
@@ -61,7 +61,7 @@ WAYS = {
     "toml": through_file("toml"),
     "sbn": through_file("sbn"),
     "pgmpy": through_pgmpy,
-    "pyagrum": lambda network, folder: sb.from_pyagrum(sb.to_pyagrum(network)),
+    "pyagrum": lambda network, folder: sb.convert.from_pyagrum(sb.convert.to_pyagrum(network)),
     "pyagrum reads bif": through_pyagrum_file,
 }
 
@@ -167,7 +167,7 @@ def test_plain_units_are_read_by_pyagrum(tmp_path, cold):
     sb.write(clinic, tmp_path / "clinic.bif")
     bn = gum.loadBN(str(tmp_path / "clinic.bif"))
     assert bn.variable("flu").labels() == ("0", "1")
-    assert sb.from_pyagrum(bn).gate.tolist() == clinic.gate.tolist()
+    assert sb.convert.from_pyagrum(bn).gate.tolist() == clinic.gate.tolist()
 
 
 def test_a_certain_or_stays_a_noisy_or(tmp_path):
@@ -202,7 +202,7 @@ def test_a_row_that_does_not_add_up_is_named_by_its_line(tmp_path):
 def test_a_uai_file_of_pgmpy_is_refused_with_the_reason(tmp_path):
     found = refused(tmp_path / "x.uai", "BAYES 2 2 2 2\n1 0\n2 0 1\n2 0.5 0.5\n4\n0.6 0.3 0.4 0.7")
     assert found.startswith("line 6, column 1: rows of the table of '1' add up only if its own state runs slowest")
-    assert "sb.from_pgmpy(model)" in found
+    assert "sb.convert.from_pgmpy(model)" in found
     assert "…" not in found
 
 
@@ -210,13 +210,13 @@ def test_a_sum_that_is_off_is_part_of_the_warning(tmp_path):
     (tmp_path / "sky.bif").write_text(SKY.replace("0.4, 0.6;", "0.4, 0.595;"))
     with pytest.warns(sb.errors.ConversionWarning, match="a row of the table of 'season' adds up to 0.995, not 1"):
         sb.read(tmp_path / "sky.bif")
-    assert sb.read_report(tmp_path / "sky.bif").tables[0].total == pytest.approx(0.995)
+    assert sb.convert.read_report(tmp_path / "sky.bif").tables[0].total == pytest.approx(0.995)
     both = SKY.replace("(winter) 0.2", "(winter) 0.20951").replace("(summer) 0.6", "(summer) 0.5905")
     (tmp_path / "sky.bif").write_text(both)  # 1.00951 is farther from 1, and 0.9905 in nats
-    assert sb.read_report(tmp_path / "sky.bif").nats >= -np.log(0.9905)
+    assert sb.convert.read_report(tmp_path / "sky.bif").nats >= -np.log(0.9905)
 
 
-@pytest.mark.parametrize("read", [sb.read, sb.load, sb.read_report])
+@pytest.mark.parametrize("read", [sb.read, sb.load, sb.convert.read_report])
 @pytest.mark.parametrize("ending", ["", ".bif", ".sbn"])
 def test_a_folder_is_no_network(tmp_path, read, ending):
     folder = tmp_path / f"models{ending}"

@@ -121,9 +121,9 @@ SLIPS = {
     "a number of names": (lambda net: sb.from_edges(EDGES, names=3), "names is 3; give a list of names"),
     "names of a matrix": (lambda net: sb.from_weight_matrix(np.zeros((2, 2)), names=2), "names is 2; give a list"),
     "names of a layer": (lambda net: sb.layered((2, 3), bottom_names=3), "bottom_names is 3; give a list of names"),
-    "no DiGraph": (lambda net: sb.from_networkx(net), "a network needs a networkx.DiGraph; got Network"),
-    "no graph": (lambda net: sb.from_networkx(None), "a network needs a networkx.DiGraph; got NoneType"),
-    "nothing to networkx": (lambda net: sb.to_networkx(None), "network is None, which is no Network"),
+    "no DiGraph": (lambda net: sb.convert.from_networkx(net), "a network needs a networkx.DiGraph; got Network"),
+    "no graph": (lambda net: sb.convert.from_networkx(None), "a network needs a networkx.DiGraph; got NoneType"),
+    "nothing to networkx": (lambda net: sb.convert.to_networkx(None), "network is None, which is no Network"),
     "switches on nothing": (lambda net: sb.add_switches(None), "network is None, which is no Network"),
     "switches nowhere": (lambda net: sb.add_switches(net, units=1.5), "units is 1.5; give a list of units"),
     "scale of switches": (lambda net: sb.add_switches(net, scale="a"), "scale is 'a'; it must be finite and not"),
@@ -239,7 +239,7 @@ def test_names_that_are_listed_are_meant():
         networkx = pytest.importorskip("networkx")
         graph = networkx.DiGraph([("rain", "wet")])
         graph.add_node("rian", bias=1.0)
-        sb.from_networkx(graph)
+        sb.convert.from_networkx(graph)
 
 
 def test_many_units_without_edges_are_meant_and_cost_nothing():

@@ -146,7 +146,7 @@ SENTENCES = {
 def test_sentences(clinic, evidence, sentence):
     posterior = sb.infer(clinic, dict(evidence))
     assert posterior.impossible == f"the evidence is impossible: {sentence}"
-    assert posterior.status is sb.Status.IMPOSSIBLE
+    assert posterior.status is sb.results.Status.IMPOSSIBLE
     assert posterior.impossible in repr(posterior)
     assert posterior.impossible in repr(sb.exact_posterior(clinic, dict(evidence)))
     assert posterior.impossible in repr(sb.certify(clinic, dict(evidence)))
@@ -221,7 +221,7 @@ def test_there_are_no_means_of_impossible_evidence(clinic, solver):
     assert np.isnan(batch["flu"][0])
     assert batch["cough"].tolist() == [1.0, 1.0]
     assert np.isfinite(batch.means[1]).all()
-    assert batch.status[0] is sb.Status.IMPOSSIBLE
+    assert batch.status[0] is sb.results.Status.IMPOSSIBLE
     assert batch.converged[0]
     assert batch.sweeps[0] == 0
     assert batch[0].impossible.startswith("the evidence is impossible: 'cough'")

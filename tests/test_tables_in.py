@@ -88,7 +88,7 @@ def agrees(variables: list[Variable], network: sb.Network, within: float) -> Non
 
 
 def test_asia_is_read_exactly(asia):
-    report = sb.read_report(asia)
+    report = sb.convert.read_report(asia)
     kinds = {table.unit: table.kind for table in report.tables}
     assert kinds["either"] == "noisy-or"
     assert kinds["dysp"] == "switches"
@@ -223,7 +223,7 @@ def test_a_uai_file_of_pyagrum_is_read_in_its_order(tmp_path):
 def test_tables_of_units_are_those_units_again(tmp_path_factory, network, seed):
     path = tmp_path_factory.getbasetemp() / ("there.bif" if seed % 2 else "there.uai")
     sb.write(network, path)
-    report = sb.read_report(path)
+    report = sb.convert.read_report(path)
     assert report.error < 1e-9
     assert not any(table.kind == "switches" for table in report.tables)
     names = dict(zip(network.names, network.names if seed % 2 else map(str, range(network.n_units)), strict=True))
@@ -300,7 +300,7 @@ RARE = "BAYES 3 2 2 2 3 1 0 1 1 3 0 1 2 2 0.5 0.5 2 0.5 0.5 8 0 1 1e-12 0.999999
 
 def test_rare_states_are_kept_by_switches(tmp_path, recwarn):
     (tmp_path / "rare.uai").write_text(RARE)
-    report = sb.read_report(tmp_path / "rare.uai")
+    report = sb.convert.read_report(tmp_path / "rare.uai")
     assert report.tables[2].kind == "switches"
     assert report.nats < 1e-3
     network = sb.read(tmp_path / "rare.uai")
@@ -324,7 +324,7 @@ def test_a_unit_within_tol_is_taken_with_a_warning(tmp_path):
     (tmp_path / "near.uai").write_text(text)
     with pytest.warns(ConversionWarning, match="the table of '2' is read as noisy-or within 0.00"):
         network = sb.read(tmp_path / "near.uai", tol=0.01)
-    report = sb.read_report(tmp_path / "near.uai", tol=0.01)
+    report = sb.convert.read_report(tmp_path / "near.uai", tol=0.01)
     assert 0.001 < report.error <= 0.01
     assert network == report.network
     exact = sb.read(tmp_path / "near.uai")
@@ -348,13 +348,13 @@ def posterior(bn, evidence: dict[str, int]) -> tuple[dict[str, float], float]:
 def test_exact_answers_are_those_of_pyagrum(network, seed):
     rng = np.random.default_rng(seed)
     evidence = {name: int(rng.integers(2)) for name in network.names if rng.random() < 0.3}
-    bn = sb.to_pyagrum(network)
+    bn = sb.convert.to_pyagrum(network)
     means, log_p = posterior(bn, evidence)
     ours = sb.exact_posterior(network, evidence)
     assert ours.log_likelihood == pytest.approx(log_p, abs=1e-9)
     for name in network.names:
         assert ours[name] == pytest.approx(means[name], abs=1e-9)
-    again = sb.exact_posterior(sb.from_pyagrum(bn), evidence)
+    again = sb.exact_posterior(sb.convert.from_pyagrum(bn), evidence)
     assert [again[name] for name in network.names] == pytest.approx([means[name] for name in network.names], abs=1e-9)
 
 
@@ -365,7 +365,7 @@ def test_forty_parents_stay_units_through_pyagrum(tmp_path):
     weights = {(f"c{k}", "g"): float(rng.normal()) for k in range(40)}
     sigmoid = sb.from_edges(weights, bias={"g": -1.0, **{f"c{k}": -2.0 for k in range(40)}})
     for network in (clinic, sigmoid):
-        gum.saveBN(sb.to_pyagrum(network), str(tmp_path / "many.jgum"))
+        gum.saveBN(sb.convert.to_pyagrum(network), str(tmp_path / "many.jgum"))
         again = sb.read(tmp_path / "many.jgum")
         assert again.names[-1] == network.names[-1]
         assert again.gate.tolist() == network.gate.tolist()
@@ -404,7 +404,7 @@ def test_without_pyagrum_the_way_out_is_shown(monkeypatch, tmp_path):
     with pytest.raises(MissingExtraError, match=r'needs pyagrum; install it with: pip install "sbnet\[pyagrum\]"'):
         sb.read(tmp_path / "x.net")
     with pytest.raises(MissingExtraError, match="pyagrum"):
-        sb.to_pyagrum(sb.layered((2,), rng=0))
+        sb.convert.to_pyagrum(sb.layered((2,), rng=0))
 
 
 # --- GeNIe's files ----------------------------------------------------------------------------------------------------
@@ -436,7 +436,7 @@ def test_in_xdsl_the_last_parent_runs_fastest(tmp_path):
     given = {"rain": "yes", "season": "wet"}
     assert sb.exact_posterior(network, given)["grass"] == pytest.approx(0.1, abs=1e-6)  # the second state is 1
     assert network.notes["grass"] == sb.Note(about="the lawn", states=("wet", "dry"))
-    theirs = sb.from_pgmpy(XDSLReader(string=XDSL.encode()).get_model())
+    theirs = sb.convert.from_pgmpy(XDSLReader(string=XDSL.encode()).get_model())
     assert sb.exact_posterior(theirs, given)["grass"] == pytest.approx(0.1, abs=1e-6)
 
 
@@ -510,15 +510,15 @@ def test_every_variable_that_a_file_declares_is_counted(tmp_path, ending):
 def test_pgmpy_and_back(asia):
     pytest.importorskip("pgmpy")
     network = sb.read(asia)
-    model = sb.to_pgmpy(network)
+    model = sb.convert.to_pgmpy(network)
     assert model.check_model()
-    again = sb.from_pgmpy(model)
+    again = sb.convert.from_pgmpy(model)
     for evidence in ({"dysp": 1}, {"xray": 1, "smoke": 0}):
         one, other = sb.exact_posterior(network, evidence), sb.exact_posterior(again, evidence)
         assert [other[name] for name in network.names] == pytest.approx([one[name] for name in network.names], abs=1e-9)
     many = sb.noisy_or({(f"c{k}", "f"): 0.5 for k in range(21)}, prior=0.1)
     with pytest.raises(FileFormatError, match=r"'f' has 21 parents, and a table of pgmpy has a row for each of"):
-        sb.to_pgmpy(many)
+        sb.convert.to_pgmpy(many)
     with pytest.raises(FileFormatError, match="the limit is 16 parents"):
         sb.write(many, asia)
 
@@ -531,7 +531,7 @@ FOLDER = os.environ.get("SBNET_TABLES", "")
 @pytest.mark.skipif(not (Path(FOLDER) / "tcc4e.uai").is_file(), reason="SBNET_TABLES names the folder of tcc4e.uai")
 def test_a_diagnosis_network_agrees_with_pyagrum_within_the_report():
     path = str(Path(FOLDER) / "tcc4e.uai")
-    report = sb.read_report(path)
+    report = sb.convert.read_report(path)
     assert report.error < 1e-6
     bn = built(read_uai(path))
     rng = np.random.default_rng(0)

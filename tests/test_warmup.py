@@ -67,7 +67,7 @@ def test_the_command_says_what_it_compiles_and_where_it_is_kept(warm):
 
 
 def test_without_a_compiler_or_a_folder_there_is_one_line_of_advice(monkeypatch, capsys):
-    monkeypatch.setattr(warmup, "FOLDER", None)
+    monkeypatch.setattr(compile_ahead, "FOLDER", None)
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
     assert main(["warmup"]) == 2
     assert "set NUMBA_CACHE_DIR to one that can" in capsys.readouterr().err

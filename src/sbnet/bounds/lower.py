@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, States
-from sbnet.errors import EvidenceError
+from sbnet.errors import EvidenceError, short
 from sbnet.exact.probability import entropy_of
 from sbnet.kernels.array_gates import loads
 from sbnet.kernels.evaluate import log_terms
@@ -19,7 +19,6 @@ from sbnet.model.network import Network
 from sbnet.questions.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
 from sbnet.questions.reduction import absorb
 from sbnet.questions.support import impossible
-from sbnet.screen import short
 
 if TYPE_CHECKING:
     import pandas

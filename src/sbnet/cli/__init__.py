@@ -17,8 +17,8 @@ from sbnet.errors import (
     ImpossibleWarning,
     NearNameWarning,
     SBNetError,
+    in_line,
 )
-from sbnet.screen import in_line
 
 __all__ = ["main"]
 

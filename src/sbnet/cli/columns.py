@@ -2,9 +2,9 @@
 
 A two-valued column is a unit of its name. What its two values are is known from the model, where it was learned from a
 table; or they say it themselves, as 0 and 1, yes and no do. Where a model is learned, and for numbers, it is the order
-rule of :mod:`sbnet.tables.codings`, decided by the first rows once and for all, so that it holds in every block. A column of
-more values has a unit for each step or category, as :class:`sbnet.estimators.BinaryEncoder` makes them; the model has a
-note on how.
+rule of :mod:`sbnet.tables.codings`, decided by the first rows once and for all, so that it holds in every block. A
+column of more values has a unit for each step or category, as :class:`sbnet.estimators.BinaryEncoder` makes them; the
+model has a note on how.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from sbnet._version import __version__
-from sbnet.errors import near_name
-from sbnet.screen import in_line
+from sbnet.errors import in_line, near_name
 
 GROUPS = {
     "ask a network": ("show", "infer", "next", "certify", "explore"),

@@ -9,9 +9,9 @@ import sys
 from sbnet.cli import commands
 from sbnet.cli.models import check_out, read_model
 from sbnet.cli.words import pattern
+from sbnet.errors import in_line
 from sbnet.files.atomic import write_atomically
 from sbnet.model.network import Network
-from sbnet.screen import in_line
 
 EXAMPLES = """
   sbnet explore clinic.toml                        until Ctrl-C

@@ -12,13 +12,13 @@ from sbnet.cli.models import read_model
 from sbnet.cli.stored import is_own
 from sbnet.cli.units import helpers_line, is_predicted, open_units, prior_remarks
 from sbnet.cli.words import listed_units
+from sbnet.errors import in_line
 from sbnet.exact.prior import MOST_EDGES, best_prior
 from sbnet.kernels.gates import NAMES
 from sbnet.model.network import Network
 from sbnet.model.notes import as_words
 from sbnet.questions import printing
 from sbnet.questions.printing import Reading
-from sbnet.screen import in_line
 
 EXAMPLES = """
   sbnet show clinic.toml               units, groups, chances before anything is known

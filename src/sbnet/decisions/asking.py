@@ -15,7 +15,7 @@ from scipy.special import expit, logit
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.decisions.mutual_information import news_of_edges
-from sbnet.errors import TooManyHiddenError, not_among
+from sbnet.errors import TooManyHiddenError, not_among, short
 from sbnet.exact.probability import entropy_of
 from sbnet.inference import PosteriorBatch, Solver, infer_many
 from sbnet.inference.solvers.enumeration import Sampled, Sums, best
@@ -29,7 +29,6 @@ from sbnet.questions.batches import OneRow, SomeRows
 from sbnet.questions.evidence import OnePattern
 from sbnet.questions.printing import Readable, Reading, Terms
 from sbnet.questions.question import Part, ask_one
-from sbnet.screen import short
 
 if TYPE_CHECKING:
     import pandas

@@ -14,7 +14,7 @@ from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
 from sbnet.estimators import _learning, _priors
 from sbnet.estimators._priors import is_auto
-from sbnet.inference import check_climber
+from sbnet.inference import check_differentiable
 from sbnet.tables import frames
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def check(density: SBNDensity) -> None:
     _learning.optimizer(density)
     _check_priors(density)
     if density.solver is not None:
-        check_climber(density.solver)
+        check_differentiable(density.solver)
     unless_auto("weight_scale", density.weight_scale, _not_negative)
     if density.validation_fraction is not None:
         fraction("validation_fraction", density.validation_fraction)

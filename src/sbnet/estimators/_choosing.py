@@ -21,7 +21,7 @@ from sbnet.estimators._priors import is_auto
 from sbnet.estimators._report import Report
 from sbnet.estimators._rows import Rows, place
 from sbnet.estimators._stages import GENTLE, MOST, last_stage, stage
-from sbnet.inference import check_climber, infer_many
+from sbnet.inference import check_differentiable, infer_many
 from sbnet.learning import FitResult
 from sbnet.learning.regressions import without_edges
 from sbnet.model.network import Network
@@ -44,7 +44,7 @@ def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tu
     """Choose on held-out rows, then learn from all."""
     begin, density = time.monotonic(), _bold(density)
     _learning.optimizer(density)  # refuse now, not after a path
-    check_climber(_learning.solver(density))
+    check_differentiable(_learning.solver(density))
     search = Search.of(density, rows, generator)
     (best, scales, lateral), weaker, order = choose_lateral(search)
     chosen = _choose_units(search, weaker.scales, weaker.lateral, best)

@@ -11,8 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, States
-from sbnet.errors import TableError, enumerated
-from sbnet.screen import in_line
+from sbnet.errors import TableError, enumerated, in_line
 from sbnet.tables import codings
 from sbnet.tables.frames import Array, Column
 

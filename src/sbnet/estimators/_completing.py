@@ -1,8 +1,8 @@
 """Learning where cells of more than two values are missing: their values are drawn anew before each epoch.
 
 Mean field has no good posterior for units of which only few states are possible. So each row keeps a chain, see
-:mod:`sbnet.inference.solvers.block_gibbs`, that follows the network while it learns; the gradient of a row completed by a draw
-from the posterior is, on average, that of the log-likelihood of its observed cells.
+:mod:`sbnet.inference.solvers.block_gibbs`, that follows the network while it learns; the gradient of a row completed by
+a draw from the posterior is, on average, that of the log-likelihood of its observed cells.
 """
 
 from __future__ import annotations

@@ -12,9 +12,8 @@ import numpy as np
 from scipy.special import log_softmax
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
-from sbnet.errors import ParameterError
+from sbnet.errors import ParameterError, printable
 from sbnet.inference.solvers.places import Place
-from sbnet.screen import printable
 
 if TYPE_CHECKING:
     import pandas

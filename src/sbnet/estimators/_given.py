@@ -14,9 +14,8 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from sbnet._types import HIDDEN, FloatArray, States
-from sbnet.errors import CodingWarning, TableError
+from sbnet.errors import CodingWarning, TableError, in_line
 from sbnet.parallel.blocks import row_blocks
-from sbnet.screen import in_line
 from sbnet.tables import codings, frames
 from sbnet.tables.codings import PLAIN, Coding
 

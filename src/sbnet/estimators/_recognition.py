@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
-from sbnet.inference import Climber, MeanField, Solution, infer_many
+from sbnet.inference import DifferentiableSolver, MeanField, Solution, infer_many
 from sbnet.model.network import Network
 
 _ROWS, _RIDGE, _SURE = 4_000, 1.0, 0.01
@@ -42,7 +42,12 @@ class Recognition:
 
 
 def learn(
-    network: Network, n_hidden: int, states: States, weights: FloatArray, solver: Climber, threads: int | None
+    network: Network,
+    n_hidden: int,
+    states: States,
+    weights: FloatArray,
+    solver: DifferentiableSolver,
+    threads: int | None,
 ) -> Recognition | None:
     """Least squares on the means of some rows; None where no unit is hidden."""
     if not n_hidden:
@@ -58,7 +63,7 @@ def learn(
     return Recognition(units, weight)
 
 
-def searching(solver: Climber) -> Climber:
+def searching(solver: DifferentiableSolver) -> DifferentiableSolver:
     """The same solver from several starts."""
     return MeanField(solver.log_term, solver.tol, restarts=3) if isinstance(solver, MeanField) else solver
 
@@ -72,7 +77,7 @@ def _signs(states: States) -> FloatArray:
 class Recognising:
     """A solver that starts from what a recognition says, too, and keeps the better answer of each row."""
 
-    solver: Climber
+    solver: DifferentiableSolver
     recognition: Recognition
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:

@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.bounds.margins import UNIT, scale
-from sbnet.inference import Climber, Slope, Solution, Status
+from sbnet.inference import BoundGradient, DifferentiableSolver, Solution, Status
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.root_slots import Answer, Edges, Slots, Task
 from sbnet.kernels.roots import sum_rows
@@ -99,7 +99,7 @@ class Summing:
     """A solver that sums over hidden units in rows without holes, and leaves other rows to another."""
 
     plan: Plan = field(repr=False)
-    other: Climber
+    other: DifferentiableSolver
 
     @property
     def rows_at_once(self) -> int:
@@ -126,7 +126,7 @@ class Summing:
         *,
         row_weight: FloatArray | None = None,
         trace: bool = False,
-    ) -> tuple[Solution, Slope | None]:
+    ) -> tuple[Solution, BoundGradient | None]:
         """The same with its gradient."""
         if trace:
             return self.other.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
@@ -136,16 +136,16 @@ class Summing:
             rest, more = self.other.climb(model, bias, states[~done], point, row_weight=weight)
             found = _both(found, rest, done)
             if slope is not None and more is not None:
-                slope = Slope(slope.weight + more.weight, slope.bias + more.bias)
+                slope = BoundGradient(slope.weight + more.weight, slope.bias + more.bias)
         return found, slope
 
     def _summed(
         self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray | None
-    ) -> tuple[Solution, Slope | None, BoolArray]:
+    ) -> tuple[Solution, BoundGradient | None, BoolArray]:
         """Rows without holes, with a slope if rows have weights; which rows they are comes last."""
         plan, n, climbs = self.plan, len(states), row_weight is not None
         weight = np.ones(n) if row_weight is None else np.ascontiguousarray(row_weight)
-        slope = Slope(np.zeros(len(model.weight)), np.zeros(len(bias)))
+        slope = BoundGradient(np.zeros(len(model.weight)), np.zeros(len(bias)))
         answer = Answer(
             np.empty(n), np.zeros((n, plan.states.shape[1])), np.zeros((n, len(plan.slots.edge))), slope.weight,
             slope.bias,

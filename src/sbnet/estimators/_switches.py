@@ -14,7 +14,7 @@ import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.estimators._roots import Summing
-from sbnet.inference import Slope, Solution, Status
+from sbnet.inference import BoundGradient, Solution, Status
 from sbnet.inference.solvers.particles import average, seeds_of_rows
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.holes import filter_rows
@@ -71,7 +71,7 @@ class Switching(Summing):
 
     def _summed(
         self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray | None
-    ) -> tuple[Solution, Slope | None, BoolArray]:
+    ) -> tuple[Solution, BoundGradient | None, BoolArray]:
         """Rows without holes, with a slope if rows have weights; which rows they are comes last."""
         board, n = self.plan, len(states)
         whole: BoolArray = (states[:, board.columns] != HIDDEN).all(axis=1)
@@ -89,12 +89,12 @@ class Switching(Summing):
         solution = Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
         return solution, None if row_weight is None else self._climbed(model, rows, climb), done
 
-    def _climbed(self, model: Model, rows: States, climb: Climb) -> Slope:
+    def _climbed(self, model: Model, rows: States, climb: Climb) -> BoundGradient:
         weight, by_row = np.zeros(len(model.weight)), np.ascontiguousarray(climb.by_row.T)
         on = np.ascontiguousarray((rows == 1).T.astype(np.float64))
         edge_slopes(model.indptr, model.parent, on, by_row, weight)
         weight[self.plan.edge] = climb.strength
-        return Slope(weight, by_row.sum(axis=1))
+        return BoundGradient(weight, by_row.sum(axis=1))
 
 
 def switching(network: Network, columns: IndexArray, other: Any) -> Any:

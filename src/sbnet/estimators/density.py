@@ -70,7 +70,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         one is given it is 2.
     lateral_prior_scale : float, None or "auto"
         The same for lateral edges, of which there are many; None for `prior_scale`. If only that is given it is 0.5.
-    solver : MeanField, another Climber, or None
+    solver : MeanField, another DifferentiableSolver, or None
         For learning and for scores. None sums over the states of hidden units in rows without holes, where these units
         are one layer of at most ten, and one switch a column: that is the likelihood itself. For all else it is the
         paper's logarithm term with a tolerance of 0.001 nats. It is read at each call:

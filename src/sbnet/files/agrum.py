@@ -125,7 +125,7 @@ def to_pyagrum(network: Network) -> pyagrum.BayesNet:
     Examples
     --------
     >>> import sbnet as sb
-    >>> bn = sb.to_pyagrum(sb.noisy_or({("flu", "fever"): 0.9}, prior=0.05))  # doctest: +SKIP
+    >>> bn = sb.convert.to_pyagrum(sb.noisy_or({("flu", "fever"): 0.9}, prior=0.05))  # doctest: +SKIP
     """
     check_network(network)
     gum = checks.extra("pyagrum", "to_pyagrum()")

@@ -78,7 +78,7 @@ def read_report(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> C
     Examples
     --------
     >>> import sbnet as sb
-    >>> sb.read_report("asia.bif")  # doctest: +SKIP
+    >>> sb.convert.read_report("asia.bif")  # doctest: +SKIP
     <Conversion: 9 units; 2 prior, 4 sigmoid, 1 noisy-or, 1 switches; error 1.1e-16, 9.8e-16 nats>
     """
     name = as_file(path)

@@ -50,7 +50,7 @@ def _check_order(variables: list[Variable], name: str) -> None:
         if variable.place is not None and not _adds_up(table) and _adds_up(turned):
             text = (
                 f"rows of the table of {variable.name!r} add up only if its own state runs slowest, as pgmpy writes; "
-                "in UAI it runs fastest. Take sb.from_pgmpy(model) or a .bif file"
+                "in UAI it runs fastest. Take sb.convert.from_pgmpy(model) or a .bif file"
             )
             raise at(variable.place(0), text, name)
 

@@ -24,7 +24,13 @@ from sbnet.inference.solvers.conditioned import Conditioned
 from sbnet.inference.solvers.gibbs import Gibbs
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.inference.solvers.mixture import Mixture
-from sbnet.inference.solvers.protocol import Climber, Slope, Solver, check_climber, check_solver
+from sbnet.inference.solvers.protocol import (
+    BoundGradient,
+    DifferentiableSolver,
+    Solver,
+    check_differentiable,
+    check_solver,
+)
 from sbnet.inference.solvers.structured import Structured
 from sbnet.inference.step_by_step import Step, steps
 from sbnet.model.network import Network
@@ -35,10 +41,11 @@ from sbnet.questions.question import Part, Question, ask_many, ask_one
 
 __all__ = [
     "Bound",
+    "BoundGradient",
     "Chains",
-    "Climber",
     "Comparison",
     "Conditioned",
+    "DifferentiableSolver",
     "Estimate",
     "Estimates",
     "Gibbs",
@@ -50,7 +57,6 @@ __all__ = [
     "MostProbableBatch",
     "Posterior",
     "PosteriorBatch",
-    "Slope",
     "Solution",
     "Solver",
     "Status",
@@ -58,7 +64,7 @@ __all__ = [
     "Stop",
     "Structured",
     "Xi",
-    "check_climber",
+    "check_differentiable",
     "check_solver",
     "check_start",
     "estimate",

@@ -13,6 +13,7 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
+from sbnet.errors import short
 from sbnet.exact.probability import sample
 from sbnet.inference.maximum import Group, groups_of, largest, rounding_of
 from sbnet.inference.solvers.mean_field import MeanField
@@ -24,7 +25,6 @@ from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
 from sbnet.questions.question import Part, Question, ask
 from sbnet.questions.reduction import absorb
 from sbnet.questions.support import IMPOSSIBLE
-from sbnet.screen import short
 
 if TYPE_CHECKING:
     import pandas

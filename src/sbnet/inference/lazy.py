@@ -17,7 +17,7 @@ from sbnet.inference.solution import Gather, Solution
 from sbnet.model.network import Network
 from sbnet.parallel import lazy
 from sbnet.parallel.blocks import thread_count
-from sbnet.questions.evidence import read_part
+from sbnet.questions.evidence import check_columns, read_part
 
 if TYPE_CHECKING:
     import pandas
@@ -116,7 +116,7 @@ def answer_lazily(
 ) -> LazyPosteriors:
     """Tasks that answer the partitions, each in one thread unless more are asked for: workers have several."""
     parts = lazy.Partitions.of(X)
-    parts.check(network, missing)
+    check_columns(network, parts, missing)
     begins = _starts(start, parts, network)
     solve = lazy.task(partial(_answered, answer, missing, 1 if threads is None else thread_count(threads)))
     shared = lazy.once(network)

@@ -364,8 +364,8 @@ def _warn_of_ties(n: int) -> None:
         rows = "" if n == 1 else f" in {n:,} rows"
         warnings.warn(
             f"means of mean field theory say nothing{rows}: {_TIED}; it takes them for independent. The bound "
-            "holds. Ask exact_posterior() or posterior_intervals(), or take solver=sbnet.inference.solvers.enumeration.Sampled(), which answers "
-            "from samples",
+            "holds. Ask exact_posterior() or posterior_intervals(), or take "
+            "solver=sbnet.solvers.Sampled(), which answers from samples",
             ApproximationWarning,
             stacklevel=3,
         )

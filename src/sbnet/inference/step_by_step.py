@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, Stop
-from sbnet.errors import NetworkError
+from sbnet.errors import NetworkError, short
 from sbnet.exact.probability import entropy_of
 from sbnet.inference.asking import check_start
 from sbnet.kernels.gates import SIGMOID
@@ -32,7 +32,6 @@ from sbnet.model.network import Network
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.question import Part, Question, ask_one
 from sbnet.questions.reduction import absorb
-from sbnet.screen import short
 
 What: TypeAlias = Literal["start", "mean", "xi"]
 

@@ -19,7 +19,7 @@ from sbnet.errors import ParameterError
 from sbnet.files.atomic import PathLike, as_name, check_target
 from sbnet.files.locks import alone
 from sbnet.files.tensors import Stored
-from sbnet.inference import Climber, MeanField, check_climber
+from sbnet.inference import DifferentiableSolver, MeanField, check_differentiable
 from sbnet.learning.checkpoint import Run, describe, first_generator, read, restore, write
 from sbnet.learning.coordinates import chances, moved, slope_in
 from sbnet.learning.generators import check_known
@@ -47,7 +47,7 @@ def fit(
     epochs: int | None = None,
     optimizer: Optimizer | None = None,
     batch_size: int = 1,
-    solver: Climber | None = None,
+    solver: DifferentiableSolver | None = None,
     prior: Gaussian | Laplace | None = None,
     validation: float | EvidenceLike | None = None,
     patience: int | None = None,
@@ -84,7 +84,7 @@ def fit(
         :class:`SGD` with rate 0.05, as in the paper, or :class:`Adam`.
     batch_size : int
         Rows per step; 1 is the paper's procedure. Larger batches use all cores.
-    solver : Climber
+    solver : DifferentiableSolver
         By default a :class:`MeanField` with the paper's logarithm term, which is quick, and a tolerance of 0.001 nats.
     prior
         :class:`Gaussian` or :class:`Laplace`, for the posterior mode instead of the maximum of the bound.
@@ -324,7 +324,7 @@ def _source(checkpoint: PathLike | None, resume: bool | PathLike, held: ExitStac
     return read(checkpoint) if resume and checkpoint is not None and os.path.exists(checkpoint) else None
 
 
-def _without_rng(solver: Climber) -> Climber:
+def _without_rng(solver: DifferentiableSolver) -> DifferentiableSolver:
     """Learning uses one starting point, so that two runs may differ in the seed of the others."""
     return replace(solver, rng=None) if isinstance(solver, MeanField) else solver
 
@@ -336,7 +336,7 @@ def _check_helpers(optimizer: Any, solver: Any, prior: Any) -> None:
         raise ParameterError(
             f"optimizer is {checks.shown(optimizer)}; give an optimiser, such as sbnet.SGD(0.05) or sbnet.Adam()"
         )
-    check_climber(solver)
+    check_differentiable(solver)
     if prior is not None and not hasattr(prior, "slope"):
         raise ParameterError(f"prior is {checks.shown(prior)}; give a prior, such as sbnet.Gaussian(1.0)")
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import FloatArray, Model, States
 from sbnet.errors import ParameterError
-from sbnet.inference import Climber, MeanField, check_climber, check_start
+from sbnet.inference import DifferentiableSolver, MeanField, check_differentiable, check_start
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Block, Inline, Threads, join, map_blocks, pool, thread_count
 from sbnet.parallel.parcels import Shared
@@ -44,7 +44,7 @@ def gradient(
     network: Network,
     evidence: EvidenceLike,
     *,
-    solver: Climber | None = None,
+    solver: DifferentiableSolver | None = None,
     start: ArrayLike | None = None,
     row_weight: ArrayLike | None = None,
     threads: int | None = None,
@@ -60,7 +60,7 @@ def gradient(
     network : Network
     evidence
         One pattern or a table of them; NaN where a unit is hidden or missing.
-    solver : Climber
+    solver : DifferentiableSolver
         :class:`MeanField` by default, with any `log_term`; each has its own gradient.
     start
         Starting means, rows by units.
@@ -77,7 +77,7 @@ def gradient(
         The bound and the means of each row, and the slopes of the sum in ``network.weight`` and ``network.bias``.
     """
     solver = MeanField() if solver is None else solver
-    check_climber(solver)
+    check_differentiable(solver)
     states, _ = coerce(network, evidence)
     n = len(states)
     weight = np.ones(n) if row_weight is None else checks.numbers("row_weight", row_weight, _ROW_WEIGHT)
@@ -92,7 +92,7 @@ class Climbing:
     """What stays the same while weights are learned: the edges, the solver, and where the work is done."""
 
     model: Shared[Model]
-    solver: Climber
+    solver: DifferentiableSolver
     executor: Executor | None = None
     threads: int | None = None
 
@@ -122,7 +122,9 @@ class Climbing:
         return Inline() if alone else Threads(self.threads)
 
 
-def _gradient(model: Model, weight: FloatArray, bias: FloatArray, solver: Climber, block: Block) -> Gradient:
+def _gradient(
+    model: Model, weight: FloatArray, bias: FloatArray, solver: DifferentiableSolver, block: Block
+) -> Gradient:
     states, start, row_weight = block.columns
     model = model._replace(weight=weight)
     solution, slope = solver.climb(model, bias, states, start, row_weight=row_weight)

@@ -27,12 +27,12 @@ from sbnet.exact.answers import log_likelihood as exact_log_likelihood
 from sbnet.inference import infer_many
 from sbnet.learning import sources
 from sbnet.learning.gradients import Climbing
-from sbnet.learning.sources import Batch, How, Slope, held_out_rows
+from sbnet.learning.sources import Batch, BoundGradient, How, held_out_rows
 from sbnet.model.network import Network
 from sbnet.parallel import lazy
 from sbnet.parallel.blocks import thread_count
 from sbnet.parallel.parcels import Shared
-from sbnet.questions.evidence import read_many, read_part
+from sbnet.questions.evidence import check_columns, read_many, read_part
 
 _HISTORY = 200_000_000
 """Bytes of parameters that may be needed to compute lost means once more."""
@@ -109,7 +109,7 @@ class Distributed:
         cuts: list[slice],
         found: list[list[Any]],
         parameters: FloatArray,
-    ) -> Slope:
+    ) -> BoundGradient:
         climb, first, second = lazy.task(_climb), lazy.task(_first), lazy.task(_second)
         shared = lazy.once(np.array(parameters))
         used = [p for p, cut in enumerate(cuts) if cut.start < cut.stop]
@@ -122,7 +122,7 @@ class Distributed:
             for p, one in zip(used, means, strict=True):
                 found[p].append(one)
             self._history += parameters.nbytes
-        slope: Slope = lazy.computed([total])[0]
+        slope: BoundGradient = lazy.computed([total])[0]
         return slope._replace(direction=slope.direction / max(slope.weight, np.finfo(float).tiny))
 
     def _forget(self) -> None:
@@ -179,7 +179,7 @@ def distributed(
 ) -> Distributed:
     """The partitions of a collection, read on their workers and kept there, a byte for each unit of a row."""
     parts = lazy.Partitions.of(X)
-    parts.check(network, missing)
+    check_columns(network, parts, missing)
     shared, read = lazy.once(network), lazy.task(partial(_read, missing))
     weights = _weights(sample_weight, parts)
     rows = list(lazy.kept(*[read(shared, piece, w) for piece, w in zip(parts.pieces, weights, strict=True)]))
@@ -190,7 +190,7 @@ def distributed(
         rows = _divided(rows, checks.chance("validation", validation), int(generator.integers(2**63)))
     elif lazy.is_lazy(validation):
         out = lazy.Partitions.of(validation)
-        out.check(network, missing)
+        check_columns(network, out, missing)
         validation = list(lazy.kept(*[read(shared, piece, None) for piece in out.pieces]))
     elif validation is not None:
         validation = held_out_rows(read_many(network, validation, missing=missing))
@@ -277,7 +277,7 @@ def _climb(
     order: IndexArray,
     cut: slice,
     begin: FloatArray | None,
-) -> tuple[Slope, FloatArray]:
+) -> tuple[BoundGradient, FloatArray]:
     """The sum of the slopes of some rows, and their means."""
     chosen = order[cut]
     parameters = np.array(parameters)
@@ -287,22 +287,22 @@ def _climb(
     start = None if begin is None else begin[chosen]
     found = climbing.gradient(parameters[:n_edges], parameters[n_edges:], states, start, weights)
     direction = np.concatenate([found.weight, found.bias])
-    return Slope(len(states), float(weights.sum()), float(weights @ found.bound), direction), found.means
+    return BoundGradient(len(states), float(weights.sum()), float(weights @ found.bound), direction), found.means
 
 
-def _first(pair: tuple[Slope, FloatArray]) -> Slope:
+def _first(pair: tuple[BoundGradient, FloatArray]) -> BoundGradient:
     return pair[0]
 
 
-def _second(pair: tuple[Slope, FloatArray]) -> FloatArray:
+def _second(pair: tuple[BoundGradient, FloatArray]) -> FloatArray:
     return pair[1]
 
 
-def _added(slopes: list[Slope]) -> Slope:
+def _added(slopes: list[BoundGradient]) -> BoundGradient:
     total = slopes[0]
     for slope in slopes[1:]:
         sums = total.rows + slope.rows, total.weight + slope.weight, total.bound + slope.bound
-        total = Slope(*sums, total.direction + slope.direction)
+        total = BoundGradient(*sums, total.direction + slope.direction)
     return total
 
 

@@ -35,7 +35,7 @@ class How(NamedTuple):
     saved: bool = False  # is each epoch written to a checkpoint?
 
 
-class Slope(NamedTuple):
+class BoundGradient(NamedTuple):
     """Of a batch: its rows, the sum of their weights, the weighted sum of bounds, and the gradient of their mean."""
 
     rows: int
@@ -44,7 +44,7 @@ class Slope(NamedTuple):
     direction: FloatArray
 
 
-Batch: TypeAlias = Callable[[FloatArray], Slope]
+Batch: TypeAlias = Callable[[FloatArray], BoundGradient]
 """From the parameters, weights first, to a slope."""
 
 
@@ -116,7 +116,7 @@ class Table:
 
     def _slope(
         self, rows: IndexArray, begin: FloatArray | None, means: FloatArray | None, parameters: FloatArray
-    ) -> Slope:
+    ) -> BoundGradient:
         start = None if begin is None else begin[rows]
         slope, found = slope_of_rows(self._how.climbing, parameters, self.states[rows], self.weights[rows], start)
         if means is not None:
@@ -150,14 +150,14 @@ class Table:
 
 def slope_of_rows(
     climbing: Climbing, parameters: FloatArray, states: States, weights: FloatArray, start: FloatArray | None
-) -> tuple[Slope, FloatArray]:
+) -> tuple[BoundGradient, FloatArray]:
     """The slope of the weighted mean of their bounds, and their means."""
     total = weights.sum()
     share = weights / max(total, np.finfo(float).tiny)
     n_edges = len(parameters) - states.shape[1]
     found = climbing.gradient(parameters[:n_edges], parameters[n_edges:], states, start, share)
     direction = np.concatenate([found.weight, found.bias])
-    return Slope(len(states), float(total), float(weights @ found.bound), direction), found.means
+    return BoundGradient(len(states), float(total), float(weights @ found.bound), direction), found.means
 
 
 def unpacked(states: States, warm: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ from sbnet import checks
 from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
 from sbnet.inference import infer_many
-from sbnet.learning.sources import Batch, How, Slope, held_out_rows, is_share, slope_of_rows
+from sbnet.learning.sources import Batch, BoundGradient, How, held_out_rows, is_share, slope_of_rows
 from sbnet.model.network import Network
 from sbnet.questions.evidence import read_many, read_part
 
@@ -117,7 +117,7 @@ class Stream:
         for block in blocks_of(self._files or self._X, generator if self._how.shuffle else None):
             yield read_part(self._network, block, self._missing)
 
-    def _slope(self, states: States, parameters: FloatArray) -> Slope:
+    def _slope(self, states: States, parameters: FloatArray) -> BoundGradient:
         return slope_of_rows(self._how.climbing, parameters, states, np.ones(len(states)), None)[0]
 
     def warm(self) -> FloatArray | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbnet import checks, screen
+from sbnet import checks, errors
 from sbnet._types import FloatArray, States
 from sbnet.errors import NetworkError, not_among
 from sbnet.kernels import array_gates as gates
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _ALL = 5
 _WIDE, _NARROW = 120, 16
-"""Parents up to which every state is listed: 32 lines are one screen."""
+"""Parents up to which every state is listed: 32 lines are one errors."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,10 +70,10 @@ class Conditional:
         return " + ".join(on) if on else "none of its parents"
 
     def __repr__(self) -> str:
-        room = (screen.width() or _WIDE) - 4 - max(len(p) for _, p in self._lines())
-        lines = [(screen.short(label, max(room, _NARROW)), p) for label, p in self._lines()]
+        room = (errors.width() or _WIDE) - 4 - max(len(p) for _, p in self._lines())
+        lines = [(errors.short(label, max(room, _NARROW)), p) for label, p in self._lines()]
         width = max(len(label) for label, _ in lines)
-        head = f"P({screen.short(self.unit)} = 1), {self.gate}, with these parents on:"
+        head = f"P({errors.short(self.unit)} = 1), {self.gate}, with these parents on:"
         return "\n".join([head, *(f"  {label:<{width}}  {p}" for label, p in lines)])
 
     def _repr_html_(self) -> str:

@@ -16,13 +16,12 @@ from numpy.typing import ArrayLike
 
 from sbnet import checks
 from sbnet._types import FloatArray, Matrix, Model, States
-from sbnet.errors import NetworkError, unknown_unit
+from sbnet.errors import NetworkError, short, unknown_unit
 from sbnet.kernels import gates
 from sbnet.model.conditional import Conditional, conditional
 from sbnet.model.graph import Graph, as_floats, count, frozen, read_only
 from sbnet.model.names import Index
 from sbnet.model.notes import Note, notes_of, written
-from sbnet.screen import short
 
 MAX_PARAMETER = 1e8
 """Largest weight or bias: beyond it a double no longer tells the sum of inputs to a nat."""
@@ -44,8 +43,8 @@ class Network:
     with chance :math:`1 - e^{-x_i}`, where no weight and no bias is negative.
 
     Build one with :func:`sbnet.from_edges`, :func:`sbnet.noisy_or`, :func:`sbnet.layered`,
-    :func:`sbnet.from_weight_matrix` or :func:`sbnet.from_networkx`. A network never changes: :meth:`with_parameters`
-    gives a copy with other numbers.
+    :func:`sbnet.from_weight_matrix` or :func:`sbnet.convert.from_networkx`. A network never changes:
+    :meth:`with_parameters` gives a copy with other numbers.
 
     Attributes
     ----------

@@ -137,7 +137,7 @@ def _each(
 
 
 class _Courier(Generic[R]):
-    """Brings blocks to an executor: as they are to threads, with a :class:`~sbnet.parallel.parcels.Parcel` to anyone else."""
+    """Brings blocks to an executor: as they are to threads, with a :class:`.parcels.Parcel` to anyone else."""
 
     def __init__(self, pool: Executor, task: Callable[[Any], R]) -> None:
         self.pool, self.away = pool, not isinstance(pool, Threads | Inline | ThreadPoolExecutor)

@@ -13,8 +13,6 @@ import numpy as np
 
 from sbnet import checks
 from sbnet.errors import TableError, WorkerError
-from sbnet.model.network import Network
-from sbnet.questions.evidence import read_many
 
 _FAN_IN = 8
 """Sums that one task of a tree adds up."""
@@ -56,10 +54,10 @@ class Partitions:
         pieces = list(X.to_delayed().ravel())
         return cls(pieces, X.chunks[0], None, np.empty((0, X.shape[1]), X.dtype))
 
-    def check(self, network: Network, missing: Any) -> None:
-        """Refuse now, by its columns alone, what would be refused on the workers later."""
-        if not np.isnan(self.meta.shape[1]):
-            read_many(network, self.meta, missing=missing)
+    @property
+    def no_rows(self) -> Any:
+        """The columns without rows, by which a table can be refused before anything runs; None if unknown."""
+        return None if np.isnan(self.meta.shape[1]) else self.meta
 
 
 def once(value: Any) -> Any:

@@ -73,7 +73,7 @@ def means(
         raise ParameterError(
             "means() draws nothing here: hidden units are tied by weights of 40 and more, as states of one variable "
             "are, and mean field theory takes them for independent. Draw exact_posterior(), or take "
-            "solver=sbnet.inference.solvers.enumeration.Sampled()"
+            "solver=sbnet.solvers.Sampled()"
         )
     net, mean = posterior.network, np.asarray(posterior.means, dtype=np.float64)
     if mean.ndim != 1:

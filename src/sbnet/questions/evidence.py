@@ -8,9 +8,9 @@ one pattern (:data:`OnePattern`); a data frame and a list of mappings, of lists 
 (:data:`Table`). Of an array only its dimensions tell, which its type does not: functions that take either have three
 signatures, and the third promises one of the two.
 
-Tables are read in :mod:`sbnet.tables.frames`, and the words and numbers in them in :mod:`sbnet.tables.codings`. The units of a
-network have their meaning already: words that neither say what they mean nor stand in the note of their unit are
-refused, and two numbers other than 0 and 1 are read by their order, with a warning.
+Tables are read in :mod:`sbnet.tables.frames`, and the words and numbers in them in :mod:`sbnet.tables.codings`. The
+units of a network have their meaning already: words that neither say what they mean nor stand in the note of their unit
+are refused, and two numbers other than 0 and 1 are read by their order, with a warning.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from sbnet.errors import CodingWarning, EvidenceError, TableError, unknown_unit
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_kinds
 from sbnet.parallel.blocks import row_blocks
+from sbnet.parallel.lazy import Partitions
 from sbnet.tables import codings, frames
 from sbnet.tables.codings import Coding
 from sbnet.tables.several import is_variable, several, spread
@@ -94,6 +95,12 @@ def _of_many(evidence: EvidenceLike, reading: Reading) -> Reading:
     if reading.single:
         raise EvidenceError("a table of patterns was expected, but the evidence is one pattern; use infer()")
     return reading
+
+
+def check_columns(network: Network, parts: Partitions, missing: Any) -> None:
+    """Refuse now, by its columns alone, what would be refused on the workers later."""
+    if parts.no_rows is not None:
+        read_many(network, parts.no_rows, missing=missing)
 
 
 def read_part(network: Network, table: Any, missing: Any) -> States:

@@ -12,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
-from sbnet.screen import cut, in_line, printable
-from sbnet.screen import width as screen_width
+from sbnet.errors import cut, in_line, printable
+from sbnet.errors import width as screen_width
 
 SHOWN = 12
 """Units in a table; the others are counted."""

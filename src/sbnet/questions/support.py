@@ -1,8 +1,8 @@
 r"""Which evidence is impossible: what cannot be is propagated through the network.
 
-A probability of exactly 0 or 1 is stored as a thousand nats (:data:`sbnet.model.network.CERTAIN`) and an empty input of a
-noisy-OR unit counts as a probability of 1e-300, so that no kernel meets an infinity. A sum over such numbers is finite
-where P(evidence) is zero. Whether it is zero is decided here, from four facts about units and edges:
+A probability of exactly 0 or 1 is stored as a thousand nats (:data:`sbnet.model.network.CERTAIN`) and an empty input of
+a noisy-OR unit counts as a probability of 1e-300, so that no kernel meets an infinity. A sum over such numbers is
+finite where P(evidence) is zero. Whether it is zero is decided here, from four facts about units and edges:
 
 - a unit *needs a cause* if it has no leak: it is off unless a parent with a positive weight is on;
 - a unit is *always on* if its leak is 1, or its prior;

@@ -1,10 +1,10 @@
 """Which of the two values of a column means 0, and which means 1.
 
 Known are 0 and 1 (as numbers, truth values or text), and the words for yes and no, true and false that
-:mod:`sbnet.tables.yes_no` lists, in any case. Beside one such word, any other is its opposite. Any other column with exactly
-two values follows the *order rule*: the smaller one is 0, numbers by size, text by alphabet, and ordered categories by
-their own order. It decides what estimators and ``sbnet fit`` call 0 and 1, which they remember; evidence on a network
-is read by it only where the values are numbers, or have an order of their own.
+:mod:`sbnet.tables.yes_no` lists, in any case. Beside one such word, any other is its opposite. Any other column with
+exactly two values follows the *order rule*: the smaller one is 0, numbers by size, text by alphabet, and ordered
+categories by their own order. It decides what estimators and ``sbnet fit`` call 0 and 1, which they remember; evidence
+on a network is read by it only where the values are numbers, or have an order of their own.
 """
 
 from __future__ import annotations

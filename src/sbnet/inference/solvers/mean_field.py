@@ -12,7 +12,7 @@ from sbnet._types import Bound, FloatArray, LogTerm, Model, RngLike, States, Sto
 from sbnet.bounds import margins
 from sbnet.bounds.lower import check_log_term
 from sbnet.inference.solution import Solution, Status, Xi, codes
-from sbnet.inference.solvers.protocol import Slope
+from sbnet.inference.solvers.protocol import BoundGradient
 from sbnet.kernels.rows import NO_SLOPES, Answers, Slopes, solve_rows
 from sbnet.model.network import Network
 from sbnet.questions.reduction import absorb_rows
@@ -115,8 +115,9 @@ class MeanField:
         *,
         row_weight: FloatArray | None = None,
         trace: bool = False,
-    ) -> tuple[Solution, Slope | None]:
-        """Solve every row from one starting point; see :class:`Climber`. By default all means start at one half.
+    ) -> tuple[Solution, BoundGradient | None]:
+        """Solve every row from one starting point; see :class:`DifferentiableSolver`. By default means
+        start at one half.
 
         These bounds are for learning, which compares them: no margin for rounding is taken off.
         """
@@ -128,7 +129,7 @@ class MeanField:
         )
         slope, slopes = None, NO_SLOPES
         if row_weight is not None:
-            slope = Slope(np.zeros(len(model.weight)), np.zeros(len(bias)))
+            slope = BoundGradient(np.zeros(len(model.weight)), np.zeros(len(bias)))
             slopes = Slopes(np.asarray(row_weight, dtype=np.float64), *slope)
         absorbed = absorb_rows(model, bias, states)
         solve_rows(model, self.bound, stop, states, absorbed, start is not None, answers, slopes)

@@ -10,10 +10,20 @@ from sbnet.errors import ParameterError
 from sbnet.inference.solution import Chains, Solution, Status, Xi
 from sbnet.model.network import Network
 
-__all__ = ["Chains", "Climber", "Slope", "Solution", "Solver", "Status", "Xi", "check_climber", "check_solver"]
+__all__ = [
+    "BoundGradient",
+    "Chains",
+    "DifferentiableSolver",
+    "Solution",
+    "Solver",
+    "Status",
+    "Xi",
+    "check_differentiable",
+    "check_solver",
+]
 
 
-class Slope(NamedTuple):
+class BoundGradient(NamedTuple):
     """The gradient of a weighted sum of bounds: a number for each edge, and one for each unit."""
 
     weight: FloatArray
@@ -35,7 +45,7 @@ class Solver(Protocol):
         """
 
 
-class Climber(Solver, Protocol):
+class DifferentiableSolver(Solver, Protocol):
     """A solver whose bound has a gradient in weights and biases, so that :func:`sbnet.fit` can learn with it."""
 
     def climb(
@@ -47,7 +57,7 @@ class Climber(Solver, Protocol):
         *,
         row_weight: FloatArray | None = None,
         trace: bool = False,
-    ) -> tuple[Solution, Slope | None]:
+    ) -> tuple[Solution, BoundGradient | None]:
         """Solve a block of rows, and with `row_weight` differentiate the weighted sum of their bounds.
 
         `model` and `bias` are the parameters of a network, as its :attr:`~sbnet.Network.model` and
@@ -61,7 +71,7 @@ def check_solver(solver: object) -> None:
     _check(solver, "solve", "give a solver, such as sbnet.MeanField() or sbnet.Gibbs()")
 
 
-def check_climber(solver: object) -> None:
+def check_differentiable(solver: object) -> None:
     """Can it answer rows and tell the gradient of its bound?"""
     check_solver(solver)
     _check(solver, "climb", "learning needs a solver whose bound has a gradient, such as sbnet.MeanField()")

@@ -1,0 +1,52 @@
+"""The records that questions are answered with. Nobody has to make one; they are here for type hints and isinstance."""
+
+from __future__ import annotations
+
+from sbnet.bounds import UpperBound, UpperBounds
+from sbnet.certificates import Certificate, Certificates, PosteriorIntervals
+from sbnet.decisions.asking import Contributions, NextQuestion, Questions
+from sbnet.exact.means import ExactPosterior, ExactPosteriors
+from sbnet.files import Conversion
+from sbnet.inference import (
+    Chains,
+    Comparison,
+    Estimate,
+    Estimates,
+    LazyPosteriors,
+    MostProbable,
+    MostProbableBatch,
+    Posterior,
+    PosteriorBatch,
+    Status,
+    Step,
+)
+from sbnet.learning import FitResult, WakeSleepResult
+from sbnet.model.probabilities import Nearest
+
+__all__ = [
+    "Certificate",
+    "Certificates",
+    "Chains",
+    "Comparison",
+    "Contributions",
+    "Conversion",
+    "Estimate",
+    "Estimates",
+    "ExactPosterior",
+    "ExactPosteriors",
+    "FitResult",
+    "LazyPosteriors",
+    "MostProbable",
+    "MostProbableBatch",
+    "Nearest",
+    "NextQuestion",
+    "Posterior",
+    "PosteriorBatch",
+    "PosteriorIntervals",
+    "Questions",
+    "Status",
+    "Step",
+    "UpperBound",
+    "UpperBounds",
+    "WakeSleepResult",
+]
