@@ -1,4 +1,4 @@
-"""A new term and a new solver are each a file and a line: those that CONTRIBUTING shows, added and removed."""
+"""A new term and a new solver are each a file and a line: those that the docs show, added and removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from sbnet.kernels.evaluate import log_terms
 from sbnet.questions.reduction import absorb
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PAGES = ("adding_a_term.md", "adding_a_solver.md")
+TEXT = "\n".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES)
 FILES = dict(re.findall(r"^`(\S+\.py)`\n```python\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE))
 DIFFS = {
     name: (old, new)
