@@ -39,8 +39,40 @@ def test_every_public_name_exists_and_says_what_it_is(name):
         assert inspect.getdoc(value)
 
 
-def test_public_names_are_listed_once_and_in_order():
-    assert len(set(sb.__all__)) == len(sb.__all__)
+@pytest.mark.parametrize("module", [sb, sb.results, sb.solvers, sb.convert])
+def test_public_names_are_listed_once_and_in_order(module):
+    names = [name for name in module.__all__ if name != "__version__"]
+    # constants, classes, functions: as style checkers sort them
+    assert names == sorted(names, key=lambda name: (not name.isupper(), name[0].islower(), name))
+    assert len(set(names)) == len(names)
+
+
+def test_about_forty_names_are_offered_and_the_rest_stands_in_modules():
+    assert len(sb.__all__) <= 50
+    assert not set(sb.__all__) & {*sb.results.__all__, *sb.convert.__all__}
+
+
+@pytest.mark.parametrize("module", [sb.results, sb.solvers, sb.convert])
+def test_a_name_that_moved_is_found_with_a_warning_that_says_where_it_is(module):
+    for name in set(module.__all__) - set(sb.__all__):
+        with pytest.warns(DeprecationWarning, match=f"has moved to {module.__name__}.{name}"):
+            assert getattr(sb, name) is getattr(module, name)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        sb.nonsense  # noqa: B018
+
+
+def test_packages_show_the_architecture():
+    root = importlib.resources.files(sb)
+    modules = {path.name for path in root.iterdir() if path.name.endswith(".py")}
+    offered = {"results.py", "solvers.py", "convert.py"}
+    assert modules == {"__init__.py", "__main__.py", "_types.py", "_version.py", "checks.py", "errors.py"} | offered
+    packages = {path.name for path in root.iterdir() if path.is_dir() and path.joinpath("__init__.py").is_file()}
+    assert packages == set(
+        "bounds certificates cli datasets decisions estimators exact explore files inference kernels learning model paper "
+        "parallel plots questions tables".split()
+    )
+    for name in packages:
+        assert importlib.import_module(f"sbnet.{name}").__doc__, name
 
 
 def test_every_public_function_has_keywords_after_the_data():
