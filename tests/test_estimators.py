@@ -162,14 +162,14 @@ def test_estimators_show_themselves(make, labelled):
         ({"solver": sb.Gibbs()}, "solver is Gibbs"),
         ({"patience": 2}, "patience watches held-out rows; give their share with validation_fraction="),
         ({"validation_fraction": 1.5}, "validation_fraction is 1.5; a fraction lies between 0 and 1"),
-        ({"hidden": (3, 0)}, "the size of a layer is a positive whole number; got 0"),
-        ({"hidden": 2.5}, "the size of a layer is a positive whole number; got 2.5"),
-        ({"hidden": "many"}, "the size of a layer is a positive whole number; got 'many'"),
+        ({"hidden": (3, 0)}, "hidden is .*; give the sizes of the hidden layers"),
+        ({"hidden": 2.5}, "hidden is .*; give the sizes of the hidden layers"),
+        ({"hidden": "many"}, "hidden is .*; give the sizes of the hidden layers"),
         ({"switches": 1.5}, "switches is 1.5; it must be a whole number, zero or more, or 'auto'"),
         ({"switches": -1}, "switches is -1; it must be a whole number, zero or more, or 'auto'"),
         ({"epochs": 0}, "epochs is 0; it must be a whole number, one or more"),
         ({"learning_rate": -1.0}, "rate is -1.0; it must be positive"),
-        ({"prior_scale": 0.0}, "the scales of a prior are positive"),
+        ({"prior_scale": 0.0}, "prior_scale is 0.0; it must be positive"),
     ],
 )
 def test_bad_arguments_are_refused(labelled, arguments, message):
