@@ -43,14 +43,14 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     switches : int or "auto"
         Hidden units that each column has for its own (see :func:`sbnet.add_switches`): with `lateral`, its regression
         on the columns before it becomes a mixture of regressions. One costs no tightness where all cells are observed.
-        ``"auto"`` is one if it pays on held-out rows; where the prior is given, one; in the template of a classifier or
-        an imputer none.
+        ``"auto"`` is one if it pays on held-out rows; where the prior is given, one, and none for more than 447
+        columns; in the template of a classifier or an imputer none.
     orders : int
         Networks to learn, each with the columns in another order; scores then bound the mean of their likelihoods. The
         first has the order that one alone would have; scales, hidden units and switches are chosen once.
     epochs : int or "auto"
         Passes over the table; ``"auto"`` goes on until held-out bounds no longer rise. Where the prior is given it is
-        20, and more for small tables, until 250 steps are made.
+        20, and more for small tables, until 250 steps are made; fewer where there are over 100,000 weights.
     batch_size : int
         Rows for each step.
     optimizer : {"adam", "sgd"} or object

@@ -204,10 +204,11 @@ class Posterior(Readable):
             return Reading(f"No posterior {self._given()}: {self.impossible}")
         bound = _no_bound(self.solution) if np.isnan(self.bound) else f"ln P ≥ {self.bound:.6g} nats"
         head = f"Posterior {self._given()}: {bound}"
+        remarks = (*remark(self._terms, self.solution.parameters), self.status.value)
         if self.doubtful:
-            return Reading(head, (), (f"no means are shown: {_TIED}", self.status.value))
+            return Reading(head, (), (f"no means are shown: {_TIED}", *remarks))
         table = posterior_table(self.network, self.evidence, self.means, lambda: self.prior, self.error)
-        return Reading(head, table, (*remark(self._terms, self.solution.parameters), self.status.value))
+        return Reading(head, table, remarks)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
