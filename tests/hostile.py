@@ -45,7 +45,10 @@ def _numbers(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
 
 
 def mixed(seed: int, most: int = 6) -> sb.Network:
-    """The same with noisy-OR units among the others: causes from 1e-12 to 1e8 and weaker, leaks from nothing on."""
+    """The same with noisy-OR units among the others: causes from 1e-12 to 1e8 and weaker, leaks from 5e-324 on.
+
+    Without a leak, evidence could be impossible, and the oracle here does not know that.
+    """
     plain, rng = network(seed, most), np.random.default_rng([1998, seed])
     noisy = rng.random(plain.n_units) < rng.choice([0.3, 0.7, 1.0])
     weight, bias = np.abs(plain.weight), np.abs(plain.bias)
@@ -55,7 +58,7 @@ def mixed(seed: int, most: int = 6) -> sb.Network:
     return dataclasses.replace(
         plain,
         weight=np.where(noisy[plain.graph.child_of_edge], weight, plain.weight),
-        bias=np.where(noisy, np.where(rng.random(len(bias)) < 0.1, 0.0, bias), plain.bias),
+        bias=np.where(noisy, np.where((rng.random(len(bias)) < 0.1) | (bias == 0.0), 5e-324, bias), plain.bias),
         gate=noisy.astype(np.int8),
     )
 

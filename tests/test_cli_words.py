@@ -313,8 +313,8 @@ def test_mirrors_and_switches_of_a_file():
 def test_the_page_has_reasons_by_unit(sky):
     network = sb.read(sky)
     states = {str(network.index(f"sky={word}")): int(word == "rain") for word in ("clear", "cloud", "rain")}
-    found = answers.reasons(network, {"evidence": states, "unit": network.index("season")})
-    assert set(found) == set(states)
+    found = answers.reasons(network, {"evidence": states, "units": [network.index("season")]})
+    assert set(found[str(network.index("season"))]) == set(states)
 
 
 def test_names_alone_make_no_variable(tmp_path, capsys):

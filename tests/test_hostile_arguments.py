@@ -341,15 +341,20 @@ NOT_CALLED = {
     ),
     **dict.fromkeys(("ExactPosterior.__getitem__", "ExactPosteriors.__getitem__"), "an array: its keys are NumPy's"),
     **dict.fromkeys(("ExactPosterior.copy", "ExactPosteriors.copy"), "an array: its order is NumPy's"),
+    **dict.fromkeys(("Solution.ruled_out", "Sampled.solve"), PROTOCOL),
+    "Sampled": "it takes no argument",
     "explore.serve": "listens until it is stopped",
 }
-MODULES = {"": sb, "bounds.": sb.bounds, "plots.": plots, "datasets.": datasets, "explore.": explore}
+MODULES = (
+    *(("", module) for module in (sb, sb.results, sb.solvers, sb.convert)),
+    *(("bounds.", sb.bounds), ("plots.", plots), ("datasets.", datasets), ("explore.", explore)),
+)
 
 
 def public() -> set[str]:
     """The names of all public functions, classes and methods that take arguments."""
     names = set()
-    for prefix, module in MODULES.items():
+    for prefix, module in MODULES:
         for name in module.__all__:
             thing = getattr(module, name)
             if inspect.isfunction(thing):

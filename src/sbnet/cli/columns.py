@@ -270,8 +270,8 @@ def refuse(source: Source, refused: Sequence[NotTwoValued]) -> TableError:
     """All columns that cannot be learned as they are, and the ways out."""
     told = _not_two_valued(refused)
     return TableError(
-        f"{os.path.basename(source.what)[:30]}: not two-valued: {told}. Say --encode auto (categories, numbers, blanks "
-        "that mean no), --missing -99 (no values), --id or --ignore COLUMN (no unit)"
+        f"{os.path.basename(source.what)[:30]}: not two-valued: {told}. Say --encode auto (categories, numbers), "
+        "--missing -99 (no values), --id or --ignore COLUMN (no unit)"
     )
 
 

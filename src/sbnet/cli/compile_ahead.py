@@ -114,10 +114,11 @@ def _roots() -> None:
 
 
 def _switches() -> None:
-    from sbnet.estimators._switches import switching
+    from sbnet.estimators._switches import estimates, switching
 
     net, states = add_switches(layered((1,)), units=["x0"], count=2, rng=0), np.array([[-1, -1, 1]], np.int8)
     switching(net, np.array([2]), MeanField()).climb(net.model, net.bias, states, None, row_weight=np.ones(1))
+    estimates(net, np.full((1, 3), -1, np.int8), np.array([2]), 2, Inline())
 
 
 def _particles() -> None:
