@@ -24,6 +24,7 @@ lines.on("line", async line => {
     let found = null;
     if (verb === "solve") found = Solver.solve(net, row, { tol: 1e-12, maxSweeps: 5000 });
     if (verb === "exact") found = Sums.exact(net, row, wanted);
+    if (verb === "impossible") found = Solver.impossible(net, row).length > 0;
     if (verb === "questions") found = await local(net, ids).questions(row);
     if (verb === "reasons") found = await local(net, ids).reasons(row, units);
     if (found && found.means) found.means = Array.from(found.means);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import sbnet as sb
 from javascript import started
@@ -57,6 +58,24 @@ def test_mean_field_of_noisy_or_units_too(node, case):
     one_hill, posterior = settled(network, row)
     if one_hill:
         agree(found, posterior, 1e-4)
+
+
+@FEWER
+@given(st.integers(0, 2**32))
+def test_the_file_finds_the_same_evidence_impossible_as_the_library(node, seed):
+    """Leaks of 0, links and priors of 0 and 1, in the order of the units; any evidence."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 8))
+    causes = {
+        (f"u{j}", f"u{i}"): float(rng.choice([1.0, 0.5])) for i in range(2, n) for j in range(i) if rng.random() < 0.5
+    }
+    assume(causes)
+    effects = {effect for _, effect in causes}
+    roots = {cause for cause, _ in causes} - effects
+    leak = {name: float(rng.choice([0.0, 0.3, 1.0])) for name in effects}
+    network = sb.noisy_or(causes, leak=leak, prior={name: float(rng.choice([0.0, 0.5, 1.0])) for name in roots})
+    rows = rng.choice([0.0, 1.0, np.nan], (20, network.n_units))
+    assert node.ask("impossible", network, rows) == (sb.infer_many(network, rows).bound == -np.inf).tolist()
 
 
 @FEWER

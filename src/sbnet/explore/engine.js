@@ -48,7 +48,7 @@ class Local {
   constructor(net, causes, findings) { Object.assign(this, { net, causes, findings, certifies: false, tries: 24 }); }
   async answer(states) {
     const cannot = Solver.impossible(this.net, states).map(i => `“${this.net.names[i]}”`);
-    if (cannot.length) throw new Error(`${IMPOSSIBLE}: ${cannot.join(", ")} has no cause that can be on`);
+    if (cannot.length) throw new Error(`${IMPOSSIBLE}: they leave no state for ${cannot.join(", ")}`);
     return Sums.best(this.net, [states], this.causes, PATIENCE)[0];
   }
 

@@ -12,7 +12,7 @@
 "use strict";
 
 const Solver = (() => {
-  const EDGE = 1e-14, FEW = 4, LEAST = 1e-300, NOTHING = 1e-20, POINTS = 5, STRONG = 40, LN2 = Math.LN2;
+  const EDGE = 1e-14, FEW = 4, LEAST = 1e-300, NOTHING = 1e-20, POINTS = 5, STRONG = 40, CERTAIN = 1000, LN2 = Math.LN2;
 
   const softplus = x => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
   const sigmoid = x => { const t = Math.exp(-Math.abs(x)); return x >= 0 ? 1 / (1 + t) : t / (1 + t); };
@@ -168,15 +168,32 @@ const Solver = (() => {
     return live;
   }
 
-  /* Noisy-OR units that are observed on, and cannot be: without a leak, and without a parent that can be on. */
+  /* Units that can be in neither state: the rules of `sbnet.questions.support`, propagated until nothing follows. A unit
+     that needs a cause is off while none can be on; one that is always on, or has a cause that is on and never fails, is
+     on; the last possible cause of a unit that is on is on too. */
   function impossible(net, states) {
-    const on = new Uint8Array(states.length), found = [];
-    for (let i = 0; i < states.length; i++) {
-      const can = !net.gate[i] || net.bias[i] > LEAST || net.parents[i].some((j, e) => on[j] && net.weights[i][e] > NOTHING);
-      if (states[i] === 1 && !can) found.push(i);
-      on[i] = states[i] !== 0 && (can || states[i] === 1);
+    const n = states.length, off = Array.from(states, s => s === 0), on = Array.from(states, s => s === 1);
+    const rules = net.rules ??= Array.from({ length: n }, (_, i) => {
+      const gate = net.gate[i], bias = net.bias[i], parents = net.parents[i], weights = net.weights[i];
+      const prevented = weights.some(w => w < 0), needs = gate ? bias === 0 : bias === -CERTAIN;
+      const fails = w => gate ? w !== CERTAIN : prevented || Math.abs(bias + w - CERTAIN) > 1e-9;
+      return {
+        needs, always: bias === CERTAIN && !prevented,
+        causes: needs ? parents.filter((_, e) => weights[e] > 0) : [], sure: parents.filter((_, e) => !fails(weights[e])),
+      };
+    });
+    for (let moved = true; moved;) {
+      moved = false;
+      const set = (known, i) => { if (!known[i]) known[i] = moved = true; };
+      rules.forEach(({ needs, always, causes, sure }, i) => {
+        const left = causes.filter(j => !off[j]);
+        if (always || sure.some(j => on[j])) set(on, i);
+        if (needs && !left.length) set(off, i);
+        if (needs && on[i] && left.length === 1) set(on, left[0]);
+        if (off[i]) sure.forEach(j => set(off, j));
+      });
     }
-    return found;
+    return off.flatMap((never, i) => never && on[i] ? [i] : []);
   }
 
   /* Is a hidden unit tied to a hidden parent by a weight that leaves one state, such as the states of one variable? Means of
