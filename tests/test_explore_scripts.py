@@ -72,9 +72,9 @@ def test_the_file_finds_the_same_evidence_impossible_as_the_library(node, seed):
     assume(causes)
     effects = {effect for _, effect in causes}
     roots = {cause for cause, _ in causes} - effects
-    leak = {name: float(rng.choice([0.0, 0.3, 1.0])) for name in effects}
+    leak = {name: float(rng.choice([0.0, 0.0, 0.3, 1.0])) for name in effects}
     network = sb.noisy_or(causes, leak=leak, prior={name: float(rng.choice([0.0, 0.5, 1.0])) for name in roots})
-    rows = rng.choice([0.0, 1.0, np.nan], (20, network.n_units))
+    rows = rng.choice([0.0, 1.0, np.nan], (300, network.n_units), p=[0.25, 0.25, 0.5])
     assert node.ask("impossible", network, rows) == (sb.infer_many(network, rows).bound == -np.inf).tolist()
 
 
