@@ -169,8 +169,8 @@ const Solver = (() => {
   }
 
   /* Units that can be in neither state: the rules of `sbnet.questions.support`, propagated until nothing follows. A unit
-     that needs a cause is off while none can be on; one that is always on, or has a cause that is on and never fails, is
-     on; the last possible cause of a unit that is on is on too. */
+     that needs a cause is off if all of them are; one that is always on, or has a cause that is on and never fails, is on;
+     a cause that never fails is off if its effect is. */
   function impossible(net, states) {
     const n = states.length, off = Array.from(states, s => s === 0), on = Array.from(states, s => s === 1);
     const rules = net.rules ??= Array.from({ length: n }, (_, i) => {
@@ -186,10 +186,8 @@ const Solver = (() => {
       moved = false;
       const set = (known, i) => { if (!known[i]) known[i] = moved = true; };
       rules.forEach(({ needs, always, causes, sure }, i) => {
-        const left = causes.filter(j => !off[j]);
         if (always || sure.some(j => on[j])) set(on, i);
-        if (needs && !left.length) set(off, i);
-        if (needs && on[i] && left.length === 1) set(on, left[0]);
+        if (needs && causes.every(j => off[j])) set(off, i);
         if (off[i]) sure.forEach(j => set(off, j));
       });
     }
