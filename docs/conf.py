@@ -73,18 +73,7 @@ html_sidebars = {page: [] for page in _WIDE.split()}
 
 def write_names() -> None:
     """List every public name for the reference page, by the module that defines it; new names need no change here."""
-    first = (
-        "network",
-        "graph",
-        "build",
-        "probability",
-        "exact",
-        "inference",
-        "certificates",
-        "bounds",
-        "learning",
-        "io",
-    )
+    first = ("model", "exact", "inference", "certificates", "bounds", "decisions", "learning", "files")
     groups: dict[str, list[str]] = {f"sbnet.{module}": [] for module in first}
     for name in sbnet.__all__:
         thing = getattr(sbnet, name)
@@ -109,7 +98,8 @@ def public_names(module) -> list[str]:
     def ours(name: str) -> bool:
         thing = getattr(module, name)
         kind = inspect.isclass(thing) or (inspect.isfunction(thing) and module is not sbnet.errors)
-        return kind and thing.__module__.startswith(module.__name__)
+        home = "sbnet" if module in (sbnet.results, sbnet.solvers, sbnet.convert) else module.__name__
+        return kind and thing.__module__.startswith(home)
 
     names = getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")])
     names = [name for name in names if name not in sbnet.__all__]  # once is enough
