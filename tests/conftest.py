@@ -6,11 +6,13 @@ import os
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
 import sbnet as sb
 from sbnet.certificates import enclosure
+from sbnet.inference.solvers.enumeration import Sums
 from strategies import INTERPRETED
 
 # A first example may compile a kernel, so no example has a deadline.
@@ -31,6 +33,20 @@ def sprinkler() -> sb.Network:
     """The textbook network: rain and a sprinkler wet the lawn, and a wet lawn is slippery."""
     edges = {("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5, ("wet", "slippery"): -0.5}
     return sb.from_edges(edges, bias={"rain": -1.0, "wet": -2.0, "slippery": 0.25})
+
+
+@pytest.fixture
+def solved(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
+    """The evidence of every row that mean field theory or a sum over all states is asked for, by name, as it comes."""
+    rows: list[dict[str, int]] = []
+    for kind in (sb.MeanField, Sums):
+
+        def solve(self, network, states, *, _plain=kind.solve, **options):
+            rows.extend({network.names[i]: int(row[i]) for i in np.flatnonzero(row >= 0)} for row in states)
+            return _plain(self, network, states, **options)
+
+        monkeypatch.setattr(kind, "solve", solve)
+    return rows
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 import oracle
 import sbnet as sb
 from sbnet.datasets import make_clinic
-from sbnet.errors import EvidenceError, ParameterError, UnknownUnitError
+from sbnet.errors import EvidenceError, ParameterError, TooManyHiddenError, UnknownUnitError
+from sbnet.inference.solvers.enumeration import Sums
 
 small = pytest.mark.small
 EFFECTS = {("flu", "fever"): 0.9, ("cold", "fever"): 0.2, ("cold", "sneezing"): 0.8, ("flu", "aches"): 0.5}
@@ -212,6 +214,65 @@ def test_reports_count_as_findings():
     assert found["flu"]["fever"] > 0
     assert sb.next_question(network, doubtful).names == ("aches",)
     assert sb.next_question(network, doubtful).entropy > sb.next_question(network, {"sneezing": 0}).entropy
+
+
+@small
+@pytest.mark.parametrize("solver", [None, sb.MeanField(), Sums(frozenset({"flu", "cold"}))])
+def test_a_posterior_in_place_of_evidence_is_not_solved_for_again(solved, solver):
+    network, evidence = visit(), {"fever": 1, "sneezing": 0}
+    posterior = sb.infer(network, evidence, solver=solver)
+    said, asked = sb.contributions(network, posterior), sb.next_question(network, posterior)
+    assert solved.count(evidence) == 1
+    plain, open_ = (ask(network, evidence, solver=posterior.solver) for ask in (sb.contributions, sb.next_question))
+    np.testing.assert_allclose(said.nats, plain.nats, atol=1e-9)
+    np.testing.assert_allclose(said.means, plain.means, atol=1e-12)
+    np.testing.assert_allclose(asked.information, open_.information, atol=1e-9)
+    assert asked.entropy == pytest.approx(open_.entropy, abs=1e-12)
+    assert said.exact is asked.exact is isinstance(solver, Sums)
+
+
+@small
+def test_a_posterior_is_solved_for_again_where_it_does_not_say_what_is_asked(solved):
+    """Sums leave the mean of a variable without observed descendants to a prediction, unless it is wanted."""
+    network, evidence = visit(), {"fever": 1}
+    posterior = sb.infer(network, evidence, solver=Sums())
+    said = sb.contributions(network, posterior, about=["aches", "sneezing"])
+    assert solved.count(evidence) == 2
+    exact = sb.exact_posterior(network, evidence)
+    np.testing.assert_allclose(said.means, [exact[name] for name in said.about], atol=1e-12)
+    sb.contributions(network, posterior, solver=sb.MeanField())
+    assert solved.count(evidence) == 3
+
+
+@small
+def test_sums_that_are_too_large_without_a_finding_are_given_up_for_all_rows():
+    """The finding in the middle parts a chain of causes in two; without it too many of them are coupled."""
+    names = [f"c{k}" for k in range(17)]
+    edges = dict.fromkeys(pairwise(names), 1.0) | {(a, f"f {a}"): 2.0 for a in names}
+    network = sb.from_edges(edges)
+    evidence = dict.fromkeys([f"f {a}" for a in names], 1) | {"c8": 1}
+    posterior = sb.infer(network, evidence, solver=Sums(frozenset({"c0"})))
+    assert not sb.contributions(network, posterior, about="c0").exact
+    with pytest.raises(TooManyHiddenError):
+        sb.contributions(network, posterior, about="c0", solver=Sums(frozenset({"c0"})))
+    fallen, plain = (sb.contributions(network, given, about="c0") for given in (posterior, evidence))
+    np.testing.assert_array_equal(fallen.nats, plain.nats)
+
+
+@small
+def test_a_posterior_of_something_else_is_refused():
+    network = visit()
+    with pytest.raises(ParameterError, match="that of another network; give one of this network, or evidence"):
+        sb.contributions(network, sb.infer(sb.from_edges({("a", "b"): 1.0}), {"b": 1}))
+    with pytest.raises(ParameterError, match="has reports or interventions.*give the evidence"):
+        sb.next_question(network, sb.infer(network, {"fever": (0.2, 0.6)}))
+
+
+def test_the_choice_of_candidates_and_the_questions_take_one_solution(solved):
+    network = make_clinic(60, 200, rng=0)
+    evidence = dict.fromkeys(network.names[60:90], 1)
+    assert len(sb.next_question(network, evidence, tries=2, solver=sb.solvers.Sampled())) == 2
+    assert solved.count(evidence) == 1
 
 
 def test_causes_behind_mirrors_are_asked_about_by_their_own_names():

@@ -140,6 +140,12 @@ def test_infer_ranks_units_by_their_means(path, sprinkler, capsys, mean_field):
         assert unit["contributions"].keys() == {"wet", "slippery"}
 
 
+@pytest.mark.parametrize("option", ["--json", "--mean-field"])
+def test_infer_solves_for_the_evidence_once(clinic, capsys, solved, option):
+    assert "fever" in shown(capsys, "infer", clinic, "fever=yes", "aches=no", option)
+    assert solved.count({"fever": 1, "aches": 0}) == 1
+
+
 def test_infer_is_exact_for_units_below_nothing_observed(tmp_path, capsys):
     """Both effects of one cause that is not sure: independent parents would say something else."""
     net = sb.noisy_or(

@@ -163,6 +163,22 @@ def test_answers_are_those_of_the_library(clinic):
     )
 
 
+@pytest.mark.parametrize("present", [2, 30], ids=["sums", "mean field"])
+def test_the_page_asks_for_reasons_and_questions_from_its_answer(solved, present):
+    net = make_clinic(60, 80, rng=5)
+    evidence = dict.fromkeys(net.names[60 : 60 + present], 1)
+    asked = {"evidence": numbered(net, evidence)}
+    exact = answers.answer(net, asked)["exact"]
+    assert exact is (present == 2)
+    first = len(solved)
+    answers.reasons(net, asked | {"units": [0, 1]})
+    assert evidence not in solved[first:]
+    assert {} in solved[first:]
+    among = len(answers.questions(net, asked))
+    assert among == answers.TRIES
+    assert solved[first:].count(evidence) == 1  # mean field theory, for the choice of so many questions
+
+
 def test_large_networks_are_answered_by_mean_field_theory_and_say_so():
     net = make_clinic(60, 200, rng=0)
     evidence = dict.fromkeys(range(60, 90), 1)

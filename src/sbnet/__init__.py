@@ -10,7 +10,7 @@ from sbnet import bounds, convert, errors, results, solvers
 from sbnet._version import __version__
 from sbnet.bounds import upper_bound
 from sbnet.certificates import certify, posterior_intervals
-from sbnet.decisions.asking import contributions, next_question
+from sbnet.decisions import contributions, next_question
 from sbnet.exact.answers import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.exact.probability import log_joint, sample
 from sbnet.files import load, read, save, write

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sbnet.bounds import UpperBound, UpperBounds
 from sbnet.certificates import Certificate, Certificates, PosteriorIntervals
-from sbnet.decisions.asking import Contributions, NextQuestion, Questions
+from sbnet.decisions import Contributions, NextQuestion, Questions
 from sbnet.exact.means import ExactPosterior, ExactPosteriors
 from sbnet.files import Conversion
 from sbnet.inference import (

@@ -18,11 +18,12 @@ from sbnet.cli.models import check_out, one_input, read_model
 from sbnet.cli.sinks import open_sink
 from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
 from sbnet.cli.words import findings, findings_apart, listed_units, together
-from sbnet.decisions.asking import Contributions, contributions, terms
+from sbnet.decisions import Contributions, contributions
+from sbnet.decisions.contributions import terms
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.exact.prior import predicted_prior
 from sbnet.files.atomic import write_atomically
-from sbnet.inference import MeanField, Posterior, Solver, infer
+from sbnet.inference import Posterior, Solver, infer
 from sbnet.inference.solvers.enumeration import best
 from sbnet.model import roles
 from sbnet.model.network import Network
@@ -101,7 +102,7 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     def ask(solver: Solver | None) -> Posterior:
         return infer(network, evidence, solver=solver)
 
-    posterior, exact = (ask(None), False) if chosen.mean_field else best(ask, tuple(units.tolist()))
+    posterior, exact = (ask(None), False) if chosen.mean_field else best(ask, (network.names[i] for i in units))
     if posterior.impossible:
         raise EvidenceError(f"{posterior.impossible}. Leave out a finding, or give the unit a leak")
     if posterior.doubtful:
@@ -113,10 +114,8 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     units = units[np.argsort(-means[units], kind="stable")]
     why = None
     if 0 < len(evidence) <= _CONTRIBUTING and len(units) and posterior.error is None:
-        solver = MeanField() if chosen.mean_field else None
-        why = contributions(
-            network, evidence, about=units.tolist(), together={one.title: one.states for one in found}, solver=solver
-        )
+        titles = {one.title: one.states for one in found}
+        why = contributions(network, posterior, about=units.tolist(), together=titles)
     answer = _Answer(posterior, exact, means, intervals, why, _before(posterior, exact, why), chosen.about is None)
     if chosen.json:
         told = answer.as_json(units[: chosen.top])

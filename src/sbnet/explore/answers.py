@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
-from sbnet._types import FloatArray, States
 from sbnet.certificates import certify, posterior_intervals
-from sbnet.decisions.asking import contributions, next_question
+from sbnet.decisions import Contributions, Questions, contributions, next_question
 from sbnet.errors import EvidenceError, TooManyHiddenError
-from sbnet.inference import MeanField, Solution, Solver, infer
+from sbnet.inference import MeanField, Posterior, Solver, infer
 from sbnet.inference.solvers.enumeration import Sampled, Sums
 from sbnet.model import roles
 from sbnet.model.network import Network
@@ -35,27 +34,31 @@ MEAN_FIELD = MeanField(log_term="xi", tol=1e-9)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class SumsAbout:
-    """Sums over all states in which the means of units with these names are exact, whatever is below them.
+def _best(network: Network, units: Iterable[int], ask: Callable[[Solver], T], present: Posterior | None = None) -> T:
+    """What a function of a solver returns, by sums where these are small for all it asks.
 
-    They go by name, since :mod:`sbnet.decisions.asking` solves a part of the network, where units have other numbers.
+    They are not tried where they were too large for the present evidence, which is part of all that is asked.
     """
+    if present is None or isinstance(present.solver, Sums):
+        try:
+            return ask(Sums(frozenset(network.names[i] for i in units)))
+        except TooManyHiddenError:
+            pass
+    return ask(Sampled() if strong_edges(network).size else MEAN_FIELD)
 
-    names: frozenset[str]
 
-    def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
-        """Sum."""
-        wanted = tuple(i for i, name in enumerate(network.names) if name in self.names)
-        return Sums(wanted).solve(network, states, start=start, trace=trace)
+@lru_cache(maxsize=4)
+def _solved(network: Network, evidence: frozenset[tuple[int, int]], causes: tuple[int, ...]) -> Posterior:
+    """The answer to some evidence, kept: after it, the page asks for reasons and for questions."""
+    return _best(network, causes, lambda solver: infer(network, dict(evidence), solver=solver))
 
 
-def _best(network: Network, units: Iterable[int], ask: Callable[[Solver], T]) -> tuple[T, bool]:
-    """What a function of a solver returns, by sums where these are small for all it asks, and whether they were."""
-    try:
-        return ask(SumsAbout(frozenset(network.names[i] for i in units))), True
-    except TooManyHiddenError:
-        return ask(Sampled() if strong_edges(network).size else MEAN_FIELD), False
+def _present(network: Network, evidence: Mapping[int, int]) -> Posterior:
+    """The answer to the present evidence."""
+    found = _solved(network, frozenset(evidence.items()), tuple(roles.causes(network)))
+    if found.impossible:
+        raise EvidenceError(found.impossible)
+    return found
 
 
 def answer(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,11 +66,9 @@ def answer(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
     where units are tied to each other.
     """
     evidence = evidence_of(network, asked)
-    posterior, exact = _best(network, roles.causes(network), lambda solver: infer(network, evidence, solver=solver))
-    if posterior.impossible:
-        raise EvidenceError(posterior.impossible)
+    posterior = _present(network, evidence)
     means, converged = posterior.means.tolist(), bool(posterior.converged)
-    sampled = posterior.error is not None
+    exact, sampled = isinstance(posterior.solver, Sums), posterior.error is not None
     return {"bound": posterior.bound, "means": means, "exact": exact, "sampled": sampled, "converged": converged}
 
 
@@ -75,10 +76,12 @@ def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, dict[str, f
     """What each finding adds to some units, in nats of log-odds."""
     evidence = evidence_of(network, asked)
     about = [i for i in units_of(network, asked, MOST_REASONS) if i not in evidence]
-    names = [network.names[i] for i in about]
-    found, _ = _best(  # by unit, as the page has them: `together` is empty
-        network, about, lambda solver: contributions(network, evidence, about=names, together={}, solver=solver)
-    )
+    names, present = [network.names[i] for i in about], _present(network, evidence)
+
+    def ask(solver: Solver) -> Contributions:  # by unit, as the page has them: `together` is empty
+        return contributions(network, present, about=names, together={}, solver=solver)
+
+    found = _best(network, about, ask, present)
     return {
         str(i): {str(network.index(f)): x for f, x in found[name].items()} for i, name in zip(about, names, strict=True)
     }
@@ -92,11 +95,12 @@ def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, floa
     among = [i for i in roles.findings(network, causes) if i not in evidence]
     if not about or not among:
         return []
-    found, _ = _best(
-        network,
-        about,
-        lambda solver: next_question(network, evidence, about=about, among=among, tries=TRIES, solver=solver),
-    )
+    present = _present(network, evidence)
+
+    def ask(solver: Solver) -> Questions:
+        return next_question(network, present, about=about, among=among, tries=TRIES, solver=solver)
+
+    found = _best(network, about, ask, present)
     return [
         {"unit": network.index(one.name), "information": one.information, "probability": one.probability}
         for one in found

@@ -219,7 +219,8 @@ def _answer(
     solution = whole.solution() if len(question.parts) > 1 else solution
     solution = solution.ruled_out(question.impossible, given)
     _warn_if_stopped(solution)
-    return PosteriorBatch(question.network, given, solution, index, None if question.conditions is None else question)
+    asked = None if question.conditions is None else question
+    return PosteriorBatch(question.network, given, solution, index, asked, solver)
 
 
 def _gathered(

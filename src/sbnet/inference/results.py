@@ -20,6 +20,7 @@ from sbnet.inference.asking import broken_down
 from sbnet.inference.comparison import Comparison
 from sbnet.inference.counting import count_terms, remark
 from sbnet.inference.solution import Solution, Status
+from sbnet.inference.solvers.protocol import Solver
 from sbnet.model.network import Network
 from sbnet.model.ties import emulates, tied_rows
 from sbnet.questions import batches, printing
@@ -47,12 +48,15 @@ class Posterior(Readable):
         What the solver answered, for one row; the properties below look it up.
     question : Question or None
         What was asked, if it was more than evidence: interventions or soft evidence.
+    solver : Solver or None
+        Who answered.
     """
 
     network: Network
     evidence: States
     solution: Solution
     question: Question | None = None
+    solver: Solver | None = None
 
     @property
     def means(self) -> FloatArray:
@@ -228,6 +232,8 @@ class PosteriorBatch(Readable):
         The labels of the rows, if the evidence was a pandas table.
     question : Question or None
         What was asked, if it was more than evidence: interventions or soft evidence.
+    solver : Solver or None
+        Who answered.
     """
 
     network: Network
@@ -235,6 +241,7 @@ class PosteriorBatch(Readable):
     solution: Solution
     index: pandas.Index[Any] | None = None
     question: Question | None = None
+    solver: Solver | None = None
 
     @property
     def means(self) -> FloatArray:
@@ -310,12 +317,12 @@ class PosteriorBatch(Readable):
             return self._some(batches.some(key, len(self)))
         r = batches.one(key, len(self))
         row = self._some(slice(r, r + 1))
-        return Posterior(row.network, row.evidence[0], row.solution, row.question)
+        return Posterior(row.network, row.evidence[0], row.solution, row.question, row.solver)
 
     def _some(self, rows: slice | IndexArray) -> PosteriorBatch:
         index = None if self.index is None else self.index[rows]
         question = None if self.question is None else self.question.some(rows)
-        return PosteriorBatch(self.network, self.evidence[rows], self.solution.rows(rows), index, question)
+        return PosteriorBatch(self.network, self.evidence[rows], self.solution.rows(rows), index, question, self.solver)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: its bound, whether it settled, and the mean of every unit."""

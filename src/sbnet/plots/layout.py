@@ -1,4 +1,9 @@
-"""Where the units of a drawn network stand, and how its edges run: rows, passages, curves."""
+"""Where the variables of a drawn network stand, and how its edges run: rows, passages, curves.
+
+The rows are those of a layered drawing, parents above children. networkx's ``multipartite_layout`` makes such rows too,
+but in the order of the nodes and without places for edges that skip rows: drawn with it, edges run through circles of
+other variables and cross where the order by barycentres below has few crossings or none.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import PchipInterpolator
+from scipy.optimize import isotonic_regression
 from scipy.sparse.csgraph import connected_components
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
@@ -110,14 +116,7 @@ def _by_barycentre(
 def _spread(target: list[float], apart: list[float], weight: list[float]) -> FloatArray:
     """The places nearest to `target` that keep the order and these distances: isotonic regression."""
     offset = np.concatenate([[0.0], np.cumsum(apart)])
-    blocks: list[tuple[float, float, int]] = []
-    for centre, mass in zip((target - offset).tolist(), weight, strict=True):
-        block = (centre, mass, 1)
-        while blocks and blocks[-1][0] > block[0]:
-            c, m, count = blocks.pop()
-            block = ((c * m + block[0] * block[1]) / (m + block[1]), m + block[1], count + block[2])
-        blocks.append(block)
-    places: FloatArray = np.repeat([b[0] for b in blocks], [b[2] for b in blocks]) + offset
+    places: FloatArray = isotonic_regression(target - offset, weights=weight).x + offset
     return places
 
 

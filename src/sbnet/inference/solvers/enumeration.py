@@ -1,11 +1,11 @@
-"""Sums over all states where they are small: mean field theory is too sure of one cause where several would do.
+"""Sums over all states where they are small: mean field theory is overconfident of one cause where several would do.
 
 Where they are not, and units are tied to each other, answers come from samples: see :mod:`sbnet.model.ties`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -37,19 +37,21 @@ class Sums:
 
     Parameters
     ----------
-    wanted : tuple of int
-        Units whose means are exact even if nothing below them is observed; each such unit of a row takes a sum of its
-        own. The others without observed descendants have the prediction of independent parents.
+    wanted : frozenset of str
+        Variables whose means are exact even if nothing below them is observed; each such variable of a row takes a sum
+        of its own. The others without observed descendants have the prediction of independent parents. They go by name,
+        since a part of a network numbers them in another way.
     """
 
-    wanted: tuple[int, ...] = ()
+    wanted: frozenset[str] = frozenset()
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Sum; a wanted unit that dropped out of the sum is brought back."""
         effort = Effort(_LIMIT, 1, progress=False)
         bound, means = enumerate_states(network, states, effort)
         size = np.diff(network.graph.indptr)
-        wanted = np.array([i for i in self.wanted if size[i]], np.int64)  # a unit without parents has its prior
+        named = (i for i, name in enumerate(network.names) if name in self.wanted)
+        wanted = np.array([i for i in named if size[i]], np.int64)  # a variable without parents has its prior
         rows, which = np.nonzero(np.isnan(means[:, wanted]))
         if len(rows) > _MOST:
             raise TooManyHiddenError(f"{len(rows):,} more sums are needed; use a solver instead")
@@ -57,6 +59,10 @@ class Sums:
         means[rows, wanted[which]] = barren_means(network, Taken(states, rows), bound[rows], wanted[which], effort)
         n = len(states)
         return Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
+
+    def sums(self, network: Network, names: Iterable[str]) -> bool:
+        """Are the means of all these variables exact, whatever is observed?"""
+        return all(name in self.wanted or not network.parents(name) for name in names)
 
 
 @dataclass(frozen=True)
@@ -96,9 +102,9 @@ def sampled_means(network: Network, states: States) -> tuple[FloatArray, FloatAr
     return np.array(means)[back], np.array(error)[back], np.array(number)[back]
 
 
-def best(ask: Callable[[Solver | None], T], wanted: tuple[int, ...] = ()) -> tuple[T, bool]:
+def best(ask: Callable[[Solver | None], T], wanted: Iterable[str] = ()) -> tuple[T, bool]:
     """The answer of a function that takes a solver: by sums if they are small, and whether they were."""
     try:
-        return ask(Sums(wanted)), True
+        return ask(Sums(frozenset(wanted))), True
     except TooManyHiddenError:
         return ask(Sampled()), False

@@ -1,0 +1,186 @@
+"""What each finding contributes: by how much the log-odds of a cause would change without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import logit
+
+from sbnet import checks
+from sbnet._types import FloatArray
+from sbnet.decisions.answers import Present, answers, units_about
+from sbnet.errors import not_among
+from sbnet.inference import Posterior, Solver
+from sbnet.model.network import Network
+from sbnet.questions import printing
+from sbnet.questions.evidence import OnePattern
+from sbnet.questions.printing import Readable, Reading, Terms
+
+if TYPE_CHECKING:
+    import pandas
+
+_EDGE, _SAMPLED_EDGE = 1e-12, 1e-3
+"""Means nearer to 0 or 1 than this count as this in log-odds; means from samples, which do not go as far."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contributions(Readable):
+    """What each finding adds to the log-odds of each unit asked about, in nats; see :func:`contributions`.
+
+    ``contributions["flu"]`` are those of one unit, a mapping from findings to nats.
+
+    Attributes
+    ----------
+    about : tuple of str
+        The units asked about, the likeliest first.
+    findings : tuple of str
+        What was observed.
+    states : tuple
+        What each finding was: 0, 1, or the two likelihoods of a report; of several units together, those of all.
+    nats : ndarray of shape (len(about), len(findings))
+    prior, means : ndarray of shape (len(about),)
+        The mean of each unit before anything is observed, and given all findings.
+    exact : bool
+        Are the numbers sums over all states, and not those of a solver?
+    """
+
+    about: tuple[str, ...]
+    findings: tuple[str, ...]
+    states: tuple[Any, ...]
+    nats: FloatArray
+    prior: FloatArray
+    means: FloatArray
+    exact: bool
+
+    def __len__(self) -> int:
+        return len(self.about)
+
+    def __getitem__(self, unit: str) -> dict[str, float]:
+        """What each finding adds to a unit, the largest first."""
+        if not isinstance(unit, str) or unit not in self.about:
+            raise not_among(unit, self.about, "the units asked about")
+        nats = self.nats[self.about.index(unit)]
+        return {self.findings[k]: float(nats[k]) for k in np.argsort(-np.abs(nats), kind="stable")}
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A pandas table, a row for each unit asked about and a column for each finding, in nats."""
+        pd = checks.extra("pandas", "to_frame()")
+        frame: pandas.DataFrame = pd.DataFrame(
+            self.nats, index=pd.Index(self.about, name="unit"), columns=list(self.findings)
+        )
+        return frame
+
+    def _reading(self) -> Reading:
+        head = f"What {len(self.findings):,} finding{'s' * (len(self.findings) != 1)} add in nats of log-odds"
+        shown = self.about[: printing.SHOWN]
+        rows = [
+            (name, f"{printing.chance(self.prior[k])} → {printing.chance(self.means[k])}", terms(self[name]))
+            for k, name in enumerate(shown)
+        ]
+        more = printing.more(len(self) - len(shown))
+        return Reading(head, (("unit", "prior → posterior", "findings"), *rows, *more))
+
+
+def terms(nats: Mapping[str, float], most: int = 3) -> Terms:
+    """The largest contributions to one unit in a line."""
+    return Terms(tuple((name, f"{value:+.2f}") for name, value in nats.items() if abs(value) >= 0.005), most)
+
+
+def contributions(
+    network: Network,
+    evidence: OnePattern | Posterior,
+    *,
+    about: Iterable[str | int] | str | int | None = None,
+    together: Mapping[str, Iterable[str]] | None = None,
+    solver: Solver | None = None,
+) -> Contributions:
+    r"""What each finding adds to the log-odds of each cause, in nats.
+
+    That of finding f to unit j is what would be lost without it, everything else being as it is:
+
+    .. math:: \ln \frac{m_j}{1 - m_j} - \ln \frac{m_j'}{1 - m_j'}, \qquad
+        m_j = P(S_j = 1 \mid V), \quad m_j' = P(S_j = 1 \mid V \setminus f)
+
+    as far as the solver knows them; both are asked of :func:`infer_many`, and exact where those of
+    :func:`next_question` are. Contributions do not add up to the whole
+    change where findings say the same thing: each of two that are enough by themselves adds nothing to the other.
+
+    Parameters
+    ----------
+    network : Network
+    evidence
+        One pattern, as in :func:`infer`; or the :class:`~sbnet.results.Posterior` of it, which is then not solved for
+        again.
+    about
+        The units to learn about, as in :func:`next_question`; observed units are passed over.
+    together : mapping, optional
+        Findings that are one, by what to call them: observed units that say it together, such as the steps of a number
+        or the states of a variable. By default the units of a variable of several states are one finding, called as it
+        is, and any other unit is one by itself.
+    solver
+        As in :func:`next_question`. With ``sb.MeanField()`` the means are those of :func:`infer` on any network.
+
+    Returns
+    -------
+    Contributions
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> effects = {("flu", "fever"): 0.9, ("cold", "fever"): 0.2, ("cold", "sneezing"): 0.8, ("flu", "aches"): 0.5}
+    >>> net = sb.noisy_or(effects, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
+    >>> sb.contributions(net, {"fever": 1, "sneezing": 0})
+    What 2 findings add in nats of log-odds
+      unit  prior → posterior  findings
+      flu   0.0500 → 0.7683    fever +4.14, sneezing +0.73
+      cold  0.1000 → 0.0903    sneezing -1.61, fever +1.50
+    """
+    present = Present.of(network, evidence)
+    found = present.findings
+    targets = np.array([i for i in units_about(network, found, about) if network.names[i] not in found], np.int64)
+    groups = _together(network, found, together)
+    less = [{name: state for name, state in found.items() if name not in gone} for gone in groups.values()]
+    solved = answers(present, [*less, {}], targets, solver)
+    means = solved.means
+    edge = _SAMPLED_EDGE if solved.sampled else _EDGE
+    odds = logit(np.clip(means[:-1], edge, 1.0 - edge))
+    order = np.argsort(-means[0], kind="stable")
+    return Contributions(
+        tuple(network.names[targets[k]] for k in order),
+        tuple(groups),
+        tuple(
+            found[names[0]] if len(names) == 1 else tuple(found[name] for name in names) for names in groups.values()
+        ),
+        (odds[0] - odds[1:]).T[order],
+        means[-1, order],
+        means[0, order],
+        solved.exact,
+    )
+
+
+_TOGETHER = "give a mapping from what a finding is called to the units that say it, such as {'age': ['age > 3', …]}"
+
+
+def _is_one(name: Any, found: Mapping[str, Any]) -> bool:
+    return isinstance(name, str) and name in found
+
+
+def _together(
+    network: Network, found: Mapping[str, Any], given: Mapping[str, Iterable[str]] | None
+) -> dict[str, list[str]]:
+    """Observed units by the finding that they belong to, each to one."""
+    if given is None:
+        groups: dict[str, list[str]] = {}
+        for name in found:
+            groups.setdefault(network.notes[name].variable or name, []).append(name)
+        return {title if len(names) > 1 else names[0]: names for title, names in groups.items()}
+    given = checks.mapping("together", given, _TOGETHER)
+    listed = {title: checks.listed(f"together[{title!r}]", names, _TOGETHER) for title, names in given.items()}
+    chosen = {title: [name for name in names if _is_one(name, found)] for title, names in listed.items()}
+    grouped = {name for names in chosen.values() for name in names}
+    return {title: names for title, names in chosen.items() if names} | {
+        name: [name] for name in found if name not in grouped
+    }

@@ -1,0 +1,281 @@
+"""What to ask next: the findings whose answers are expected to tell most about the causes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+import numpy as np
+from scipy.special import expit
+
+from sbnet import checks
+from sbnet._types import FloatArray, IndexArray
+from sbnet.decisions.answers import Present, answers, sums_about, units_about
+from sbnet.decisions.mutual_information import of_edges
+from sbnet.errors import TooManyHiddenError, short
+from sbnet.exact.probability import entropy_of
+from sbnet.inference import Posterior, Solver, infer_many
+from sbnet.inference.solvers.enumeration import Sampled
+from sbnet.inference.solvers.weighing import draws
+from sbnet.model import roles
+from sbnet.model.network import Network
+from sbnet.model.ties import tied_rows
+from sbnet.questions import batches, printing
+from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions.evidence import OnePattern
+from sbnet.questions.printing import Readable, Reading
+from sbnet.questions.question import Part
+
+if TYPE_CHECKING:
+    import pandas
+
+_NOTHING = 1e-9
+"""Nats: what is less than this is the rounding of a solver, and no information."""
+_FAR = 0.01
+"""The weight of mutual information with a neighbour of a candidate that is not asked about, in choosing candidates."""
+
+
+class NextQuestion(NamedTuple):
+    """A finding that could be asked for: its rank and name, the nats to expect of it, and its chance of a yes."""
+
+    rank: int
+    name: str
+    information: float
+    probability: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Questions(Readable, Sequence[NextQuestion]):
+    """Findings worth asking next, the most informative first.
+
+    ``questions[0]`` is the first, with a rank, a name, its information and its chance of a yes; a slice gives some.
+
+    Attributes
+    ----------
+    names : tuple of str
+    information : ndarray
+        Nats that the answer is expected to tell about the units in `about`; see :func:`next_question`.
+    probability : ndarray
+        The chance that the answer is yes.
+    about : tuple of str
+        The units that are asked about.
+    entropy : float
+        Their summed entropies before the answer, in nats: what there is to be told.
+    considered : int
+        How many units could be asked for; if they are many, only the best of them were worked out.
+    exact : bool
+        Are the numbers sums over all states, and not those of a solver?
+    """
+
+    names: tuple[str, ...]
+    information: FloatArray
+    probability: FloatArray
+    about: tuple[str, ...]
+    entropy: float
+    considered: int
+    exact: bool
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[NextQuestion]:
+        return (self[k] for k in range(len(self)))
+
+    @overload
+    def __getitem__(self, key: OneRow) -> NextQuestion: ...
+    @overload
+    def __getitem__(self, key: SomeRows) -> Sequence[NextQuestion]: ...
+    def __getitem__(self, key: OneRow | SomeRows) -> NextQuestion | Sequence[NextQuestion]:
+        if batches.are_some(key):
+            return [self[int(k)] for k in np.arange(len(self))[batches.some(key, len(self))]]
+        k = batches.one(key, len(self))
+        return NextQuestion(k + 1, self.names[k], float(self.information[k]), float(self.probability[k]))
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A pandas table, one row for each question: rank, information, and the chance of a yes."""
+        pd = checks.extra("pandas", "to_frame()")
+        columns = {
+            "rank": np.arange(1, len(self) + 1),
+            "information": self.information,
+            "probability": self.probability,
+        }
+        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
+        return frame
+
+    def _reading(self) -> Reading:
+        who = ", ".join(map(short, self.about)) if len(self.about) <= 3 else f"{len(self.about):,} units"
+        head = f"What to ask next about {who or 'nothing'}: of {self.entropy:.4g} nats an answer is expected to tell"
+        if not self.names:
+            return Reading("What to ask next: there is nothing left to ask for")
+        shown = self[: printing.SHOWN]
+        rows = [
+            (f"{one.rank}", one.name, f"{one.information:.4f} nats", printing.chance(one.probability)) for one in shown
+        ]
+        how = "sums over all states" if self.exact else "estimates of the solver"
+        remarks = [f"information: {how}"]
+        if self.considered > len(self):
+            remarks.append(f"the best {len(self):,} of {self.considered:,} units were worked out")
+        titles = ("", "unit", "information", "P(yes)")
+        return Reading(head, (titles, *rows, *printing.more(len(self) - len(shown))), remarks, cuts=(1,))
+
+
+def next_question(
+    network: Network,
+    evidence: OnePattern | Posterior,
+    *,
+    about: Iterable[str | int] | str | int | None = None,
+    among: Iterable[str | int] | str | int | None = None,
+    tries: int = 50,
+    solver: Solver | None = None,
+) -> Questions:
+    r"""The findings worth asking next, ranked by the information that their answers are expected to give.
+
+    The information of a unit f about the units A is the sum of the mutual informations between f and each of them,
+
+    .. math:: \sum_{j \in A} I(f; S_j \mid V)
+        = \sum_{j \in A} \Big( H\big(\textstyle\sum_s p_s m_{js}\big) - \sum_s p_s H(m_{js}) \Big)
+
+    with :math:`p_s = P(f = s \mid V)`, :math:`m_{js} = P(S_j = 1 \mid V, f = s)` and the entropy H of a binary unit: by
+    how much the summed entropies of A are expected to fall when f is known. It is never negative, and zero for a unit
+    whose answer changes nothing. Both answers to each question are put to :func:`infer_many`; :math:`p_s` is in
+    proportion to :math:`e^{L_s}`, L being the bounds. That is exact where the evidence couples 12 hidden units at most,
+    or there are as few positive findings of independent causes, and sums over all states stand in the place of a
+    solver; else it is as good as the solver. Where units are states of one variable, or switches of a table, all of it
+    is estimated from samples instead.
+
+    Parameters
+    ----------
+    network : Network
+    evidence
+        One pattern, as in :func:`infer`; or the :class:`~sbnet.results.Posterior` of it, which is then not solved for
+        again.
+    about
+        The units to learn about. By default the unobserved units of the group "causes", or, if there is none, those
+        without parents, hidden ones only if there are no others.
+    among
+        The units that can be asked for; those that are observed are passed over. By default the unobserved units of the
+        group "findings", or, if there is none, all that are not in `about`, nor in the groups "hidden", "switches"
+        and "mirrors", whose units nobody can observe.
+    tries : int
+        How many candidates are worked out. If there are more, those are taken that say most about the units next to
+        them if all hidden units were independent, with the means they have now.
+    solver
+        By default that of the posterior, if one is given; else sums over all states where they are small, and
+        :class:`MeanField` elsewhere.
+
+    Returns
+    -------
+    Questions
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> effects = {("flu", "fever"): 0.9, ("cold", "fever"): 0.2, ("cold", "sneezing"): 0.8, ("flu", "aches"): 0.5}
+    >>> net = sb.noisy_or(effects, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
+    >>> sb.next_question(net, {"fever": 1})
+    What to ask next about flu, cold: of 1.302 nats an answer is expected to tell
+         unit      information  P(yes)
+      1  sneezing  0.5182 nats  0.2727
+      2  aches     0.2325 nats  0.3142
+      (information: sums over all states)
+    """
+    checks.whole("tries", tries, 1)
+    present = Present.of(network, evidence)
+    targets, candidates = _units_asked(network, present.findings, about, among)
+    considered = len(candidates)
+    if considered > tries:
+        present, candidates = _promising(present, candidates, targets, tries)
+    told = _told(present, candidates, targets, solver)
+    order = np.lexsort((candidates, -told.information))
+    return Questions(
+        tuple(network.names[candidates[k]] for k in order),
+        told.information[order],
+        told.probability[order],
+        tuple(network.names[i] for i in targets),
+        told.entropy,
+        considered,
+        told.exact,
+    )
+
+
+def _units_asked(network: Network, found: Mapping[str, Any], about: Any, among: Any) -> tuple[IndexArray, IndexArray]:
+    """The places of the units to learn about, and of those that can be asked for."""
+    targets = units_about(network, found, about)
+    if among is not None:
+        named = [network.index(unit) for unit in checks.units("among", among)]
+    else:
+        named = roles.findings(network, targets)
+    candidates = [i for i in dict.fromkeys(named) if network.names[i] not in found]
+    return np.array(targets, np.int64), np.array(candidates, np.int64)
+
+
+class _Told(NamedTuple):
+    """The summed entropies before the answer; the information of each question, and its probability of a yes."""
+
+    entropy: float
+    information: FloatArray
+    probability: FloatArray
+    exact: bool
+
+
+def _told(present: Present, candidates: IndexArray, targets: IndexArray, solver: Solver | None) -> _Told:
+    """From the answers to both sides of each question; from samples where units are tied and sums are large."""
+    names, part = present.question.network.names, present.question.parts[0]
+    rows = [present.findings | {names[f]: state} for f in candidates for state in (0, 1)]
+    if solver is None and tied_rows(part.network, part.states)[0]:
+        try:
+            found = answers(present, rows, targets, sums_about(present, targets))._replace(exact=True)
+        except TooManyHiddenError:
+            return _drawn(part, candidates, targets)
+    else:
+        found = answers(present, rows, targets, solver)
+    information, probability = _information(found.bound[1:], found.means[1:])
+    return _Told(float(entropy_of(found.means[0]).sum()), information, probability, found.exact)
+
+
+def _drawn(part: Part, candidates: IndexArray, targets: IndexArray) -> _Told:
+    """How often states occur together in samples; what chance alone would tell is taken off."""
+    total, squares, asked, on, both = 0.0, 0.0, np.zeros(len(candidates)), np.zeros(len(targets)), np.zeros((1, 1))
+    for states, weight in draws(part.network, part.states[0]):
+        yes = weight[:, None] * states[:, candidates]
+        total, squares, asked = total + float(weight.sum()), squares + float(weight @ weight), asked + yes.sum(axis=0)
+        on, both = on + weight @ states[:, targets], both + yes.T @ states[:, targets]
+    p, mean = asked / total, on / total
+    with np.errstate(invalid="ignore", divide="ignore"):
+        known = (np.nan_to_num(both / asked[:, None]), np.nan_to_num((on - both) / (total - asked)[:, None]))
+    left = p[:, None] * entropy_of(known[0]) + (1.0 - p)[:, None] * entropy_of(known[1])
+    chance = 0.5 * len(targets) * squares / total**2  # Miller and Madow's correction of each mutual information
+    information = np.maximum((entropy_of(mean) - left).sum(axis=1) - chance, 0.0)
+    return _Told(float(entropy_of(mean).sum()), information, p, False)
+
+
+def _information(bound: FloatArray, means: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The information of each question and its chance of a yes, from the answers to no and yes by turns."""
+    yes = expit(bound[1::2] - bound[::2])
+    p, no_means, yes_means = yes[:, None], means[::2], means[1::2]
+    # An answer that cannot be has no means; it has no weight either.
+    no_means, yes_means = np.where(p == 1.0, yes_means, no_means), np.where(p == 0.0, no_means, yes_means)
+    mixed = p * yes_means + (1.0 - p) * no_means
+    parts = entropy_of(mixed) - p * entropy_of(yes_means) - (1.0 - p) * entropy_of(no_means)
+    information = parts.sum(axis=1)
+    return np.where(information < _NOTHING, 0.0, information), yes
+
+
+def _promising(present: Present, candidates: IndexArray, targets: IndexArray, tries: int) -> tuple[Present, IndexArray]:
+    """The candidates with most mutual information with their neighbours, above all with those that are asked about.
+
+    The choice takes means of mean field theory, or of samples; those of mean field theory are kept for what follows.
+    """
+    network = present.question.network
+    known = present.answered(Sampled(), ())
+    if known is None:
+        known = infer_many(network, [present.findings], solver=Sampled(), progress=False)[0]
+        present = present._replace(known=present.known if known.error is not None else (*present.known, known))
+    information, graph = of_edges(network, known.means), network.graph
+    weight = np.full(network.n_units, _FAR)
+    weight[targets] = 1.0
+    n, parent, child = network.n_units, graph.parent, graph.child_of_edge
+    score = np.bincount(child, information * weight[parent], n) + np.bincount(parent, information * weight[child], n)
+    best = np.argsort(-score[candidates], kind="stable")[:tries]
+    return present, np.sort(candidates[best])
