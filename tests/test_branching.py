@@ -16,7 +16,8 @@ from sbnet.bounds.upper.cells import Limits, _scratch, solve
 from sbnet.bounds.upper.descent import descend
 from sbnet.bounds.upper.regions import Parameters, divide, free_places, start
 from sbnet.certificates import branching
-from sbnet.certificates.enclosure import Bounded
+from sbnet.certificates.enclosure import Bounded, MeanFields
+from sbnet.exact.enumeration import Reduced
 from sbnet.kernels.descent import Search, lower
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.upper import evaluate
@@ -36,14 +37,20 @@ def small(seed):
 
 def root(network, row, table_up_to):
     limits = Limits(0, table_up_to, 200, 1e-5)
-    return Bounded(limits, solve(network, limits, row[None, :]), sb.infer(network, row[-5:]).means)
+    return bounded(network, row, limits)
+
+
+def bounded(network, row, limits):
+    solution = sb.MeanField().solve(network, row[None, :], start=None, trace=False)
+    cells = solve(network, limits, row[None, :])
+    return Bounded(Reduced(network, row), limits, cells, MeanFields(solution.bound, solution.means))
 
 
 @pytest.mark.parametrize("table_up_to", [0, 2])
 def test_cells_enclose_the_truth_after_every_round_until_all_states_are_apart(table_up_to):
     for seed in range(6):
         net, row, exact, rounding = small(seed)
-        for leaves in branching.branch(net, root(net, row, table_up_to)):
+        for leaves in branching.branch(root(net, row, table_up_to)):
             low = margins.log_sum_below(np.array([leaf.lower for leaf in leaves]))
             high = margins.log_sum_above(np.array([leaf.upper for leaf in leaves]))
             assert low - rounding <= exact <= high + rounding, seed
@@ -53,7 +60,7 @@ def test_cells_enclose_the_truth_after_every_round_until_all_states_are_apart(ta
 
 def test_cells_are_parts_of_the_whole_without_a_state_in_common():
     net, row, _, _ = small(1)
-    *_, leaves = islice(branching.branch(net, root(net, row, 0)), 6)
+    *_, leaves = islice(branching.branch(root(net, row, 0)), 6)
     states = np.concatenate([leaf.cell.states for leaf in leaves])
     every = np.array(np.meshgrid(*[[0, 1]] * 7)).reshape(7, -1)
     inside = ((states[:, :7, None] == -1) | (states[:, :7, None] == every)).all(axis=1)
@@ -64,9 +71,8 @@ def test_a_cell_next_to_nothing_is_not_split():
     net = sb.from_edges({("a", "x"): 40.0, ("b", "x"): 1.0, ("c", "x"): 1.0}, bias={"a": 0.0, "x": -40.0})
     row = sb.questions.evidence.coerce(net, {"x": 1})[0][0]
     limits = Limits(0, 0, 200, 1e-5)
-    begin = Bounded(limits, solve(net, limits, row[None, :]), sb.infer(net, {"x": 1}).means)
     nothing = set()
-    for leaves in branching.branch(net, begin):
+    for leaves in branching.branch(bounded(net, row, limits)):
         states = {leaf.cell.states.tobytes(): leaf.upper for leaf in leaves}
         assert nothing <= set(states)
         nothing |= {cell for cell, upper in states.items() if upper < -30.0}

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import FloatArray, States
+from sbnet._types import FloatArray
 from sbnet.bounds import margins
 from sbnet.bounds.upper.cells import Cells, Limits, pick, split_cells
-from sbnet.certificates.enclosure import EFFORTS, Bounded, Ends, How, clinic, count, in_lines, summed
+from sbnet.certificates.enclosure import EFFORTS, Bounded, Ends, MeanFields, clinic, count, summed
+from sbnet.exact.enumeration import Reduced
 from sbnet.inference import MeanField
 from sbnet.model.network import Network
 
@@ -51,10 +52,10 @@ class Leaf(NamedTuple):
     divisible: bool  # does a split at some unit promise anything?
 
 
-def branch(network: Network, root: Bounded) -> Iterator[list[Leaf]]:
+def branch(root: Bounded) -> Iterator[list[Leaf]]:
     """The cells at first, and after each round of splits; ends where no split promises anything, or with too many."""
-    limits = root.limits._replace(max_steps=_STEPS, tol=_TOL)
-    leaves = _leaves(network, limits, root.cells, np.tile(root.means, (len(root.cells.bound), 1)))
+    network, limits = root.row.network, root.limits._replace(max_steps=_STEPS, tol=_TOL)
+    leaves = _leaves(network, limits, root.cells, root.mean_field_in_each())
     most = min(MOST_CELLS, _NUMBERS // (network.n_edges + 4 * network.n_units))
     yield leaves
     while len(leaves) < most:
@@ -80,21 +81,20 @@ def _split(network: Network, limits: Limits, leaves: list[Leaf]) -> list[Leaf]:
     whole = joined([leaf.cell for leaf in leaves])
     cells = split_cells(network, limits, whole, np.argmax(whole.score, axis=1).tolist())
     bound = np.minimum(cells.bound, np.tile(whole.bound, 2))  # a part is not above the whole
-    return _leaves(network, limits, cells._replace(bound=bound), np.array([leaf.means for leaf in leaves] * 2))
-
-
-def _leaves(network: Network, limits: Limits, cells: Cells, start: FloatArray) -> list[Leaf]:
-    """The lower end of each cell: that of mean field theory, or ln P where all its states are summed."""
+    start = np.array([leaf.means for leaf in leaves] * 2)
     solution = MeanField().solve(network, cells.states, start=start, trace=False)
+    return _leaves(network, limits, cells._replace(bound=bound), MeanFields(solution.bound, solution.means))
+
+
+def _leaves(network: Network, limits: Limits, cells: Cells, below: MeanFields) -> list[Leaf]:
+    """The lower end of each cell: that of mean field theory, or ln P where all its states are summed."""
     leaves = []
     for k, row in enumerate(cells.states):
-        lower = float(solution.bound[k])
+        lower = float(below.bound[k])
         if cells.exact[k]:
-            found = summed(network, row, limits.exact_up_to)
+            found = summed(Reduced(network, row), limits.exact_up_to)
             lower = max(lower, found.value - found.margin)
-        leaves.append(
-            Leaf(pick(cells, [k]), lower, solution.means[k], float(cells.bound[k]), bool(cells.score[k].any()))
-        )
+        leaves.append(Leaf(pick(cells, [k]), lower, below.means[k], float(cells.bound[k]), bool(cells.score[k].any())))
     return leaves
 
 
@@ -103,18 +103,18 @@ def joined(cells: list[Cells]) -> Cells:
     return Cells._make(np.concatenate(parts) for parts in zip(*cells, strict=True))
 
 
-def close(network: Network, row: States, ends: Ends, how: How, until: Until) -> Ends:
+def close(ends: Ends, until: Until) -> Ends:
     """The ends brought nearer, cell by cell, until it is time to stop; neither is ever given up for a worse one."""
-    if ends.cells is None:
-        return _close_clinic(network, row, ends, until)
-    lines = in_lines(network, row, ends.mean_field, how)
+    cells, lines = ends.cells, ends.lines
+    if cells is None or lines is None:
+        return _close_clinic(ends, until)
     tables_pay = ends.upper - ends.lower < _PAYS * (float(lines.cells.bound[0]) - ends.lower)
-    return _close(network, ends, ends.cells if tables_pay else lines, until)
+    return _close(ends, cells if tables_pay else lines, until)
 
 
-def _close(network: Network, ends: Ends, root: Bounded, until: Until) -> Ends:
+def _close(ends: Ends, root: Bounded, until: Until) -> Ends:
     best: list[Leaf] = []
-    for leaves in branch(network, root):
+    for leaves in branch(root):
         lower = margins.log_sum_below(np.array([leaf.lower for leaf in leaves]))
         upper = min(margins.log_sum_above(np.array([leaf.upper for leaf in leaves])), 0.0)
         cells = count(len(leaves), "cell")
@@ -127,15 +127,16 @@ def _close(network: Network, ends: Ends, root: Bounded, until: Until) -> Ends:
             break
     if not best:
         return ends
-    return ends._replace(cells=Bounded(root.limits, joined([leaf.cell for leaf in best]), root.means))
+    below = MeanFields(np.array([leaf.lower for leaf in best]), np.array([leaf.means for leaf in best]))
+    return ends._replace(cells=root._replace(cells=joined([leaf.cell for leaf in best]), mean_field=below))
 
 
-def _close_clinic(network: Network, row: States, ends: Ends, until: Until) -> Ends:
+def _close_clinic(ends: Ends, until: Until) -> Ends:
     """The same where causes are independent and their findings observed: from the start, with twice as many cells."""
     level, begin = EFFORTS["high"]._replace(cells=2), time.monotonic()
     while level.cells < MOST_CELLS and not until.reached(ends):
         level = level._replace(cells=2 * level.cells)
-        found = clinic(network, row, [level], ends.mean_field)
+        found = clinic(ends.row, [level], ends.mean_field)
         assert found is not None
         if found.lower > ends.lower:
             ends = ends._replace(lower=found.lower, lower_from=found.lower_from)

@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
+from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds import margins
 from sbnet.bounds.upper.regions import Parameters, divide, free_places, keep, positive_slopes, rate
 from sbnet.bounds.upper.regions import start as first_guess
-from sbnet.exact.enumeration import sum_groups
+from sbnet.exact.enumeration import Reduced
 from sbnet.kernels.descent import MEMORY, Scratch, Search, lower
-from sbnet.kernels.reduce import reduce
 from sbnet.model.network import Network
-from sbnet.questions.reduction import absorb
 
 MOST_NUMBERS = 500_000
 """In an array of several cells: 4 MB."""
@@ -45,41 +43,47 @@ class Cells(NamedTuple):
     score: FloatArray
 
 
-def solve(network: Network, limits: Limits, states: States, start: Cells | None = None) -> Cells:
+def solve_row(row: Reduced, limits: Limits, start: Cells | None = None) -> Cells:
+    """The bound for one pattern that is reduced already, from parameters of `start`, which stay as they are."""
+    copied = None if start is None else Cells._make(part.copy() for part in start)
+    return solve(row.network, limits, row.states[None, :], copied, [row])
+
+
+def solve(
+    network: Network,
+    limits: Limits,
+    states: States,
+    start: Cells | None = None,
+    reduced: Sequence[Reduced] | None = None,
+) -> Cells:
     """Small groups of coupled hidden units are summed, the others bounded, from the parameters of `start`."""
     n, n_units = states.shape
     edge = np.full((n, network.n_edges), np.nan) if start is None else start.edge
     unit = np.full((n, n_units, 2), np.nan) if start is None else start.unit
     bound, exact, score = np.empty(n), np.empty(n, np.bool_), np.zeros((n, n_units))
-    bias, every = absorb(network, states), margins.scale(network)
+    every = margins.scale(network)
     for r in range(n):
-        problem: Problem = reduce(network.model, states[r])
-        scale = every.of(margins.involved(problem, states[r]))
-        sums = sum_groups(problem, states[r], bias[r], limits.exact_up_to, findings=limits.findings)
-        bound[r] = sums.total + margins.of_sum(scale, problem, sums.label, limits.exact_up_to) + sums.error
+        row = Reduced(network, states[r]) if reduced is None else reduced[r]
+        scale = every.of(margins.involved(row.problem, row.states))
+        sums = row.sums(limits.exact_up_to, findings=limits.findings)
+        bound[r] = sums.total + margins.of_sum(scale, row.problem, sums.label, limits.exact_up_to) + sums.error
         large = sums.large
         exact[r] = not large.any()
         if not exact[r]:
-            part, score[r] = _bound(problem, limits, scale, states[r], bias[r], large, Parameters(edge[r], unit[r]))
+            part, score[r] = _bound(row, limits, scale, large, Parameters(edge[r], unit[r]))
             bound[r] += part
     return Cells(states, np.minimum(bound, 0.0), exact, edge, unit, score)  # P <= 1
 
 
 def _bound(
-    problem: Problem,
-    limits: Limits,
-    scale: margins.Scale,
-    states: States,
-    bias: FloatArray,
-    large: BoolArray,
-    given: Parameters,
+    row: Reduced, limits: Limits, scale: margins.Scale, large: BoolArray, given: Parameters
 ) -> tuple[float, FloatArray]:
     """The bound on the large groups of one row, and a score for each unit; `given` is where to start, and to end."""
+    problem, best = row.problem, np.inf
     fresh = bool(np.isnan(given.unit[:, 0]).all())
-    best = np.inf
     stages = [0, limits.table_up_to] if fresh and limits.table_up_to else [limits.table_up_to]
     for room in stages:  # lines first: a quick way to a good start
-        regions = divide(problem, states, bias, large, room)
+        regions = divide(problem, row.states, row.bias, large, room)
         x = first_guess(problem, regions, given)
         free = free_places(problem, regions)
         search = Search(free, positive_slopes(problem, regions)[free], x, np.empty_like(x))
