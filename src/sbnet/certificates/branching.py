@@ -7,14 +7,17 @@ and the sum over all upper ends an upper one. A cell whose ends are both next to
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.bounds import margins
+from sbnet.bounds.branch_and_bound import Partition, branch_and_bound, log_difference
 from sbnet.bounds.upper.cells import Cells, Limits, pick, split_cells
 from sbnet.certificates.enclosure import EFFORTS, Bounded, Ends, MeanFields, clinic, count, summed
 from sbnet.exact.enumeration import Reduced
@@ -51,39 +54,30 @@ class Leaf(NamedTuple):
     upper: float
     divisible: bool  # does a split at some unit promise anything?
 
+    @property
+    def priority(self) -> float:
+        """The distance between the ends, in probability."""
+        return log_difference(self.upper, self.lower) if self.divisible else -math.inf
 
-def branch(root: Bounded) -> Iterator[list[Leaf]]:
+
+def branch(root: Bounded) -> Iterator[Partition[Leaf]]:
     """The cells at first, and after each round of splits; ends where no split promises anything, or with too many."""
     network, limits = root.row.network, root.limits._replace(max_steps=_STEPS, tol=_TOL)
     leaves = _leaves(network, limits, root.cells, root.mean_field_in_each())
     most = min(MOST_CELLS, _NUMBERS // (network.n_edges + 4 * network.n_units))
-    yield leaves
-    while len(leaves) < most:
-        chosen = _widest(leaves)
-        if not chosen:
-            return
-        halves = _split(network, limits, [leaves[k] for k in chosen])
-        leaves = [leaf for k, leaf in enumerate(leaves) if k not in chosen] + halves
-        yield leaves
+    divide = partial(_split, network, limits)
+    return branch_and_bound(leaves, divide, most=most, at_once=_AT_ONCE, negligible=_NOTHING)
 
 
-def _widest(leaves: list[Leaf]) -> set[int]:
-    """Those to split next: with the largest distance between the ends, in probability, and a unit to split at."""
-    upper, lower = np.array([leaf.upper for leaf in leaves]), np.array([leaf.lower for leaf in leaves])
-    distance = np.exp(upper - upper.max()) - np.exp(np.minimum(lower, upper) - upper.max())
-    distance[[not leaf.divisible for leaf in leaves]] = 0.0
-    order = np.argsort(-distance, kind="stable")[: min(1 + len(leaves) // 4, _AT_ONCE)]
-    return {int(k) for k in order if distance[k] > _NOTHING}
-
-
-def _split(network: Network, limits: Limits, leaves: list[Leaf]) -> list[Leaf]:
+def _split(network: Network, limits: Limits, leaves: list[Leaf]) -> list[tuple[Leaf, ...]]:
     """Each cell in two, at the unit that promises most."""
     whole = joined([leaf.cell for leaf in leaves])
     cells = split_cells(network, limits, whole, np.argmax(whole.score, axis=1).tolist())
     bound = np.minimum(cells.bound, np.tile(whole.bound, 2))  # a part is not above the whole
     start = np.array([leaf.means for leaf in leaves] * 2)
     solution = MeanField().solve(network, cells.states, start=start, trace=False)
-    return _leaves(network, limits, cells._replace(bound=bound), MeanFields(solution.bound, solution.means))
+    parts = _leaves(network, limits, cells._replace(bound=bound), MeanFields(solution.bound, solution.means))
+    return list(zip(parts[: len(leaves)], parts[len(leaves) :], strict=True))
 
 
 def _leaves(network: Network, limits: Limits, cells: Cells, below: MeanFields) -> list[Leaf]:
@@ -114,7 +108,8 @@ def close(ends: Ends, until: Until) -> Ends:
 
 def _close(ends: Ends, root: Bounded, until: Until) -> Ends:
     best: list[Leaf] = []
-    for leaves in branch(root):
+    for partition in branch(root):
+        leaves = partition.subproblems()
         lower = margins.log_sum_below(np.array([leaf.lower for leaf in leaves]))
         upper = min(margins.log_sum_above(np.array([leaf.upper for leaf in leaves])), 0.0)
         cells = count(len(leaves), "cell")

@@ -9,6 +9,7 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds import margins
+from sbnet.bounds.branch_and_bound import branch_and_bound, log_difference, upper
 from sbnet.bounds.upper.regions import Parameters, divide, free_places, keep, positive_slopes, rate
 from sbnet.bounds.upper.regions import start as first_guess
 from sbnet.exact.enumeration import Reduced
@@ -19,6 +20,7 @@ MOST_NUMBERS = 500_000
 """In an array of several cells: 4 MB."""
 
 _CANDIDATES = 3
+_NOTHING = 5e-324  # of the largest bound: less than that is no number, and not worth a split
 _LEAST = 1e-12  # of the slope of a line above ln(1 - e^-x)
 
 
@@ -137,27 +139,19 @@ def split_all(
     )
 
 
-def _gain(before: float, after: float) -> float:
-    return float(np.exp(before) - np.exp(min(after, before)))
-
-
 def split_best(network: Network, limits: Limits, root: Cells, n_cells: int) -> tuple[float, bool, int, list[int]]:
     """Split cells one after the other, each time where it lowers the sum most; also the units that were split."""
-    leaves, used = [_Leaf(root, *_best_split(network, limits, root))], set[int]()
-    while len(leaves) < n_cells:
-        top = max(leaf.cell.bound[0] for leaf in leaves)
-        gains = [_gain(leaf.cell.bound[0] - top, leaf.split_bound - top) for leaf in leaves]
-        best = int(np.argmax(gains))
-        if not gains[best] > 0.0:
-            break
-        leaf = leaves.pop(best)
-        used.add(leaf.unit)
-        for k in range(2):
-            child = pick(leaf.children, [k])
-            leaves.append(_Leaf(child, *_best_split(network, limits, child)))
-    bounds = np.array([leaf.cell.bound[0] for leaf in leaves])
-    total = min(margins.log_sum_above(bounds), float(root.bound[0]))
-    return total, all(leaf.cell.exact[0] for leaf in leaves), len(leaves), list(used)
+    used = set[int]()
+
+    def divide(leaves: list[_Leaf]) -> list[list[_Leaf]]:
+        used.update(leaf.unit for leaf in leaves)
+        parts = [[pick(leaf.children, [k]) for k in range(2)] for leaf in leaves]
+        return [[_Leaf(cell, *_best_split(network, limits, cell)) for cell in both] for both in parts]
+
+    first = _Leaf(root, *_best_split(network, limits, root))
+    *_, partition = branch_and_bound([first], divide, most=n_cells, negligible=_NOTHING)
+    leaves = partition.subproblems()
+    return min(upper(leaves), first.upper), all(leaf.cell.exact[0] for leaf in leaves), len(leaves), list(used)
 
 
 class _Leaf(NamedTuple):
@@ -167,6 +161,15 @@ class _Leaf(NamedTuple):
     unit: int
     children: Cells
     split_bound: float
+
+    @property
+    def upper(self) -> float:
+        return float(self.cell.bound[0])
+
+    @property
+    def priority(self) -> float:
+        """What the best split takes off the sum, which is known."""
+        return log_difference(self.upper, self.split_bound)
 
 
 def _best_split(network: Network, limits: Limits, cell: Cells) -> tuple[int, Cells, float]:
