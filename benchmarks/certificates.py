@@ -15,6 +15,7 @@ from sbnet.bounds.margins import log_sum_above, log_sum_below
 from sbnet.certificates import branching, certify
 from sbnet.certificates.enclosure import How, in_lines
 from sbnet.datasets import load_digits
+from sbnet.exact.enumeration import Reduced
 from sbnet.questions import evidence
 
 from .report import NONE, Table, say, seconds
@@ -140,11 +141,12 @@ def _curve(network: sb.Network, pattern: np.ndarray) -> list[str]:
     row, start = evidence.coerce(network, pattern)[0][0], time.process_time()
     first = sb.MeanField().solve(network, row[None, :], start=None, trace=False)
     low, high, now, cells = -np.inf, 0.0, "", list[str]()
-    for leaves in branching.branch(network, in_lines(network, row, first, How("fast", False, 0))):
+    for partition in branching.branch(in_lines(Reduced(network, row), first, How("fast", False, 0))):
         while now and len(cells) < len(MARKS) and time.process_time() - start > MARKS[len(cells)]:
             cells.append(now)
         if len(cells) == len(MARKS):
             break
+        leaves = partition.subproblems()
         low = max(low, log_sum_below(np.array([leaf.lower for leaf in leaves])))
         high = min(high, log_sum_above(np.array([leaf.upper for leaf in leaves])))
         now = f"{high - low:.3g}; {len(leaves):,}"

@@ -8,15 +8,19 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import oracle
 import sbnet as sb
 from sbnet.bounds import margins
+from sbnet.bounds.branch_and_bound import branch_and_bound, upper
 from sbnet.bounds.upper.cells import Limits, _scratch, solve
 from sbnet.bounds.upper.descent import descend
 from sbnet.bounds.upper.regions import Parameters, divide, free_places, start
 from sbnet.certificates import branching
-from sbnet.certificates.enclosure import Bounded
+from sbnet.certificates.enclosure import Bounded, MeanFields
+from sbnet.exact.enumeration import Reduced
 from sbnet.kernels.descent import Search, lower
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.upper import evaluate
@@ -36,14 +40,21 @@ def small(seed):
 
 def root(network, row, table_up_to):
     limits = Limits(0, table_up_to, 200, 1e-5)
-    return Bounded(limits, solve(network, limits, row[None, :]), sb.infer(network, row[-5:]).means)
+    return bounded(network, row, limits)
+
+
+def bounded(network, row, limits):
+    solution = sb.MeanField().solve(network, row[None, :], start=None, trace=False)
+    cells = solve(network, limits, row[None, :])
+    return Bounded(Reduced(network, row), limits, cells, MeanFields(solution.bound, solution.means))
 
 
 @pytest.mark.parametrize("table_up_to", [0, 2])
 def test_cells_enclose_the_truth_after_every_round_until_all_states_are_apart(table_up_to):
     for seed in range(6):
         net, row, exact, rounding = small(seed)
-        for leaves in branching.branch(net, root(net, row, table_up_to)):
+        for partition in branching.branch(root(net, row, table_up_to)):
+            leaves = partition.subproblems()
             low = margins.log_sum_below(np.array([leaf.lower for leaf in leaves]))
             high = margins.log_sum_above(np.array([leaf.upper for leaf in leaves]))
             assert low - rounding <= exact <= high + rounding, seed
@@ -53,8 +64,8 @@ def test_cells_enclose_the_truth_after_every_round_until_all_states_are_apart(ta
 
 def test_cells_are_parts_of_the_whole_without_a_state_in_common():
     net, row, _, _ = small(1)
-    *_, leaves = islice(branching.branch(net, root(net, row, 0)), 6)
-    states = np.concatenate([leaf.cell.states for leaf in leaves])
+    *_, partition = islice(branching.branch(root(net, row, 0)), 6)
+    states = np.concatenate([leaf.cell.states for leaf in partition.subproblems()])
     every = np.array(np.meshgrid(*[[0, 1]] * 7)).reshape(7, -1)
     inside = ((states[:, :7, None] == -1) | (states[:, :7, None] == every)).all(axis=1)
     assert np.all(inside.sum(axis=0) == 1)
@@ -64,13 +75,85 @@ def test_a_cell_next_to_nothing_is_not_split():
     net = sb.from_edges({("a", "x"): 40.0, ("b", "x"): 1.0, ("c", "x"): 1.0}, bias={"a": 0.0, "x": -40.0})
     row = sb.questions.evidence.coerce(net, {"x": 1})[0][0]
     limits = Limits(0, 0, 200, 1e-5)
-    begin = Bounded(limits, solve(net, limits, row[None, :]), sb.infer(net, {"x": 1}).means)
     nothing = set()
-    for leaves in branching.branch(net, begin):
-        states = {leaf.cell.states.tobytes(): leaf.upper for leaf in leaves}
+    for partition in branching.branch(bounded(net, row, limits)):
+        states = {leaf.cell.states.tobytes(): leaf.upper for leaf in partition.subproblems()}
         assert nothing <= set(states)
         nothing |= {cell for cell, upper in states.items() if upper < -30.0}
     assert nothing
+
+
+# --- the search itself ----------------------------------------------------------------------------------------------
+
+
+class Interval:
+    """Whole numbers from `first` to `last`, a stand-in for states; the bound is too high by ln 2 while it is long."""
+
+    def __init__(self, first, last):
+        self.first, self.last = first, last
+        self.upper = np.log(last - first) + (np.log(2.0) if last - first > 4 else 0.0)
+
+    @property
+    def priority(self):
+        return self.upper if self.last - self.first > 1 else -np.inf
+
+    def halves(self):
+        middle = (self.first + self.last) // 2
+        return Interval(self.first, middle), Interval(middle, self.last)
+
+
+def halves(problems):
+    return [problem.halves() for problem in problems]
+
+
+@pytest.mark.small
+@given(most=st.integers(1, 40), n=st.integers(1, 40), at_once=st.integers(1, 4))
+def test_subproblems_make_up_the_whole_and_never_bound_it_worse(most, n, at_once):
+    before, whole = np.inf, Interval(0, n)
+    for partition in branch_and_bound([whole], halves, most=most, at_once=at_once):
+        problems = partition.subproblems()
+        assert sorted(k for problem in problems for k in range(problem.first, problem.last)) == list(range(n))
+        assert np.log(n) - 1e-12 <= upper(problems) <= min(before, whole.upper) + 1e-12
+        before = upper(problems)
+    assert min(most, n) <= len(partition) < most + at_once  # a round may go a little beyond
+
+
+@pytest.mark.small
+def test_the_highest_priorities_are_split_first():
+    asked = []
+
+    def divide(problems):
+        asked.append([(problem.first, problem.last) for problem in problems])
+        return halves(problems)
+
+    list(branch_and_bound([Interval(0, 100), Interval(100, 102)], divide, most=6, at_once=3))
+    assert asked == [[(0, 100)], [(0, 50)], [(50, 100), (0, 25)]]
+
+
+@pytest.mark.small
+def test_what_is_negligible_beside_the_largest_bound_is_not_split():
+    asked = []
+
+    def divide(problems):
+        asked.extend((problem.first, problem.last) for problem in problems)
+        return [() if problem.first == 0 else problem.halves() for problem in problems]
+
+    list(branch_and_bound([Interval(0, 100), Interval(100, 116)], divide, most=50, negligible=0.09))
+    assert asked == [(0, 100), (100, 116)]  # bounds of 200 and 32; the halves have 16
+
+
+@pytest.mark.small
+def test_a_subproblem_without_parts_stays_and_is_not_asked_again():
+    asked = []
+
+    def divide(problems):
+        asked.extend(problem.first for problem in problems)
+        return [() if problem.first == 0 and problem.last < 8 else problem.halves() for problem in problems]
+
+    *_, last = branch_and_bound([Interval(0, 16)], divide, most=100)
+    assert (0, 4) in [(problem.first, problem.last) for problem in last.subproblems()]
+    assert asked.count(0) == 3  # (0, 16), (0, 8) and (0, 4), once each
+    assert len(last) == 13
 
 
 # --- certify() ------------------------------------------------------------------------------------------------------

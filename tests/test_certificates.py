@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -17,7 +18,9 @@ from sbnet.bounds.proven.gates import highest_hidden, highest_observed
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.lower import lower as proven_lower
 from sbnet.certificates import Certificate, Certificates, certify, enclosure, posterior_intervals
+from sbnet.exact.enumeration import Reduced, sum_groups
 from sbnet.kernels.gates import SIGMOID
+from sbnet.kernels.reduce import reduce
 from strategies import cases
 
 flint = pytest.importorskip("flint")
@@ -147,7 +150,7 @@ def test_a_mixture_is_a_sum_over_larger_networks():
     net = sb.layered((2, 4, 6), rng=3, scale=3.0)
     row = sb.questions.evidence.coerce(net, [0] * 6)[0][0]
     first = sb.MeanField().solve(net, row[None, :], start=None, trace=False)
-    ((total, how, pieces),) = enclosure._tighter(net, row, first, np.empty(0, np.int64), 3)
+    ((total, how, pieces),) = enclosure._tighter(Reduced(net, row), first, np.empty(0, np.int64), 3)
     assert how == "mixture of 3 factorial components"
     assert total == pytest.approx(sb.infer(net, [0] * 6, solver=sb.Mixture(3)).bound, abs=1e-12)
     assert proven_lower(pieces, sb.MeanField().bound) == pytest.approx(total, abs=EXACT_TERM * net.n_units)
@@ -323,3 +326,48 @@ def test_one_unit_may_be_asked_for_by_its_name():
     assert sb.posterior_intervals(network, {"wet": 1}, units="rain").keys() == {"rain"}
     with pytest.raises(sb.errors.NetworkError, match="a unit is given by its name or its number; got 1.5"):
         sb.posterior_intervals(network, {"wet": 1}, units=[1.5])
+
+
+# --- one row is reduced and solved once -------------------------------------------------------------------------------
+
+
+def counted(monkeypatch):
+    """Counters of the reductions of a pattern, of exact sums over its groups, and of mean field solutions."""
+    calls = {"reduce": [], "sum_groups": [], "solve": []}
+
+    def count(name, real, states):
+        def counting(*args, **options):
+            calls[name].append(np.asarray(states(args)).tobytes())
+            return real(*args, **options)
+
+        return counting
+
+    for name, states in (("reduce", lambda args: args[1]), ("sum_groups", lambda args: args[1])):
+        real = {"reduce": reduce, "sum_groups": sum_groups}[name]
+        counting = count(name, real, states)
+        for module in [m for key, m in sys.modules.items() if key.startswith("sbnet.") and vars(m).get(name) is real]:
+            monkeypatch.setattr(module, name, counting)
+    monkeypatch.setattr(sb.MeanField, "solve", count("solve", sb.MeanField.solve, lambda args: args[2]))
+    return calls
+
+
+@pytest.mark.parametrize("options", [{"confidence": 0.9}, {}, {"gap": 1.0}])
+def test_a_row_is_reduced_and_solved_once_and_the_solution_passed_on(monkeypatch, options):
+    net = sb.layered((8, 16, 20), rng=1, scale=1.0)
+    row = np.full(44, -1, np.int8)
+    row[-20:] = sb.sample(net, 1, rng=0)[0, -20:]
+    calls = counted(monkeypatch)
+    assert not sb.certify(net, row[-20:], **options).exact
+    assert {name: made.count(row.tobytes()) for name, made in calls.items()} == {
+        "reduce": 1,
+        "sum_groups": 1,
+        "solve": 1,
+    }
+
+
+def test_causes_and_their_findings_are_reduced_and_solved_once(monkeypatch):
+    edges = [(f"d{k}", f"f{i}") for k in range(16) for i in range(9)]
+    net = sb.noisy_or(causes=dict.fromkeys(edges, 0.5), prior={f"d{k}": 0.1 for k in range(16)})
+    calls = counted(monkeypatch)
+    assert not sb.certify(net, {f"f{i}": 1 for i in range(9)}, confidence=0.9, exact_up_to=0).exact
+    assert {name: len(made) for name, made in calls.items()} == {"reduce": 1, "sum_groups": 1, "solve": 1}

@@ -14,9 +14,11 @@ from scipy.stats import binom
 import sbnet as sb
 from sbnet.bounds.upper.cells import Limits, solve, split_cells
 from sbnet.bounds.upper.proposal import propose
+from sbnet.bounds.upper.regions import Parameters
 from sbnet.certificates import confidence as by_samples
 from sbnet.certificates.betting import Plan, bet
-from sbnet.certificates.enclosure import Bounded
+from sbnet.certificates.enclosure import Bounded, MeanFields
+from sbnet.exact.enumeration import Reduced
 from strategies import INTERPRETED, cases
 
 SIZES = (2, 3, 4)
@@ -50,7 +52,9 @@ def limited(table_up_to):
 def drawn(network, row, table_up_to, n, from_factorial):
     """The proposal of the upper bound, and n draws from it or from a factorial distribution with means of one half."""
     limits, rng = limited(table_up_to), np.random.default_rng(0)
-    proposal = propose(network, limits, solve(network, limits, row[None, :]), 0, np.full(len(row), 0.5))
+    cells = solve(network, limits, row[None, :])
+    given = Parameters(cells.edge[0], cells.unit[0])
+    proposal = propose(Reduced(network, row), limits, given, np.full(len(row), 0.5))
     seeds = rng.integers(2**64, size=n, dtype=np.uint64)
     return proposal, proposal.draw(seeds, np.full(n, from_factorial))
 
@@ -392,12 +396,13 @@ def test_a_table_has_a_pair_of_arrays_and_a_row_has_one_answer_wherever_it_stand
 def test_cells_share_the_draws_by_weight():
     net = wide()
     row = sb.questions.evidence.coerce(net, [0, 1, 0, 1])[0][0]
-    limits, means = limited(2), sb.infer(net, [0, 1, 0, 1]).means
-    cells = split_cells(net, limits, solve(net, limits, row[None, :]), [0])
-    cells = split_cells(net, limits, cells, [1, 2])
+    limits, solution = limited(2), sb.MeanField().solve(net, row[None, :], start=None, trace=False)
+    root = solve(net, limits, row[None, :])
+    bounded = Bounded(Reduced(net, row), limits, root, MeanFields(solution.bound, solution.means))
+    cells = split_cells(net, limits, split_cells(net, limits, root, [0]), [1, 2])
     wanted = by_samples.Wanted(0.001, 0.05, 2**18, 0)
-    found = by_samples.sample(net, row, Bounded(limits, cells, means), wanted)
-    whole = by_samples.sample(net, row, Bounded(limits, solve(net, limits, row[None, :]), means), wanted)
+    found = by_samples.sample(bounded._replace(cells=cells), wanted)
+    whole = by_samples.sample(bounded, wanted)
     assert found.high - found.low <= 0.05
     assert max(found.low, whole.low) < min(found.high, whole.high)
 

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 import oracle
 import sbnet as sb
-from sbnet.bounds import findings, splitting
+from sbnet.bounds import findings
 from sbnet.datasets import make_clinic
 from sbnet.errors import ParameterError
 from sbnet.exact import quickscore
@@ -98,29 +98,6 @@ def test_a_sum_without_a_minus_sign_is_the_sum_over_causes(seed, n, present, abs
     assert found[1] <= found[0]
     if found[0] > 1e-250:
         assert levels.constant + np.log(found[0]) + known == pytest.approx(exact, abs=1e-9 + error, rel=1e-12)
-
-
-class Interval:
-    """A stand-in for a cell: whole numbers from `first` to `last`; its bound is too high by ln 2 while it is long."""
-
-    def __init__(self, first, last):
-        self.first, self.last = first, last
-        self.upper = np.log(last - first) + (np.log(2.0) if last - first > 4 else 0.0)
-
-    def halves(self):
-        middle = (self.first + self.last) // 2
-        return (Interval(self.first, middle), Interval(middle, self.last)) if self.last - self.first > 1 else None
-
-
-@pytest.mark.small
-@given(most=st.integers(1, 40), n=st.integers(1, 40))
-def test_cells_make_up_the_whole_and_never_bound_it_worse(most, n):
-    cells = splitting.split(Interval(0, n), most)
-    numbers = sorted(k for cell in cells for k in range(cell.first, cell.last))
-    assert numbers == list(range(n))
-    assert len(cells) <= most
-    assert np.log(n) - 1e-12 <= splitting.upper(cells) <= Interval(0, n).upper + 1e-12
-    assert [cell.upper for cell in cells] == sorted((cell.upper for cell in cells), reverse=True)
 
 
 def test_the_ends_are_close_where_quickscore_knows_the_value():

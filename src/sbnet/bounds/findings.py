@@ -1,9 +1,10 @@
 r"""Both bounds on a sum over independent causes when too many noisy-OR findings are present to sum over them all.
 
-In a cell of states (:mod:`sbnet.bounds.splitting`) some causes are on and some off; those that are on add to the leaks
-of their findings. A few findings, those that are explained least, are *kept*: they are summed over exactly, together
-with all free causes (:mod:`sbnet.kernels.firing`). Of each of the others :math:`f(x) = \ln P = \ln(1 - e^{-x})`, which
-is concave, gives way to something linear in the causes, which only moves their log-odds:
+In a subproblem (:mod:`sbnet.bounds.branch_and_bound`) some causes are on and some off; those that are on add to the
+leaks of their findings. A few findings, those that are explained least, are *kept*: they are summed over exactly,
+together with all free causes (:mod:`sbnet.kernels.firing`). Of each of the others
+:math:`f(x) = \ln P = \ln(1 - e^{-x})`, which is concave, gives way to something linear in the causes, which only moves
+their log-odds:
 
 - from above a line (Jaakkola & Jordan 1999),
   :math:`f(x) \le \lambda x + \lambda \ln \lambda - (1 + \lambda) \ln(1 + \lambda)` for all :math:`\lambda > 0`. The
@@ -27,7 +28,8 @@ import numpy as np
 from scipy.special import expit
 
 from sbnet._types import FloatArray, IndexArray
-from sbnet.bounds import margins, splitting
+from sbnet.bounds import margins
+from sbnet.bounds.branch_and_bound import branch_and_bound, upper
 from sbnet.bounds.upper.descent import descend
 from sbnet.exact.quickscore import TwoLevels, firing_of
 from sbnet.kernels import lobatto
@@ -65,11 +67,17 @@ def enclose(levels: TwoLevels, kept: int, cells: int) -> Found:
     """Bounds with up to `kept` findings summed over, never all of several, and the causes in up to `cells` cells."""
     network = _Network(levels, min(kept, max(levels.positive - 1, 1)))
     with np.errstate(all="ignore"):  # what overflows is no bound, and is given up
-        made = splitting.split(network.root(), cells)
+        made = _partition(network.root(), cells)
         parts = np.array([cell.lower() for cell in made])
         known = parts[parts > -np.inf]
         lower = margins.log_sum_below(known) if len(known) else -np.inf
-        return Found(lower, splitting.upper(made), len(made))
+        return Found(lower, upper(made), len(made))
+
+
+def _partition(root: _Cell, most: int) -> list[_Cell]:
+    """Up to `most` subproblems, each time splitting the one with the largest bound; the largest comes first."""
+    *_, last = branch_and_bound([root], lambda cells: [cell.halves() for cell in cells], most=most)
+    return sorted(last.subproblems(), key=lambda cell: -cell.upper)
 
 
 class _Network:
@@ -156,7 +164,13 @@ class _Cell:
         n, m = self.network.weight.shape
         return margins.UNIT * (4 * len(self.firing.bit) + 6 * (n + m) + 64)
 
-    def halves(self) -> tuple[_Cell, _Cell] | None:
+    @property
+    def priority(self) -> float:
+        """The larger its part of P(V) may be, the more a split may take off."""
+        return self.upper
+
+    def halves(self) -> tuple[_Cell, ...]:
+        """The same states in two parts, at the cause that promises most; none if no split lowers the bound."""
         slope = np.exp(np.clip(self.log_slope[self.others], -_STEEPEST, _STEEPEST))
         pull = np.minimum(self.weight * slope, _SPLIT_WEIGHT)
         score = self.means * (1.0 - self.means) * np.sum(pull * pull, axis=1)
@@ -167,7 +181,7 @@ class _Cell:
                 first, second = (_Cell(self.network, states, self.log_slope, self.upper, _NEXT) for states in both)
                 if np.logaddexp(first.upper, second.upper) < self.upper:
                     return first, second
-        return None
+        return ()
 
     def lower(self) -> float:
         """The lower bound at the best τ that a few rounds find; -∞ where digits are lost."""

@@ -14,8 +14,9 @@ from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, overload
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import HIDDEN, Bound, RngLike, States, Stop
+from sbnet._types import HIDDEN, RngLike, States
 from sbnet.bounds import proven as _proven
+from sbnet.bounds.lower import bound_terms, check_log_term
 from sbnet.bounds.upper import LIMIT
 from sbnet.certificates.branching import Until, close
 from sbnet.certificates.confidence import DRAWS, WIDTH, Sampled, Wanted, sample
@@ -23,19 +24,14 @@ from sbnet.certificates.enclosure import EFFORTS, Ends, How, enclose, in_lines
 from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.inference.estimation import Draw, weigh
-from sbnet.inference.solution import Solution
-from sbnet.kernels.rows import Answers, solve_rows
-from sbnet.kernels.terms import LOG_TERMS
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool, row_blocks
 from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
 from sbnet.questions.question import Part, Question, ask
-from sbnet.questions.reduction import absorb
 
 __all__ = ["Certificate", "Certificates", "PosteriorIntervals", "certify", "posterior_intervals"]
 
 Effort: TypeAlias = Literal["fast", "normal", "high"]
-_XI_TOL = 1e-13  # nats: how near its best value each xi is brought
 
 
 class _Options(TypedDict, total=False):
@@ -342,10 +338,10 @@ def _certificate(network: Network, row: States, task: _Task) -> Certificate:
     (how, search, seed), begin = task, time.monotonic()
     ends = enclose(network, row, *how)
     if search.seconds and ends.value is None:
-        ends = close(network, row, ends, how, Until(begin + search.seconds, search.gap))
+        ends = close(ends, Until(begin + search.seconds, search.gap))
     known = Sampled(ends.lower, ends.upper, ends.lower if ends.value is None else ends.value, 0.0, 0)
     if ends.value is None:
-        known = _guess(network, row, ends, how, seed) if search.confidence == 1.0 else _draw(network, row, ends, task)
+        known = _guess(ends, how, seed) if search.confidence == 1.0 else _draw(ends, task)
     mean_field = float(ends.mean_field.bound[0])
     return Certificate(
         ends.lower,
@@ -356,7 +352,7 @@ def _certificate(network: Network, row: States, task: _Task) -> Certificate:
         ends.lower_from,
         ends.upper_from,
         mean_field,
-        max(mean_field - _paper_bound(network, row, ends.mean_field), 0.0),
+        max(mean_field - _paper_bound(ends), 0.0),
         how.effort,
         how.proven,
         (known.low, known.high),
@@ -365,27 +361,24 @@ def _certificate(network: Network, row: States, task: _Task) -> Certificate:
     )
 
 
-def _guess(network: Network, row: States, ends: Ends, how: How, seed: int) -> Sampled:
+def _guess(ends: Ends, how: How, seed: int) -> Sampled:
     """An estimate of ln P between the certain ends, and its error, from samples around the means that were found."""
     samples, anneal = (100, 100) if how.effort == "high" else (1000, 0)
     own_seed = np.random.default_rng(seed).integers(2**64, dtype=np.uint64)
-    log_p, error, _, _ = weigh(network, row[None, :], ends.mean_field, Draw(samples, anneal, 0.05, 0.1, own_seed))
+    log_p, error, _, _ = weigh([ends.row], ends.mean_field, Draw(samples, anneal, 0.05, 0.1, own_seed))
     return Sampled(ends.lower, ends.upper, float(log_p[0]), float(error[0]), 0).within(ends.lower, ends.upper)
 
 
-def _draw(network: Network, row: States, ends: Ends, task: _Task) -> Sampled:
+def _draw(ends: Ends, task: _Task) -> Sampled:
     """An interval that holds with confidence, inside the certain one, and the estimate from the same samples."""
     how, search, seed = task
-    cells = in_lines(network, row, ends.mean_field, how) if ends.cells is None else ends.cells
-    found = sample(network, row, cells, Wanted(1.0 - search.confidence, search.width, DRAWS[how.effort], seed))
+    cells = in_lines(ends.row, ends.mean_field, how) if ends.cells is None else ends.cells
+    found = sample(cells, Wanted(1.0 - search.confidence, search.width, DRAWS[how.effort], seed))
     return found.within(ends.lower, ends.upper)
 
 
-def _paper_bound(network: Network, row: States, solution: Solution) -> float:
-    """The bound with the paper's logarithm terms, eq. (20), at the means of a solution: a climb of no sweeps."""
-    states, n = row[None, :], network.n_units
-    no_trace, xi = np.empty((1, 0)), np.empty((1, n))
-    answers = Answers(np.empty(1), solution.means.copy(), xi, np.empty(1, np.int64), np.empty(1, np.bool_), no_trace)
-    paper = Bound(LOG_TERMS["xi"], 0)
-    solve_rows(network.model, paper, Stop(_XI_TOL, 0), states, absorb(network, states), True, answers)
-    return float(answers.bound[0])
+def _paper_bound(ends: Ends) -> float:
+    """The bound with the paper's logarithm terms, eq. (20), at the means of mean field theory, with the best xi."""
+    network, states, means = ends.row.network, ends.row.states[None, :], ends.mean_field.means
+    parts = bound_terms(network, states, means, np.full(states.shape, np.nan), check_log_term("xi", 0))
+    return float(sum(part.sum() for part in parts))

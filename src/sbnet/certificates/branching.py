@@ -7,16 +7,20 @@ and the sum over all upper ends an upper one. A cell whose ends are both next to
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import FloatArray, States
+from sbnet._types import FloatArray
 from sbnet.bounds import margins
+from sbnet.bounds.branch_and_bound import Partition, branch_and_bound, log_difference
 from sbnet.bounds.upper.cells import Cells, Limits, pick, split_cells
-from sbnet.certificates.enclosure import EFFORTS, Bounded, Ends, How, clinic, count, in_lines, summed
+from sbnet.certificates.enclosure import EFFORTS, Bounded, Ends, MeanFields, clinic, count, summed
+from sbnet.exact.enumeration import Reduced
 from sbnet.inference import MeanField
 from sbnet.model.network import Network
 
@@ -50,51 +54,41 @@ class Leaf(NamedTuple):
     upper: float
     divisible: bool  # does a split at some unit promise anything?
 
+    @property
+    def priority(self) -> float:
+        """The distance between the ends, in probability."""
+        return log_difference(self.upper, self.lower) if self.divisible else -math.inf
 
-def branch(network: Network, root: Bounded) -> Iterator[list[Leaf]]:
+
+def branch(root: Bounded) -> Iterator[Partition[Leaf]]:
     """The cells at first, and after each round of splits; ends where no split promises anything, or with too many."""
-    limits = root.limits._replace(max_steps=_STEPS, tol=_TOL)
-    leaves = _leaves(network, limits, root.cells, np.tile(root.means, (len(root.cells.bound), 1)))
+    network, limits = root.row.network, root.limits._replace(max_steps=_STEPS, tol=_TOL)
+    leaves = _leaves(network, limits, root.cells, root.mean_field_in_each())
     most = min(MOST_CELLS, _NUMBERS // (network.n_edges + 4 * network.n_units))
-    yield leaves
-    while len(leaves) < most:
-        chosen = _widest(leaves)
-        if not chosen:
-            return
-        halves = _split(network, limits, [leaves[k] for k in chosen])
-        leaves = [leaf for k, leaf in enumerate(leaves) if k not in chosen] + halves
-        yield leaves
+    divide = partial(_split, network, limits)
+    return branch_and_bound(leaves, divide, most=most, at_once=_AT_ONCE, negligible=_NOTHING)
 
 
-def _widest(leaves: list[Leaf]) -> set[int]:
-    """Those to split next: with the largest distance between the ends, in probability, and a unit to split at."""
-    upper, lower = np.array([leaf.upper for leaf in leaves]), np.array([leaf.lower for leaf in leaves])
-    distance = np.exp(upper - upper.max()) - np.exp(np.minimum(lower, upper) - upper.max())
-    distance[[not leaf.divisible for leaf in leaves]] = 0.0
-    order = np.argsort(-distance, kind="stable")[: min(1 + len(leaves) // 4, _AT_ONCE)]
-    return {int(k) for k in order if distance[k] > _NOTHING}
-
-
-def _split(network: Network, limits: Limits, leaves: list[Leaf]) -> list[Leaf]:
+def _split(network: Network, limits: Limits, leaves: list[Leaf]) -> list[tuple[Leaf, ...]]:
     """Each cell in two, at the unit that promises most."""
     whole = joined([leaf.cell for leaf in leaves])
     cells = split_cells(network, limits, whole, np.argmax(whole.score, axis=1).tolist())
     bound = np.minimum(cells.bound, np.tile(whole.bound, 2))  # a part is not above the whole
-    return _leaves(network, limits, cells._replace(bound=bound), np.array([leaf.means for leaf in leaves] * 2))
-
-
-def _leaves(network: Network, limits: Limits, cells: Cells, start: FloatArray) -> list[Leaf]:
-    """The lower end of each cell: that of mean field theory, or ln P where all its states are summed."""
+    start = np.array([leaf.means for leaf in leaves] * 2)
     solution = MeanField().solve(network, cells.states, start=start, trace=False)
+    parts = _leaves(network, limits, cells._replace(bound=bound), MeanFields(solution.bound, solution.means))
+    return list(zip(parts[: len(leaves)], parts[len(leaves) :], strict=True))
+
+
+def _leaves(network: Network, limits: Limits, cells: Cells, below: MeanFields) -> list[Leaf]:
+    """The lower end of each cell: that of mean field theory, or ln P where all its states are summed."""
     leaves = []
     for k, row in enumerate(cells.states):
-        lower = float(solution.bound[k])
+        lower = float(below.bound[k])
         if cells.exact[k]:
-            found = summed(network, row, limits.exact_up_to)
+            found = summed(Reduced(network, row), limits.exact_up_to)
             lower = max(lower, found.value - found.margin)
-        leaves.append(
-            Leaf(pick(cells, [k]), lower, solution.means[k], float(cells.bound[k]), bool(cells.score[k].any()))
-        )
+        leaves.append(Leaf(pick(cells, [k]), lower, below.means[k], float(cells.bound[k]), bool(cells.score[k].any())))
     return leaves
 
 
@@ -103,18 +97,19 @@ def joined(cells: list[Cells]) -> Cells:
     return Cells._make(np.concatenate(parts) for parts in zip(*cells, strict=True))
 
 
-def close(network: Network, row: States, ends: Ends, how: How, until: Until) -> Ends:
+def close(ends: Ends, until: Until) -> Ends:
     """The ends brought nearer, cell by cell, until it is time to stop; neither is ever given up for a worse one."""
-    if ends.cells is None:
-        return _close_clinic(network, row, ends, until)
-    lines = in_lines(network, row, ends.mean_field, how)
+    cells, lines = ends.cells, ends.lines
+    if cells is None or lines is None:
+        return _close_clinic(ends, until)
     tables_pay = ends.upper - ends.lower < _PAYS * (float(lines.cells.bound[0]) - ends.lower)
-    return _close(network, ends, ends.cells if tables_pay else lines, until)
+    return _close(ends, cells if tables_pay else lines, until)
 
 
-def _close(network: Network, ends: Ends, root: Bounded, until: Until) -> Ends:
+def _close(ends: Ends, root: Bounded, until: Until) -> Ends:
     best: list[Leaf] = []
-    for leaves in branch(network, root):
+    for partition in branch(root):
+        leaves = partition.subproblems()
         lower = margins.log_sum_below(np.array([leaf.lower for leaf in leaves]))
         upper = min(margins.log_sum_above(np.array([leaf.upper for leaf in leaves])), 0.0)
         cells = count(len(leaves), "cell")
@@ -127,15 +122,16 @@ def _close(network: Network, ends: Ends, root: Bounded, until: Until) -> Ends:
             break
     if not best:
         return ends
-    return ends._replace(cells=Bounded(root.limits, joined([leaf.cell for leaf in best]), root.means))
+    below = MeanFields(np.array([leaf.lower for leaf in best]), np.array([leaf.means for leaf in best]))
+    return ends._replace(cells=root._replace(cells=joined([leaf.cell for leaf in best]), mean_field=below))
 
 
-def _close_clinic(network: Network, row: States, ends: Ends, until: Until) -> Ends:
+def _close_clinic(ends: Ends, until: Until) -> Ends:
     """The same where causes are independent and their findings observed: from the start, with twice as many cells."""
     level, begin = EFFORTS["high"]._replace(cells=2), time.monotonic()
     while level.cells < MOST_CELLS and not until.reached(ends):
         level = level._replace(cells=2 * level.cells)
-        found = clinic(network, row, [level], ends.mean_field)
+        found = clinic(ends.row, [level], ends.mean_field)
         assert found is not None
         if found.lower > ends.lower:
             ends = ends._replace(lower=found.lower, lower_from=found.lower_from)

@@ -11,11 +11,10 @@ from scipy.special import logsumexp
 from sbnet._types import FloatArray, States
 from sbnet.bounds import margins
 from sbnet.bounds.upper.proposal import Proposal, propose
+from sbnet.bounds.upper.regions import Parameters
 from sbnet.certificates.betting import Plan, bet
 from sbnet.certificates.enclosure import Bounded
 from sbnet.inference.importance import seeds_of, uniform
-from sbnet.inference.solvers.mean_field import MeanField
-from sbnet.model.network import Network
 
 DRAWS = {"fast": 2**18, "normal": 2**20, "high": 2**22}
 """Weights that are drawn at most, by effort."""
@@ -73,9 +72,9 @@ class _Sampler(NamedTuple):
         return weights
 
 
-def sample(network: Network, row: States, bounded: Bounded, wanted: Wanted) -> Sampled:
+def sample(bounded: Bounded, wanted: Wanted) -> Sampled:
     """An interval for ln P(evidence) that fails with a chance of at most `delta`."""
-    sampler = _sampler(network, row, bounded, np.uint64(wanted.seed))
+    sampler = _sampler(bounded, np.uint64(wanted.seed))
     log_scale = float(logsumexp(sampler.log_bounds)) - math.log(_ALPHA)
     margin = max(p.margin for p in sampler.proposals) + 64.0 * margins.UNIT * (abs(log_scale) + 4.0)
     variation = max(p.variation for p in sampler.proposals) + 16.0 * margins.UNIT * len(sampler.ends)
@@ -92,13 +91,14 @@ def sample(network: Network, row: States, bounded: Bounded, wanted: Wanted) -> S
     return Sampled(low, high, min(max(guess, low), high), error, found.samples)
 
 
-def _sampler(network: Network, row: States, bounded: Bounded, seed: np.uint64) -> _Sampler:
-    limits, cells, means = bounded
-    n = len(cells.bound)
-    solution = MeanField().solve(network, cells.states, start=np.tile(means, (n, 1)), trace=False)
-    proposals = [propose(network, limits, cells, r, solution.means[r]) for r in range(n)]
+def _sampler(bounded: Bounded, seed: np.uint64) -> _Sampler:
+    cells, solution = bounded.cells, bounded.mean_field_in_each()
+    proposals = [
+        propose(bounded.reduced(r), bounded.limits, Parameters(cells.edge[r], cells.unit[r]), solution.means[r])
+        for r in range(len(cells.bound))
+    ]
     log_bounds = np.array([p.log_bound + p.constant for p in proposals])
     log_shares = solution.bound - logsumexp(solution.bound)
     log_factorial = math.log1p(-_ALPHA) - math.log(_ALPHA) + logsumexp(log_bounds) + log_shares
     chances = np.concatenate([_ALPHA * np.exp(log_bounds - logsumexp(log_bounds)), (1.0 - _ALPHA) * np.exp(log_shares)])
-    return _Sampler(row, seed, proposals, log_bounds, log_factorial, np.cumsum(chances / chances.sum()))
+    return _Sampler(bounded.row.states, seed, proposals, log_bounds, log_factorial, np.cumsum(chances / chances.sum()))

@@ -7,22 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import HIDDEN, FloatArray, IndexArray, Problem, States
+from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.bounds import findings, margins
 from sbnet.bounds.proven import lower as ball_lower
 from sbnet.bounds.proven import upper as ball_upper
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.upper import Cell
-from sbnet.bounds.upper.cells import Cells, Limits, solve, split_cells
-from sbnet.exact.enumeration import group_sums, known_part, sum_groups
+from sbnet.bounds.upper.cells import Cells, Limits, solve_row, split_cells
+from sbnet.exact.enumeration import Reduced, group_sums, known_part
 from sbnet.exact.quickscore import two_levels
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.solvers.mixture import Component
 from sbnet.inference.solvers.protocol import Solution
-from sbnet.kernels.reduce import reduce
 from sbnet.model.graph import Graph
 from sbnet.model.network import MAX_PARAMETER, Network
-from sbnet.questions.reduction import absorb
 
 _MAX_STEPS, _TOL = 200, 1e-5
 _GROUP = 12  # coupled hidden units that an upper bound sums exactly
@@ -48,24 +46,47 @@ EFFORTS = {
 }
 
 
-class Bounded(NamedTuple):
-    """An upper bound in cells, how it was obtained, and the means of all units in mean field theory."""
+class MeanFields(NamedTuple):
+    """The bounds and means of mean field theory, for one row or for each of several cells."""
 
-    limits: Limits
-    cells: Cells
+    bound: FloatArray
     means: FloatArray
 
 
+class Bounded(NamedTuple):
+    """An upper bound on a row in cells, how it was obtained, and mean field theory in the row, or in each cell."""
+
+    row: Reduced
+    limits: Limits
+    cells: Cells
+    mean_field: MeanFields
+
+    def reduced(self, r: int) -> Reduced:
+        """Cell r: the row itself if it is the only one."""
+        return self.row if len(self.cells.bound) == 1 else Reduced(self.row.network, self.cells.states[r])
+
+    def mean_field_in_each(self) -> MeanFields:
+        """Mean field theory in each cell: as it is known, or solved from the means of the row."""
+        n, known = len(self.cells.bound), self.mean_field
+        if len(known.bound) == n:
+            return known
+        start = np.tile(known.means, (n, 1))
+        found = MeanField().solve(self.row.network, self.cells.states, start=start, trace=False)
+        return MeanFields(found.bound, found.means)
+
+
 class Ends(NamedTuple):
-    """Both ends, how they were obtained, and the solution of mean field theory alone."""
+    """Both ends, how they were obtained, the row, and the solution of mean field theory alone."""
 
     lower: float
     upper: float
     value: float | None  # ln P, if it could be summed
     lower_from: str
     upper_from: str
+    row: Reduced
     mean_field: Solution
     cells: Bounded | None  # of the upper end, if it has some
+    lines: Bounded | None  # the quickest upper bound, if it was sought
 
 
 class How(NamedTuple):
@@ -76,38 +97,42 @@ class How(NamedTuple):
     exact_up_to: int | None = None  # coupled hidden units that are summed exactly; None: as the effort says
 
 
-def enclose(network: Network, row: States, effort: str, proven: bool, exact_up_to: int | None = None) -> Ends:
+def enclose(network: Network, states: States, effort: str, proven: bool, exact_up_to: int | None = None) -> Ends:
     """The best ends that an effort, or a lower one, finds."""
     tried = list(EFFORTS.values())[: list(EFFORTS).index(effort) + 1]
-    solver = MeanField()
-    first = solver.solve(network, row[None, :], start=None, trace=False)
+    row, solver = Reduced(network, states), MeanField()
+    first = solver.solve(network, states[None, :], start=None, trace=False)
     most = tried[-1].exact_up_to if exact_up_to is None else exact_up_to
     in_group = min(_GROUP, most)
-    value, margin, group, whole = summed(network, row, -1 if proven else most)
+    value, margin, group, whole = summed(row, -1 if proven else most)
     if group <= min(most, _PROVEN_UP_TO) if proven else whole:
         together = f"sum over all states, {count(group, 'hidden unit')} at most together"
         if group > most:
             together = f"sum over all findings that are present, of {count(group, 'cause')} at most together"
         how = together if group else "product of known factors"
-        low, high = ball_upper.enclosed(network, row) if proven else (value - margin, min(value + margin, 0.0))
-        return Ends(low, high, 0.5 * (low + high) if proven else min(value, 0.0), how, how, first, None)
-    ends = None if proven else clinic(network, row, tried, first)
+        low, high = ball_upper.enclosed(network, states) if proven else (value - margin, min(value + margin, 0.0))
+        return Ends(low, high, 0.5 * (low + high) if proven else min(value, 0.0), how, how, row, first, None, None)
+    ends = None if proven else clinic(row, tried, first)
     if ends is not None:
         return ends
-    lower, lower_from, pieces = float(first.bound[0]), "mean field", [Piece(network, row, first.means[0])]
-    best = in_lines(network, row, first, How(effort, proven, exact_up_to))  # may be as good as tables
+    lower, lower_from, pieces = float(first.bound[0]), "mean field", [Piece(network, states, first.means[0])]
+    best = lines = in_lines(row, first, How(effort, proven, exact_up_to))  # may be as good as tables
     upper = float(best.cells.bound[0])
     order: IndexArray | None = None
+    roots = dict[int, Cells]()
     for level in tried:
         limits = Limits(in_group, level.table_up_to, _MAX_STEPS, _TOL, not proven)
-        root = solve(network, limits, row[None, :])
+        room = level.table_up_to
+        if room not in roots:
+            roots[room] = solve_row(row, limits, lines.cells)
+        root = roots[room]
         if order is None:
             order = np.argsort(-root.score[0], kind="stable")[: int((root.score[0] > 0.0).sum())]
         for cells in _split(network, limits, root, order[: level.upper_units]):
             total = min(margins.log_sum_above(cells.bound), 0.0)
             if total < upper:
-                upper, best = total, Bounded(limits, cells, first.means[0])
-        for total, how, parts in _tighter(network, row, first, order[: level.lower_units], level.components):
+                upper, best = total, best._replace(limits=limits, cells=cells)
+        for total, how, parts in _tighter(row, first, order[: level.lower_units], level.components):
             if total > lower:
                 lower, lower_from, pieces = total, how, parts
     found = best.cells
@@ -116,14 +141,14 @@ def enclose(network: Network, row: States, effort: str, proven: bool, exact_up_t
         lower = ball_lower.lower(pieces, solver.bound)
         parameters = zip(found.states, found.edge, found.unit, strict=True)
         upper = ball_upper.upper([Cell(network, *given, in_group) for given in parameters])
-    return Ends(lower, upper, None, lower_from, upper_from, first, best)
+    return Ends(lower, upper, None, lower_from, upper_from, row, first, best, lines)
 
 
-def in_lines(network: Network, row: States, first: Solution, how: How) -> Bounded:
+def in_lines(row: Reduced, first: Solution, how: How) -> Bounded:
     """The quickest upper bound: one cell, lines alone."""
     most = EFFORTS[how.effort].exact_up_to if how.exact_up_to is None else how.exact_up_to
     limits = Limits(min(_GROUP, most), 0, _MAX_STEPS, _TOL, not how.proven)
-    return Bounded(limits, solve(network, limits, row[None, :]), first.means[0])
+    return Bounded(row, limits, solve_row(row, limits), MeanFields(first.bound, first.means))
 
 
 def count(n: int, what: str) -> str:
@@ -140,32 +165,30 @@ class Sum(NamedTuple):
     whole: bool
 
 
-def summed(network: Network, row: States, most: int) -> Sum:
+def summed(row: Reduced, most: int) -> Sum:
     """The sum over groups of up to so many units."""
-    problem: Problem = reduce(network.model, row)
-    sums = sum_groups(problem, row, absorb(network, row[None, :])[0], most)
-    scale = margins.scale(network).of(margins.involved(problem, row))
-    margin = margins.of_sum(scale, problem, sums.label, most) + sums.error
+    sums = row.sums(most)
+    scale = margins.scale(row.network).of(margins.involved(row.problem, row.states))
+    margin = margins.of_sum(scale, row.problem, sums.label, most) + sums.error
     return Sum(sums.total, margin, int(np.bincount(sums.label).max(initial=0)), not sums.large.any())
 
 
-def clinic(network: Network, row: States, tried: list[Effort], first: Solution) -> Ends | None:
+def clinic(row: Reduced, tried: list[Effort], first: Solution) -> Ends | None:
     """The ends where causes are independent and their findings observed noisy-OR units; None anywhere else.
 
     There the bounds of `sbnet.bounds.findings` leave nothing to those for any network.
     """
-    if not network.gate.any():
+    if not row.network.gate.any():
         return None
-    problem: Problem = reduce(network.model, row)
-    bias = absorb(network, row[None, :])[0]
-    groups = [two_levels(problem, row, bias, group.units, group.factors) for group in group_sums(problem, row, bias)]
+    problem, given = row.problem, (row.problem, row.states, row.bias)
+    groups = [two_levels(*given, group.units, group.factors) for group in group_sums(*given)]
     clinics = [group for group in groups if group is not None]
     if len(clinics) < len(groups):
         return None
-    known = known_part(problem, row, bias)
-    scale = margins.scale(network).of(margins.involved(problem, row))
+    known = known_part(*given)
+    scale = margins.scale(row.network).of(margins.involved(problem, row.states))
     margin = margins.of_sum(scale, problem, np.zeros(len(problem.hidden), np.int64), 0)
-    best = Ends(float(first.bound[0]), 0.0, None, "mean field", "no chance is above one", first, None)
+    best = Ends(float(first.bound[0]), 0.0, None, "mean field", "no probability is above one", row, first, None, None)
     for level in tried:
         found = [findings.enclose(group, level.findings, level.cells) for group in clinics]
         lower, upper = (known + sum(getattr(part, end) for part in found) for end in ("lower", "upper"))
@@ -187,18 +210,19 @@ def _split(network: Network, limits: Limits, cells: Cells, units: Sequence[int] 
 
 
 def _tighter(
-    network: Network, row: States, first: Solution, units: IndexArray, components: int
+    row: Reduced, first: Solution, units: IndexArray, components: int
 ) -> Iterator[tuple[float, str, list[Piece]]]:
     """Lower bounds above that of mean field theory, each with the pieces that it is the sum of."""
+    network = row.network
     if len(units):
-        for states, part in Conditioned([int(i) for i in units]).problems(network, row, first.means[0]):
+        for states, part in Conditioned([int(i) for i in units]).problems(network, row.states, first.means[0]):
             pieces = [Piece(network, *both) for both in zip(states, part.means, strict=True)]
             enumerated = count(len(pieces).bit_length() - 1, "unit")
             how = f"mean field for each of {len(pieces)} states of {enumerated}"
             yield margins.log_sum_below(part.bound), how, pieces
     if components > 1:
-        problem, bias = reduce(network.model, row), absorb(network, row[None, :])[0]
-        parts = Mixture(components).divide(network, problem, row, bias, first.bound[0], first.means[0])
+        given = (row.problem, row.states, row.bias)
+        parts = Mixture(components).divide(network, *given, first.bound[0], first.means[0])
         # A component with a gate that no network may have is left out; what is left is a lower bound as well.
         kept = [
             part
@@ -208,13 +232,14 @@ def _tighter(
         ]
         if kept:
             total = margins.log_sum_below(np.array([part.bound for part in kept]))
-            pieces = [_with_gates(network, row, problem, part) for part in kept]
+            pieces = [_with_gates(row, part) for part in kept]
             yield total, f"mixture of {count(len(kept), 'factorial component')}", pieces
 
 
-def _with_gates(network: Network, row: States, problem: Problem, part: Component) -> Piece:
+def _with_gates(row: Reduced, part: Component) -> Piece:
     """A component of a mixture as evidence on a larger network: gates are observed units below all hidden ones."""
-    gates, n = part.gates, network.n_units
+    gates, network, problem, states = part.gates, row.network, row.problem, row.states
+    n = network.n_units
     edges = network.n_edges + len(problem.hidden) * np.arange(1, len(gates.bias) + 1)
     larger = Network(
         tuple(f"unit {i}" for i in range(n + len(gates.bias))),
@@ -225,6 +250,6 @@ def _with_gates(network: Network, row: States, problem: Problem, part: Component
         np.concatenate([network.weight, gates.weight.ravel()]),
         np.concatenate([network.bias, gates.bias]),
     )
-    means = np.concatenate([np.where(row == HIDDEN, 0.5, row), gates.side])
+    means = np.concatenate([np.where(states == HIDDEN, 0.5, states), gates.side])
     means[problem.hidden] = part.mu
-    return Piece(larger, np.concatenate([row, gates.side]).astype(np.int8), means)
+    return Piece(larger, np.concatenate([states, gates.side]).astype(np.int8), means)

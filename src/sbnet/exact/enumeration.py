@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -243,6 +243,34 @@ def _sum_findings(network: Network, row: States, effort: Effort, log_p: FloatArr
     for hidden, chances in found.values():
         means[hidden] = chances
     return True
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """One pattern of evidence, reduced once for all who ask about it; each part is made when it is first asked for."""
+
+    network: Network
+    states: States
+    _sums: dict[tuple[int, bool], Sums] = field(default_factory=dict)
+
+    @cached_property
+    def problem(self) -> Problem:
+        """What is left of the network."""
+        left: Problem = reduce(self.network.model, self.states)
+        return left
+
+    @cached_property
+    def bias(self) -> FloatArray:
+        """The biases of all units, with the evidence absorbed."""
+        bias: FloatArray = absorb(self.network, self.states[None, :])[0]
+        return bias
+
+    def sums(self, limit: int, *, findings: bool = True) -> Sums:
+        """What :func:`sum_groups` says of it."""
+        key = (limit, findings)
+        if key not in self._sums:
+            self._sums[key] = sum_groups(self.problem, self.states, self.bias, limit, findings=findings)
+        return self._sums[key]
 
 
 class Sums(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,13 +12,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sbnet import checks
-from sbnet._types import FloatArray, Problem, RngLike, States
+from sbnet._types import FloatArray, RngLike
+from sbnet.exact.enumeration import Reduced
 from sbnet.inference.importance import log_weights
 from sbnet.inference.solution import Solution
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.inference.solvers.protocol import Solver, check_solver
 from sbnet.kernels.estimate import anneal_rows
-from sbnet.kernels.reduce import reduce
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, join, map_blocks, pool
 from sbnet.questions import batches, printing
@@ -26,7 +26,6 @@ from sbnet.questions.batches import OneRow, SomeRows
 from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, ask
-from sbnet.questions.reduction import absorb
 from sbnet.questions.support import IMPOSSIBLE
 
 if TYPE_CHECKING:
@@ -284,21 +283,22 @@ def _sample(network: Network, solver: Solver, draw: Draw, block: Block) -> Float
     """What :func:`_summary` says of each row, and the bound, in columns."""
     (states,) = block.columns
     solution = solver.solve(network, states, start=None, trace=False)
-    return np.column_stack((*weigh(network, states, solution, draw), solution.bound))
+    rows = (Reduced(network, row) for row in states)
+    return np.column_stack((*weigh(rows, solution, draw), solution.bound))
 
 
 def weigh(
-    network: Network, states: States, solution: Solution, draw: Draw
+    rows: Iterable[Reduced], solution: Solution, draw: Draw
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """What :func:`_summary` says of each row, for samples around the means of a solution."""
-    weights = np.empty((len(states), draw.samples))
-    bias = absorb(network, states)
-    if draw.anneal:
-        anneal_rows(network.model, states, bias, solution.means, draw.anneal, draw.seed, weights)
-    else:
-        for r, row in enumerate(states):
-            problem: Problem = reduce(network.model, row)
-            weights[r] = log_weights(problem, row, bias[r], solution.means[r], draw.defence, draw.seed, draw.samples)
+    weights = np.empty((len(solution.bound), draw.samples))
+    for r, row in enumerate(rows):
+        if draw.anneal:
+            one, bias, mine = row.states[None, :], row.bias[None, :], slice(r, r + 1)
+            anneal_rows(row.network.model, one, bias, solution.means[mine], draw.anneal, draw.seed, weights[mine])
+        else:
+            means = solution.means[r]
+            weights[r] = log_weights(row.problem, row.states, row.bias, means, draw.defence, draw.seed, draw.samples)
     return _summary(weights, draw.delta)
 
 

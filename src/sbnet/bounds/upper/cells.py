@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
+from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds import margins
+from sbnet.bounds.branch_and_bound import branch_and_bound, log_difference, upper
 from sbnet.bounds.upper.regions import Parameters, divide, free_places, keep, positive_slopes, rate
 from sbnet.bounds.upper.regions import start as first_guess
-from sbnet.exact.enumeration import sum_groups
+from sbnet.exact.enumeration import Reduced
 from sbnet.kernels.descent import MEMORY, Scratch, Search, lower
-from sbnet.kernels.reduce import reduce
 from sbnet.model.network import Network
-from sbnet.questions.reduction import absorb
 
 MOST_NUMBERS = 500_000
 """In an array of several cells: 4 MB."""
 
 _CANDIDATES = 3
+_NOTHING = 5e-324  # of the largest bound: less than that is no number, and not worth a split
 _LEAST = 1e-12  # of the slope of a line above ln(1 - e^-x)
 
 
@@ -45,41 +45,47 @@ class Cells(NamedTuple):
     score: FloatArray
 
 
-def solve(network: Network, limits: Limits, states: States, start: Cells | None = None) -> Cells:
+def solve_row(row: Reduced, limits: Limits, start: Cells | None = None) -> Cells:
+    """The bound for one pattern that is reduced already, from parameters of `start`, which stay as they are."""
+    copied = None if start is None else Cells._make(part.copy() for part in start)
+    return solve(row.network, limits, row.states[None, :], copied, [row])
+
+
+def solve(
+    network: Network,
+    limits: Limits,
+    states: States,
+    start: Cells | None = None,
+    reduced: Sequence[Reduced] | None = None,
+) -> Cells:
     """Small groups of coupled hidden units are summed, the others bounded, from the parameters of `start`."""
     n, n_units = states.shape
     edge = np.full((n, network.n_edges), np.nan) if start is None else start.edge
     unit = np.full((n, n_units, 2), np.nan) if start is None else start.unit
     bound, exact, score = np.empty(n), np.empty(n, np.bool_), np.zeros((n, n_units))
-    bias, every = absorb(network, states), margins.scale(network)
+    every = margins.scale(network)
     for r in range(n):
-        problem: Problem = reduce(network.model, states[r])
-        scale = every.of(margins.involved(problem, states[r]))
-        sums = sum_groups(problem, states[r], bias[r], limits.exact_up_to, findings=limits.findings)
-        bound[r] = sums.total + margins.of_sum(scale, problem, sums.label, limits.exact_up_to) + sums.error
+        row = Reduced(network, states[r]) if reduced is None else reduced[r]
+        scale = every.of(margins.involved(row.problem, row.states))
+        sums = row.sums(limits.exact_up_to, findings=limits.findings)
+        bound[r] = sums.total + margins.of_sum(scale, row.problem, sums.label, limits.exact_up_to) + sums.error
         large = sums.large
         exact[r] = not large.any()
         if not exact[r]:
-            part, score[r] = _bound(problem, limits, scale, states[r], bias[r], large, Parameters(edge[r], unit[r]))
+            part, score[r] = _bound(row, limits, scale, large, Parameters(edge[r], unit[r]))
             bound[r] += part
     return Cells(states, np.minimum(bound, 0.0), exact, edge, unit, score)  # P <= 1
 
 
 def _bound(
-    problem: Problem,
-    limits: Limits,
-    scale: margins.Scale,
-    states: States,
-    bias: FloatArray,
-    large: BoolArray,
-    given: Parameters,
+    row: Reduced, limits: Limits, scale: margins.Scale, large: BoolArray, given: Parameters
 ) -> tuple[float, FloatArray]:
     """The bound on the large groups of one row, and a score for each unit; `given` is where to start, and to end."""
+    problem, best = row.problem, np.inf
     fresh = bool(np.isnan(given.unit[:, 0]).all())
-    best = np.inf
     stages = [0, limits.table_up_to] if fresh and limits.table_up_to else [limits.table_up_to]
     for room in stages:  # lines first: a quick way to a good start
-        regions = divide(problem, states, bias, large, room)
+        regions = divide(problem, row.states, row.bias, large, room)
         x = first_guess(problem, regions, given)
         free = free_places(problem, regions)
         search = Search(free, positive_slopes(problem, regions)[free], x, np.empty_like(x))
@@ -133,27 +139,19 @@ def split_all(
     )
 
 
-def _gain(before: float, after: float) -> float:
-    return float(np.exp(before) - np.exp(min(after, before)))
-
-
 def split_best(network: Network, limits: Limits, root: Cells, n_cells: int) -> tuple[float, bool, int, list[int]]:
     """Split cells one after the other, each time where it lowers the sum most; also the units that were split."""
-    leaves, used = [_Leaf(root, *_best_split(network, limits, root))], set[int]()
-    while len(leaves) < n_cells:
-        top = max(leaf.cell.bound[0] for leaf in leaves)
-        gains = [_gain(leaf.cell.bound[0] - top, leaf.split_bound - top) for leaf in leaves]
-        best = int(np.argmax(gains))
-        if not gains[best] > 0.0:
-            break
-        leaf = leaves.pop(best)
-        used.add(leaf.unit)
-        for k in range(2):
-            child = pick(leaf.children, [k])
-            leaves.append(_Leaf(child, *_best_split(network, limits, child)))
-    bounds = np.array([leaf.cell.bound[0] for leaf in leaves])
-    total = min(margins.log_sum_above(bounds), float(root.bound[0]))
-    return total, all(leaf.cell.exact[0] for leaf in leaves), len(leaves), list(used)
+    used = set[int]()
+
+    def divide(leaves: list[_Leaf]) -> list[list[_Leaf]]:
+        used.update(leaf.unit for leaf in leaves)
+        parts = [[pick(leaf.children, [k]) for k in range(2)] for leaf in leaves]
+        return [[_Leaf(cell, *_best_split(network, limits, cell)) for cell in both] for both in parts]
+
+    first = _Leaf(root, *_best_split(network, limits, root))
+    *_, partition = branch_and_bound([first], divide, most=n_cells, negligible=_NOTHING)
+    leaves = partition.subproblems()
+    return min(upper(leaves), first.upper), all(leaf.cell.exact[0] for leaf in leaves), len(leaves), list(used)
 
 
 class _Leaf(NamedTuple):
@@ -163,6 +161,15 @@ class _Leaf(NamedTuple):
     unit: int
     children: Cells
     split_bound: float
+
+    @property
+    def upper(self) -> float:
+        return float(self.cell.bound[0])
+
+    @property
+    def priority(self) -> float:
+        """What the best split takes off the sum, which is known."""
+        return log_difference(self.upper, self.split_bound)
 
 
 def _best_split(network: Network, limits: Limits, cell: Cells) -> tuple[int, Cells, float]:

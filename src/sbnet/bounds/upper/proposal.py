@@ -32,14 +32,11 @@ from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem
 from sbnet.bounds import margins
-from sbnet.bounds.upper.cells import Cells, Limits
+from sbnet.bounds.upper.cells import Limits
 from sbnet.bounds.upper.regions import Parameters, divide, start
-from sbnet.exact.enumeration import sum_groups
+from sbnet.exact.enumeration import Reduced
 from sbnet.kernels.proposal import Factorial, Holder, Joint, draw, grow
-from sbnet.kernels.reduce import reduce
 from sbnet.kernels.upper import Regions, evaluate
-from sbnet.model.network import Network
-from sbnet.questions.reduction import absorb
 
 _SHY = 1e-3  # means of the factorial distribution keep that far from 0 and 1: what it leaves out is found by q alone
 _DRAW = 16.0 * margins.UNIT  # how far the drawing of one unit is off, in total variation
@@ -63,17 +60,15 @@ class Proposal(NamedTuple):
         return out.reshape(3, -1)
 
 
-def propose(network: Network, limits: Limits, cells: Cells, r: int, means: FloatArray) -> Proposal:
-    """That of cell r of an upper bound, with the factorial distribution around the means of all units."""
-    states, bias = cells.states[r], absorb(network, cells.states[r : r + 1])[0]
-    problem: Problem = reduce(network.model, states)
-    sums = sum_groups(problem, states, bias, limits.exact_up_to, findings=limits.findings)
-    regions = divide(problem, states, bias, sums.large, limits.table_up_to)
-    x = start(problem, regions, Parameters(cells.edge[r], cells.unit[r]))
+def propose(row: Reduced, limits: Limits, given: Parameters, means: FloatArray) -> Proposal:
+    """That of the upper bound at given parameters, with the factorial distribution around the means of all units."""
+    problem, sums = row.problem, row.sums(limits.exact_up_to, findings=limits.findings)
+    regions = divide(problem, row.states, row.bias, sums.large, limits.table_up_to)
+    x = start(problem, regions, given)
     log_bound = float(evaluate(problem, regions, x, np.empty_like(x)))
     units = np.flatnonzero(sums.large)
     joint, holder = _joint(problem, regions, units), _holder(problem, regions, units, x)
-    scale = margins.scale(network).of(margins.involved(problem, states))
+    scale = margins.scale(row.network).of(margins.involved(problem, row.states))
     mu = np.clip(means[problem.hidden[units]], _SHY, 1.0 - _SHY)
     return Proposal(
         joint,
