@@ -62,6 +62,6 @@ def test_examples_in_docstrings_are_true(name):
 
 def test_there_are_examples_to_check():
     finder = doctest.DocTestFinder()
-    for name in ("sbnet.model.build", "sbnet.exact.answers", "sbnet.files.mixture"):
+    for name in ("sbnet.model.build", "sbnet.exact.answers", "sbnet.files.formats"):
         found = finder.find(importlib.import_module(name))
         assert any(test.examples for test in found)

@@ -132,7 +132,7 @@ def _header(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, str]]:
         raise FileFormatError(f"{name} is cut short: it has only {len(start)} bytes")
     if start[8:] != b"{":
         is_text = all(32 <= byte < 127 or byte in b"\t\r\n" for byte in start)
-        hint = "; sbnet.read() reads texts, whose names end in .toml, .bif, .uai, …" if is_text else ""
+        hint = "; the name of a text ends in .toml, .bif, .uai, …, which says how it is read" if is_text else ""
         raise FileFormatError(f"{name} is not a network file: it is not in the safetensors format{hint}")
     length = int.from_bytes(start[:8], "little")
     text = start[8:] + file.read(length - 1) if 0 < length <= _room(file) else b""
@@ -166,8 +166,6 @@ def _check_kind(name: str, metadata: Mapping[str, str], kind: Kind) -> None:
         raise FileFormatError(
             f"{name} is a checkpoint of learning, not a network; fit(..., resume={name!r}) goes on from it"
         )
-    if metadata.get("format") == "sbnet-mixture" != kind.name:
-        raise FileFormatError(f"{name} holds a mixture of networks, not one; sbnet.load() reads it")
     if metadata.get("format") != kind.name:
         raise FileFormatError(f"{name} is a safetensors file, but not {kind.wanted}")
     found = metadata.get("format_version", "")
