@@ -99,6 +99,13 @@ def test_show_lists_units_with_their_priors_and_notes(clinic, capsys):
     assert "did you mean 'fever'" in complaint(capsys, "show", clinic, "feber")
 
 
+def test_a_command_takes_one_network(sprinkler, tmp_path, capsys):
+    sb.write(sb.NetworkMixture((sprinkler,), sprinkler.names), tmp_path / "mixed.sbn")
+    assert "mixed.sbn holds a mixture of networks, and a command takes one; sbnet.read() reads it" in complaint(
+        capsys, "show", str(tmp_path / "mixed.sbn")
+    )
+
+
 def test_convert_goes_there_and_back(clinic, tmp_path, capsys):
     assert main(["convert", clinic, "-o", str(tmp_path / "clinic.sbn")]) == 0
     assert main(["convert", str(tmp_path / "clinic.sbn"), "-o", str(tmp_path / "again.toml")]) == 0

@@ -9,6 +9,7 @@ import os
 import pickle
 import stat
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 import hostile_files
 import sbnet as sb
-from sbnet.errors import FileFormatError
+from sbnet.errors import FileFormatError, ParameterError
 from sbnet.files.tensors import checksum
 from strategies import networks
 
@@ -79,26 +80,46 @@ def test_other_programs_can_read_the_file(path, network):
 
 
 def test_only_networks_are_saved(tmp_path):
-    with pytest.raises(TypeError, match=r"^save\(\) writes a Network or a NetworkMixture; got dict$"):
-        sb.save({}, tmp_path / "net.sbn")
+    for call in (sb.save, sb.write):
+        for name in ("net.sbn", "net.toml"):
+            with pytest.raises(ParameterError, match=r"^network is {}, which is no Network; sbnet.from_edges\(\)"):
+                call({}, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
-# --- the ending of a name -------------------------------------------------------------------------------------------
+# --- the suffix of a name -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ending", ["toml", "bif", "uai", "TOML"])
-def test_save_and_load_agree_with_write_and_read_about_endings(tmp_path, network, ending):
-    sb.save(network, tmp_path / f"saved.{ending}")
-    sb.write(network, tmp_path / f"written.{ending}")
-    assert (tmp_path / f"saved.{ending}").read_bytes() == (tmp_path / f"written.{ending}").read_bytes()
-    assert sb.load(tmp_path / f"saved.{ending}") == sb.read(tmp_path / f"saved.{ending}")
+def test_save_and_load_are_other_names_of_write_and_read():
+    assert sb.save is sb.write
+    assert sb.load is sb.read
+
+
+@pytest.mark.parametrize(
+    "name", ["net.sbn", "net.SBN", "net", "net.model", "net-0.05", "net.sbnet", "net.bin", "net.gz"]
+)
+def test_own_files_may_have_any_name_that_means_nothing_else(tmp_path, network, path, name):
+    mixture = sb.NetworkMixture((network,), network.names)
+    for thing in (mixture, network):
+        sb.write(thing, tmp_path / name)
+        assert sb.read(tmp_path / name) == thing
+    assert (tmp_path / name).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(("name", "near"), [("net.tml", ".toml"), ("net.biff", ".bif"), ("net.xsdl", ".xdsl")])
+def test_a_typo_in_a_suffix_is_not_written_as_another_format(tmp_path, network, name, near):
+    known = rf"did you mean {near}\? Known are \.toml, \.sbn, \.bif, \.uai$"
+    with pytest.raises(FileFormatError, match=rf"cannot be written: its suffix is '{name[3:]}'; {known}"):
+        sb.write(network, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("ending", ["xdsl", "bifxml", "net", "toml.gz", "xdsl.gz"])
 def test_what_write_refuses_save_refuses(tmp_path, network, ending):
     for call in (sb.save, sb.write):
-        with pytest.raises(FileFormatError, match=r"can be read, but not written; end its name in \.toml, \.sbn"):
+        with pytest.raises(
+            FileFormatError, match=rf"but not written: its suffix is '\.{ending}'; end its name in \.toml, \.sbn"
+        ):
             call(network, tmp_path / f"x.{ending}")
     assert list(tmp_path.iterdir()) == []
 
@@ -106,8 +127,6 @@ def test_what_write_refuses_save_refuses(tmp_path, network, ending):
 def test_a_mixture_is_not_written_as_text(tmp_path, network):
     with pytest.raises(FileFormatError, match=r"x\.toml cannot hold a mixture of networks; end its name in \.sbn"):
         sb.save(sb.NetworkMixture((network,), network.names), tmp_path / "x.toml")
-    with pytest.raises(TypeError, match=r"^save\(\) writes a Network or a NetworkMixture; got dict$"):
-        sb.save({}, tmp_path / "x.toml")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -116,10 +135,27 @@ def test_binary_files_with_the_ending_of_a_text_are_still_loaded(path, network):
     assert sb.load(old) == network
 
 
-def test_a_text_of_unknown_ending_names_the_right_call(tmp_path):
-    (tmp_path / "x.txt").write_text("[units.flu]\nprior = 0.05\n")
-    with pytest.raises(FileFormatError, match=r"sbnet\.read\(\) reads texts, whose names end in \.toml, \.bif, \.uai"):
-        sb.load(tmp_path / "x.txt")
+@pytest.mark.parametrize(("name", "called"), [("x.txt", "its suffix is '.txt'"), ("x", "its name has no suffix")])
+def test_a_text_of_unknown_suffix_is_told_the_known_ones(tmp_path, name, called):
+    (tmp_path / name).write_text("[units.flu]\nprior = 0.05\n")
+    with pytest.raises(FileFormatError, match=rf"{name} cannot be read: {called}, none of \.toml, \.sbn, \.bif, \.uai"):
+        sb.load(tmp_path / name)
+
+
+def test_a_pipe_without_a_suffix_is_read_once(tmp_path, path, network):
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit((tmp_path / "pipe").write_bytes, path.read_bytes())
+        assert sb.read(tmp_path / "pipe") == network
+        done.result()
+
+
+def test_a_report_is_about_one_network(tmp_path, network):
+    sb.write(sb.NetworkMixture((network,), network.names), tmp_path / "x.sbn")
+    with pytest.raises(FileFormatError, match=r"a mixture of networks, not one; sbnet.read\(\) reads it"):
+        sb.convert.read_report(tmp_path / "x.sbn")
+    with pytest.raises(FileFormatError, match=r"x.sbn is a safetensors file, but not a checkpoint"):
+        sb.fit(network, [[0, 1, 1]], resume=tmp_path / "x.sbn")
 
 
 # --- all or nothing -------------------------------------------------------------------------------------------------
@@ -276,8 +312,8 @@ FOREIGN = {
     "pickle": (pickle.dumps(list(range(100))), "FILE is not a network file: it is not in the safetensors format"),
     "text": (
         b'{"a": 1, "b": 2}',
-        "FILE is not a network file: it is not in the safetensors format; sbnet.read() reads texts, whose names end in "
-        ".toml, .bif, .uai, …",
+        "FILE is not a network file: it is not in the safetensors format; the name of a text ends in .toml, .bif, "
+        ".uai, …, which says how it is read",
     ),
     "header too long": (header("{}", 10**18), f"FILE is damaged or cut short: its header should have {10**18} bytes"),
     "header not JSON": (header("{nonsense"), "FILE is damaged: its header cannot be read"),
@@ -286,11 +322,11 @@ FOREIGN = {
     "metadata not text": (header('{"__metadata__": 3}'), "FILE is damaged: its header cannot be read"),
     "foreign safetensors": (
         safetensors.numpy.save({"weight": np.zeros(3)}, metadata={"format": "pt"}),
-        "FILE is a safetensors file, but not one that sbnet.save() wrote",
+        "FILE is a safetensors file, but not one that sbnet.write() wrote",
     ),
     "safetensors without metadata": (
         safetensors.numpy.save({"weight": np.zeros(3)}),
-        "FILE is a safetensors file, but not one that sbnet.save() wrote",
+        "FILE is a safetensors file, but not one that sbnet.write() wrote",
     ),
 }
 
@@ -338,7 +374,7 @@ SEALED = {  # the checksum is right, but what it seals is not a network
     "other format": (
         {},
         {"format": "sbnet-posterior"},
-        "FILE is a safetensors file, but not one that sbnet.save() wrote",
+        "FILE is a safetensors file, but not one that sbnet.write() wrote",
     ),
     "types": ({"weight": np.array([1])}, {}, "FILE holds arrays of unexpected types"),
     "wrapping": (

@@ -18,7 +18,6 @@ import pytest
 import sbnet as sb
 from sbnet.cli import main
 from sbnet.errors import TargetError
-from sbnet.files import locks
 from sbnet.files.locks import alone
 from sbnet.learning import checkpoint
 
@@ -104,7 +103,7 @@ def test_a_file_system_without_locks_is_written_to_all_the_same(tmp_path, monkey
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(locks.fcntl, "flock", refuse)
+    monkeypatch.setattr("fcntl.flock", refuse)
     sb.fit(NETWORK, ROWS, epochs=1, checkpoint=tmp_path / ("n" * 250), **SETTINGS)
     assert os.listdir(tmp_path) == ["n" * 250]
 

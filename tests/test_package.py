@@ -7,8 +7,11 @@ import importlib
 import importlib.resources
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -94,6 +97,14 @@ def test_examples_in_docstrings_are_true(name):
 
 def test_there_are_examples_to_check():
     finder = doctest.DocTestFinder()
-    for name in ("sbnet.model.build", "sbnet.exact.answers", "sbnet.files.mixture"):
+    for name in ("sbnet.model.build", "sbnet.exact.answers", "sbnet.files.formats"):
         found = finder.find(importlib.import_module(name))
         assert any(test.examples for test in found)
+
+
+def test_every_dependency_is_used_by_the_package_itself():
+    root = Path(__file__).parents[1]
+    named = tomllib.loads((root / "pyproject.toml").read_text())["project"]["dependencies"]
+    source = "\n".join(path.read_text() for path in Path(sb.__file__).parent.rglob("*.py"))
+    modules = [re.split("[<>=!~ ]", one)[0].replace("-", "_").replace("scikit_learn", "sklearn") for one in named]
+    assert [one for one in modules if not re.search(rf"^ *(import|from) {one}\b", source, re.MULTILINE)] == []

@@ -395,7 +395,8 @@ def test_a_file_that_pyagrum_cannot_read_is_refused(tmp_path):
         sb.read(tmp_path / "x.net")
     with pytest.raises(FileNotFoundError):
         sb.read(tmp_path / "gone.bifxml")
-    with pytest.raises(FileFormatError, match="the ending of the name says how"):
+    (tmp_path / "x.pkl").write_text("oh")
+    with pytest.raises(FileFormatError, match="its suffix is '.pkl', none of"):
         sb.read(tmp_path / "x.pkl")
 
 

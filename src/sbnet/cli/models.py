@@ -44,7 +44,7 @@ def _place(name: str) -> str:
 def _read(path: str, chosen: argparse.Namespace) -> Network:
     """Read; arguments that an error asks for are options here."""
     try:
-        return read(path, tol=chosen.tol, max_hidden=chosen.max_hidden)
+        network = read(path, tol=chosen.tol, max_hidden=chosen.max_hidden)
     except FileFormatError as error:
         text = str(error)
         for argument, option in (("tol=", "--tol "), ("max_hidden=", "--max-hidden ")):
@@ -52,6 +52,9 @@ def _read(path: str, chosen: argparse.Namespace) -> Network:
         if text == str(error):
             raise
         raise FileFormatError(text) from None
+    if not isinstance(network, Network):
+        raise FileFormatError(f"{path} holds a mixture of networks, and a command takes one; sbnet.read() reads it")
+    return network
 
 
 def _refuse_table(name: str) -> None:

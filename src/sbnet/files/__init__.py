@@ -3,8 +3,9 @@
 from sbnet.files.agrum import from_pyagrum, to_pyagrum
 from sbnet.files.conversion import Conversion
 from sbnet.files.formats import read, read_report, write
-from sbnet.files.mixture import load, save
 from sbnet.files.pgmpy import from_pgmpy, to_pgmpy
+
+load, save = read, write
 
 __all__ = [
     "Conversion",

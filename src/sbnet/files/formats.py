@@ -1,66 +1,77 @@
-"""Any network file, by the ending of its name: :func:`read` and :func:`write`."""
+"""Any network file, by the suffix of its name: :func:`read` and :func:`write`, which are also `load` and `save`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 from sbnet import checks
-from sbnet.errors import FileFormatError
+from sbnet.errors import FileFormatError, near_name
 from sbnet.files import agrum
 from sbnet.files.atomic import PathLike, as_file, as_name
 from sbnet.files.bif import read_bif
 from sbnet.files.conversion import Conversion, announced, convert
-from sbnet.files.network import load_network, save_network
+from sbnet.files.mixture import read_own, write_own
 from sbnet.files.tables_writing import write_bif, write_uai
+from sbnet.files.tensors import is_tensors
 from sbnet.files.text import read_toml
 from sbnet.files.text_writing import write_toml
 from sbnet.files.uai import read_uai
 from sbnet.files.variables import Variable
 from sbnet.files.xdsl import read_xdsl
+from sbnet.model.mixtures import NetworkMixture
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network
 
-_UNITS: dict[str, Callable[[str], Network]] = {".toml": read_toml, ".sbn": load_network}
+OWN = ".sbn"
+"""The suffix of the files of this library, which other names may have too."""
 _TABLES: dict[str, Callable[[str], list[Variable]]] = {
     ".bif": read_bif,
     ".uai": read_uai,
     ".xdsl": read_xdsl,
     **dict.fromkeys(agrum.ENDINGS, agrum.read_pyagrum),
 }
-_WRITERS: dict[str, Callable[[Network, str], None]] = {
-    ".toml": write_toml,
-    ".sbn": save_network,
-    ".bif": write_bif,
-    ".uai": write_uai,
-}
+_WRITERS: dict[str, Callable[[Network, str], None]] = {".toml": write_toml, ".bif": write_bif, ".uai": write_uai}
 _PACKED = (".toml", ".bif", ".uai", ".xdsl")
-"""Endings that may have .gz behind them."""
+"""Suffixes that may have .gz behind them."""
+_READ = (".toml", OWN, *_TABLES)
+_WRITTEN = (".toml", OWN, ".bif", ".uai")
+_NEAR = 0.8
+"""Likeness from which an unknown suffix is a typo: .tml is, .bin and .sbnet are not."""
 
 
-def read(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> Network:
-    """Read a network from a file; the ending of its name says how.
+def read(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> Network | Any:
+    """Read a network from a file; the suffix of its name says how. ``sbnet.load`` is another name for this function.
 
     Parameters
     ----------
     path
-        ``.toml``, written by hand or by :func:`write`; ``.sbn``, written by :func:`save`; ``.bif``, ``.uai`` and
-        GeNIe's ``.xdsl``, networks of tables; ``.bifxml``, ``.dsl``, ``.net``, ``.o3prm``, ``.jgum`` and ``.bgum``,
-        which pyAgrum reads. Texts and tables may be compressed (``.bif.gz``).
+        ``.toml``, written by hand or by :func:`write`; ``.sbn``, sbnet's own format; ``.bif``, ``.uai`` and GeNIe's
+        ``.xdsl``, networks of tables; ``.bifxml``, ``.dsl``, ``.net``, ``.o3prm``, ``.jgum`` and ``.bgum``, which
+        pyAgrum reads. Texts and tables may be compressed (``.bif.gz``). A file in sbnet's own format is known by its
+        content, whatever its name.
     tol : float
-        A table becomes a sigmoid, noisy-OR or noisy-AND unit if all its chances are that near to those of the unit.
+        A table becomes a sigmoid, noisy-OR or noisy-AND unit if all its probabilities are that near to those of the
+        unit.
     max_hidden : int
         Any other table becomes a sigmoid unit with hidden switches, at most so many of them.
+
+    Returns
+    -------
+    Network or NetworkMixture
+        A mixture if that is what was written.
 
     Raises
     ------
     FileFormatError
-        If the file cannot be read, with the place; or if a table is no unit, with how far the nearest one is.
+        If the file cannot be read, with the place; if it is cut short, damaged, of another kind, or from a later
+        version of sbnet; or if a table is no unit, with how far the nearest one is.
 
     Warns
     -----
     ConversionWarning
-        If a unit is farther from its table than rounding explains; :func:`read_report` tells more.
+        If a unit is farther from its table than rounding explains; :func:`sbnet.convert.read_report` tells more.
 
     Examples
     --------
@@ -69,11 +80,12 @@ def read(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> Network:
     >>> sb.read(clinic_path()).notes["influenza"].group
     'causes'
     """
-    return announced(read_report(path, tol=tol, max_hidden=max_hidden), 2)
+    found = _read(path, tol, max_hidden)
+    return announced(found, 2) if isinstance(found, Conversion) else found
 
 
 def read_report(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> Conversion:
-    """The same with a report: what became of each table, and how far off the network is.
+    """Read a network as :func:`sbnet.read` does, with a report: what became of each table, and how far off it is.
 
     Examples
     --------
@@ -81,46 +93,89 @@ def read_report(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> C
     >>> sb.convert.read_report("asia.bif")  # doctest: +SKIP
     <Conversion: 9 units; 2 prior, 4 sigmoid, 1 noisy-or, 1 switches; error 1.1e-16, 9.8e-16 nats>
     """
-    name = as_file(path)
-    checks.probability("tol", tol)
-    checks.whole("max_hidden", max_hidden, 0)
-    ending = _ending(name, (*_UNITS, *_TABLES), "read")
-    if ending in _UNITS:
-        return Conversion(_UNITS[ending](name))
-    return convert(_TABLES[ending](name), tol=float(tol), max_hidden=max_hidden, name=name)
+    found = _read(path, tol, max_hidden)
+    if isinstance(found, NetworkMixture):
+        raise FileFormatError(f"{as_name(path)} holds a mixture of networks, not one; sbnet.read() reads it")
+    return found if isinstance(found, Conversion) else Conversion(found)
 
 
-def write(network: Network, path: PathLike) -> None:
-    """Write a network to a file; the ending of its name says how. The file is written whole or not at all.
+def write(network: Network | NetworkMixture, path: PathLike) -> None:
+    """Write a network to a file; the suffix of its name says how. ``sbnet.save`` is another name for this function.
+
+    The file is written beside its final place, flushed to disk, then renamed: whatever happens on the way, `path` holds
+    either the old file or the new one, whole. A link is followed to the real file, which keeps its permissions.
 
     Parameters
     ----------
-    network : Network
+    network : Network or NetworkMixture
+        A mixture is written in sbnet's own format alone.
     path
-        ``.toml``, a text for people, and ``.sbn``, as :func:`save` does: both give every number back bit for bit.
+        ``.toml``, a text for people, and ``.sbn``, sbnet's own format: both give every number back bit for bit.
         ``.bif`` and ``.uai``: tables for other programs, for units of up to sixteen parents; units for the states of
         one variable are that variable again. In UAI the variable runs fastest, then its last parent, as the format
-        says; pyAgrum reads it otherwise, so hand it a ``.bif`` file.
+        says; pyAgrum reads it otherwise, so hand it a ``.bif`` file. A name without a suffix, or with an unknown one,
+        is written in sbnet's own format.
+
+    Raises
+    ------
+    FileFormatError
+        If files of this suffix can be read, but not written; or if it looks like a typo of one that can.
+    TargetError
+        If `path` is there and is not a regular file, but a device, a pipe or a folder: it is left as it is.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> sb.write(sb.layered((2, 4, 6), rng=0), "small.sbn")  # doctest: +SKIP
+    >>> sb.read("small.sbn")  # doctest: +SKIP
     """
-    check_network(network)
     name = as_name(path)
-    _WRITERS[_ending(name, tuple(_WRITERS), "written")](network, name)
+    if not isinstance(network, NetworkMixture):
+        check_network(network)
+    suffix = _suffix(name)
+    _check_written(name, suffix)
+    if suffix not in _WRITERS:
+        write_own(network, name)
+    elif isinstance(network, NetworkMixture):
+        raise FileFormatError(f"{name} cannot hold a mixture of networks; end its name in {OWN}")
+    else:
+        _WRITERS[suffix](network, name)
 
 
-def is_text(name: str) -> bool:
-    """Does the ending of a name belong to a format of texts or tables, not to a file of :func:`sbnet.save`?"""
-    base, ending = os.path.splitext(name.lower())
-    ending = os.path.splitext(base)[1] if ending == ".gz" else ending
-    return ending != ".sbn" and ending in (*_UNITS, *_TABLES, *_WRITERS)
+def _read(path: PathLike, tol: float, max_hidden: int) -> Network | NetworkMixture | Conversion:
+    name = as_file(path)
+    checks.probability("tol", tol)
+    checks.whole("max_hidden", max_hidden, 0)
+    plain, suffix = _suffix(name).removesuffix(".gz"), _suffix(name)
+    suffix = plain if plain in _PACKED else suffix
+    # A pipe can be read once, so that its name alone decides.
+    if suffix == OWN or (is_tensors(name) if os.path.isfile(name) else suffix not in _READ):
+        return read_own(name)
+    if suffix == ".toml":
+        return read_toml(name)
+    if suffix not in _TABLES:
+        listed = ", ".join(_READ)
+        raise FileFormatError(f"{name} cannot be read: {_called(suffix)}, none of {listed}, nor is its content sbnet's")
+    return convert(_TABLES[suffix](name), tol=float(tol), max_hidden=max_hidden, name=name)
 
 
-def _ending(name: str, known: tuple[str, ...], verb: str) -> str:
-    base, ending = os.path.splitext(name.lower())
-    if ending == ".gz" and verb == "read" and os.path.splitext(base)[1] in _PACKED:
-        ending = os.path.splitext(base)[1]
-    if ending not in known:
-        listed = ", ".join(known)
-        if verb == "written" and is_text(name):
-            raise FileFormatError(f"{name} can be read, but not written; end its name in {listed}")
-        raise FileFormatError(f"{name} cannot be {verb}: the ending of the name says how, and it is none of {listed}")
-    return ending
+def _check_written(name: str, suffix: str) -> None:
+    """Refuse a suffix that stands for another format than would be written."""
+    if suffix in _WRITTEN:
+        return
+    listed = ", ".join(_WRITTEN)
+    if suffix.removesuffix(".gz") in _READ:
+        raise FileFormatError(f"{name} can be read, but not written: {_called(suffix)}; end its name in {listed}")
+    near = near_name(suffix, _READ, _NEAR)
+    if near not in (None, OWN):
+        raise FileFormatError(f"{name} cannot be written: {_called(suffix)}; did you mean {near}? Known are {listed}")
+
+
+def _suffix(name: str) -> str:
+    """The suffix of a name in small letters, with the one before it if it is .gz."""
+    base, suffix = os.path.splitext(name.lower())
+    return os.path.splitext(base)[1] + suffix if suffix == ".gz" else suffix
+
+
+def _called(suffix: str) -> str:
+    return f"its suffix is {suffix[:20]!r}" if suffix else "its name has no suffix"

@@ -12,32 +12,24 @@ from typing import Any
 import numpy as np
 
 from sbnet._version import __version__
-from sbnet.errors import FileFormatError, KindError
-from sbnet.files.atomic import PathLike
-from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
+from sbnet.errors import FileFormatError
+from sbnet.files.tensors import Kind, Stored, parse, write_tensors
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 from sbnet.model.notes import WORDS, Note, as_words, written
 
-NETWORK = Kind("sbnet-network", 2, "one that sbnet.save() wrote")
+NETWORK = Kind("sbnet-network", 2, "one that sbnet.write() wrote")
 _SIGMOID_ONLY = NETWORK._replace(version=1)
 _NOTE_PARTS = 5 * (len(WORDS) + 2)
 """Strings, brackets and commas of one note, at most, with its name."""
 _ARRAYS = {"indptr": "int64", "parent": "int64", "weight": "float64", "bias": "float64"}
 
 
-def save_network(network: Network, path: PathLike) -> None:
+def save_network(network: Network, name: str) -> None:
     """Write a network to a file, all or nothing."""
-    check_saved(network)
     arrays, texts = described(network)
     kind = NETWORK if "gate" in arrays else _SIGMOID_ONLY
-    write_tensors(path, kind, arrays, {"made_by": f"sbnet {__version__}", **texts})
-
-
-def check_saved(network: object) -> None:
-    """Refuse what is no network."""
-    if not isinstance(network, Network):
-        raise KindError(f"save() writes a Network or a NetworkMixture; got {type(network).__name__}")
+    write_tensors(name, kind, arrays, {"made_by": f"sbnet {__version__}", **texts})
 
 
 def described(network: Network) -> tuple[dict[str, Any], dict[str, str]]:
@@ -51,11 +43,6 @@ def described(network: Network) -> tuple[dict[str, Any], dict[str, str]]:
     if network.gate.any():
         arrays["gate"] = network.gate.astype(np.int64)
     return arrays, texts
-
-
-def load_network(path: PathLike) -> Network:
-    """Read a network from a file, and nothing else."""
-    return network_of(read_tensors(path, NETWORK))
 
 
 def network_of(stored: Stored) -> Network:

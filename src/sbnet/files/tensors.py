@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
 import stat
@@ -17,15 +16,12 @@ from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+import safetensors.numpy
 
 from sbnet.errors import FileFormatError
 from sbnet.files.atomic import PathLike, as_file, write_atomically
 
-_TYPES = {"F64": "<f8", "I64": "<i8"}
-_NAMES = {dtype: name for name, dtype in _TYPES.items()}
-_SIZE = 8
-"""Bytes of a number, of either type."""
-_MAX_DIMENSIONS = 8
+_NAMES = {"<f8": "F64", "<i8": "I64"}
 _MAX_HEADER = 100_000_000
 """Bytes of a header, at most, as in the reference implementation of the format."""
 _MAX_PARTS = 20_000
@@ -62,10 +58,10 @@ def read_tensors(path: PathLike, kind: Kind, *others: Kind) -> Stored:
     with open(name, "rb") as file:
         header, metadata = _header(file, name)
         _check_kind(name, metadata, next((k for k in others if k.name == metadata.get("format")), kind))
-        data = file.read()
+        data = b"".join((header, file.read()))
     try:
-        arrays = _arrays(header, data)
-    except ValueError as error:
+        arrays = safetensors.numpy.load(data)
+    except (safetensors.SafetensorError, ValueError, KeyError) as error:  # KeyError: a type that NumPy lacks
         raise FileFormatError(f"{name} is damaged or cut short: {error}") from None
     if metadata.pop("sha256", None) != checksum(arrays, metadata):
         raise FileFormatError(f"{name} is damaged: its contents do not match its checksum")
@@ -80,7 +76,10 @@ def is_tensors(name: str) -> bool:
 
 
 def _serialised(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> bytes:
-    """The bytes of a file: equal contents give equal files, with the numbers at a multiple of eight."""
+    """The bytes of a file: equal contents give equal files, with the numbers at a multiple of eight.
+
+    The library would write the metadata in an order that differs from one call to the next.
+    """
     header: dict[str, Any] = {"__metadata__": dict(sorted(metadata.items()))}
     data, end = [], 0
     for key in sorted(arrays):
@@ -89,7 +88,7 @@ def _serialised(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> bytes
         header[key] = {"dtype": _NAMES[array.dtype.str], "shape": list(array.shape), "data_offsets": [begin, end]}
         data.append(array.data)
     text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % _SIZE)
+    text += b" " * (-len(text) % 8)
     return b"".join([len(text).to_bytes(8, "little"), text, *data])
 
 
@@ -125,34 +124,37 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _header(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """What the header says about the arrays, and the metadata: its length in 8 bytes, little-endian, then JSON."""
+def _header(file: BinaryIO, name: str) -> tuple[bytes, dict[str, str]]:
+    """The header, its length in 8 bytes, little-endian, then JSON, and the metadata in it.
+
+    The library gives metadata only of files that it opens itself, and builds what a header asks for without a limit.
+    """
     start = file.read(9)
     if len(start) < 8:
         raise FileFormatError(f"{name} is cut short: it has only {len(start)} bytes")
     if start[8:] != b"{":
         is_text = all(32 <= byte < 127 or byte in b"\t\r\n" for byte in start)
-        hint = "; sbnet.read() reads texts, whose names end in .toml, .bif, .uai, …" if is_text else ""
+        hint = "; the name of a text ends in .toml, .bif, .uai, …, which says how it is read" if is_text else ""
         raise FileFormatError(f"{name} is not a network file: it is not in the safetensors format{hint}")
     length = int.from_bytes(start[:8], "little")
     text = start[8:] + file.read(length - 1) if 0 < length <= _room(file) else b""
     if len(text) != length:
         raise FileFormatError(f"{name} is damaged or cut short: its header should have {length} bytes")
     try:
-        return _divided(parse(text.decode(), _MAX_PARTS))
+        return start[:8] + text, _metadata(parse(text.decode(), _MAX_PARTS))
     except ValueError:  # not UTF-8, not JSON, not an object of what it should be, or absurd numbers
         raise FileFormatError(f"{name} is damaged: its header cannot be read") from None
 
 
-def _divided(header: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    metadata = header.pop("__metadata__", {}) if isinstance(header, dict) else None
+def _metadata(header: Any) -> dict[str, str]:
+    metadata = header.get("__metadata__", {}) if isinstance(header, dict) else None
     if not isinstance(metadata, dict):
         raise ValueError
-    for text in (*header, *metadata, *metadata.values()):
+    for text in (*metadata, *metadata.values()):
         if not isinstance(text, str):
             raise ValueError
         text.encode()  # half of a surrogate pair is an error, of which a checksum knows nothing
-    return header, metadata
+    return metadata
 
 
 def _room(file: BinaryIO) -> int:
@@ -166,8 +168,6 @@ def _check_kind(name: str, metadata: Mapping[str, str], kind: Kind) -> None:
         raise FileFormatError(
             f"{name} is a checkpoint of learning, not a network; fit(..., resume={name!r}) goes on from it"
         )
-    if metadata.get("format") == "sbnet-mixture" != kind.name:
-        raise FileFormatError(f"{name} holds a mixture of networks, not one; sbnet.load() reads it")
     if metadata.get("format") != kind.name:
         raise FileFormatError(f"{name} is a safetensors file, but not {kind.wanted}")
     found = metadata.get("format_version", "")
@@ -179,44 +179,3 @@ def _check_kind(name: str, metadata: Mapping[str, str], kind: Kind) -> None:
             f"{name} has format version {found} (made by {maker}); "
             f"this sbnet reads up to version {kind.version}. Upgrade sbnet to read it"
         )
-
-
-class _Place(NamedTuple):
-    """Where an array stands among the data, in bytes."""
-
-    begin: int
-    end: int
-    key: str
-    type: str
-    shape: tuple[int, ...]
-
-
-def _arrays(header: Mapping[str, Any], data: bytes) -> dict[str, np.ndarray[Any, Any]]:
-    """Views of the data; arrays follow one another without gaps, and none shares its bytes with another."""
-    arrays, end = {}, 0
-    for place in sorted(_place(key, entry) for key, entry in header.items()):
-        if place.begin != end or place.end - end != _SIZE * math.prod(place.shape):
-            raise ValueError(f"the place of its array {place.key[:40]!r} is wrong")
-        end = place.end
-        if end > len(data):
-            break
-        arrays[place.key] = np.frombuffer(memoryview(data)[place.begin : end], place.type).reshape(place.shape)
-    if end != len(data):
-        raise ValueError(f"its arrays should have {end:,} bytes, but have {len(data):,}")
-    return arrays
-
-
-def _place(key: str, entry: Any) -> _Place:
-    if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
-        raise ValueError(f"its array {key[:40]!r} is not described")
-    kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if not isinstance(kind, str) or kind not in _TYPES:
-        raise ValueError(f"its array {key[:40]!r} has an unknown type")
-    if not (_are_counts(shape) and _are_counts(offsets)) or len(shape) > _MAX_DIMENSIONS or len(offsets) != 2:
-        raise ValueError(f"its array {key[:40]!r} has an impossible shape or place")
-    return _Place(offsets[0], offsets[1], key, _TYPES[kind], tuple(shape))
-
-
-def _are_counts(values: Any) -> bool:
-    """Whole numbers, each such that an array could have so many bytes."""
-    return isinstance(values, list) and all(type(value) is int and 0 <= value < 2**59 for value in values)

@@ -1,4 +1,7 @@
-"""A network as people would write it: probabilities where they give the same numbers bit for bit, else the numbers."""
+"""A network as people would write it: probabilities where they give the same numbers bit for bit, else the numbers.
+
+Written here and not by tomli-w, which gives every mapping a table of its own, and so parts a unit from its causes.
+"""
 
 from __future__ import annotations
 
