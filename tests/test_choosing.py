@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
+import time
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import sbnet as sb
-from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, _candidates
 from sbnet.files.mixture import MIXTURE
 from sbnet.files.tensors import read_tensors, write_tensors
 from sbnet.learning.regressions import Design, regress_columns
@@ -34,6 +36,29 @@ def parity(n, seed=0):
     rng = np.random.default_rng(seed)
     pairs = rng.integers(0, 2, (n, 2, 2), dtype=np.int8)
     return np.concatenate([pairs, pairs.sum(axis=2, keepdims=True) % 2], axis=2).reshape(n, 6).astype(np.int8)
+
+
+# The budget
+
+
+def test_the_same_seed_gives_the_same_network_whatever_the_clock_says(monkeypatch):
+    table = chain(120, width=5)
+    first = SBNDensity(random_state=0).fit(table)
+    for clock in ("process_time", "monotonic", "perf_counter", "time"):  # a thousand seconds between any two looks
+        monkeypatch.setattr(time, clock, itertools.count(1e9, 1000.0).__next__)
+    slow = SBNDensity(random_state=0).fit(table)
+    assert slow.network_ == first.network_
+    assert [(t.what, t.bound) for t in slow.report_.trials] == [(t.what, t.bound) for t in first.report_.trials]
+
+
+def test_nothing_new_is_tried_once_the_steps_are_spent(monkeypatch):
+    table = chain(150, width=5)
+    tried = {trial.what for trial in SBNDensity(random_state=0).fit(table).report_.trials}
+    monkeypatch.setattr(_candidates, "_BUDGET", 0)
+    late = {trial.what for trial in SBNDensity(random_state=0).fit(table).report_.trials}
+    assert {"hidden units", "switches"} <= tried
+    assert "hidden units" in late
+    assert "switches" not in late
 
 
 # Regressions

@@ -20,7 +20,7 @@ from sbnet.estimators._paths import PATH, choose_lateral
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._report import Report
 from sbnet.estimators._rows import Rows, place
-from sbnet.estimators._stages import GENTLE, MOST, last_stage, stage
+from sbnet.estimators._stages import GENTLE, MOST, last_stage
 from sbnet.inference import check_differentiable, infer_many
 from sbnet.learning import FitResult
 from sbnet.learning.regressions import without_edges
@@ -72,8 +72,8 @@ def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator,
     lateral = first_of(rows) if density.lateral else None
     if lateral is not None:
         for scale in (*(s for s in PATH if s < scales.first), scales.first):
-            lateral = lateral.solved(replace(plain, lateral=scale), search.threads)
-        lateral = lateral.solved(scales, search.threads) if scales.adaptive else lateral
+            lateral = search.solve(lateral, replace(plain, lateral=scale))
+        lateral = search.solve(lateral, scales) if scales.adaptive else lateral
     network = _made(search, lateral, report.layers, report.switches)
     if report.hidden_first:
         alone = _hidden_alone(search, scales, report.layers)
@@ -81,7 +81,7 @@ def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator,
         if report.switches:
             network = _learning.switched(density, rows, generator, network, report.switches)
     for number in range(1, report.stages + 1):
-        network = stage(density, rows, scales, network, generator, number=number, rate=report.rate)
+        network = search.stage(scales, network, number, report.rate)
     made = Candidate("", network, np.zeros(1), report.layers, report.switches, rate=report.rate)
     return _learn_all(search, every, scales, lateral, made)
 
@@ -187,7 +187,7 @@ def _hidden_before(
     found: list[Candidate] = []
     for share in _FEWER:
         fewer = replace(scales, lateral=share * scales.first, before=None)
-        drawn = drawn.solved(fewer, search.threads)
+        drawn = search.solve(drawn, fewer)
         found.append(search.scored(f"{what}, scale {fewer.lateral:.3g}", drawn.network(), scales=fewer, **made))
     best = best_of(found)
     return [best, _climbed_before(search, best, f"{what}, stage 1")], drawn
@@ -210,7 +210,7 @@ def _begun_again(
             assert top.scales is not None
             alone = _hidden_alone(search, scales, top.hidden)
             drawn = Drawn.of(search.density, search.rows, alone, search.generator, drawn)
-            drawn = drawn.solved(top.scales, search.threads)
+            drawn = search.solve(drawn, top.scales)
             found.append(_climbed_before(search, replace(top, network=drawn.network()), what))
         else:
             found.append(
@@ -222,7 +222,7 @@ def _begun_again(
 def _hidden_alone(search: Search, scales: Scales, hidden: tuple[int, ...]) -> Network:
     density, rows = search.density, search.rows
     alone = _learning.start(density, rows, search.generator, hidden=hidden, switches=0, edges=False)
-    return stage(density, rows, replace(scales, before=None), alone, search.generator)
+    return search.stage(replace(scales, before=None), alone)
 
 
 def _climbed(
@@ -235,11 +235,11 @@ def _climbed(
     above: Candidate | None = None,
 ) -> Candidate:
     """One stage; and if that ends below another candidate, one that goes gently: large steps have undone too much."""
-    density, rows, made = search.density, search.rows, {"hidden": hidden, "switches": switches, "stages": 1}
-    found = search.scored(what, stage(density, rows, scales, network, search.generator), **made)
+    density, made = search.density, {"hidden": hidden, "switches": switches, "stages": 1}
+    found = search.scored(what, search.stage(scales, network), **made)
     if above is None or found.mean > above.mean or not is_auto(density.epochs):
         return found
-    gentle = stage(density, rows, scales, network, search.generator, rate=GENTLE)
+    gentle = search.stage(scales, network, rate=GENTLE)
     return best_of([found, search.scored(f"{what}, gently", gentle, rate=GENTLE, **made)])
 
 
@@ -264,7 +264,7 @@ def _gone_on(search: Search, best: Candidate, number: int, share: float) -> Cand
     """A candidate after one more stage, with a share of its scale for hidden units."""
     assert best.scales is not None
     scales = replace(best.scales, hidden=share * best.scales.hidden)
-    network = stage(search.density, search.rows, scales, best.network, search.generator, number=number, rate=best.rate)
+    network = search.stage(scales, best.network, number, best.rate)
     what = f"{_kind(best)}, stage {number}" + (f", their scale {scales.hidden:.3g}" if share != 1.0 else "")
     found = search.scored(what, network)
     return replace(best, network=network, bounds=found.bounds, stages=number, scales=scales)

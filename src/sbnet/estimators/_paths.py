@@ -92,7 +92,7 @@ def _falls(bounds: list[float]) -> bool:
 
 def _solved(search: Search, lateral: Lateral | None, scales: Scales, order: str = "") -> Choice:
     assert lateral is not None
-    lateral = lateral.solved(scales, search.threads)
+    lateral = search.solve(lateral, scales)
     network = _learning.start(
         search.density, lateral.rows, search.generator, hidden=(), switches=0, lateral=lateral
     )  # fmt: skip

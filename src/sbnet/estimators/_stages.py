@@ -37,13 +37,18 @@ def stage(
     network: Network,
     generator: np.random.Generator,
     *,
-    number: int = 1,
-    rate: float = RATE,
+    epochs: int,
+    number: int,
+    rate: float,
 ) -> Network:
-    """One stage, from a network. A gentle one takes its time."""
-    auto = min(max(_FEW, -(-_ENOUGH // _steps(density, rows))), _MANY)
-    epochs = _epochs(density, rows, auto) * (2 if rate == GENTLE and number == 1 else 1)
+    """One stage, from a network."""
     return _climb(density, rows, scales, network, generator, epochs, number, rate, quiet=True).network
+
+
+def stage_epochs(density: SBNDensity, rows: Rows, number: int, rate: float) -> int:
+    """Epochs of a stage; the first of a gentle rate has twice as many."""
+    auto = min(max(_FEW, -(-_ENOUGH // _steps(density, rows))), _MANY)
+    return _epochs(density, rows, auto) * (2 if rate == GENTLE and number == 1 else 1)
 
 
 def last_stage(
