@@ -11,7 +11,7 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.estimators import _learning
-from sbnet.estimators._lateral import Drawn, Lateral, Scales
+from sbnet.estimators._autoregressive import Autoregressive, Drawn, Scales
 from sbnet.estimators._report import Trial
 from sbnet.estimators._rows import Rows, place
 from sbnet.estimators._stages import RATE, stage, stage_epochs
@@ -21,7 +21,7 @@ from sbnet.model.network import Network
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
 
-_Regressions = TypeVar("_Regressions", Lateral, Drawn)
+_Regressions = TypeVar("_Regressions", Autoregressive, Drawn)
 LEARNED = 20_000
 """The most rows to learn from while choosing."""
 _SHARE, _LEAST, _HELD = 0.1, 20, 3_000
@@ -42,7 +42,7 @@ class Candidate:
     network: Network
     bounds: FloatArray
     hidden: tuple[int, ...] = ()
-    switches: int = 0
+    column_mixtures: int = 0
     hidden_first: bool = False
     stages: int = 0
     rate: float = RATE
