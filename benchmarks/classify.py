@@ -96,7 +96,7 @@ def _few() -> Table:
             loss = -np.mean(proba[np.arange(len(truth)), truth])
             rows.append((f"shared={shared}, calibrate={calibrate}", f"{error:.1f}", f"{loss:.3f}", _heat(model)))
             say(" | ".join(rows[-1]))
-    title = f"digits, {FEW} rows a class: lateral edges alone, 1,000 test images"
+    title = f"digits, {FEW} rows a class: autoregressive edges alone, 1,000 test images"
     return Table(title, ("", "errors, %", "log-loss", "temperature"), rows)
 
 

@@ -36,15 +36,15 @@ PUBLISHED = {
 
 
 INGREDIENTS: dict[str, Callable[[str], bool]] = {
-    "lateral edges": lambda what: what.startswith("lateral"),
-    "strong ones held less": lambda what: what.startswith("strong weights held less"),
-    "strong ones held more": lambda what: what.startswith("strong weights held more"),
+    "autoregressive edges": lambda what: what.startswith("autoregressive"),
+    "adaptive lasso": lambda what: what.startswith("adaptive lasso"),
+    "elastic net": lambda what: what.startswith("elastic net"),
     "hidden units on top": lambda what: (
         what.startswith("hidden units") and " and " not in what and "before" not in what
     ),
     "hidden units first": lambda what: what.startswith("hidden units before") and " and " not in what,
-    "switches": lambda what: what.startswith("switches") and " and " not in what,
-    "hidden units and switches": lambda what: " and " in what,
+    "per-column mixtures": lambda what: what.startswith("per-column mixtures") and " and " not in what,
+    "hidden units and per-column mixtures": lambda what: " and " in what,
 }
 """How the trials of a report are called."""
 
@@ -111,7 +111,7 @@ def table() -> list[Table]:
             ("table", "Chow–Liu", "HCLT", "ID-SPN", "SBNDensity()", "valid", "test", "afresh", "seconds", "chosen"),
             rows,
             (
-                "Nothing is set; scales, hidden units and switches are chosen on a tenth of the training rows.",
+                "Nothing is set; scales, hidden units and per-column mixtures are chosen on a tenth of the rows.",
                 "afresh: mean score of the training rows less their mean bound in the last epoch, from warm starts.",
                 "seconds: of one processor. HCLT: logs of UCLA-StarAI/Tractable-PC-Regularization; ID-SPN: Rooshenas & "
                 "Lowd 2014.",
@@ -135,9 +135,7 @@ def _gates() -> Table:
         if data is not None:
             say(f"{name}: both gates")
             rows.append((name, *(f"{_layered(data, gate):.2f}" for gate in ("sigmoid", "noisy-or"))))
-    note = (
-        "Eight hidden units above the columns, no lateral edges; 6,000 rows, 15 epochs of Adam(0.05); 2,000 test rows."
-    )
+    note = "Eight hidden units, no autoregressive edges; 6,000 rows, 15 epochs of Adam(0.05); 2,000 test rows."
     return Table("densities: gates, mean test bound", ("table", "sigmoid", "noisy-or"), rows, (note,))
 
 
@@ -151,7 +149,8 @@ def _told(data: Data, density: SBNDensity, spent: float) -> Iterator[tuple[str, 
     """What the first network is worth, which is that of one order; and the mixture of them all."""
     report, orders, names = density.report_, len(density.networks_), density.mixture_.columns
     first = SBNDensity.from_networks(NetworkMixture(density.networks_[:1], names))
-    what = f"{report.lateral_scale:.2g}; {report.hidden} hidden, {report.switches} switches; {report.n_edges:,} edges; "
+    what = f"{report.autoregressive_scale:.2g}; {report.hidden} hidden, {report.column_mixtures} mixtures; "
+    what += f"{report.n_edges:,} edges; "
     warm = f"{first.score(data.train) - density.bounds_[-1]:+.3f}"
     own = NONE if orders > 1 else seconds(spent)  # that of one order cannot be told from the others'
     yield "1 order", *_scores(data, first), warm, own, f"{what}columns {report.order}"

@@ -31,7 +31,7 @@ def table() -> list[Table]:
 def _paper() -> Table:
     """Ten networks on 700 rows each, one row at a time."""
     digits = load_digits()
-    protocol = SBNDensity(lateral=False, epochs=5, batch_size=1, optimizer=sb.SGD(0.05), prior_scale=None)
+    protocol = SBNDensity(autoregressive=False, epochs=5, batch_size=1, optimizer=sb.SGD(0.05), prior=None)
     paper = SBNClassifier(density=protocol, hidden=(8, 24), random_state=0)
     contestants = {
         f"SBNClassifier, n_jobs={jobs}": partial(

@@ -19,9 +19,9 @@ table = (data.data > data.data.median()).astype(int).assign(benign=data.target)
 
 # %%
 # Scales of the prior are chosen on held-out rows, and the prior is a Laplace one: a weight that rows do not ask
-# for is small or exactly zero. With ``hidden=0, switches=0`` all that was found is in the edges between columns.
+# for is small or exactly zero. With ``hidden=0, column_mixtures=0`` all that was found is in the edges between columns.
 
-density = SBNDensity(hidden=0, switches=0, random_state=0).fit(table)
+density = SBNDensity(hidden=0, column_mixtures=0, random_state=0).fit(table)
 pairs = table.shape[1] * (table.shape[1] - 1) // 2
 correlated = (np.abs(np.triu(table.corr(), 1)) > 0.2).sum()
 strong = (np.abs(density.network_.weight) > 1.0).sum()

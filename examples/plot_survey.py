@@ -96,7 +96,9 @@ changed = [40, 222, 409]
 survey.loc[40, ["education", "income", "owns car"]] = ["none", 64000.0, False]
 survey.loc[222, ["likes plan", "likes plan B", "likes debate"]] = [5.0, 5.0, 1.0]
 survey.loc[409, ["age", "children", "education"]] = [19.0, 3.0, "degree"]
-outlier = SBNOutlier(encode="auto", hidden=4, density=SBNDensity(epochs=30, switches=0), random_state=0).fit(survey)
+outlier = SBNOutlier(encode="auto", hidden=4, density=SBNDensity(epochs=30, column_mixtures=0), random_state=0).fit(
+    survey
+)
 scores = pd.Series(outlier.score_samples(survey), index=survey.index)
 print(scores.rank()[changed].astype(int).rename("rank of the changed rows, from the least likely of 500"))
 

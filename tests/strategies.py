@@ -15,7 +15,7 @@ import sbnet as sb
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 MAX_UNITS = 8 if INTERPRETED else 14
-SHAPES = ("sparse", "dense", "disconnected", "roots", "chain", "layers", "lateral")
+SHAPES = ("sparse", "dense", "disconnected", "roots", "chain", "layers", "autoregressive")
 SCALES = ("zero", "tame", "strong", "hostile")
 LOG_TERMS = ("exact", "xi", "quadratic", "jensen")
 
@@ -32,11 +32,11 @@ def _edges(shape: str, n: int, rng: np.random.Generator) -> np.ndarray:
     if shape == "disconnected":
         island = rng.integers(0, 3, n)
         return below & (island[:, None] == island) & (rng.random((n, n)) < 0.7)
-    if shape in ("layers", "lateral"):
+    if shape in ("layers", "autoregressive"):
         layer = np.sort(rng.integers(0, 3, n))
         adjacent = layer[:, None] == layer + 1
         beside = (layer[:, None] == layer) & (layer == layer.max()) & below
-        return adjacent | beside if shape == "lateral" else adjacent
+        return adjacent | beside if shape == "autoregressive" else adjacent
     return below & (rng.random((n, n)) < (0.25 if shape == "sparse" else 0.9))
 
 

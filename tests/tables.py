@@ -7,7 +7,7 @@ import numpy as np
 import sbnet as sb
 from sbnet.estimators import SBNDensity
 
-QUICK = {"hidden": 2, "switches": 0, "epochs": 8, "batch_size": 50, "learning_rate": 0.05, "random_state": 0}
+QUICK = {"hidden": 2, "column_mixtures": 0, "epochs": 8, "batch_size": 50, "learning_rate": 0.05, "random_state": 0}
 
 
 def quick(**more):
@@ -35,10 +35,10 @@ def classes():
     return with_holes(table), np.repeat(["a", "b", "c"], 60)
 
 
-def by_hand(cells, hidden, generator, lateral, weights=None, **settings):
+def by_hand(cells, hidden, generator, autoregressive, weights=None, **settings):
     """What an estimator does, in a few lines, for a table that has no empty column."""
     width = cells.shape[1]
-    network = sb.layered((*hidden, width), rng=generator, scale=0.2, lateral=lateral)
+    network = sb.layered((*hidden, width), rng=generator, scale=0.2, autoregressive=autoregressive)
     weight = np.where(network.graph.parent < network.n_units - width, network.weight, 0.0)
     bias = network.bias.copy()
     for k in range(width):

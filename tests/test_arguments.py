@@ -42,7 +42,7 @@ def test_wrong_arguments_are_named(kind, name):
         error = refusal(made(kind, **{name: value}))
         if error is not None:
             assert isinstance(error, ParameterError), (value, error)
-            assert name.removeprefix("lateral_") in str(error), (value, error)
+            assert name.removeprefix("autoregressive_") in str(error), (value, error)
             refused += 1
     assert refused >= (1 if name == "missing" else 6)
 
@@ -74,7 +74,7 @@ def test_words_for_numbers():
         ({}, 100_000, "5,000,750,000"),
         ({"hidden": 10**9}, 5, "10,000,000,025"),
         ({"hidden": (10**5, 10**5)}, 5, "10,001,000,025"),
-        ({"hidden": 0, "switches": 10**8}, 5, "1,500,000,010"),
+        ({"hidden": 0, "column_mixtures": 10**8}, 5, "1,500,000,010"),
     ],
 )
 def test_networks_that_do_not_fit_are_refused_before_they_are_made(settings, columns, weights):
@@ -83,14 +83,20 @@ def test_networks_that_do_not_fit_are_refused_before_they_are_made(settings, col
         ParameterError, match=rf"make {weights} weights, which take about [\d,]+ GB; at most 20,000,000"
     ):
         SBNDensity(**settings).fit(table)
-    with pytest.raises(ParameterError, match="Take fewer columns or hidden units, lateral=False, or switches=0"):
+    with pytest.raises(
+        ParameterError, match="Take fewer columns or hidden units, autoregressive=False, or column_mixtures=0"
+    ):
         SBNDensity(**settings).partial_fit(table)
 
 
 def test_the_weights_are_counted_as_they_are_made():
     table = np.tile([0.0, 1.0, 1.0, 0.0, 1.0], (4, 1))
-    for settings in ({"hidden": (3, 2)}, {"hidden": 0, "switches": 2}, {"hidden": 2, "switches": 1, "lateral": False}):
-        density = SBNDensity(**settings, epochs=1, prior_scale=1.0, random_state=0)
+    for settings in (
+        {"hidden": (3, 2)},
+        {"hidden": 0, "column_mixtures": 2},
+        {"hidden": 2, "column_mixtures": 1, "autoregressive": False},
+    ):
+        density = SBNDensity(**settings, epochs=1, prior=1.0, random_state=0)
         made = density.fit(table).network_.n_edges
         _counted(density, table.shape[1], made)
 
@@ -110,6 +116,6 @@ def test_a_wide_table_of_few_rows_takes_steps_in_proportion():
     few, many = (_learning._epochs(10, 100, weights) for weights in (43_200, 1_016_000))
     assert few == 250
     assert many <= 25
-    assert _learning.switches_of(SBNDensity(), 100) == 1
-    assert _learning.switches_of(SBNDensity(), 1000) == 0
-    assert _learning.switches_of(SBNDensity(switches=2), 1000) == 2
+    assert _learning.column_mixtures_of(SBNDensity(), 100) == 1
+    assert _learning.column_mixtures_of(SBNDensity(), 1000) == 0
+    assert _learning.column_mixtures_of(SBNDensity(column_mixtures=2), 1000) == 2

@@ -36,7 +36,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def density(table):
-    return SBNDensity(hidden=0, switches=0, random_state=0).fit(table)
+    return SBNDensity(hidden=0, column_mixtures=0, random_state=0).fit(table)
 
 
 def test_edges_are_named_signed_and_sorted(density):
@@ -59,7 +59,7 @@ def test_stability_is_told_if_asked(density, table):
 
 
 def test_of_several_orders_the_mean_is_drawn(table):
-    mixed = SBNDensity(hidden=0, switches=0, orders=2, random_state=0).fit(table)
+    mixed = SBNDensity(hidden=0, column_mixtures=0, orders=2, random_state=0).fit(table)
     parts = [
         pairs_of(SBNDensity.from_networks(sb.NetworkMixture((net,), mixed.mixture_.columns))) for net in mixed.networks_
     ]

@@ -31,7 +31,7 @@ def small(seed):
     """A network of few units, evidence on its last layer, ln P, and how far apart two right answers may lie."""
     rng = np.random.default_rng([16, seed])
     scale = float(rng.choice([0.5, 2.0, 10.0, 1000.0]))
-    net = sb.layered((3, 4, 5), rng=rng, scale=scale, lateral=bool(rng.integers(2)))
+    net = sb.layered((3, 4, 5), rng=rng, scale=scale, autoregressive=bool(rng.integers(2)))
     row = np.full(12, -1, np.int8)
     row[-5:] = rng.integers(0, 2, 5)
     exact = sb.log_likelihood(net, row[-5:])

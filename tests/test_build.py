@@ -194,13 +194,13 @@ def test_each_layer_has_the_whole_layer_above_as_parents():
     assert network.graph.depths.tolist() == [0, 0, 1, 1, 1, 2, 2, 2, 2]
 
 
-def test_lateral_edges_run_inside_the_bottom_layer_only():
-    network = sb.layered((2, 3, 4), rng=0, lateral=True)
+def test_autoregressive_edges_run_inside_the_bottom_layer_only():
+    network = sb.layered((2, 3, 4), rng=0, autoregressive=True)
     assert network.n_edges == 2 * 3 + 3 * 4 + 4 * 3 // 2
     assert network.parents("h2_2") == ("h1_0", "h1_1")
     for k in range(4):
         assert network.parents(f"x{k}") == ("h2_0", "h2_1", "h2_2", *(f"x{j}" for j in range(k)))
-    assert sb.layered((5,), lateral=True).n_edges == 10
+    assert sb.layered((5,), autoregressive=True).n_edges == 10
 
 
 def test_random_weights_follow_from_the_rng_and_fill_their_range():
@@ -314,8 +314,8 @@ def test_a_million_edges_in_any_order_build_the_same_network():
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_switch_makes_a_mixture_of_two_regressions(count):
     rng = np.random.default_rng(0)
-    plain = sb.layered((3,), lateral=True, rng=1, scale=2.0)
-    network = sb.add_switches(plain, count=count, rng=0, scale=1.5, strength=3.0)
+    plain = sb.layered((3,), autoregressive=True, rng=1, scale=2.0)
+    network = sb.add_column_mixtures(plain, count=count, rng=0, scale=1.5, strength=3.0)
     assert network.parents("x2") == ("x0", "x1", *(f"x2.switch{k + 1}" for k in range(count)))
     assert network.parents("x2.switch1") == ("x0", "x1")
     x = rng.integers(0, 2, 3)
@@ -339,15 +339,15 @@ def test_a_switch_makes_a_mixture_of_two_regressions(count):
 
 
 def test_switches_leave_the_rest_alone():
-    network = sb.layered((2, 4), rng=0, lateral=True)
-    switched = sb.add_switches(network, units=["x3"], count=2, rng=1)
+    network = sb.layered((2, 4), rng=0, autoregressive=True)
+    switched = sb.add_column_mixtures(network, units=["x3"], count=2, rng=1)
     assert switched.names == ("h1_0", "h1_1", "x0", "x1", "x2", "x3.switch1", "x3.switch2", "x3")
     kept = [switched.index(name) for name in network.names]
     np.testing.assert_array_equal(switched.weight_matrix()[np.ix_(kept, kept)], network.weight_matrix())
     assert switched.bias[-1] == network.bias[-1] - 2.0  # half of the strength of both
-    assert sb.add_switches(network, count=0) == replace(network, layers=None)
-    assert sb.add_switches(sb.layered((3,), rng=0)).n_units == 3  # without parents there is nothing to switch by
+    assert sb.add_column_mixtures(network, count=0) == replace(network, layers=None)
+    assert sb.add_column_mixtures(sb.layered((3,), rng=0)).n_units == 3  # without parents there is nothing to switch by
     with pytest.raises(sb.errors.ParameterError, match="count is -1; it must be a whole number, zero or more"):
-        sb.add_switches(network, count=-1)
+        sb.add_column_mixtures(network, count=-1)
     with pytest.raises(sb.errors.UnknownUnitError, match="'y'"):
-        sb.add_switches(network, units=["y"])
+        sb.add_column_mixtures(network, units=["y"])

@@ -36,7 +36,7 @@ def hostile(seed, sizes=None):
     rng = np.random.default_rng([96, seed])
     sizes = (rng.integers(1, 4), rng.integers(1, 6), rng.integers(1, 6)) if sizes is None else sizes
     scale = float(rng.choice([0.5, 2.0, 10.0, 100.0, 1000.0]))
-    net = sb.layered(sizes, rng=rng, scale=scale, lateral=bool(rng.integers(2)))
+    net = sb.layered(sizes, rng=rng, scale=scale, autoregressive=bool(rng.integers(2)))
     net = net.with_parameters(weight=net.weight * (rng.random(net.n_edges) < 0.8))
     row = np.full(net.n_units, np.nan)
     row[-int(sizes[-1]) :] = rng.integers(0, 2, sizes[-1])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
+import time
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import sbnet as sb
-from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, _candidates
 from sbnet.files.mixture import MIXTURE
 from sbnet.files.tensors import read_tensors, write_tensors
 from sbnet.learning.regressions import Design, regress_columns
@@ -34,6 +36,29 @@ def parity(n, seed=0):
     rng = np.random.default_rng(seed)
     pairs = rng.integers(0, 2, (n, 2, 2), dtype=np.int8)
     return np.concatenate([pairs, pairs.sum(axis=2, keepdims=True) % 2], axis=2).reshape(n, 6).astype(np.int8)
+
+
+# The budget
+
+
+def test_the_same_seed_gives_the_same_network_whatever_the_clock_says(monkeypatch):
+    table = chain(120, width=5)
+    first = SBNDensity(random_state=0).fit(table)
+    for clock in ("process_time", "monotonic", "perf_counter", "time"):  # a thousand seconds between any two looks
+        monkeypatch.setattr(time, clock, itertools.count(1e9, 1000.0).__next__)
+    slow = SBNDensity(random_state=0).fit(table)
+    assert slow.network_ == first.network_
+    assert [(t.what, t.bound) for t in slow.report_.trials] == [(t.what, t.bound) for t in first.report_.trials]
+
+
+def test_nothing_new_is_tried_once_the_steps_are_spent(monkeypatch):
+    table = chain(150, width=5)
+    tried = {trial.what for trial in SBNDensity(random_state=0).fit(table).report_.trials}
+    monkeypatch.setattr(_candidates, "_BUDGET", 0)
+    late = {trial.what for trial in SBNDensity(random_state=0).fit(table).report_.trials}
+    assert {"hidden units", "per-column mixtures"} <= tried
+    assert "hidden units" in late
+    assert "per-column mixtures" not in late
 
 
 # Regressions
@@ -93,31 +118,35 @@ def test_constant_columns_and_holes_do_not_stop_regressions():
 def test_a_chain_needs_one_parent_a_column():
     density = SBNDensity(random_state=0).fit(chain(600))
     report = density.report_
-    assert report.hidden == report.switches == report.epochs == 0
+    assert report.hidden == report.column_mixtures == report.epochs == 0
     assert density.network_.n_edges == report.n_edges < 40  # of 66
     assert density.network_.weight.all()
     assert density.score(chain(500, seed=1)) > -6.0  # the truth: -5.3
     assert "held-out rows" in str(report)
-    assert np.isinf(report.lateral_spread)
-    assert {t.what.split(",")[0] for t in report.trials} >= {"lateral edges", "hidden units", "switches"}
+    assert np.isinf(report.autoregressive_spread)
+    assert {t.what.split(",")[0] for t in report.trials} >= {
+        "autoregressive edges",
+        "hidden units",
+        "per-column mixtures",
+    }
 
 
-def test_switches_are_added_where_they_pay():
+def test_column_mixtures_are_added_where_they_improve_held_out_rows():
     density = SBNDensity(hidden=0, random_state=0).fit(parity(800))
-    assert density.report_.switches == 1
+    assert density.report_.column_mixtures == 1
     assert density.score(parity(300, seed=1)) > -6 * np.log(2) + 0.3  # what regressions have, and more
 
 
 def test_what_is_given_is_not_chosen():
     table = chain(200)
-    density = SBNDensity(hidden=(2, 3), switches=0, epochs=2, random_state=0).fit(table)
+    density = SBNDensity(hidden=(2, 3), column_mixtures=0, epochs=2, random_state=0).fit(table)
     assert density.network_.names[:5] == sb.layered((2, 3, 12)).names[:5]
     assert (density.report_.layers, density.n_iter_) == ((2, 3), 2)
     assert SBNDensity(prior=sb.Laplace(0.5), epochs=1, random_state=0).fit(table).report_ is None
 
 
 def test_choices_are_told_if_asked(capsys):
-    SBNDensity(hidden=0, switches=0, verbose=1, random_state=0).fit(chain(100, width=4))
+    SBNDensity(hidden=0, column_mixtures=0, verbose=1, random_state=0).fit(chain(100, width=4))
     assert "chosen: Laplace prior, scale" in capsys.readouterr().err
 
 
@@ -134,7 +163,7 @@ def test_a_choice_is_the_same_each_time_and_on_any_number_of_threads():
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-@pytest.mark.parametrize("given", [{}, {"prior_scale": 2.0}])
+@pytest.mark.parametrize("given", [{}, {"prior": {"hidden": 2.0, "autoregressive": 0.5}}])
 def test_a_row_scored_afresh_is_not_below_the_same_row_while_learning(missing, given):
     rng = np.random.default_rng(0)
     taste = rng.integers(
@@ -143,7 +172,7 @@ def test_a_row_scored_afresh_is_not_below_the_same_row_while_learning(missing, g
     noise = rng.random((400, 10)) < 0.1
     table = ((taste @ rng.choice([-2, 1, 2], (3, 10)) > 0.5) ^ noise).astype(float)
     table[rng.random(table.shape) < missing] = np.nan
-    density = SBNDensity(hidden=4, switches=1, epochs=12, random_state=0, **given).fit(table)
+    density = SBNDensity(hidden=4, column_mixtures=1, epochs=12, random_state=0, **given).fit(table)
     assert density.score(table) > density.bounds_[-1] - 0.05
 
 
@@ -157,7 +186,7 @@ def alarms(n, seed=0):
 
 def test_another_order_of_the_columns_is_taken_where_it_pays():
     table = alarms(3000)
-    density = SBNDensity(hidden=0, switches=0, random_state=0).fit(table)
+    density = SBNDensity(hidden=0, column_mixtures=0, random_state=0).fit(table)
     names = density.network_.names
     assert names != density.mixture_.columns == ("x0", "x1", "x2", "x3", "x4")
     assert names.index("x0") > 1
@@ -170,9 +199,9 @@ def test_another_order_of_the_columns_is_taken_where_it_pays():
 
 
 def test_columns_keep_their_order_where_another_is_hardly_better():
-    report = SBNDensity(hidden=0, switches=0, random_state=0).fit(chain(600)).report_
+    report = SBNDensity(hidden=0, column_mixtures=0, random_state=0).fit(chain(600)).report_
     bounds = {trial.what: trial.bound for trial in report.trials}
-    assert max(bounds, key=bounds.get) == "lateral edges, columns undecided first"  # by chance
+    assert max(bounds, key=bounds.get) == "autoregressive edges, columns undecided first"  # by chance
     assert report.order == "as given"
 
 
@@ -183,20 +212,20 @@ def topics(n, width=30, seed=0):
 
 
 def test_strong_weights_are_held_more_where_many_columns_say_the_same():
-    density, fresh = SBNDensity(hidden=0, switches=0, random_state=0).fit(topics(600)), topics(2000, seed=1)
+    density, fresh = SBNDensity(hidden=0, column_mixtures=0, random_state=0).fit(topics(600)), topics(2000, seed=1)
     report = density.report_
-    assert report.lateral_spread <= 1.0
-    assert f"held more by a Gaussian one of {report.lateral_spread:.3g}" in str(report)
-    lone = regress_columns(Design.of(topics(600), np.ones(600)), lambda k: np.full(k, 1 / report.lateral_scale))
+    assert report.autoregressive_spread <= 1.0
+    assert f"elastic net, Gaussian scale {report.autoregressive_spread:.3g}" in str(report)
+    lone = regress_columns(Design.of(topics(600), np.ones(600)), lambda k: np.full(k, 1 / report.autoregressive_scale))
     assert density.network_.weight.max() < max(c[:-1].max(initial=0.0) for c in lone.coefficients)
-    once = clone(density).set_params(prior={"lateral": sb.Laplace(report.lateral_scale)}).fit(topics(600))
+    once = clone(density).set_params(prior={"autoregressive": sb.Laplace(report.autoregressive_scale)}).fit(topics(600))
     assert density.score(fresh) > once.score(fresh)
     density.partial_fit(topics(600))  # under the same prior
     assert density.score(fresh) > once.score(fresh)
 
 
 def test_the_scale_of_hidden_units_is_chosen_too():
-    report = SBNDensity(lateral=False, switches=0, random_state=0).fit(topics(400, width=10)).report_
+    report = SBNDensity(autoregressive=False, column_mixtures=0, random_state=0).fit(topics(400, width=10)).report_
     tried = {trial.what: trial.bound for trial in report.trials if "stage 2" in trial.what}
     assert len(tried) == 2
     assert any("their scale 0.5" in what for what in tried)
@@ -211,10 +240,10 @@ def test_tables_drawn_again_have_the_same_order():
     assert {network.names for network in imputer.draw_networks_} == {imputer.network_.names}
 
 
-def test_hidden_units_may_come_before_lateral_edges():
-    density = SBNDensity(switches=0, random_state=0).fit(chain(200, width=5))
+def test_hidden_units_may_come_before_autoregressive_edges():
+    density = SBNDensity(column_mixtures=0, random_state=0).fit(chain(200, width=5))
     tried = {trial.what.split(",")[0] for trial in density.report_.trials}
-    assert "hidden units before lateral edges" in tried  # in narrow tables too
+    assert "hidden units before autoregressive edges" in tried  # in narrow tables too
 
 
 # Several orders
@@ -222,7 +251,7 @@ def test_hidden_units_may_come_before_lateral_edges():
 
 @pytest.fixture(scope="module")
 def mixed():
-    return SBNDensity(orders=3, hidden=0, switches=0, random_state=0).fit(chain(300, width=6))
+    return SBNDensity(orders=3, hidden=0, column_mixtures=0, random_state=0).fit(chain(300, width=6))
 
 
 def test_the_likelihood_of_a_mixture_is_the_mean_of_those_of_its_networks(mixed):
@@ -251,7 +280,7 @@ def test_mixtures_sample_impute_classify_and_travel(mixed):
     assert_allclose(filled, 1 / (1 + np.exp(logs[0] - logs[1])), atol=0.05)
     copy = pickle.loads(pickle.dumps(mixed))
     assert_array_equal(copy.score_samples(table), mixed.score_samples(table))
-    template = SBNDensity(orders=2, hidden=0, switches=0)
+    template = SBNDensity(orders=2, hidden=0, column_mixtures=0)
     y = table[:, 0]
     classifier = SBNClassifier(density=template, random_state=0).fit(table[:, 1:], y)
     assert [len(networks) for networks in classifier.mixtures_] == [2, 2]

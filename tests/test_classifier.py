@@ -19,7 +19,7 @@ from sbnet.estimators import SBNClassifier, SBNDensity, _sharing, _tuning
 from sbnet.estimators._rows import Rows
 from tables import by_hand, classes, quick
 
-PAPER = {"lateral": False, "optimizer": sb.SGD(0.05), "batch_size": 1, "epochs": 2, "prior_scale": None}
+PAPER = {"autoregressive": False, "optimizer": sb.SGD(0.05), "batch_size": 1, "epochs": 2, "prior": None}
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_classes_must_be_known(labelled):
 
 
 def noisy(seed, n_rows=500, n_classes=3, width=10):
-    """Classes that overlap, from networks with lateral edges."""
+    """Classes that overlap, from networks with autoregressive edges."""
     rng = np.random.default_rng(seed)
     common = rng.normal(size=(width, width)) * 1.5
     label = rng.integers(n_classes, size=n_rows)
@@ -152,7 +152,7 @@ def test_signed_weights_climb_what_they_say():
     # The gradient with the weights [y = k] + s/(T M) ([y = k] - p_k) is that of the sum of ln P_y + s ln p_y, with the
     # mean of M networks' logarithms for ln P_k in p.
     X, y = noisy(0, 40, 2, 4)
-    networks = [sb.layered((4,), rng=k, scale=1.0, lateral=True) for k in range(4)]
+    networks = [sb.layered((4,), rng=k, scale=1.0, autoregressive=True) for k in range(4)]
     rows = Rows(X.astype(np.int8), np.ones(40), networks[0].names)
     data = _tuning.Labelled(rows, y, np.log([0.5, 0.5]))
 
@@ -199,7 +199,7 @@ def test_tuning_tells_classes_apart_and_stays_a_density():
 
 def test_the_temperature_makes_probabilities_honest():
     X, y = noisy(2, 900)
-    model = SBNClassifier(density=quick(hidden=6, epochs=60, prior_scale=None), random_state=0).fit(X[:400], y[:400])
+    model = SBNClassifier(density=quick(hidden=6, epochs=60, prior=None), random_state=0).fit(X[:400], y[:400])
     raw = clone(model).set_params(calibrate=False).fit(X[:400], y[:400])
     assert model.temperature_ > 1.0 == raw.temperature_
     assert raw.networks_ == model.networks_
@@ -226,7 +226,9 @@ def test_pairs_that_matter_in_all_classes_are_held_less():
     ties, back = _sharing.tie(SBNDensity(), rows, np.random.default_rng(0), both_ways=True)
     assert back.names == names[::-1]
     assert (back.size.toarray() > 0).any()
-    network = sb.add_switches(sb.layered((2, 6), lateral=True, bottom_names=names), units=names[1:], rng=0)
+    network = sb.add_column_mixtures(
+        sb.layered((2, 6), autoregressive=True, bottom_names=names), units=names[1:], rng=0
+    )
     scales = dict(zip(_edges(network), ties.scales(network), strict=True))
     size = np.abs(ties.size.toarray())
     j, i = np.unravel_index(size.argmax(), size.shape)[::-1]
@@ -239,18 +241,18 @@ def test_pairs_that_matter_in_all_classes_are_held_less():
 NAMES = ("a", "class0", "b", "c")
 
 
-def _gathered(X, y, switches=1):
+def _gathered(X, y, column_mixtures=1):
     """What classes have in common, with a network of all, for columns of which one has an awkward name."""
     rows, n = Rows(X.astype(np.int8), np.ones(len(X)), NAMES), y.max() + 1
     data = _tuning.Labelled(rows, y, np.full(n, -np.log(n)))
-    settings = SBNDensity(hidden=0, switches=switches, n_jobs=1)
+    settings = SBNDensity(hidden=0, column_mixtures=column_mixtures, n_jobs=1)
     ties = _sharing.tie(settings, rows, np.random.default_rng(0), both_ways=True)
     return settings, data, [_sharing.gather(settings, data, np.random.default_rng(0), one) for one in ties]
 
 
 def test_the_network_of_all_classes_as_rows_of_one_see_it():
     X, y = noisy(5, 300, width=4)
-    settings, data, gathered = _gathered(X, y, switches=2)
+    settings, data, gathered = _gathered(X, y, column_mixtures=2)
     settings.set_params(epochs=1, learning_rate=1e-9)
     for ties in gathered:
         labels = [dict(zip(ties.labels, np.eye(len(data.log_prior))[k], strict=True)) for k in range(3)]
@@ -271,7 +273,7 @@ def test_what_classes_alone_explain_ties_no_columns():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 1000)
     X = (rng.random((1000, 4)) < np.where(y, 0.85, 0.15)[:, None]).astype(float)  # independent within a class
-    _, _, (ties, _) = _gathered(X, y, switches=0)
+    _, _, (ties, _) = _gathered(X, y, column_mixtures=0)
     assert ties.size.toarray()[3, :3].mean() > 0.5
     assert np.abs(ties.of_class(ties.common, 0).weight).max() < 0.5
 
@@ -281,7 +283,7 @@ def test_a_class_of_few_rows_learns_from_others_how_columns_are_tied():
     y = np.repeat([0, 1, 2], [300, 300, 6])
     X = rng.integers(0, 2, (606, 4)).astype(float)
     X[:, 2] = np.where(rng.random(606) < 0.1, 1 - X[:, 0], X[:, 0])
-    settings, data, (ties, _) = _gathered(X, y, switches=0)
+    settings, data, (ties, _) = _gathered(X, y, column_mixtures=0)
     few = data.rows.keep(y == 2)
     alone = [replace(ties, labels=(), common=None)]
     found, without = (

@@ -105,7 +105,7 @@ def test_answers_have_the_right_form_and_each_row_its_own(solver, table):
 @pytest.fixture(scope="module")
 def long_table():
     """Runs of rows with equal masks and other values, as in a data set, and rows with masks of their own."""
-    network, rng = sb.layered((2, 5, 7), rng=0, scale=3.0, lateral=True), np.random.default_rng(0)
+    network, rng = sb.layered((2, 5, 7), rng=0, scale=3.0, autoregressive=True), np.random.default_rng(0)
     n = 8 if INTERPRETED else 90
     rows = rng.integers(0, 2, (n, 14)).astype(float)
     rows[: n // 2, :7] = np.nan

@@ -40,7 +40,7 @@ def labelled():
 
 
 def test_a_density_is_what_fit_gives(holes):
-    same = {"hidden": (2, 3), "switches": 0, "epochs": 4, "batch_size": 25, "lateral_prior_scale": None}
+    same = {"hidden": (2, 3), "column_mixtures": 0, "epochs": 4, "batch_size": 25, "prior": 2.0}
     density = SBNDensity(**same, random_state=7).fit(holes)
     adam = sb.Adam(0.03, until=4)
     settings = {"epochs": 4, "batch_size": 25, "optimizer": adam, "prior": sb.Gaussian(2.0)}
@@ -96,13 +96,12 @@ def test_samples_follow_the_network(density):
     assert density.sample().shape == (1, 6)
 
 
-def test_switches_are_hidden_units_beside_the_columns():
+def test_column_mixtures_are_hidden_units_beside_the_columns():
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 2, (2, 400))
     table = pd.DataFrame({"a": a, "b": b, "parity": a ^ b})  # no single regression can tell it
-    settings = {"hidden": (), "epochs": 60, "learning_rate": 0.1, "weight_scale": 1.0, "prior_scale": 3.0}
-    settings["lateral_prior_scale"] = None
-    plain, switched = (SBNDensity(**settings, switches=k, random_state=0).fit(table) for k in (0, 1))
+    settings = {"hidden": (), "epochs": 60, "learning_rate": 0.1, "weight_scale": 1.0, "prior": 3.0}
+    plain, switched = (SBNDensity(**settings, column_mixtures=k, random_state=0).fit(table) for k in (0, 1))
     assert plain.score(table) == pytest.approx(-3 * np.log(2), abs=0.05)
     assert switched.score(table) > -2 * np.log(2) - 0.2
     assert switched.score(table) == pytest.approx(sb.log_likelihood(switched.network_, table).mean())
@@ -110,17 +109,17 @@ def test_switches_are_hidden_units_beside_the_columns():
     assert np.mean(rows[:, 0].astype(int) ^ rows[:, 1].astype(int) == rows[:, 2]) > 0.8
     holes = table.astype(float)
     holes.iloc[:50, 2] = np.nan
-    template = SBNDensity(**settings, switches=1)
+    template = SBNDensity(**settings, column_mixtures=1)
     filled = SBNImputer(density=template, random_state=0).fit(table).transform(holes)
     assert np.mean((filled[:50, 2] > 0.5) == table["parity"][:50]) > 0.8
-    deep = SBNDensity(hidden=(2, 3), switches=1, epochs=1, random_state=0).fit(table)
-    assert deep.transform(table).shape == (400, 5)  # switches are no features
+    deep = SBNDensity(hidden=(2, 3), column_mixtures=1, epochs=1, random_state=0).fit(table)
+    assert deep.transform(table).shape == (400, 5)  # mixture variables are no features
     assert list(deep.get_feature_names_out()) == [f"sbndensity_{name}" for name in deep.network_.names[:5]]
     assert deep.partial_fit(table).n_iter_ == 2
 
 
 def test_no_prior_has_two_spellings(table):
-    one, two = (quick(prior_scale=scale).fit(table).network_ for scale in (None, np.inf))
+    one, two = (quick(prior=scale).fit(table).network_ for scale in (None, np.inf))
     assert one == two
 
 
@@ -138,11 +137,11 @@ def test_a_constant_column(table, value, optimizer):
     assert np.all(np.isfinite(density.score_samples(1 - X)))  # also if the column then holds something else
 
 
-@pytest.mark.parametrize("lateral", [True, False])
-def test_a_column_without_observed_cells_is_a_fair_coin_apart_from_everything(holes, lateral):
+@pytest.mark.parametrize("autoregressive", [True, False])
+def test_a_column_without_observed_cells_is_a_fair_coin_apart_from_everything(holes, autoregressive):
     X = holes.copy()
     X[:, 2] = np.nan
-    density = quick(lateral=lateral).fit(X)
+    density = quick(autoregressive=autoregressive).fit(X)
     j = density.network_.weight_matrix()
     assert not j[4].any()
     assert not j[:, 4].any()
@@ -170,7 +169,7 @@ def test_more_units_than_rows(table):
 
 
 def test_learning_may_stop_early(table):
-    density = SBNDensity(hidden=6, epochs=400, learning_rate=0.3, validation_fraction=0.3, patience=3, prior_scale=None)
+    density = SBNDensity(hidden=6, epochs=400, learning_rate=0.3, validation_fraction=0.3, patience=3, prior=None)
     density.set_params(random_state=0).fit(table[:30])
     assert density.n_iter_ < 400
     assert len(density.held_out_bounds_) == density.n_iter_
@@ -189,7 +188,7 @@ def test_a_weight_of_zero_is_no_row_and_weights_count(holes):
     same = {"epochs": 3, "batch_size": 50, "optimizer": sb.Adam(0.01)}
     result = by_hand(holes, (8,), np.random.default_rng(1), True, weights=weight, prior=sb.Gaussian(1.0), **same)
     same["solver"] = sb.MeanField(log_term="xi", tol=1e-3)  # as fit() has it
-    template = SBNDensity(**same, switches=0, prior_scale=1.0, lateral_prior_scale=None, random_state=1)
+    template = SBNDensity(**same, column_mixtures=0, prior=1.0, random_state=1)
     for estimator in (template, SBNImputer(density=template)):
         assert estimator.fit(holes, sample_weight=weight).network_ == result.network
 
@@ -204,8 +203,11 @@ def test_impossible_weights_are_refused(table, weight):
 
 
 def test_the_first_part_is_one_epoch(holes):
-    one = SBNDensity(prior_scale=2.0, random_state=3).partial_fit(holes)
-    assert one.network_ == SBNDensity(prior_scale=2.0, random_state=3, epochs=1).fit(holes).network_
+    one = SBNDensity(prior={"hidden": 2.0, "autoregressive": 0.5}, random_state=3).partial_fit(holes)
+    assert (
+        one.network_
+        == SBNDensity(prior={"hidden": 2.0, "autoregressive": 0.5}, random_state=3, epochs=1).fit(holes).network_
+    )
     assert one.n_iter_ == 1
     assert one.n_samples_seen_ == 120
 
@@ -213,7 +215,7 @@ def test_the_first_part_is_one_epoch(holes):
 @pytest.mark.parametrize("optimizer", [sb.Adam(0.05), sb.SGD(0.2, momentum=0.9, decay=0.5)])
 def test_parts_go_on_where_the_last_stopped(holes, optimizer):
     solver = sb.MeanField(log_term="xi", tol=1e-12)  # so that warm starts, which parts do not have, make no difference
-    settings = {"hidden": 2, "optimizer": optimizer, "batch_size": 120, "prior_scale": None, "solver": solver}
+    settings = {"hidden": 2, "optimizer": optimizer, "batch_size": 120, "prior": None, "solver": solver}
     whole = SBNDensity(**settings, epochs=4, random_state=0).fit(holes)
     parts = SBNDensity(**settings, epochs=99, random_state=0)
     for _ in range(4):
@@ -225,8 +227,8 @@ def test_parts_go_on_where_the_last_stopped(holes, optimizer):
 
 def test_the_prior_counts_once_for_all_parts(table):
     rows = np.tile(table, (5, 1))
-    whole = quick(prior_scale=0.1, epochs=1).fit(rows)
-    parts, free = quick(prior_scale=0.1), quick(prior_scale=None)
+    whole = quick(prior={"hidden": 0.1, "autoregressive": 0.5}, epochs=1).fit(rows)
+    parts, free = quick(prior={"hidden": 0.1, "autoregressive": 0.5}), quick(prior=None)
     for part in np.split(rows, 50):
         parts.partial_fit(part)
         free.partial_fit(part)
@@ -295,7 +297,7 @@ def test_pipelines_and_searches(labelled):
     X, y = labelled
     features = make_pipeline(quick(epochs=3), LogisticRegression()).fit(X, y)
     assert features.predict_proba(X).shape == (180, 3)
-    grid = {"hidden": [(), 3], "prior_scale": [0.1, 1.0, sb.Laplace(0.5)]}
+    grid = {"hidden": [(), 3], "prior": [0.1, 1.0, sb.Laplace(0.5)]}
     search = GridSearchCV(quick(epochs=3), grid, cv=2).fit(X)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 

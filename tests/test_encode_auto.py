@@ -25,10 +25,10 @@ QUICK = {"epochs": 5, "learning_rate": 0.05, "encode": "auto"}
 
 @parametrize_with_checks(
     [
-        SBNDensity(**QUICK, hidden=(2,), switches=0),
+        SBNDensity(**QUICK, hidden=(2,), column_mixtures=0),
         SBNClassifier(density=SBNDensity(**QUICK), hidden=(2,)),
         SBNImputer(density=SBNDensity(**QUICK), hidden=(2,)),
-        SBNOutlier(density=SBNDensity(**QUICK, switches=0), hidden=(2,)),
+        SBNOutlier(density=SBNDensity(**QUICK, column_mixtures=0), hidden=(2,)),
     ]
 )
 def test_the_contract_of_scikit_learn(estimator, check):
@@ -71,21 +71,27 @@ def exact(estimator, units):
 
 
 @pytest.mark.parametrize(
-    ("hidden", "lateral", "switches"), [((), True, 0), (2, True, 1), (3, False, 0), ((), False, 0)]
+    ("hidden", "autoregressive", "mixtures"), [((), True, 0), (2, True, 1), (3, False, 0), ((), False, 0)]
 )
-def test_the_probabilities_of_all_cells_sum_to_one(table, hidden, lateral, switches):
-    settings = {"hidden": hidden, "lateral": lateral, "switches": switches, "epochs": 5, "random_state": 0}
+def test_the_probabilities_of_all_cells_sum_to_one(table, hidden, autoregressive, mixtures):
+    settings = {
+        "hidden": hidden,
+        "autoregressive": autoregressive,
+        "column_mixtures": mixtures,
+        "epochs": 5,
+        "random_state": 0,
+    }
     density = SBNDensity(encode="auto", learning_rate=0.3, **settings).fit(table)
     units = every_cell(density.encoder_)
     assert len(units) == 3 * 3 * 4 * 2
     assert abs(np.exp(exact(density, units)).sum() - 1.0) < 1e-9
-    if not hidden and not switches:
+    if not hidden and not mixtures:
         whole = density.encoder_.inverse_transform(units)
         assert_allclose(density.score_samples(whole), exact(density, units), atol=1e-9)
 
 
 def test_impossible_combinations_have_no_probability(table):
-    density = SBNDensity(encode="auto", epochs=5, hidden=2, switches=0, random_state=0).fit(table)
+    density = SBNDensity(encode="auto", epochs=5, hidden=2, column_mixtures=0, random_state=0).fit(table)
     names, units = list(density.encoder_.get_feature_names_out()), every_cell(density.encoder_)
     every = np.array(list(product((0.0, 1.0), repeat=len(names))))
     possible = {tuple(row) for row in units}
@@ -95,7 +101,7 @@ def test_impossible_combinations_have_no_probability(table):
 
 @pytest.mark.parametrize("hidden", [(), 2])
 def test_scores_with_holes_are_bounds(table, hidden):
-    density = SBNDensity(encode="auto", epochs=10, hidden=hidden, switches=0, random_state=0).fit(table)
+    density = SBNDensity(encode="auto", epochs=10, hidden=hidden, column_mixtures=0, random_state=0).fit(table)
     holes = table[table.isna().any(axis=1)]
     scores, truth = density.score_samples(holes), exact(density, density.encoder_.transform(holes))
     assert np.all(scores <= truth + 1e-9)
@@ -108,7 +114,14 @@ def test_more_combinations_than_are_summed_over_still_give_bounds():
     rng = np.random.default_rng(0)
     words = np.array([f"w{k}" for k in range(5)], dtype=object)
     X = words[(rng.integers(0, 5, (80, 1)) + (rng.random((80, 5)) < 0.3)) % 5]
-    density = SBNDensity(encode="auto", epochs=5, hidden=(), switches=0, prior_scale=2.0, random_state=0).fit(X)
+    density = SBNDensity(
+        encode="auto",
+        epochs=5,
+        hidden=(),
+        column_mixtures=0,
+        prior={"hidden": 2.0, "autoregressive": 0.5},
+        random_state=0,
+    ).fit(X)
     row = X[:4].copy()
     row[:, :4] = None
     states = density._states(density.network_, density._table(row, reset=False)[0])
@@ -119,7 +132,7 @@ def test_more_combinations_than_are_summed_over_still_give_bounds():
 
 def test_probabilities_of_missing_cells_are_posterior(table):
     """Chains against enumeration, where there are hidden units and several missing cells."""
-    density = SBNDensity(encode="auto", epochs=30, hidden=1, switches=0, random_state=0).fit(table)
+    density = SBNDensity(encode="auto", epochs=30, hidden=1, column_mixtures=0, random_state=0).fit(table)
     network, places = density.network_, density._places(density.network_)
     rows = np.flatnonzero(table.isna().sum(axis=1) >= 2)[:5]
     states = density._states(network, density._table(table.iloc[rows], reset=False)[0])
@@ -132,7 +145,7 @@ def test_probabilities_of_missing_cells_are_posterior(table):
 
 
 def test_draws_follow_the_posterior(table):
-    density = SBNDensity(encode="auto", epochs=30, hidden=1, switches=0, random_state=0).fit(table)
+    density = SBNDensity(encode="auto", epochs=30, hidden=1, column_mixtures=0, random_state=0).fit(table)
     network, places = density.network_, density._places(density.network_)
     row = table.iloc[[int(table.isna().sum(axis=1).argmax())]]
     one = density._states(network, density._table(row, reset=False)[0])
@@ -195,7 +208,7 @@ def test_imputing_beats_the_most_frequent_value():
 
 
 def test_a_draw_of_a_density_is_a_table(table):
-    density = SBNDensity(encode="auto", epochs=10, hidden=2, switches=0, random_state=0).fit(table)
+    density = SBNDensity(encode="auto", epochs=10, hidden=2, column_mixtures=0, random_state=0).fit(table)
     drawn = density.sample(2000)
     assert drawn.dtypes.equals(table.dtypes.drop("old").reindex(drawn.columns).fillna(drawn["old"].dtype))
     assert_allclose(
@@ -261,7 +274,9 @@ def test_how_columns_were_read_is_kept_and_printed(table, capsys):
 
 
 def test_an_encoder_may_be_given(table):
-    density = SBNDensity(encode=BinaryEncoder(n_bins=2), hidden=(), switches=1, epochs=1, random_state=0).fit(table)
+    density = SBNDensity(encode=BinaryEncoder(n_bins=2), hidden=(), column_mixtures=1, epochs=1, random_state=0).fit(
+        table
+    )
     assert len([unit for unit in density.network_.names if unit.startswith("weight>")]) == 2  # and a switch
     assert density.get_params()["encode__n_bins"] == 2
     marked = SBNDensity(encode="auto", missing=["red"], hidden=(), epochs=1).fit(table)
@@ -286,7 +301,7 @@ def test_drawing_missing_cells_learns_more_than_mean_field(monkeypatch):
     """From a table with many holes, scored on one without."""
     holes, whole = survey(300, 0.4, seed=1), survey(300, 0.0, seed=2)
     whole["weight"] = whole["weight"].clip(30, 100)
-    density = SBNDensity(encode="auto", hidden=(), switches=0, epochs=30, random_state=0)
+    density = SBNDensity(encode="auto", hidden=(), column_mixtures=0, epochs=30, random_state=0)
     drawn = clone(density).fit(holes).score(whole)
     monkeypatch.setattr("sbnet.estimators._learning.is_needed", lambda rows: False)
     assert drawn > density.fit(holes).score(whole) + 0.02
@@ -359,9 +374,9 @@ def test_any_table_has_a_density_over_its_cells():
     for seed in range(count):
         rng = np.random.default_rng(seed)
         X, rate = any_table(rng), float(rng.choice([0.03, 1.0, 5.0]))
-        shape = {"hidden": [(), 1, 2][rng.integers(0, 3)], "switches": int(rng.integers(0, 2))}
-        settings = {"epochs": 3, "batch_size": 5, "prior_scale": None, "random_state": 0, "learning_rate": rate}
-        density = SBNDensity(encode="auto", lateral=bool(rng.integers(0, 2)), **shape, **settings).fit(X)
+        shape = {"hidden": [(), 1, 2][rng.integers(0, 3)], "column_mixtures": int(rng.integers(0, 2))}
+        settings = {"epochs": 3, "batch_size": 5, "prior": None, "random_state": 0, "learning_rate": rate}
+        density = SBNDensity(encode="auto", autoregressive=bool(rng.integers(0, 2)), **shape, **settings).fit(X)
         off = max(off, abs(np.exp(exact(density, every_cell(density.encoder_))).sum() - 1.0))
         truth = exact(density, density.encoder_.transform(X))
         excess = max(excess, float(np.max(density.score_samples(X) - truth)))

@@ -23,7 +23,7 @@ both = pytest.mark.parametrize("options", [{}, {"method": "annealed", "steps": 5
 @both
 @pytest.mark.parametrize("seed", range(6))
 def test_the_mean_weight_is_the_probability(options, seed):
-    network = sb.layered((2, 3, 4), rng=seed, scale=1.5, lateral=seed % 2 == 1)
+    network = sb.layered((2, 3, 4), rng=seed, scale=1.5, autoregressive=seed % 2 == 1)
     evidence = np.r_[np.full(5, np.nan), np.random.default_rng(seed).choice([0.0, 1.0, np.nan], 4)]
     guess = sb.estimate(network, evidence, samples=50_000, rng=seed, **options)
     true = np.exp(sb.log_likelihood(network, evidence))

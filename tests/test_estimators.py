@@ -63,14 +63,14 @@ def test_no_template_is_a_density_with_its_defaults(labelled):
 
 def test_what_auto_stands_for(labelled):
     X, y = labelled
-    template = SBNDensity(epochs=1, prior_scale=2.0, random_state=0)  # with a prior of one's own nothing is chosen
+    template = SBNDensity(epochs=1, prior=2.0, random_state=0)  # with a prior of one's own nothing is chosen
     hidden = {make: networks(made(make, template).fit(X, y))[0].names[:-6] for make in TEMPLATED}
     assert hidden[SBNClassifier] == sb.layered((8, 24, 6)).names[:-6]
     assert hidden[SBNImputer] == sb.layered((8, 6)).names[:-6]
     names = template.fit(X).network_.names
     assert (names[:8], sum(".switch1" in name for name in names)) == (hidden[SBNImputer], 6)
-    for make in TEMPLATED:  # what is said of switches holds
-        assert "x0.switch1" in networks(made(make, clone(template).set_params(switches=1)).fit(X, y))[0].names
+    for make in TEMPLATED:  # what is said of column mixtures holds
+        assert "x0.switch1" in networks(made(make, clone(template).set_params(column_mixtures=1)).fit(X, y))[0].names
 
 
 @pytest.mark.parametrize("make", TEMPLATED)
@@ -136,7 +136,7 @@ def test_the_solver_of_the_template_is_read_at_each_call(labelled):
 @pytest.mark.parametrize("make", ALL)
 def test_copies_give_the_same_answers(make, labelled):
     X, y = labelled
-    template = quick(optimizer=sb.Adam(0.02), prior_scale=sb.Laplace(1.0), solver=sb.MeanField(tol=1e-3))
+    template = quick(optimizer=sb.Adam(0.02), prior=sb.Laplace(1.0), solver=sb.MeanField(tol=1e-3))
     fitted = made(make, template).fit(X, y)
     expected = answers(fitted, X)
     file = io.BytesIO()
@@ -165,11 +165,11 @@ def test_estimators_show_themselves(make, labelled):
         ({"hidden": (3, 0)}, "hidden is .*; give the sizes of the hidden layers"),
         ({"hidden": 2.5}, "hidden is .*; give the sizes of the hidden layers"),
         ({"hidden": "many"}, "hidden is .*; give the sizes of the hidden layers"),
-        ({"switches": 1.5}, "switches is 1.5; it must be a whole number, zero or more, or 'auto'"),
-        ({"switches": -1}, "switches is -1; it must be a whole number, zero or more, or 'auto'"),
+        ({"column_mixtures": 1.5}, "column_mixtures is 1.5; it must be a whole number, zero or more, or 'auto'"),
+        ({"column_mixtures": -1}, "column_mixtures is -1; it must be a whole number, zero or more, or 'auto'"),
         ({"epochs": 0}, "epochs is 0; it must be a whole number, one or more"),
         ({"learning_rate": -1.0}, "rate is -1.0; it must be positive"),
-        ({"prior_scale": 0.0}, "prior_scale is 0.0; it must be positive"),
+        ({"prior": 0.0}, "prior is 0.0; give 'auto', a positive scale such as 2.0"),
     ],
 )
 def test_bad_arguments_are_refused(labelled, arguments, message):

@@ -213,7 +213,7 @@ def test_a_limit_is_a_whole_number_up_to_sixty(sprinkler, limit):
 
 
 def test_a_sum_in_parts_is_the_sum(monkeypatch):
-    network = sb.add_switches(sb.layered((3, 4, 5), rng=1, scale=3.0), rng=2)
+    network = sb.add_column_mixtures(sb.layered((3, 4, 5), rng=1, scale=3.0), rng=2)
     rows = np.full((4, network.n_units), np.nan)
     rows[1:, network.index("x0")] = 1.0
     rows[2:, network.index("x3")] = 0.0

@@ -113,11 +113,11 @@ def expected(network, evidence):
     "network",
     [
         sb.layered((3, 8, 12), rng=0, scale=1.0),
-        sb.layered((4, 10, 20), rng=1, scale=0.5, lateral=True),
+        sb.layered((4, 10, 20), rng=1, scale=0.5, autoregressive=True),
         sb.from_edges({(f"p{j}", "c"): w for j, w in enumerate([3.0, -4.0, 2.0, 30.0, -1.0, 0.5])}, bias={"c": -2.0}),
         make_clinic(60, 200, rng=2),
     ],
-    ids=["layers", "lateral", "one child", "clinic"],
+    ids=["layers", "autoregressive", "one child", "clinic"],
 )
 def test_the_solver_in_the_page_agrees_with_the_library(visit, network):
     rng = np.random.default_rng(0)

@@ -102,7 +102,7 @@ def check(network, row, solver):
             assert abs(getattr(slope, name)[e] - numeric) < 1e-7, (name, e, numeric)
 
 for seed in range(4):
-    network = sb.layered((2, 4, 6), rng=seed, scale=2.0, lateral=seed % 2 == 1)
+    network = sb.layered((2, 4, 6), rng=seed, scale=2.0, autoregressive=seed % 2 == 1)
     row = sb.sample(network, 1, rng=seed)[0, 6:].astype(float)
     row[seed] = np.nan
     check(network, row, sb.MeanField(log_term="chord", enumerate_up_to=0, tol=1e-10))

@@ -56,7 +56,7 @@ def test_what_is_saved_comes_back_the_same(tmp_path_factory, network, data):
 
 
 def test_layers_come_back(tmp_path):
-    network = sb.layered((2, 3, 4), rng=0, lateral=True)
+    network = sb.layered((2, 3, 4), rng=0, autoregressive=True)
     sb.save(network, os.fspath(tmp_path / "net.sbn"))
     assert sb.load(os.fspath(tmp_path / "net.sbn")).layers == (2, 3, 4)
 

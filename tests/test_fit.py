@@ -20,8 +20,8 @@ def data():
     return sb.sample(truth, 300, rng=1)[:, 2:].astype(float)
 
 
-def start(lateral=False):
-    return sb.layered((2, 8), rng=2, scale=0.1, lateral=lateral)
+def start(autoregressive=False):
+    return sb.layered((2, 8), rng=2, scale=0.1, autoregressive=autoregressive)
 
 
 @pytest.mark.parametrize("log_term", TERMS)
@@ -60,7 +60,7 @@ def test_the_same_seed_gives_the_same_weights_with_any_number_of_threads(data, b
 def test_holes_are_not_filled_but_left_out(data):
     holes = np.where(np.random.default_rng(3).random(data.shape) < 0.3, np.nan, data)
     holes[5] = np.nan
-    result = sb.fit(start(lateral=True), holes, epochs=10, rng=0)
+    result = sb.fit(start(autoregressive=True), holes, epochs=10, rng=0)
     assert np.all(np.isfinite(result.network.weight))
     assert result.bounds[-1] > result.bounds[0]
     nothing = sb.fit(start(), np.full((4, 8), np.nan), epochs=2, rng=0)

@@ -15,7 +15,7 @@ CHAINS = 16
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("sizes", [(2, 4, 6), (5, 8), (1, 2, 2, 3)])
 def test_means_are_those_of_the_exact_posterior_within_their_error(sizes, seed):
-    network = sb.layered(sizes, rng=seed, scale=1.5, lateral=seed % 2 == 1)
+    network = sb.layered(sizes, rng=seed, scale=1.5, autoregressive=seed % 2 == 1)
     evidence = np.full(network.n_units, np.nan)
     evidence[-sizes[-1] :] = np.random.default_rng(seed).choice([0.0, 1.0, np.nan], sizes[-1], p=[0.4, 0.4, 0.2])
     post = sb.infer(network, evidence, solver=sb.Gibbs(samples=2000, chains=CHAINS, rng=seed))

@@ -33,9 +33,9 @@ def finite_differences(network, table, solver, step=1e-5):
 
 @pytest.mark.parametrize("log_term", TERMS)
 @pytest.mark.parametrize("enumerate_up_to", [0, 4])
-@pytest.mark.parametrize("lateral", [False, True])
-def test_gradient_is_the_slope_of_the_bound(log_term, enumerate_up_to, lateral):
-    network = sb.layered((2, 5, 4), rng=3, scale=1.2, lateral=lateral)
+@pytest.mark.parametrize("autoregressive", [False, True])
+def test_gradient_is_the_slope_of_the_bound(log_term, enumerate_up_to, autoregressive):
+    network = sb.layered((2, 5, 4), rng=3, scale=1.2, autoregressive=autoregressive)
     table = sb.sample(network, 5, rng=0).astype(float)
     table[:, :7] = np.nan  # hidden everywhere
     table[1, 8] = table[2, 10] = np.nan  # and some missing, differently in each row
@@ -50,7 +50,7 @@ def test_gradient_is_the_slope_of_the_bound(log_term, enumerate_up_to, lateral):
 
 
 def test_without_hidden_units_it_is_the_gradient_of_logistic_regressions():
-    network = sb.layered((4,), rng=0, lateral=True)
+    network = sb.layered((4,), rng=0, autoregressive=True)
     table = np.array([[0, 1, 1, 0], [1, 1, 0, 1], [1, 0, 0, 1]])
     z = table @ network.weight_matrix().T + network.bias
     error = table - 1 / (1 + np.exp(-z))

@@ -189,7 +189,7 @@ def item(of: Any, key: Any = 0) -> Good:
 
 
 def density() -> SBNDensity:
-    return SBNDensity(hidden=0, switches=0, epochs=1, random_state=0).fit(ROWS)
+    return SBNDensity(hidden=0, column_mixtures=0, epochs=1, random_state=0).fit(ROWS)
 
 
 def answered(**more: Any) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def goods() -> dict[str, Good]:
         "LazyPosteriors.__getitem__": item(lazily()),
         "Step.__getitem__": item(next(sb.steps(LAWN, SEEN))),
         "FitResult.plot": good(sb.fit(**asked).plot),
-        "add_switches": good(sb.add_switches, network=LAWN),
+        "add_column_mixtures": good(sb.add_column_mixtures, network=LAWN),
         "certify": good(sb.certify, **answered()),
         "contributions": good(sb.contributions, **answered()),
         "estimate": good(sb.estimate, **answered(samples=20)),

@@ -33,14 +33,14 @@ def test_filled_cells_are_posterior_means_and_observed_cells_keep_every_bit():
     assert_array_equal(filled.view(np.int64)[seen], X.view(np.int64)[seen])  # bits, so that -0.0 is not 0.0
     j, h = imputer.network_.weight_matrix(), imputer.network_.bias
     assert_allclose(filled[::3, 3], expit((X[::3, :3] > 0.0) @ j[3, :3] + h[3]), atol=1e-12)
-    density = SBNDensity(hidden=(), switches=0, epochs=5, binarize=0.0, random_state=0).fit(X)
+    density = SBNDensity(hidden=(), column_mixtures=0, epochs=5, binarize=0.0, random_state=0).fit(X)
     assert_array_equal(density.impute(X), filled)
     assert_array_equal(imputer.transform(X[1:2]), X[1:2])  # no holes at all
 
 
-@pytest.mark.parametrize("lateral", [True, False])
-def test_draws_have_the_posterior_means(table, lateral):
-    imputer = SBNImputer(strategy="sample", density=quick(lateral=lateral)).fit(table)
+@pytest.mark.parametrize("autoregressive", [True, False])
+def test_draws_have_the_posterior_means(table, autoregressive):
+    imputer = SBNImputer(strategy="sample", density=quick(autoregressive=autoregressive)).fit(table)
     row = np.array([[1.0, np.nan, 0.0, np.nan, np.nan, 1.0]])
     drawn = imputer.transform(np.repeat(row, 20_000, axis=0))
     assert set(np.unique(drawn)) == {0.0, 1.0}
@@ -50,7 +50,7 @@ def test_draws_have_the_posterior_means(table, lateral):
 
 
 def test_draws_keep_the_correlations_of_the_network(table):
-    imputer = SBNImputer(strategy="sample", density=quick(lateral=False, epochs=60)).fit(table)
+    imputer = SBNImputer(strategy="sample", density=quick(autoregressive=False, epochs=60)).fit(table)
     drawn = imputer.transform(np.full((20_000, 6), np.nan))
     states = sb.sample(imputer.network_, 20_000, rng=9)[:, 2:]
     expected = np.corrcoef(states.T)

@@ -33,7 +33,7 @@ def test_notes_stay_with_what_is_made_of_a_network(clinic, tmp_path):
     made = (
         clinic.with_parameters(bias={"flu": -1.0}),
         clinic.subnetwork(["flu"]),
-        sb.add_switches(clinic, strength=0.0),
+        sb.add_column_mixtures(clinic, strength=0.0),
         copy.deepcopy(clinic),
         pickle.loads(pickle.dumps(clinic)),
         sb.load(tmp_path / "clinic.sbn"),

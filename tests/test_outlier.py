@@ -53,7 +53,7 @@ def test_rows_against_the_grain_are_found():
 
 def test_the_nats_of_a_cell_are_its_conditional_probability(holes):
     """Without hidden units and holes a bound is the log-likelihood, so enumeration has the last word."""
-    outlier = SBNOutlier(density=SBNDensity(hidden=(), switches=0, epochs=8)).fit(holes)
+    outlier = SBNOutlier(density=SBNDensity(hidden=(), column_mixtures=0, epochs=8)).fit(holes)
     row = np.array([[1.0, 0, 1, 1, 0, np.nan]])
     one = outlier.explain(row)[0]
     assert len(one.names) == 5
@@ -118,6 +118,6 @@ def test_an_explanation_is_a_picture(outlier, holes):
 def test_a_share_of_different_scores_is_met():
     rng = np.random.default_rng(0)
     X = (rng.random((100, 12)) < rng.uniform(0.2, 0.8, 12)).astype(float)
-    outlier = SBNOutlier(density=quick(lateral=False), contamination=0.1).fit(X)
+    outlier = SBNOutlier(density=quick(autoregressive=False), contamination=0.1).fit(X)
     assert len(np.unique(outlier.score_samples(X))) > 90
     assert np.sum(outlier.predict(X) == -1) == 10

@@ -31,6 +31,13 @@ def test_importing_sbnet_does_not_import_what_few_need():
     assert result.stdout.strip() == "[]"
 
 
+def test_an_old_name_says_what_it_is_called_now():
+    with pytest.raises(
+        AttributeError, match=r"sbnet.add_switches is called sbnet.add_column_mixtures since version 0.2"
+    ):
+        _ = sb.add_switches
+
+
 def test_type_checkers_are_told_that_the_package_is_typed():
     assert importlib.resources.files(sb).joinpath("py.typed").is_file()
 

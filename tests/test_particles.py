@@ -25,7 +25,7 @@ def sampled(network, states, number=256, seed=0, **more):
 
 @pytest.mark.parametrize("sizes", [(2, 4, 6), (8,), (1, 2, 2, 3)])
 def test_means_and_probabilities_are_those_of_enumeration(sizes):
-    network = sb.layered(sizes, rng=3, scale=2.5, lateral=True)
+    network = sb.layered(sizes, rng=3, scale=2.5, autoregressive=True)
     states = evidence(network, 8, 0, sizes[-1])
     found = sampled(network, states, 4096)
     assert_allclose(found.means, [sb.exact_posterior(network, row) for row in states], atol=0.03)
@@ -33,7 +33,7 @@ def test_means_and_probabilities_are_those_of_enumeration(sizes):
 
 
 def test_probabilities_are_right_in_the_mean():
-    network = sb.layered((3, 6), rng=1, scale=3.0, lateral=True)
+    network = sb.layered((3, 6), rng=1, scale=3.0, autoregressive=True)
     row = evidence(network, 1, 4, 6)
     seeds = seeds_of_places(0, 4000)
     values = np.exp(particles(network, np.repeat(row, 4000, axis=0), seeds, number=8).log_p)
@@ -52,7 +52,7 @@ def test_values_that_no_single_flip_connects():
 
 
 def test_draws_have_the_joint_distribution_of_the_posterior():
-    network = sb.layered((1, 5), rng=2, scale=4.0, lateral=True)
+    network = sb.layered((1, 5), rng=2, scale=4.0, autoregressive=True)
     states = np.full((4000, 6), -1, np.int8)
     states[:, -1] = 1
     drawn = particles(network, states, seeds_of_places(7, 4000), number=32, draws=1).drawn[:, 0]
@@ -65,7 +65,7 @@ def test_draws_have_the_joint_distribution_of_the_posterior():
 
 
 def test_answers_depend_on_the_row_alone():
-    network = sb.layered((2, 9), rng=0, scale=2.0, lateral=True)
+    network = sb.layered((2, 9), rng=0, scale=2.0, autoregressive=True)
     states = evidence(network, 60, 2, 9)
     one = sampled(network, states, 32, executor=Inline(), draws=2)
     order = np.random.default_rng(0).permutation(60)
@@ -77,7 +77,7 @@ def test_answers_depend_on_the_row_alone():
 
 @pytest.mark.parametrize("scale", [40.0, 3e3, 1e8])
 def test_steep_weights_give_finite_answers(scale):
-    network = sb.layered((3, 4, 6), rng=1, scale=scale, lateral=True)
+    network = sb.layered((3, 4, 6), rng=1, scale=scale, autoregressive=True)
     states = evidence(network, 20, 0, 6)
     found = sampled(network, states, 16)
     assert np.all((found.means >= 0.0) & (found.means <= 1.0))

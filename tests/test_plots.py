@@ -212,7 +212,7 @@ def test_parents_stand_above_children_and_nothing_overlaps(edges):
 
 
 def test_edges_within_a_layer_are_arcs_below_it():
-    net = sb.layered((1, 4), rng=0, lateral=True)
+    net = sb.layered((1, 4), rng=0, autoregressive=True)
     ax = plots.network(net)
     row = centres(ax, "hidden")[1:, 1].min()
     depths = [row - path.vertices[:, 1].min() for path in ax.collections[0].get_paths()]

@@ -46,7 +46,7 @@ def points(ax, gid):
     return np.asarray(found.get_offsets())[:, 0]
 
 
-def lateral(n):
+def autoregressive(n):
     """Every unit is a parent of all later ones: n levels of one unit each."""
     return sb.from_weight_matrix(np.tril(np.random.default_rng(0).normal(size=(n, n)), -1))
 
@@ -237,7 +237,7 @@ def test_receptive_fields_are_the_weights_to_the_pixels():
 
 
 def test_switches_are_neither_pixels_nor_painters():
-    net = sb.add_switches(sb.layered((2, 4), rng=0), rng=0)
+    net = sb.add_column_mixtures(sb.layered((2, 4), rng=0), rng=0)
     ax = plots.receptive_fields(net, (2, 2))
     pixels = [net.index(f"x{k}") for k in range(4)]
     assert [text.get_text() for text in ax.texts] == ["h1_0", "h1_1"]
@@ -247,7 +247,7 @@ def test_switches_are_neither_pixels_nor_painters():
 
 
 def test_a_network_of_many_levels_is_no_thin_strip():
-    net = lateral(88)
+    net = autoregressive(88)
     evidence = {net.names[0]: 1, net.names[1]: 0}
     ax = plots.network(net, evidence=evidence, means={net.names[2]: 0.5})
     width, height = ax.figure.get_size_inches()

@@ -18,7 +18,7 @@ def table():
     return rows_of(0, 200)
 
 
-def lateral(network):
+def autoregressive(network):
     return network.graph.parent >= 2
 
 
@@ -28,7 +28,7 @@ def test_weights_under_a_laplace_prior_come_to_rest_at_zero(optimizer):
     rng = np.random.default_rng(0)
     a = rng.integers(0, 2, 300)
     X = np.column_stack([a, rng.integers(0, 2, 300), np.where(rng.random(300) < 0.1, 1 - a, a)])
-    net = sb.layered((3,), lateral=True, scale=0.5, rng=0)
+    net = sb.layered((3,), autoregressive=True, scale=0.5, rng=0)
     result = sb.fit(net, X, epochs=60, batch_size=50, prior=sb.Laplace(0.1), optimizer=optimizer, shuffle=False)
     weight = result.network.weight_matrix()
     assert weight[1, 0] == weight[2, 1] == 0.0
@@ -41,7 +41,7 @@ def test_two_priors_at_once_are_an_elastic_net():
     rng = np.random.default_rng(0)
     a = rng.integers(0, 2, 300)
     X = np.column_stack([a, rng.integers(0, 2, 300), a ^ (rng.random(300) < 0.1), a ^ (rng.random(300) < 0.2)])
-    net, prior = sb.layered((4,), lateral=True, scale=0.5, rng=0), Both(sb.Laplace(0.1), sb.Gaussian(0.4))
+    net, prior = sb.layered((4,), autoregressive=True, scale=0.5, rng=0), Both(sb.Laplace(0.1), sb.Gaussian(0.4))
     optimizer = sb.Adam(0.05, until=400)
     found = sb.fit(net, X, epochs=400, batch_size=300, prior=prior, optimizer=optimizer, rng=0).network
     design = Design.of(X.astype(np.int8), np.ones(300))
@@ -55,7 +55,7 @@ def test_two_priors_at_once_are_an_elastic_net():
 
 @pytest.mark.small
 def test_a_prior_around_a_point_draws_to_it():
-    net = sb.layered((3,), lateral=True, scale=0.5, rng=0)
+    net = sb.layered((3,), autoregressive=True, scale=0.5, rng=0)
     weight, bias = np.array([2.0, -1.0, 0.0]), np.array([1.0, 0.0, -3.0])
     prior = Around(sb.Gaussian([0.5, 1.0, 2.0], bias_scale=2.0), weight, bias)
     assert_array_equal(prior.slope(weight, bias), 0.0)
@@ -68,7 +68,7 @@ def test_a_prior_around_a_point_draws_to_it():
 @pytest.mark.small
 def test_frozen_weights_do_not_shrink():
     X = np.random.default_rng(0).integers(0, 2, (50, 3))
-    net = sb.layered((3,), lateral=True, scale=0.5, rng=0)
+    net = sb.layered((3,), autoregressive=True, scale=0.5, rng=0)
     result = sb.fit(net, X, epochs=5, prior=sb.Laplace(1e-3), frozen=[("x0", "x1")], rng=0)
     assert result.network.weight.tolist() == [net.weight[0], 0.0, 0.0]
 
@@ -83,40 +83,39 @@ def test_an_optimiser_that_does_not_tell_its_size_climbs_the_prior():
             return 0.1 * gradient, state
 
     X = np.random.default_rng(0).integers(0, 2, (50, 3))
-    net = sb.layered((3,), lateral=True, scale=0.5, rng=0)
+    net = sb.layered((3,), autoregressive=True, scale=0.5, rng=0)
     result = sb.fit(net, X, epochs=5, batch_size=50, prior=sb.Laplace(0.1), optimizer=Plain(), rng=0)
     assert result.network.weight.all()
 
 
 def test_each_group_of_edges_has_its_prior(table):
     free = quick(prior=None).fit(table)
-    assert free.network_ == quick(prior_scale=None).fit(table).network_
-    sparse = quick(prior={"lateral": sb.Laplace(1e-3)}).fit(table).network_
-    kept = dict.fromkeys(sparse.graph.parent[~lateral(sparse)].tolist())
-    assert not sparse.weight[lateral(sparse)].any()
+    assert free.network_ == quick(prior=np.inf).fit(table).network_ == quick(prior={}).fit(table).network_
+    sparse = quick(prior={"autoregressive": sb.Laplace(1e-3)}).fit(table).network_
+    kept = dict.fromkeys(sparse.graph.parent[~autoregressive(sparse)].tolist())
+    assert not sparse.weight[autoregressive(sparse)].any()
     assert list(kept) == [0, 1]  # hidden units keep their edges: they have no prior
-    both = quick(prior={"lateral": sb.Gaussian(0.5), "hidden": sb.Gaussian(2.0)}).fit(table)
-    assert both.network_ == quick(prior_scale=2.0, lateral_prior_scale=0.5).fit(table).network_
+    both = quick(prior={"autoregressive": sb.Gaussian(0.5), "hidden": sb.Gaussian(2.0)}).fit(table)
+    assert both.network_ == quick(prior={"autoregressive": 0.5, "hidden": 2}).fit(table).network_
     one = quick(prior=sb.Gaussian(1.0)).fit(table)
-    assert one.network_ == quick(prior_scale=1.0, lateral_prior_scale=None).fit(table).network_
+    assert one.network_ == quick(prior=1.0).fit(table).network_
 
 
 def test_groups_may_have_priors_of_different_kinds(table):
-    density = quick(prior={"lateral": sb.Laplace(0.2), "hidden": sb.Gaussian(0.1)}, epochs=20).fit(table)
+    density = quick(prior={"autoregressive": sb.Laplace(0.2), "hidden": sb.Gaussian(0.1)}, epochs=20).fit(table)
     network = density.network_
-    assert np.abs(network.weight[~lateral(network)]).max() < 1.0
-    assert 0 < np.count_nonzero(network.weight[lateral(network)]) < 15
+    assert np.abs(network.weight[~autoregressive(network)]).max() < 1.0
+    assert 0 < np.count_nonzero(network.weight[autoregressive(network)]) < 15
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"prior_scale": sb.Laplace(0.5), "lateral_prior_scale": 0.2}, "a prior has its own scale"),
-        ({"prior": sb.Laplace(0.5), "lateral_prior_scale": 0.2}, "prior and lateral_prior_scale were both given"),
-        ({"prior": None, "prior_scale": 2.0}, "prior and prior_scale were both given"),
-        ({"prior": {"latteral": sb.Laplace(0.5)}}, "prior names 'latteral'; the groups of edges are 'hidden' and"),
-        ({"prior": 0.5}, "prior is 0.5; give 'auto', a prior such as sbnet.Laplace"),
-        ({"prior": {"hidden": 0.5}}, "prior is 0.5; give 'auto', a prior such as sbnet.Laplace"),
+        ({"prior": {"lateral": sb.Laplace(0.5)}}, "prior names 'lateral'; the groups of edges are 'hidden' and 'autor"),
+        ({"prior": -0.5}, "prior is -0.5; give 'auto', a positive scale such as 2.0, a penalty such as sbnet.Laplace"),
+        ({"prior": True}, "prior is True; give 'auto', a positive scale"),
+        ({"prior": float("nan")}, "prior is nan; give 'auto', a positive scale"),
+        ({"prior": {"hidden": "0.5"}}, "prior is '0.5'; give 'auto', a positive scale"),
         ({"prior": sb.Laplace}, r"prior is the class Laplace; write prior=sb.Laplace\(\)"),
     ],
 )
@@ -139,6 +138,6 @@ def test_parts_of_a_table_share_a_laplace_prior(table):
 
 
 def test_a_classifier_takes_the_prior_of_its_template(table):
-    template = quick(prior={"lateral": sb.Laplace(1e-3)})
+    template = quick(prior={"autoregressive": sb.Laplace(1e-3)})
     networks = SBNClassifier(density=template).fit(table[:, 1:], table[:, 0]).networks_
     assert all(not network.weight[network.graph.parent >= 2].any() for network in networks)

@@ -71,7 +71,7 @@ def test_log_joint_wants_a_value_for_every_unit(sprinkler):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_frequencies_of_samples_are_the_exact_marginals(seed):
-    network, n = sb.layered((2, 3, 4), rng=seed, scale=2.0, lateral=True), 20_000
+    network, n = sb.layered((2, 3, 4), rng=seed, scale=2.0, autoregressive=True), 20_000
     drawn = sb.sample(network, n, rng=seed).astype(float)
     pairs = sb.exact_pairs(network, {})
     assert np.all(np.abs(drawn.T @ drawn / n - pairs) <= five_sigma(pairs, n))

@@ -18,16 +18,16 @@ pytestmark = pytest.mark.small
 
 @st.composite
 def crowned(draw, scales=(0.5, 3.0, 40.0, 300.0)):
-    """Roots above columns with lateral edges, some with switches, some edges gone; and rows of columns."""
+    """Roots above columns with autoregressive edges, some with switches, some edges gone; and rows of columns."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     roots, width = draw(st.integers(0, 3)), draw(st.integers(1, 5))
     scale = draw(st.sampled_from(scales))
     sizes = (roots, width) if roots else (width,)
-    net = sb.layered(sizes, lateral=True, rng=rng, scale=scale)
+    net = sb.layered(sizes, autoregressive=True, rng=rng, scale=scale)
     names = net.names[roots:]
     fan_in = np.diff(net.graph.indptr)[roots:]
     chosen = [name for name, n in zip(names, fan_in, strict=True) if n and rng.random() < 0.6]
-    net = sb.add_switches(net, units=chosen, rng=rng, scale=scale, strength=rng.normal() * 3)
+    net = sb.add_column_mixtures(net, units=chosen, rng=rng, scale=scale, strength=rng.normal() * 3)
     matrix = net.weight_matrix() * (rng.random((net.n_units, net.n_units)) < draw(st.sampled_from([1.0, 0.7])))
     net = sb.from_weight_matrix(matrix, bias=net.bias + rng.normal(size=net.n_units), names=net.names)
     columns = np.array([net.index(name) for name in names])
@@ -76,8 +76,8 @@ def test_gradients_of_sums_are_differences(case, weight):
 def test_many_columns_and_states_are_summed_as_the_equations_say(switches):
     """More rows than go together, more states than lanes, and products that would be too large as one number."""
     rng = np.random.default_rng(3)
-    net = sb.layered((4, 110), lateral=True, rng=rng, scale=7.0)
-    net = sb.add_switches(net, units=net.names[20 : 20 + switches], rng=rng, scale=2.0, strength=3.0)
+    net = sb.layered((4, 110), autoregressive=True, rng=rng, scale=7.0)
+    net = sb.add_column_mixtures(net, units=net.names[20 : 20 + switches], rng=rng, scale=2.0, strength=3.0)
     columns = np.array([k for k, name in enumerate(net.names) if name.startswith("x") and "." not in name])
     states = np.full((11, net.n_units), -1, np.int8)
     states[:, columns] = rng.integers(0, 2, (11, 110))
@@ -108,7 +108,7 @@ def test_states_that_fill_lanes_never_count_however_unlikely_a_row_is(roots):
 
 
 def test_rows_with_holes_and_other_networks_are_left_to_mean_field_theory():
-    net = sb.layered((2, 4), lateral=True, rng=0, scale=2.0)
+    net = sb.layered((2, 4), autoregressive=True, rng=0, scale=2.0)
     columns, states = np.arange(2, 6), np.array([[-1, -1, 1, 0, 1, 1], [-1, -1, 1, -1, 1, 0]], np.int8)
     plain = sb.MeanField(log_term="xi")
     both, slope = summing(net, columns, plain).climb(net.model, net.bias, states, None, row_weight=np.ones(2))
@@ -120,7 +120,7 @@ def test_rows_with_holes_and_other_networks_are_left_to_mean_field_theory():
     assert_allclose(slope.weight, more.weight + rest.weight)
     assert plan_of(sb.layered((2, 2, 4)), np.arange(4, 8)) is None
     assert plan_of(sb.layered((11, 4)), np.arange(11, 15)) is None
-    two = sb.add_switches(sb.layered((1, 2), lateral=True), count=2)
+    two = sb.add_column_mixtures(sb.layered((1, 2), autoregressive=True), count=2)
     assert plan_of(two, np.array([two.index("x0"), two.index("x1")])) is None
     assert plan_of(sb.noisy_or(causes={("a", "b"): 0.5}, prior={"a": 0.5}), np.array([1])) is None
 
@@ -128,7 +128,7 @@ def test_rows_with_holes_and_other_networks_are_left_to_mean_field_theory():
 def test_a_density_scores_with_sums_unless_a_solver_is_given():
     rng = np.random.default_rng(0)
     table = (rng.random((120, 5)) < 0.4).astype(float)
-    density = SBNDensity(hidden=2, switches=1, epochs=2, random_state=0).fit(table)
+    density = SBNDensity(hidden=2, column_mixtures=1, epochs=2, random_state=0).fit(table)
     assert isinstance(density._solver(density.network_), Summing)
     exact = [sb.log_likelihood(density.network_, {f"x{k}": int(v) for k, v in enumerate(row)}) for row in table[:9]]
     assert_allclose(density.score_samples(table[:9]), exact, atol=1e-9)

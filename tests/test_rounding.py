@@ -149,7 +149,7 @@ def test_nor_where_nothing_is_summed(seed):
 @pytest.mark.parametrize("scale", [0.5, 30.0, 1e4, 1e8])
 def test_nor_with_more_parents_than_are_enumerated(scale):
     """Too many states for decimals: the truth is between the ends of a ball."""
-    network = sb.layered((6, 2, 6), rng=0, scale=scale, lateral=True)
+    network = sb.layered((6, 2, 6), rng=0, scale=scale, autoregressive=True)
     rows = np.where(np.arange(14) < 8, np.nan, sb.sample(network, 2, rng=0))
     rows[1, 8:] = 1 - rows[0, 8:]
     truths = [proven.upper.enclosed(network, row) for row in sb.questions.evidence.coerce(network, rows)[0]]

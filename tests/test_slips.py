@@ -124,10 +124,13 @@ SLIPS = {
     "no DiGraph": (lambda net: sb.convert.from_networkx(net), "a network needs a networkx.DiGraph; got Network"),
     "no graph": (lambda net: sb.convert.from_networkx(None), "a network needs a networkx.DiGraph; got NoneType"),
     "nothing to networkx": (lambda net: sb.convert.to_networkx(None), "network is None, which is no Network"),
-    "switches on nothing": (lambda net: sb.add_switches(None), "network is None, which is no Network"),
-    "switches nowhere": (lambda net: sb.add_switches(net, units=1.5), "units is 1.5; give a list of units"),
-    "scale of switches": (lambda net: sb.add_switches(net, scale="a"), "scale is 'a'; it must be finite and not"),
-    "strength": (lambda net: sb.add_switches(net, strength="a"), "strength is 'a'; it must be a finite number"),
+    "switches on nothing": (lambda net: sb.add_column_mixtures(None), "network is None, which is no Network"),
+    "switches nowhere": (lambda net: sb.add_column_mixtures(net, units=1.5), "units is 1.5; give a list of units"),
+    "scale of switches": (
+        lambda net: sb.add_column_mixtures(net, scale="a"),
+        "scale is 'a'; it must be finite and not",
+    ),
+    "strength": (lambda net: sb.add_column_mixtures(net, strength="a"), "strength is 'a'; it must be a finite number"),
     "part of a network": (lambda net: net.subnetwork(1.5), "units is 1.5; give a list of units"),
     "sample of a file": (
         lambda net: sb.sample("net.sbn", 3),
@@ -137,7 +140,7 @@ SLIPS = {
     "seed of a sample": (lambda net: sb.sample(net, 3, rng="seed"), f"rng is 'seed'; {NO_SEED}"),
     "negative seed": (lambda net: sb.sample(net, 3, rng=-1), f"rng is -1; {NO_SEED}"),
     "seed of layers": (lambda net: sb.layered((2, 3), rng=1.5), f"rng is 1.5; {NO_SEED}"),
-    "seed of switches": (lambda net: sb.add_switches(net, rng="a"), f"rng is 'a'; {NO_SEED}"),
+    "seed of switches": (lambda net: sb.add_column_mixtures(net, rng="a"), f"rng is 'a'; {NO_SEED}"),
     "seed of chains": (lambda net: sb.infer(net, {}, solver=sb.Gibbs(rng="a")), f"rng is 'a'; {NO_SEED}"),
     "seed of restarts": (
         lambda net: sb.infer(net, {}, solver=sb.MeanField(rng="a", restarts=2)),

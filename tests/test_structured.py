@@ -86,7 +86,7 @@ def whole_bound(network, evidence, q):
 @given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0.5, 3.0]))
 def test_the_bound_is_the_sum_over_all_states(enumerate_up_to, gate, seed, scale):
     rng = np.random.default_rng(seed)
-    network = sb.layered((2, 4, 3), rng=rng, scale=scale, gate=gate, lateral=bool(rng.random() < 0.5))
+    network = sb.layered((2, 4, 3), rng=rng, scale=scale, gate=gate, autoregressive=bool(rng.random() < 0.5))
     evidence = np.r_[np.full(6, np.nan), rng.integers(0, 2, 3)]
     links, theta = random_links(6, rng), np.repeat(rng.random(6), 2)
     trace, parent, means = climbed(network, evidence, links, theta, 3, enumerate_up_to)

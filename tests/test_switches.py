@@ -21,14 +21,14 @@ pytestmark = pytest.mark.small
 
 @st.composite
 def switched(draw, scales=(0.5, 3.0, 40.0, 300.0)):
-    """Columns with lateral edges, and up to three switches each; and rows of columns."""
+    """Columns with autoregressive edges, and up to three switches each; and rows of columns."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     width, scale = draw(st.integers(1, 4)), draw(st.sampled_from(scales))
-    net = sb.layered((width,), lateral=True, rng=rng, scale=scale)
+    net = sb.layered((width,), autoregressive=True, rng=rng, scale=scale)
     names = net.names
     for count in (2, 1):
         units = [name for name in names if rng.random() < 0.5 and f"{name}.switch1" not in net.names]
-        net = sb.add_switches(net, units=units, count=count, rng=rng, scale=scale, strength=rng.normal() * 3)
+        net = sb.add_column_mixtures(net, units=units, count=count, rng=rng, scale=scale, strength=rng.normal() * 3)
     net = net.with_parameters(weight=net.weight, bias=net.bias + rng.normal(size=net.n_units))
     columns = np.array([net.index(name) for name in names])
     states = np.full((6, net.n_units), -1, np.int8)
@@ -67,7 +67,7 @@ def test_gradients_of_sums_are_differences(case, weight):
 
 
 def test_other_networks_and_rows_with_holes_are_left_to_mean_field_theory():
-    net = sb.add_switches(sb.layered((3,), lateral=True, rng=0, scale=2.0), count=2, rng=0)
+    net = sb.add_column_mixtures(sb.layered((3,), autoregressive=True, rng=0, scale=2.0), count=2, rng=0)
     columns = np.array([net.index(f"x{k}") for k in range(3)])
     assert isinstance(switching(net, columns, sb.MeanField()), Switching)
     states = np.full((2, net.n_units), -1, np.int8)
@@ -78,7 +78,7 @@ def test_other_networks_and_rows_with_holes_are_left_to_mean_field_theory():
     assert both.bound[0] == pytest.approx(sb.log_likelihood(net, states[0]))
     assert board_of(sb.layered((2, 4)), np.arange(2, 6)) is None  # roots
     assert board_of(sb.layered((1, 1, 1)), np.array([2])) is None  # a hidden child
-    many = sb.add_switches(sb.layered((2,), lateral=True), count=7)
+    many = sb.add_column_mixtures(sb.layered((2,), autoregressive=True), count=7)
     assert board_of(many, np.array([many.index("x0"), many.index("x1")])) is None
     assert board_of(sb.noisy_or(causes={("a", "b"): 0.5}, prior={"a": 0.5}), np.array([1])) is None
 
@@ -86,14 +86,16 @@ def test_other_networks_and_rows_with_holes_are_left_to_mean_field_theory():
 def test_a_density_with_two_switches_scores_with_sums():
     rng = np.random.default_rng(0)
     table = (rng.random((120, 5)) < 0.4).astype(float)
-    density = SBNDensity(hidden=0, switches=2, epochs=2, random_state=0).fit(table)
+    density = SBNDensity(hidden=0, column_mixtures=2, epochs=2, random_state=0).fit(table)
     exact = [sb.log_likelihood(density.network_, {f"x{k}": int(v) for k, v in enumerate(row)}) for row in table[:9]]
     assert_allclose(density.score_samples(table[:9]), exact, atol=1e-9)
     assert np.all(density.score_samples(table[:9]) <= exact)
 
 
 def test_estimates_for_rows_with_holes_are_right_in_the_mean():
-    net = sb.add_switches(sb.layered((5,), lateral=True, rng=3, scale=2.0), count=2, rng=1, scale=2.0, strength=3.0)
+    net = sb.add_column_mixtures(
+        sb.layered((5,), autoregressive=True, rng=3, scale=2.0), count=2, rng=1, scale=2.0, strength=3.0
+    )
     columns = np.array([net.index(f"x{k}") for k in range(5)])
     states = np.full((4, net.n_units), -1, np.int8)
     states[:, columns] = [[-1, 1, -1, 0, 1], [1, -1, -1, -1, 0], [1, 0, 0, 1, 1], [-1, -1, -1, -1, -1]]
@@ -114,7 +116,7 @@ def _with_seed(net, states, columns, seed):
 
 
 def test_networks_with_other_hidden_units_are_estimated_with_all_of_them_drawn():
-    net = sb.layered((2, 4), lateral=True, rng=0, scale=1.0)
+    net = sb.layered((2, 4), autoregressive=True, rng=0, scale=1.0)
     states = np.array([[-1, -1, 1, -1, 0, 1]], np.int8)
     found = estimates(net, states, np.arange(2, 6), 5_000, Inline())
     assert_allclose(found, sb.log_likelihood(net, states), atol=0.05)

@@ -35,7 +35,7 @@ nan = np.nan
 PAGE = (Path(__file__).parents[1] / "docs" / "tables.md").read_text(encoding="utf-8")
 NET = sb.from_edges({("winter", "rain"): 1.0, ("rain", "wet"): 2.0}, bias={"winter": -1.0, "wet": -2.0})
 FILL = {"hidden": 1, "density": SBNDensity(epochs=60, learning_rate=0.1), "random_state": 0}
-QUICK = {"hidden": 1, "switches": 0, "epochs": 2, "random_state": 0}
+QUICK = {"hidden": 1, "column_mixtures": 0, "epochs": 2, "random_state": 0}
 
 # --- the table of codings -------------------------------------------------------------------------------------------
 

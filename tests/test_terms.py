@@ -112,10 +112,10 @@ def test_the_bound_of_a_solution_is_that_of_its_means(log_term, case, enumerate_
 
 
 @pytest.mark.parametrize("log_term", LOG_TERMS)
-@pytest.mark.parametrize("lateral", [False, True])
-def test_gradients_are_slopes_of_the_bound_at_fixed_parameters(log_term, lateral):  # envelope theorem
-    network, step = sb.layered((2, 4, 3), rng=5, scale=1.2, lateral=lateral), 1e-4
-    row = np.array([1.0, np.nan, 0.0]) if lateral else np.array([1.0, 1.0, 0.0])
+@pytest.mark.parametrize("autoregressive", [False, True])
+def test_gradients_are_slopes_of_the_bound_at_fixed_parameters(log_term, autoregressive):  # envelope theorem
+    network, step = sb.layered((2, 4, 3), rng=5, scale=1.2, autoregressive=autoregressive), 1e-4
+    row = np.array([1.0, np.nan, 0.0]) if autoregressive else np.array([1.0, 1.0, 0.0])
     which = {"log_term": log_term, "enumerate_up_to": 2}
     solver = sb.MeanField(**which, tol=1e-12, max_sweeps=2000)
     post, slope = sb.infer(network, row, solver=solver), sb.gradient(network, row, solver=solver)
@@ -178,7 +178,7 @@ def numbers(work, f):
 def prepared(name, seed):
     """A problem with factors of four to six hidden parents, laid out for one kind, and means anywhere."""
     rng = np.random.default_rng(seed)
-    network = sb.layered((4, 6, 20), rng=seed, scale=1.0, lateral=True)
+    network = sb.layered((4, 6, 20), rng=seed, scale=1.0, autoregressive=True)
     states = np.full((1, network.n_units), -1, np.int8)
     states[0, 10:] = rng.integers(0, 2, 20)
     problem, bias = reduce(network.model, states[0]), absorb(network, states)[0]

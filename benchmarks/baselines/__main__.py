@@ -23,8 +23,8 @@ def check_small(n_networks: int = 20) -> float:
     worst, excess = 0.0, -np.inf
     shapes = [((2, 4, 6), False), ((3, 5, 7), True), ((2, 3, 4, 8), False)]
     for seed in range(n_networks):
-        sizes, lateral = shapes[seed % len(shapes)]
-        network = sb.layered(sizes, rng=seed, scale=(1.0, 2.0, 5.0)[seed // 3 % 3], lateral=lateral)
+        sizes, autoregressive = shapes[seed % len(shapes)]
+        network = sb.layered(sizes, rng=seed, scale=(1.0, 2.0, 5.0)[seed // 3 % 3], autoregressive=autoregressive)
         X = np.random.default_rng(seed).integers(0, 2, (3, sizes[-1]))
         exact = sb.log_likelihood(network, X)
         oracle = [numpy_oracle.solve(network, x, tol=1e-10, max_sweeps=2000).bound for x in X]

@@ -15,7 +15,9 @@ priors = {"Gaussian": (sb.Gaussian, "#D55E00", "s-"), "Laplace": (sb.Laplace, "#
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.4), layout="constrained")
 for name, (prior, color, style) in priors.items():
     found = [
-        SBNDensity(hidden=0, switches=0, prior=prior(scale), learning_rate=0.1, epochs=60, random_state=0).fit(train)
+        SBNDensity(hidden=0, column_mixtures=0, prior=prior(scale), learning_rate=0.1, epochs=60, random_state=0).fit(
+            train
+        )
         for scale in scales
     ]
     bounds = np.array([density.score(held_out) for density in found])

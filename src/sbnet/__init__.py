@@ -16,7 +16,7 @@ from sbnet.exact.probability import log_joint, sample
 from sbnet.files import load, read, save, write
 from sbnet.inference import estimate, infer, infer_many, most_probable, steps
 from sbnet.learning import SGD, Adam, Gaussian, Laplace, fit, gradient, wake_sleep
-from sbnet.model.build import add_switches, from_edges, from_weight_matrix, layered
+from sbnet.model.build import add_column_mixtures, from_edges, from_weight_matrix, layered
 from sbnet.model.graph import Graph
 from sbnet.model.mixtures import NetworkMixture
 from sbnet.model.network import Network
@@ -49,7 +49,7 @@ __all__ = [
     "Note",
     "Structured",
     "__version__",
-    "add_switches",
+    "add_column_mixtures",
     "bounds",
     "certify",
     "contributions",
@@ -85,6 +85,9 @@ __all__ = [
     "write",
 ]
 
+_RENAMED = {"add_switches": "add_column_mixtures"}
+"""Old names and new ones."""
+
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
@@ -94,6 +97,8 @@ def __getattr__(name: str) -> Any:
             text = f"sbnet.{name} has moved to {module.__name__}.{name}, and will not be found here after version 0.2"
             warnings.warn(text, DeprecationWarning, stacklevel=2)
             return getattr(module, name)
+    if name in _RENAMED:
+        raise AttributeError(f"sbnet.{name} is called sbnet.{_RENAMED[name]} since version 0.2")
     raise AttributeError(f"module 'sbnet' has no attribute {name!r}")
 
 

@@ -27,7 +27,7 @@ from sbnet.inference.solvers.particles import particles, seeds_of_rows
 from sbnet.kernels._compile import FOLDER
 from sbnet.learning import fit, gradient, wake_sleep
 from sbnet.learning.regressions import Design, regress_columns
-from sbnet.model.build import add_switches, layered
+from sbnet.model.build import add_column_mixtures, layered
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Inline
 
@@ -108,7 +108,7 @@ def _gibbs() -> None:
 def _roots() -> None:
     from sbnet.estimators._roots import summing  # which brings scikit-learn along
 
-    net = layered((2, 3), rng=0, scale=1.0, lateral=True)
+    net = layered((2, 3), rng=0, scale=1.0, autoregressive=True)
     states = np.array([[-1, -1, 0, 1, 0]], np.int8)
     summing(net, np.arange(2, 5), MeanField()).climb(net.model, net.bias, states, None, row_weight=np.ones(1))
 
@@ -116,7 +116,7 @@ def _roots() -> None:
 def _switches() -> None:
     from sbnet.estimators._switches import estimates, switching
 
-    net, states = add_switches(layered((1,)), units=["x0"], count=2, rng=0), np.array([[-1, -1, 1]], np.int8)
+    net, states = add_column_mixtures(layered((1,)), units=["x0"], count=2, rng=0), np.array([[-1, -1, 1]], np.int8)
     switching(net, np.array([2]), MeanField()).climb(net.model, net.bias, states, None, row_weight=np.ones(1))
     estimates(net, np.full((1, 3), -1, np.int8), np.array([2]), 2, Inline())
 

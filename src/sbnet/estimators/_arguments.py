@@ -29,15 +29,15 @@ _MOST_PARTICLES = 1_000_000
 def check(density: SBNDensity) -> None:
     """Every argument of a density, in their order."""
     hidden(density.hidden)
-    flag("lateral", density.lateral)
-    unless_auto("switches", density.switches, lambda name, value: count(name, value, 0, ", or 'auto'"))
+    flag("autoregressive", density.autoregressive)
+    unless_auto("column_mixtures", density.column_mixtures, lambda name, value: count(name, value, 0, ", or 'auto'"))
     count("orders", density.orders, 1)
     unless_auto("epochs", density.epochs, lambda name, value: count(name, value, 1, ", or 'auto'"))
     count("batch_size", density.batch_size, 1)
     unless_auto("learning_rate", density.learning_rate, lambda name, value: positive(name, value, ", or 'auto'"))
     checks.no_class("optimizer", density.optimizer)
     _learning.optimizer(density)
-    _check_priors(density)
+    _priors.by_group(density.prior)
     if density.solver is not None:
         check_differentiable(density.solver)
     unless_auto("weight_scale", density.weight_scale, _not_negative)
@@ -157,16 +157,6 @@ def seed(value: Any) -> None:
         raise ParameterError(
             f"random_state is {short(value)}; give a whole number, zero or more, a RandomState or None"
         )
-
-
-def _check_priors(density: SBNDensity) -> None:
-    for name in ("prior_scale", "lateral_prior_scale"):
-        value = getattr(density, name)
-        if value is None or is_auto(value) or (name == "prior_scale" and hasattr(value, "slope")):
-            continue
-        if not real(value) > 0.0 or (math.isinf(real(value)) and not isinstance(value, float)):
-            raise ParameterError(f"{name} is {short(value)}; it must be positive, None for no prior, or 'auto'")
-    _priors.by_group(density)
 
 
 def short(value: Any) -> str:

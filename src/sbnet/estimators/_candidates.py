@@ -5,27 +5,32 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.estimators import _learning
-from sbnet.estimators._lateral import Scales
+from sbnet.estimators._autoregressive import Autoregressive, Drawn, Scales
 from sbnet.estimators._report import Trial
 from sbnet.estimators._rows import Rows, place
-from sbnet.estimators._stages import RATE
+from sbnet.estimators._stages import RATE, stage, stage_epochs
 from sbnet.inference import infer_many
 from sbnet.model.network import Network
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
 
+_Regressions = TypeVar("_Regressions", Autoregressive, Drawn)
 LEARNED = 20_000
 """The most rows to learn from while choosing."""
 _SHARE, _LEAST, _HELD = 0.1, 20, 3_000
 """The share of rows held out, the least number, and the largest."""
-_PATIENCE = 400.0  # seconds of processor time after which nothing new is tried
+_BUDGET = 8e10
+"""Steps after which nothing new is tried: about 400 seconds of one processor. They are counted, not timed, so that the
+same seed gives the same network on any machine."""
+_PER_UNIT, _PER_PAIR = 32, 4
+"""Steps of a row: one for each edge, and so many for each unit of a network, or pair of columns in a regression."""
 _PAYS = 2.0  # standard errors of the mean gain of held-out rows
 
 
@@ -37,7 +42,7 @@ class Candidate:
     network: Network
     bounds: FloatArray
     hidden: tuple[int, ...] = ()
-    switches: int = 0
+    column_mixtures: int = 0
     hidden_first: bool = False
     stages: int = 0
     rate: float = RATE
@@ -68,7 +73,7 @@ class Search:
     held: Rows
     generator: np.random.Generator
     begin: float = field(default_factory=time.monotonic)
-    spent: float = field(default_factory=time.process_time)
+    steps: int = 0
     trials: list[Trial] = field(default_factory=list)
     clock: float = field(default_factory=time.monotonic)
 
@@ -88,8 +93,20 @@ class Search:
 
     @property
     def is_late(self) -> bool:
-        """Has the choice taken long enough?"""
-        return time.process_time() - self.spent > _PATIENCE
+        """Is the budget of steps spent?"""
+        return self.steps > _BUDGET
+
+    def stage(self, scales: Scales, network: Network, number: int = 1, rate: float = RATE) -> Network:
+        """A network after one stage of learning, whose steps are counted."""
+        epochs = stage_epochs(self.density, self.rows, number, rate)
+        self.steps += epochs * len(self.rows.cells) * (network.n_edges + _PER_UNIT * network.n_units)
+        return stage(self.density, self.rows, scales, network, self.generator, epochs=epochs, number=number, rate=rate)
+
+    def solve(self, regressions: _Regressions, scales: Scales) -> _Regressions:
+        """Regressions solved under some scales; their steps are counted."""
+        rows, columns = regressions.rows.cells.shape
+        self.steps += _PER_PAIR * rows * (columns * (columns - 1) // 2)
+        return regressions.solved(scales, self.threads)
 
     def scored(self, what: str, network: Network, **made_of: Any) -> Candidate:
         """A candidate, entered in the list."""

@@ -24,24 +24,24 @@ from sbnet.inference import MeanField
 from sbnet.learning import SGD, Adam, FitResult, fit
 from sbnet.learning.priors import shared
 from sbnet.learning.regressions import without_edges
-from sbnet.model.build import add_switches, layered
+from sbnet.model.build import add_column_mixtures, layered
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 
 if TYPE_CHECKING:
-    from sbnet.estimators._lateral import Lateral
+    from sbnet.estimators._autoregressive import Autoregressive
     from sbnet.estimators._report import Report
     from sbnet.estimators.density import SBNDensity
 
 HIDDEN_LAYERS = (8,)
-SWITCHES = 1
+COLUMN_MIXTURES = 1
 RATE, WEIGHT_SCALE = 0.03, 0.2
 FEWEST = 50
 """Below so many rows nothing is chosen: too few of them could be held out."""
 FEW = 3_000
-"""So many lateral edges are all learned: a switch may have use for a parent that is of none to a regression."""
+"""So many autoregressive edges are all learned: a mixture may need a parent that one regression does not."""
 MANY = 100_000
-"""Weights beyond which a small table is learned in fewer steps, and without switches that nobody asked for."""
+"""Weights beyond which a small table is learned in fewer steps, and without mixtures that nobody asked for."""
 MOST_WEIGHTS, _BYTES = 20_000_000, 200
 """Weights that are learned at most, and what one takes while it is."""
 SOLVER = MeanField(log_term="xi", tol=1e-3)
@@ -70,8 +70,8 @@ def start(
     generator: np.random.Generator,
     *,
     hidden: tuple[int, ...] | None = None,
-    switches: int | None = None,
-    lateral: Lateral | None = None,
+    column_mixtures: int | None = None,
+    autoregressive: Autoregressive | None = None,
     edges: bool = True,
 ) -> Network:
     """Random weights, and biases of the visible units at the logits of the columns' means; or what regressions found.
@@ -81,11 +81,11 @@ def start(
     """
     check_size(density, len(rows.names))
     sizes = layers(density.hidden) if hidden is None else hidden
-    count = switches_of(density, len(rows.names)) if switches is None else switches
-    network = _fully_connected(density, rows, generator, sizes, bool(density.lateral) and edges)
+    count = column_mixtures_of(density, len(rows.names)) if column_mixtures is None else column_mixtures
+    network = _fully_connected(density, rows, generator, sizes, bool(density.autoregressive) and edges)
     _check_names(network, rows, count)
-    if lateral is not None:
-        network = _with_lateral(network, rows, lateral)
+    if autoregressive is not None:
+        network = _with_autoregressive(network, rows, autoregressive)
     if count:
         network = switched(density, rows, generator, network, count)
     return enforce(cut_off(network, rows), rows.groups)
@@ -99,10 +99,10 @@ def cut_off(network: Network, rows: Rows) -> Network:
 
 
 def switched(density: SBNDensity, rows: Rows, generator: np.random.Generator, network: Network, count: int) -> Network:
-    """With switches for the columns that have parents: only those have something to switch."""
+    """With mixtures for the columns that have parents: only those have regressions to mix."""
     fan_in = np.diff(network.graph.indptr)
     units = [name for name in rows.names if fan_in[network.index(name)]]
-    return add_switches(network, units=units, count=count, rng=generator, scale=_scale(density))
+    return add_column_mixtures(network, units=units, count=count, rng=generator, scale=_scale(density))
 
 
 def crowned(density: SBNDensity, rows: Rows, generator: np.random.Generator, network: Network, count: int) -> Network:
@@ -126,11 +126,13 @@ def crowned(density: SBNDensity, rows: Rows, generator: np.random.Generator, net
 
 
 def _fully_connected(
-    density: SBNDensity, rows: Rows, generator: np.random.Generator, sizes: tuple[int, ...], lateral: bool
+    density: SBNDensity, rows: Rows, generator: np.random.Generator, sizes: tuple[int, ...], autoregressive: bool
 ) -> Network:
     """Layers with all their edges; weights between columns are zero, biases of columns those of their means."""
     width = len(rows.names)
-    network = layered((*sizes, width), rng=generator, scale=_scale(density), lateral=lateral or bool(rows.groups))
+    network = layered(
+        (*sizes, width), rng=generator, scale=_scale(density), autoregressive=autoregressive or bool(rows.groups)
+    )
     hidden = network.names[:-width]
     open_ = open_cells(rows)
     ones, zeros = rows.weights @ (open_ & (rows.cells == 1)), rows.weights @ (open_ & (rows.cells == 0))
@@ -143,7 +145,7 @@ def _fully_connected(
             f"column {min(set(hidden) & set(rows.names))!r} has the name of a hidden unit; rename the column"
         )
     network = replace(network, names=(*hidden, *rows.names), weight=np.where(beside, 0.0, network.weight), bias=bias)
-    if rows.groups and not lateral:
+    if rows.groups and not autoregressive:
         network = without_edges(network, beside & ~inside(network, rows.groups))
     return network
 
@@ -154,15 +156,15 @@ def _scale(density: SBNDensity) -> float:
     return scale
 
 
-def _check_names(network: Network, rows: Rows, switches: int) -> None:
-    taken = {f"{name}.switch{k + 1}" for name in rows.names for k in range(switches)} & set(network.names)
+def _check_names(network: Network, rows: Rows, column_mixtures: int) -> None:
+    taken = {f"{name}.switch{k + 1}" for name in rows.names for k in range(column_mixtures)} & set(network.names)
     if taken:
         raise NetworkError(f"column {min(taken)!r} has the name of a hidden unit; rename the column")
 
 
-def _with_lateral(network: Network, rows: Rows, lateral: Lateral) -> Network:
+def _with_autoregressive(network: Network, rows: Rows, autoregressive: Autoregressive) -> Network:
     """The weights between columns that regressions found; where edges are many, without those that are zero."""
-    weights, bias = lateral.weights()
+    weights, bias = autoregressive.weights()
     first, graph = network.n_units - len(rows.names), network.graph
     beside = graph.parent >= first
     child, parent = graph.child_of_edge[beside] - first, graph.parent[beside] - first
@@ -337,27 +339,30 @@ class Resumed:
 def check_size(density: SBNDensity, width: int) -> None:
     """Refuse a network that would not fit into memory before anything of it is made."""
     sizes = (*layers(density.hidden), width)
-    lateral = width * (width - 1) // 2 if density.lateral else 0
-    count = switches_of(density, width)
+    autoregressive = width * (width - 1) // 2 if density.autoregressive else 0
+    count = column_mixtures_of(density, width)
     above = sizes[-2] * width if len(sizes) > 1 else 0
-    # each switch of a column has the parents of the column, and the column has all of its switches
-    weights = sum(one * other for one, other in pairwise(sizes)) + lateral + count * (above + lateral + width)
+    # each mixture variable of a column has the parents of the column, and the column has all of them
+    weights = (
+        sum(one * other for one, other in pairwise(sizes)) + autoregressive + count * (above + autoregressive + width)
+    )
     units = sum(sizes) + count * width
     if max(weights, units) > MOST_WEIGHTS:
         needed = _BYTES * max(weights, units) / 2**30
         raise ParameterError(
-            f"{width:,} columns, hidden={density.hidden!r:.40}, lateral={density.lateral!r} and "
-            f"switches={density.switches!r:.20} make {weights:,} weights, which take about {needed:,.0f} GB; at most "
-            f"{MOST_WEIGHTS:,} are learned. Take fewer columns or hidden units, lateral=False, or switches=0"
+            f"{width:,} columns, hidden={density.hidden!r:.40}, autoregressive={density.autoregressive!r} and "
+            f"column_mixtures={density.column_mixtures!r:.20} make {weights:,} weights, which take about {needed:,.0f} "
+            f"GB; at most {MOST_WEIGHTS:,} are learned. Take fewer columns or hidden units, autoregressive=False, or "
+            "column_mixtures=0"
         )
 
 
-def switches_of(density: SBNDensity, width: int = 0) -> int:
-    """Switches of each column; none are taken unasked where columns are many."""
-    automatic = SWITCHES if width * (width - 1) // 2 <= MANY else 0
-    count = automatic if _priors.is_auto(density.switches) else density.switches
+def column_mixtures_of(density: SBNDensity, width: int = 0) -> int:
+    """Mixture variables of each column; none are taken unasked where columns are many."""
+    automatic = COLUMN_MIXTURES if width * (width - 1) // 2 <= MANY else 0
+    count = automatic if _priors.is_auto(density.column_mixtures) else density.column_mixtures
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
-        raise ParameterError(f"switches is {count!r}; it must be a whole number, zero or more, or 'auto'")
+        raise ParameterError(f"column_mixtures is {count!r}; it must be a whole number, zero or more, or 'auto'")
     return int(count)
 
 

@@ -48,7 +48,9 @@ def install(density: SBNDensity, mixture: NetworkMixture) -> None:
     density.encoder_ = density.codings_ = density.report_ = density.held_out_bounds_ = None
     density.bounds_, density.n_iter_, density.n_samples_seen_ = np.empty(0), 0, 0.0
     own = set(mixture.columns)
-    density._n_hidden = next(k for k, name in enumerate(network.names) if name in own)  # switches come after columns
+    density._n_hidden = next(
+        k for k, name in enumerate(network.names) if name in own
+    )  # mixture variables come after columns
     density._generator = np.random.default_rng(_learning.make_seed(density.random_state))
     density._optimizer_state = None
 

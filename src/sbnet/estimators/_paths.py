@@ -1,4 +1,4 @@
-"""The choice of lateral edges: a path of scales from strong to weak priors, and the order of the columns.
+"""The choice of autoregressive edges: a path of scales from strong to weak priors, and the order of the columns.
 
 Their regressions are convex, so that a path of scales, each started from the last, costs little more than one of them.
 """
@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet.estimators import _learning
+from sbnet.estimators._autoregressive import Autoregressive, Scales, first_of
 from sbnet.estimators._candidates import Candidate, Search
-from sbnet.estimators._lateral import Lateral, Scales, first_of
 from sbnet.estimators._rows import Rows
 
 PATH = tuple(2.0**k for k in range(-5, 5))
 _FLAT = 5e-4
 """The share of a bound that a weaker prior may be below the best to be taken for it, which leaves more to hidden units
-and switches to find; one that is further below ends the path.
+and per-column mixtures to find; one that is further below ends the path.
 """
 _SPREADS = (1.0, 0.5, 0.25)
 """Standard deviations of weights under a Gaussian prior beside the other, from weak to strong."""
@@ -25,23 +25,23 @@ AS_GIVEN = "as given"
 
 
 class Choice(NamedTuple):
-    """A lateral network, its scales, and the regressions behind it, if it has lateral edges."""
+    """A autoregressive network, its scales, and the regressions behind it, if it has autoregressive edges."""
 
     candidate: Candidate
     scales: Scales
-    lateral: Lateral | None
+    autoregressive: Autoregressive | None
 
     @property
     def mean(self) -> float:
         return self.candidate.mean
 
 
-def choose_lateral(search: Search) -> tuple[Choice, Choice, str]:
-    """The best scale for lateral weights, or each weight by its own; the weakest prior that is hardly worse; and the
-    order of the columns, in which the search has its rows from now on.
+def choose_autoregressive(search: Search) -> tuple[Choice, Choice, str]:
+    """The best scale for autoregressive weights, or each weight by its own; the weakest prior that is hardly worse; and
+    the order of the columns, in which the search has its rows from now on.
     """
-    if not search.density.lateral:
-        network = _learning.start(search.density, search.rows, search.generator, hidden=(), switches=0)
+    if not search.density.autoregressive:
+        network = _learning.start(search.density, search.rows, search.generator, hidden=(), column_mixtures=0)
         alone = Choice(search.scored("independent columns", network), Scales(1.0), None)
         return alone, alone, AS_GIVEN
     found = _along_path(search)
@@ -49,35 +49,35 @@ def choose_lateral(search: Search) -> tuple[Choice, Choice, str]:
     order, other = _choose_order(search, best)
     if order != AS_GIVEN:
         found = [other]
-    s = best.scales.lateral
-    # Half a step to either side, which matters where the path is steep; and strong weights held less.
+    s = best.scales.autoregressive
+    # Half a step to either side, which matters where the path is steep; and the adaptive lasso.
     for scales in (Scales(s / np.sqrt(2.0)), Scales(s * np.sqrt(2.0)), Scales(s, s), Scales(0.5 * s, s)):
-        found.append(_solved(search, other.lateral, scales))
-    found += _held_more(search, found)
+        found.append(_solved(search, other.autoregressive, scales))
+    found += _elastic_nets(search, found)
     first = max(found, key=lambda choice: choice.mean)
     least = first.mean * (1.0 + _FLAT)
     plain = [choice for choice in found if not choice.scales.adaptive and choice.mean >= least]
-    return first, max(plain, key=lambda choice: choice.scales.lateral) if plain else first, order
+    return first, max(plain, key=lambda choice: choice.scales.autoregressive) if plain else first, order
 
 
 def _along_path(search: Search) -> list[Choice]:
     found: list[Choice] = []
     for scale in PATH:
-        found.append(_solved(search, found[-1].lateral if found else first_of(search.rows), Scales(scale)))
+        found.append(_solved(search, found[-1].autoregressive if found else first_of(search.rows), Scales(scale)))
         if _falls([choice.mean for choice in found]):
             break
     return found
 
 
-def _held_more(search: Search, found: list[Choice]) -> list[Choice]:
-    """Strong weights held more than weak ones, if that pays, as it does where many columns say the same; with a larger
-    scale, for what is held by the one prior need not be held by the other.
+def _elastic_nets(search: Search, found: list[Choice]) -> list[Choice]:
+    """A Gaussian prior beside the Laplace prior (an elastic net), if the validation log-likelihood improves, as it does
+    where many columns say the same; with a larger Laplace scale, for the Gaussian prior shrinks weights too.
     """
     plain = max((choice for choice in found if not choice.scales.adaptive), key=lambda choice: choice.mean)
     path = [plain]
     for spread in _SPREADS:
-        scales = Scales(np.sqrt(2.0) * plain.scales.lateral, spread=spread)
-        path.append(_solved(search, path[-1].lateral, scales))
+        scales = Scales(np.sqrt(2.0) * plain.scales.autoregressive, spread=spread)
+        path.append(_solved(search, path[-1].autoregressive, scales))
         if path[-1].mean < path[-2].mean:
             break
     best = max(found, key=lambda choice: choice.mean)
@@ -90,15 +90,18 @@ def _falls(bounds: list[float]) -> bool:
     return bounds[-1] < best * (1.0 + _FLAT) or (len(bounds) > 2 and max(bounds[-2:]) < best)
 
 
-def _solved(search: Search, lateral: Lateral | None, scales: Scales, order: str = "") -> Choice:
-    assert lateral is not None
-    lateral = lateral.solved(scales, search.threads)
+def _solved(search: Search, autoregressive: Autoregressive | None, scales: Scales, order: str = "") -> Choice:
+    assert autoregressive is not None
+    autoregressive = search.solve(autoregressive, scales)
     network = _learning.start(
-        search.density, lateral.rows, search.generator, hidden=(), switches=0, lateral=lateral
+        search.density, autoregressive.rows, search.generator, hidden=(), column_mixtures=0,
+        autoregressive=autoregressive,
     )  # fmt: skip
-    what = "strong weights held less" if scales.adaptive else "lateral edges"
-    what = what if np.isinf(scales.spread) else f"strong weights held more, spread {scales.spread:.3g}"
-    return Choice(search.scored(f"{what}, {order or f'scale {scales.lateral:.3g}'}", network), scales, lateral)
+    what = "adaptive lasso" if scales.adaptive else "autoregressive edges"
+    what = what if np.isinf(scales.spread) else f"elastic net, spread {scales.spread:.3g}"
+    return Choice(
+        search.scored(f"{what}, {order or f'scale {scales.autoregressive:.3g}'}", network), scales, autoregressive
+    )
 
 
 def _choose_order(search: Search, best: Choice) -> tuple[str, Choice]:

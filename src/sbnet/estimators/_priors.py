@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,9 @@ from sbnet.model.network import Network
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
 
-GROUPS = ("hidden", "lateral")
-SCALE, LATERAL_SCALE = 2.0, 0.5
-"""What the scales of Gaussian priors are where only one of them is given."""
+GROUPS = ("hidden", "autoregressive")
+DEFAULT = {"hidden": 2.0, "autoregressive": 0.5}
+"""Scales of Gaussian priors where none is given and nothing is chosen."""
 
 
 def is_auto(value: Any) -> bool:
@@ -30,69 +31,50 @@ def is_auto(value: Any) -> bool:
 
 def chooses(density: SBNDensity) -> bool:
     """Are the scales of the prior to be chosen on held-out rows?"""
-    return all(is_auto(value) for value in (density.prior, density.prior_scale, density.lateral_prior_scale))
+    return is_auto(density.prior)
 
 
-def is_lateral(network: Network, names: tuple[str, ...]) -> BoolArray:
-    """Edges from columns, to other columns and to their switches; all others are of the group "hidden"."""
+def is_autoregressive(network: Network, names: tuple[str, ...]) -> BoolArray:
+    """Edges from columns, to other columns and to their mixture variables; all others are of the group "hidden"."""
     found: BoolArray = np.isin(network.graph.parent, columns(network, names))
     return found
 
 
 def for_network(density: SBNDensity, network: Network, names: tuple[str, ...]) -> Any:
     """The prior of the weights of a network, or None."""
-    hidden, lateral = by_group(density)
-    edges = is_lateral(network, names)
-    if hidden is lateral or not edges.any():
+    hidden, autoregressive = by_group(density.prior)
+    edges = is_autoregressive(network, names)
+    if hidden is autoregressive or not edges.any():
         return hidden
-    return ByEdge((hidden, lateral), edges.astype(np.int64))
+    return ByEdge((hidden, autoregressive), edges.astype(np.int64))
 
 
-def by_group(density: SBNDensity) -> tuple[Any, Any]:
-    """The priors of the groups "hidden" and "lateral"; one for both is the same object twice."""
-    if not is_auto(density.prior):
-        return _given(density)
-    scale, beside = density.prior_scale, density.lateral_prior_scale
-    if hasattr(scale, "slope"):
-        checks.no_class("prior_scale", scale)
-        if beside is not None and not is_auto(beside):
-            raise ParameterError(
-                f"prior_scale is {scale!r}, and lateral_prior_scale is {beside!r}; a prior has its own scale. "
-                'Give prior={"hidden": ..., "lateral": ...} for two of them'
-            )
-        return scale, scale
-    if scale is None or (np.isscalar(scale) and scale == np.inf):
-        return None, None
-    scale = SCALE if is_auto(scale) else scale
-    hidden = Gaussian(scale)
-    if beside is None or (beside == scale and not is_auto(beside)):
-        return hidden, hidden
-    return hidden, Gaussian(LATERAL_SCALE if is_auto(beside) else beside)
-
-
-def _given(density: SBNDensity) -> tuple[Any, Any]:
-    """What `prior` says, which no other argument may contradict."""
-    for name in ("prior_scale", "lateral_prior_scale"):
-        if not is_auto(getattr(density, name)):
-            raise ParameterError(f"prior and {name} were both given; give one of them")
-    given = density.prior
+def by_group(given: Any) -> tuple[Any, Any]:
+    """The priors of the groups "hidden" and "autoregressive" as `prior` says; one for both is the same object twice."""
+    given = DEFAULT if is_auto(given) else given
     if isinstance(given, Mapping):
         unknown = [name for name in given if name not in GROUPS]
         if unknown:
             raise ParameterError(
                 f"prior names {unknown[0]!r}; the groups of edges are {' and '.join(map(repr, GROUPS))}"
             )
-        parts = tuple(_checked(given.get(name)) for name in GROUPS)
-        return parts[0], parts[1]
-    given = _checked(given)
-    return given, given
+        hidden, autoregressive = (_one(given.get(name)) for name in GROUPS)
+        return hidden, autoregressive
+    one = _one(given)
+    return one, one
 
 
-def _checked(prior: Any) -> Any:
+def _one(prior: Any) -> Any:
+    """A penalty, or None: a number is the scale of a Gaussian one, and infinity is none."""
     checks.no_class("prior", prior)
-    if prior is not None and not hasattr(prior, "slope"):
-        raise ParameterError(
-            f"prior is {prior!r}; give 'auto', a prior such as sbnet.Laplace(0.5), None, "
-            'or priors by group: {"lateral": sbnet.Laplace(0.5), "hidden": sbnet.Laplace(2.0)}'
-        )
-    return prior
+    if prior is None or hasattr(prior, "slope"):
+        return prior
+    number = isinstance(prior, int | float | np.integer | np.floating) and not isinstance(prior, bool)
+    if number and prior == np.inf:
+        return None
+    if number and 0 < prior <= sys.float_info.max:
+        return Gaussian(float(prior))
+    raise ParameterError(
+        f"prior is {checks.shown(prior)}; give 'auto', a positive scale such as 2.0, a penalty such as "
+        'sbnet.Laplace(0.5), None, or one for each group of edges: {"autoregressive": 0.7, "hidden": 2.0}'
+    )

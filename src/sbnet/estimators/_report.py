@@ -26,22 +26,22 @@ class Report:
 
     Attributes
     ----------
-    lateral_scale, hidden_scale : float
+    autoregressive_scale, hidden_scale : float
         Scales of the Laplace priors on the weights from columns, and on those from hidden units.
     first_scale : float or None
-        If strong lateral weights are held less, each by a scale of its own: the scale under which their sizes were
-        found. That pays where a few strong parents are enough.
-    lateral_spread : float
-        If strong lateral weights are held more, which pays where many columns say the same: their standard deviation
-        under a Gaussian prior beside the Laplace prior (an elastic net). Infinite if they are not.
+        If each autoregressive weight has a scale of its own (an adaptive lasso): the scale under which their sizes were
+        found. That helps where a few strong parents are enough.
+    autoregressive_spread : float
+        The standard deviation of autoregressive weights under a Gaussian prior beside the Laplace prior (an elastic
+        net), which helps where many columns say the same. Infinite where there is none.
     order : str
         Of the columns: as given, or another that held-out rows found better, for parents come first.
     layers : tuple of int
         Hidden units, layer by layer.
     hidden_first : bool
-        Were they learned before there were lateral edges, or on top of them?
-    switches : int
-        Switches of each column.
+        Were they learned before there were autoregressive edges, or on top of them?
+    column_mixtures : int
+        Mixture variables of each column.
     n_edges : int
         Edges of the network; those of weight zero have been dropped.
     held_out_rows : int
@@ -57,14 +57,14 @@ class Report:
     seconds : float
     """
 
-    lateral_scale: float
+    autoregressive_scale: float
     hidden_scale: float
     first_scale: float | None
-    lateral_spread: float
+    autoregressive_spread: float
     order: str
     layers: tuple[int, ...]
     hidden_first: bool
-    switches: int
+    column_mixtures: int
     n_edges: int
     held_out_rows: int
     trials: tuple[Trial, ...]
@@ -75,27 +75,28 @@ class Report:
 
     @property
     def hidden(self) -> int:
-        """Number of hidden units, switches not among them."""
+        """Number of hidden units, those of per-column mixtures not among them."""
         return sum(self.layers)
 
     @property
     def priors(self) -> dict[str, Any]:
         """By group of edges; without scales of their own for strong weights."""
-        sparse = Laplace(self.lateral_scale)
-        lateral = sparse if np.isinf(self.lateral_spread) else Both(sparse, Gaussian(self.lateral_spread))
-        return {"lateral": lateral, "hidden": Laplace(self.hidden_scale)}
+        sparse = Laplace(self.autoregressive_scale)
+        spread = self.autoregressive_spread
+        beside = sparse if np.isinf(spread) else Both(sparse, Gaussian(spread))
+        return {"autoregressive": beside, "hidden": Laplace(self.hidden_scale)}
 
     def __str__(self) -> str:
         title = f"mean bound of {self.held_out_rows:,} held-out rows"
         width = max(len(text) for text in (title, *(t.what for t in self.trials))) + 2
         lines = [f"{title:<{width + 12}}{'seconds':>11}"]
         lines += [f"  {t.what:<{width - 2}}{t.bound:>12.4f}{t.seconds:>11.1f}" for t in self.trials]
-        strong = ", strong weights held less" if self.first_scale is not None else ""
-        if np.isfinite(self.lateral_spread):
-            strong = f", strong weights held more by a Gaussian one of {self.lateral_spread:.3g}"
-        units = f"{self.hidden} hidden units, {self.switches} switches a column; {self.n_edges:,} edges"
+        strong = " (adaptive lasso)" if self.first_scale is not None else ""
+        if np.isfinite(self.autoregressive_spread):
+            strong = f" (elastic net, Gaussian scale {self.autoregressive_spread:.3g})"
+        units = f"{self.hidden} hidden units, {self.column_mixtures} mixture variables a column; {self.n_edges:,} edges"
         lines.append(
-            f"chosen: Laplace prior, scale {self.lateral_scale:.3g} for lateral edges{strong}, "
+            f"chosen: Laplace prior, scale {self.autoregressive_scale:.3g} for autoregressive edges{strong}, "
             f"{self.hidden_scale:.3g} for hidden ones; {units}; columns {self.order}"
         )
         lines.append(f"learned from all rows: {self.epochs} epochs; {self.seconds:.1f} seconds in all")

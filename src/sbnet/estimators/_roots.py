@@ -153,7 +153,7 @@ class Summing:
         task = Task(np.ascontiguousarray(states), weight, _SLIGHT if climbs else _NOTHING, climbs)
         sum_rows(plan.slots, Edges(model.indptr, model.parent, model.weight, bias), task, answer)
         means = states.astype(np.float64)
-        means[:, plan.slots.roots] = answer.share @ plan.states.T
+        means[:, plan.slots.roots] = _root_means(answer.share, len(plan.slots.roots))
         means[:, plan.switches] = answer.switch
         if len(plan.idle):
             means[:, plan.idle] = self._idle(model, bias, states, answer.share)
@@ -168,6 +168,18 @@ class Summing:
         above = rows[:, plan.slots.roots] @ plan.states
         found = [(share * expit(z[:, None] + w)).sum(axis=1) for z, w in zip(observed.T, above, strict=True)]
         return np.stack(found, axis=1)
+
+
+def _root_means(share: FloatArray, n: int) -> FloatArray:
+    """The probability of each root, from those of the joint states of all: the last root is the highest bit.
+
+    Row by row: the rounding of a product of matrices would depend on how many rows are asked for at once.
+    """
+    means = np.empty((len(share), n))
+    for k in reversed(range(n)):
+        off, on = share[:, : 2**k], share[:, 2**k :]
+        means[:, k], share = on.sum(axis=1), off + on
+    return means
 
 
 def summing(network: Network, columns: IndexArray, other: Any) -> Any:

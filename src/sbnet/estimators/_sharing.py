@@ -17,12 +17,12 @@ from sklearn.base import clone
 
 from sbnet._types import BoolArray, FloatArray, States
 from sbnet.estimators import _learning, _mixtures
-from sbnet.estimators._lateral import Scales, first_of
+from sbnet.estimators._autoregressive import Scales, first_of
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._rows import Rows
 from sbnet.learning import Adam, FitResult, Gaussian
 from sbnet.learning.priors import Around
-from sbnet.model.build import add_switches
+from sbnet.model.build import add_column_mixtures
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 
@@ -34,7 +34,7 @@ POOLED = 1.0
 """The scale of the Laplace prior on the weights that all classes have in common."""
 FLOOR, HIDDEN, SWITCH, BIAS = 0.25, 2.0, 4.0, 3.0
 """Standard deviations: of weights between columns that have nothing to do with each other; of those from hidden units
-and from switches; of biases."""
+and from mixture variables; of biases."""
 RATE, BATCH, ROWS_IN_ALL, ROWS_TOGETHER = 0.1, 20, 17_500, 100_000
 """How to learn, and how many rows are seen in all epochs: for a class, and for the network of all classes."""
 
@@ -75,7 +75,7 @@ class Ties:
     common: Network | None = None
 
     def scales(self, network: Network) -> FloatArray:
-        """The standard deviation of each weight; a switch is told by the columns that tell its own."""
+        """The standard deviation of each weight; a mixture variable is told by the columns that tell its own."""
         place = {name: k for k, name in enumerate(self.names)}
         at = np.array([place.get(name, -1) for name in network.names])
         of_column = np.array([place.get(name.rsplit(".switch", 1)[0], -1) for name in network.names])
@@ -162,14 +162,14 @@ def _learn_one(settings: SBNDensity, rows: Rows, generator: np.random.Generator,
 
 
 def _start(settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: Ties) -> Network:
-    """Nothing is known yet but the means of columns; those that have others before them get switches."""
-    network = _learning.start(settings, rows, generator, switches=0)
-    count = _learning.switches_of(settings, len(rows.names))
+    """Nothing is known yet but the means of columns; those that have others before them get mixtures."""
+    network = _learning.start(settings, rows, generator, column_mixtures=0)
+    count = _learning.column_mixtures_of(settings, len(rows.names))
     fan_in = np.diff(network.graph.indptr)
     units = [name for name in ties.names if fan_in[network.index(name)] > len(ties.labels)]
     if count and units:
-        network = add_switches(network, units=units, count=count, rng=generator, scale=0.5, strength=SWITCH)
-    # What goes into switches starts at random, in units of the prior: two equal regressions would never part.
+        network = add_column_mixtures(network, units=units, count=count, rng=generator, scale=0.5, strength=SWITCH)
+    # What goes into mixture variables starts at random, in units of the prior: two equal regressions would never part.
     into = np.array([".switch" in name for name in network.names])[network.graph.child_of_edge]
     unit = np.where(ties.is_label(network)[network.graph.parent], 0.0, ties.scales(network))
     return network.with_parameters(weight=np.where(into, unit * network.weight, network.weight), bias=network.bias)

@@ -10,8 +10,8 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.estimators import _learning
-from sbnet.estimators._lateral import Scales
-from sbnet.estimators._priors import is_auto, is_lateral
+from sbnet.estimators._autoregressive import Scales
+from sbnet.estimators._priors import is_auto, is_autoregressive
 from sbnet.estimators._rows import Rows
 from sbnet.learning import Adam, FitResult
 from sbnet.model.network import Network
@@ -23,7 +23,7 @@ RATE, GENTLE = 0.1, 0.03
 """The rate of the first stage, and a gentle one."""
 MOST = 8
 """Stages, as long as held-out bounds rise."""
-_SLOW, _SLOWER = 0.3, 0.1  # how much slower lateral weights go in either: they start where they belong
+_SLOW, _SLOWER = 0.3, 0.1  # how much slower autoregressive weights go in either: they start where they belong
 _FEW, _MANY, _MOST = 8, 12, 20  # epochs of a stage, from and to; and the most over all rows
 _LAST = 6  # the number of a stage that goes at the rate of the last one, over all rows
 _LEAST, _ENOUGH = 400, 1_000  # steps of a stage, at least, and those after which no more epochs are needed
@@ -37,13 +37,18 @@ def stage(
     network: Network,
     generator: np.random.Generator,
     *,
-    number: int = 1,
-    rate: float = RATE,
+    epochs: int,
+    number: int,
+    rate: float,
 ) -> Network:
-    """One stage, from a network. A gentle one takes its time."""
-    auto = min(max(_FEW, -(-_ENOUGH // _steps(density, rows))), _MANY)
-    epochs = _epochs(density, rows, auto) * (2 if rate == GENTLE and number == 1 else 1)
+    """One stage, from a network."""
     return _climb(density, rows, scales, network, generator, epochs, number, rate, quiet=True).network
+
+
+def stage_epochs(density: SBNDensity, rows: Rows, number: int, rate: float) -> int:
+    """Epochs of a stage; the first of a gentle rate has twice as many."""
+    auto = min(max(_FEW, -(-_ENOUGH // _steps(density, rows))), _MANY)
+    return _epochs(density, rows, auto) * (2 if rate == GENTLE and number == 1 else 1)
 
 
 def last_stage(
@@ -80,9 +85,9 @@ def _climb(
     rate: float,
     quiet: bool,
 ) -> FitResult:
-    lateral = is_lateral(network, rows.names)
+    autoregressive = is_autoregressive(network, rows.names)
     slow = _SLOW if rate == RATE else _SLOWER
-    factor = np.concatenate([np.where(lateral, slow, 1.0), np.ones(network.n_units)])
+    factor = np.concatenate([np.where(autoregressive, slow, 1.0), np.ones(network.n_units)])
     ours = density.optimizer == "adam" and is_auto(density.learning_rate)
     stepping = _Paced(rate / number, epochs, factor) if ours else _learning.optimizer(density, until=epochs)
     prior = scales.prior(network, rows.names)

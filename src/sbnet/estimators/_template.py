@@ -81,8 +81,5 @@ class FromTemplate(SBNEstimator):
             )
         settings: SBNDensity = clone(template)
         settings.set_params(**{name: getattr(self, name) for name in _SHORT if getattr(self, name) is not None})
-        auto = {k: v for k, v in self._auto().items() if is_auto(getattr(settings, k))}
-        if not is_auto(settings.prior):  # a prior that is given has its scales
-            auto.pop("prior_scale", None)
-        settings.set_params(**auto)
+        settings.set_params(**{k: v for k, v in self._auto().items() if is_auto(getattr(settings, k))})
         return settings

@@ -72,9 +72,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     tune : None or "discriminative"
         None learns each network from the rows of its class alone. ``"discriminative"`` goes on with the rows of all
         classes: networks are raised where they tell classes apart, and are still densities. How much that counts is
-        chosen on held-out rows. Networks then have no hidden layers and two switches for each column, unless `density`
-        says otherwise; and where classes share strength, each has two networks for each of the `orders` of `density`:
-        one reads the columns in that order, the other from its end. Takes two to five times as long.
+        chosen on held-out rows. Networks then have no hidden layers and two mixture variables for each column, unless
+        `density` says otherwise; and where classes share strength, each has two networks for each of the `orders` of
+        `density`: one reads the columns in that order, the other from its end. Takes two to five times as long.
     shared : bool or "auto"
         Whether the rows of all classes decide which pairs of columns may be tied closely, where the prior is left
         open: a help to classes of few rows. ``"auto"`` is with `tune`, or if a class has fewer than 100 rows. With
@@ -85,7 +85,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         temperature 1.
     particles : int or None
         Rows with missing cells are scored by an estimate of ln P from so many complete states, see :class:`SBNImputer`,
-        in the place of a bound, which is looser the more cells are missing; switches are summed over, not drawn. 0 for
+        in the place of a bound, which is looser the more cells are missing; mixtures are summed over, not drawn. 0 for
         bounds. None is 128 with `tune`, and 0 without.
 
     Attributes
@@ -121,7 +121,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     array(['left', 'right'], dtype='<U5')
     """
 
-    _AUTO: ClassVar[dict[str, Any]] = {"hidden": (8, 24), "switches": 0, "prior_scale": 2.0}
+    _AUTO: ClassVar[dict[str, Any]] = {"hidden": (8, 24), "column_mixtures": 0, "prior": _priors.DEFAULT}
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         self.particles = particles
 
     def _auto(self) -> dict[str, Any]:
-        return {"hidden": 0, "switches": 2, "prior_scale": 2.0} if self.tune else super()._auto()
+        return {"hidden": 0, "column_mixtures": 2, "prior": _priors.DEFAULT} if self.tune else super()._auto()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SBNClassifier:
         """Learn a network from the rows of each class.
@@ -211,8 +211,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     def _is_shared(self, data: Labelled) -> bool:
         """Do classes share strength? Only where the prior is left open, and there are columns to be tied."""
         settings, template = self._settings(), self.density or SBNDensity()
-        left_open = _priors.is_auto(settings.prior) and _priors.is_auto(template.lateral_prior_scale)
-        possible = left_open and _priors.is_auto(template.prior_scale) and settings.lateral and not data.rows.groups
+        left_open = _priors.is_auto(template.prior)
+        possible = left_open and settings.autoregressive and not data.rows.groups
         few = np.bincount(data.label).min() < _FEW
         wanted = (self.tune is not None or few) if self.shared == "auto" else bool(self.shared)
         return bool(possible and wanted and len(self.classes_) > 1 and len(data.rows.names) > 1)

@@ -37,17 +37,18 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         Sizes of the hidden layers, top to bottom; 0 or ``()`` for none. ``"auto"`` is 8 units if held-out rows say that
         they pay, and none if not; where the prior is given ``(8,)``; in the template of an :class:`SBNClassifier`
         ``(8, 24)``.
-    lateral : bool
+    autoregressive : bool
         Edges inside the bottom layer: column k has the columns before it among its parents; in the order of the table,
-        or where the prior is chosen, in another one if that pays on held-out rows.
-    switches : int or "auto"
-        Hidden units that each column has for its own (see :func:`sbnet.add_switches`): with `lateral`, its regression
-        on the columns before it becomes a mixture of regressions. One costs no tightness where all cells are observed.
-        ``"auto"`` is one if it pays on held-out rows; where the prior is given, one, and none for more than 447
-        columns; in the template of a classifier or an imputer none.
+        or where the prior is chosen, in another one if the validation log-likelihood improves.
+    column_mixtures : int or "auto"
+        Per-column mixture: the number of binary latent variables that each column has of its own (see
+        :func:`sbnet.add_column_mixtures`). With `autoregressive`, its regression on the columns before it becomes a
+        mixture of regressions. One costs no tightness where all cells are observed. ``"auto"`` is one if the validation
+        log-likelihood improves; where the prior is given, one, and none for more than 447 columns; in the template of a
+        classifier or an imputer none.
     orders : int
         Networks to learn, each with the columns in another order; scores then bound the mean of their likelihoods. The
-        first has the order that one alone would have; scales, hidden units and switches are chosen once.
+        first has the order that one alone would have; scales, hidden units and per-column mixtures are chosen once.
     epochs : int or "auto"
         Passes over the table; ``"auto"`` goes on until held-out bounds no longer rise. Where the prior is given it is
         20, and more for small tables, until 250 steps are made; fewer where there are over 100,000 weights.
@@ -58,18 +59,14 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     learning_rate : float or "auto"
         The rate of ``"adam"`` or ``"sgd"`` in the first epoch; it falls along a straight line. ``"auto"`` is 0.03, and
         where the prior is chosen, higher for hidden units at first, and lower from stage to stage.
-    prior : "auto", prior, mapping or None
-        A prior on the weights, such as ``sbnet.Laplace(0.5)``; or one for each group of edges by name, such as
-        ``{"lateral": sbnet.Laplace(0.5), "hidden": sbnet.Laplace(2.0)}``, where lateral edges are those from columns,
-        and a group that is not named has none; or None. ``"auto"`` leaves it to the next two, and if these are
-        ``"auto"`` too, chooses: Laplace priors with the scales that are best for held-out rows, and beside the lateral
-        one a Gaussian prior if that pays. See `report_`. (Below 50 rows, and where `encode` makes several units of one
-        column, nothing is chosen, and the prior is Gaussian with the scales 2 and 0.5.)
-    prior_scale : float, object, None or "auto"
-        Standard deviation of a Gaussian prior on the weights; None or infinity for none. Or a prior. If only the next
-        one is given it is 2.
-    lateral_prior_scale : float, None or "auto"
-        The same for lateral edges, of which there are many; None for `prior_scale`. If only that is given it is 0.5.
+    prior : "auto", float, prior, mapping or None
+        The prior on the weights. A number is the standard deviation of a Gaussian prior on all of them; a penalty such
+        as ``sbnet.Laplace(0.5)`` is taken as it is; None, or infinity, is no prior. A mapping has a number, a penalty
+        or None for each group of edges, such as ``{"autoregressive": 0.7, "hidden": 2.0}``: autoregressive edges are
+        those from columns, and a group that is not named has no prior. ``"auto"`` chooses on held-out rows: Laplace
+        priors with the scales of the best validation log-likelihood, and a Gaussian prior beside the autoregressive one
+        if that improves it. See `report_`. (Below 50 rows, and where `encode` makes several units of one column,
+        nothing is chosen, and the prior is ``{"autoregressive": 0.5, "hidden": 2.0}``.)
     solver : MeanField, another DifferentiableSolver, or None
         For learning and for scores. None sums over the states of hidden units in rows without holes, where these units
         are one layer of at most ten, and one switch a column: that is the likelihood itself. For all else it is the
@@ -105,9 +102,9 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     ----------
     network_ : Network
         Below the hidden layers are the columns, under their names if the table has any, else x0, x1 and so on; parents
-        come first, so that columns may stand in another order than in the table, with switches between them: name the
-        columns of what is asked of it with :func:`sbnet.infer_many`, do not count on their places. Edges of weight zero
-        are dropped where the prior is chosen.
+        come first, so that columns may stand in another order than in the table, with mixture variables between
+        them: name the columns of what is asked of it with :func:`sbnet.infer_many`, do not count on their places. Edges
+        of weight zero are dropped where the prior is chosen.
     networks_ : tuple of Network
         With `orders`, the networks of all orders; `network_` is the first.
     mixture_ : NetworkMixture
@@ -146,16 +143,14 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         self,
         *,
         hidden: Any = "auto",
-        lateral: bool = True,
-        switches: Any = "auto",
+        autoregressive: bool = True,
+        column_mixtures: Any = "auto",
         orders: int = 1,
         epochs: Any = "auto",
         batch_size: int = 100,
         optimizer: Any = "adam",
         learning_rate: Any = "auto",
         prior: Any = "auto",
-        prior_scale: Any = "auto",
-        lateral_prior_scale: Any = "auto",
         solver: Any = None,
         weight_scale: Any = "auto",
         validation_fraction: float | None = None,
@@ -169,16 +164,14 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         verbose: int = 0,
     ) -> None:
         self.hidden = hidden
-        self.lateral = lateral
-        self.switches = switches
+        self.autoregressive = autoregressive
+        self.column_mixtures = column_mixtures
         self.orders = orders
         self.epochs = epochs
         self.batch_size = batch_size
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.prior = prior
-        self.prior_scale = prior_scale
-        self.lateral_prior_scale = lateral_prior_scale
         self.solver = solver
         self.weight_scale = weight_scale
         self.validation_fraction = validation_fraction

@@ -81,7 +81,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
            [0., 0., 1.]])
     """
 
-    _AUTO: ClassVar[dict[str, Any]] = {"switches": 0}
+    _AUTO: ClassVar[dict[str, Any]] = {"column_mixtures": 0}
 
     def __init__(
         self,

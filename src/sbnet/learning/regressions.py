@@ -1,4 +1,4 @@
-"""Lateral weights by themselves: each column regressed on those before it, with a penalty that leaves few parents.
+"""Autoregressive weights alone: each column regressed on those before it, with a penalty that leaves few parents.
 
 Without hidden units the log-likelihood of a network is a sum of logistic regressions, one for each column, and under a
 Laplace prior each of them is convex: :mod:`sbnet.kernels.lasso` solves them one by one. A missing answer leaves its row

@@ -189,7 +189,7 @@ def layered(
     *,
     rng: RngLike = None,
     scale: float = 0.1,
-    lateral: bool = False,
+    autoregressive: bool = False,
     bottom_names: Sequence[str] | None = None,
     gate: GateLike = None,
 ) -> Network:
@@ -203,7 +203,7 @@ def layered(
         Seed or generator.
     scale
         Weights and biases are uniform between ``-scale`` and ``scale``, as in the paper's Figure 5 (``scale=1``).
-    lateral
+    autoregressive
         Add edges inside the bottom layer: its unit k has the units 0 to k-1 among its parents.
     bottom_names
         Names of the bottom layer; ``x0``, ``x1``, … by default. Hidden units are ``h1_0``, … from the top layer down.
@@ -218,7 +218,7 @@ def layered(
     <Network: 96 units, 1,728 edges, layers 8 × 24 × 64, largest weight -0.1 (h2_15 -> x27)>
     """
     layers = _layer_sizes(sizes)
-    scale, lateral = checks.not_negative("scale", scale), checks.flag("lateral", lateral)
+    scale, autoregressive = checks.not_negative("scale", scale), checks.flag("autoregressive", autoregressive)
     bottom = tuple(f"x{k}" for k in range(layers[-1])) if bottom_names is None else _names(bottom_names, "bottom_names")
     if len(bottom) != layers[-1]:
         raise NetworkError(f"{len(bottom)} names were given for a bottom layer of {layers[-1]} units")
@@ -228,7 +228,9 @@ def layered(
     for d, size in enumerate(layers):
         above = np.arange(ends[d - 1] - layers[d - 1], ends[d - 1]) if d else np.zeros(0, np.int64)
         for k in range(size):
-            beside = np.arange(ends[d] - size, ends[d] - size + k) if lateral and d == len(layers) - 1 else above[:0]
+            beside = (
+                np.arange(ends[d] - size, ends[d] - size + k) if autoregressive and d == len(layers) - 1 else above[:0]
+            )
             parents.append(np.concatenate([above, beside]))
     indptr = np.concatenate([[0], np.cumsum([len(p) for p in parents])])
     generator = checks.generator(rng)
@@ -244,7 +246,7 @@ def layered(
     return replace(network, weight=weight, bias=bias, gate=codes)
 
 
-def add_switches(
+def add_column_mixtures(
     network: Network,
     *,
     units: Iterable[str] | None = None,
@@ -253,37 +255,39 @@ def add_switches(
     scale: float = 0.1,
     strength: float = 2.0,
 ) -> Network:
-    """Give units hidden switches of their own: each has the parents of its unit, and that unit as its only child.
+    """Make the conditional distributions of units mixtures: each unit gets binary latent variables of its own.
+
+    Such a variable has the parents of its unit, and that unit as its only child.
 
     A logistic regression then becomes a mixture of two (of up to ``2 ** count``), which can tell cases apart that one
-    cannot. Where a unit and its parents are observed, as in a fully visible network, its switches depend on nothing
-    else: one switch is inferred exactly, and the bound is the log-likelihood itself.
+    cannot. Where a unit and its parents are observed, as in a fully visible network, its latent variables
+    depend on nothing else: one is inferred exactly, and the bound is the log-likelihood itself.
 
     Parameters
     ----------
     network : Network
     units
-        Names of the units that get switches; by default the bottom layer, or all units that have parents.
+        Names of the units that get mixtures; by default the bottom layer, or all units that have parents.
     count : int
-        Switches for each of them.
+        Latent variables for each of them.
     rng
         Seed or generator.
     scale : float
-        Weights into switches are uniform between ``-scale`` and ``scale``.
+        Weights into latent variables are uniform between ``-scale`` and ``scale``.
     strength : float
-        Weight from a switch to its unit; learning needs a start away from zero. The bias of the unit goes down by half
-        of it, so that its mean input stays.
+        Weight from a latent variable to its unit; learning needs a start away from zero. The bias of the unit goes
+        down by half of it, so that its mean input stays.
 
     Returns
     -------
     Network
-        The switches of ``x`` are called ``x.switch1``, … and stand before it. So the bottom layer is no longer the last
-        stretch of units: give evidence by name, in a mapping or a DataFrame.
+        The latent variables of ``x`` are called ``x.switch1``, … and stand before it. So the bottom layer is no longer
+        the last stretch of units: give evidence by name, in a mapping or a DataFrame.
 
     Examples
     --------
     >>> import sbnet as sb
-    >>> sb.add_switches(sb.layered((3,), lateral=True, rng=0), rng=0).names
+    >>> sb.add_column_mixtures(sb.layered((3,), autoregressive=True, rng=0), rng=0).names
     ('x0', 'x1.switch1', 'x1', 'x2.switch1', 'x2')
     """
     check_network(network)

@@ -73,9 +73,9 @@ def build(kind: Kind, rng: np.random.Generator) -> tuple[sb.Network, sb.Gaussian
     pixel to the switch of another, falls with their distance.
     """
     names = [f"x{pixel}" for pixel in ORDERS[kind.order]]
-    network = sb.layered((64,), lateral=True, scale=0.0, bottom_names=names)
+    network = sb.layered((64,), autoregressive=True, scale=0.0, bottom_names=names)
     if kind.switches:
-        network = sb.add_switches(network, rng=rng, scale=0.5, strength=STRENGTH)
+        network = sb.add_column_mixtures(network, rng=rng, scale=0.5, strength=STRENGTH)
     child, parent = network.graph.child_of_edge, network.graph.parent
     switch = np.array(["switch" in name for name in network.names])
     place = np.array([divmod(int(name[1:].split(".")[0]), 8) for name in network.names])  # row and column

@@ -54,7 +54,7 @@ def _learn(settings: Settings, digit: int) -> _Learned:
     epochs: Any = 1 if settings.quick else "auto"
     density = SBNDensity(epochs=epochs, random_state=0, n_jobs=1).fit(digits.train[digits.train_target == digit])
     report, bound = density.report_, density.score(digits.test[digits.test_target == digit])
-    chosen = "" if report is None else f"{report.hidden} + {report.switches}"
+    chosen = "" if report is None else f"{report.hidden} + {report.column_mixtures}"
     return _Learned(bound, chosen)
 
 

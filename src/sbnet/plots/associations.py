@@ -29,8 +29,8 @@ def associations(
     Parameters
     ----------
     density : SBNDensity
-        Fitted. With ``hidden=0, switches=0`` all there is to tell is in the edges; otherwise they are what hidden units
-        leave. Of several orders the mean weight of a pair is drawn.
+        Fitted. With ``hidden=0, column_mixtures=0`` all there is to tell is in the edges; otherwise they are what
+        hidden units leave. Of several orders the mean weight of a pair is drawn.
     most : int
         Edges to draw.
     bootstrap : int
@@ -53,7 +53,7 @@ def associations(
     >>> import sbnet.plots
     >>> from sbnet.estimators import SBNDensity
     >>> X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]] * 25)
-    >>> ax = sbnet.plots.associations(SBNDensity(hidden=0, switches=0, random_state=0).fit(X))
+    >>> ax = sbnet.plots.associations(SBNDensity(hidden=0, column_mixtures=0, random_state=0).fit(X))
     """
     if not hasattr(density, "networks_") or not hasattr(density, "mixture_"):
         raise ParameterError(
@@ -95,7 +95,7 @@ def _stability(density: Any, X: Any, bootstrap: int, seed: int, pairs: Pairs) ->
     for _ in range(bootstrap):
         rows = rng.integers(n, size=n)
         drawn = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
-        again = pairs_of(clone(density).set_params(hidden=0, switches=0, orders=1, verbose=0).fit(drawn))
+        again = pairs_of(clone(density).set_params(hidden=0, column_mixtures=0, orders=1, verbose=0).fit(drawn))
         for pair, weight in pairs.items():
             count[pair] += int(again.get(pair, 0.0) * weight > 0.0)
     return {pair: times / bootstrap for pair, times in count.items()} if bootstrap else {}

@@ -47,7 +47,7 @@ def weights(network: Network, *, order: Sequence[str | int] | None = None, ax: A
     --------
     >>> import sbnet as sb
     >>> import sbnet.plots
-    >>> net = sb.layered((2, 4), rng=0, lateral=True)
+    >>> net = sb.layered((2, 4), rng=0, autoregressive=True)
     >>> ax = sb.plots.weights(net, order=["x3", "x2", "x1", "x0", "h1_1", "h1_0"])
     """
     check_size(network)
@@ -171,7 +171,7 @@ def _sides(shape: Any) -> tuple[int, int]:
 
 
 def _is_switch(network: Network, name: str) -> bool:
-    """Is it one of the hidden units that :func:`sbnet.add_switches` puts before a unit?"""
+    """Is it one of the hidden units that :func:`sbnet.add_column_mixtures` puts before a unit?"""
     unit, dot, _ = name.rpartition(".switch")
     return bool(dot) and unit in network.names
 

@@ -1,4 +1,4 @@
-"""The lateral weights of a density, by regressions: their scales, their starts, and hidden units as columns."""
+"""The autoregressive weights of a density, by regressions: their scales, their starts, and hidden units as columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
 
 SWITCHING = 0.5
-"""The least scale of the weights from columns to switches."""
+"""The least scale of the weights from columns to mixture variables."""
 HIDDEN_SCALE = 2.0
 """The scale of the weights from hidden units, until another is found better."""
 NEARLY = 1e-5
@@ -32,12 +32,12 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class Scales:
-    """The scale of the prior on lateral weights; the scale under which their sizes were found, if strong ones are held
-    less than weak ones; the scale of the weights from hidden units; and the standard deviation of lateral weights under
-    a Gaussian prior beside the other, if strong ones are held more than weak ones.
+    """The scale of the Laplace prior on autoregressive weights; the scale under which their sizes were found, if each
+    weight has a scale of its own (an adaptive lasso); the scale of the weights from hidden units; and the standard
+    deviation of autoregressive weights under a Gaussian prior beside the other (an elastic net).
     """
 
-    lateral: float
+    autoregressive: float
     before: float | None = None
     hidden: float = HIDDEN_SCALE
     spread: float = np.inf
@@ -45,7 +45,7 @@ class Scales:
     @property
     def first(self) -> float:
         """The scale to begin with."""
-        return self.lateral if self.before is None else self.before
+        return self.autoregressive if self.before is None else self.before
 
     @property
     def adaptive(self) -> bool:
@@ -55,7 +55,7 @@ class Scales:
     def penalty(self, coefficient: FloatArray) -> FloatArray:
         """What each weight costs, after its size in an earlier solution."""
         share = HALF / (HALF + np.abs(coefficient)) if self.adaptive else np.ones(len(coefficient))
-        return share / self.lateral
+        return share / self.autoregressive
 
     def ridge(self, n: int) -> FloatArray:
         """What half the square of each weight costs."""
@@ -76,14 +76,14 @@ class Scales:
 
 
 @dataclass(frozen=True, eq=False)
-class Lateral:
+class Autoregressive:
     """A table, and the coefficients of its columns that were found last."""
 
     rows: Rows
     design: Design
     coefficients: list[FloatArray]
 
-    def solved(self, scales: Scales, threads: int | None, tol: float = NEARLY) -> Lateral:
+    def solved(self, scales: Scales, threads: int | None, tol: float = NEARLY) -> Autoregressive:
         """The best coefficients under these scales, from those that are there."""
 
         def penalty(k: int) -> FloatArray:
@@ -99,17 +99,17 @@ class Lateral:
         return Regressions(self.design, self.coefficients).weights()
 
 
-def first_of(rows: Rows) -> Lateral:
+def first_of(rows: Rows) -> Autoregressive:
     """No weights yet."""
     design = Design.of(rows.cells, rows.weights)
-    return Lateral(rows, design, design.alone())
+    return Autoregressive(rows, design, design.alone())
 
 
-def refitted(lateral: Lateral, rows: Rows, scales: Scales, threads: int | None) -> Lateral:
+def refitted(autoregressive: Autoregressive, rows: Rows, scales: Scales, threads: int | None) -> Autoregressive:
     """The same regressions with other rows, under the same penalties."""
     whole = first_of(rows)
-    if np.array_equal(whole.design.turned, lateral.design.turned):
-        whole = replace(whole, coefficients=lateral.coefficients)
+    if np.array_equal(whole.design.turned, autoregressive.design.turned):
+        whole = replace(whole, coefficients=autoregressive.coefficients)
     if scales.before is not None:
         whole = whole.solved(Scales(scales.before), threads, TOL)
     return whole.solved(scales, threads, TOL)
@@ -118,7 +118,7 @@ def refitted(lateral: Lateral, rows: Rows, scales: Scales, threads: int | None) 
 @dataclass(frozen=True, eq=False)
 class Drawn:
     """A table behind hidden units that were drawn from their posteriors, and are columns like others, before all of
-    them: lateral edges are then for what hidden units leave.
+    them: autoregressive edges are then for what hidden units leave.
     """
 
     rows: Rows
@@ -133,9 +133,9 @@ class Drawn:
         rows: Rows,
         network: Network,
         rng: np.random.Generator,
-        before: Lateral | Drawn | None = None,
+        before: Autoregressive | Drawn | None = None,
     ) -> Drawn:
-        """By a network of the same rows; lateral coefficients may start from those of other regressions of them."""
+        """By a network of the same rows; coefficients of columns may start from those of other regressions of them."""
         states, own = place(network, rows.cells, rows.names), columns(network, rows.names)
         solver = _learning.solver_for(density, network, rows.names)
         found = infer_many(network, states, solver=solver, threads=_learning.threads(density), progress=False)
@@ -154,7 +154,7 @@ class Drawn:
         n = len(self.bias)
 
         def penalty(k: int) -> FloatArray:
-            return np.concatenate([np.full(n, 1.0 / scales.hidden), np.full(k, 1.0 / scales.lateral)])
+            return np.concatenate([np.full(n, 1.0 / scales.hidden), np.full(k, 1.0 / scales.autoregressive)])
 
         def ridge(k: int) -> FloatArray:
             return np.concatenate([np.zeros(n), scales.ridge(k)])
