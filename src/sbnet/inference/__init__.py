@@ -145,7 +145,7 @@ def infer_many(
     progress: bool | None = None,
     missing: Any = (),
 ) -> PosteriorBatch | LazyPosteriors:
-    """The same for a table of evidence, with a different mask in every row if need be.
+    """Posterior means and lower bounds for a table of evidence, with a different mask in every row if need be.
 
     Rows are answered independently: each has the answer it would have alone, in any order, with any number of threads.
     Equal rows are solved once, unless `start` gives them starting points.

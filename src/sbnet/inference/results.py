@@ -183,8 +183,8 @@ class Posterior(Readable):
             raise ParameterError("compare() takes a posterior of the same units; those of the other network differ")
         if len(other.means) < other.network.n_units:
             raise ParameterError("compare() takes the means of all units; leave out units=")
-        ends = (self.evidence, other.evidence), (self.means, other.means), (self.bound, log_p)
-        return Comparison(self.network.names, *ends, same_network=self.network == other.network)
+        pairs = (self.evidence, other.evidence), (self.means, other.means), (self.bound, log_p)
+        return Comparison(self.network.names, *pairs, same_network=self.network == other.network)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, mean, and Monte Carlo error if there is one."""
@@ -322,11 +322,11 @@ class PosteriorBatch(NamedBatch[Posterior, FloatArray]):
         if np.isnan(self.bound[~impossible]).all() and not impossible.all():
             gone = f"; {int(impossible.sum()):,} impossible" if impossible.any() else ""
             return Reading(head, summary=(f"{_no_bound(self.solution)}; {done}{gone}",))
-        climbed = f"{done}, {self.sweeps.mean():.1f} sweeps on average"
+        effort = f"{done}, {self.sweeps.mean():.1f} sweeps on average"
         terms = count_terms(self.network, self.evidence[:_COUNTED], self.solution.parameters).sum(axis=0)
         where = "in all rows" if n <= _COUNTED else f"in the first {_COUNTED:,} rows"
         remarks = remark(terms, self.solution.parameters, f" {where}")
-        return Reading(head, (), remarks, (f"bound: {printing.spread(self.bound)}", climbed))
+        return Reading(head, (), remarks, (f"bound: {printing.spread(self.bound)}", effort))
 
 
 _COUNTED = 1000
