@@ -66,7 +66,7 @@ def test_the_end_of_the_bars_has_room_for_all_and_is_not_far(values):
 def test_rare_units_are_not_printed_as_zeros():
     net = sb.from_edges({("rare", "sign"): 8.0}, bias={"rare": -12.0, "sign": -6.0})
     assert "6.1e-06 →" in repr(sb.infer(net, {"sign": 1}))
-    assert [printing.chance(p) for p in (0.0, 1e-5, 0.001, 0.5, 1.0)] == [
+    assert [printing.probability(p) for p in (0.0, 1e-5, 0.001, 0.5, 1.0)] == [
         "0.0000",
         "1.0e-05",
         "0.0010",

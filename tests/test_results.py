@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
+
 import numpy as np
 import pytest
 
 import sbnet as sb
+from sbnet.errors import KindError, RowError
 
 pytestmark = pytest.mark.small
 
@@ -87,6 +90,30 @@ def test_a_batch_in_a_terminal_and_in_a_notebook(batch):
         f"  4 of 4 settled, {batch.sweeps.mean():.1f} sweeps on average",
     ]
     assert batch._repr_html_() == f"<pre>{batch!r}</pre>"
+
+
+MASK = np.array([True, False, False, True])
+KEYS = [(slice(1, 3), [1, 2]), (slice(None, None, -2), [3, 1]), ([2, 0, 2], [2, 0, 2]), (MASK, [0, 3]), ([], [])]
+
+
+@pytest.mark.parametrize("ask", [sb.infer_many, sb.estimate, sb.upper_bound, sb.most_probable, sb.certify])
+@pytest.mark.parametrize(("key", "rows"), KEYS)
+def test_every_batch_gives_rows_in_one_way(sprinkler, ask, key, rows):
+    whole = ask(sprinkler, [{"wet": 1}, {"wet": 0, "rain": 1}, {}, {"slippery": 1}])
+    some = whole[key]
+    assert type(some) is type(whole)
+    assert list(map(repr, some)) == [repr(whole[r]) for r in rows]
+    assert len(some.to_frame()) == len(some) == len(rows)
+    with pytest.raises(RowError, match="there is no row 4 in this batch; it has rows 0 to 3"):
+        whole[4]
+    with pytest.raises(KindError, match="a row is given by its number, a unit by its name; got 1.5"):
+        whole[1.5]
+
+
+@pytest.mark.parametrize("ask", [sb.infer, sb.estimate, sb.most_probable])
+def test_every_answer_is_shown_in_a_notebook_as_in_a_terminal(sprinkler, ask):
+    found = ask(sprinkler, {"wet": 1})
+    assert repr(found).splitlines()[0] in html.unescape(found._repr_html_())
 
 
 def test_short_batches(sprinkler):

@@ -298,7 +298,7 @@ class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
         top = printing.scale(self.upper[ranked[: printing.SHOWN]])
         titles = ("unit", "prior" if known else "", "from", "to", f"0 to {top:g}")
         rows = [
-            (name, printing.chance(prior[k]) if known else "", *_ends(low, high), Span(low, high, top))
+            (name, printing.probability(prior[k]) if known else "", *_ends(low, high), Span(low, high, top))
             for k, (name, (low, high)) in ((k, ends[k]) for k in ranked[: printing.SHOWN].tolist())
         ]
         covered = "covered, by ball arithmetic" if self.proven else "covered by a margin; proven=True proves it"

@@ -1,4 +1,4 @@
-"""Prove an interval for ln P of what was observed, and for the chance of units."""
+"""Prove an interval for ln P of what was observed, and for the probability of units."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def options(one: argparse.ArgumentParser) -> None:
     """Model, evidence, effort."""
     commands.model(one)
     commands.evidence(one)
-    one.add_argument("--about", nargs="+", metavar="UNIT", help="units whose chances to enclose too")
+    one.add_argument("--about", nargs="+", metavar="UNIT", help="units whose probabilities to enclose too")
     one.add_argument("--effort", choices=("fast", "normal", "high"), default="normal", help="how hard to try")
     sure = "find an interval with that confidence too, from samples: 0.999, say"
     one.add_argument("--confidence", type=float, metavar="P", default=1.0, help=sure)
-    one.add_argument("--seconds", type=float, help="bring the certain ends together, cell by cell, for that long")
-    one.add_argument("--gap", type=float, metavar="NATS", help="stop when the ends are that near")
+    one.add_argument("--seconds", type=float, help="narrow the certain interval by branch and bound for that long")
+    one.add_argument("--gap", type=float, metavar="NATS", help="stop when the interval is that short")
     one.add_argument("--proven", action="store_true", help="count rounding in ball arithmetic (needs python-flint)")
 
 
@@ -49,14 +49,18 @@ def run(chosen: argparse.Namespace) -> int:
         seconds=chosen.seconds,
         gap=chosen.gap,
     )
-    ends = None
+    intervals = None
     if units and whole.upper > -math.inf:
-        ends = posterior_intervals(network, found, units=units, effort=chosen.effort, proven=chosen.proven)
+        intervals = posterior_intervals(network, found, units=units, effort=chosen.effort, proven=chosen.proven)
     if chosen.json:
-        means = {} if ends is None else {name: {"lower": low, "upper": high} for name, (low, high) in ends.items()}
+        means = (
+            {}
+            if intervals is None
+            else {name: {"lower": low, "upper": high} for name, (low, high) in intervals.items()}
+        )
         print(json.dumps({**_told(whole), "gap": whole.gap, "evidence": found, "units": means}))
         return 0
-    for told in (whole, ends):
+    for told in (whole, intervals):
         if told is not None:
             print(str(told).replace("proven=True", "--proven"))
     return 0

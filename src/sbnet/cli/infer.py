@@ -228,15 +228,15 @@ class _Answer:
         name, prior, mean = self.posterior.network.names[i], self._prior[i], self.means[i]
         error = printing.plus_minus(self.posterior.error, i)
         bar = printing.Move(prior, mean, top)
-        row: list[Cell] = [name, f"{printing.chance(prior)} → {printing.chance(mean)}{error}", bar]
+        row: list[Cell] = [name, f"{printing.probability(prior)} → {printing.probability(mean)}{error}", bar]
         if self.intervals:
             row.append("{:.4f} to {:.4f}".format(*_outwards(self.intervals[name])))
         return [*row, *([terms(self.why[name])] if self.why is not None else [])]
 
 
-def _outwards(ends: tuple[float, float]) -> tuple[float, float]:
+def _outwards(interval: tuple[float, float]) -> tuple[float, float]:
     """To four digits, so that what is printed holds too."""
-    return float(np.floor(ends[0] * 1e4) / 1e4), float(np.ceil(ends[1] * 1e4) / 1e4)
+    return float(np.floor(interval[0] * 1e4) / 1e4), float(np.ceil(interval[1] * 1e4) / 1e4)
 
 
 def _listed(network: Network, chosen: argparse.Namespace) -> list[str]:

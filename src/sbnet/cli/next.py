@@ -61,7 +61,7 @@ def _about(network: Network, name: str) -> dict[str, str]:
 def _reading(network: Network, questions: Questions, most: int) -> Reading:
     whole = questions._reading()
     rows = [
-        (f"{one.rank}", one.name, f"{one.information:.4f} nats", printing.chance(one.probability), words)
+        (f"{one.rank}", one.name, f"{one.information:.4f} nats", printing.probability(one.probability), words)
         for one in questions[:most]
         for words in [network.notes[one.name].about]
     ]

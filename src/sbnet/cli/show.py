@@ -21,7 +21,7 @@ from sbnet.questions import printing
 from sbnet.questions.printing import Reading
 
 EXAMPLES = """
-  sbnet show clinic.toml               units, groups, chances before anything is known
+  sbnet show clinic.toml               units, groups, probabilities before anything is known
   sbnet show clinic.toml fever         P(fever) for the states of its causes
   sbnet show clinic.toml --json | jq .units[0]"""
 _SHOWN = 40
@@ -88,8 +88,8 @@ def _list(network: Network, most: int) -> Reading:
     rows = []
     for name in listed[:most]:
         i = network.index(name)
-        note, chance = network.notes[name], "" if prior is None else printing.chance(prior[i])
-        rows.append([name, chance, f"{len(network.parents(i)):,}", *([note.group] if grouped else []), note.about])
+        note, shown = network.notes[name], "" if prior is None else printing.probability(prior[i])
+        rows.append([name, shown, f"{len(network.parents(i)):,}", *([note.group] if grouped else []), note.about])
     table = [titles, *rows, *printing.more(len(listed) - most), *helpers_line(network)]
     remarks = () if prior is None else prior_remarks(network, listed)
     return Reading(repr(network)[1:-1], table, remarks, cuts=(0, len(titles) - 1))

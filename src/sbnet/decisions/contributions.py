@@ -77,7 +77,7 @@ class Contributions(Readable):
         head = f"What {len(self.findings):,} finding{'s' * (len(self.findings) != 1)} add in nats of log-odds"
         shown = self.about[: printing.SHOWN]
         rows = [
-            (name, f"{printing.chance(self.prior[k])} → {printing.chance(self.means[k])}", terms(self[name]))
+            (name, f"{printing.probability(self.prior[k])} → {printing.probability(self.means[k])}", terms(self[name]))
             for k, name in enumerate(shown)
         ]
         more = printing.more(len(self) - len(shown))

@@ -37,7 +37,7 @@ _FAR = 0.01
 
 
 class NextQuestion(NamedTuple):
-    """A finding that could be asked for: its rank and name, the nats to expect of it, and its chance of a yes."""
+    """A finding that could be asked for: its rank and name, the nats to expect of it, and its probability of a yes."""
 
     rank: int
     name: str
@@ -49,7 +49,8 @@ class NextQuestion(NamedTuple):
 class Questions(Readable, Sequence[NextQuestion]):
     """Findings worth asking next, the most informative first.
 
-    ``questions[0]`` is the first, with a rank, a name, its information and its chance of a yes; a slice gives some.
+    ``questions[0]`` is the first, with a rank, a name, its information and its probability of a yes; a slice gives
+    some.
 
     Attributes
     ----------
@@ -57,7 +58,7 @@ class Questions(Readable, Sequence[NextQuestion]):
     information : ndarray
         Nats that the answer is expected to tell about the units in `about`; see :func:`next_question`.
     probability : ndarray
-        The chance that the answer is yes.
+        The probability that the answer is yes.
     about : tuple of str
         The units that are asked about.
     entropy : float
@@ -93,7 +94,7 @@ class Questions(Readable, Sequence[NextQuestion]):
         return NextQuestion(k + 1, self.names[k], float(self.information[k]), float(self.probability[k]))
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each question: rank, information, and the chance of a yes."""
+        """A pandas table, one row for each question: rank, information, and the probability of a yes."""
         pd = checks.extra("pandas", "to_frame()")
         columns = {
             "rank": np.arange(1, len(self) + 1),
@@ -110,7 +111,8 @@ class Questions(Readable, Sequence[NextQuestion]):
             return Reading("What to ask next: there is nothing left to ask for")
         shown = self[: printing.SHOWN]
         rows = [
-            (f"{one.rank}", one.name, f"{one.information:.4f} nats", printing.chance(one.probability)) for one in shown
+            (f"{one.rank}", one.name, f"{one.information:.4f} nats", printing.probability(one.probability))
+            for one in shown
         ]
         how = "sums over all states" if self.exact else "estimates of the solver"
         remarks = [f"information: {how}"]
@@ -235,7 +237,7 @@ def _told(present: Present, candidates: IndexArray, targets: IndexArray, solver:
 
 
 def _drawn(part: Part, candidates: IndexArray, targets: IndexArray) -> _Told:
-    """How often states occur together in samples; what chance alone would tell is taken off."""
+    """How often states occur together in samples; the bias of few samples is taken off."""
     total, squares, asked, on, both = 0.0, 0.0, np.zeros(len(candidates)), np.zeros(len(targets)), np.zeros((1, 1))
     for states, weight in draws(part.network, part.states[0]):
         yes = weight[:, None] * states[:, candidates]
@@ -245,13 +247,13 @@ def _drawn(part: Part, candidates: IndexArray, targets: IndexArray) -> _Told:
     with np.errstate(invalid="ignore", divide="ignore"):
         known = (np.nan_to_num(both / asked[:, None]), np.nan_to_num((on - both) / (total - asked)[:, None]))
     left = p[:, None] * entropy_of(known[0]) + (1.0 - p)[:, None] * entropy_of(known[1])
-    chance = 0.5 * len(targets) * squares / total**2  # Miller and Madow's correction of each mutual information
-    information = np.maximum((entropy_of(mean) - left).sum(axis=1) - chance, 0.0)
+    excess = 0.5 * len(targets) * squares / total**2  # Miller and Madow's correction of each mutual information
+    information = np.maximum((entropy_of(mean) - left).sum(axis=1) - excess, 0.0)
     return _Told(float(entropy_of(mean).sum()), information, p, False)
 
 
 def _information(bound: FloatArray, means: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The information of each question and its chance of a yes, from the answers to no and yes by turns."""
+    """The information of each question and its probability of a yes, from the answers to no and yes by turns."""
     yes = expit(bound[1::2] - bound[::2])
     p, no_means, yes_means = yes[:, None], means[::2], means[1::2]
     # An answer that cannot be has no means; it has no weight either.

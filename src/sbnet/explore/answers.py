@@ -116,7 +116,7 @@ def certificate(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
 
 
 def intervals(network: Network, asked: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Intervals that are certain to hold the chances of a few units; the page asks for some at a time."""
+    """Intervals that are certain to hold the probabilities of a few units; the page asks for some at a time."""
     evidence, wanted = evidence_of(network, asked), units_of(network, asked, MOST_INTERVALS)
     inside = posterior_intervals(network, evidence, units=wanted, threads=1, progress=False)
     return {str(i): list(inside[network.names[i]]) for i in wanted}

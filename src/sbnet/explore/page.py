@@ -74,7 +74,7 @@ def as_json(value: Any) -> str:
 
 def contents(network: Network, evidence: OnePattern) -> dict[str, Any]:
     """The network as the page reads it: all of it, and nothing else."""
-    ends = network.graph.indptr[1:-1]
+    splits = network.graph.indptr[1:-1]
     notes = [network.notes[name] for name in network.names]
     row = ask_one(network, evidence, None).states[0]
     causes = roles.causes(network)
@@ -89,8 +89,8 @@ def contents(network: Network, evidence: OnePattern) -> dict[str, Any]:
         "observable": roles.observable(network),
         "gate": network.gate.tolist(),
         "bias": network.bias.tolist(),
-        "parents": [part.tolist() for part in np.split(network.graph.parent, ends)],
-        "weights": [part.tolist() for part in np.split(network.weight, ends)],
+        "parents": [part.tolist() for part in np.split(network.graph.parent, splits)],
+        "weights": [part.tolist() for part in np.split(network.weight, splits)],
         "series": _series(network),
         "evidence": {str(i): int(row[i]) for i in np.flatnonzero(row >= 0)},
     }

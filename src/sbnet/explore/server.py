@@ -185,7 +185,7 @@ class Served:
         config = uvicorn.Config(
             application(network, page, self.port, self.token),
             http=Punctual,
-            log_level="error",  # a request that is no HTTP is answered by 400, and is no news to whoever runs this
+            log_level="error",  # a request that is no HTTP is answered by 400, and whoever runs this need not know
             access_log=False,  # the token is in every address
             server_header=False,
             proxy_headers=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +36,7 @@ from sbnet.inference.step_by_step import Step, steps
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, Taken, each_block, pool
 from sbnet.parallel.lazy import LazyTable, is_lazy
+from sbnet.questions.batches import Asked
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.question import Part, Question, ask_many, ask_one
 
@@ -120,15 +121,11 @@ def infer(
     return _answer(ask_one(network, evidence, do), solver, start, None, trace=True)[0]
 
 
-class _Options(TypedDict, total=False):
+class _Options(Asked, total=False):
     """What :func:`infer_many` takes after the data, for its signatures."""
 
-    do: EvidenceLike | None
     solver: Solver | None
     start: ArrayLike | None
-    threads: int | None
-    executor: Executor | None
-    progress: bool | None
     missing: Any
 
 
@@ -148,7 +145,7 @@ def infer_many(
     progress: bool | None = None,
     missing: Any = (),
 ) -> PosteriorBatch | LazyPosteriors:
-    """The same for a table of evidence, with a different mask in every row if need be.
+    """Posterior means and lower bounds for a table of evidence, with a different mask in every row if need be.
 
     Rows are answered independently: each has the answer it would have alone, in any order, with any number of threads.
     Equal rows are solved once, unless `start` gives them starting points.

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Unpack, overload
 
 import numpy as np
 
@@ -20,8 +18,10 @@ from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.kernels import array_gates as gates
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
-from sbnet.questions import batches, printing
+from sbnet.questions import printing
+from sbnet.questions.batches import Asked, NamedBatch, framed
 from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
+from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, Question, ask
 from sbnet.questions.reduction import absorb
 from sbnet.questions.support import IMPOSSIBLE
@@ -36,7 +36,7 @@ _NUMBERS = 13_500_000  # that are worked out in a search without end: a second o
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MostProbable:
+class MostProbable(Readable):
     """The best joint state that was found for one pattern of evidence.
 
     ``best["rain"]`` is the state of a unit.
@@ -82,11 +82,9 @@ class MostProbable:
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, and the most probable one."""
-        import pandas
-
+        pd = checks.extra("pandas", "to_frame()")
         observed = np.where(self.evidence == HIDDEN, np.nan, self.evidence)
-        columns = {"observed": observed, "state": self.state}
-        return pandas.DataFrame(columns, index=pandas.Index(self.network.names, name="unit"))
+        return framed({"observed": observed, "state": self.state}, index=pd.Index(self.network.names, name="unit"))
 
     def _headline(self) -> str:
         if self.log_p == -np.inf:
@@ -107,19 +105,16 @@ class MostProbable:
             lines.append(f"{word + ':':<5}{names or 'none'}{more}")
         return lines
 
-    def __repr__(self) -> str:
-        return "\n  ".join([self._headline(), *self._lines()])
-
-    def _repr_html_(self) -> str:
-        lines = "<br>".join(html.escape(line) for line in self._lines())
-        return f"<p><b>{html.escape(self._headline())}</b><br>{lines}</p>"
+    def _reading(self) -> Reading:
+        return Reading(self._headline(), summary=self._lines())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MostProbableBatch:
+class MostProbableBatch(NamedBatch[MostProbable, States]):
     """A :class:`MostProbable` for each row of a table, as arrays with an axis of rows in front.
 
-    ``batch["rain"]`` are the states of a unit in all rows, ``batch[3]`` is the answer of row 3.
+    ``batch["rain"]`` are the states of a variable in all rows, ``batch[3]`` is the answer of row 3; a slice, or an
+    array of row numbers or of truth values, gives a batch of those rows.
     """
 
     network: Network
@@ -129,6 +124,8 @@ class MostProbableBatch:
     upper: FloatArray
     exact: BoolArray
 
+    _columns = ("evidence", "state", "log_p", "upper", "exact")
+
     @property
     def gap(self) -> FloatArray:
         """How much better a state might be at most, in nats, by row."""
@@ -136,54 +133,32 @@ class MostProbableBatch:
         np.subtract(self.upper, self.log_p, out=gap, where=self.upper != self.log_p)
         return gap
 
-    def __len__(self) -> int:
-        return len(self.state)
+    def _unit(self, name: str) -> States:
+        column: States = self.state[:, self.network.index(name)]
+        return column
 
-    def __iter__(self) -> Iterator[MostProbable]:
-        return (self[r] for r in range(len(self)))
-
-    @overload
-    def __getitem__(self, key: str) -> States: ...
-    @overload
-    def __getitem__(self, key: int) -> MostProbable: ...
-    def __getitem__(self, key: str | int) -> States | MostProbable:
-        if isinstance(key, str):
-            column: States = self.state[:, self.network.index(key)]
-            return column
-        r = batches.one(key, len(self))
+    def _one(self, r: int) -> MostProbable:
         numbers = float(self.log_p[r]), float(self.upper[r]), bool(self.exact[r])
         return MostProbable(self.network, self.evidence[r], self.state[r], *numbers)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each pattern: its ln P, the upper bound, and the state of every unit."""
-        import pandas
+        """A pandas table, one row for each pattern: its ln P, the upper bound, and the state of every variable."""
+        head = {"log_p": self.log_p, "upper": self.upper, "exact": self.exact}
+        return framed(head, self.state, self.network.names)
 
-        head = pandas.DataFrame({"log_p": self.log_p, "upper": self.upper, "exact": self.exact})
-        return pandas.concat([head, pandas.DataFrame(self.state, columns=list(self.network.names))], axis=1)
-
-    def __repr__(self) -> str:
+    def _reading(self) -> Reading:
         n = len(self)
-        head = f"MostProbableBatch: {n:,} row{'s' * (n != 1)} × {self.network.n_units:,} units"
-        if n == 0:
-            return head
-        return (
-            f"{head}\n  ln P: {printing.spread(self.log_p)}\n  the best there is in {int(self.exact.sum()):,} of {n:,}"
-        )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
+        head = f"MostProbableBatch: {printing.rows(n)} × {self.network.n_units:,} units"
+        best = f"the best there is in {int(self.exact.sum()):,} of {n:,}"
+        return Reading(head, summary=(f"ln P: {printing.spread(self.log_p)}", best) if n else ())
 
 
-class _Options(TypedDict, total=False):
+class _Options(Asked, total=False):
     """What :func:`most_probable` takes after the data, for its signatures."""
 
-    do: EvidenceLike | None
     limit: int
     parts: int | None
     rng: RngLike
-    threads: int | None
-    executor: Executor | None
-    progress: bool | None
 
 
 @overload

@@ -76,9 +76,9 @@ class Comparison(Readable):
 
     def _reading(self) -> Reading:
         hidden = np.flatnonzero((self.evidence[0] == HIDDEN) & (self.evidence[1] == HIDDEN))
-        (_, _, ends), *rows = printing.moved(self.names, *self.means, hidden)
+        (_, _, scale), *rows = printing.moved(self.names, *self.means, hidden)
         remarks = () if self.same_network else ("the two networks have the same units, but other edges or numbers",)
-        titles = ("hidden in both", "before → after", ends)
+        titles = ("hidden in both", "before → after", scale)
         return Reading(f"Comparison: {self._bound_text()}", (titles, *rows), remarks, (self._evidence_text(),))
 
     def _bound_text(self) -> str:

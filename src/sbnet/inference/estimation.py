@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args, overload
+from typing import Literal, NamedTuple, TypeAlias, Unpack, get_args, overload
 
 import numpy as np
 from scipy.special import logsumexp
@@ -21,22 +21,19 @@ from sbnet.inference.solvers.protocol import Solver, check_solver
 from sbnet.kernels.estimate import anneal_rows
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, join, map_blocks, pool
-from sbnet.questions import batches, printing
-from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions import printing
+from sbnet.questions.batches import Asked, Batch
 from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, ask
 from sbnet.questions.support import IMPOSSIBLE
-
-if TYPE_CHECKING:
-    import pandas
 
 _BLOCK = 500_000
 Method: TypeAlias = Literal["importance", "annealed"]
 
 
 @dataclass(frozen=True, repr=False)
-class Estimate:
+class Estimate(Readable):
     """An estimate of ln P(evidence) for one pattern, in nats.
 
     Attributes
@@ -69,18 +66,17 @@ class Estimate:
     delta: float
     impossible: str = ""
 
-    def __repr__(self) -> str:
+    def _reading(self) -> Reading:
         if self.log_probability == -np.inf:
-            return f"ln P = -inf: {self.impossible or IMPOSSIBLE}"
-        return (
-            f"ln P ≈ {self.log_probability:.6g} ± {self.error:.2g} nats, "
-            f"from {self.effective_samples:,.1f} effective of {self.samples:,} samples\n"
-            f"  ln P ≥ {self.lower:.6g} with {1.0 - self.delta:.4g} confidence, ≥ {self.bound:.6g} for certain"
-        )
+            return Reading(f"ln P = -inf: {self.impossible or IMPOSSIBLE}")
+        drawn = f"from {self.effective_samples:,.1f} effective of {self.samples:,} samples"
+        head = f"ln P ≈ {self.log_probability:.6g} ± {self.error:.2g} nats, {drawn}"
+        sure = f"ln P ≥ {self.lower:.6g} with {1.0 - self.delta:.4g} confidence, ≥ {self.bound:.6g} for certain"
+        return Reading(head, summary=(sure,))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimates(Readable):
+class Estimates(Batch[Estimate]):
     """Estimates for a table: arrays with a number for each row.
 
     ``estimates[3]`` is the :class:`Estimate` of row 3; a slice, or an array of row numbers or of truth values, gives
@@ -95,34 +91,11 @@ class Estimates(Readable):
     samples: int
     delta: float
 
-    def __len__(self) -> int:
-        return len(self.log_probability)
+    _columns = ("log_probability", "error", "lower", "bound", "effective_samples")
 
-    def __iter__(self) -> Iterator[Estimate]:
-        return (self[r] for r in range(len(self)))
-
-    @overload
-    def __getitem__(self, key: OneRow) -> Estimate: ...
-    @overload
-    def __getitem__(self, key: SomeRows) -> Estimates: ...
-    def __getitem__(self, key: OneRow | SomeRows) -> Estimate | Estimates:
-        if batches.are_some(key):
-            rows = batches.some(key, len(self))
-            some = {name: column[rows] for name, column in self._columns().items()}
-            return Estimates(**some, samples=self.samples, delta=self.delta)
-        r = batches.one(key, len(self))
-        one = {name: float(column[r]) for name, column in self._columns().items()}
-        return Estimate(**one, samples=self.samples, delta=self.delta, impossible="")
-
-    def _columns(self) -> dict[str, FloatArray]:
-        names = ("log_probability", "error", "lower", "bound", "effective_samples")
-        return {name: getattr(self, name) for name in names}
-
-    def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each pattern."""
-        pd = checks.extra("pandas", "to_frame()")
-        frame: pandas.DataFrame = pd.DataFrame(self._columns())
-        return frame
+    def _one(self, r: int) -> Estimate:
+        numbers = {name: float(getattr(self, name)[r]) for name in self._columns}
+        return Estimate(**numbers, samples=self.samples, delta=self.delta, impossible="")
 
     def _reading(self) -> Reading:
         n = len(self)
@@ -149,10 +122,9 @@ class Estimates(Readable):
 _SHOWN = 5
 
 
-class _Options(TypedDict, total=False):
+class _Options(Asked, total=False):
     """What :func:`estimate` takes after the data, for its signatures."""
 
-    do: EvidenceLike | None
     samples: int
     method: Method
     steps: int
@@ -160,9 +132,6 @@ class _Options(TypedDict, total=False):
     solver: Solver | None
     defence: float
     rng: RngLike
-    threads: int | None
-    executor: Executor | None
-    progress: bool | None
 
 
 @overload

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,8 +22,8 @@ from sbnet.inference.solution import Solution, Status
 from sbnet.inference.solvers.protocol import Solver
 from sbnet.model.network import Network
 from sbnet.model.ties import emulates, tied_rows
-from sbnet.questions import batches, printing
-from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions import printing
+from sbnet.questions.batches import NamedBatch, framed
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Question
 
@@ -184,8 +183,8 @@ class Posterior(Readable):
             raise ParameterError("compare() takes a posterior of the same units; those of the other network differ")
         if len(other.means) < other.network.n_units:
             raise ParameterError("compare() takes the means of all units; leave out units=")
-        ends = (self.evidence, other.evidence), (self.means, other.means), (self.bound, log_p)
-        return Comparison(self.network.names, *ends, same_network=self.network == other.network)
+        pairs = (self.evidence, other.evidence), (self.means, other.means), (self.bound, log_p)
+        return Comparison(self.network.names, *pairs, same_network=self.network == other.network)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, mean, and Monte Carlo error if there is one."""
@@ -216,7 +215,7 @@ class Posterior(Readable):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PosteriorBatch(Readable):
+class PosteriorBatch(NamedBatch[Posterior, FloatArray]):
     """The answers for a table of evidence, one for each row; see :class:`Posterior` for what they are.
 
     ``batch["rain"]`` are the means of a unit in all rows; ``batch[3]`` is the :class:`Posterior` of row 3; a slice, or
@@ -242,6 +241,8 @@ class PosteriorBatch(Readable):
     index: pandas.Index[Any] | None = None
     question: Question | None = None
     solver: Solver | None = None
+
+    _columns = ("solution",)
 
     @property
     def means(self) -> FloatArray:
@@ -295,42 +296,22 @@ class PosteriorBatch(Readable):
         counts: IndexArray = count_terms(self.network, self.evidence, self.solution.parameters)[:, 0]
         return counts
 
-    def __len__(self) -> int:
-        return len(self.solution)
+    def _unit(self, name: str) -> FloatArray:
+        return self.means[:, self.network.index(name)]
 
-    def __iter__(self) -> Iterator[Posterior]:
-        return (self[r] for r in range(len(self)))
-
-    @overload
-    def __getitem__(self, key: str) -> FloatArray: ...
-    @overload
-    def __getitem__(self, key: OneRow) -> Posterior: ...
-    @overload
-    def __getitem__(self, key: SomeRows) -> PosteriorBatch: ...
-    def __getitem__(self, key: str | OneRow | SomeRows) -> FloatArray | Posterior | PosteriorBatch:
-        if isinstance(key, str):
-            return self.means[:, self.network.index(key)]
-        if isinstance(key, slice):
-            batches.some(key, len(self))  # refuses what is no slice of rows; the slice itself copies nothing
-            return self._some(key)
-        if batches.are_some(key):
-            return self._some(batches.some(key, len(self)))
-        r = batches.one(key, len(self))
+    def _one(self, r: int) -> Posterior:
         row = self._some(slice(r, r + 1))
         return Posterior(row.network, row.evidence[0], row.solution, row.question, row.solver)
 
-    def _some(self, rows: slice | IndexArray) -> PosteriorBatch:
+    def _some(self, rows: slice | IndexArray) -> Self:
         index = None if self.index is None else self.index[rows]
         question = None if self.question is None else self.question.some(rows)
-        return PosteriorBatch(self.network, self.evidence[rows], self.solution.rows(rows), index, question, self.solver)
+        return type(self)(self.network, self.evidence[rows], self.solution.rows(rows), index, question, self.solver)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: its bound, whether it settled, and the mean of every unit."""
-        pd = checks.extra("pandas", "to_frame()")
-        means = pd.DataFrame(self.means, columns=list(self.network.names), index=self.index)
-        head = pd.DataFrame({"bound": self.bound, "converged": self.converged}, index=self.index)
-        frame: pandas.DataFrame = pd.concat([head, means], axis=1)
-        return frame
+        head = {"bound": self.bound, "converged": self.converged}
+        return framed(head, self.means, self.network.names, self.index)
 
     def _reading(self) -> Reading:
         n = len(self)
@@ -342,11 +323,11 @@ class PosteriorBatch(Readable):
         if np.isnan(self.bound[~impossible]).all() and not impossible.all():
             gone = f"; {int(impossible.sum()):,} impossible" if impossible.any() else ""
             return Reading(head, summary=(f"{_no_bound(self.solution)}; {done}{gone}",))
-        climbed = f"{done}, {self.sweeps.mean():.1f} sweeps on average"
+        effort = f"{done}, {self.sweeps.mean():.1f} sweeps on average"
         terms = count_terms(self.network, self.evidence[:_COUNTED], self.solution.parameters).sum(axis=0)
         where = "in all rows" if n <= _COUNTED else f"in the first {_COUNTED:,} rows"
         remarks = remark(terms, self.solution.parameters, f" {where}")
-        return Reading(head, (), remarks, (f"bound: {printing.spread(self.bound)}", climbed))
+        return Reading(head, (), remarks, (f"bound: {printing.spread(self.bound)}", effort))
 
 
 _COUNTED = 1000

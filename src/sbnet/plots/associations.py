@@ -35,7 +35,7 @@ def associations(
         Edges to draw.
     bootstrap : int
         Learn again from so many tables of rows drawn with replacement, without hidden units, and write beside each edge
-        in how many of them there is one of the same sign. 20 tell chance from habit.
+        in how many of them there is one of the same sign. 20 tell accidents from what is stable.
     X
         The table that the density was fitted to; a bootstrap needs it.
     random_state : int

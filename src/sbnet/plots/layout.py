@@ -23,7 +23,7 @@ from sbnet.plots.style import extent, signed, wrap
 
 MAX_NAMES, MAX_BIASES, MAX_ARROWS, RADIUS = 60, 20, 150, 0.45
 MAX_PASSAGES = 4
-"""Passages between units, per unit, for edges that skip levels; where more are needed, such edges become plain arcs."""
+"""Passages per variable for edges that skip levels; where more are needed, such edges become plain arcs."""
 
 
 class Text(NamedTuple):

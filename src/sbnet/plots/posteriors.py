@@ -44,8 +44,8 @@ def means(
     posterior : Posterior
         One answer: of :func:`sbnet.infer`, or a row of :func:`sbnet.infer_many`.
     intervals
-        Drawn as whiskers: what :func:`sbnet.posterior_intervals` returns, or any mapping from names to two ends. Units
-        left out have none.
+        Drawn as whiskers: what :func:`sbnet.posterior_intervals` returns, or any mapping from names to two bounds.
+        Units left out have none.
     n : int
         How many units are drawn, at most.
     by : {"change", "mean"}
@@ -80,7 +80,7 @@ def means(
         raise ParameterError(f"means() draws one answer; these are {len(mean):,} rows. Choose one: batch[0]")
     n = checks.whole("n", n, 1)
     checks.choice("by", by, ("change", "mean"))
-    ends = _ends(net, intervals)
+    bounds = _bounds(net, intervals)
     prior = _prior(posterior)
     hidden = np.flatnonzero(np.asarray(posterior.evidence) == HIDDEN)
     if not hidden.size:
@@ -88,7 +88,7 @@ def means(
     shown = _ranked(hidden, mean, prior, by)[:n]
     ax = axes_of(ax, 6.4, 1.3 + 0.3 * len(shown))
     places = np.arange(len(shown))
-    _whiskers(ax, ends[shown], places)
+    _whiskers(ax, bounds[shown], places)
     ax.hlines(places, prior[shown], mean[shown], color=POSITIVE, linewidth=1.2, alpha=0.45, zorder=2)
     ax.scatter(prior[shown], places, marker="|", s=110, color=FAINT, label="before", zorder=3, gid="prior")
     ax.scatter(mean[shown], places, s=34, color=POSITIVE, label="given the evidence", zorder=4, gid="mean")
@@ -215,10 +215,10 @@ def _ranked(hidden: IndexArray, mean: FloatArray, prior: FloatArray, by: str) ->
     return order
 
 
-def _ends(network: Network, intervals: Mapping[str, tuple[float, float]] | None) -> FloatArray:
-    """Two ends for each unit; NaN where no interval is given."""
-    ends = np.full((network.n_units, 2), np.nan)
-    wanted = "give a mapping from units to two ends, such as {'rain': (0.2, 0.4)}"
+def _bounds(network: Network, intervals: Mapping[str, tuple[float, float]] | None) -> FloatArray:
+    """A lower and an upper bound for each unit; NaN where no interval is given."""
+    bounds = np.full((network.n_units, 2), np.nan)
+    wanted = "give a mapping from units to two bounds, such as {'rain': (0.2, 0.4)}"
     for name, interval in checks.mapping("intervals", {} if intervals is None else intervals, wanted).items():
         both = checks.numbers(f"intervals[{name!r}]", interval, wanted)
         if both.shape != (2,):
@@ -226,14 +226,14 @@ def _ends(network: Network, intervals: Mapping[str, tuple[float, float]] | None)
         low, high = both.tolist()
         if not 0.0 <= low <= high <= 1.0:
             raise ParameterError(f"the interval of unit {name!r} runs from {low} to {high}; it must lie within 0 and 1")
-        ends[network.index(name)] = low, high
-    return ends
+        bounds[network.index(name)] = low, high
+    return bounds
 
 
-def _whiskers(ax: Axes, ends: FloatArray, places: IndexArray) -> None:
-    given = ~np.isnan(ends[:, 0])
+def _whiskers(ax: Axes, bounds: FloatArray, places: IndexArray) -> None:
+    given = ~np.isnan(bounds[:, 0])
     if given.any():
-        middle, half = ends[given].mean(axis=1), np.ptp(ends[given], axis=1) / 2
+        middle, half = bounds[given].mean(axis=1), np.ptp(bounds[given], axis=1) / 2
         look: dict[str, Any] = {"ecolor": NEGATIVE, "elinewidth": 1.8, "capsize": 5, "capthick": 1.8, "zorder": 1}
         ax.errorbar(middle, places[given], xerr=half, fmt="none", label="holds it for certain", **look)
 

@@ -1,10 +1,12 @@
-"""Rows of a batch: one by its number, some by a slice, by their numbers or by truth values."""
+"""Answers for a table, one for each row; some of them by a slice, by their numbers or by truth values."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypedDict, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,98 @@ from numpy.typing import NDArray
 from sbnet import checks
 from sbnet._types import IndexArray
 from sbnet.errors import KindError, RowError
+from sbnet.questions.evidence import EvidenceLike
+from sbnet.questions.printing import Readable
+
+if TYPE_CHECKING:
+    import pandas
+
+R = TypeVar("R")
+C = TypeVar("C")
 
 OneRow: TypeAlias = "int | np.integer[Any]"
 SomeRows: TypeAlias = "slice | Sequence[int] | Sequence[bool] | NDArray[Any]"
+
+
+class Asked(TypedDict, total=False):
+    """What every function that answers a table takes after the data, for their signatures."""
+
+    do: EvidenceLike | None
+    threads: int | None
+    executor: Executor | None
+    progress: bool | None
+
+
+class Batch(Readable, Generic[R]):
+    """Answers for a table, one for each row.
+
+    ``batch[3]`` is the answer of row 3; a slice, or an array of row numbers or of truth values, gives a batch of those
+    rows. A subclass is a dataclass that names the columns among its fields and makes the answer of one row.
+    """
+
+    _columns: ClassVar[tuple[str, ...]]
+
+    def __len__(self) -> int:
+        return len(getattr(self, self._columns[0]))
+
+    def __iter__(self) -> Iterator[R]:
+        return (self._one(r) for r in range(len(self)))
+
+    @overload
+    def __getitem__(self, key: OneRow) -> R: ...
+    @overload
+    def __getitem__(self, key: SomeRows) -> Self: ...
+    def __getitem__(self, key: OneRow | SomeRows) -> R | Self:
+        if not are_some(key):
+            return self._one(one(key, len(self)))
+        rows = some(key, len(self))
+        return self._some(key if isinstance(key, slice) else rows)  # a slice copies nothing
+
+    def _one(self, r: int) -> R:
+        raise NotImplementedError
+
+    def _some(self, rows: slice | IndexArray) -> Self:
+        columns = {name: _taken(getattr(self, name), rows) for name in self._columns}
+        return replace(self, **columns)  # type: ignore[type-var]
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A pandas table, one row for each pattern."""
+        return framed({name: getattr(self, name) for name in self._columns})
+
+
+class NamedBatch(Batch[R], Generic[R, C]):
+    """Answers for a table that have a number for each variable: ``batch["rain"]`` are those of a variable by row."""
+
+    @overload
+    def __getitem__(self, key: str) -> C: ...
+    @overload
+    def __getitem__(self, key: OneRow) -> R: ...
+    @overload
+    def __getitem__(self, key: SomeRows) -> Self: ...
+    def __getitem__(self, key: str | OneRow | SomeRows) -> C | R | Self:
+        return self._unit(key) if isinstance(key, str) else super().__getitem__(key)
+
+    def _unit(self, name: str) -> C:
+        raise NotImplementedError
+
+
+def _taken(column: Any, rows: slice | IndexArray) -> Any:
+    """Some rows of an array, or of a tuple."""
+    if isinstance(column, tuple):
+        return tuple(column[r] for r in np.arange(len(column))[rows])
+    return column[rows]
+
+
+def framed(
+    head: Mapping[str, Any], table: NDArray[Any] | None = None, names: Sequence[str] = (), index: Any = None
+) -> pandas.DataFrame:
+    """A pandas table with these columns, and after them those of a table; names may occur twice."""
+    pd = checks.extra("pandas", "to_frame()")
+    frame: pandas.DataFrame = pd.DataFrame(head, index=index)
+    if table is None:
+        return frame
+    whole: pandas.DataFrame = pd.concat([frame, pd.DataFrame(table, columns=list(names), index=index)], axis=1)
+    return whole
 
 
 def are_some(key: object) -> bool:

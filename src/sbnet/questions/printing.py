@@ -42,7 +42,7 @@ class Move:
         return "█" * kept + ("+" if self.after > self.before else "-") * (end - kept)
 
     def html(self) -> str:
-        """The same in colours."""
+        """The bar in colours."""
         kept, end = sorted((self.before, self.after))
         return _strip(self.top, (kept, _KEPT), (end - kept, _GAINED if self.after > self.before else _LOST))
 
@@ -62,7 +62,7 @@ class Span:
         return "·" * first + "█" * (last - first) + "·" * (_CELLS - last)
 
     def html(self) -> str:
-        """The same in colour."""
+        """The interval in colour."""
         width = max(self.high - self.low, 0.01 * self.top)  # a point is seen too
         return _strip(self.top, (min(self.low, self.top - width), "none"), (width, _GAINED))
 
@@ -185,13 +185,17 @@ def moved(
     ranked = by_change(before, after, places)
     top = scale(before[ranked[:SHOWN]], after[ranked[:SHOWN]])
     rows = [
-        (names[i], f"{chance(before[i])} → {chance(after[i])}{plus_minus(errors, i)}", Move(before[i], after[i], top))
+        (
+            names[i],
+            f"{probability(before[i])} → {probability(after[i])}{plus_minus(errors, i)}",
+            Move(before[i], after[i], top),
+        )
         for i in ranked[:SHOWN]
     ]
     return [("hidden unit", "prior → posterior", f"0 to {top:g}"), *rows, *more(len(ranked) - SHOWN)]
 
 
-def chance(p: float) -> str:
+def probability(p: float) -> str:
     """A probability to four places; to two digits if it is rare."""
     return f"{p:.4f}" if p >= 1e-3 or p == 0.0 else f"{p:.1e}"
 
@@ -202,7 +206,7 @@ def plus_minus(errors: FloatArray | None, i: int) -> str:
 
 
 def scale(*values: FloatArray) -> float:
-    """The end of the bars: 1, 0.5, 0.2, 0.1 and so on, the least that has room for all values."""
+    """What the length of a bar stands for: 1, 0.5, 0.2, 0.1 and so on, the least that has room for all values."""
     most, top = max((float(v.max(initial=0.0)) for v in values), default=1.0), 1.0
     for power in range(-1, -7, -1):
         for digit in (5, 2, 1):

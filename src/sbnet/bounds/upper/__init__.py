@@ -36,11 +36,11 @@ own. A split that does not lower the sum is not made. Groups of a few coupled hi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 
@@ -54,10 +54,10 @@ from sbnet.kernels.reduce import live_units
 from sbnet.kernels.upper import evaluate
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
-from sbnet.questions import batches, printing
-from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions import printing
+from sbnet.questions.batches import Asked, Batch
 from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
-from sbnet.questions.printing import Readable, Reading
+from sbnet.questions.printing import Reading
 from sbnet.questions.question import Part, ask
 from sbnet.questions.support import IMPOSSIBLE
 
@@ -101,7 +101,7 @@ class UpperBound:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UpperBounds(Readable):
+class UpperBounds(Batch[UpperBound]):
     """An :class:`UpperBound` for each row of a table: arrays of shape (n,), and a tuple of units for each row.
 
     ``bounds[3]`` is that of row 3; a slice, or an array of row numbers or of truth values, gives those of some rows.
@@ -112,22 +112,9 @@ class UpperBounds(Readable):
     n_cells: IndexArray
     conditioned: tuple[tuple[str, ...], ...]
 
-    def __len__(self) -> int:
-        return len(self.bound)
+    _columns = ("bound", "exact", "n_cells", "conditioned")
 
-    def __iter__(self) -> Iterator[UpperBound]:
-        return (self[r] for r in range(len(self)))
-
-    @overload
-    def __getitem__(self, key: OneRow) -> UpperBound: ...
-    @overload
-    def __getitem__(self, key: SomeRows) -> UpperBounds: ...
-    def __getitem__(self, key: OneRow | SomeRows) -> UpperBound | UpperBounds:
-        if batches.are_some(key):
-            rows = batches.some(key, len(self))
-            units = tuple(self.conditioned[r] for r in rows)
-            return UpperBounds(self.bound[rows], self.exact[rows], self.n_cells[rows], units)
-        r = batches.one(key, len(self))
+    def _one(self, r: int) -> UpperBound:
         return UpperBound(float(self.bound[r]), bool(self.exact[r]), int(self.n_cells[r]), self.conditioned[r])
 
     def _reading(self) -> Reading:
@@ -138,18 +125,14 @@ class UpperBounds(Readable):
         return Reading(head, summary=summary)
 
 
-class _Options(TypedDict, total=False):
+class _Options(Asked, total=False):
     """What :func:`upper_bound` takes after the data, for its signatures."""
 
-    do: EvidenceLike | None
     condition: int | str | Sequence[str | int] | None
     exact_up_to: int
     table_up_to: int
     tol: float
     max_steps: int
-    threads: int | None
-    executor: Executor | None
-    progress: bool | None
 
 
 @overload
