@@ -191,7 +191,7 @@ class _Document:
         if "prior" in table:
             return log_odds(self.probability(f"the prior of {unit!r}", table["prior"], (*path, "prior")))
         if "bias" not in table and not table.get("weights"):
-            raise self.wrong(f"{unit!r} has no prior; add prior = 0.05, or what its chance is", *path)
+            raise self.wrong(f"{unit!r} has no prior; add prior = 0.05, or what its probability is", *path)
         return self.number(f"the bias of {unit!r}", table.get("bias", 0.0), (*path, "bias"))
 
     def number(self, what: str, value: Any, path: tuple[str, ...]) -> float:
@@ -250,7 +250,7 @@ def _misplaced(unit: str, key: str, gate: str) -> str:
         meant = 'add gate = "noisy-or", or write bias and weights'
         return f"{key!r} is for noisy-OR units, and {unit!r} is a sigmoid unit; {meant}"
     instead = {
-        "prior": "leak = 0.01, its chance without causes",
+        "prior": "leak = 0.01, its probability without causes",
         "bias": "leak = 0.01",
         "weights": "causes = { flu = 0.9 }",
     }
