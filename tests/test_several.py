@@ -191,12 +191,12 @@ def refused(path, text: str) -> str:
 def test_a_row_that_does_not_add_up_is_named_by_its_line(tmp_path):
     wrong = SKY.replace("0.85, 0.15", "0.85, 0.25")
     found = refused(tmp_path / "sky.bif", wrong)
-    assert found.startswith("line 10, column 31: the chances of 'wet' in row 4 of its table add up to 1.1, not 1")
+    assert found.startswith("line 10, column 31: the probabilities of 'wet' in row 4 of its table add up to 1.1, not 1")
     assert refused(tmp_path / "sky.bif", SKY.replace("0.4, 0.6;", "0.4, 0.7;")).startswith("line 6, column 26: ")
     default = SKY.replace("(summer) 0.6, 0.3, 0.1;", "\n default 1, 1, 1;")
     assert refused(tmp_path / "sky.bif", default).startswith("line 8, column 2: ")
     found = refused(tmp_path / "x.uai", "BAYES 2 2 2 2\n1 0\n2 0 1\n2 0.5 0.5\n4\n0.5 0.5\n0.9 0.9")
-    assert found.startswith("line 7, column 1: the chances of '1' in row 2 of its table add up to 1.8, not 1")
+    assert found.startswith("line 7, column 1: the probabilities of '1' in row 2 of its table add up to 1.8, not 1")
 
 
 def test_a_uai_file_of_pgmpy_is_refused_with_the_reason(tmp_path):

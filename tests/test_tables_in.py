@@ -54,7 +54,7 @@ def asia(tmp_path):
 
 
 def joint(variables: list[Variable]) -> dict[tuple[int, ...], float]:
-    """The slow, obvious oracle: the chance of every joint state, by the tables."""
+    """The slow, obvious oracle: the probability of every joint state, by the tables."""
     place = {variable.name: k for k, variable in enumerate(variables)}
     found = {}
     for states in np.ndindex(*(len(variable.states) for variable in variables)):
@@ -112,8 +112,8 @@ SLIPS = [
     ("(no) 0.01, 0.99;", "(yes) 0.01, 0.99;", "has two rows for yes"),
     ("(no) 0.01, 0.99;", "(no, no) 0.01, 0.99;", "a row of 'tub' names 2 states, and it has 1 parents"),
     ("(no) 0.01, 0.99;", "(no) 0.01;", "a row of the table of 'tub' has 1 numbers for 2 states"),
-    ("(no) 0.01, 0.99;", "(no) 0.01, 0.9;", "the chances of 'tub' in row 2 of its table add up to 0.91, not 1"),
-    ("(no) 0.01, 0.99;", "(no) -0.01, 1.01;", "the table of 'tub' holds -0.01, which is no chance"),
+    ("(no) 0.01, 0.99;", "(no) 0.01, 0.9;", "the probabilities of 'tub' in row 2 of its table add up to 0.91, not 1"),
+    ("(no) 0.01, 0.99;", "(no) -0.01, 1.01;", "the table of 'tub' holds -0.01, which is no probability"),
     ("(no) 0.01, 0.99;", "(no) zero, 0.99;", "'zero' in the table of 'tub' is no number"),
     ("table 0.01, 0.99;", "table 0.01, 0.9, 0.1;", "the table of 'visit' has 3 numbers; 2 are needed"),
     ("table 0.01, 0.99;", "table 0.01, 0.99", "a number, or ; after the last one, is expected here, not '}'"),
@@ -456,7 +456,7 @@ def test_in_xdsl_the_last_parent_runs_fastest(tmp_path):
         ("<parents>rain", "<parents>grass", "the table of 'grass' names a variable twice"),
         ("0.2 0.8</prob", "0.2</prob", "the table of 'rain' has 1 numbers; 2 are needed"),
         ("0.2 0.8</prob", "0.2 x</prob", "'x' in the table of 'rain' is no number"),
-        ("0.2 0.8</prob", "0.2 0.9</prob", "the chances of 'rain' in row 1 of its table add up to 1.1, not 1"),
+        ("0.2 0.8</prob", "0.2 0.9</prob", "the probabilities of 'rain' in row 1 of its table add up to 1.1, not 1"),
         ('id="season"', 'id="rain"', "there are two nodes 'rain'"),
         ('<state id="dry"/><state id="mild"/>', "", "variable 'season' has 1 states; a unit needs two or more"),
         ('id="mild"', 'id="dry"', "variable 'season' has 3 states; two of them have the same name"),

@@ -1,4 +1,4 @@
-"""Networks written by hand: what is written is what is read, bit for bit, and every slip has a place and a way out."""
+"""Networks written by hand: what is written is what is read, bit for bit, and every typo has a place and a way out."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy.special import expit
 
 import hostile
 import sbnet as sb
 from sbnet.errors import LONGEST_MESSAGE, FileFormatError
+from sbnet.files import positions, text_writing
 from sbnet.files.positions import place_of
 from sbnet.files.text import read_toml
 from sbnet.files.text_writing import as_toml
+from sbnet.model.probabilities import log_odds, never
 from strategies import mixed_networks, networks
 
 pytestmark = pytest.mark.small
@@ -132,7 +136,7 @@ def test_what_is_written_is_read_bit_for_bit(tmp_path_factory, network, data):
 
 
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0))
-def test_chances_that_were_written_are_written_again(tmp_path_factory, p, leak):
+def test_probabilities_that_were_written_are_written_again(tmp_path_factory, p, leak):
     path = tmp_path_factory.getbasetemp() / "again.toml"
     sb.write(sb.noisy_or({("a", "b"): p}, leak=leak, prior=0.3), path)
     again = sb.read(path)
@@ -152,8 +156,8 @@ def test_many_causes_get_a_line_each_and_odd_numbers_stay_what_they_are(said):
     network = sb.from_edges(edges, bias=bias, gate={"effect": "noisy-or"})
     text = as_toml(network)
     assert '\n[units.effect.causes]\n"cause 1" = 0.0951' in text
-    assert 'theta = { "cause 0" = 1000.5, "cause 7" = 0.7000000000000001 }' in text  # no chance makes either
-    assert "bias = -1.0" in text  # shorter than the chance, 0.2689…
+    assert 'theta = { "cause 0" = 1000.5, "cause 7" = 0.7000000000000001 }' in text  # no probability makes either
+    assert "bias = -1.0" in text  # shorter than the probability, 0.2689…
     assert same(said(text), network)
 
 
@@ -166,7 +170,7 @@ def test_a_name_that_utf8_cannot_hold_is_refused(tmp_path):
 
 # --- slips, each with its place and the way out ---------------------------------------------------------------------
 
-SLIPS = [
+TYPOS = [
     ("flu = 0.9", "fluu = 0.9", "line 12, column 12: 'fluu' is not a unit; did you mean 'flu'?"),
     ("fever = 1.5", "feverr = 1.5", "line 16, column 24: 'feverr' is not a unit; did you mean 'fever'?"),
     ("flu = 0.9", "plague = 0.9", "'plague' is not a unit; add a table [units.plague] for it"),
@@ -175,7 +179,7 @@ SLIPS = [
     (
         "flu = 0.9",
         "flu = 90",
-        "line 12, column 12: the chance 'flu' -> 'fever' is 90; a probability lies between 0 and 1",
+        "line 12, column 12: the probability 'flu' -> 'fever' is 90; a probability lies between 0 and 1",
     ),
     ("flu = 0.9", "flu = 90", "write 90 % as 0.9"),
     ("prior = 0.05", "prior = -0.05", "line 4, column 1: the prior of 'flu' is -0.05; a probability lies"),
@@ -195,7 +199,11 @@ SLIPS = [
     ('gate = "noisy-or"', 'gate = "or"', "line 10, column 1: the gate of 'fever' is 'or'; it is \"sigmoid\" or"),
     ("leak = 0.01", "prior = 0.01", "line 11, column 1: 'prior' is for sigmoid units, and 'fever' is a noisy-OR unit"),
     ("leak = 0.01", "weights = {}", "'weights' is for sigmoid units"),
-    ("leak = 0.01", "leak_theta = -1.0", "the leak_theta of 'fever' is -1.0; -ln(1 - p) of a chance is not negative"),
+    (
+        "leak = 0.01",
+        "leak_theta = -1.0",
+        "the leak_theta of 'fever' is -1.0; -ln(1 - p) of a probability is not negative",
+    ),
     ("leak = 0.01", "theta = { flu = 1 }", "line 11, column 11: 'flu' stands in causes and in theta of 'fever'"),
     ("prior = 0.05", "weights = { tired = 1 }", "line 4, column 13: the edges contain a cycle: flu -> fever"),
     ("cold = 0.2 }", "fever = 0.2 }", "line 12, column 23: 'fever' is its own parent"),
@@ -257,8 +265,8 @@ SLIPS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "message"), SLIPS)
-def test_slips_are_refused_with_their_place_and_the_way_out(said, old, new, message):
+@pytest.mark.parametrize(("old", "new", "message"), TYPOS)
+def test_typos_are_refused_with_their_place_and_the_way_out(said, old, new, message):
     text = CLINIC.replace(old, new, 1)
     with pytest.raises(FileFormatError) as error:
         said(text)
@@ -296,6 +304,61 @@ def test_a_text_of_another_suffix_is_refused(tmp_path, name):
     (tmp_path / name).write_text(CLINIC)
     with pytest.raises(FileFormatError, match=r"cannot be read: its (suffix is|name has no).*, none of \.toml, \.sbn"):
         sb.read(tmp_path / name)
+
+
+# --- many edges -----------------------------------------------------------------------------------------------------
+
+
+def shortest(value, turn, back):
+    """Slow and obvious: one number of digits after the other, then the neighbours."""
+    if abs(value) == 1000.0:
+        return float(value > 0.0)
+    p = float(back(np.array([value]))[0])
+    tried = [float(f"{p:.{digits}g}") for digits in range(1, 18)]
+    for q in (*tried, np.nextafter(p, 0.0), np.nextafter(p, 1.0)):
+        if 0.0 <= q < 1.0 and turn(q) == value:
+            return q
+    return np.nan
+
+
+numbers = st.one_of(
+    st.sampled_from([0.0, 1000.0, 5e-324, 1e-300, 36.8, 700.0]),
+    st.floats(0.0, 40.0),
+    st.integers(0, 10**6).map(lambda k: never(k / (10**6 + 1.0))),
+    st.integers(0, 999).map(lambda k: never(k / 1000)),
+    st.integers(1, 999).map(lambda k: log_odds(k / 1000)),
+    st.integers(1, 99).map(lambda k: log_odds(k * 1e-300)),
+)
+
+
+@given(st.lists(numbers, min_size=1, max_size=6))
+def test_probabilities_have_the_fewest_digits_that_give_the_same_number(values):
+    for turn, back, turn_all, chosen in (
+        (never, text_writing._cause, text_writing._theta, np.abs(values)),
+        (log_odds, expit, text_writing._log_odds, np.array(values)),
+    ):
+        found = text_writing.as_probabilities(chosen, turn, back, turn_all)
+        assert_array_equal(found, [shortest(value, turn, back) for value in chosen.tolist()])
+
+
+def test_every_edge_is_turned_into_a_probability_once(monkeypatch):
+    network, calls = sb.layered((20, 30), rng=0, gate="noisy-or"), []
+    monkeypatch.setattr(text_writing, "never", lambda p: (calls.append(p), never(p))[1])
+    as_toml(network)
+    assert len(calls) <= network.n_edges + network.n_units  # readers decide, by each number once
+
+
+def test_long_keys_are_looked_for_only_where_there_are_dots_enough(monkeypatch):
+    class Counting:
+        def __init__(self):
+            self.searched = 0
+
+        def search(self, text):
+            self.searched += len(text)
+
+    monkeypatch.setattr(positions, "_LONG_KEY", counting := Counting())
+    assert positions.deep_key(as_toml(sb.layered((20, 30), rng=0))) is None
+    assert counting.searched == 0
 
 
 # --- places ---------------------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def _variable(network: Any, node: int) -> Variable:
 
 
 def _table(tensor: Any, names: list[str]) -> FloatArray:
-    """All chances, entry by entry: arrays of logit and noisy-OR nodes have another order than those of tables."""
+    """All probabilities, entry by entry: arrays of logit and noisy-OR nodes have another order than those of tables."""
     gum = checks.extra("pyagrum", "reading a pyAgrum network")
     place, values = gum.Instantiation(tensor), []
     place.setFirst()

@@ -29,19 +29,19 @@ _MOST_EXCLUSIVE = 1_000_000
 _MOST_LETTERS = 20_000_000
 """Letters in the names of all units for states, each of which has the name of its variable before its own."""
 _ROUNDED = 1e-6
-"""A difference of chances of which nobody is warned."""
+"""A difference of probabilities of which nobody is warned."""
 _MOST_NATS = 1.0
-"""A difference of the logarithm of a chance for which switches are better than a unit without them."""
+"""A difference of the logarithm of a probability for which switches are better than a unit without them."""
 _WARNED_NATS = 0.1
-"""A difference of ln P of which everybody is warned: a posterior chance may be off by half as much."""
+"""A difference of ln P of which everybody is warned: a posterior probability may be off by half as much."""
 
 
 class TableReport(NamedTuple):
     """What became of one table.
 
     `unit` is the variable; `kind` is "prior", "sigmoid", "noisy-or", "noisy-and" or "switches"; `hidden` counts the
-    switches; `error` is the largest difference of a chance, and `nats` that of the logarithm of one; `total` is the
-    sum of a row that was farthest from one, before rows were scaled.
+    switches; `error` is the largest difference of a probability, and `nats` that of the logarithm of one; `total` is
+    the sum of a row that was farthest from one, before rows were scaled.
     """
 
     unit: str
@@ -60,10 +60,10 @@ class Conversion:
     ----------
     network : Network
     error : float
-        The largest difference between a chance in a table and that of the unit: at most ``tol``, or rounding.
+        The largest difference between a probability in a table and that of the unit: at most ``tol``, or rounding.
     nats : float
         The largest differences of the logarithms, added up over all tables: ln P of any evidence is that near to what
-        the tables say, and a posterior chance half as far off at most.
+        the tables say, and a posterior probability half as far off at most.
     tables : tuple of TableReport
         What became of each table, in the order of the file.
     """
@@ -191,7 +191,7 @@ def _planned(variable: Variable, known: dict[str, Variable], tol: float, max_hid
     if made is not None:
         return _Plan(variable, sizes, sticks, (), made, total)
     best = tuple(min(fits, key=_error) for fits in first)
-    if max(map(_error, best)) <= min(max(tol, EXACT), _ROUNDED):  # near in chances, not in their logarithms
+    if max(map(_error, best)) <= min(max(tol, EXACT), _ROUNDED):  # near in probabilities, not in their logarithms
         return _Plan(variable, sizes, sticks, best, None, total, best[:1])
     raise FileFormatError(_too_far(plan, tol, max_hidden, name))
 
@@ -226,11 +226,15 @@ def _normalised(variable: Variable, name: str) -> tuple[FloatArray, float]:
     bad = ~((table >= 0.0) & (table <= 1.0 + ROUNDED_SUM))
     if bad.any():
         row = int(np.flatnonzero(bad.any(axis=1))[0])
-        raise _at_row(variable, row, f"the table of {variable.name!r} holds {table[bad][0]}, which is no chance", name)
+        raise _at_row(
+            variable, row, f"the table of {variable.name!r} holds {table[bad][0]}, which is no probability", name
+        )
     sums = table.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1.0)))
     if abs(sums[worst] - 1.0) > ROUNDED_SUM:
-        text = f"the chances of {variable.name!r} in row {worst + 1} of its table add up to {sums[worst]:.6g}, not 1"
+        text = (
+            f"the probabilities of {variable.name!r} in row {worst + 1} of its table add up to {sums[worst]:.6g}, not 1"
+        )
         raise _at_row(variable, worst, text, name)
     total = float(sums[np.argmax(np.abs(np.log(sums)))])
     return table / sums[:, None], total if abs(total - 1.0) > 1e-14 else 1.0
@@ -242,7 +246,7 @@ def _at_row(variable: Variable, row: int, text: str, name: str) -> FileFormatErr
 
 
 def _sticks(sizes: tuple[int, ...], table: FloatArray) -> list[Table]:
-    """Several states one after the other: the chance of each, if it is none of those before it."""
+    """Several states one after the other: the probability of each, if it is none of those before it."""
     found, rests = [], np.cumsum(table[:, :0:-1], axis=1)[:, ::-1]
     for s in range(table.shape[1] - 1):
         one, rest = table[:, s], rests[:, s]

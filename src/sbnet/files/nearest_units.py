@@ -1,6 +1,6 @@
 """Which unit a table is: a sigmoid of weights that add up, or a product (a noisy-OR or a noisy-AND), and how far off.
 
-A table has a row for every joint state of the parents, and in it the chances of two states. A fit is relative to one
+A table has a row for every joint state of the parents, in it the probabilities of two states. A fit is relative to one
 row: every other state of a parent adds its own number, whatever the others do.
 
     sigmoid     P(one) = sigma(bias + sum of the numbers of the states that differ from the reference)
@@ -22,15 +22,15 @@ from sbnet.model.probabilities import CERTAIN
 
 KINDS = ("sigmoid", "or", "and")
 EXACT = 1e-9
-"""A difference of chances that is rounding: tables are written with some digits, and added up to one."""
+"""A difference of probabilities that is rounding: tables are written with some digits, and added up to one."""
 _SAME = 1e-14
-"""A difference of chances of which no fit of all rows can make less."""
+"""A difference of probabilities of which no fit of all rows can make less."""
 _MOST_WORK = 10**9
 """Steps of a fit of all rows, which takes the square of the columns: a larger table is judged by a row's neighbours."""
 _POLISHED = 1024
 """Rows of a table, at most, whose nearest unit is looked for by linear programs."""
 _LOG_NEVER = -690.0
-"""ln of a chance that counts as none: units say e^-1000 where a table says 0."""
+"""ln of a probability that counts as none: units say e^-1000 where a table says 0."""
 _FINITE = 40.0
 """Log-odds that count as certain where an average is taken."""
 
@@ -48,7 +48,7 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The chances of two states, zero and one, for all joint states of the parents; the last parent runs fastest."""
+    """The probabilities of states zero and one for all joint states of the parents; the last parent runs fastest."""
 
     sizes: tuple[int, ...]
     zero: FloatArray
@@ -112,7 +112,7 @@ def judge_log_odds(table: Table, x: FloatArray, bias: float, terms: dict[tuple[i
 
 
 def _apart(table: Table, zero: FloatArray, one: FloatArray) -> tuple[float, float]:
-    """The largest difference of a chance, and of the logarithm of one."""
+    """The largest difference of a probability, and of the logarithm of one."""
     error = max(np.abs(one - table.one).max(), np.abs(zero - table.zero).max())
     nats = max(np.abs(_log(one) - _log(table.one)).max(), np.abs(_log(zero) - _log(table.zero)).max())
     return float(error), float(nats)
@@ -141,13 +141,13 @@ def from_probes(row: Callable[[FloatArray], tuple[float, float]], n: int) -> Fit
 
 
 def _against(p: FloatArray) -> FloatArray:
-    """-ln of chances, where none is a thousand nats."""
+    """-ln of probabilities, where none is a thousand nats."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.clip(-np.log(p), 0.0, CERTAIN))
 
 
 class _Link:
-    """What the kinds share: a reference row, columns, and how numbers become chances. Column 0 is the bias."""
+    """What the kinds share: a reference row, columns, and how numbers become probabilities. Column 0 is the bias."""
 
     kind: str
     least: float  # that a number may be
@@ -160,7 +160,7 @@ class _Link:
     def chance_of_one(self, x: FloatArray) -> FloatArray:
         raise NotImplementedError
 
-    def slope(self, x: FloatArray) -> FloatArray:
+    def gradient(self, x: FloatArray) -> FloatArray:
         raise NotImplementedError
 
     def inputs(self) -> FloatArray:
@@ -186,7 +186,7 @@ class _Link:
         raise NotImplementedError
 
     def polished(self, fit: Fit) -> Fit:
-        """Steps that bring the largest error down, each the best for the slopes at hand (a linear program)."""
+        """Steps that bring the largest error down, each the best for the gradients at hand (a linear program)."""
         theta, radius = np.array([fit.bias, *fit.terms.values()]), 1.0
         for _ in range(12):
             found = self.judged(self.stepped(theta, radius))
@@ -200,10 +200,10 @@ class _Link:
         from scipy.optimize import linprog  # slow to import, and needed here only
 
         x = self.design @ theta
-        slopes = self.slope(x)[:, None] * self.design
+        gradients = self.gradient(x)[:, None] * self.design
         gap = (self.table.one - self.chance_of_one(x))[:, None]
         n = len(theta)
-        rows = np.block([[slopes, -np.ones_like(gap)], [-slopes, -np.ones_like(gap)]])
+        rows = np.block([[gradients, -np.ones_like(gap)], [-gradients, -np.ones_like(gap)]])
         limits = [(max(-radius, self.least - t), radius) for t in theta] + [(0.0, None)]
         cost = np.concatenate([np.zeros(n), [1.0]])
         found = linprog(cost, A_ub=rows, b_ub=np.concatenate([gap, -gap]).ravel(), bounds=limits, method="highs")
@@ -229,7 +229,7 @@ class _Sigmoid(_Link):
     def chance_of_zero(self, x: FloatArray) -> FloatArray:
         return np.asarray(expit(-x))
 
-    def slope(self, x: FloatArray) -> FloatArray:
+    def gradient(self, x: FloatArray) -> FloatArray:
         return np.asarray(expit(x) * expit(-x))
 
     def from_all(self) -> FloatArray:
@@ -261,7 +261,7 @@ class _Product(_Link):
     def chance_of_zero(self, x: FloatArray) -> FloatArray:
         return self.fail(x) if self.kind == "or" else self.work(x)
 
-    def slope(self, x: FloatArray) -> FloatArray:
+    def gradient(self, x: FloatArray) -> FloatArray:
         return self.fail(x) * (1.0 if self.kind == "or" else -1.0)
 
     def from_all(self) -> FloatArray:

@@ -45,7 +45,7 @@ def place_at(text: str, offset: int) -> Place:
 
 def deep_key(text: str) -> Place | None:
     """Where a key with more than `MOST_PARTS` parts ends, of any text; None if there is none."""
-    if not _LONG_KEY.search(text):
+    if not any(line.count(".") >= MOST_PARTS and _LONG_KEY.search(line) for line in text.split("\n")):
         return None
     parts, dotted = 0, False
     for token in _TOKEN.finditer(text):  # what looked like a key may stand in a text or in a comment

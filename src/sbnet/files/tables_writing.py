@@ -21,7 +21,7 @@ MOST_PARENTS = 16
 """Parents of a unit that is written as a table of 65,536 rows."""
 _BITS = ("0", "1")
 _ROUNDING = 1e-9
-"""How far the chances of the states of a variable may be from adding up to one."""
+"""How far the probabilities of the states of a variable may be from adding up to one."""
 _RESERVED = {"network", "variable", "probability", "table", "default", "property", "type", "discrete"}
 
 

@@ -19,6 +19,8 @@ from sbnet.model.probabilities import log_odds, never
 
 OWN = {"sigmoid": ("prior", "bias", "weights"), "noisy-or": ("leak", "leak_theta", "causes", "theta")}
 """The keys of the numbers of a unit, by its gate."""
+_RANGES = {"weights": (-MAX_PARAMETER, MAX_PARAMETER), "causes": (0.0, 1.0), "theta": (0.0, MAX_PARAMETER)}
+"""The least and the largest number of an edge."""
 _KEYS = (*WORDS, "states", "gate", *OWN["sigmoid"], *OWN["noisy-or"])
 _TOP = ("layers", "units")
 _PLACE = re.compile(r" \(at (?:(line \d+, column \d+)|(end of document))\)$")
@@ -152,16 +154,22 @@ class _Document:
             table = self.units[unit].get(key, {})
             if not isinstance(table, dict):
                 raise self.wrong(f"{key} is {table!r}; write {key} = {{ flu = 0.9, cold = 0.2 }}", "units", unit, key)
+            low, high = _RANGES[key]
             for parent, value in table.items():
-                path = "units", unit, key, parent
-                self.check_parent(unit, parent, value, path)
-                if parent in seen:
-                    raise self.wrong(f"{parent!r} stands in causes and in theta of {unit!r}; keep one", *path)
+                usual = type(value) is float and low <= value <= high and parent in self.units and parent != unit
+                weight = value if usual and parent not in seen else self.edge(unit, key, parent, value, seen)
                 seen.add(parent)
-                what = f"the {'chance' if key == 'causes' else 'weight'} {parent!r} -> {unit!r}"
-                number = self.chance if key == "causes" else self.positive if key == "theta" else self.number
-                weight = number(what, value, path)
                 yield parent, unit, never(weight) if key == "causes" else weight
+
+    def edge(self, unit: str, key: str, parent: str, value: Any, seen: set[str]) -> float:
+        """A number that is not as usual: a whole one, or what is wrong with it."""
+        path = "units", unit, key, parent
+        self.check_parent(unit, parent, value, path)
+        if parent in seen:
+            raise self.wrong(f"{parent!r} stands in causes and in theta of {unit!r}; keep one", *path)
+        what = f"the {'probability' if key == 'causes' else 'weight'} {parent!r} -> {unit!r}"
+        number = self.probability if key == "causes" else self.positive if key == "theta" else self.number
+        return number(what, value, path)
 
     def check_parent(self, unit: str, parent: str, value: Any, path: tuple[str, ...]) -> None:
         if isinstance(value, dict):
@@ -179,11 +187,11 @@ class _Document:
         if self.gate(unit) == "noisy-or":
             if "leak_theta" in table:
                 return self.positive(f"the leak_theta of {unit!r}", table["leak_theta"], (*path, "leak_theta"))
-            return never(self.chance(f"the leak of {unit!r}", table.get("leak", 0.0), (*path, "leak")))
+            return never(self.probability(f"the leak of {unit!r}", table.get("leak", 0.0), (*path, "leak")))
         if "prior" in table:
-            return log_odds(self.chance(f"the prior of {unit!r}", table["prior"], (*path, "prior")))
+            return log_odds(self.probability(f"the prior of {unit!r}", table["prior"], (*path, "prior")))
         if "bias" not in table and not table.get("weights"):
-            raise self.wrong(f"{unit!r} has no prior; add prior = 0.05, or what its chance is", *path)
+            raise self.wrong(f"{unit!r} has no prior; add prior = 0.05, or what its probability is", *path)
         return self.number(f"the bias of {unit!r}", table.get("bias", 0.0), (*path, "bias"))
 
     def number(self, what: str, value: Any, path: tuple[str, ...]) -> float:
@@ -196,10 +204,10 @@ class _Document:
     def positive(self, what: str, value: Any, path: tuple[str, ...]) -> float:
         number = self.number(what, value, path)
         if number < 0.0:
-            raise self.wrong(f"{what} is {value}; -ln(1 - p) of a chance is not negative", *path)
+            raise self.wrong(f"{what} is {value}; -ln(1 - p) of a probability is not negative", *path)
         return number
 
-    def chance(self, what: str, value: Any, path: tuple[str, ...]) -> float:
+    def probability(self, what: str, value: Any, path: tuple[str, ...]) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.wrong(f"{what} is {value!r}; it is a probability, such as 0.05", *path)
         if not 0.0 <= value <= 1.0:
@@ -242,7 +250,7 @@ def _misplaced(unit: str, key: str, gate: str) -> str:
         meant = 'add gate = "noisy-or", or write bias and weights'
         return f"{key!r} is for noisy-OR units, and {unit!r} is a sigmoid unit; {meant}"
     instead = {
-        "prior": "leak = 0.01, its chance without causes",
+        "prior": "leak = 0.01, its probability without causes",
         "bias": "leak = 0.01",
         "weights": "causes = { flu = 0.9 }",
     }

@@ -95,7 +95,7 @@ class _Numbers:
             raise self.wrong(f"{what} is {word[:40]!r}; it is a whole number from {least} to {most}")
         return int(word)
 
-    def chance(self, what: str) -> float:
+    def probability(self, what: str) -> float:
         word = self.word(what)
         value = parsed_number(word)
         if not 0.0 <= value < math.inf:
@@ -149,7 +149,7 @@ class _Numbers:
             raise self.wrong(f"{what} is {found}; its variables have {entries} joint states")
         values, offsets, what = [], [], f"an entry of the table of variable {scope[-1]}"
         for k in range(entries):
-            values.append(self.chance(what))
+            values.append(self.probability(what))
             if k % sizes[scope[-1]] == 0:
                 offsets.append(self.at)
         return np.array(values).reshape(-1, sizes[scope[-1]]), offsets

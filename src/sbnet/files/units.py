@@ -115,7 +115,7 @@ class Builder:
         self.notes[unit] = self.note(variable.name, state)
 
     def many(self, variable: Variable, fits: tuple[Fit, ...], gadget: Gadget | None) -> None:
-        """A unit for each state: each is on with its chance if none before it is, and the last if none is at all."""
+        """A unit for each state: each is on with its probability if none before it is, the last if none is at all."""
         switches, before = self.switches(variable, gadget), list[str]()
         for s in range(len(variable.states)):
             unit = self.state_unit(variable.name, s)

@@ -15,7 +15,7 @@ _NO = ("0", "no", "false", "absent", "off", "negative", "normal", "low", "n", "f
 MOST_ENTRIES = 2**22
 """Numbers of a table, at most."""
 ROUNDED_SUM = 0.01
-"""How far the chances of a row may be from adding up to one: tables are rounded."""
+"""How far the probabilities of a row may be from adding up to one: tables are rounded."""
 
 
 @dataclass(frozen=True, eq=False)

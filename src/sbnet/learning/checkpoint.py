@@ -191,11 +191,11 @@ def _restored(stored: Stored, fresh: Run, means: FloatArray | None, shapes: dict
 
 
 def _check_step(optimizer: Optimizer, run: Run) -> None:
-    """Only the optimiser knows what its state means: with next to nothing to climb, it must not go astray."""
-    slope = np.full(run.network.n_edges + run.network.n_units, 1e-100)
+    """Only the optimiser knows what its state means: a gradient of next to nothing must give a finite step."""
+    gradient = np.full(run.network.n_edges + run.network.n_units, 1e-100)
     try:
         with np.errstate(all="raise", under="ignore"):
-            move, _ = optimizer.step(slope, run.optimizer, run.epoch)
+            move, _ = optimizer.step(gradient, run.optimizer, run.epoch)
     except FloatingPointError:
         raise ValueError("the state of its optimiser leads nowhere") from None
     if not np.abs(move).max() <= MAX_PARAMETER:
