@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import importlib.resources
 import inspect
+import pathlib
 import pkgutil
 import subprocess
 import sys
@@ -72,3 +74,36 @@ def test_there_are_examples_to_check():
     for name in ("sbnet.model.build", "sbnet.exact.answers", "sbnet.files.mixture"):
         found = finder.find(importlib.import_module(name))
         assert any(test.examples for test in found)
+
+
+KERNELS = "sbnet.kernels._compile"
+"""Those who run a kernel in Python, or say that kernels are compiled, do so through their compiler."""
+
+
+def _imported(path):
+    """The modules that a source file imports, and the names that it takes from them, as modules."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _is_private_to_another(name, package):
+    """Is one of the names behind ``sbnet.PACKAGE`` an underscore module, and is the package another one?"""
+    parts = name.split(".")
+    private = any(part.startswith("_") and not part.startswith("__") for part in parts[2:])
+    return parts[0] == "sbnet" and len(parts) > 2 and private and parts[1] != package
+
+
+def test_no_package_imports_underscore_modules_of_another():
+    root = pathlib.Path(sb.__path__[0])
+    files = [path for path in root.rglob("*.py") if not path.is_relative_to(root / "kernels")]
+    assert len(files) > 100
+    wrong = [
+        f"{path.relative_to(root)}: {name}"
+        for path in files
+        for name in _imported(path)
+        if _is_private_to_another(name, path.relative_to(root).parts[0]) and not name.startswith(KERNELS)
+    ]
+    assert wrong == []
