@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import re
 import time
 
 import numpy as np
@@ -357,3 +358,37 @@ def test_orders_are_whole_and_parts_have_one():
         SBNDensity(orders=0).fit(chain(20))
     with pytest.raises(sb.errors.ParameterError, match=r"orders is 2; partial_fit\(\) learns one network"):
         SBNDensity(orders=2).partial_fit(chain(20))
+
+
+# A column to be told from the others
+
+
+def test_a_label_stays_behind_all_other_columns():
+    table = pd.DataFrame(chain(200, width=4)[:, [3, 0, 1, 2]], columns=["ill", "a", "b", "c"])
+    density = SBNDensity(label="ill", orders=3, hidden=0, column_mixtures=0, random_state=0).fit(table)
+    assert [network.names[-1] for network in density.networks_] == ["ill"] * 3
+    assert len({network.names for network in density.networks_}) > 1
+    assert_array_equal(density.score_samples(table), density.score_samples(table[["ill", "a", "b", "c"]]))
+    few = SBNDensity(label="x0", epochs=1, random_state=0).fit(table.to_numpy()[:20])
+    assert few.network_.names[-1] == "x0"
+
+
+def test_the_units_of_a_label_stay_behind_all_others():
+    words = np.array(["no", "some", "much"])
+    table = pd.DataFrame({"ill": words[np.arange(60) % 3], "a": np.arange(60) % 2})
+    density = SBNDensity(label="ill", encode="auto", hidden=0, column_mixtures=0, epochs=1, random_state=0).fit(table)
+    assert density.network_.names[-2:] == density.encoder_.columns_[0].units
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ("il", "label: 'il' is not one of the columns of the table; did you mean 'ill'?"),
+        (3, "label is 3; give the name of a column, such as 'x3', or None"),
+    ],
+)
+def test_a_label_that_is_no_column_is_refused(label, message):
+    table = pd.DataFrame(chain(60, width=2), columns=["ill", "a"])
+    for encode in (None, "auto"):
+        with pytest.raises(sb.errors.ParameterError, match=re.escape(message)):
+            SBNDensity(label=label, encode=encode).fit(table)

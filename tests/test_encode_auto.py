@@ -17,8 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import sbnet as sb
 from sbnet.errors import CodingWarning
 from sbnet.estimators import BinaryEncoder, SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
-from sbnet.estimators._completions import complete
 from sbnet.inference.solvers.block_gibbs import Chains, cell_probabilities
+from sbnet.inference.solvers.completions import complete
 
 QUICK = {"epochs": 5, "learning_rate": 0.05, "encode": "auto"}
 

@@ -178,3 +178,27 @@ def test_intervals_from_draws_cover_a_proportion_as_often_as_they_say():
     share = covered(150)
     print(f"intervals of 95 % from five draws hold the proportion in {100 * share:.1f} % of 600 cases")
     assert 0.92 < share < 0.985
+
+
+def test_an_imputer_of_networks_fills_as_the_one_that_learned_them(table):
+    learned = SBNImputer(density=quick(), random_state=0).fit(table)
+    density = SBNDensity.from_networks(sb.NetworkMixture(learned.networks_, learned._names()))
+    again = SBNImputer.from_networks(density.mixture_, random_state=0)
+    holes = np.where(np.random.default_rng(0).random(table.shape) < 0.2, np.nan, table)
+    assert_array_equal(again.transform(holes), learned.transform(holes))
+    states = density._states(density.network_, density._table(holes, reset=False)[0])
+    probabilities = again.cell_probabilities(states, density._places(density.network_))
+    missing = np.isnan(holes)
+    found = np.column_stack([each[:, 1] for each in probabilities])
+    assert_array_equal(found[missing], again.transform(holes)[missing])
+    for each in probabilities:
+        assert_allclose(each.sum(axis=1), 1.0, rtol=1e-12)
+    with pytest.raises(sb.errors.ParameterError, match="networks is None; give a NetworkMixture, or a Network"):
+        SBNImputer.from_networks(None)
+
+
+def test_units_that_are_no_sigmoid_units_are_filled_by_another_solver():
+    net = sb.noisy_or({("flu", "fever"): 0.9, ("cold", "fever"): 0.2}, leak=0.01, prior={"flu": 0.1, "cold": 0.2})
+    filled = SBNImputer.from_networks(net).transform(pd.DataFrame({"flu": [np.nan], "cold": [0.0], "fever": [1.0]}))
+    exact = sb.exact_posterior(net, {"cold": 0, "fever": 1})
+    assert_allclose(filled[0, 0], exact.means[net.index("flu")], atol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import importlib.resources
@@ -115,3 +116,36 @@ def test_every_dependency_is_used_by_the_package_itself():
     source = "\n".join(path.read_text() for path in Path(sb.__file__).parent.rglob("*.py"))
     modules = [re.split("[<>=!~ ]", one)[0].replace("-", "_").replace("scikit_learn", "sklearn") for one in named]
     assert [one for one in modules if not re.search(rf"^ *(import|from) {one}\b", source, re.MULTILINE)] == []
+
+
+KERNELS = "sbnet.kernels._compile"
+"""Those who run a kernel in Python, or say that kernels are compiled, do so through their compiler."""
+
+
+def _imported(path):
+    """The modules that a source file imports, and the names that it takes from them, as modules."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _is_private_to_another(name, package):
+    """Is one of the names behind ``sbnet.PACKAGE`` an underscore module, and is the package another one?"""
+    parts = name.split(".")
+    private = any(part.startswith("_") and not part.startswith("__") for part in parts[2:])
+    return parts[0] == "sbnet" and len(parts) > 2 and private and parts[1] != package
+
+
+def test_no_package_imports_underscore_modules_of_another():
+    root = Path(sb.__path__[0])
+    files = [path for path in root.rglob("*.py") if not path.is_relative_to(root / "kernels")]
+    assert len(files) > 100
+    wrong = [
+        f"{path.relative_to(root)}: {name}"
+        for path in files
+        for name in _imported(path)
+        if _is_private_to_another(name, path.relative_to(root).parts[0]) and not name.startswith(KERNELS)
+    ]
+    assert wrong == []

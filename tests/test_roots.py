@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 import oracle
 import sbnet as sb
 from sbnet.estimators import SBNDensity
-from sbnet.estimators._roots import Summing, plan_of, summing
+from sbnet.estimators.root_sums import Summing, plan_of, summing
 
 pytestmark = pytest.mark.small
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import sbnet as sb
 from sbnet.estimators import SBNDensity
-from sbnet.estimators._switches import Switching, board_of, estimates, switching
+from sbnet.estimators.mixture_sums import Switching, board_of, estimates, switching
 from sbnet.inference.solvers.particles import seeds_of_places
 from sbnet.kernels.holes import filter_rows
 from sbnet.parallel.blocks import Inline

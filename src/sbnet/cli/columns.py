@@ -31,7 +31,7 @@ from sbnet.tables import codings, delimited, frames
 from sbnet.tables.codings import Coding
 
 if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
-    from sbnet.estimators._codings import Reader
+    from sbnet.estimators.codings import Reader
     from sbnet.inference.solvers.places import Place
 
 _LOOKED_AT = 2048

@@ -106,7 +106,7 @@ def _gibbs() -> None:
 
 
 def _roots() -> None:
-    from sbnet.estimators._roots import summing  # which brings scikit-learn along
+    from sbnet.estimators.root_sums import summing  # which brings scikit-learn along
 
     net = layered((2, 3), rng=0, scale=1.0, autoregressive=True)
     states = np.array([[-1, -1, 0, 1, 0]], np.int8)
@@ -114,7 +114,7 @@ def _roots() -> None:
 
 
 def _switches() -> None:
-    from sbnet.estimators._switches import estimates, switching
+    from sbnet.estimators.mixture_sums import estimates, switching
 
     net, states = add_column_mixtures(layered((1,)), units=["x0"], count=2, rng=0), np.array([[-1, -1, 1]], np.int8)
     switching(net, np.array([2]), MeanField()).climb(net.model, net.bias, states, None, row_weight=np.ones(1))

@@ -71,13 +71,12 @@ def _fit(source: Source, settings: dict[str, Any], chosen: argparse.Namespace) -
     verbose = int(sys.stderr.isatty() and not chosen.quiet)
     if chosen.encode is None:
         cells, known = _two_valued(source, head, names, gone, chosen.quiet)
-        density = SBNDensity(**settings, missing=[-1], verbose=verbose)
-        density._label_last = chosen.label is not None
-        density.fit(cells)
+        label = None if chosen.label is None else f"x{len(names) - 1}"
+        density = SBNDensity(**settings, label=label, missing=[-1], verbose=verbose).fit(cells)
         network, n = _named(density.network_, names, known), len(cells)
     else:
-        table = _records(source, names, gone, chosen.quiet)
-        density = SBNDensity(**settings, encode="auto", missing=list(gone), verbose=verbose).fit(table)
+        table, label = _records(source, names, gone, chosen.quiet), None if chosen.label is None else names[-1]
+        density = SBNDensity(**settings, encode="auto", label=label, missing=list(gone), verbose=verbose).fit(table)
         network, n = _with_notes(density), len(table)
     network = with_habits(network, Habits(tuple(chosen.missing), tuple(chosen.id), (*chosen.ignore, *_unread(density))))
     write_model(network, chosen.out, chosen.to)
@@ -216,7 +215,7 @@ def _with_notes(density: Any) -> Network:
     encoder = density.encoder_
     columns = list(encoder.columns_)
     fills = [
-        ["" if label == NOT_CHOSEN else word(encoder._originals.columns[k][v]) for v, label in enumerate(column.labels)]
+        ["" if label == NOT_CHOSEN else word(encoder.values_[k][v]) for v, label in enumerate(column.labels)]
         for k, column in enumerate(columns)
     ]
     network: Network = density.network_

@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import HIDDEN, IndexArray, States
+from sbnet._types import HIDDEN, States
 from sbnet.cli import commands, rows
 from sbnet.cli.cells import as_cell, for_json, kind_of
-from sbnet.cli.columns import TableColumns
 from sbnet.cli.models import check_out, one_input, read_model
 from sbnet.cli.sinks import open_sink
 from sbnet.errors import ParameterError
-from sbnet.inference.solvers.particles import NUMBER, average, suits
-from sbnet.model.ties import strong_edges
 
 EXAMPLES = """
   sbnet impute survey.sbn survey.csv -o whole.csv
@@ -97,30 +94,15 @@ def _filled(table: rows.Table, cells: Any, states: States, means: bool) -> list[
     some = np.flatnonzero(given.any(axis=1))
     if not len(some):
         return filled
-    best = _many(columns, states[some]) if columns.many_valued else _chances(columns, states[some])
-    for k, column in enumerate(columns.columns):
+    from sbnet.estimators import SBNImputer
+
+    found = SBNImputer.from_networks(columns.network).cell_probabilities(states[some], places)
+    for k, (column, chances) in enumerate(zip(columns.columns, found, strict=True)):
         kind = kinds[column.place]
         for r in np.flatnonzero(given[some, k]).tolist():
             if means:
-                value: Any = as_cell(f"{best[r, k]:.6g}", str if kind is str else float, column.name)
+                value: Any = as_cell(f"{chances[r, 1]:.6g}", str if kind is str else float, column.name)
             else:
-                number = best[r, k] if columns.many_valued else best[r, k] > 0.5
-                value = as_cell(column.values[int(number)], kind, column.name)
+                value = as_cell(column.values[int(chances[r].argmax())], kind, column.name)
             filled[column.place][int(some[r])] = value
     return filled
-
-
-def _chances(columns: TableColumns, states: States) -> Any:
-    network = columns.network
-    if strong_edges(network).size:
-        return rows.answers(network, states).means[:, [int(column.units[0]) for column in columns.columns]]
-    sampled = suits(network)  # mean field is too sure of itself where missing cells depend on one another
-    means = average(network, states, number=NUMBER).means if sampled else rows.solve(network, states).means
-    return means[:, [int(column.units[0]) for column in columns.columns]]
-
-
-def _many(columns: TableColumns, states: States) -> IndexArray:
-    from sbnet.inference.solvers.block_gibbs import cell_probabilities
-
-    chances = cell_probabilities(columns.network, states, columns.places())
-    return np.column_stack([chance.argmax(axis=1) for chance in chances])

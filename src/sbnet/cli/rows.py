@@ -6,7 +6,6 @@ import argparse
 import math
 import sys
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,8 +17,9 @@ from sbnet._types import FloatArray, States
 from sbnet.cli.columns import TableColumns, match
 from sbnet.cli.sources import Block, Source, open_table
 from sbnet.cli.stored import habits_of
-from sbnet.errors import ImpossibleWarning, ParameterError
+from sbnet.errors import ParameterError
 from sbnet.inference import PosteriorBatch, infer_many
+from sbnet.inference.impossible import warn_of_impossible
 from sbnet.inference.solvers.enumeration import Sampled
 from sbnet.model.names import spelled
 from sbnet.model.network import Network
@@ -77,30 +77,19 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
 
 def solve(network: Network, states: States) -> PosteriorBatch:
     """The bounds of a block, and means of mean field theory."""
-    return _told(infer_many(network, states, progress=False))
+    return warn_of_impossible(infer_many(network, states, progress=False))
 
 
 def answers(network: Network, states: States) -> PosteriorBatch:
     """The answers of a block; where units are tied to each other, means from samples."""
-    return _told(infer_many(network, states, solver=Sampled(), progress=False))
-
-
-def _told(batch: PosteriorBatch) -> PosteriorBatch:
-    """The same batch; of impossible rows the first is said in words."""
-    gone = np.flatnonzero(batch.bound == -np.inf)
-    if len(gone):
-        rows = "a row is" if len(gone) == 1 else f"{len(gone):,} rows are"
-        warnings.warn(
-            f"{rows} impossible, with ln P = -inf; {batch[gone[0]].impossible}", ImpossibleWarning, stacklevel=3
-        )
-    return batch
+    return warn_of_impossible(infer_many(network, states, solver=Sampled(), progress=False))
 
 
 def bounds(columns: TableColumns, states: States) -> FloatArray:
     """A bound for each row; missing cells of more than two values are taken at each of them, as estimators do."""
     if not columns.many_valued:
         return solve(columns.network, states).bound
-    from sbnet.estimators._completions import complete
+    from sbnet.inference.solvers.completions import complete
 
     whole = complete(columns.network, states, columns.places())
     return whole.sum(solve(columns.network, whole.states).bound)

@@ -15,7 +15,7 @@ from sbnet.model.notes import Note
 from sbnet.tables.codings import Coding
 
 if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
-    from sbnet.estimators._codings import ColumnCoding, Reader
+    from sbnet.estimators.codings import ColumnCoding, Reader
 
 _COLUMN, _TABLE = "column: ", "table: "
 COLUMNS = "columns"
@@ -38,7 +38,7 @@ def coding_of(network: Network, name: str) -> Coding | None:
 
 def notes_on(columns: Sequence[ColumnCoding], fills: Sequence[Sequence[Any]]) -> dict[str, Note]:
     """How the columns of an encoded table are read, for the first unit of each."""
-    from sbnet.estimators._codings import Chosen, Known
+    from sbnet.estimators.codings import Chosen, Known
 
     notes = {}
     for column, fill in zip(columns, fills, strict=True):
@@ -63,7 +63,7 @@ def stored_columns(network: Network) -> dict[str, ColumnCoding]:
 
 
 def _parsed(text: str) -> ColumnCoding:
-    from sbnet.estimators._codings import Chosen, ColumnCoding, Kind, Known, Thresholds
+    from sbnet.estimators.codings import Chosen, ColumnCoding, Kind, Known, Thresholds
 
     try:
         words = json.loads(text.removeprefix(_COLUMN))

@@ -17,7 +17,7 @@ from sbnet.tables import codings, frames
 from sbnet.tables.several import is_variable, several
 
 if TYPE_CHECKING:
-    from sbnet.estimators._codings import ColumnCoding
+    from sbnet.estimators.codings import ColumnCoding
 
 _UNKNOWN = frozenset({"unknown", "unobserved", "missing", "na", "?", ""})
 

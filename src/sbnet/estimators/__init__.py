@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sbnet.estimators._codings import ColumnCoding
 from sbnet.estimators._explain import Explanation, Explanations
 from sbnet.estimators.classifier import SBNClassifier
+from sbnet.estimators.codings import ColumnCoding
 from sbnet.estimators.density import SBNDensity
 from sbnet.estimators.encoder import BinaryEncoder
 from sbnet.estimators.imputer import SBNImputer

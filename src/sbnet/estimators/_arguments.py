@@ -32,6 +32,7 @@ def check(density: SBNDensity) -> None:
     flag("autoregressive", density.autoregressive)
     unless_auto("column_mixtures", density.column_mixtures, lambda name, value: count(name, value, 0, ", or 'auto'"))
     count("orders", density.orders, 1)
+    label(density.label)
     unless_auto("epochs", density.epochs, lambda name, value: count(name, value, 1, ", or 'auto'"))
     count("batch_size", density.batch_size, 1)
     unless_auto("learning_rate", density.learning_rate, lambda name, value: positive(name, value, ", or 'auto'"))
@@ -127,6 +128,12 @@ def fraction(name: str, value: Any) -> None:
     """A share of the rows."""
     if not 0.0 < real(value) < 1.0:
         raise ParameterError(f"{name} is {short(value)}; a fraction lies between 0 and 1")
+
+
+def label(value: Any) -> None:
+    """The name of a column."""
+    if value is not None and not isinstance(value, str):
+        raise ParameterError(f"label is {short(value)}; give the name of a column, such as 'x3', or None")
 
 
 def threshold(value: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
-from sbnet.errors import ParameterError
+from sbnet.errors import ParameterError, not_among
 from sbnet.estimators import _arguments, _encoding, _given, _large, _learning, _mixtures, _recognition
-from sbnet.estimators._completions import complete
 from sbnet.estimators._given import Given
 from sbnet.estimators._recognition import Recognising
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import PosteriorBatch, infer_many
+from sbnet.inference.solvers.completions import complete
 from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.learning.streams import is_stream
 from sbnet.model.mixtures import log_mean
@@ -39,7 +40,6 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     encoder_: BinaryEncoder | None
     codings_: dict[str, Coding] | None
     _n_hidden: int
-    _label_last = False  # set by the command line: a column to be told from all others comes after them
     executor: Any
 
     def __sklearn_tags__(self) -> Any:
@@ -105,7 +105,20 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         if np.any(weights < 0.0) or not np.any(weights > 0.0):
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
         groups = () if self.encoder_ is None else _encoding.groups(self.encoder_)
-        return Rows(table.cells, weights, self._names(), groups, self._label_last)
+        rows, label = Rows(table.cells, weights, self._names(), groups), self._label_units()
+        if not label:
+            return rows
+        return replace(rows.named(tuple(n for n in rows.names if n not in label) + label), label_last=len(label) == 1)
+
+    def _label_units(self) -> tuple[str, ...]:
+        """The column that `label` names, or its units; none without one."""
+        label = self._settings().label
+        if label is None:
+            return ()
+        known = self._names() if self.encoder_ is None else tuple(column.name for column in self.encoder_.columns_)
+        if label not in known:
+            raise ParameterError(f"label: {not_among(label, known, 'the columns of the table')}")
+        return (label,) if self.encoder_ is None else self.encoder_.columns_[known.index(label)].units
 
     def _states(self, network: Network, table: Given) -> States:
         return place(network, table.cells, self._names())

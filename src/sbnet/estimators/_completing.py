@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, States
-from sbnet.estimators._completions import informed
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference.solvers.block_gibbs import Chains
+from sbnet.inference.solvers.completions import informed
 from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.learning import FitResult
 from sbnet.model.network import Network

@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 from sbnet._types import FloatArray, States
 from sbnet.estimators import _mixtures
 from sbnet.estimators._rows import columns, place
-from sbnet.inference.solvers.particles import Particles, average, particles, seeds_of_places
+from sbnet.inference import infer_many
+from sbnet.inference.impossible import warn_of_impossible
+from sbnet.inference.solvers.block_gibbs import cell_probabilities
+from sbnet.inference.solvers.enumeration import Sampled
+from sbnet.inference.solvers.particles import Particles, average, particles, seeds_of_places, suits
+from sbnet.inference.solvers.places import Place
 from sbnet.model.network import Network
+from sbnet.model.ties import strong_edges
 
 _T = TypeVar("_T", bound=np.generic)
 
@@ -31,7 +37,7 @@ class Crowds:
 
     def means(self, cells: States) -> FloatArray:
         """Posterior means, rows by columns."""
-        parts = [self._averaged(network, cells) for network in self.networks]
+        parts = [self._averaged(network, place(network, cells, self.names)) for network in self.networks]
         values = [self._columns(network, part.means) for network, part in zip(self.networks, parts, strict=True)]
         if len(parts) == 1:
             return values[0]
@@ -46,9 +52,23 @@ class Crowds:
             return np.asarray(_mixtures.together(np.array(values), log_p, rng), dtype=np.float64)
         return values[0].astype(np.float64)
 
-    def _averaged(self, network: Network, cells: States) -> Particles:
-        states = place(network, cells, self.names)
-        return average(network, states, number=self.number, seed=self.seed, executor=self.executor)
+    def probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
+        """Of the values of each column, rows by values, for rows of states of the units of the first network."""
+        if any(len(place.codes) > 2 for place in places):
+            return cell_probabilities(self.networks[0], states, places)
+        means = self._averaged(self.networks[0], states).means
+        on = [means[:, place.units[0]] for place in places]
+        return [np.column_stack([1.0 - one, one]) for one in on]
+
+    def _averaged(self, network: Network, states: States) -> Particles:
+        """Means of particles; where units are tied to each other, or are not sigmoid units, those of other solvers."""
+        tied = strong_edges(network).size > 0
+        if not tied and suits(network):
+            return average(network, states, number=self.number, seed=self.seed, executor=self.executor)
+        solver = Sampled() if tied else None
+        found = infer_many(network, states, solver=solver, executor=self.executor, progress=False)
+        found = warn_of_impossible(found)
+        return Particles(found.means, found.bound, np.empty((len(states), 0, network.n_units), np.int8))
 
     def _drawn(self, network: Network, cells: States, seed: int) -> Particles:
         states, seeds = place(network, cells, self.names), seeds_of_places(seed, len(cells))

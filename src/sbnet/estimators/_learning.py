@@ -16,10 +16,10 @@ from sbnet._types import BoolArray, FloatArray, States
 from sbnet.errors import NetworkError, ParameterError
 from sbnet.estimators import _priors
 from sbnet.estimators._completing import is_needed, learn_completing
-from sbnet.estimators._roots import summing
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators._structure import enforce, free, inside
-from sbnet.estimators._switches import switching
+from sbnet.estimators.mixture_sums import switching
+from sbnet.estimators.root_sums import summing
 from sbnet.inference import MeanField
 from sbnet.learning import SGD, Adam, FitResult, fit
 from sbnet.learning.priors import shared

@@ -13,11 +13,13 @@ from scipy.special import softmax
 
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
+from sbnet.errors import ParameterError
 from sbnet.estimators import _choosing, _learning
 from sbnet.estimators._report import Report
 from sbnet.estimators._rows import Rows
 from sbnet.learning import FitResult
 from sbnet.model.mixtures import NetworkMixture
+from sbnet.model.network import Network
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
@@ -37,8 +39,17 @@ def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> li
     return found
 
 
-def install(density: SBNDensity, mixture: NetworkMixture) -> None:
-    """Give a density networks, as if it had learned them from a table of zeros and ones."""
+def as_mixture(networks: Any) -> NetworkMixture:
+    """A mixture; of a network by itself all units are columns."""
+    if isinstance(networks, Network):
+        return NetworkMixture((networks,), networks.names)
+    if not isinstance(networks, NetworkMixture):
+        raise ParameterError(f"networks is {networks!r:.60}; give a NetworkMixture, or a Network")
+    return networks
+
+
+def install(density: Any, mixture: NetworkMixture) -> None:
+    """Give an estimator networks, as if it had learned them from a table of zeros and ones."""
     width, network = len(mixture.columns), mixture.networks[0]
     density.n_features_in_ = width
     if mixture.columns != tuple(f"x{k}" for k in range(width)):
@@ -48,9 +59,8 @@ def install(density: SBNDensity, mixture: NetworkMixture) -> None:
     density.encoder_ = density.codings_ = density.report_ = density.held_out_bounds_ = None
     density.bounds_, density.n_iter_, density.n_samples_seen_ = np.empty(0), 0, 0.0
     own = set(mixture.columns)
-    density._n_hidden = next(
-        k for k, name in enumerate(network.names) if name in own
-    )  # mixture variables come after columns
+    # mixture variables come after columns
+    density._n_hidden = next(k for k, name in enumerate(network.names) if name in own)
     density._generator = np.random.default_rng(_learning.make_seed(density.random_state))
     density._optimizer_state = None
 

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from sbnet._types import IndexArray
-from sbnet.estimators._codings import ColumnCoding
+from sbnet.estimators.codings import ColumnCoding
 from sbnet.tables.frames import as_array, as_frame, is_records
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _arguments, _learning, _mixtures, _priors, _sharing, _switches, _tuning
+from sbnet.estimators import _arguments, _learning, _mixtures, _priors, _sharing, _tuning, mixture_sums
 from sbnet.estimators._large import fit_classes
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._partitions import by_partition
@@ -352,7 +352,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         settings, names = self._settings(), self._names()
         where = pool(settings.executor, _learning.threads(settings))
         parts = [
-            _switches.estimates(each, place(each, cells, names), columns(each, names), number, where)
+            mixture_sums.estimates(each, place(each, cells, names), columns(each, names), number, where)
             for each in networks
         ]
         mean: FloatArray = np.mean(parts, axis=0)

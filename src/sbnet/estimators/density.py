@@ -49,6 +49,9 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     orders : int
         Networks to learn, each with the columns in another order; scores then bound the mean of their likelihoods. The
         first has the order that one alone would have; scales, hidden units and per-column mixtures are chosen once.
+    label : str or None
+        A column to be told from the others, by name; without names the columns are ``"x0"``, ``"x1"`` and so on. It
+        stays behind all of them, whatever their order: its parents are then all that tells of it.
     epochs : int or "auto"
         Passes over the table; ``"auto"`` goes on until held-out bounds no longer rise. Where the prior is given it is
         20, and more for small tables, until 250 steps are made; fewer where there are over 100,000 weights.
@@ -146,6 +149,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         autoregressive: bool = True,
         column_mixtures: Any = "auto",
         orders: int = 1,
+        label: str | None = None,
         epochs: Any = "auto",
         batch_size: int = 100,
         optimizer: Any = "adam",
@@ -167,6 +171,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         self.autoregressive = autoregressive
         self.column_mixtures = column_mixtures
         self.orders = orders
+        self.label = label
         self.epochs = epochs
         self.batch_size = batch_size
         self.optimizer = optimizer
@@ -272,12 +277,8 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         ``sb.save(density.mixture_, "table.sbn")``, and later, or elsewhere,
         ``SBNDensity.from_networks(sb.load("table.sbn")).score_samples(X)``
         """
-        if isinstance(networks, Network):
-            networks = NetworkMixture((networks,), networks.names)
-        if not isinstance(networks, NetworkMixture):
-            raise ParameterError(f"networks is {networks!r:.60}; give a NetworkMixture, or a Network")
         density = cls(**settings)
-        _mixtures.install(density, networks)
+        _mixtures.install(density, _mixtures.as_mixture(networks))
         return density
 
     @property

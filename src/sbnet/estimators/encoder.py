@@ -22,8 +22,8 @@ from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import CodingWarning, ParameterError, TableError
 from sbnet.estimators import _arguments, _given
-from sbnet.estimators._codings import ColumnCoding, Kind, Rules
 from sbnet.estimators._originals import Originals
+from sbnet.estimators.codings import ColumnCoding, Kind, Rules
 from sbnet.tables.frames import Sheet, as_array, as_frame, is_records, sheet
 
 
@@ -228,6 +228,12 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """A table, of the kind that was there in fitting, of the values with these numbers; -1 is a missing cell."""
         check_is_fitted(self)
         return self._originals.table(index)
+
+    @property
+    def values_(self) -> Any:
+        """For each column a cell of each of its values, as they stood in the table that was learned from."""
+        check_is_fitted(self)
+        return self._originals.columns
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the units."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -11,10 +12,9 @@ from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
 from sbnet import checks
-from sbnet._types import HIDDEN, States
+from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _arguments, _choosing, _learning
-from sbnet.estimators._completions import informed
+from sbnet.estimators import _arguments, _choosing, _learning, _mixtures
 from sbnet.estimators._filling import Crowds
 from sbnet.estimators._given import Given, as_asked
 from sbnet.estimators._learning import make_seed
@@ -24,8 +24,11 @@ from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
 from sbnet.exact.probability import sample
 from sbnet.inference import PosteriorBatch
+from sbnet.inference.solvers.completions import informed
 from sbnet.inference.solvers.particles import NUMBER
+from sbnet.inference.solvers.places import Place
 from sbnet.learning.streams import is_stream
+from sbnet.model.mixtures import NetworkMixture
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
@@ -149,6 +152,44 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         else:
             filled = _filled(table, self._crowds(self.networks_, self._fixed_seed()).means, self.strategy == "mode")
         return as_asked(self, filled, X)
+
+    @classmethod
+    def from_networks(cls, networks: Network | NetworkMixture, **settings: Any) -> SBNImputer:
+        """An imputer that need not be fitted: it fills tables with networks that are there already.
+
+        Parameters
+        ----------
+        networks : NetworkMixture or Network
+            As :func:`sbnet.load` reads one from a file. Of a network by itself all units are columns.
+        **settings
+            Arguments of the imputer, such as ``strategy`` or ``n_jobs``.
+
+        Returns
+        -------
+        SBNImputer
+        """
+        imputer = cls(**settings)
+        _mixtures.install(imputer, _mixtures.as_mixture(networks))
+        imputer.draw_networks_ = ()
+        return imputer
+
+    def cell_probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
+        """Posterior probabilities of the values of columns, for rows of states of the units of `network_`.
+
+        Parameters
+        ----------
+        states : ndarray of int8, rows by units
+            0, 1, or -1 where a unit is not observed.
+        places : sequence of Place
+            The columns: their units, and the states of these at each value.
+
+        Returns
+        -------
+        list of ndarray, rows by values
+            One for each column.
+        """
+        check_is_fitted(self)
+        return self._crowds(self.networks_, self._fixed_seed()).probabilities(states, places)
 
     def draws(self, X: Any) -> list[Any]:
         """`multiple` completed tables, each as :meth:`transform` gives one: observed cells as they are, holes drawn.

@@ -18,7 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 import sbnet as sb
 from sbnet._types import FloatArray, IndexArray
-from sbnet.estimators._sharing import InUnitsOfPrior
+from sbnet.learning.optimizers import InUnitsOfPrior
 from sbnet.paper import baselines
 from sbnet.paper.digits import data, trained
 from sbnet.paper.record import NOTHING, Experiment, Grid, Picture, Settings

@@ -1,6 +1,6 @@
 """Exact likelihoods where every hidden unit is a switch of a column, of which a column may have several.
 
-See :mod:`sbnet.kernels.switches`; with one switch a column, and with roots, :mod:`sbnet.estimators._roots` does.
+See :mod:`sbnet.kernels.switches`; with one switch a column, and with roots, :mod:`sbnet.estimators.root_sums` does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
-from sbnet.estimators._roots import Summing
+from sbnet.estimators.root_sums import Summing
 from sbnet.inference import BoundGradient, Solution, Status
 from sbnet.inference.solvers.particles import average, seeds_of_rows
 from sbnet.kernels.gates import SIGMOID
