@@ -18,9 +18,10 @@ from sbnet.kernels import array_gates as gates
 from sbnet.kernels.enumerate import Flips, enumerate_rows, sum_states
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.reduce import reduce
+from sbnet.model.components import members
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Taken, Threads, map_blocks, row_blocks, rows_at_once
-from sbnet.questions.reduction import absorb, coupled, members
+from sbnet.questions.reduction import absorb, coupled
 
 _PART = 15
 """Larger groups are summed in parts of 2**15 terms, a tenth of a second or less: on all cores, with a moving bar."""

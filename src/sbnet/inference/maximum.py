@@ -26,11 +26,11 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.kernels import array_gates as gates
 from sbnet.kernels.gates import LEAST, NOISY_OR
+from sbnet.model.components import connected, members
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import row_blocks
 
@@ -106,21 +106,18 @@ def groups_of(network: Network, row: States, bias: FloatArray, left_out: BoolArr
     child, parent = graph.child_of_edge, graph.parent
     live = hidden[parent]
     weights = scipy.sparse.csr_array((network.weight[live], (child[live], parent[live])), shape=(len(row), len(row)))
-    label = connected_components(weights, directed=False)[1]
+    label = connected(len(row), child[live], parent[live])
     random = hidden.copy()
     random[child[live]] = True
     found = []
-    for units in _members(label, random):
+    chosen = np.flatnonzero(random)
+    for places in members(label[chosen]):
+        if not len(places):
+            continue
+        units = chosen[places]
         own = weights[units][:, units]
         found.append(Group(units, own, bias[units], row[units], network.gate[units]))
     return found, np.flatnonzero(~random & ~left_out)
-
-
-def _members(label: IndexArray, chosen: BoolArray) -> list[IndexArray]:
-    """The chosen units with each label that has any."""
-    units = np.flatnonzero(chosen)
-    order = units[np.argsort(label[units], kind="stable")]
-    return [part for part in np.split(order, np.flatnonzero(np.diff(label[order])) + 1) if len(part)]
 
 
 # --- bounds of parts --------------------------------------------------------------------------------------------------

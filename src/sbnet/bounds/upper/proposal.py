@@ -37,6 +37,7 @@ from sbnet.bounds.upper.regions import Parameters, divide, start
 from sbnet.exact.enumeration import Reduced
 from sbnet.kernels.proposal import Factorial, Holder, Joint, draw, grow
 from sbnet.kernels.upper import Regions, evaluate
+from sbnet.questions.reduction import stretches
 
 _SHY = 1e-3  # means of the factorial distribution keep that far from 0 and 1: what it leaves out is found by q alone
 _DRAW = 16.0 * margins.UNIT  # how far the drawing of one unit is off, in total variation
@@ -83,7 +84,7 @@ def propose(row: Reduced, limits: Limits, given: Parameters, means: FloatArray) 
 
 def _joint(problem: Problem, regions: Regions, units: IndexArray) -> Joint:
     hidden, seen = problem.hidden[units], np.flatnonzero(regions.active & (problem.own < 0))
-    slots, ptr = _stretches(problem.child_ptr, units)
+    slots, ptr = stretches(problem.child_ptr, units)
     return Joint(
         problem.gate[hidden],
         regions.bias[hidden],
@@ -106,7 +107,7 @@ def _holder(problem: Problem, regions: Regions, units: IndexArray, x: FloatArray
     place[table] = (before - before[problem.ptr[:-1]][factor_of_slot])[table]
     tau, omega = np.where(table, regions.of_factor.tau[factor_of_slot], 0.0), regions.of_unit.omega
     whole = omega + np.bincount(problem.parent, tau, len(omega))
-    children, _ = _stretches(problem.child_ptr, units)
+    children, _ = stretches(problem.child_ptr, units)
     tabled = children[table[problem.child_slot[children]]]
     slots = problem.child_slot[tabled]
     counts = np.bincount(problem.parent[slots], minlength=len(omega))[units]
@@ -126,11 +127,3 @@ def _holder(problem: Problem, regions: Regions, units: IndexArray, x: FloatArray
         on,
         off,
     )
-
-
-def _stretches(ptr: IndexArray, units: IndexArray) -> tuple[IndexArray, IndexArray]:
-    """Where the entries of some units stand in arrays by unit, one after the other, and where those of each begin."""
-    sizes = ptr[units + 1] - ptr[units]
-    ends = np.cumsum(sizes)
-    places = np.repeat(ptr[units] - ends + sizes, sizes) + np.arange(int(sizes.sum()))
-    return places, np.concatenate([[0], ends]).astype(np.int64)
