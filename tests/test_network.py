@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import pathlib
 import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import given
+from hypothesis import strategies as st
 
 import sbnet as sb
 from sbnet.errors import NetworkError, UnknownUnitError
+from sbnet.model.components import connected, members
 from strategies import networks
 
 FORMATS = ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"]
@@ -442,3 +445,26 @@ def test_messages_stay_short_whatever_they_name():
         with pytest.raises(NetworkError) as caught:
             sb.Network(**{"names": ("a", "b"), "graph": sb.Graph([0, 0, 0], []), "weight": [], "bias": [0, 0]} | fields)
         assert len(str(caught.value)) <= 300
+
+
+@pytest.mark.small
+@given(pairs=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=12))
+def test_components_are_the_finest_partition_that_keeps_pairs_together(pairs):
+    one, other = np.array(pairs, np.int64).reshape(-1, 2).T
+    groups = [set(part.tolist()) for part in members(connected(9, one, other))]
+    merged = [{k} for k in range(9)]  # by hand: join what a pair has in common
+    for a, b in pairs:
+        both = [group for group in merged if group & {a, b}]
+        merged = [group for group in merged if group not in both] + [set().union(*both)]
+    assert sorted(map(sorted, groups)) == sorted(map(sorted, merged))
+
+
+@pytest.mark.small
+def test_components_are_found_in_one_place():
+    package = pathlib.Path(sb.__file__).parent
+    users = [
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if "connected_components" in path.read_text()
+    ]
+    assert set(users) <= {"model/components.py", "plots/layout.py"}

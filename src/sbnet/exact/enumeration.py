@@ -18,9 +18,10 @@ from sbnet.kernels import array_gates as gates
 from sbnet.kernels.enumerate import Flips, enumerate_rows, sum_states
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.reduce import reduce
+from sbnet.model.components import members
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Taken, Threads, map_blocks, row_blocks, rows_at_once
-from sbnet.questions.reduction import absorb, coupled, members
+from sbnet.questions.reduction import absorb, coupled
 
 _PART = 15
 """Larger groups are summed in parts of 2**15 terms, a tenth of a second or less: on all cores, with a moving bar."""
@@ -205,9 +206,9 @@ def _sum_large(
     )
     for r, group in sums:
         parts = np.array([next(found) for _ in range(0, 2 ** len(group.units), 2**_PART)])
-        value, chances = group.joined(parts)
+        value, probabilities = group.joined(parts)
         log_p[r] += value
-        means[r, group.hidden] = chances
+        means[r, group.hidden] = probabilities
 
 
 def _parts(group: GroupSum) -> Iterator[_Part]:
@@ -232,16 +233,16 @@ def _sum_findings(network: Network, row: States, effort: Effort, log_p: FloatArr
     value, found = known_part(problem, row, bias), {}
     for group, two in zip(groups, levels, strict=True):
         if two is not None and two.positive < len(group.units):
-            part, chances, error = total(two, with_means=effort.means)
+            part, probabilities, error = total(two, with_means=effort.means)
             if not error <= _WORST:
                 return False
         else:
-            part, chances = group.joined(np.array([group.between(p.first, p.last) for p in _parts(group)]))
+            part, probabilities = group.joined(np.array([group.between(p.first, p.last) for p in _parts(group)]))
         value += part
-        found[id(group)] = group.hidden, chances
+        found[id(group)] = group.hidden, probabilities
     log_p[0] = value
-    for hidden, chances in found.values():
-        means[hidden] = chances
+    for hidden, probabilities in found.values():
+        means[hidden] = probabilities
     return True
 
 
@@ -357,7 +358,7 @@ class GroupSum(NamedTuple):
         return part
 
     def joined(self, parts: FloatArray) -> tuple[float, FloatArray]:
-        """ln of the whole sum, and the chance of each unit to be 1."""
+        """ln of the whole sum, and the probability of each unit to be 1."""
         top = parts[:, 0].max()
         total = (np.exp(parts[:, 0] - top)[:, None] * parts[:, 1:]).sum(axis=0)
         return float(top + np.log(total[0]) + self.off), total[1:] / total[0]

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from sbnet._types import HIDDEN, BoolArray, IndexArray, States
 from sbnet.kernels import gates
 from sbnet.kernels.reduce import live_units
+from sbnet.model.components import connected, members
 from sbnet.model.network import Network
 from sbnet.model.roles import HIDDEN_UNITS, SWITCHES
 
@@ -100,14 +99,9 @@ def _found(network: Network) -> tuple[Block, ...] | None:
     n, edges = network.n_units, strong_edges(network)
     if (network.gate != gates.SIGMOID).any() or np.abs(network.weight).max(initial=0.0) > _STEEPEST:
         return None
-    pairs = coo_array(
-        (np.ones(len(edges)), (network.graph.parent[edges], network.graph.child_of_edge[edges])), shape=(n, n)
-    )
-    label = connected_components(pairs, directed=False)[1]
-    order = np.argsort(label, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
+    label = connected(n, network.graph.parent[edges], network.graph.child_of_edge[edges])
     found = []
-    for units in sorted(groups, key=lambda group: int(group[0])):
+    for units in sorted(members(label), key=lambda group: int(group[0])):
         codes = _codes(network, units)
         if codes is None:
             return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from sbnet._types import FloatArray, IndexArray, Model, Problem, States
+from sbnet.model.components import connected, members
 from sbnet.model.network import Network
 
 
@@ -47,10 +47,7 @@ def coupled(problem: Problem) -> IndexArray:
         return np.zeros(n, np.int64)
     factor = np.concatenate([np.repeat(np.arange(n_factors), sizes), inner])
     unit = np.concatenate([problem.parent, problem.own[inner]])
-    shape = (n + n_factors, n + n_factors)
-    graph = scipy.sparse.coo_array((np.ones(len(unit), np.int8), (unit, n + factor)), shape=shape)
-    label: IndexArray = connected_components(graph, directed=False)[1][:n].astype(np.int64)
-    return label
+    return connected(n + n_factors, unit, n + factor)[:n]
 
 
 def _near_all(problem: Problem, f: int, inner: IndexArray) -> bool:
@@ -63,11 +60,6 @@ def _near_all(problem: Problem, f: int, inner: IndexArray) -> bool:
     near[problem.parent[np.repeat(met, np.diff(problem.ptr))]] = True
     near[problem.own[inner[met[inner]]]] = True
     return bool(near.all())
-
-
-def members(label: IndexArray, n: int) -> list[IndexArray]:
-    """The places of each label."""
-    return np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label, minlength=n))[:-1])
 
 
 def uncoupled(problem: Problem) -> list[Problem]:
@@ -83,8 +75,8 @@ def uncoupled(problem: Problem) -> list[Problem]:
 
 def _part(problem: Problem, units: IndexArray, factors: IndexArray) -> Problem:
     """What is left of a problem with some of its hidden units, and the factors that they have."""
-    slots, ptr = _stretches(problem.ptr, factors)
-    children, child_ptr = _stretches(problem.child_ptr, units)
+    slots, ptr = stretches(problem.ptr, factors)
+    children, child_ptr = stretches(problem.child_ptr, units)
     unit, factor = _places(units, len(problem.hidden)), _places(factors, len(problem.factor))
     slot = _places(slots, len(problem.parent))
     return Problem(
@@ -94,7 +86,7 @@ def _part(problem: Problem, units: IndexArray, factors: IndexArray) -> Problem:
     )  # fmt: skip
 
 
-def _stretches(ptr: IndexArray, which: IndexArray) -> tuple[IndexArray, IndexArray]:
+def stretches(ptr: IndexArray, which: IndexArray) -> tuple[IndexArray, IndexArray]:
     """The places between ``ptr[k]`` and ``ptr[k + 1]`` for each k, end to end, and where each stretch begins."""
     size = np.diff(ptr)[which]
     ends = np.concatenate([[0], np.cumsum(size)])

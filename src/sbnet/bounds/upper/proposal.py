@@ -19,7 +19,8 @@ come from :math:`\alpha q + (1 - \alpha) Q`, and :math:`w = P(H, V) / [\alpha q(
 
 *Rounding.* The argument holds for any distributions :math:`b_r`, with U raised by the largest
 :math:`\sum_r (\ln g_r - w_r \ln b_r - \ln Z_r)`. So they may be what floating point makes of them, and U needs one more
-margin. A draw compares a number of 53 bits with a chance that was rounded, which moves the distribution of H by a few
+margin. A draw compares a number of 53 bits with a probability that was rounded, which moves the distribution of H by a
+few
 :math:`2^{-53}` for each unit, in total variation.
 """
 
@@ -32,18 +33,19 @@ from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem
 from sbnet.bounds import margins
-from sbnet.bounds.upper.cells import Limits
 from sbnet.bounds.upper.regions import Parameters, divide, start
+from sbnet.bounds.upper.subproblems import Limits
 from sbnet.exact.enumeration import Reduced
 from sbnet.kernels.proposal import Factorial, Holder, Joint, draw, grow
 from sbnet.kernels.upper import Regions, evaluate
+from sbnet.questions.reduction import stretches
 
 _SHY = 1e-3  # means of the factorial distribution keep that far from 0 and 1: what it leaves out is found by q alone
 _DRAW = 16.0 * margins.UNIT  # how far the drawing of one unit is off, in total variation
 
 
 class Proposal(NamedTuple):
-    """What is drawn from for one cell: P(H, V) <= e^log_bound q(H), in real numbers and, with the margin, in these."""
+    """What one subproblem is drawn from: P(H, V) <= e^log_bound q(H), in real numbers and, with the margin, here."""
 
     joint: Joint
     holder: Holder
@@ -83,7 +85,7 @@ def propose(row: Reduced, limits: Limits, given: Parameters, means: FloatArray) 
 
 def _joint(problem: Problem, regions: Regions, units: IndexArray) -> Joint:
     hidden, seen = problem.hidden[units], np.flatnonzero(regions.active & (problem.own < 0))
-    slots, ptr = _stretches(problem.child_ptr, units)
+    slots, ptr = stretches(problem.child_ptr, units)
     return Joint(
         problem.gate[hidden],
         regions.bias[hidden],
@@ -106,7 +108,7 @@ def _holder(problem: Problem, regions: Regions, units: IndexArray, x: FloatArray
     place[table] = (before - before[problem.ptr[:-1]][factor_of_slot])[table]
     tau, omega = np.where(table, regions.of_factor.tau[factor_of_slot], 0.0), regions.of_unit.omega
     whole = omega + np.bincount(problem.parent, tau, len(omega))
-    children, _ = _stretches(problem.child_ptr, units)
+    children, _ = stretches(problem.child_ptr, units)
     tabled = children[table[problem.child_slot[children]]]
     slots = problem.child_slot[tabled]
     counts = np.bincount(problem.parent[slots], minlength=len(omega))[units]
@@ -126,11 +128,3 @@ def _holder(problem: Problem, regions: Regions, units: IndexArray, x: FloatArray
         on,
         off,
     )
-
-
-def _stretches(ptr: IndexArray, units: IndexArray) -> tuple[IndexArray, IndexArray]:
-    """Where the entries of some units stand in arrays by unit, one after the other, and where those of each begin."""
-    sizes = ptr[units + 1] - ptr[units]
-    ends = np.cumsum(sizes)
-    places = np.repeat(ptr[units] - ends + sizes, sizes) + np.arange(int(sizes.sum()))
-    return places, np.concatenate([[0], ends]).astype(np.int64)
