@@ -260,7 +260,7 @@ def test_modules_are_there_without_being_imported():
 import sys, sbnet as sb
 heavy = {"matplotlib", "sklearn", "pandas", "networkx"}
 assert not heavy & set(sys.modules), heavy & set(sys.modules)
-names = ("datasets", "estimators", "experiments", "plots")
+names = ("datasets", "estimators", "paper", "plots")
 assert not [name for name in names if f"sbnet.{name}" in sys.modules]
 assert set(names) <= set(dir(sb))
 assert sb.datasets.load_digits and not heavy & set(sys.modules)
