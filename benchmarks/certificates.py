@@ -69,7 +69,7 @@ def _cases() -> list[tuple[str, sb.Network, np.ndarray]]:
 
 
 def _truth(network: sb.Network, pattern: np.ndarray) -> float:
-    """ln P, or a guess at it that is much better than any bound."""
+    """ln P, or an estimate of it that is much better than any bound."""
     try:
         return float(sb.log_likelihood(network, pattern, limit=20))
     except sb.errors.TooManyHiddenError:
@@ -86,13 +86,13 @@ def _bound(network: sb.Network, pattern: np.ndarray, method: str) -> float:
 
 
 def _distances() -> Table:
-    cells: dict[str, list[str]] = {name: [] for name in [*LOWER, *UPPER]}
+    subproblems: dict[str, list[str]] = {name: [] for name in [*LOWER, *UPPER]}
     _, network, pattern = _cases()[0]
-    for method in cells:  # compile
+    for method in subproblems:  # compile
         _bound(network, pattern, method)
     for name, network, pattern in _cases():
         truth = _truth(network, pattern)
-        for method, found in cells.items():
+        for method, found in subproblems.items():
             say(f"certificates: {name}, {method}")
             start = time.perf_counter()
             value = _bound(network, pattern, method)
@@ -100,7 +100,7 @@ def _distances() -> Table:
     return Table(
         "certificates: distance of each bound from ln P, in nats, and its time",
         ("", *CASES),
-        [(name, *values) for name, values in cells.items()],
+        [(name, *values) for name, values in subproblems.items()],
         ("One pattern each. ln P of the two large networks is an estimate by annealed sampling.",),
     )
 
@@ -111,21 +111,21 @@ def _certificates() -> Table:
     certify(network, pattern, proven=True)  # compile
     for effort in ("fast", "normal", "high"):
         for proven in (False, True):
-            cells = []
+            subproblems = []
             for name, network, pattern in _cases():
                 if proven and effort == "high":
-                    cells.append(NONE)
+                    subproblems.append(NONE)
                     continue
                 say(f"certificates: {name}, {effort}")
                 start = time.perf_counter()
                 gap = certify(network, pattern, effort=effort, proven=proven).gap
-                cells.append(f"{gap:.3g}; {seconds(time.perf_counter() - start)}")
-            rows.append((f"{effort}, proven" if proven else effort, *cells))
+                subproblems.append(f"{gap:.3g}; {seconds(time.perf_counter() - start)}")
+            rows.append((f"{effort}, proven" if proven else effort, *subproblems))
     return Table(
         "certificates: gap of certify() in nats, and its time",
         ("effort", *CASES),
         [row for row in rows if set(row[1:]) != {NONE}],
-        ("The first network is small enough to be summed. Samples for the guess are included.",),
+        ("The first network is small enough to be summed. Samples for the estimate are included.",),
     )
 
 
@@ -137,20 +137,20 @@ def _processor(network: sb.Network, pattern: np.ndarray, **options: Any) -> tupl
 
 
 def _curve(network: sb.Network, pattern: np.ndarray) -> list[str]:
-    """The gap of branch and bound at each mark, and the number of cells; where it ended before, at its end."""
+    """The gap of branch and bound at each mark, and the number of subproblems; where it ended before, at its end."""
     row, start = evidence.coerce(network, pattern)[0][0], time.process_time()
     first = sb.MeanField().solve(network, row[None, :], start=None, trace=False)
-    low, high, now, cells = -np.inf, 0.0, "", list[str]()
+    low, high, now, subproblems = -np.inf, 0.0, "", list[str]()
     for partition in branching.branch(in_lines(Reduced(network, row), first, How("fast", False, 0))):
-        while now and len(cells) < len(MARKS) and time.process_time() - start > MARKS[len(cells)]:
-            cells.append(now)
-        if len(cells) == len(MARKS):
+        while now and len(subproblems) < len(MARKS) and time.process_time() - start > MARKS[len(subproblems)]:
+            subproblems.append(now)
+        if len(subproblems) == len(MARKS):
             break
         leaves = partition.subproblems()
         low = max(low, log_sum_below(np.array([leaf.lower for leaf in leaves])))
         high = min(high, log_sum_above(np.array([leaf.upper for leaf in leaves])))
         now = f"{high - low:.3g}; {len(leaves):,}"
-    return [*cells, *[now] * (len(MARKS) - len(cells))]
+    return [*subproblems, *[now] * (len(MARKS) - len(subproblems))]
 
 
 def _closing() -> Table:
@@ -170,7 +170,7 @@ def _closing() -> Table:
     marks = [f"branch and bound, {mark:g} s" for mark in MARKS]
     names = ["effort fast", "effort normal", "effort high", *marks, "with 99.9 % confidence"]
     return Table(
-        "certificates: gap in nats, and the time of each effort, the cells of branch and bound, the time of samples",
+        "certificates: gap in nats, and the time of each effort, the subproblems and the time of samples",
         ("", *CASES),
         [(name, *row) for name, row in zip(names, zip(*columns, strict=True), strict=True)],
         ("Processor time. Nothing is summed exactly here (exact_up_to=0); by default the first network is.",),

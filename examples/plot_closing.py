@@ -3,8 +3,8 @@ An interval closes
 ==================
 
 How likely is this image, under a network that was learned from 700 threes? Its 32 hidden units have four billion
-states, too many to sum over. Two intervals hold the answer all the same: one for certain, which closes cell by cell as
-long as there is time, and one with 99.9 % confidence, which is narrow after a second.
+states, too many to sum over. Two intervals hold the answer all the same: one for certain, which closes subproblem by
+subproblem as long as there is time, and one with 99.9 % confidence, which is narrow after a second.
 """
 
 # %%
@@ -27,8 +27,8 @@ sb.certify(threes, image, confidence=0.999)  # what has to be compiled is compil
 # %%
 # For certain
 # -----------
-# Branch and bound splits the states of the hidden units into cells, each time where the two ends are furthest apart.
-# More time never gives a wider interval.
+# Branch and bound splits the states of the hidden units into subproblems, each time where the two bounds are furthest
+# apart. More time never gives a wider interval.
 
 seconds, certain = [], []
 for budget in (0.1, 0.5, 1.0, 2.0, 4.0, 8.0):
@@ -59,7 +59,7 @@ print(sure[2])
 # Both against time
 # -----------------
 # The certain interval halves, and halves again, at ever higher cost; the one with confidence is where the certain one
-# will not be in a day. That is the choice: a proof, or one chance in a thousand.
+# will not be in a day. That is the choice: a proof, or one probability in a thousand.
 
 fig, (ax, picture) = plt.subplots(1, 2, figsize=(9.0, 4.2), layout="constrained", width_ratios=[4, 1])
 green, orange = "#1b7837", "#D55E00"

@@ -1,4 +1,4 @@
-"""Branch and bound: cells enclose the truth at any time, ends only come nearer, and gap= does not look at the clock."""
+"""Branch and bound: subproblems enclose the truth at any time, bounds come nearer, and gap= looks at no clock."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import oracle
 import sbnet as sb
 from sbnet.bounds import margins
 from sbnet.bounds.branch_and_bound import branch_and_bound, upper
-from sbnet.bounds.upper.cells import Limits, _scratch, solve
 from sbnet.bounds.upper.descent import descend
 from sbnet.bounds.upper.regions import Parameters, divide, free_places, start
+from sbnet.bounds.upper.subproblems import Limits, _scratch, solve
 from sbnet.certificates import branching
 from sbnet.certificates.enclosure import Bounded, MeanFields
 from sbnet.exact.enumeration import Reduced
@@ -45,12 +45,12 @@ def root(network, row, table_up_to):
 
 def bounded(network, row, limits):
     solution = sb.MeanField().solve(network, row[None, :], start=None, trace=False)
-    cells = solve(network, limits, row[None, :])
-    return Bounded(Reduced(network, row), limits, cells, MeanFields(solution.bound, solution.means))
+    subproblems = solve(network, limits, row[None, :])
+    return Bounded(Reduced(network, row), limits, subproblems, MeanFields(solution.bound, solution.means))
 
 
 @pytest.mark.parametrize("table_up_to", [0, 2])
-def test_cells_enclose_the_truth_after_every_round_until_all_states_are_apart(table_up_to):
+def test_subproblems_enclose_the_truth_after_every_round_until_all_states_are_apart(table_up_to):
     for seed in range(6):
         net, row, exact, rounding = small(seed)
         for partition in branching.branch(root(net, row, table_up_to)):
@@ -62,10 +62,10 @@ def test_cells_enclose_the_truth_after_every_round_until_all_states_are_apart(ta
         assert len(leaves) <= 2**7
 
 
-def test_cells_are_parts_of_the_whole_without_a_state_in_common():
+def test_subproblems_are_parts_of_the_whole_without_a_state_in_common():
     net, row, _, _ = small(1)
     *_, partition = islice(branching.branch(root(net, row, 0)), 6)
-    states = np.concatenate([leaf.cell.states for leaf in partition.subproblems()])
+    states = np.concatenate([leaf.subproblem.states for leaf in partition.subproblems()])
     every = np.array(np.meshgrid(*[[0, 1]] * 7)).reshape(7, -1)
     inside = ((states[:, :7, None] == -1) | (states[:, :7, None] == every)).all(axis=1)
     assert np.all(inside.sum(axis=0) == 1)
@@ -77,9 +77,9 @@ def test_a_cell_next_to_nothing_is_not_split():
     limits = Limits(0, 0, 200, 1e-5)
     nothing = set()
     for partition in branching.branch(bounded(net, row, limits)):
-        states = {leaf.cell.states.tobytes(): leaf.upper for leaf in partition.subproblems()}
+        states = {leaf.subproblem.states.tobytes(): leaf.upper for leaf in partition.subproblems()}
         assert nothing <= set(states)
-        nothing |= {cell for cell, upper in states.items() if upper < -30.0}
+        nothing |= {subproblem for subproblem, upper in states.items() if upper < -30.0}
     assert nothing
 
 
@@ -172,7 +172,7 @@ def test_gap_is_reached_and_does_not_depend_on_the_clock():
     assert first.gap <= 0.6 * wide.gap
     assert (first.lower, first.upper) == (again.lower, again.upper)
     assert wide.lower <= first.lower <= first.upper <= wide.upper
-    assert "cells" in first.upper_from
+    assert "subproblems" in first.upper_from
     assert first.interval == (first.lower, first.upper)
     table = sb.certify(net, np.array([row, 1 - row]), gap=0.6 * wide.gap)
     assert (table[0].lower, table[0].upper) == (first.lower, first.upper)
@@ -189,7 +189,7 @@ def test_seconds_are_kept_and_bring_the_ends_nearer():
     assert sb.certify(net, row, seconds=1e-6).gap <= wide.gap
 
 
-def test_cells_serve_the_samples_too():
+def test_subproblems_serve_the_samples_too():
     net, row = dense()
     gap = 0.7 * sb.certify(net, row).gap
     found = sb.certify(net, row, confidence=0.999, seconds=30.0, gap=gap)
@@ -210,7 +210,7 @@ def test_the_certain_ends_hold_where_all_states_can_be_summed():
         assert sb.certify(net, row[-5:], gap=0.3).exact
 
 
-def test_causes_with_findings_have_cells_of_their_own():
+def test_causes_with_findings_have_subproblems_of_their_own():
     rng = np.random.default_rng(0)
     causes = {(f"d{k}", f"f{i}"): float(rng.uniform(0.1, 0.9)) for k in range(20) for i in range(13)}
     leak = {f"f{i}": 0.01 for i in range(13)}
@@ -228,8 +228,8 @@ def test_causes_with_findings_have_cells_of_their_own():
     [
         ({"seconds": 0.0}, "seconds is 0.0; it must be positive and finite"),
         ({"gap": -1.0}, "gap is -1.0; it must be positive and finite"),
-        ({"seconds": 1.0, "proven": True}, "proven=True evaluates cell by cell .* choose an effort"),
-        ({"gap": 1.0, "proven": True}, "proven=True evaluates cell by cell"),
+        ({"seconds": 1.0, "proven": True}, "proven=True evaluates subproblem by subproblem .* choose an effort"),
+        ({"gap": 1.0, "proven": True}, "proven=True evaluates subproblem by subproblem"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options, message):

@@ -1,4 +1,4 @@
-"""Certificates: both ends hold, more effort never widens them, and ball arithmetic agrees."""
+"""Certificates: both bounds hold, more effort never widens them, and ball arithmetic agrees."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def hostile(seed, sizes=None):
     return net, row, oracle.rounding(net.weight_matrix(), net.bias)
 
 
-# --- the ends hold --------------------------------------------------------------------------------------------------
+# --- the bounds hold --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("bounded")
@@ -262,7 +262,7 @@ def made(lower, upper, **changes):
         "error": 0.001,
         "exact": False,
         "lower_from": "mean field",
-        "upper_from": "Hölder's inequality, 1 cell",
+        "upper_from": "Hölder's inequality, 1 subproblem",
         "mean_field": lower - 0.5,
         "logarithm": 0.25,
         "effort": "fast",
@@ -287,14 +287,14 @@ def test_a_certificate_reads_as_a_sentence_that_is_true_to_the_last_digit():
         made(-7.0004, -1e-9)
     )
     assert "covered, by ball arithmetic" in str(made(-2.0, -1.0, proven=True))
-    assert "lower end</th>" in made(-2.0, -1.0)._repr_html_()
+    assert "lower bound</th>" in made(-2.0, -1.0)._repr_html_()
     assert "Hölder&#x27;s" in made(-2.0, -1.0)._repr_html_()
 
 
 def test_an_exact_certificate_says_so(sprinkler):
     text = str(certify(sprinkler, {"wet": 1}))
     assert text.startswith(f"ln P(evidence) = {sb.log_likelihood(sprinkler, {'wet': 1}):.4f} (sum over all states, 2 h")
-    assert "lower end" not in text
+    assert "lower bound" not in text
     everything = {"rain": 1, "sprinkler": 0, "wet": 1, "slippery": 1}
     assert "product of known factors" in str(certify(sprinkler, everything))
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import sbnet as sb
-from sbnet.bounds.upper.cells import Limits, solve, split_cells
 from sbnet.bounds.upper.proposal import propose
 from sbnet.bounds.upper.regions import Parameters
+from sbnet.bounds.upper.subproblems import Limits, solve, split_each
 from sbnet.certificates import confidence as by_samples
 from sbnet.certificates.betting import Plan, bet
 from sbnet.certificates.enclosure import Bounded, MeanFields
@@ -52,8 +52,8 @@ def limited(table_up_to):
 def drawn(network, row, table_up_to, n, from_factorial):
     """The proposal of the upper bound, and n draws from it or from a factorial distribution with means of one half."""
     limits, rng = limited(table_up_to), np.random.default_rng(0)
-    cells = solve(network, limits, row[None, :])
-    given = Parameters(cells.edge[0], cells.unit[0])
+    subproblems = solve(network, limits, row[None, :])
+    given = Parameters(subproblems.edge[0], subproblems.unit[0])
     proposal = propose(Reduced(network, row), limits, given, np.full(len(row), 0.5))
     seeds = rng.integers(2**64, size=n, dtype=np.uint64)
     return proposal, proposal.draw(seeds, np.full(n, from_factorial))
@@ -188,7 +188,7 @@ def test_coverage_of_bets_on_hostile_numbers(capsys):
 def test_each_end_is_ruled_out_in_exact_arithmetic(numbers, delta):
     found = bet(lambda first, n: np.array(numbers), Plan(delta, 0.0, len(numbers)))
     x, low, high = [Fraction(number) for number in numbers], Fraction(found.low), Fraction(found.high)
-    goal = 2 / (Fraction(1, 5) * Fraction(delta))  # a fifth of delta for those that keep their stakes, half an end
+    goal = 2 / (Fraction(1, 5) * Fraction(delta))  # a fifth of delta for those that keep their stakes, half a bound
     if low > 0:
         capitals = [math.prod(1 + (number / low - 1) / 2**k for number in x) for k in range(1, 18)]
         assert max(capitals) > goal * 17
@@ -393,15 +393,15 @@ def test_a_table_has_a_pair_of_arrays_and_a_row_has_one_answer_wherever_it_stand
     assert [len(ends) for ends in empty.interval] == [0, 0]
 
 
-def test_cells_share_the_draws_by_weight():
+def test_subproblems_share_the_draws_by_weight():
     net = wide()
     row = sb.questions.evidence.coerce(net, [0, 1, 0, 1])[0][0]
     limits, solution = limited(2), sb.MeanField().solve(net, row[None, :], start=None, trace=False)
     root = solve(net, limits, row[None, :])
     bounded = Bounded(Reduced(net, row), limits, root, MeanFields(solution.bound, solution.means))
-    cells = split_cells(net, limits, split_cells(net, limits, root, [0]), [1, 2])
+    subproblems = split_each(net, limits, split_each(net, limits, root, [0]), [1, 2])
     wanted = by_samples.Wanted(0.001, 0.05, 2**18, 0)
-    found = by_samples.sample(bounded._replace(cells=cells), wanted)
+    found = by_samples.sample(bounded._replace(subproblems=subproblems), wanted)
     whole = by_samples.sample(bounded, wanted)
     assert found.high - found.low <= 0.05
     assert max(found.low, whole.low) < min(found.high, whole.high)

@@ -55,15 +55,15 @@ shapes = {"seed": seeds, "n": st.integers(1, 8), "present": st.integers(1, 6), "
 
 @pytest.mark.small
 @few
-@given(**shapes, hostile=st.booleans(), kept=st.integers(0, 5), cells=st.sampled_from([1, 2, 9]))
-def test_both_bounds_hold(seed, n, present, absent, hostile, kept, cells):
+@given(**shapes, hostile=st.booleans(), kept=st.integers(0, 5), subproblems=st.sampled_from([1, 2, 9]))
+def test_both_bounds_hold(seed, n, present, absent, hostile, kept, subproblems):
     net, evidence = clinic(seed, n, present, absent, hostile)
     exact, error = truth(net, evidence)
     levels, known = levels_of(net, evidence)
-    found = findings.enclose(levels, kept, cells)
+    found = findings.enclose(levels, kept, subproblems)
     assert found.lower + known <= exact + error
     assert found.upper + known >= exact - error
-    assert 1 <= found.cells <= cells
+    assert 1 <= found.subproblems <= subproblems
 
 
 @few
@@ -129,4 +129,4 @@ def test_more_effort_never_widens_the_interval():
     net, evidence = clinic(3, 8, 6, 2, False)
     found = [sb.certify(net, evidence, effort=effort, exact_up_to=0) for effort in ("fast", "normal")]
     assert found[0].gap >= found[1].gap
-    assert "cells of causes" in found[1].upper_from
+    assert "subproblems of causes" in found[1].upper_from

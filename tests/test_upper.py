@@ -83,7 +83,7 @@ def test_hundreds_of_patterns_on_hostile_networks():
 
 @settings(max_examples=30)
 @given(cases(max_units=10))
-def test_more_cells_never_loosen_the_bound(case):
+def test_more_subproblems_never_loosen_the_bound(case):
     network, evidence = case
     atol = rounding(network)
     greedy = [bound_of(network, evidence, condition=k) for k in (None, 0, 1, 2, 3)]
@@ -134,7 +134,7 @@ LOOSENESS = {  # per cent, at weights to ±1, ±2 and ±5, with some room
     "linear, 4 units": ({"table_up_to": 0, "condition": [*TOP, "h2_0", "h2_1"]}, (2.2, 4.5, 6.0)),
     "tables": ({}, (1.9, 4.9, 5.2)),
     "tables, top layer": ({"condition": TOP}, (0.6, 1.6, 2.4)),
-    "tables, 16 cells": ({"condition": 4}, (0.05, 0.05, 0.05)),
+    "tables, 16 subproblems": ({"condition": 4}, (0.05, 0.05, 0.05)),
 }
 
 
@@ -252,9 +252,9 @@ def test_special_evidence(sprinkler):
 @pytest.mark.small
 def test_what_is_printed(sprinkler):
     exact = sb.log_likelihood(sprinkler, {"wet": 1})
-    assert repr(upper_bound(sprinkler, {"wet": 1})) == f"UpperBound: ln P = {exact:.6g} nats, from 1 cell"
+    assert repr(upper_bound(sprinkler, {"wet": 1})) == f"UpperBound: ln P = {exact:.6g} nats, from 1 subproblem"
     loose = upper_bound(sprinkler, {"wet": 1}, exact_up_to=0)
-    assert repr(loose) == f"UpperBound: ln P ≤ {loose.bound:.6g} nats, from 1 cell"
+    assert repr(loose) == f"UpperBound: ln P ≤ {loose.bound:.6g} nats, from 1 subproblem"
     assert repr(upper_bound(sprinkler, np.empty((0, 4)))) == "UpperBounds: 0 rows"
     text = repr(upper_bound(sprinkler, [{"wet": 1}, {}]))
     assert text.splitlines()[0] == "UpperBounds: 2 rows"
@@ -266,7 +266,7 @@ def test_what_is_printed(sprinkler):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"condition": 17}, "conditioning on 17 units needs 2**17 cells; the limit is 16 units"),
+        ({"condition": 17}, "conditioning on 17 units needs 2**17 subproblems; the limit is 16 units"),
         ({"condition": -1}, "condition is -1; give units, or a whole number from 0 to 16"),
         ({"condition": True}, "condition is True; give units, or a whole number from 0 to 16"),
         ({"condition": "rian"}, "condition names unit 'rian', which is not in the network; did you mean 'rain'?"),

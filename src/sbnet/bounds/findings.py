@@ -46,42 +46,44 @@ _CANDIDATES = 6  # causes at which a split is tried, until one lowers the bound
 
 
 class Found(NamedTuple):
-    """Both bounds, and from how many cells."""
+    """Both bounds, and from how many subproblems."""
 
     lower: float
     upper: float
-    cells: int
+    subproblems: int
 
 
 class Steps(NamedTuple):
-    """How far the slopes of a cell are taken."""
+    """How far the slopes of a subproblem are taken."""
 
     most: int
     tol: float
 
 
-_FIRST, _NEXT = Steps(60, 1e-4), Steps(20, 1e-3)  # of the root, and of a cell that starts where its whole ended
+_FIRST, _NEXT = Steps(60, 1e-4), Steps(20, 1e-3)  # of the root, and of a subproblem that starts where its whole ended
 
 
-def enclose(levels: TwoLevels, kept: int, cells: int) -> Found:
-    """Bounds with up to `kept` findings summed over, never all of several, and the causes in up to `cells` cells."""
+def enclose(levels: TwoLevels, kept: int, subproblems: int) -> Found:
+    """Bounds with up to `kept` findings summed over, never all of several, in up to so many subproblems of causes."""
     network = _Network(levels, min(kept, max(levels.positive - 1, 1)))
     with np.errstate(all="ignore"):  # what overflows is no bound, and is given up
-        made = _partition(network.root(), cells)
-        parts = np.array([cell.lower() for cell in made])
+        made = _partition(network.root(), subproblems)
+        parts = np.array([subproblem.lower() for subproblem in made])
         known = parts[parts > -np.inf]
         lower = margins.log_sum_below(known) if len(known) else -np.inf
         return Found(lower, upper(made), len(made))
 
 
-def _partition(root: _Cell, most: int) -> list[_Cell]:
+def _partition(root: _Subproblem, most: int) -> list[_Subproblem]:
     """Up to `most` subproblems, each time splitting the one with the largest bound; the largest comes first."""
-    *_, last = branch_and_bound([root], lambda cells: [cell.halves() for cell in cells], most=most)
-    return sorted(last.subproblems(), key=lambda cell: -cell.upper)
+    *_, last = branch_and_bound(
+        [root], lambda subproblems: [subproblem.halves() for subproblem in subproblems], most=most
+    )
+    return sorted(last.subproblems(), key=lambda subproblem: -subproblem.upper)
 
 
 class _Network:
-    """Causes by findings, and what all cells share."""
+    """Causes by findings, and what all subproblems share."""
 
     def __init__(self, levels: TwoLevels, kept: int) -> None:
         touched, place = np.unique(levels.parent, return_inverse=True)
@@ -94,14 +96,14 @@ class _Network:
         self.off = levels.constant - float(np.logaddexp(0.0, self.log_odds).sum())  # ln P with all causes off
         self.size = abs(levels.constant) + float(np.abs(self.log_odds).sum() + self.weight.sum() + self.leak.sum())
 
-    def root(self) -> _Cell:
+    def root(self) -> _Subproblem:
         n, m = self.weight.shape
-        most = self.constant + margins.UNIT * (n + m + 64) * self.size  # no finding is present with a chance above 1
-        return _Cell(self, np.full(n, -1, np.int8), np.zeros(m), most, _FIRST)
+        most = self.constant + margins.UNIT * (n + m + 64) * self.size  # no probability is above 1
+        return _Subproblem(self, np.full(n, -1, np.int8), np.zeros(m), most, _FIRST)
 
 
 @dataclass
-class _Cell:
+class _Subproblem:
     """Some causes on (1), some off (0), the others free (-1); `start` are logarithms of slopes, `whole` a bound."""
 
     network: _Network
@@ -160,7 +162,7 @@ class _Cell:
 
     @cached_property
     def _roundings(self) -> float:
-        """Of any number of this cell, relative to the sizes of the numbers behind it."""
+        """Of any number of this subproblem, relative to the sizes of the numbers behind it."""
         n, m = self.network.weight.shape
         return margins.UNIT * (4 * len(self.firing.bit) + 6 * (n + m) + 64)
 
@@ -169,7 +171,7 @@ class _Cell:
         """The larger its part of P(V) may be, the more a split may take off."""
         return self.upper
 
-    def halves(self) -> tuple[_Cell, ...]:
+    def halves(self) -> tuple[_Subproblem, ...]:
         """The same states in two parts, at the cause that promises most; none if no split lowers the bound."""
         slope = np.exp(np.clip(self.log_slope[self.others], -_STEEPEST, _STEEPEST))
         pull = np.minimum(self.weight * slope, _SPLIT_WEIGHT)
@@ -178,7 +180,9 @@ class _Cell:
             if score[k] > 0.0:
                 both = np.repeat(self.states[None, :], 2, axis=0)
                 both[:, self.free[k]] = 0, 1
-                first, second = (_Cell(self.network, states, self.log_slope, self.upper, _NEXT) for states in both)
+                first, second = (
+                    _Subproblem(self.network, states, self.log_slope, self.upper, _NEXT) for states in both
+                )
                 if np.logaddexp(first.upper, second.upper) < self.upper:
                     return first, second
         return ()

@@ -20,7 +20,7 @@ from sbnet.bounds.lower import bound_terms, check_log_term
 from sbnet.bounds.upper import LIMIT
 from sbnet.certificates.branching import Until, close
 from sbnet.certificates.confidence import DRAWS, WIDTH, Sampled, Wanted, sample
-from sbnet.certificates.enclosure import EFFORTS, Ends, How, enclose, in_lines
+from sbnet.certificates.enclosure import EFFORTS, Enclosed, How, enclose, in_lines
 from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.inference.estimation import Draw, weigh
@@ -88,39 +88,41 @@ def certify(
         - ``"fast"``: mean field from below, Hölder's inequality from above; exact sums over groups of up to 12 coupled
           hidden units, or of as many noisy-OR findings that are present;
         - ``"normal"``: the states of four units are enumerated from below, of three from above; exact sums up to 16;
-        - ``"high"``: of seven and five, larger tables, a mixture, annealed samples for the guess; exact sums up to 20.
+        - ``"high"``: of seven and five, larger tables, a mixture, annealed samples for the estimate; exact sums up to
+          20.
 
-        Where all causes are independent and have only observed noisy-OR findings, both ends come from
-        :mod:`sbnet.bounds.findings` instead (unless `proven`): sums over 6, 8 and 10 findings, in 1, 30 and 100 cells.
+        Where all causes are independent and have only observed noisy-OR findings, both bounds come from
+        :mod:`sbnet.bounds.findings` instead (unless `proven`): sums over 6, 8 and 10 findings, in 1, 30 and 100
+        subproblems.
     exact_up_to : int, optional
         Groups of at most that many coupled hidden units, or of causes with as many findings present, are summed
         exactly, whatever the effort says. 0: no exact sums, so that the bounds show what they can do.
     proven : bool
-        Evaluate both ends in ball arithmetic, where every rounding is counted as it comes about, instead of taking off
-        a margin for the worst; needs ``sbnet[proven]``. Exact sums end at 14 units.
+        Evaluate both bounds in ball arithmetic, where every rounding is counted as it comes about, instead of taking
+        off a margin for the worst; needs ``sbnet[proven]``. Exact sums end at 14 units.
     confidence : float
-        Below one, say 0.999: find a narrower `interval` too, which holds ln P(evidence) with that chance, in each
+        Below one, say 0.999: find a narrower `interval` too, which holds ln P(evidence) with that probability, in each
         row. It comes from samples with bounded weights, :mod:`sbnet.bounds.upper.proposal`: as many as bring it to a
         tenth of a nat, but at most 2^18 with effort ``"fast"``, 2^20 and 2^22 with the others, and fewer in networks
         of more than 4,000 edges. It takes for granted that the random numbers are as good as random. `lower` and
         `upper` stay certain.
     seconds : float, optional
-        Bring the certain ends nearer by branch and bound, :mod:`sbnet.certificates.branching`, for that long in each
-        row, what the effort takes included. Cells are split where the ends are furthest apart, so that more time
-        never gives a wider interval; how far it comes depends on the clock.
+        Bring the certain bounds nearer by branch and bound, :mod:`sbnet.certificates.branching`, for that long in each
+        row, what the effort takes included. Subproblems are split where the bounds are furthest apart, so that more
+        time never gives a wider interval; how far it comes depends on the clock.
     gap : float, optional
-        Nats that are near enough. Alone, or with `seconds`: branch and bound ends there, and also with 16,384 cells;
-        without `seconds` the answer does not depend on the clock. With a `confidence`: the width of `interval` at
-        which no more samples are drawn, instead of a tenth; branch and bound is then for `seconds` only.
+        Nats that are near enough. Alone, or with `seconds`: branch and bound ends there, and also with 16,384
+        subproblems; without `seconds` the answer does not depend on the clock. With a `confidence`: the width of
+        `interval` at which no more samples are drawn, instead of a tenth; branch and bound is then for `seconds` only.
     rng
-        Seed of the samples; the certain ends do not depend on it.
+        Seed of the samples; the certain bounds do not depend on it.
     threads, executor, progress
         As in :func:`sbnet.infer_many`.
 
     Returns
     -------
     Certificate, or Certificates for a table
-        Where the evidence is impossible both ends are minus infinity, and `lower_from` says why.
+        Where the evidence is impossible both bounds are minus infinity, and `lower_from` says why.
 
     Examples
     --------
@@ -214,7 +216,7 @@ def posterior_intervals(
     Returns
     -------
     PosteriorIntervals
-        A mapping from the name of a unit to the two ends. An observed unit has its state twice, and so has one whose
+        A mapping from the name of a unit to the two bounds. An observed unit has its state twice, and so has one whose
         other state the evidence makes impossible. Evidence that is impossible itself is an error.
 
     Examples
@@ -239,20 +241,20 @@ def posterior_intervals(
     known = _known(question, asked)
     open_ = [i for i in dict.fromkeys(asked) if i not in known]
     blocks = map_blocks(
-        partial(_both_ends, part.network, part.states[0], how),
+        partial(_both_bounds, part.network, part.states[0], how),
         RowBlocks(open_, most=16),
         executor=pool(executor, 1 if proven else threads),
         progress=Bar("posterior intervals", len(open_), progress),
     )
-    for i, ends in zip(open_, (unit for block in blocks for unit in block), strict=True):
-        (low_0, high_0), (low_1, high_1) = ends
+    for i, enclosed in zip(open_, (unit for block in blocks for unit in block), strict=True):
+        (low_0, high_0), (low_1, high_1) = enclosed
         known[i] = _outward(low_1 - high_0 - slack, high_1 - low_0 + slack)
     answer = {network.names[i]: known[i] for i in asked}
     return PosteriorIntervals.of(network, row, answer, effort, proven)
 
 
 def _known(question: Question, asked: list[int]) -> dict[int, tuple[float, float]]:
-    """Both ends for units that are given, or that cannot be in one of their states."""
+    """Both bounds for units that are given, or that cannot be in one of their states."""
     row = question.given[0]
     known = {i: (float(row[i]), float(row[i])) for i in asked if row[i] != HIDDEN}
     free = np.array([i for i in asked if i not in known], np.int64)
@@ -285,27 +287,27 @@ def _check(effort: str, exact_up_to: int | None, proven: bool) -> How:
     )
 
 
-def _both_ends(network: Network, row: States, how: How, block: Block) -> list[list[list[float]]]:
-    """Lower and upper ends of ln P(V, S_i = 0) and of ln P(V, S_i = 1), for each unit i of the block."""
+def _both_bounds(network: Network, row: States, how: How, block: Block) -> list[list[list[float]]]:
+    """Lower and upper bounds of ln P(V, S_i = 0) and of ln P(V, S_i = 1), for each unit i of the block."""
     answer = []
     for i in block.columns[0]:
         both = []
         for state in (0, 1):
             with_unit = row.copy()
             with_unit[i] = state
-            ends = enclose(network, with_unit, *how)
-            both.append([ends.lower, ends.upper])
+            enclosed = enclose(network, with_unit, *how)
+            both.append([enclosed.lower, enclosed.upper])
         answer.append(both)
     return answer
 
 
 class _Search(NamedTuple):
-    """What is wanted beside the ends that an effort finds."""
+    """What is wanted beside the bounds that an effort finds."""
 
     confidence: float
     width: float  # of the interval with confidence
     seconds: float  # for branch and bound; none without any
-    gap: float  # of the certain ends, at which it stops
+    gap: float  # of the certain bounds, at which it stops
 
 
 class _Task(NamedTuple):
@@ -321,7 +323,7 @@ def _check_search(proven: bool, confidence: float, seconds: float | None, gap: f
     confidence = 1.0 if sure else checks.chance("confidence", confidence)
     if proven and (seconds is not None or (gap is not None and sure)):
         raise ParameterError(
-            "proven=True evaluates cell by cell in ball arithmetic, which is too slow for branch and bound; "
+            "proven=True evaluates subproblem by subproblem in ball arithmetic, too slow for branch and bound; "
             "leave out seconds= and gap=, and choose an effort"
         )
     near = 0.0 if gap is None else checks.positive("gap", gap)
@@ -336,23 +338,25 @@ def _certificates(network: Network, task: _Task, block: Block) -> list[Certifica
 
 def _certificate(network: Network, row: States, task: _Task) -> Certificate:
     (how, search, seed), begin = task, time.monotonic()
-    ends = enclose(network, row, *how)
-    if search.seconds and ends.value is None:
-        ends = close(ends, Until(begin + search.seconds, search.gap))
-    known = Sampled(ends.lower, ends.upper, ends.lower if ends.value is None else ends.value, 0.0, 0)
-    if ends.value is None:
-        known = _guess(ends, how, seed) if search.confidence == 1.0 else _draw(ends, task)
-    mean_field = float(ends.mean_field.bound[0])
+    enclosed = enclose(network, row, *how)
+    if search.seconds and enclosed.value is None:
+        enclosed = close(enclosed, Until(begin + search.seconds, search.gap))
+    known = Sampled(
+        enclosed.lower, enclosed.upper, enclosed.lower if enclosed.value is None else enclosed.value, 0.0, 0
+    )
+    if enclosed.value is None:
+        known = _estimate(enclosed, how, seed) if search.confidence == 1.0 else _draw(enclosed, task)
+    mean_field = float(enclosed.mean_field.bound[0])
     return Certificate(
-        ends.lower,
-        ends.upper,
-        known.guess,
+        enclosed.lower,
+        enclosed.upper,
+        known.estimate,
         known.error,
-        ends.value is not None,
-        ends.lower_from,
-        ends.upper_from,
+        enclosed.value is not None,
+        enclosed.lower_from,
+        enclosed.upper_from,
         mean_field,
-        max(mean_field - _paper_bound(ends), 0.0),
+        max(mean_field - _paper_bound(enclosed), 0.0),
         how.effort,
         how.proven,
         (known.low, known.high),
@@ -361,24 +365,28 @@ def _certificate(network: Network, row: States, task: _Task) -> Certificate:
     )
 
 
-def _guess(ends: Ends, how: How, seed: int) -> Sampled:
-    """An estimate of ln P between the certain ends, and its error, from samples around the means that were found."""
+def _estimate(enclosed: Enclosed, how: How, seed: int) -> Sampled:
+    """An estimate of ln P between the certain bounds, and its error, from samples around the means that were found."""
     samples, anneal = (100, 100) if how.effort == "high" else (1000, 0)
     own_seed = np.random.default_rng(seed).integers(2**64, dtype=np.uint64)
-    log_p, error, _, _ = weigh([ends.row], ends.mean_field, Draw(samples, anneal, 0.05, 0.1, own_seed))
-    return Sampled(ends.lower, ends.upper, float(log_p[0]), float(error[0]), 0).within(ends.lower, ends.upper)
+    log_p, error, _, _ = weigh([enclosed.row], enclosed.mean_field, Draw(samples, anneal, 0.05, 0.1, own_seed))
+    return Sampled(enclosed.lower, enclosed.upper, float(log_p[0]), float(error[0]), 0).within(
+        enclosed.lower, enclosed.upper
+    )
 
 
-def _draw(ends: Ends, task: _Task) -> Sampled:
+def _draw(enclosed: Enclosed, task: _Task) -> Sampled:
     """An interval that holds with confidence, inside the certain one, and the estimate from the same samples."""
     how, search, seed = task
-    cells = in_lines(ends.row, ends.mean_field, how) if ends.cells is None else ends.cells
-    found = sample(cells, Wanted(1.0 - search.confidence, search.width, DRAWS[how.effort], seed))
-    return found.within(ends.lower, ends.upper)
+    subproblems = (
+        in_lines(enclosed.row, enclosed.mean_field, how) if enclosed.subproblems is None else enclosed.subproblems
+    )
+    found = sample(subproblems, Wanted(1.0 - search.confidence, search.width, DRAWS[how.effort], seed))
+    return found.within(enclosed.lower, enclosed.upper)
 
 
-def _paper_bound(ends: Ends) -> float:
+def _paper_bound(enclosed: Enclosed) -> float:
     """The bound with the paper's logarithm terms, eq. (20), at the means of mean field theory, with the best xi."""
-    network, states, means = ends.row.network, ends.row.states[None, :], ends.mean_field.means
+    network, states, means = enclosed.row.network, enclosed.row.states[None, :], enclosed.mean_field.means
     parts = bound_terms(network, states, means, np.full(states.shape, np.nan), check_log_term("xi", 0))
     return float(sum(part.sum() for part in parts))

@@ -10,27 +10,27 @@ each number x multiplies what the opponent has by :math:`1 + \lambda (m - x)`, w
    :math:`\delta`. An m at which it does is ruled out.
 3. The factor rises with m, so if any :math:`m \le \mu` is ever ruled out, so is :math:`\mu` itself. All m are tested at
    once, at every length of the sample, with one failure of probability :math:`\delta`; the least m that was ever ruled
-   out is an upper end.
+   out is an upper bound.
 
 *One bet against small means.* If :math:`\mu \le m`, the number :math:`x / m` is an asset that is not expected to gain.
 The opponent keeps a share :math:`1 - \rho` of the capital and invests :math:`0 \le \rho \le 15/16`: x multiplies it by
 :math:`1 - \rho + \rho x / m`. That is at least 1/16 for every m and x, without any bound on x from above; its
 expectation is :math:`1 - \rho + \rho \mu / m \le 1`; and it falls with m. So 1 to 3 hold with the signs exchanged, and
-the largest m that was ever ruled out is a lower end (Waudby-Smith & Ramdas 2024). In a stake
+the largest m that was ever ruled out is a lower bound (Waudby-Smith & Ramdas 2024). In a stake
 :math:`\lambda = \rho / m` that is the same for all m the first property would fail where :math:`\lambda m > 1`.
 
-*Several bets.* Each end has several opponents, and each of them a share of :math:`\delta`; by the union bound the best
-of what they rule out fails with probability at most :math:`\delta`. One of them follows the sample: numbers come in
-stages, each as long as all before it together, and the stakes of a stage are settled by the stages before. It makes the
-interval narrow where the sample is what it seems. If large numbers are rare, a sample without any seems harmless, and
-that opponent loses its capital when the first one comes, or stakes it against means that are none. The other opponents
-keep one stake for good, from 1/2 down in steps of one half: with one of them, the interval follows as soon as the large
-numbers come. Stakes decide how narrow the interval is, not whether it holds. Until a large number has come the lower
-end stays low, as it must.
+*Several bets.* Each bound has several opponents, and each of them a share of :math:`\delta`; by the union bound the
+best of what they rule out fails with probability at most :math:`\delta`. One of them follows the sample: numbers come
+in stages, each as long as all before it together, and the stakes of a stage are settled by the stages before. It makes
+the interval narrow where the sample is what it seems. If large numbers are rare, a sample without any seems harmless,
+and that opponent loses its capital when the first one comes, or stakes it against means that are none. The other
+opponents keep one stake for good, from 1/2 down in steps of one half: with one of them, the interval follows as soon as
+the large numbers come. Stakes decide how narrow the interval is, not whether it holds. Until a large number has come
+the lower bound stays low, as it must.
 
 *Rounding.* With u the unit roundoff, a factor is computed with an error of at most 48u of itself (the subtraction loses
 at most what 1/16 leaves), its logarithm with 4u of the logarithm, and the sum of n logarithms with 64u of the sum of
-their sizes; 128u (n + sum of sizes) is taken off before a capital is compared. An end is a point that was itself ruled
+their sizes; 128u (n + sum of sizes) is taken off before a capital is compared. A bound is a point that was itself ruled
 out, found by bisection: nothing is interpolated.
 """
 
@@ -52,7 +52,7 @@ _BLIND = 0.5  # the stake against large means before anything is known
 _FOLLOWS = 0.8  # the share of delta for the opponent that follows the sample
 _FIXED_ABOVE: FloatArray = 2.0 ** -np.arange(1.0, 10.0)
 _FIXED_BELOW: FloatArray = 2.0 ** -np.arange(1.0, 18.0)
-_ACCURACY = 1e-4  # relative: how near an end is to the next point that is not ruled out
+_ACCURACY = 1e-4  # relative: how near a bound is to the next point that is not ruled out
 _LEAST = 1e-300  # no smaller mean is tested
 _ROUNDING = 128.0 * UNIT
 
@@ -116,7 +116,7 @@ def _settle(stages: list[_Stage], delta: float, before: Mean) -> Mean:
 
 
 def _opponents(following: list[float], fixed: FloatArray, delta: float) -> Iterator[tuple[list[float], float]]:
-    """The stakes of each in every stage, and ln of the capital at which a mean is ruled out: half of delta an end."""
+    """The stakes of each in every stage, and ln of the capital at which a mean is ruled out: half of delta a bound."""
     yield following, math.log(2.0 / (_FOLLOWS * delta)) + 1e-12
     for stake in fixed.tolist():
         yield [stake] * len(following), math.log(2.0 * len(fixed) / ((1.0 - _FOLLOWS) * delta)) + 1e-12

@@ -25,7 +25,7 @@ _ALPHA = 0.75  # the share of the draws from the proposal of the upper bound; we
 
 
 class Wanted(NamedTuple):
-    """The chance with which an interval may fail, the width that is enough, and what is drawn."""
+    """The probability with which an interval may fail, the width that is enough, and what is drawn."""
 
     delta: float
     width: float
@@ -34,38 +34,38 @@ class Wanted(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """Both ends of ln P(evidence), a guess at it and its standard error, and the number of weights drawn."""
+    """Both bounds of ln P(evidence), an estimate of it and its standard error, and the number of weights drawn."""
 
     low: float
     high: float
-    guess: float
+    estimate: float
     error: float
     samples: int
 
     def within(self, lower: float, upper: float) -> Sampled:
-        """No end, and no guess, outside of an interval that is certain."""
-        low, high, guess = (min(max(x, lower), upper) for x in self[:3])
-        return self._replace(low=low, high=high, guess=guess)
+        """No bound, and no estimate, outside of an interval that is certain."""
+        low, high, estimate = (min(max(x, lower), upper) for x in self[:3])
+        return self._replace(low=low, high=high, estimate=estimate)
 
 
 class _Sampler(NamedTuple):
-    """Proposals of all cells, and their chances: first as proposals of the upper bound, then as factorial ones."""
+    """Proposals of all subproblems, and their probabilities: first those of the upper bound, then factorial ones."""
 
     states: States
     seed: np.uint64
     proposals: list[Proposal]
     log_bounds: FloatArray
     log_factorial: FloatArray  # what each factorial distribution adds to U q: its share, in units of weights
-    ends: FloatArray  # running sums of the chances
+    cumulative: FloatArray  # running sums of the probabilities
 
     def weights(self, first: int, n: int) -> FloatArray:
         """Weights in units of their bound U / alpha: numbers in [0, 1] with the mean P(V) alpha / U."""
         seeds = seeds_of(self.seed, self.states, n, first)
-        chosen = np.minimum(np.searchsorted(self.ends, uniform(seeds), side="right"), len(self.ends) - 1)
-        cell, factorial = chosen % len(self.proposals), chosen >= len(self.proposals)
+        chosen = np.minimum(np.searchsorted(self.cumulative, uniform(seeds), side="right"), len(self.cumulative) - 1)
+        subproblem, factorial = chosen % len(self.proposals), chosen >= len(self.proposals)
         weights = np.empty(n)
-        for c in np.unique(cell):
-            mine = np.flatnonzero(cell == c)
+        for c in np.unique(subproblem):
+            mine = np.flatnonzero(subproblem == c)
             log_p, log_q, log_other = self.proposals[c].draw(seeds[mine], factorial[mine])
             below = np.logaddexp(self.log_bounds[c] + log_q, self.log_factorial[c] + log_other)
             weights[mine] = np.exp(np.minimum(log_p + self.proposals[c].constant - below, 0.0))
@@ -73,32 +73,38 @@ class _Sampler(NamedTuple):
 
 
 def sample(bounded: Bounded, wanted: Wanted) -> Sampled:
-    """An interval for ln P(evidence) that fails with a chance of at most `delta`."""
+    """An interval for ln P(evidence) that fails with a probability of at most `delta`."""
     sampler = _sampler(bounded, np.uint64(wanted.seed))
     log_scale = float(logsumexp(sampler.log_bounds)) - math.log(_ALPHA)
     margin = max(p.margin for p in sampler.proposals) + 64.0 * margins.UNIT * (abs(log_scale) + 4.0)
-    variation = max(p.variation for p in sampler.proposals) + 16.0 * margins.UNIT * len(sampler.ends)
+    variation = max(p.variation for p in sampler.proposals) + 16.0 * margins.UNIT * len(sampler.cumulative)
     size = max(len(p.joint.weight) + 32 * len(p.joint.gate) for p in sampler.proposals)
 
     most = max(int(wanted.most * min(_EDGES / max(size, 1), 1.0)), 1)
     found = bet(sampler.weights, Plan(wanted.delta, wanted.width, most))
     low = math.log(found.low - variation) - margin if found.low > variation else -math.inf
     high = math.log(found.high + variation) + margin
-    guess, error = (
+    estimate, error = (
         (math.log(found.mean) + log_scale, found.error / found.mean) if found.mean > 0.0 else (-math.inf, 1.0)
     )
     low, high = low + log_scale, high + log_scale
-    return Sampled(low, high, min(max(guess, low), high), error, found.samples)
+    return Sampled(low, high, min(max(estimate, low), high), error, found.samples)
 
 
 def _sampler(bounded: Bounded, seed: np.uint64) -> _Sampler:
-    cells, solution = bounded.cells, bounded.mean_field_in_each()
+    subproblems, solution = bounded.subproblems, bounded.mean_field_in_each()
     proposals = [
-        propose(bounded.reduced(r), bounded.limits, Parameters(cells.edge[r], cells.unit[r]), solution.means[r])
-        for r in range(len(cells.bound))
+        propose(
+            bounded.reduced(r), bounded.limits, Parameters(subproblems.edge[r], subproblems.unit[r]), solution.means[r]
+        )
+        for r in range(len(subproblems.bound))
     ]
     log_bounds = np.array([p.log_bound + p.constant for p in proposals])
     log_shares = solution.bound - logsumexp(solution.bound)
     log_factorial = math.log1p(-_ALPHA) - math.log(_ALPHA) + logsumexp(log_bounds) + log_shares
-    chances = np.concatenate([_ALPHA * np.exp(log_bounds - logsumexp(log_bounds)), (1.0 - _ALPHA) * np.exp(log_shares)])
-    return _Sampler(bounded.row.states, seed, proposals, log_bounds, log_factorial, np.cumsum(chances / chances.sum()))
+    probabilities = np.concatenate(
+        [_ALPHA * np.exp(log_bounds - logsumexp(log_bounds)), (1.0 - _ALPHA) * np.exp(log_shares)]
+    )
+    return _Sampler(
+        bounded.row.states, seed, proposals, log_bounds, log_factorial, np.cumsum(probabilities / probabilities.sum())
+    )

@@ -1,4 +1,4 @@
-"""The two ends of ln P(evidence) for one row: what each effort tries, and the best of it."""
+"""The two bounds of ln P(evidence) for one row: what each effort tries, and the best of it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sbnet.bounds import findings, margins
 from sbnet.bounds.proven import lower as ball_lower
 from sbnet.bounds.proven import upper as ball_upper
 from sbnet.bounds.proven.lower import Piece
-from sbnet.bounds.proven.upper import Cell
-from sbnet.bounds.upper.cells import Cells, Limits, solve_row, split_cells
+from sbnet.bounds.proven.upper import Subproblem
+from sbnet.bounds.upper.subproblems import Limits, Subproblems, solve_row, split_each
 from sbnet.exact.enumeration import Reduced, group_sums, known_part
 from sbnet.exact.quickscore import two_levels
 from sbnet.inference import Conditioned, MeanField, Mixture
@@ -31,12 +31,12 @@ class Effort(NamedTuple):
     """What is tried, beside all that a lower effort tries."""
 
     exact_up_to: int  # coupled hidden units that are summed exactly
-    lower_units: int  # hidden units enumerated for the lower end
+    lower_units: int  # hidden units enumerated for the lower bound
     components: int  # of a mixture
-    table_up_to: int  # parents of a unit enumerated for the upper end
-    upper_units: int  # hidden units enumerated for the upper end
-    findings: int  # of noisy-OR findings that are present, those that both ends sum over
-    cells: int  # into which their causes are split
+    table_up_to: int  # parents of a unit enumerated for the upper bound
+    upper_units: int  # hidden units enumerated for the upper bound
+    findings: int  # of noisy-OR findings that are present, those that both bounds sum over
+    subproblems: int  # into which their causes are split
 
 
 EFFORTS = {
@@ -47,36 +47,36 @@ EFFORTS = {
 
 
 class MeanFields(NamedTuple):
-    """The bounds and means of mean field theory, for one row or for each of several cells."""
+    """The bounds and means of mean field theory, for one row or for each of several subproblems."""
 
     bound: FloatArray
     means: FloatArray
 
 
 class Bounded(NamedTuple):
-    """An upper bound on a row in cells, how it was obtained, and mean field theory in the row, or in each cell."""
+    """An upper bound on a row in subproblems, how it was obtained, and mean field theory in the row, or in each."""
 
     row: Reduced
     limits: Limits
-    cells: Cells
+    subproblems: Subproblems
     mean_field: MeanFields
 
     def reduced(self, r: int) -> Reduced:
-        """Cell r: the row itself if it is the only one."""
-        return self.row if len(self.cells.bound) == 1 else Reduced(self.row.network, self.cells.states[r])
+        """Subproblem r: the row itself if it is the only one."""
+        return self.row if len(self.subproblems.bound) == 1 else Reduced(self.row.network, self.subproblems.states[r])
 
     def mean_field_in_each(self) -> MeanFields:
-        """Mean field theory in each cell: as it is known, or solved from the means of the row."""
-        n, known = len(self.cells.bound), self.mean_field
+        """Mean field theory in each subproblem: as it is known, or solved from the means of the row."""
+        n, known = len(self.subproblems.bound), self.mean_field
         if len(known.bound) == n:
             return known
         start = np.tile(known.means, (n, 1))
-        found = MeanField().solve(self.row.network, self.cells.states, start=start, trace=False)
+        found = MeanField().solve(self.row.network, self.subproblems.states, start=start, trace=False)
         return MeanFields(found.bound, found.means)
 
 
-class Ends(NamedTuple):
-    """Both ends, how they were obtained, the row, and the solution of mean field theory alone."""
+class Enclosed(NamedTuple):
+    """Both bounds, how they were obtained, the row, and the solution of mean field theory alone."""
 
     lower: float
     upper: float
@@ -85,20 +85,20 @@ class Ends(NamedTuple):
     upper_from: str
     row: Reduced
     mean_field: Solution
-    cells: Bounded | None  # of the upper end, if it has some
+    subproblems: Bounded | None  # of the upper bound, if it has some
     lines: Bounded | None  # the quickest upper bound, if it was sought
 
 
 class How(NamedTuple):
-    """How the ends are sought."""
+    """How the bounds are sought."""
 
     effort: str
     proven: bool
     exact_up_to: int | None = None  # coupled hidden units that are summed exactly; None: as the effort says
 
 
-def enclose(network: Network, states: States, effort: str, proven: bool, exact_up_to: int | None = None) -> Ends:
-    """The best ends that an effort, or a lower one, finds."""
+def enclose(network: Network, states: States, effort: str, proven: bool, exact_up_to: int | None = None) -> Enclosed:
+    """The best bounds that an effort, or a lower one, finds."""
     tried = list(EFFORTS.values())[: list(EFFORTS).index(effort) + 1]
     row, solver = Reduced(network, states), MeanField()
     first = solver.solve(network, states[None, :], start=None, trace=False)
@@ -111,48 +111,48 @@ def enclose(network: Network, states: States, effort: str, proven: bool, exact_u
             together = f"sum over all findings that are present, of {count(group, 'cause')} at most together"
         how = together if group else "product of known factors"
         low, high = ball_upper.enclosed(network, states) if proven else (value - margin, min(value + margin, 0.0))
-        return Ends(low, high, 0.5 * (low + high) if proven else min(value, 0.0), how, how, row, first, None, None)
-    ends = None if proven else clinic(row, tried, first)
-    if ends is not None:
-        return ends
+        return Enclosed(low, high, 0.5 * (low + high) if proven else min(value, 0.0), how, how, row, first, None, None)
+    enclosed = None if proven else clinic(row, tried, first)
+    if enclosed is not None:
+        return enclosed
     lower, lower_from, pieces = float(first.bound[0]), "mean field", [Piece(network, states, first.means[0])]
     best = lines = in_lines(row, first, How(effort, proven, exact_up_to))  # may be as good as tables
-    upper = float(best.cells.bound[0])
+    upper = float(best.subproblems.bound[0])
     order: IndexArray | None = None
-    roots = dict[int, Cells]()
+    roots = dict[int, Subproblems]()
     for level in tried:
         limits = Limits(in_group, level.table_up_to, _MAX_STEPS, _TOL, not proven)
         room = level.table_up_to
         if room not in roots:
-            roots[room] = solve_row(row, limits, lines.cells)
+            roots[room] = solve_row(row, limits, lines.subproblems)
         root = roots[room]
         if order is None:
             order = np.argsort(-root.score[0], kind="stable")[: int((root.score[0] > 0.0).sum())]
-        for cells in _split(network, limits, root, order[: level.upper_units]):
-            total = min(margins.log_sum_above(cells.bound), 0.0)
+        for subproblems in _split(network, limits, root, order[: level.upper_units]):
+            total = min(margins.log_sum_above(subproblems.bound), 0.0)
             if total < upper:
-                upper, best = total, best._replace(limits=limits, cells=cells)
+                upper, best = total, best._replace(limits=limits, subproblems=subproblems)
         for total, how, parts in _tighter(row, first, order[: level.lower_units], level.components):
             if total > lower:
                 lower, lower_from, pieces = total, how, parts
-    found = best.cells
-    upper_from = f"Hölder's inequality, {count(len(found.bound), 'cell')}"
+    found = best.subproblems
+    upper_from = f"Hölder's inequality, {count(len(found.bound), 'subproblem')}"
     if proven:
         lower = ball_lower.lower(pieces, solver.bound)
         parameters = zip(found.states, found.edge, found.unit, strict=True)
-        upper = ball_upper.upper([Cell(network, *given, in_group) for given in parameters])
-    return Ends(lower, upper, None, lower_from, upper_from, row, first, best, lines)
+        upper = ball_upper.upper([Subproblem(network, *given, in_group) for given in parameters])
+    return Enclosed(lower, upper, None, lower_from, upper_from, row, first, best, lines)
 
 
 def in_lines(row: Reduced, first: Solution, how: How) -> Bounded:
-    """The quickest upper bound: one cell, lines alone."""
+    """The quickest upper bound: one subproblem, lines alone."""
     most = EFFORTS[how.effort].exact_up_to if how.exact_up_to is None else how.exact_up_to
     limits = Limits(min(_GROUP, most), 0, _MAX_STEPS, _TOL, not how.proven)
     return Bounded(row, limits, solve_row(row, limits), MeanFields(first.bound, first.means))
 
 
 def count(n: int, what: str) -> str:
-    """In words: 1 cell, 2 cells."""
+    """In words: 1 subproblem, 2 subproblems."""
     return f"{n} {what}{'s' * (n != 1)}"
 
 
@@ -173,8 +173,8 @@ def summed(row: Reduced, most: int) -> Sum:
     return Sum(sums.total, margin, int(np.bincount(sums.label).max(initial=0)), not sums.large.any())
 
 
-def clinic(row: Reduced, tried: list[Effort], first: Solution) -> Ends | None:
-    """The ends where causes are independent and their findings observed noisy-OR units; None anywhere else.
+def clinic(row: Reduced, tried: list[Effort], first: Solution) -> Enclosed | None:
+    """The bounds where causes are independent and their findings observed noisy-OR units; None anywhere else.
 
     There the bounds of `sbnet.bounds.findings` leave nothing to those for any network.
     """
@@ -188,12 +188,14 @@ def clinic(row: Reduced, tried: list[Effort], first: Solution) -> Ends | None:
     known = known_part(*given)
     scale = margins.scale(row.network).of(margins.involved(problem, row.states))
     margin = margins.of_sum(scale, problem, np.zeros(len(problem.hidden), np.int64), 0)
-    best = Ends(float(first.bound[0]), 0.0, None, "mean field", "no probability is above one", row, first, None, None)
+    best = Enclosed(
+        float(first.bound[0]), 0.0, None, "mean field", "no probability is above one", row, first, None, None
+    )
     for level in tried:
-        found = [findings.enclose(group, level.findings, level.cells) for group in clinics]
+        found = [findings.enclose(group, level.findings, level.subproblems) for group in clinics]
         lower, upper = (known + sum(getattr(part, end) for part in found) for end in ("lower", "upper"))
-        cells = count(max(part.cells for part in found), "cell")
-        together = f"sum over {count(level.findings, 'finding')} at most in each of {cells} of causes"
+        subproblems = count(max(part.subproblems for part in found), "subproblem")
+        together = f"sum over {count(level.findings, 'finding')} at most in each of {subproblems} of causes"
         if lower - margin > best.lower:
             best = best._replace(lower=lower - margin, lower_from=f"{together}, Jensen's inequality for the others")
         if upper + margin < best.upper:
@@ -201,12 +203,14 @@ def clinic(row: Reduced, tried: list[Effort], first: Solution) -> Ends | None:
     return best
 
 
-def _split(network: Network, limits: Limits, cells: Cells, units: Sequence[int] | IndexArray) -> Iterator[Cells]:
+def _split(
+    network: Network, limits: Limits, subproblems: Subproblems, units: Sequence[int] | IndexArray
+) -> Iterator[Subproblems]:
     """The whole, its parts after the first unit, after the second, and so on."""
-    yield cells
+    yield subproblems
     for unit in units:
-        cells = split_cells(network, limits, cells, [int(unit)] * len(cells.bound))
-        yield cells
+        subproblems = split_each(network, limits, subproblems, [int(unit)] * len(subproblems.bound))
+        yield subproblems
 
 
 def _tighter(

@@ -32,12 +32,12 @@ class Certificate:
     lower, upper : float
         ln P(evidence) lies between them: by theorems for the two bounds, rounding included.
     estimate, error : float
-        A guess at ln P(evidence), from sampling, and its standard error; not proven, but never outside the interval.
-        The value itself, and zero, if it is known.
+        An estimate of ln P(evidence), from sampling, and its standard error; not proven, but never outside the
+        interval. The value itself, and zero, if it is known.
     exact : bool
-        Are both ends ln P itself, but for rounding, because all states could be summed?
+        Are both bounds ln P itself, but for rounding, because all states could be summed?
     lower_from, upper_from : str
-        How the two ends were obtained; why the evidence is impossible, if it is.
+        How the two bounds were obtained; why the evidence is impossible, if it is.
     mean_field : float
         The lower bound of mean field theory alone, :class:`sbnet.MeanField`.
     logarithm : float
@@ -46,8 +46,8 @@ class Certificate:
     proven : bool
         Is rounding counted, in ball arithmetic? Otherwise there is a margin for the worst that it can do.
     interval : tuple of float
-        ln P(evidence) lies between these two with a chance of at least `confidence`: from samples, and inside the
-        certain interval. The certain ends themselves where no confidence below one was asked for, or all states were
+        ln P(evidence) lies between these two with a probability of at least `confidence`: from samples, and inside the
+        certain interval. The certain bounds themselves where no confidence below one was asked for, or all states were
         summed.
     confidence : float
         How sure that is; one without samples.
@@ -72,14 +72,14 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """The length of the interval; zero where both ends are minus infinity."""
+        """The length of the interval; zero where both bounds are minus infinity."""
         return 0.0 if self.upper == self.lower else self.upper - self.lower
 
     @property
     def factorisation(self) -> tuple[float, float]:
         r"""What the independence of mean field theory costs lies between these two.
 
-        That is :math:`\mathrm{KL}(Q \| P) = \ln P(V) - L`, and ln P(V) is known to lie between the ends. The slack of
+        That is :math:`\mathrm{KL}(Q \| P) = \ln P(V) - L`, and ln P(V) is known to lie between the bounds. The slack of
         the exact logarithm terms, about 1e-7 for a unit, is in it.
         """
         if self.mean_field == -math.inf:
@@ -91,25 +91,25 @@ class Certificate:
         if self.upper == -math.inf:
             return []
         low, high = self.factorisation
-        guess = max(self.estimate - self.mean_field, 0.0)
+        cost = max(self.estimate - self.mean_field, 0.0)
         lines = []
         if not self.exact:
             if self.lower > -700.0:
                 p_low, p_high = _three_digits(math.exp(self.lower), -1), _three_digits(math.exp(self.upper), 1)
                 lines.append(("that is", f"P(evidence) between {p_low:.3g} and {p_high:.3g}"))
-            lines += [("lower end", self.lower_from), ("upper end", self.upper_from)]
+            lines += [("lower bound", self.lower_from), ("upper bound", self.upper_from)]
             if self.confidence < 1.0:
                 lines.append((f"{100 * self.confidence:.12g} %", self._with_confidence()))
-            lines.append(("best guess", f"{self.estimate:.6g} ± {self.error:.2g}, from samples (not proven)"))
-        spread = f"{guess:.3g}" if self.exact else f"{low:.3g} to {high:.3g} nats, about {guess:.3g}"
+            lines.append(("estimate", f"{self.estimate:.6g} ± {self.error:.2g}, from samples (not proven)"))
+        spread = f"{cost:.3g}" if self.exact else f"{low:.3g} to {high:.3g} nats, about {cost:.3g}"
         lines.append(("mean field", f"{self.mean_field:.6g}; taking the hidden units as independent costs {spread}"))
         lines.append(("", f"the paper's logarithm terms would cost {self.logarithm:.3g} more"))
         return [*lines, ("rounding", _ROUNDING[self.proven])]
 
     def _with_confidence(self) -> str:
         low, high = self.interval
-        ends = f"with that confidence, between {_outward(low, high)} ({high - low:.2g} nats)"
-        return f"{ends}; {self.samples:,} samples"
+        held = f"with that confidence, between {_outward(low, high)} ({high - low:.2g} nats)"
+        return f"{held}; {self.samples:,} samples"
 
     def _headline(self) -> str:
         gap = self.gap
@@ -125,7 +125,9 @@ class Certificate:
         )
 
     def __str__(self) -> str:
-        lines = [f"  {label + ':' if label else '':<12}{text}" for label, text in self._sentences()]
+        sentences = self._sentences()
+        width = max((len(label) + 2 for label, _ in sentences), default=0)
+        lines = [f"  {label + ':' if label else '':<{width}}{text}" for label, text in sentences]
         return "\n".join([self._headline(), *lines])
 
     __repr__ = __str__
@@ -167,23 +169,23 @@ class Certificates(Sequence[Certificate]):
 
     @property
     def lower(self) -> FloatArray:
-        """The lower ends."""
+        """The lower bounds."""
         return self._column("lower")
 
     @property
     def upper(self) -> FloatArray:
-        """The upper ends."""
+        """The upper bounds."""
         return self._column("upper")
 
     @property
     def interval(self) -> tuple[FloatArray, FloatArray]:
-        """The ends that hold with confidence, in each row: all lower ones, and all upper ones."""
+        """The bounds that hold with confidence, in each row: all lower ones, and all upper ones."""
         low, high = np.array([row.interval for row in self.rows], dtype=np.float64).reshape(-1, 2).T.copy()
         return low, high
 
     @property
     def estimate(self) -> FloatArray:
-        """The guesses."""
+        """The estimates."""
         return self._column("estimate")
 
     @property
@@ -229,9 +231,10 @@ _ROUNDING = {
 
 
 class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
-    """An interval that holds P(S_i = 1 | evidence), for each unit asked for: a mapping from names to the two ends.
+    """An interval that holds P(S_i = 1 | evidence), for each unit asked for: a mapping from names to the two bounds.
 
-    ``intervals["rain"]`` are the ends for a unit. It prints first the units whose interval is furthest from the prior.
+    ``intervals["rain"]`` are the bounds for a unit. It prints first the units whose interval is furthest from the
+    prior.
 
     Attributes
     ----------
@@ -264,12 +267,12 @@ class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
 
     @property
     def lower(self) -> FloatArray:
-        """The lower ends, in the order of the names."""
+        """The lower bounds, in the order of the names."""
         return np.array([low for low, _ in self.values()], dtype=np.float64)
 
     @property
     def upper(self) -> FloatArray:
-        """The upper ends, in the order of the names."""
+        """The upper bounds, in the order of the names."""
         return np.array([high for _, high in self.values()], dtype=np.float64)
 
     @property
@@ -283,7 +286,7 @@ class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
         raise unknown_unit(name, self.network.names, "the call")
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each unit: prior, lower and upper end."""
+        """A pandas table, one row for each unit: prior, lower and upper bound."""
         pd = checks.extra("pandas", "to_frame()")
         columns = {"prior": self.prior, "lower": self.lower, "upper": self.upper}
         frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
@@ -307,7 +310,7 @@ class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
 
 
 def _ends(low: float, high: float) -> tuple[str, str]:
-    """Both ends to four digits, rounded outwards, so that what is printed holds too."""
+    """Both bounds to four digits, rounded outwards, so that what is printed holds too."""
     return f"{math.floor(low * 1e4) / 1e4:.4f}", f"{math.ceil(high * 1e4) / 1e4:.4f}"
 
 
@@ -317,7 +320,7 @@ def _digits(gap: float) -> int:
 
 
 def _outward(low: float, high: float) -> str:
-    """Both ends, rounded outwards, so that what is printed holds too."""
+    """Both bounds, rounded outwards, so that what is printed holds too."""
     digits = _digits(high - low)
     scale = 10.0**digits
     return f"{math.floor(low * scale) / scale:.{digits}f} and {math.ceil(high * scale) / scale:.{digits}f}"

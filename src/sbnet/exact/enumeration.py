@@ -206,9 +206,9 @@ def _sum_large(
     )
     for r, group in sums:
         parts = np.array([next(found) for _ in range(0, 2 ** len(group.units), 2**_PART)])
-        value, chances = group.joined(parts)
+        value, probabilities = group.joined(parts)
         log_p[r] += value
-        means[r, group.hidden] = chances
+        means[r, group.hidden] = probabilities
 
 
 def _parts(group: GroupSum) -> Iterator[_Part]:
@@ -233,16 +233,16 @@ def _sum_findings(network: Network, row: States, effort: Effort, log_p: FloatArr
     value, found = known_part(problem, row, bias), {}
     for group, two in zip(groups, levels, strict=True):
         if two is not None and two.positive < len(group.units):
-            part, chances, error = total(two, with_means=effort.means)
+            part, probabilities, error = total(two, with_means=effort.means)
             if not error <= _WORST:
                 return False
         else:
-            part, chances = group.joined(np.array([group.between(p.first, p.last) for p in _parts(group)]))
+            part, probabilities = group.joined(np.array([group.between(p.first, p.last) for p in _parts(group)]))
         value += part
-        found[id(group)] = group.hidden, chances
+        found[id(group)] = group.hidden, probabilities
     log_p[0] = value
-    for hidden, chances in found.values():
-        means[hidden] = chances
+    for hidden, probabilities in found.values():
+        means[hidden] = probabilities
     return True
 
 
@@ -358,7 +358,7 @@ class GroupSum(NamedTuple):
         return part
 
     def joined(self, parts: FloatArray) -> tuple[float, FloatArray]:
-        """ln of the whole sum, and the chance of each unit to be 1."""
+        """ln of the whole sum, and the probability of each unit to be 1."""
         top = parts[:, 0].max()
         total = (np.exp(parts[:, 0] - top)[:, None] * parts[:, 1:]).sum(axis=0)
         return float(top + np.log(total[0]) + self.off), total[1:] / total[0]

@@ -46,7 +46,7 @@ class Estimate:
     error : float
         Its standard error, as far as the weights that were drawn tell: the relative error of the estimate.
     lower : float
-        ln P(evidence) is at least this, with a chance of 1 - `delta`, whatever the weights that were not drawn.
+        ln P(evidence) is at least this, with a probability of 1 - `delta`, whatever the weights that were not drawn.
     bound : float
         The bound of the solver that the samples start from; ln P(evidence) is at least this, for certain.
     effective_samples : float
@@ -193,7 +193,7 @@ def estimate(
     product of R averages has mean :math:`P(V)^R`; by Markov's inequality,
 
     .. math:: \ln P(V) \ge \frac1R \sum_r \ln \bar w_r - \frac1R \ln \frac1\delta \qquad
-        \text{with a chance of at least } 1 - \delta .
+        \text{with a probability of at least } 1 - \delta .
 
     Batches of 1, 4, 16, ... weights are tried, each with its share of :math:`\delta`, and the best result is taken.
 
@@ -233,8 +233,8 @@ def estimate(
     --------
     >>> import sbnet as sb
     >>> net = sb.layered((2, 4, 6), rng=0, scale=2.0)
-    >>> guess = sb.estimate(net, [0] * 6, samples=10_000, rng=0)
-    >>> abs(guess.log_probability - sb.log_likelihood(net, [0] * 6)) < 4 * guess.error
+    >>> found = sb.estimate(net, [0] * 6, samples=10_000, rng=0)
+    >>> abs(found.log_probability - sb.log_likelihood(net, [0] * 6)) < 4 * found.error
     True
     """
     solver = MeanField() if solver is None else solver

@@ -22,8 +22,8 @@ def log_weights(
 ) -> FloatArray:
     """ln w of each sample, with <w> = P(V).
 
-    H comes from the factorial distribution Q with the given means, or with chance `defence` from the network with the
-    evidence held fixed, and w = P(H, V) / [(1 - defence) Q(H) + defence P(H)] is at most 1 / defence.
+    H comes from the factorial distribution Q with the given means, or with probability `defence` from the network with
+    the evidence held fixed, and w = P(H, V) / [(1 - defence) Q(H) + defence P(H)] is at most 1 / defence.
     """
     known = problem.known[states[problem.known] >= 0]
     constant = float(gates.log_p(problem.gate[known], states[known], bias[known]).sum())

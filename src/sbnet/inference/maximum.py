@@ -39,7 +39,7 @@ _BATCH = 256  # parts that are split at once
 _WIDE = 4096  # parts in waiting, from which on the deepest come first, so that they stay so few
 _ENUMERATED = 12  # hidden units whose states are all tried at once
 _SHAKEN, _SHAKES = (0.3, 0.1, 0.05), 16  # shares of the hidden units that are flipped to get away; trials with each
-_NUMBERS = 20_000_000  # that may be worked out to climb from one set of states: a second or so
+_NUMBERS = 20_000_000  # that may be worked out to improve one set of states: a second or so
 _PAIRED = 64  # hidden units of which pairs are flipped too
 _ROUNDING = 2.0**-52
 _STEEPEST = 100.0  # of the lines above ln P of a noisy-OR unit; those of a sigmoid unit have slopes from -1 to 1
@@ -142,7 +142,7 @@ class _Parts(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """The bound by given lines: its value, the states at which it is reached, and its slope in each line."""
+    """The bound by given lines: its value, the states at which it is reached, and its gradient in the slopes."""
 
     value: FloatArray
     states: States
@@ -188,21 +188,21 @@ def _bounded(group: Group, parts: _Parts, target: float, steps: int) -> tuple[_P
 
 
 def good_state(group: Group, states: States) -> tuple[States, float]:
-    """The best that comes of some states: they climb, and what is best is shaken and climbs again."""
+    """The best that comes of some states: each is improved, and what is best is perturbed and improved again."""
     most = max(_NUMBERS // (group.size * len(group.hidden)), 1)
     states = np.unique(states, axis=0)
-    best, value = climb(group, states[np.argsort(-group.log_p(states), kind="stable")[:most]])
+    best, value = improve(group, states[np.argsort(-group.log_p(states), kind="stable")[:most]])
     rng, trials = np.random.default_rng(0), min(_SHAKES, most - 1)
     for share in np.repeat(_SHAKEN, 2 * (trials > 0)):
         shaken = np.repeat(best[None, :], trials, axis=0)
         shaken[:, group.hidden] ^= rng.random((trials, len(group.hidden))) < share
-        other = climb(group, shaken)
+        other = improve(group, shaken)
         if other[1] > value:
             best, value = other
     return best, value
 
 
-def climb(group: Group, states: States) -> tuple[States, float]:
+def improve(group: Group, states: States) -> tuple[States, float]:
     """The best of some states after single flips, as long as one helps, and after pairs of them."""
     best, value = _flipped(group, states)
     while len(group.hidden) <= _PAIRED:
@@ -305,7 +305,7 @@ def _better(group: Group, seen: States, state: States, value: float) -> tuple[St
     values = group.log_p(seen)
     if values.max() <= value:
         return state, value
-    return climb(group, seen[[values.argmax()]])
+    return improve(group, seen[[values.argmax()]])
 
 
 def _chosen(waiting: _Parts) -> IndexArray:

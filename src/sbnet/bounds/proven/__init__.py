@@ -1,4 +1,4 @@
-"""Both ends of a certificate once more, in ball arithmetic: rounding is covered too.
+"""Both bounds of a certificate once more, in ball arithmetic: rounding is covered too.
 
 A ball is a number with a proven error. The parameters that floating point found (means, ξ, slopes, weights of Hölder's
 inequality) are taken as exact numbers, which they may be, since the bounds hold for all of them; only the bound itself

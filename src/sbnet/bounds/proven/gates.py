@@ -72,7 +72,7 @@ def highest_observed(gate: int, state: int, c: Any, lam: Any, low: Any, high: An
 
 
 def _highest_present(c: Any, lam: Any, low: Any, high: Any) -> Any:
-    """The same for a noisy-OR unit that is on; below LEAST, where the chance is level, the ends of a line decide."""
+    """The same for a noisy-OR unit that is on; below LEAST, where its probability is level, low and high decide."""
     least = type(c)(LEAST)
     at = type(c)(plain(upper_gates.highest_observed)(NOISY_OR, 1, float(c), float(lam), float(low), float(high)))
     x = (c + at).max(least)
@@ -117,7 +117,7 @@ def highest_hidden(gate: int, c: Any, eta: Any, lam: Any, low: Any, high: Any) -
 
 
 def _highest_noisy(c: Any, eta: Any, lam: Any, low: Any, high: Any) -> Any:
-    """The same for a noisy-OR unit; its chance is level below LEAST, so that nothing there is much above that."""
+    """The same for a noisy-OR unit; its probability is level below LEAST, so that nothing there is much above that."""
     least = type(c)(LEAST)
 
     def g(x: Any) -> Any:

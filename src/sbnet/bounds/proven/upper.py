@@ -14,7 +14,7 @@ from sbnet.kernels.upper import LARGEST
 from sbnet.model.network import Network
 
 
-class Cell(NamedTuple):
+class Subproblem(NamedTuple):
     """A part of P(evidence), the parameters of its upper bound, and the groups that are summed exactly."""
 
     network: Network
@@ -24,17 +24,17 @@ class Cell(NamedTuple):
     exact_up_to: int
 
 
-def upper(cells: Sequence[Cell]) -> float:
-    """A number that ln of the sum over the cells is not above, rounding included."""
+def upper(subproblems: Sequence[Subproblem]) -> float:
+    """A number that ln of the sum over the subproblems is not above, rounding included."""
     with balls() as flint:
-        return min(round_up(log_sum([_Bound(flint, cell).value() for cell in cells])), 0.0)
+        return min(round_up(log_sum([_Bound(flint, subproblem).value() for subproblem in subproblems])), 0.0)
 
 
 def exact(network: Network, row: States) -> Any:
     """A ball that holds ln P of the evidence."""
     nothing = np.full(network.n_edges, np.nan), np.full((network.n_units, 2), np.nan)
     with balls() as flint:
-        return _Bound(flint, Cell(network, row, *nothing, network.n_units)).value()
+        return _Bound(flint, Subproblem(network, row, *nothing, network.n_units)).value()
 
 
 def enclosed(network: Network, row: States) -> tuple[float, float]:
@@ -45,11 +45,11 @@ def enclosed(network: Network, row: States) -> tuple[float, float]:
 
 
 class _Bound:
-    """One cell, reduced: evidence absorbed, barren units dropped."""
+    """One subproblem, reduced: evidence absorbed, barren units dropped."""
 
-    def __init__(self, flint: Any, cell: Cell) -> None:
-        network, row = cell.network, cell.states
-        self.arb, self.cell = flint.arb, cell
+    def __init__(self, flint: Any, subproblem: Subproblem) -> None:
+        network, row = subproblem.network, subproblem.states
+        self.arb, self.subproblem = flint.arb, subproblem
         self.problem: Problem = reduce(network.model, row)
         self.gate = [int(gate) for gate in self.problem.gate]
         self.weight = [self.arb(float(w)) for w in self.problem.weight]
@@ -60,7 +60,7 @@ class _Bound:
                     self.bias[i] += self.arb(float(network.weight[e]))
 
     def value(self) -> Any:
-        states, total = self.cell.states, self.arb(0)
+        states, total = self.subproblem.states, self.arb(0)
         for i in self.problem.known:
             if states[i] >= 0:
                 total += gates.log_p(self.gate[i], int(states[i]), self.bias[i])
@@ -68,7 +68,7 @@ class _Bound:
         large = np.zeros(len(label), np.bool_)
         for first in np.unique(label):
             group = np.flatnonzero(label == first)
-            if len(group) > self.cell.exact_up_to:
+            if len(group) > self.subproblem.exact_up_to:
                 large[group] = True
             else:
                 total += self._sum(group)
@@ -76,7 +76,7 @@ class _Bound:
 
     def _sum(self, group: IndexArray) -> Any:
         """ln of the sum over the states of one group, in Gray code."""
-        p, states = self.problem, self.cell.states
+        p, states = self.problem, self.subproblem.states
         inside = set(group.tolist())
         mine = [f for f in range(len(p.factor)) if int(p.parent[p.ptr[f]]) in inside]
         gate = {f: self.gate[p.factor[f]] for f in mine}
@@ -108,7 +108,7 @@ class _Bound:
         n_factors, n_hidden = len(p.factor), len(p.hidden)
         active = [f for f in range(n_factors) if large[p.parent[p.ptr[f]]]]
         slots = {f: range(p.ptr[f], p.ptr[f + 1]) for f in active}
-        b, unit = self.cell.edge[p.edge], self.cell.unit[p.factor]
+        b, unit = self.subproblem.edge[p.edge], self.subproblem.unit[p.factor]
         table = ~np.isnan(b)
         claim = np.exp(np.clip(np.nan_to_num(unit[:, 1]), -LARGEST, LARGEST))
         load, eta, omega = np.zeros(n_hidden), [arb(0)] * n_hidden, [arb(1)] * n_hidden
@@ -141,7 +141,7 @@ class _Bound:
     ) -> Any:
         """tau ln sum exp((max_t [G(z + t) - lam t] - b S) / tau) over the states of the parents in the table."""
         arb, i = self.arb, self.problem.factor[f]
-        gate, state = self.gate[i], int(self.cell.states[i])
+        gate, state = self.gate[i], int(self.subproblem.states[i])
         low, high = (sum((self.weight[s] for s in outside if sign * self.weight[s] > 0), arb(0)) for sign in (-1, 1))
         z, shift = [self.bias[self.problem.factor[f]]], [arb(0)]
         for s in inside:

@@ -47,7 +47,7 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray
 from sbnet.bounds.margins import widened
-from sbnet.bounds.upper.cells import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
+from sbnet.bounds.upper.subproblems import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
 from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
@@ -97,7 +97,8 @@ class UpperBound:
         if self.bound == -np.inf:
             return f"UpperBound: ln P = -inf, {self.impossible or IMPOSSIBLE}"
         relation = "=" if self.exact else "≤"
-        return f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {self.n_cells} cell{'s' * (self.n_cells != 1)}"
+        parts = f"{self.n_cells} subproblem{'s' * (self.n_cells != 1)}"
+        return f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {parts}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,8 +188,8 @@ def upper_bound(
         Units held by intervention, as in :func:`sbnet.infer`.
     condition
         Units whose states are enumerated, each with a bound of its own: names, or a whole number k, for up to
-        :math:`2^k` cells, split one after the other where that lowers the bound most. Never worse than without, and the
-        work grows as :math:`2^k`. Names that a row observes are passed over.
+        :math:`2^k` subproblems, split one after the other where that lowers the bound most. Never worse than without,
+        and the work grows as :math:`2^k`. Names that a row observes are passed over.
     exact_up_to : int
         Groups of at most that many coupled hidden units are summed exactly.
     table_up_to : int
@@ -219,12 +220,12 @@ def upper_bound(
     """
     question = ask(network, evidence, do)
     limits = _check(exact_up_to, table_up_to, tol, max_steps)
-    units, most_cells = _check_condition(network, condition)
+    units, most = _check_condition(network, condition)
     announce(evaluate)
 
     def bounded(part: Part) -> list[UpperBound]:
         blocks = map_blocks(
-            partial(_solve, part.network, limits, units, most_cells),
+            partial(_solve, part.network, limits, units, most),
             RowBlocks(part.states, most=min(256, MOST_NUMBERS // (part.network.n_edges + 3 * part.network.n_units))),
             executor=pool(executor, threads),
             progress=Bar("upper bounds", len(part.states), progress),
@@ -246,19 +247,19 @@ def upper_bound(
     )
 
 
-def _solve(network: Network, limits: Limits, units: list[int], most_cells: int, block: Block) -> list[UpperBound]:
+def _solve(network: Network, limits: Limits, units: list[int], most: int, block: Block) -> list[UpperBound]:
     (states,) = block.columns
     whole = solve(network, limits, states)
     rows = []
     for k, row in enumerate(states):
         bound, exact, n_cells, used = float(whole.bound[k]), bool(whole.exact[k]), 1, list[int]()
-        if most_cells > 1 and not exact and units:
+        if most > 1 and not exact and units:
             live = live_units(network.model, row)
             used = [i for i in units if live[i] and row[i] == HIDDEN]
             answer = split_all(network, limits, pick(whole, [k]), used)
             bound, exact, n_cells = float(answer[0][0]), bool(answer[1][0]), int(answer[2][0])
-        elif most_cells > 1 and not exact:
-            bound, exact, n_cells, used = split_best(network, limits, pick(whole, [k]), most_cells)
+        elif most > 1 and not exact:
+            bound, exact, n_cells, used = split_best(network, limits, pick(whole, [k]), most)
         names = tuple(network.names[i] for i in sorted(used)) if n_cells > 1 else ()
         bound = bound if n_cells == 1 else min(widened(bound), float(whole.bound[k]))
         rows.append(UpperBound(bound, exact, n_cells, names))
@@ -272,7 +273,7 @@ def _check(exact_up_to: int, table_up_to: int, tol: float, max_steps: int) -> Li
 
 
 def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:
-    """The units to split at, none if they are to be chosen, and the largest number of cells."""
+    """The units to split at, none if they are to be chosen, and the largest number of subproblems."""
     units: list[int] = []
     if condition is None:
         k = 0
@@ -293,5 +294,7 @@ def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:
         )
     if k > MAX_CONDITIONED:
         n = checks.shown(k)
-        raise ParameterError(f"conditioning on {n} units needs 2**{n} cells; the limit is {MAX_CONDITIONED} units")
+        raise ParameterError(
+            f"conditioning on {n} units needs 2**{n} subproblems; the limit is {MAX_CONDITIONED} units"
+        )
     return units, 2**k

@@ -19,7 +19,8 @@ come from :math:`\alpha q + (1 - \alpha) Q`, and :math:`w = P(H, V) / [\alpha q(
 
 *Rounding.* The argument holds for any distributions :math:`b_r`, with U raised by the largest
 :math:`\sum_r (\ln g_r - w_r \ln b_r - \ln Z_r)`. So they may be what floating point makes of them, and U needs one more
-margin. A draw compares a number of 53 bits with a chance that was rounded, which moves the distribution of H by a few
+margin. A draw compares a number of 53 bits with a probability that was rounded, which moves the distribution of H by a
+few
 :math:`2^{-53}` for each unit, in total variation.
 """
 
@@ -32,8 +33,8 @@ from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem
 from sbnet.bounds import margins
-from sbnet.bounds.upper.cells import Limits
 from sbnet.bounds.upper.regions import Parameters, divide, start
+from sbnet.bounds.upper.subproblems import Limits
 from sbnet.exact.enumeration import Reduced
 from sbnet.kernels.proposal import Factorial, Holder, Joint, draw, grow
 from sbnet.kernels.upper import Regions, evaluate
@@ -44,7 +45,7 @@ _DRAW = 16.0 * margins.UNIT  # how far the drawing of one unit is off, in total 
 
 
 class Proposal(NamedTuple):
-    """What is drawn from for one cell: P(H, V) <= e^log_bound q(H), in real numbers and, with the margin, in these."""
+    """What one subproblem is drawn from: P(H, V) <= e^log_bound q(H), in real numbers and, with the margin, here."""
 
     joint: Joint
     holder: Holder

@@ -1,4 +1,4 @@
-"""Conditioning: the states of the hidden units in cells, each with an upper bound of its own."""
+"""Conditioning: the states of the hidden units in subproblems, each with an upper bound of its own."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds import margins
 from sbnet.bounds.branch_and_bound import branch_and_bound, log_difference, upper
 from sbnet.bounds.upper.regions import Parameters, divide, free_places, keep, positive_slopes, rate
-from sbnet.bounds.upper.regions import start as first_guess
+from sbnet.bounds.upper.regions import start as first_point
 from sbnet.exact.enumeration import Reduced
 from sbnet.kernels.descent import MEMORY, Scratch, Search, lower
 from sbnet.model.network import Network
 
 MOST_NUMBERS = 500_000
-"""In an array of several cells: 4 MB."""
+"""In an array of several subproblems: 4 MB."""
 
 _CANDIDATES = 3
 _NOTHING = 5e-324  # of the largest bound: less than that is no number, and not worth a split
@@ -34,7 +34,7 @@ class Limits(NamedTuple):
     findings: bool = True  # may sums run over findings that are present? (Balls go through states only.)
 
 
-class Cells(NamedTuple):
+class Subproblems(NamedTuple):
     """Extended evidence, its bounds, the parameters that gave them, and what a split at each unit promises."""
 
     states: States
@@ -45,9 +45,9 @@ class Cells(NamedTuple):
     score: FloatArray
 
 
-def solve_row(row: Reduced, limits: Limits, start: Cells | None = None) -> Cells:
+def solve_row(row: Reduced, limits: Limits, start: Subproblems | None = None) -> Subproblems:
     """The bound for one pattern that is reduced already, from parameters of `start`, which stay as they are."""
-    copied = None if start is None else Cells._make(part.copy() for part in start)
+    copied = None if start is None else Subproblems._make(part.copy() for part in start)
     return solve(row.network, limits, row.states[None, :], copied, [row])
 
 
@@ -55,9 +55,9 @@ def solve(
     network: Network,
     limits: Limits,
     states: States,
-    start: Cells | None = None,
+    start: Subproblems | None = None,
     reduced: Sequence[Reduced] | None = None,
-) -> Cells:
+) -> Subproblems:
     """Small groups of coupled hidden units are summed, the others bounded, from the parameters of `start`."""
     n, n_units = states.shape
     edge = np.full((n, network.n_edges), np.nan) if start is None else start.edge
@@ -74,7 +74,7 @@ def solve(
         if not exact[r]:
             part, score[r] = _bound(row, limits, scale, large, Parameters(edge[r], unit[r]))
             bound[r] += part
-    return Cells(states, np.minimum(bound, 0.0), exact, edge, unit, score)  # P <= 1
+    return Subproblems(states, np.minimum(bound, 0.0), exact, edge, unit, score)  # P <= 1
 
 
 def _bound(
@@ -86,7 +86,7 @@ def _bound(
     stages = [0, limits.table_up_to] if fresh and limits.table_up_to else [limits.table_up_to]
     for room in stages:  # lines first: a quick way to a good start
         regions = divide(problem, row.states, row.bias, large, room)
-        x = first_guess(problem, regions, given)
+        x = first_point(problem, regions, given)
         free = free_places(problem, regions)
         search = Search(free, positive_slopes(problem, regions)[free], x, np.empty_like(x))
         some = np.where(search.positive, np.log(np.maximum(x[free], _LEAST)), x[free])
@@ -102,14 +102,14 @@ def _scratch(n: int) -> Scratch:
     return Scratch(a, b, c, d, np.empty((MEMORY, n)), np.empty((MEMORY, n)), curvature, alpha)
 
 
-def pick(cells: Cells, rows: Sequence[int] | IndexArray) -> Cells:
-    return Cells._make(part[rows] for part in cells)
+def pick(subproblems: Subproblems, rows: Sequence[int] | IndexArray) -> Subproblems:
+    return Subproblems._make(part[rows] for part in subproblems)
 
 
-def split_cells(network: Network, limits: Limits, cells: Cells, units: Sequence[int]) -> Cells:
-    """Each cell k split at ``units[k]``: first the halves where it is 0, then those where it is 1."""
+def split_each(network: Network, limits: Limits, subproblems: Subproblems, units: Sequence[int]) -> Subproblems:
+    """Each subproblem k split at ``units[k]``: first the halves where it is 0, then those where it is 1."""
     n = len(units)
-    start = Cells._make(np.concatenate([part, part]) for part in cells)
+    start = Subproblems._make(np.concatenate([part, part]) for part in subproblems)
     for k, i in enumerate(units):
         start.states[k, i], start.states[n + k, i] = 0, 1
         for r in (k, n + k):  # observed now: the slopes of its factor are other ones
@@ -119,52 +119,52 @@ def split_cells(network: Network, limits: Limits, cells: Cells, units: Sequence[
 
 
 def split_all(
-    network: Network, limits: Limits, cells: Cells, units: Sequence[int]
+    network: Network, limits: Limits, subproblems: Subproblems, units: Sequence[int]
 ) -> tuple[FloatArray, BoolArray, IndexArray]:
-    """Bounds of the cells when each is split at all units, whether they are exact, and the number of parts."""
-    n = len(cells.bound)
+    """Bounds of the subproblems when each is split at all units, whether they are exact, and the number of parts."""
+    n = len(subproblems.bound)
     if not units:
-        return cells.bound, cells.exact, np.ones(n, np.int64)
+        return subproblems.bound, subproblems.exact, np.ones(n, np.int64)
     if n > 1 and 2 * n * network.n_edges > MOST_NUMBERS:  # one half after the other, to save memory
-        halves = [split_all(network, limits, pick(cells, k), units) for k in np.array_split(np.arange(n), 2)]
+        halves = [split_all(network, limits, pick(subproblems, k), units) for k in np.array_split(np.arange(n), 2)]
         return tuple(np.concatenate(parts) for parts in zip(*halves, strict=True))  # type: ignore[return-value]
-    children = split_cells(network, limits, cells, [units[0]] * n)
+    children = split_each(network, limits, subproblems, [units[0]] * n)
     bound, exact, count = split_all(network, limits, children, units[1:])
     both = np.logaddexp(bound[:n], bound[n:])
-    better = both < cells.bound
+    better = both < subproblems.bound
     return (
-        np.where(better, both, cells.bound),
-        np.where(better, exact[:n] & exact[n:], cells.exact),
+        np.where(better, both, subproblems.bound),
+        np.where(better, exact[:n] & exact[n:], subproblems.exact),
         np.where(better, count[:n] + count[n:], 1),
     )
 
 
-def split_best(network: Network, limits: Limits, root: Cells, n_cells: int) -> tuple[float, bool, int, list[int]]:
-    """Split cells one after the other, each time where it lowers the sum most; also the units that were split."""
+def split_best(network: Network, limits: Limits, root: Subproblems, n_cells: int) -> tuple[float, bool, int, list[int]]:
+    """Split subproblems one after the other, each time where it lowers the sum most; also the units that were split."""
     used = set[int]()
 
     def divide(leaves: list[_Leaf]) -> list[list[_Leaf]]:
         used.update(leaf.unit for leaf in leaves)
         parts = [[pick(leaf.children, [k]) for k in range(2)] for leaf in leaves]
-        return [[_Leaf(cell, *_best_split(network, limits, cell)) for cell in both] for both in parts]
+        return [[_Leaf(subproblem, *_best_split(network, limits, subproblem)) for subproblem in both] for both in parts]
 
     first = _Leaf(root, *_best_split(network, limits, root))
     *_, partition = branch_and_bound([first], divide, most=n_cells, negligible=_NOTHING)
     leaves = partition.subproblems()
-    return min(upper(leaves), first.upper), all(leaf.cell.exact[0] for leaf in leaves), len(leaves), list(used)
+    return min(upper(leaves), first.upper), all(leaf.subproblem.exact[0] for leaf in leaves), len(leaves), list(used)
 
 
 class _Leaf(NamedTuple):
-    """A cell, the best way to split it, and the bound that this would give."""
+    """A subproblem, the best way to split it, and the bound that this would give."""
 
-    cell: Cells
+    subproblem: Subproblems
     unit: int
-    children: Cells
+    children: Subproblems
     split_bound: float
 
     @property
     def upper(self) -> float:
-        return float(self.cell.bound[0])
+        return float(self.subproblem.bound[0])
 
     @property
     def priority(self) -> float:
@@ -172,12 +172,14 @@ class _Leaf(NamedTuple):
         return log_difference(self.upper, self.split_bound)
 
 
-def _best_split(network: Network, limits: Limits, cell: Cells) -> tuple[int, Cells, float]:
+def _best_split(network: Network, limits: Limits, subproblem: Subproblems) -> tuple[int, Subproblems, float]:
     """Try the units that promise most, and keep the best."""
-    units = [int(i) for i in np.argsort(-cell.score[0], kind="stable")[:_CANDIDATES] if cell.score[0, i] > 0.0]
+    units = [
+        int(i) for i in np.argsort(-subproblem.score[0], kind="stable")[:_CANDIDATES] if subproblem.score[0, i] > 0.0
+    ]
     if not units:
-        return -1, cell, float(cell.bound[0])
-    children = split_cells(network, limits, pick(cell, [0] * len(units)), units)
+        return -1, subproblem, float(subproblem.bound[0])
+    children = split_each(network, limits, pick(subproblem, [0] * len(units)), units)
     both = np.logaddexp(children.bound[: len(units)], children.bound[len(units) :])
     k = int(np.argmin(both))
     return units[k], pick(children, [k, len(units) + k]), float(both[k])
