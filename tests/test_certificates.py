@@ -278,11 +278,11 @@ def test_a_certificate_reads_as_a_sentence_that_is_true_to_the_last_digit():
     assert text.splitlines()[0] == (
         "ln P(evidence) lies between -1.033 and -1.021 (gap 0.011 nats, so P is known within 1.1 %)"
     )
-    assert "that is:    P(evidence) between 0.356 and 0.361" in text
+    assert "that is:     P(evidence) between 0.356 and 0.361" in text
     assert "that is" not in str(made(-2000.0, -1000.0))
     assert "costs 0.5 to 0.511 nats, about 0.5" in text
     assert "would cost 0.25 more" in text
-    assert "rounding:   covered, by a margin for the worst; proven=True counts it in ball arithmetic" in text
+    assert "rounding:    covered, by a margin for the worst; proven=True counts it in ball arithmetic" in text
     assert "between -7.001 and 0.000 (gap 7 nats, so P is known within a factor of 1.1e+03)" in str(
         made(-7.0004, -1e-9)
     )

@@ -427,7 +427,7 @@ def test_noisy_or_findings_have_an_interval_too():
 
 def test_a_certificate_tells_the_interval_and_how_sure_it_is():
     one = sb.certify(wide(), [0, 1, 0, 1], confidence=0.999)
-    assert "\n  99.9 %:     with that confidence, between " in str(one)
+    assert "\n  99.9 %:      with that confidence, between " in str(one)
     assert f"; {one.samples:,} samples\n" in str(one)
     assert "99.9 %" not in str(sb.certify(wide(), [0, 1, 0, 1]))
     many = sb.certify(wide(), [[0, 1, 0, 1]], confidence=0.999)

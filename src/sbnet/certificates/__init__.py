@@ -389,4 +389,4 @@ def _paper_bound(enclosed: Enclosed) -> float:
     """The bound with the paper's logarithm terms, eq. (20), at the means of mean field theory, with the best xi."""
     network, states, means = enclosed.row.network, enclosed.row.states[None, :], enclosed.mean_field.means
     parts = bound_terms(network, states, means, np.full(states.shape, np.nan), check_log_term("xi", 0))
-    return float(sum(part.sum() for part in parts))
+    return math.fsum(np.concatenate(parts, axis=None).tolist())  # rounded once: the same beside other rows
