@@ -102,7 +102,8 @@ def public_names(module) -> list[str]:
         return kind and thing.__module__.startswith(home)
 
     names = getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")])
-    names = [name for name in names if name not in sbnet.__all__]  # once is enough
+    others = [sbnet, *(m for m in (sbnet.results, sbnet.solvers, sbnet.convert) if m is not module)]
+    names = [name for name in names if not any(name in other.__all__ for other in others)]  # once is enough
     return [f"{module.__name__}.{name}" for name in names if ours(name)]
 
 
