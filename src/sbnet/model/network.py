@@ -112,7 +112,8 @@ class Network:
         """The arrays that kernels read."""
         graph = self.graph
         by_parent = graph.child_indptr, graph.child, graph.child_edge
-        return Model(graph.indptr, graph.parent, *by_parent, self.weight, self.gate)
+        states = np.full(len(self.gate), 2), np.arange(len(self.gate) + 1), np.arange(len(self.weight) + 1)
+        return Model(graph.indptr, graph.parent, *by_parent, self.weight, self.gate, *states)
 
     @cached_property
     def _notes(self) -> dict[Any, Any]:
