@@ -14,7 +14,7 @@ import numpy as np
 
 from sbnet.datasets import load_digits
 from sbnet.estimators import SBNClassifier, SBNDensity
-from sbnet.paper.missing import punch
+from sbnet.paper.missing import remove_pixels
 
 from .report import NONE, Table, say, seconds
 
@@ -72,7 +72,7 @@ def measure(model: SBNClassifier) -> list[float]:
     found = [100 * np.mean(joint.argmax(axis=1) != truth), own.mean() / (64 * np.log(2)), loss]
     images = np.arange(0, len(whole), EVERY)
     for share in SHARES:
-        found.append(100 * np.mean(model.predict(punch(whole[images], share, 0)) != truth[images]))
+        found.append(100 * np.mean(model.predict(remove_pixels(whole[images], share, 0)) != truth[images]))
     say(", ".join(f"{value:.4g}" for value in found))
     return [float(value) for value in found]
 

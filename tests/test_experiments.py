@@ -27,18 +27,17 @@ from sbnet.paper import (
     beyond,
     choose,
     digits,
-    drawings,
+    drawing,
     figure5,
     figure6,
+    figures,
     missing,
     published,
     report,
     run,
-    style,
-    table2,
-    table3,
+    tables,
 )
-from sbnet.paper.mixture import BernoulliMixture
+from sbnet.paper.baselines import BernoulliMixture
 from sbnet.paper.record import Grid, Row, Table, tolerance
 
 QUICK = Settings(seeds=2, quick=True, jobs=1)
@@ -60,7 +59,7 @@ def done():
     said = []
     settings = replace(QUICK, say=lambda message: said.append(message))
     with pytest.MonkeyPatch.context() as patch:
-        for module in (beyond, digits, figure5, figure6, missing, table2):
+        for module in (beyond, digits, figure5, figure6, missing, tables):
             patch.setattr(module, "Parallel", Post)
         results = {one.name: one for one in run(["all"], settings)}
     assert set(EXPERIMENTS) <= set(said)
@@ -174,7 +173,7 @@ def test_figure_3_finds_the_markov_blanket():
         network = sb.from_weight_matrix(J, bias=rng.normal(size=7))
         children = np.flatnonzero(J[:, 3])
         expected = set(np.flatnonzero(J[3])) | set(children) | set(np.flatnonzero(J[children].any(axis=0))) - {3}
-        assert drawings.markov_blanket(network, network.names[3]) == {network.names[k] for k in expected}
+        assert figures.markov_blanket(network, network.names[3]) == {network.names[k] for k in expected}
 
 
 def test_figure_5_does_not_depend_on_the_number_of_processes():
@@ -222,7 +221,7 @@ def test_table_3_is_the_mean_bound_in_units_of_64_ln_2(done):
 
 def test_missing_compares_with_every_imputer_and_classifier(done):
     errors = done["missing"].numbers["error, %"]
-    assert len(errors) == 2 + 3 * 3 + 2  # imputers by classifiers, and trees that take holes as they are
+    assert len(errors) == 2 + 3 * 3 + 2  # imputers by classifiers, and trees that take missing values as they are
     assert all(0 <= value <= 100 for row in errors.values() for value in row)
 
 
@@ -260,7 +259,7 @@ def test_near_prior_falls_with_the_distance_of_pixels():
 
 
 @pytest.mark.parametrize("order", range(8))
-def test_with_switches_the_bound_is_the_log_likelihood(order):
+def test_with_pixel_mixtures_the_bound_is_the_log_likelihood(order):
     network, prior = beyond.build(beyond.Kind(True, True, order), np.random.default_rng(0))
     rng = np.random.default_rng(order)
     weight = rng.normal(size=network.n_edges) * prior.scale
@@ -275,7 +274,7 @@ def test_with_switches_the_bound_is_the_log_likelihood(order):
         for unit, value in x.items():
             sign, z = 2 * value - 1, h[unit] + sum(J.get((a, unit), 0.0) * x[a] for a in x)
             switch = f"{unit}.switch1"
-            if switch not in h:  # the first pixel has no parents, and so nothing to switch
+            if switch not in h:  # the first pixel has no parents, and so no mixture
                 p = 1 / (1 + np.exp(-sign * z))
             else:
                 on = 1 / (1 + np.exp(-h[switch] - sum(J.get((a, switch), 0.0) * x[a] for a in x)))
@@ -296,7 +295,7 @@ def test_beyond_compares_single_networks_with_their_mixture(done):
     models, single = numbers["models"], np.array(numbers["single orders: error, %, and score"])
     assert len(models) == 8
     assert single.shape == (2, 2)
-    assert models["switches, near prior"]["score"] == single[0, 1]
+    assert models["pixel mixtures, near prior"]["score"] == single[0, 1]
     assert models["mixture of 2 scan orders"]["score"] >= single[:, 1].mean()  # the logarithm is concave
     own = [digits.trained(QUICK).bounds[:, digits.trained(QUICK).targets == d, d].mean() for d in range(10)]
     assert_allclose(models["the paper’s networks"]["score"], np.mean(own) / (64 * np.log(2)), rtol=1e-12)
@@ -393,7 +392,7 @@ def test_no_figure_is_a_white_box_on_a_dark_page(folder):
         assert "#ffffff" not in svg
         assert "#222222" not in svg
     ink = mpl_figure.Figure()
-    style.tile(ink, [[np.r_[np.nan, np.linspace(0.0, 1.0, 63)]]])
+    drawing.tile(ink, [[np.r_[np.nan, np.linspace(0.0, 1.0, 63)]]])
     sheet = ink.axes[0].images[0].get_array()
     np.testing.assert_allclose(sheet[:8, :8].reshape(-1, 4)[1:, 3], np.linspace(0.0, 1.0, 63))  # ink, no paper
     assert sheet[:8, :8].reshape(-1, 4)[1:, :3].max() == 0.0
@@ -416,16 +415,16 @@ def labels(figure):
 
 def test_labels_of_digits_do_not_overprint():
     figure = mpl_figure.Figure((4.4, 3.0), layout="constrained")
-    table3._draw(figure, np.full(10, -0.5))  # as close as can be
+    tables.draw_scores(figure, np.full(10, -0.5))  # as close as can be
     boxes = labels(figure)
     assert len(boxes) == 10
     assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
 
 
 def test_equal_pipelines_are_told_apart():
-    names = [missing.OURS, missing.LATERAL, *(one.name for one in baselines.PIPELINES)]
+    names = [missing.OURS, missing.CLASSIFIER, *(one.name for one in baselines.PIPELINES)]
     rng = np.random.default_rng(0)
-    wrong = {name: rng.permuted(np.tile(np.arange(200) < 20, (4, 1, 1)), axis=2) for name in names}
+    wrong = {name: rng.permuted(np.tile(np.arange(200) < 20, (4, 1)), axis=1) for name in names}
     figure = mpl_figure.Figure((4.6, 8.2), layout="constrained")
     missing.draw(figure, wrong)
     assert len(figure.axes) == len(missing.SHARES)
@@ -441,10 +440,10 @@ def test_equal_pipelines_are_told_apart():
 )
 def test_a_difference_within_two_standard_errors_is_none(theirs, ours, verdict):
     """4.9 % against 5.3 % of 2,000 images is no victory."""
-    flags = {missing.OURS: ours, missing.LATERAL: ours, "theirs": theirs, "worse": 300}
-    wrong = {name: np.tile(np.arange(2000) % 1000 < n / 2, (4, 1, 1)) for name, n in flags.items()}
+    flags = {missing.OURS: ours, missing.CLASSIFIER: ours, "theirs": theirs, "worse": 300}
+    wrong = {name: np.tile(np.arange(2000) % 1000 < n / 2, (4, 1)) for name, n in flags.items()}
     rng = np.random.default_rng(0)
-    wrong = {name: rng.permuted(table, axis=2) for name, table in wrong.items()}
+    wrong = {name: rng.permuted(table, axis=1) for name, table in wrong.items()}
     text = missing._verdict(wrong, ["theirs", "worse"])
     assert text.count(f"{verdict} with 0, 25, 50 and 75 % missing") == 2
     assert "less than every" not in text

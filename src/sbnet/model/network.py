@@ -115,7 +115,7 @@ class Network:
         return Model(graph.indptr, graph.parent, *by_parent, self.weight, self.gate)
 
     @cached_property
-    def _notes(self) -> dict[Any, Any]:
+    def _cache(self) -> dict[Any, Any]:
         """What others have worked out about this network and would have to work out again; it never changes."""
         return {}
 

@@ -11,8 +11,8 @@ from sbnet.exact.answers import log_likelihood
 from sbnet.inference import MeanField, infer
 from sbnet.model.build import layered
 from sbnet.paper import published
+from sbnet.paper.drawing import FIRST, SECOND
 from sbnet.paper.record import Experiment, Picture, Row, Settings, Table
-from sbnet.paper.style import FIRST, SECOND
 
 SIZES, SEED, BLOCK = (2, 4, 6), 1996, 500
 TERMS: dict[LogTerm, str] = {"xi": "mean field, the paper’s bound", "exact": "mean field, exact ⟨ln(1 + eᶻ)⟩"}

@@ -16,8 +16,8 @@ from sbnet.exact.probability import sample
 from sbnet.inference import Gibbs, MeanField, Solver, infer_many
 from sbnet.model.build import layered
 from sbnet.model.network import Network
+from sbnet.paper.drawing import FIRST, SECOND, THIRD
 from sbnet.paper.record import Experiment, Grid, Picture, Settings
-from sbnet.paper.style import FIRST, SECOND, THIRD
 
 SIZES, SCALES = (4, 8, 16), (1.0, 3.0)
 SAMPLES = (10, 30, 100, 300, 1000)

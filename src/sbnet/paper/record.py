@@ -40,7 +40,7 @@ class Settings:
 
     @property
     def quiet(self) -> Settings:
-        """The same without a voice, which can be sent to other processes."""
+        """Settings without `say`, which can be sent to other processes."""
         return replace(self, say=_silent)
 
     def size(self, full: int, quick: int) -> int:
@@ -57,7 +57,7 @@ class Row:
     label : str
     ours : float
     spread : float or None
-        How far apart the two may be by chance: about two standard errors of their difference.
+        How far apart the two may be by sampling alone: about two standard errors of their difference.
     paper : float or None
     """
 
@@ -108,7 +108,7 @@ class Table:
         return lines
 
     def _text(self, number: float | None) -> str:
-        return NOTHING if number is None else f"{number:{self.digits}}".replace("-", "\N{MINUS SIGN}")
+        return NOTHING if number is None else signed(number, self.digits)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Picture:
     alt : str
         What there is to see, for those who cannot.
 
-    All take the colours of the page, light or dark: see :mod:`sbnet.paper.svg`.
+    All take the colours of the page, light or dark: see :mod:`sbnet.paper.drawing`.
     """
 
     title: str
@@ -180,6 +180,11 @@ class Experiment:
         """How many rows agree with the paper, and how many could."""
         judged = [row.agree for table in self.tables if isinstance(table, Table) for row in table.rows]
         return judged.count(True), len(judged) - judged.count(None)
+
+
+def signed(number: float, digits: str) -> str:
+    """A number as text, with a minus sign that is as wide as a plus."""
+    return f"{number:{digits}}".replace("-", "\N{MINUS SIGN}")
 
 
 def tolerance(over_seeds: ArrayLike, sampling: float = 0.0, printed: float = 0.0) -> float:

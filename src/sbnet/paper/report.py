@@ -20,8 +20,8 @@ from rich.table import Table as RichTable
 from sbnet._version import __version__
 from sbnet.files.atomic import write_atomically
 from sbnet.paper import published
+from sbnet.paper.drawing import render
 from sbnet.paper.record import AnyTable, Experiment, Grid, Picture, Settings, Table
-from sbnet.paper.svg import render
 
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "matplotlib")
 _MARKS = {"yes": "✓", "no": "✗"}
