@@ -18,7 +18,7 @@ import sbnet.plots
 from sbnet.errors import FileFormatError, NetworkError, ParameterError, UnknownUnitError
 from sbnet.exact import quickscore
 from sbnet.files import tensors
-from sbnet.files.network import NETWORK
+from sbnet.files.own import NETWORK
 from sbnet.kernels import gates
 from sbnet.kernels.reduce import reduce
 from sbnet.questions.reduction import absorb

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sbnet.errors import FileFormatError
-from sbnet.files.plain import read_text
-from sbnet.files.xml_files import read_xml
+from sbnet.files.plain import read_text, read_xml
 
 _ASIDE = re.compile(r'"(?:[^"\\]|\\.)*+"?|//[^\n]*|%[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 """Texts and comments, in which anything may stand."""

@@ -11,8 +11,8 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError, near_name
+from sbnet.files.plain import read_xml
 from sbnet.files.variables import MOST_ENTRIES, Variable, entries_of, parsed_number
-from sbnet.files.xml_files import read_xml
 
 _AS_TABLE = "change its type to a general chance node (cpt) in GeNIe and save the file again"
 _WAYS_OUT = {
