@@ -68,7 +68,11 @@ class NetworkError(SBNetError, ValueError):
 
 
 class CycleError(NetworkError):
-    """The edges contain a directed cycle; the message shows it."""
+    """The edges contain a directed cycle; the message shows it. The units of `cycle` begin and end with the same one."""
+
+    def __init__(self, text: str = "", cycle: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.cycle = cycle
 
 
 class UnknownUnitError(SBNetError, KeyError, ValueError):
@@ -131,7 +135,7 @@ class MissingExtraError(SBNetError, ImportError):
 
 
 class NearNameWarning(UserWarning):
-    """A unit was named that may be a slip of the pen: another one has nearly the same name."""
+    """A unit was named that may be a typo: another one has nearly the same name."""
 
 
 class ImpossibleWarning(UserWarning):
@@ -143,7 +147,7 @@ class ConvergenceWarning(UserWarning):
 
 
 class ApproximationWarning(UserWarning):
-    """Means of mean field theory were read where they say nothing: units are states of one variable, or switches."""
+    """Means of mean field theory were read where they say nothing: units are states of one variable, or rows of a table."""
 
 
 def shortened(text: str) -> str:

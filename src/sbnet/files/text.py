@@ -109,7 +109,7 @@ class _Document:
         try:
             found = from_edges(edges, bias=bias, gate=kinds, names=tuple(self.units))
         except CycleError as error:
-            raise self.cycle(str(error)) from None
+            raise self.cycle(error) from None
         return replace(found, notes={unit: self.note(unit) for unit in self.units}, layers=self.layers(len(self.units)))
 
     def check_keys(self, table: Mapping[str, Any], known: tuple[str, ...], whose: str, *path: str) -> None:
@@ -234,14 +234,11 @@ class _Document:
             raise self.wrong(f"layers is {sizes!r}; it lists the sizes of layers, which add up to {n_units}", "layers")
         return tuple(sizes)
 
-    def cycle(self, message: str) -> FileFormatError:
-        """An error at one of the edges of a cycle."""
-        import networkx
-
-        graph = networkx.DiGraph((parent, unit) for unit in self.units for parent, _, _ in self.edges(unit))
-        parent, child = networkx.find_cycle(graph)[0][:2]
+    def cycle(self, error: CycleError) -> FileFormatError:
+        """An error at the edge that closes a cycle."""
+        parent, child = error.cycle[-2:]
         key = next(key for key in ("weights", "causes", "theta") if parent in self.units[child].get(key, {}))
-        return self.wrong(f"{message}; no unit can be among its own causes", "units", child, key, parent)
+        return self.wrong(f"{error}; no unit can be among its own causes", "units", child, key, parent)
 
 
 def _misplaced(unit: str, key: str, gate: str) -> str:
