@@ -61,7 +61,7 @@ ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, loc="lower right")
 plt.show()
 
-near = sb.convert.nearest(noisy, "fatigue", gate="sigmoid", chance=0.06)
+near = sb.convert.nearest(noisy, "fatigue", gate="sigmoid", probability=0.06)
 print(f"the nearest sigmoid unit is off by {near.mean:.3f} on average, {near.largest:.2f} at most")
 
 # %%

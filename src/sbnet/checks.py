@@ -42,7 +42,7 @@ def whole(name: str, value: object, least: int, most: int | None = None) -> int:
     raise ParameterError(f"{name} is {shown(value)}; it must be a whole number{wanted}")
 
 
-def chance(name: str, value: object) -> float:
+def fraction(name: str, value: object) -> float:
     """A number between 0 and 1, neither of them."""
     if 0.0 < (number := _float(value)) < 1.0:
         return number

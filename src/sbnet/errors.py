@@ -68,7 +68,7 @@ class NetworkError(SBNetError, ValueError):
 
 
 class CycleError(NetworkError):
-    """The edges contain a directed cycle; the message shows it. The units of `cycle` begin and end with the same one."""
+    """The edges contain a directed cycle; the message shows it. `cycle` begins and ends with the same unit."""
 
     def __init__(self, text: str = "", cycle: tuple[str, ...] = ()) -> None:
         super().__init__(text)
@@ -147,7 +147,7 @@ class ConvergenceWarning(UserWarning):
 
 
 class ApproximationWarning(UserWarning):
-    """Means of mean field theory were read where they say nothing: units are states of one variable, or rows of a table."""
+    """Means of mean field theory are read where they say nothing: units are states of a variable or rows of a table."""
 
 
 def shortened(text: str) -> str:

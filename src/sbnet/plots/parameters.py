@@ -86,9 +86,9 @@ def receptive_fields(
         Rows and columns of an image.
     units
         The units to draw, by name or number; by default all that are parents of pixels without being pixels, or
-        switches of pixels, themselves.
+        latent variables of column mixtures, themselves.
     pixels
-        The units that are pixels, row by row; by default the last of the network, switches left out.
+        The units that are pixels, row by row; by default the last of the network, without such latent variables.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
@@ -170,8 +170,8 @@ def _sides(shape: Any) -> tuple[int, int]:
     return checks.whole("rows", sides[0], 1), checks.whole("columns", sides[1], 1)
 
 
-def _is_switch(network: Network, name: str) -> bool:
-    """Is it one of the hidden units that :func:`sbnet.add_column_mixtures` puts before a unit?"""
+def _is_latent(network: Network, name: str) -> bool:
+    """Is it a latent variable that :func:`sbnet.add_column_mixtures` puts before a unit?"""
     unit, dot, _ = name.rpartition(".switch")
     return bool(dot) and unit in network.names
 
@@ -180,7 +180,7 @@ def _pixels(network: Network, count: int, pixels: Sequence[str | int] | None) ->
     if pixels is not None:
         found = _distinct(network, "pixels", pixels)
     else:
-        found = [i for i, name in enumerate(network.names) if not _is_switch(network, name)][-count:]
+        found = [i for i, name in enumerate(network.names) if not _is_latent(network, name)][-count:]
     if len(found) != count:
         raise ParameterError(
             f"an image of this shape has {count} pixels, but there are {len(found)} units for them; "
@@ -193,7 +193,7 @@ def _painters(network: Network, pixels: Sequence[int]) -> list[int]:
     graph, painted = network.graph, set(pixels)
     onto = np.isin(graph.child_of_edge, list(painted))
     found = [i for i in np.unique(graph.parent[onto]).tolist() if i not in painted]
-    found = [i for i in found if not _is_switch(network, network.names[i])]
+    found = [i for i in found if not _is_latent(network, network.names[i])]
     if not found:
         raise ParameterError(
             "no hidden unit is a parent of a pixel, so there is nothing to draw; name the units: units=[...]"
