@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 from sklearn.utils.parallel import Parallel, delayed
 
 import sbnet as sb
 from sbnet._types import FloatArray, IndexArray
 from sbnet.learning.optimizers import InUnitsOfPrior
+from sbnet.model.mixtures import log_mean
 from sbnet.paper import baselines
 from sbnet.paper.digits import data, trained
 from sbnet.paper.drawing import FIRST, SECOND, tile
@@ -103,12 +103,6 @@ def table(network: sb.Network, images: ArrayLike) -> FloatArray:
     return rows
 
 
-def mixture(bounds: FloatArray) -> FloatArray:
-    """Log-likelihoods of the mixture, in equal shares, of the networks along the first axis."""
-    together: FloatArray = logsumexp(bounds, axis=0) - np.log(len(bounds))
-    return together
-
-
 def rate(bounds: FloatArray, targets: NDArray[np.uint8], seconds: float) -> Score:
     """Errors and score of log-likelihoods, test images × digits."""
     error = 100 * np.mean(bounds.argmax(axis=1) != targets)
@@ -124,7 +118,7 @@ def run(settings: Settings) -> Experiment:
     bounds = {kind: np.column_stack([one.bounds for one in ten]) for kind, ten in made.items()}
     seconds = {kind: sum(one.seconds for one in ten) for kind, ten in made.items()}
     single = {kind: rate(bounds[kind], targets, seconds[kind]) for kind in made}
-    together = mixture(np.array([bounds[kind] for kind in best]))
+    together = log_mean(np.array([bounds[kind] for kind in best]))
     paper = trained(settings)
     seeds = np.array([rate(one, targets, paper.seconds / settings.seeds) for one in paper.bounds], dtype=np.float64)
     rows = {

@@ -12,10 +12,10 @@ from matplotlib.patches import Rectangle
 
 from sbnet import checks
 from sbnet._types import FloatArray
-from sbnet.errors import ParameterError
+from sbnet.errors import ParameterError, cut
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network
-from sbnet.plots.style import FAINT, INK, WEIGHTS, axes_of, label, plain
+from sbnet.plots.style import FAINT, INK, WEIGHTS, axes_of, plain
 
 MAX_UNITS, MAX_TICKS, MAX_TITLES = 2_000, 40, 100
 
@@ -53,7 +53,7 @@ def weights(network: Network, *, order: Sequence[str | int] | None = None, ax: A
     check_size(network)
     units = list(range(network.n_units)) if order is None else _distinct(network, "order", order)
     table = _weights_or_nan(network)[np.ix_(units, units)]
-    names = [label(network.names[unit], 20) for unit in units]
+    names = [cut(network.names[unit], 20) for unit in units]
     children, parents = _span(table.T), _span(table)
     ax = axes_of(ax, min(3.0 + 0.24 * len(parents), 9.8), min(2.2 + 0.24 * len(children), 9.0))
     _heat(ax, table)
@@ -127,7 +127,7 @@ def receptive_fields(
         top, left = (k // across) * (rows + 2) + 0.5, (k % across) * (columns + 1) - 0.5
         ax.add_patch(Rectangle((left, top), columns, rows, fill=False, edgecolor="#bbbbbb", linewidth=0.6))
         if len(drawn) <= MAX_TITLES:
-            name = label(network.names[unit], max(columns + 2, 6))
+            name = cut(network.names[unit], max(columns + 2, 6))
             ax.text(left + columns / 2, top - 0.2, name, size=size, color=INK, ha="center", va="bottom", gid="unit",
                     parse_math=False)  # fmt: skip
     return ax
