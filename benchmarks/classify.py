@@ -19,7 +19,7 @@ from sbnet.paper.missing import remove_pixels
 from .report import NONE, Table, say, seconds
 
 SHARES = (0.25, 0.5, 0.75)
-EVERY = 2  # of the test images that have holes, as in `sbnet reproduce missing`
+EVERY = 2  # of the test images with missing pixels, as in `sbnet reproduce missing`
 FEW = 30
 
 
@@ -33,7 +33,7 @@ def table() -> list[Table]:
             rows,
             (
                 "score: mean bound of the right class in units of 64 ln 2. log-loss: of predict_proba, in nats.",
-                f"Missing pixels: every {EVERY}nd test image, the holes of `sbnet reproduce missing`.",
+                f"Missing pixels: every {EVERY}nd test image, the pixels that `sbnet reproduce missing` removes.",
             ),
         ),
         _few(),

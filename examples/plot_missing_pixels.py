@@ -72,9 +72,9 @@ plt.show()
 # Against imputers
 # ----------------
 # Every 5th test image, with every pipeline of ``sbnet reproduce missing``, which takes more of them: scikit-learn's
-# imputers before support vectors, extra trees and histogram boosting, and trees that take missing values as they are. Their
-# settings were chosen on training images with missing pixels. All the classifiers learned from whole images only. Of sbnet there
-# are the ten networks above, and its classifier for scikit-learn, which also connects the pixels.
+# imputers before support vectors, extra trees and histogram boosting, and trees that take missing values as they are.
+# Their settings were chosen on training images with missing pixels. All the classifiers learned from whole images only.
+# Of sbnet there are the ten networks above, and its classifier for scikit-learn, which also connects the pixels.
 
 wrong = missing.compare(settings, np.arange(0, len(digits.test), 5))
 errors = {name: 100 * flags.mean(axis=1) for name, flags in wrong.items()}

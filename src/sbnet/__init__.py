@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from sbnet import plots as plots
     from sbnet.bounds import upper_bound
     from sbnet.certificates import certify, posterior_intervals
-    from sbnet.decisions import contributions, next_question
+    from sbnet.decisions.contributions import contributions
+    from sbnet.decisions.next_question import next_question
     from sbnet.exact.answers import exact_pairs, exact_posterior, kl, log_likelihood
     from sbnet.exact.probability import log_joint, sample
     from sbnet.files import load, read, save, write
@@ -87,7 +88,8 @@ __all__ = [
 _HOMES = {
     "bounds": ("upper_bound",),
     "certificates": ("certify", "posterior_intervals"),
-    "decisions": ("contributions", "next_question"),
+    "decisions.contributions": ("contributions",),
+    "decisions.next_question": ("next_question",),
     "exact.answers": ("exact_pairs", "exact_posterior", "kl", "log_likelihood"),
     "exact.probability": ("log_joint", "sample"),
     "files": ("load", "read", "save", "write"),

@@ -68,8 +68,8 @@ def figure2(settings: Settings) -> Experiment:
         ax, best = figure.subplots(), int(curve.argmin())
         ax.plot(grid, curve, color=FIRST, label="bound")
         ax.axhline(ours["exact"], color=SECOND, linestyle="--", label="exact")
-        low, place = curve[best], {"textcoords": "offset points", "ha": "center"}
-        ax.annotate(f"{low:.3f}", (grid[best], low), (0, 8), color=INK, **place)
+        low = curve[best]
+        ax.annotate(f"{low:.3f}", (grid[best], low), (0, 8), textcoords="offset points", ha="center", color=INK)
         ax.set(xlabel="ξ", ylabel="nats")
         ax.legend(loc="upper center")
 
@@ -175,7 +175,7 @@ def markov_blanket(network: Network, unit: str) -> set[str]:
     def log_odds(rows: States) -> FloatArray:
         on, off = rows.copy(), rows.copy()
         on[:, i], off[:, i] = 1, 0
-        return log_joint(network, on) - log_joint(network, off)
+        return np.subtract(log_joint(network, on), log_joint(network, off))
 
     blanket = set()
     for other in set(network.names) - {unit}:
