@@ -97,7 +97,7 @@ for term, colour in colours.items():
     post = sb.infer(big, x, solver=sb.MeanField(log_term=term, enumerate_up_to=0))
     assert np.all(np.diff(post.trace) >= -1e-9)  # it never falls
     assert post.bound <= truth  # and never passes the truth
-    label = f"{term}: {post.bound:.2f}, {found.sweeps} sweeps"
+    label = f"{term}: {post.bound:.2f}, {post.sweeps} sweeps"
     ax.plot(post.trace, color=colour, lw=3 if term == "exact" else 1.5, marker="o", ms=3, label=label)
 ax.set(xlabel="sweep", ylabel="bound (nats)", title=f"Rising towards ln P = {truth:.2f}")
 ax.set(xlim=(0, 25), ylim=(truth - 9.0, truth + 0.8))  # the first points lie below
