@@ -39,7 +39,7 @@ from sbnet.paper import (
     tables,
 )
 from sbnet.paper.baselines import BernoulliMixture
-from sbnet.paper.record import Grid, Row, Table, tolerance
+from sbnet.paper.record import Row, Table, compared, tolerance
 
 QUICK = Settings(seeds=2, quick=True, jobs=1)
 
@@ -99,10 +99,10 @@ def test_rows_agree_within_the_spread():
 
 
 def test_a_table_shows_only_columns_with_content():
-    assert Table("", (Row("a", 1.0),)).header == ("", "ours")
-    table = Table("", (Row("a", -1.0, 0.5, 2.0), Row("b", 1.0)), ".1f")
+    assert compared("", (Row("a", 1.0),)).header == ("", "ours")
+    table = compared("", (Row("a", -1.0, 0.5, 2.0), Row("b", 1.0)), ".1f")
     assert table.header == ("", "ours", "±", "paper", "agree")
-    assert table.cells == [("a", "−1.0", "0.5", "2.0", "no"), ("b", "1.0", "–", "–", "–")]
+    assert table.cells == (("a", "−1.0", "0.5", "2.0", "no"), ("b", "1.0", "–", "–", "–"))
 
 
 def test_tolerance_is_two_standard_errors_of_the_difference_of_one_run_and_a_mean():
@@ -441,7 +441,7 @@ def test_a_difference_within_two_standard_errors_is_none(theirs, ours, verdict):
 
 
 def test_the_page_escapes_what_it_is_told(done):
-    tricky = replace(done["figure1"], found="<b>1 < 2 & 3</b>", tables=(Grid("<i>", ("", "x"), (("<", ">"),)),))
+    tricky = replace(done["figure1"], found="<b>1 < 2 & 3</b>", tables=(Table("<i>", ("", "x"), (("<", ">"),)),))
     facts = {"quick": False, "started": "", "seconds": 1.0, "seeds": [0], "processes": 1, "cores": 1, "system": "",
              "machine": "", "versions": {}}  # fmt: skip
     text = report.page([tricky], facts)

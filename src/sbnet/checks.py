@@ -43,7 +43,7 @@ def whole(name: str, value: object, least: int, most: int | None = None) -> int:
 
 
 def _within(name: str, value: object, inside: Callable[[float], bool], wanted: str) -> float:
-    """A number that lies inside; NaN lies nowhere."""
+    """A number in a range, `wanted` being the way out; NaN is in none."""
     if inside(number := _float(value)):
         return number
     raise ParameterError(f"{name} is {shown(value)}; {wanted}")
@@ -97,7 +97,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def choice(name: str, value: _T, options: Collection[_T]) -> _T:
-    """One of a few."""
+    """One of the options."""
     if any(isinstance(value, type(option)) and value == option for option in options):
         return value
     raise ParameterError(f"{name} is {shown(value)}; choose one of {', '.join(map(repr, options))}")
@@ -165,7 +165,7 @@ def _takes_three(function: Callable[..., Any]) -> bool:
 
 
 def generator(rng: Any, name: str = "rng") -> np.random.Generator:
-    """The generator that a seed stands for."""
+    """The generator of a seed."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):

@@ -1,7 +1,7 @@
 """Other classifiers for the same digits, and imputers for missing pixels; settings were chosen on training images.
 
-`python -m sbnet.paper.tune` chose those of `CHOSEN`, by cross-validation on whole images, unless noted, and
-`python -m sbnet.paper.tune missing` those of `PIPELINES`, on held-out images with missing pixels.
+`scripts/tune_baselines.py` chose those of `CHOSEN`, by cross-validation on whole images, unless noted, and those of
+`PIPELINES` on held-out images with missing pixels.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "restricted Boltzmann machine + logistic regression": {"bernoullirbm__n_iter": 1},
     "histogram boosting": {"max_iter": 2},
 }
-"""Changes for tiny versions."""
+"""Changes for quick runs."""
 
 Chosen: TypeAlias = tuple[tuple[str, Any], ...]
 """Names and values of settings."""
@@ -59,9 +59,9 @@ class Pipeline(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         if self.imputer == "none":
-            return f"{self.classifier}, missing values as they are"
+            return f"{self.classifier}, no imputer"
         return f"{self.imputer} imputer + {self.classifier}"
 
 
@@ -105,12 +105,12 @@ class NearestNeighbour:
     """The published one: Hamming distance; of equally near images the first decides."""
 
     def fit(self, X: Any, y: Any) -> NearestNeighbour:
-        """Remember."""
+        """Keep the training images."""
         self.X, self.y = np.asarray(X, dtype=np.float32), np.asarray(y)
         return self
 
     def predict(self, X: Any) -> Any:
-        """The class of the nearest."""
+        """The class of the nearest training image."""
         distance = self.X.sum(axis=1) - 2.0 * np.asarray(X, dtype=np.float32) @ self.X.T  # less a constant; exact
         return self.y[distance.argmin(axis=1)]
 

@@ -22,7 +22,7 @@ from sbnet.model.mixtures import log_mean
 from sbnet.paper import baselines
 from sbnet.paper.digits import data, trained
 from sbnet.paper.drawing import FIRST, SECOND, tile
-from sbnet.paper.record import NOTHING, Experiment, Grid, Picture, Settings, signed
+from sbnet.paper.record import NOTHING, Experiment, Picture, Settings, Table, signed
 
 GRID = np.arange(64).reshape(8, 8)
 ORDERS: list[IndexArray] = [
@@ -155,7 +155,7 @@ def run(settings: Settings) -> Experiment:
         "and 30 in a prototype (2.80 %, −0.4273), and in this program (3.08 %, −0.4274). It takes 20 epochs now, to "
         "be done in time; held-out errors are the same (2.6 %). So read it as: about 3 %.",
         tables=(
-            Grid(
+            Table(
                 "what each ingredient brings, and other classifiers",
                 ("", "errors, %", "score", "processor seconds"),
                 tuple(cells),

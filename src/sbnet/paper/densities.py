@@ -11,7 +11,7 @@ from sbnet._types import FloatArray
 from sbnet.estimators import SBNDensity
 from sbnet.paper.baselines import COMPONENTS, BernoulliMixture
 from sbnet.paper.digits import data, trained
-from sbnet.paper.record import Experiment, Grid, Settings, signed
+from sbnet.paper.record import Experiment, Settings, Table, signed
 
 
 class _Learned(NamedTuple):
@@ -34,7 +34,7 @@ def run(settings: Settings) -> Experiment:
     names = ("mixture", "paper", "ours")
     cells = [(str(k), *_texts(row), learned[k].chosen) for k, row in enumerate(means)]
     cells.append(("mean", *_texts(means.mean(axis=0)), ""))
-    table = Grid("Mean ln P of test images, nats", ("digit", *names, "chosen"), tuple(cells), best=frozenset({10}))
+    table = Table("Mean ln P of test images, nats", ("digit", *names, "chosen"), tuple(cells), best=frozenset({10}))
     return Experiment(
         "densities",
         "Densities of digits, with nothing set",

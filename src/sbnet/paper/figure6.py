@@ -16,7 +16,7 @@ from sbnet.learning import SGD, fit
 from sbnet.model.build import layered
 from sbnet.model.network import Network
 from sbnet.paper.drawing import FIRST, SECOND
-from sbnet.paper.record import Experiment, Grid, Picture, Settings
+from sbnet.paper.record import Experiment, Picture, Settings, Table
 
 SIZES, SCALE, RATE, EVERY = (3, 5), 3.0, 0.5, 5
 SOLVER = MeanField(log_term="xi", enumerate_up_to=0)
@@ -75,7 +75,7 @@ def run(settings: Settings) -> Experiment:
         f"in {apart} of {len(seeds)}, on towards a simpler posterior. Drawn: data set {shown}, where the fall is "
         "largest, near the peak; it is small beside the rise before it.",
         tables=(
-            Grid(
+            Table(
                 f"{epochs} epochs from two starting points",
                 ("start", "both rise", "likelihood falls late", "largest fall, nats", "bound never falls"),
                 cells,

@@ -16,7 +16,7 @@ from sbnet.model.network import Network
 from sbnet.paper import published
 from sbnet.paper.digits import data
 from sbnet.paper.drawing import FIRST, INK, SECOND, tile
-from sbnet.paper.record import Experiment, Picture, Row, Settings, Table
+from sbnet.paper.record import Experiment, Picture, Row, Settings, compared
 
 LABELS = {"exact": "⟨ln(1 + eᶻ)⟩, exact", "xi": "bound with the best ξ", "jensen": "bound with ξ = 0"}
 UNIT = "Sᵢ"
@@ -80,7 +80,7 @@ def figure2(settings: Settings) -> Experiment:
         "standard bound from Jensen’s inequality, ξ = 0, gives 0.974. The bound is convex in ξ.",
         found=f"One unit with {n:,} parents at one half and equal weights: its input is Gaussian for this purpose, "
         "and the numbers come out of the same function that bounds any network.",
-        tables=(Table("nats", rows, ".4f"),),
+        tables=(compared("nats", rows, ".4f"),),
         pictures=(
             Picture(
                 "the bound, eq. (19)",

@@ -9,7 +9,7 @@ from sbnet.exact.probability import sample
 from sbnet.inference import infer_many
 from sbnet.paper.digits import SOLVER, data, trained
 from sbnet.paper.drawing import tile
-from sbnet.paper.record import Experiment, Picture, Row, Settings, Table
+from sbnet.paper.record import Experiment, Picture, Row, Settings, compared
 
 
 def run(settings: Settings) -> Experiment:
@@ -29,7 +29,7 @@ def run(settings: Settings) -> Experiment:
         "Below: test images of which only the upper half was observed, and the posterior means of the rest under the "
         "network of the right digit. No network was trained for either.",
         tables=(
-            Table(
+            compared(
                 "hidden pixels predicted right, %",
                 (Row("lower half, given the upper half", score), Row("most frequent value of each pixel", usual)),
                 ".1f",

@@ -19,7 +19,7 @@ from sbnet.paper import baselines
 from sbnet.paper.baselines import PIPELINES
 from sbnet.paper.digits import SOLVER, data, trained
 from sbnet.paper.drawing import FIRST, SECOND
-from sbnet.paper.record import Experiment, Grid, Picture, Settings
+from sbnet.paper.record import Experiment, Picture, Settings, Table
 
 SHARES = (0.0, 0.25, 0.5, 0.75)
 OURS = "sbnet, the paper’s ten networks"
@@ -57,7 +57,7 @@ def run(settings: Settings) -> Experiment:
         "25, 50 and 75 % on the last 100 training images of each digit, after learning from the other 600: "
         f"`{TUNED}`.\n\n"
         f"{_verdict(wrong, [pipeline.name for pipeline in PIPELINES])}",
-        tables=(Grid("error, %, by the share of missing pixels", header, cells, f"{_NOTE} {typical}.", bold),),
+        tables=(Table("error, %, by the share of missing pixels", header, cells, f"{_NOTE} {typical}.", bold),),
         pictures=(Picture(_CAPTION, lambda figure: draw(figure, wrong), _ALT, (4.6, 8.2)),),
         numbers={
             "error, %": {name: values.tolist() for name, values in errors.items()},
@@ -68,7 +68,7 @@ def run(settings: Settings) -> Experiment:
     )
 
 
-TUNED = "python -m sbnet.paper.tune missing"
+TUNED = "python scripts/tune_baselines.py missing"
 _NOTE = (
     "Sorted by the mean of the last three columns. Standard errors of the difference to the paper’s networks, on "
     "the same images with the same pixels missing (whiskers in the picture), in the middle of all pipelines:"

@@ -18,7 +18,7 @@ from sbnet._types import FloatArray
 from sbnet.paper import baselines, published
 from sbnet.paper.digits import Trained, another_split, data, trained
 from sbnet.paper.drawing import FIRST, INK, SECOND
-from sbnet.paper.record import Experiment, Grid, Picture, Row, Settings, Table, signed, tolerance
+from sbnet.paper.record import Experiment, Picture, Row, Settings, Table, compared, signed, tolerance
 
 MIXTURE, RBM = "mixture of Bernoullis, one for each digit", "restricted Boltzmann machine + logistic regression"
 PEERS = (MIXTURE, "logistic regression", RBM, "extra trees", "RBF support vectors")
@@ -58,7 +58,7 @@ def table1(settings: Settings) -> Experiment:
         f"which others is much the same: the correlation of the two matrices off the diagonal is {likeness:.2f}. "
         "Tables 2 and 3 and the pictures share these networks; the time to make them is counted where they are first "
         "used.",
-        tables=(Table("errors, mean over seeds", tuple(rows), ".1f", _OTHER_IMAGES),),
+        tables=(compared("errors, mean over seeds", tuple(rows), ".1f", _OTHER_IMAGES),),
         pictures=(
             Picture("ours, mean over seeds", lambda f: _confusion(f, mean), "Confusion matrix of ours.", _SIZE),
             Picture("the paper’s", lambda f: _confusion(f, published.TABLE_1), "Confusion matrix of the paper.", _SIZE),
@@ -139,12 +139,12 @@ def table2(settings: Settings) -> Experiment:
         found="All on the same images. The threshold that made them binary was chosen for the published error of the "
         "nearest neighbour, so that row is no test.\n\nBack-propagation: one hidden layer; its size and weight decay, "
         "like the settings of logistic regression, trees, support vectors and the rate of the restricted Boltzmann "
-        "machine, were chosen by cross-validation on training images (`python -m sbnet.paper.tune`), and the "
-        "numbers of components of the mixtures on held-out ones.\n\nWake-sleep: the same networks and rate as mean "
+        "machine, were chosen by cross-validation on training images (`python scripts/tune_baselines.py`), and "
+        "the numbers of components of the mixtures on held-out ones.\n\nWake-sleep: the same networks and rate as mean "
         "field, 30 epochs. " + _order(percent),
         tables=(
-            Table("the paper’s algorithms: error, %", rows, ".2f", _OTHER_IMAGES),
-            Grid(
+            compared("the paper’s algorithms: error, %", rows, ".2f", _OTHER_IMAGES),
+            Table(
                 "algorithms of today on the same images: error, %",
                 ("algorithm", "error, %", "minus mean field"),
                 cells,
@@ -215,7 +215,7 @@ def table3(settings: Settings) -> Experiment:
         found=f"The rank correlation of our scores with the paper’s is {rank:.2f}, and none is more than {off:.3f} "
         "away. Differences are to be expected: how the paper made its images binary is not known, and thicker or "
         "thinner strokes are harder or easier to predict.",
-        tables=(Table("score, mean over seeds", tuple(rows), ".3f", _SCORES),),
+        tables=(compared("score, mean over seeds", tuple(rows), ".3f", _SCORES),),
         pictures=(
             Picture(
                 "ours and the paper’s: higher is better",

@@ -32,10 +32,6 @@ def weights(network: Network, *, order: Sequence[str | int] | None = None, ax: A
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Notes
     -----
     Positive weights are blue, negative ones orange, the darker the larger, and a weight of zero is grey. Where there is
@@ -91,10 +87,6 @@ def receptive_fields(
         The units that are pixels, row by row; by default the last of the network, without such latent variables.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Notes
     -----

@@ -54,10 +54,6 @@ def means(
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Notes
     -----
     The mean before the evidence is the ``prior`` of the answer, or what :func:`sbnet.infer` answers without evidence.
@@ -112,10 +108,6 @@ def trace(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> import sbnet as sb
@@ -152,10 +144,6 @@ def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None 
         How many units are drawn, at most: those that add or take most.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Notes
     -----
@@ -249,7 +237,7 @@ def _name_rows(ax: Axes, names: list[str]) -> None:
 
 
 def _legend_above(ax: Axes) -> None:
-    """Where it hides nothing."""
+    """Put the legend above the axes, where it covers no data."""
     ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, frameon=False, fontsize=8.5, borderaxespad=0.2,
               columnspacing=1.2, handletextpad=0.4)  # fmt: skip
 

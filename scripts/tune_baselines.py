@@ -1,4 +1,6 @@
-"""Chooses settings for the other classifiers and imputers: ``python -m sbnet.paper.tune``.
+"""Choose settings for the other classifiers and imputers of the paper's experiments.
+
+    python scripts/tune_baselines.py
 
 All settings of `SEARCHED` are tried by cross-validation over three folds of the training images; the best are written
 down in `baselines.CHOSEN`. Names of algorithms may follow, to try these alone. ``missing`` tries all pairs of
