@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sbnet.errors import CycleError, FileFormatError, NetworkError, near_name
+from sbnet.errors import CycleError, FileFormatError, NetworkError, hint
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import MOST_PARTS, deep_key, place_of
 from sbnet.kernels import gates
@@ -115,11 +115,10 @@ class _Document:
     def check_keys(self, table: Mapping[str, Any], known: tuple[str, ...], whose: str, *path: str) -> None:
         for key, value in table.items():
             if key not in known:
-                near = near_name(key, known, 0.6)
-                hint = f"did you mean {near!r}?" if near else f"known are {', '.join(known)}"
+                way_out = hint(key, known, f"known are {', '.join(known)}", 0.6)
                 if isinstance(value, dict) and path:
-                    hint = f'a name with a dot stands in quotes: [units."{path[-1]}.{key}"]'
-                raise self.wrong(f"{key!r} is not a key of {whose}; {hint}", *path, key)
+                    way_out = f'; a name with a dot stands in quotes: [units."{path[-1]}.{key}"]'
+                raise self.wrong(f"{key!r} is not a key of {whose}{way_out}", *path, key)
 
     def check_unit(self, unit: str) -> None:
         """Are all its keys known, and do they belong to its gate?"""
@@ -178,9 +177,8 @@ class _Document:
         if parent == unit:
             raise self.wrong(f"{unit!r} is its own parent; a unit cannot cause itself", *path)
         if parent not in self.units:
-            near = near_name(parent, self.units, 0.6)
-            hint = f"did you mean {near!r}?" if near else f"add a table [units.{parent}] for it"
-            raise self.wrong(f"{parent!r} is not a unit; {hint}", *path)
+            way_out = hint(parent, self.units, f"add a table [units.{parent}] for it", 0.6)
+            raise self.wrong(f"{parent!r} is not a unit{way_out}", *path)
 
     def bias(self, unit: str) -> float:
         table, path = self.units[unit], ("units", unit)

@@ -6,14 +6,13 @@ of what came out; to add one, write such a function and enter it in `EXPERIMENTS
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
-from sbnet.errors import ParameterError
+from sbnet.errors import ParameterError, hint
 from sbnet.paper import beyond, densities, digits, figure5, figure6, figures, generated, gibbs, missing, tables
 from sbnet.paper.record import Experiment, Settings
 
@@ -44,9 +43,8 @@ def choose(names: Iterable[str]) -> list[str]:
     wanted = set(names) or {"all"}
     unknown = sorted(wanted - {"all"} - set(EXPERIMENTS))
     if unknown:
-        near = difflib.get_close_matches(unknown[0], EXPERIMENTS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise ParameterError(f"there is no experiment {unknown[0]!r}{hint} `sbnet reproduce list` shows them all")
+        meant = hint(unknown[0], EXPERIMENTS, likeness=0.6) or "."
+        raise ParameterError(f"there is no experiment {unknown[0]!r}{meant} `sbnet reproduce list` shows them all")
     return [name for name in EXPERIMENTS if "all" in wanted or name in wanted]
 
 
