@@ -14,12 +14,12 @@ import numpy as np
 
 from sbnet.datasets import load_digits
 from sbnet.estimators import SBNClassifier, SBNDensity
-from sbnet.paper.missing import punch
+from sbnet.paper.missing import remove_pixels
 
 from .report import NONE, Table, say, seconds
 
 SHARES = (0.25, 0.5, 0.75)
-EVERY = 2  # of the test images that have holes, as in `sbnet reproduce missing`
+EVERY = 2  # of the test images with missing pixels, as in `sbnet reproduce missing`
 FEW = 30
 
 
@@ -33,7 +33,7 @@ def table() -> list[Table]:
             rows,
             (
                 "score: mean bound of the right class in units of 64 ln 2. log-loss: of predict_proba, in nats.",
-                f"Missing pixels: every {EVERY}nd test image, the holes of `sbnet reproduce missing`.",
+                f"Missing pixels: every {EVERY}nd test image, the pixels that `sbnet reproduce missing` removes.",
             ),
         ),
         _few(),
@@ -72,7 +72,7 @@ def measure(model: SBNClassifier) -> list[float]:
     found = [100 * np.mean(joint.argmax(axis=1) != truth), own.mean() / (64 * np.log(2)), loss]
     images = np.arange(0, len(whole), EVERY)
     for share in SHARES:
-        found.append(100 * np.mean(model.predict(punch(whole[images], share, 0)) != truth[images]))
+        found.append(100 * np.mean(model.predict(remove_pixels(whole[images], share, 0)) != truth[images]))
     say(", ".join(f"{value:.4g}" for value in found))
     return [float(value) for value in found]
 

@@ -1,7 +1,7 @@
-"""Diagnosis with noisy-OR units: one symptom with many causes, a made clinic, and a public graph of diseases.
+"""Diagnosis with noisy-OR units: one symptom with many causes, a synthetic clinic, and a public graph of diseases.
 
 The graph is not part of this project. Put ``health_knowledge_graph.csv`` (a line for each disease, with its symptoms
-and their chances, such as "fever (0.119), chills (0.092)") in a folder and name it in the environment variable
+and their probabilities, such as "fever (0.119), chills (0.092)") in a folder and name it in the environment variable
 SBNET_TABLES.
 """
 
@@ -66,7 +66,7 @@ def _one_symptom() -> Table:
         (name, f"{np.mean(run.result - truth[: len(run.result)]):+.3f}", seconds(run.processor / len(run.result)))
         for name, run in runs.items()
     ]
-    note = "Chances from 0.05 to 0.6, leak 0.01, priors 0.02; the symptom is present, one of the causes is excluded."
+    note = "Causes from 0.05 to 0.6, leak 0.01, priors 0.02; the symptom is present, one of the causes is excluded."
     return Table(
         f"clinic: one symptom with {CAUSES} noisy-OR causes", ("", "nats from ln P", "time per row"), lines, (note,)
     )
@@ -142,7 +142,7 @@ def _gibbs(case: Case, samples: int) -> np.ndarray:
 
 
 def weighted(case: Case, diseases: int, rng: np.random.Generator) -> np.ndarray:
-    """Likelihood weighting: draw diseases from their priors, weigh each draw by the chance of what was found.
+    """Likelihood weighting: draw diseases from their priors, weigh each draw by the probability of what was found.
 
     Single precision where it does no harm, and one product of matrices for all draws of a block.
     """
@@ -200,12 +200,12 @@ def load_graph() -> sb.Network | None:
 def _patients(net: sb.Network, ill: tuple[int, int], counts: Iterable[int]) -> list[tuple[np.ndarray, int]]:
     """For each number of symptoms present, the first patient drawn that has so many."""
     rng, found, wanted = np.random.default_rng(0), {}, set(counts)
-    roots = np.flatnonzero(np.diff(net.graph.indptr) == 0)
+    diseases = np.flatnonzero(np.diff(net.graph.indptr) == 0)
     for _ in range(DRAWN):
-        true = rng.choice(roots, rng.integers(ill[0], ill[1] + 1), replace=False)
-        state = sb.sample(net, 1, rng=int(rng.integers(2**31)), do={int(k): int(k in true) for k in roots})[0]
+        true = rng.choice(diseases, rng.integers(ill[0], ill[1] + 1), replace=False)
+        state = sb.sample(net, 1, rng=int(rng.integers(2**31)), do={int(k): int(k in true) for k in diseases})[0]
         row = state.astype(np.float64)
-        row[roots] = np.nan
+        row[diseases] = np.nan
         count = int(np.nansum(row))
         if count in wanted and count not in found:
             found[count] = row

@@ -135,7 +135,7 @@ def _bytes(n: int = 4000) -> Table:
     notes = (
         f"The network and its edges travel once, {size(len(pickle.dumps(network)))}, and are counted. An executor is "
         "sent the rows of every step and means to start from; partitions stay where they are, and only parameters and "
-        "sums of slopes travel.",
+        "sums of gradients travel.",
     )
     return Table("cluster: bytes that travel", columns, rows, notes)
 
@@ -177,13 +177,13 @@ def _billion() -> Table:
     say("cluster: a row of 1,000 units")
     network = sb.layered(WIDE, rng=0, scale=0.1)
     X = sb.sample(network, 200, rng=1)[:, -WIDE[1] :].astype(np.int8)
-    work = {"slope": lambda: sb.gradient(network, X, solver=SOLVER, threads=1)}
-    work["slope"]()
-    row = race(work, repeats=3)["slope"].processor / len(X)
+    work = {"gradient": lambda: sb.gradient(network, X, solver=SOLVER, threads=1)}
+    work["gradient"]()
+    row = race(work, repeats=3)["gradient"].processor / len(X)
     hours, units, step = row * BILLION / 3600, network.n_units, 8 * (network.n_edges + network.n_units)
     steps = BILLION // BATCH
     rows = [
-        ("one row's slope, one core", seconds(row), f"measured: 100 hidden × 900 observed, {network.n_edges:,} edges"),
+        ("gradient of a row, one core", seconds(row), f"100 hidden × 900 observed, {network.n_edges:,} edges"),
         (
             "an epoch",
             f"{hours:,.0f} core hours",

@@ -21,7 +21,7 @@ EXACT = sb.MeanField(log_term="exact", enumerate_up_to=0, tol=TOL)
 EVERY = 5  # the exact term takes every fifth row, scaled up: it would take longer than all others together
 FEW, SOME = 2, 300  # rows for NumPy and for PyTorch
 ONE, TWO, SLOW = "sbnet, 1 thread", "sbnet, 2 threads", "sbnet, exact term, 1 thread"
-GAP = 0.1  # nats: the bound has many maxima, and a climb that settles on others may never come closer
+GAP = 0.1  # nats: the bound has many maxima, and an ascent that settles on others may never come closer
 
 
 class Total(NamedTuple):
@@ -107,8 +107,8 @@ def table() -> list[Table]:
                 if layouts
                 else "ratio: time over that of sbnet with one thread.",
                 f"NumPy: time of {FEW} rows, PyTorch: of {SOME} rows, each of one network, scaled up to all. PyTorch "
-                f"climbs with L-BFGS, 1 thread, until its mean bound is within {GAP} nats of that of sbnet on the same "
-                "rows, so it is asked for less.",
+                f"maximises with L-BFGS, 1 thread, until its mean bound is within {GAP} nats of that of sbnet on the "
+                "same rows, so it is asked for less.",
                 *(f"{name}: {why}" for name, why in missing),
             ),
         ),
@@ -152,9 +152,9 @@ def _autodiff(net: sb.Network, X: np.ndarray, n_networks: int, reference: float)
     some = X[:: len(X) // SOME][:SOME]
     target = sb.infer_many(net, some, solver=SOLVER).bound.mean()
     say("PyTorch")
-    climb = autodiff.climb(net, some, target, gap=GAP, max_seconds=60.0)
-    if not climb.reached:
-        return [(name, f"not reached: {target - climb.bounds.mean():.3f} nats short", NONE, NONE, NONE)]
-    whole = climb.seconds * n_networks * len(X) / SOME
-    steps = f"{climb.steps} steps"
+    ascent = autodiff.maximise(net, some, target, gap=GAP, max_seconds=60.0)
+    if not ascent.reached:
+        return [(name, f"not reached: {target - ascent.bounds.mean():.3f} nats short", NONE, NONE, NONE)]
+    whole = ascent.seconds * n_networks * len(X) / SOME
+    steps = f"{ascent.steps} steps"
     return [(name, f"≈ {seconds(whole)}", steps, NONE, f"≈ {whole / reference:,.0f}")]

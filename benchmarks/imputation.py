@@ -1,9 +1,9 @@
 """Missing cells of public binary tables, filled in by us and by others: log-loss, Brier score, errors, times.
 
 The tables are those of :mod:`benchmarks.density`, in the folder that SBNET_TABLES names. Everyone learns from the same
-complete rows and fills the same holes, at random or in blocks of neighbouring columns. SBNET_ROWS=4000 sets how many
-rows are learned from. Narrow tables have more rows to fill, for the differences are small. SBNET_DRAWS=25 counts the
-coverage of multiple imputations on so many tables with nothing set, which takes ten seconds each, twice.
+complete rows and fills the same missing cells, at random or in blocks of neighbouring columns. SBNET_ROWS=4000 sets how
+many rows are learned from. Narrow tables have more rows to fill, for the differences are small. SBNET_DRAWS=25 counts
+the coverage of multiple imputations on so many tables with nothing set, which takes ten seconds each, twice.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def table() -> list[Table]:
     return [*found, _coverage()]
 
 
-def holes(shape: tuple[int, int], share: float, blocks: bool, seed: int = 0) -> np.ndarray:
-    """Which cells are hidden: each by chance, or runs of a tenth of the columns."""
+def removed(shape: tuple[int, int], share: float, blocks: bool, seed: int = 0) -> np.ndarray:
+    """Which cells are hidden: each at random, or runs of a tenth of the columns."""
     rng = np.random.default_rng(seed)
     if not blocks:
         return rng.random(shape) < share
@@ -102,12 +102,12 @@ def ways(width: int) -> dict[str, Callable[[np.ndarray], Any]]:
 
 
 def _iterative(regression: Any, X: np.ndarray, rounds: int) -> Any:
-    """It learns only for columns that it sees holes in, so it learns from rows with a tenth of their cells hidden."""
+    """It learns only for columns with missing values, so it learns from rows with a tenth of their cells hidden."""
     imputer = IterativeImputer(
         regression, max_iter=rounds, n_nearest_features=30, min_value=0.0, max_value=1.0, random_state=0,
         keep_empty_features=True,
     )  # fmt: skip
-    return imputer.fit(np.where(holes(X.shape, 0.1, False, seed=1), np.nan, X))
+    return imputer.fit(np.where(removed(X.shape, 0.1, False, seed=1), np.nan, X))
 
 
 def _compared(name: str, train: np.ndarray, test: np.ndarray) -> Table:
@@ -124,7 +124,7 @@ def _compared(name: str, train: np.ndarray, test: np.ndarray) -> Table:
             if way.startswith("SBNImputer(particles"):
                 learned = model
             for share, blocks in kinds:
-                gone = holes(test.shape, share, blocks)
+                gone = removed(test.shape, share, blocks)
                 begin = time.perf_counter()
                 filled = model.transform(np.where(gone, np.nan, test))
                 spent, by_row = time.perf_counter() - begin, losses(filled, test, gone).sum(axis=1)
@@ -140,7 +140,7 @@ def _compared(name: str, train: np.ndarray, test: np.ndarray) -> Table:
         rows,
         (
             "Ahead: in log-loss, ± its standard error; mean field is ours and does not count as another.",
-            f"Chances are cut at {CLIP} and {1 - CLIP}, for all. Trees (missForest's way, 20 of them) learn from "
+            f"Probabilities are cut at {CLIP} and {1 - CLIP}, for all. Trees (missForest's way, 20 of them) learn from "
             f"{FOREST} rows; regressions use 30 columns each, and tables of up to {WIDEST} columns.",
         ),
     )
@@ -152,7 +152,7 @@ def _cells(results: list[Found], same: bool) -> tuple[str, ...]:
 
 
 def _ahead(ours: list[Found], others: list[list[Found]]) -> tuple[str, ...]:
-    """By how much each kind of holes is filled better than by the best of those that are not ours."""
+    """By how much each kind of missing cells is filled better than by the best of those that are not ours."""
     found = []
     for k, own in enumerate(ours):
         best = min((results[k] for results in others), key=lambda one: one.loss)

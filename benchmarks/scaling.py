@@ -13,7 +13,7 @@ from .log_terms import wide
 from .report import NONE, Table, in_new_process, peak_memory, race, say, seconds, size
 
 SHAPES = ((25, 40), (100, 100), (250, 400), (1000, 1000), (2500, 4000))
-EXACT_UP_TO = 10**6  # edges: the exact term keeps a table of waves, some hundred bytes an edge
+EXACT_UP_TO = 10**6  # edges: the exact term keeps a table of quadrature nodes, some hundred bytes an edge
 SMALL = (4, 12)
 
 
@@ -65,10 +65,10 @@ def _edges_memory(shape: tuple[int, int], term: str) -> float | None:
     return peak_memory(partial(sb.infer_many, net, X, solver=solver, threads=1))[0]
 
 
-def _data(n: int, holes: bool) -> tuple[sb.Network, np.ndarray]:
+def _data(n: int, missing: bool) -> tuple[sb.Network, np.ndarray]:
     net = sb.layered(SMALL, rng=0, scale=2.0)
     X = sb.sample(net, n, rng=1)[:, -SMALL[1] :].astype(np.int8)
-    if holes:
+    if missing:
         X[np.random.default_rng(2).random(X.shape) < 0.1] = -1
     sb.infer_many(net, X[:600], threads=2)  # compile, and start threads once
     return net, X
@@ -87,10 +87,10 @@ def _million(n: int) -> tuple[float, float, float | None]:
 
 def _rows() -> Table:
     rows = []
-    for n, holes in ((10**2, False), (10**3, False), (10**4, False), (10**5, False), (10**5, True)):
-        label = "a tenth missing" if holes else "complete"
+    for n, missing in ((10**2, False), (10**3, False), (10**4, False), (10**5, False), (10**5, True)):
+        label = "a tenth missing" if missing else "complete"
         say(f"scaling: {n:,} rows, {label}")
-        net, X = _data(n, holes)
+        net, X = _data(n, missing)
         contestants = {f"{k} thread{'s' * (k > 1)}": partial(sb.infer_many, net, X, threads=k) for k in (1, 2)}
         one, two = race(contestants, repeats=3 if n < 10**5 else 1).values()
         times = (seconds(one.seconds), seconds(two.seconds), f"{1e6 * two.seconds / n:.1f}")

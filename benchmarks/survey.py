@@ -1,4 +1,4 @@
-"""How many missing answers of a made survey are filled in right, beside scikit-learn's imputers on the same units."""
+"""How many missing answers of a synthetic survey are filled in right, beside scikit-learn's imputers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEVELS = ["none", "school", "college", "degree"]
 def table() -> list[Table]:
     truth = make(ROWS, SEED)
     gone = np.random.default_rng(SEED + 1).random(truth.shape) < SHARE
-    holes = truth.astype({"smoker": "boolean"}).mask(gone)
+    incomplete = truth.astype({"smoker": "boolean"}).mask(gone)
     ways: dict[str, Callable[[Any], list[Any]]] = {
         "the most frequent value": _frequent,
         "KNNImputer(n_neighbors=15)": lambda table: _scikit(KNNImputer(n_neighbors=15), table),
@@ -38,11 +38,11 @@ def table() -> list[Table]:
     for name, fill in ways.items():
         say(name)
         begin = time.perf_counter()
-        chances = fill(holes)
+        probabilities = fill(incomplete)
         spent = time.perf_counter() - begin
-        right, loss = _compare(chances, BinaryEncoder(handle_unknown="missing").fit(holes).read(truth), gone)
+        right, loss = _compare(probabilities, BinaryEncoder(handle_unknown="missing").fit(incomplete).read(truth), gone)
         rows.append((name, f"{100 * right:.1f}", f"{loss:.3f}", seconds(spent)))
-    title = f"A made survey of {ROWS:,} rows and {truth.shape[1]} columns, {100 * SHARE:.0f} % of the cells missing"
+    title = f"A synthetic survey of {ROWS:,} rows and {truth.shape[1]} columns, {100 * SHARE:.0f} % of cells missing"
     note = "Numbers are right in the right interval. Probabilities below 1e-6 count as 1e-6 in the log-loss."
     return [Table(title, ("", "right, %", "log-loss, nats", "time"), rows, (note,))]
 
@@ -81,15 +81,15 @@ def make(n: int, seed: int) -> pd.DataFrame:
     )
 
 
-def _frequent(holes: pd.DataFrame) -> list[Any]:
-    return [np.tile(coding.shares, (len(holes), 1)) for coding in BinaryEncoder().fit(holes).columns_]
+def _frequent(incomplete: pd.DataFrame) -> list[Any]:
+    return [np.tile(coding.shares, (len(incomplete), 1)) for coding in BinaryEncoder().fit(incomplete).columns_]
 
 
-def _scikit(imputer: Any, holes: pd.DataFrame) -> list[Any]:
-    encoder = BinaryEncoder().fit(holes)
+def _scikit(imputer: Any, incomplete: pd.DataFrame) -> list[Any]:
+    encoder = BinaryEncoder().fit(incomplete)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ten rounds do not settle
-        means = np.clip(imputer.fit_transform(encoder.transform(holes)), 0.0, 1.0)
+        means = np.clip(imputer.fit_transform(encoder.transform(incomplete)), 0.0, 1.0)
     ends = np.cumsum([len(coding.units) for coding in encoder.columns_])
     return [
         coding.probabilities(means[:, end - len(coding.units) : end])
@@ -97,18 +97,18 @@ def _scikit(imputer: Any, holes: pd.DataFrame) -> list[Any]:
     ]
 
 
-def _ours(imputer: SBNImputer, holes: pd.DataFrame) -> list[Any]:
-    imputer.fit(holes)
-    network, (given, _) = imputer.network_, imputer._table(holes, reset=False)
+def _ours(imputer: SBNImputer, incomplete: pd.DataFrame) -> list[Any]:
+    imputer.fit(incomplete)
+    network, (given, _) = imputer.network_, imputer._table(incomplete, reset=False)
     return cell_probabilities(network, imputer._states(network, given), imputer._places(network))
 
 
-def _compare(chances: list[Any], truth: Any, gone: Any) -> tuple[float, float]:
+def _compare(probabilities: list[Any], truth: Any, gone: Any) -> tuple[float, float]:
     """The share of missing cells whose most probable value is right, and the mean of -ln P(right value)."""
     right, loss = [], []
-    for k, chance in enumerate(chances):
+    for k, p_state in enumerate(probabilities):
         rows = np.flatnonzero(gone[:, k] & (truth[:, k] >= 0))
-        p = np.clip(chance[rows], 1e-6, 1.0)
+        p = np.clip(p_state[rows], 1e-6, 1.0)
         right.append(p.argmax(axis=1) == truth[rows, k])
         loss.append(-np.log(p[np.arange(len(rows)), truth[rows, k]] / p.sum(axis=1)))
     return float(np.concatenate(right).mean()), float(np.concatenate(loss).mean())

@@ -102,8 +102,8 @@ def _digits() -> Table:
     }.items():
         say(f"tightness: {name}")
         start = time.perf_counter()
-        guess = sb.estimate(net, X, solver=exact, threads=1, progress=False, **options)
-        rows.append((name, f"{guess.lower.mean():.3f}", seconds((time.perf_counter() - start) / len(X))))
-    last = f"{guess.log_probability.mean():.3f} ± {guess.error.mean():.3f}"
+        estimated = sb.estimate(net, X, solver=exact, threads=1, progress=False, **options)
+        rows.append((name, f"{estimated.lower.mean():.3f}", seconds((time.perf_counter() - start) / len(X))))
+    last = f"{estimated.log_probability.mean():.3f} ± {estimated.error.mean():.3f}"
     note = f"{len(X)} images. The last estimate itself: {last} nats (the error is that of one image)."
     return Table("tightness: a digit network, 8 × 24 × 64", ("", "mean lower bound", "time per row"), rows, (note,))

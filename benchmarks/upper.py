@@ -18,19 +18,19 @@ METHODS: dict[str, dict[str, Any]] = {
     "lines": {"table_up_to": 0},
     "lines, top layer": {"table_up_to": 0, "condition": TOP},
     "lines, top layer and 2 units": {"table_up_to": 0, "condition": (*TOP, "h2_0", "h2_1")},
-    "lines, 16 cells": {"table_up_to": 0, "condition": 4},
+    "lines, 16 subproblems": {"table_up_to": 0, "condition": 4},
     "tables": {},
-    "tables, 2 cells": {"condition": 1},
+    "tables, 2 subproblems": {"condition": 1},
     "tables, top layer": {"condition": TOP},
-    "tables, 4 cells": {"condition": 2},
+    "tables, 4 subproblems": {"condition": 2},
     "tables, top layer and 2 units": {"condition": (*TOP, "h2_0", "h2_1")},
-    "tables, 16 cells": {"condition": 4},
+    "tables, 16 subproblems": {"condition": 4},
 }
 LARGE = (((500, 100), 0.1), ((8, 24, 64), 0.3), ((8, 24, 64), 1.0), ((10, 20, 30), 1.0), ((100, 100, 100), 0.2))
 LARGE_METHODS: dict[str, dict[str, Any]] = {
     "lines": {"table_up_to": 0},
     "tables": {},
-    "4 cells": {"table_up_to": 4, "condition": 2},
+    "4 subproblems": {"table_up_to": 4, "condition": 2},
 }
 
 
@@ -80,5 +80,5 @@ def _large() -> Table:
         "upper: ln P of one pattern, enclosed",
         ("network", "lower bound", *LARGE_METHODS),
         rows,
-        ("The pattern is a sample of the bottom layer. 4 cells: with tables of at most 4 parents.",),
+        ("The pattern is a sample of the bottom layer. 4 subproblems: with tables of at most 4 parents.",),
     )

@@ -33,14 +33,14 @@ causes = [f"cause {k:02d}" for k in range(1, 41)]
 symptoms = {"fatigue": 40, "fever": 9, "cough": 8, "headache": 12, "rash": 6, "nausea": 10, "joint pain": 7}
 
 prior = {cause: round(rng.uniform(0.01, 0.12), 3) for cause in causes}
-chance = {}
+p = {}
 for symptom, n_causes in symptoms.items():
     chosen = causes if n_causes == 40 else sorted(rng.choice(causes, n_causes, replace=False))
     low, high = (0.06, 0.3) if symptom == "fatigue" else (0.2, 0.7)
-    chance |= {(cause, symptom): round(rng.uniform(low, high), 2) for cause in chosen}
+    p |= {(cause, symptom): round(rng.uniform(low, high), 2) for cause in chosen}
 
-noisy = sb.noisy_or(chance, leak=0.03, prior=prior)
-sigmoid = sb.from_probabilities(chance, leak=0.03, prior=prior, gate="sigmoid")
+noisy = sb.noisy_or(p, leak=0.03, prior=prior)
+sigmoid = sb.from_probabilities(p, leak=0.03, prior=prior, gate="sigmoid")
 print(noisy)
 print(sigmoid)
 
@@ -61,7 +61,7 @@ ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, loc="lower right")
 plt.show()
 
-near = sb.convert.nearest(noisy, "fatigue", gate="sigmoid", chance=0.06)
+near = sb.convert.nearest(noisy, "fatigue", gate="sigmoid", probability=0.06)
 print(f"the nearest sigmoid unit is off by {near.mean:.3f} on average, {near.largest:.2f} at most")
 
 # %%
@@ -129,7 +129,7 @@ for gate, post in posts.items():
 #
 # A picture of the competition
 # ----------------------------
-# The five likeliest causes in the noisy-OR network, and what was asked. The weight of a cause with chance p is
+# The five likeliest causes in the noisy-OR network, and what was asked. The weight of a cause with probability p is
 # -ln(1 - p): 0.69 is a half.
 
 post = posts["noisy-or"]

@@ -49,9 +49,9 @@ whole = digits.test[first]
 greys = plt.get_cmap("Greys").with_extremes(bad="#ffd9a8")
 rows = [("whole", whole, None)]
 for share in (0.25, 0.5, 0.75):
-    holes = missing.punch(whole, share, seed=0)
-    names, filled = complete(holes)
-    rows += [(f"{100 * share:.0f} % missing", holes, None), ("completed", filled, names)]
+    incomplete = missing.remove_pixels(whole, share, seed=0)
+    names, filled = complete(incomplete)
+    rows += [(f"{100 * share:.0f} % missing", incomplete, None), ("completed", filled, names)]
 
 fig, axes = plt.subplots(len(rows), 10, figsize=(7.6, 6.0), layout="constrained")
 for line, (label, images, names) in zip(axes, rows, strict=True):
@@ -72,12 +72,12 @@ plt.show()
 # Against imputers
 # ----------------
 # Every 5th test image, with every pipeline of ``sbnet reproduce missing``, which takes more of them: scikit-learn's
-# imputers before support vectors, extra trees and histogram boosting, and trees that take holes as they are. Their
-# settings were chosen on training images with holes. All the classifiers learned from whole images only. Of sbnet there
-# are the ten networks above, and its classifier for scikit-learn, which also connects the pixels.
+# imputers before support vectors, extra trees and histogram boosting, and trees that take missing values as they are.
+# Their settings were chosen on training images with missing pixels. All the classifiers learned from whole images only.
+# Of sbnet there are the ten networks above, and its classifier for scikit-learn, which also connects the pixels.
 
-wrong = missing.compare(settings, np.arange(0, len(digits.test), 5), patterns=1)
-errors = {name: 100 * flags.mean(axis=(1, 2)) for name, flags in wrong.items()}
+wrong = missing.compare(settings, np.arange(0, len(digits.test), 5))
+errors = {name: 100 * flags.mean(axis=1) for name, flags in wrong.items()}
 ranked = sorted(errors, key=lambda name: errors[name][1:].mean())
 print(f"{'error, %; missing:':<44}" + "".join(f"{100 * share:>7.0f} %" for share in missing.SHARES))
 for name in ranked:

@@ -4,7 +4,7 @@ Mean field on wet grass
 
 Rain or the sprinkler makes the grass wet, and wet shoes follow from wet grass. The network is so small that every
 answer can also be had exactly, so it is a good place to see what :func:`sbnet.infer` gives and how close it comes. A
-larger network then shows the bound climbing, sweep by sweep.
+larger network then shows the bound rising, sweep by sweep.
 """
 
 # %%
@@ -78,7 +78,7 @@ print([f"{abs(a - b):.0e}" for a, b in zip(found, true, strict=True)])
 
 # %%
 #
-# The bound climbs
+# The bound rises
 # ----------------
 # On a larger network, 6 units above 12 above 24 observed ones, all 18 hidden units can still be enumerated. Each sweep
 # updates every mean and every parameter of the bound, and no step can lower it. ``post.trace`` holds the bound at the
@@ -94,12 +94,12 @@ ax.axhline(truth, color="#222222", lw=1, ls="--")
 ax.text(24.9, truth + 0.1, "exact log-likelihood", size=9, ha="right")
 colours = {"exact": "#0072B2", "xi": "#009E73", "quadratic": "#E69F00", "jensen": "#D55E00"}
 for term, colour in colours.items():
-    climb = sb.infer(big, x, solver=sb.MeanField(log_term=term, enumerate_up_to=0))
-    assert np.all(np.diff(climb.trace) >= -1e-9)  # it never falls
-    assert climb.bound <= truth  # and never passes the truth
-    label = f"{term}: {climb.bound:.2f}, {climb.sweeps} sweeps"
-    ax.plot(climb.trace, color=colour, lw=3 if term == "exact" else 1.5, marker="o", ms=3, label=label)
-ax.set(xlabel="sweep", ylabel="bound (nats)", title=f"Climbing towards ln P = {truth:.2f}")
+    post = sb.infer(big, x, solver=sb.MeanField(log_term=term, enumerate_up_to=0))
+    assert np.all(np.diff(post.trace) >= -1e-9)  # it never falls
+    assert post.bound <= truth  # and never passes the truth
+    label = f"{term}: {post.bound:.2f}, {post.sweeps} sweeps"
+    ax.plot(post.trace, color=colour, lw=3 if term == "exact" else 1.5, marker="o", ms=3, label=label)
+ax.set(xlabel="sweep", ylabel="bound (nats)", title=f"Rising towards ln P = {truth:.2f}")
 ax.set(xlim=(0, 25), ylim=(truth - 9.0, truth + 0.8))  # the first points lie below
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(title="log_term: final bound", frameon=False, loc="lower right")

@@ -1,6 +1,6 @@
 """
-A survey with holes
-===================
+A survey with missing values
+============================
 
 Five hundred people were asked twelve things: their region, their trade, how they like three statements, what they earn.
 A seventh of the answers is missing, and three rows are not what they seem. This is the whole way of such a table:
@@ -10,8 +10,8 @@ read it, fill it, find the odd rows, and say what is odd about one. Nothing is r
 # %%
 # The table
 # ---------
-# Made up, so that the truth is known: four kinds of people, an interest that shows in three statements, and incomes
-# that follow education. There are words, ordered categories, numbers and truth values in it, and holes everywhere.
+# Synthetic, so that the truth is known: four kinds of people, an interest that shows in three statements, and incomes
+# that follow education. There are words, ordered categories, numbers and truth values in it, and missing values.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -90,7 +90,7 @@ plt.show()
 # Odd rows
 # --------
 # Three rows are changed: in each, answers that do not go together. The detector learns from the whole table with its
-# holes, the changed rows among them.
+# missing values, the changed rows among them.
 
 changed = [40, 222, 409]
 survey.loc[40, ["education", "income", "owns car"]] = ["none", 64000.0, False]

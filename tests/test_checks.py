@@ -33,7 +33,7 @@ def test_a_range_without_end_reads_as_words():
 @pytest.mark.parametrize(
     ("check", "good", "bad"),
     [
-        (checks.chance, [0.5, np.float32(0.25)], [0.0, 1.0, np.nan, "half"]),
+        (checks.fraction, [0.5, np.float32(0.25)], [0.0, 1.0, np.nan, "half"]),
         (checks.below_one, [0, 0.5], [-0.1, 1.0, np.nan, None]),
         (checks.positive, [1e-300, 7], [0.0, -1, np.inf, np.nan, "1"]),
         (checks.not_negative, [0.0, 7], [-1e-300, np.inf, np.nan, [1]]),
@@ -56,7 +56,7 @@ class Silent:
 
 @pytest.mark.parametrize("value", [10**400, -(10**400), Fraction(10**400, 3), 10**5000, Silent()], ids="abcde")
 def test_numbers_that_no_float_holds_and_what_cannot_be_shown_are_refused_in_short(value):
-    for check in (checks.chance, checks.below_one, checks.positive, checks.not_negative, checks.finite):
+    for check in (checks.fraction, checks.below_one, checks.positive, checks.not_negative, checks.finite):
         with pytest.raises(ParameterError, match="^rate is .{1,60}; it must ") as caught:
             check("rate", value)
         assert len(str(caught.value)) < 120

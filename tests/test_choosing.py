@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 import sbnet as sb
 from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, _candidates
-from sbnet.files.mixture import MIXTURE
+from sbnet.files.own import MIXTURE
 from sbnet.files.tensors import read_tensors, write_tensors
 from sbnet.learning.regressions import Design, regress_columns
 from tables import rows_of, with_holes

@@ -18,7 +18,7 @@ import sbnet.plots
 from sbnet.errors import FileFormatError, NetworkError, ParameterError, UnknownUnitError
 from sbnet.exact import quickscore
 from sbnet.files import tensors
-from sbnet.files.network import NETWORK
+from sbnet.files.own import NETWORK
 from sbnet.kernels import gates
 from sbnet.kernels.reduce import reduce
 from sbnet.questions.reduction import absorb
@@ -91,7 +91,10 @@ def test_probabilities_of_sigmoid_effects_are_those_of_each_cause_alone():
             lambda: sb.noisy_or({("a", "x"): 0.1}, leak={"a": 0.1}, prior=0.1),
             "'a' is not one of the effects, which leak is for; these are 'x'",
         ),
-        (lambda: sb.noisy_or([("a", "x", 0.1)], prior=0.1), "causes is a mapping from (cause, effect) to a chance"),
+        (
+            lambda: sb.noisy_or([("a", "x", 0.1)], prior=0.1),
+            "causes is a mapping from (cause, effect) to a probability",
+        ),
         (lambda: sb.noisy_or({"ax": 0.1}, prior=0.1), "the keys of causes are (cause, effect); got 'ax'"),
         (lambda: sb.noisy_or({("a", "x"): 0.1, ("x", "a"): 0.1}), "cycle"),
         (lambda: sb.from_edges({("a", "x"): -1.0}, gate="noisy-or"), "the weight 'a' -> 'x' is -1.0; a noisy-OR unit"),

@@ -80,7 +80,7 @@ def test_a_note_is_made_of_texts(parts, message):
 
 
 def test_a_network_file_with_other_notes_is_refused(clinic, tmp_path):
-    from sbnet.files.network import NETWORK
+    from sbnet.files.own import NETWORK
     from sbnet.files.tensors import read_tensors, write_tensors
 
     path = tmp_path / "clinic.sbn"

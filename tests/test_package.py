@@ -25,18 +25,31 @@ MODULES = [
 ]
 
 
-def test_importing_sbnet_does_not_import_what_few_need():
-    heavy = {"sklearn", "matplotlib", "pandas", "networkx", "dask", "rich"}
-    code = f"import sys, sbnet; print(sorted({heavy} & set(sys.modules)))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "[]"
+def _in_a_fresh_process(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_an_old_name_says_what_it_is_called_now():
-    with pytest.raises(
-        AttributeError, match=r"sbnet.add_switches is called sbnet.add_column_mixtures since version 0.2"
-    ):
-        _ = sb.add_switches
+def test_importing_sbnet_imports_next_to_nothing():
+    brought = _in_a_fresh_process("import sys; old = {*sys.modules}; import sbnet; print(*({*sys.modules} - old))")
+    assert {name for name in brought if name.startswith("sbnet")} == {"sbnet", "sbnet._version"}
+    heavy = {"numpy", "numba", "scipy", "sklearn", "matplotlib", "pandas", "networkx", "dask", "rich"}
+    assert len(brought) <= 40
+    assert not heavy & set(brought)
+
+
+def test_names_are_found_when_they_are_asked_for_and_listed_before():
+    code = "import sbnet as sb; print(*dir(sb)); from sbnet import infer; assert sb.infer is infer; sb.results.Status"
+    assert {*sb.__all__, "datasets", "estimators", "explore", "paper", "plots"} <= set(_in_a_fresh_process(code))
+    with pytest.raises(AttributeError, match="module 'sbnet' has no attribute 'nonsense'"):
+        sb.nonsense  # noqa: B018
+
+
+def test_type_checkers_see_the_names_where_they_are_found():
+    (block,) = (node for node in ast.parse(Path(sb.__file__).read_text()).body if isinstance(node, ast.If))
+    seen = {alias.name: node.module for node in block.body for alias in node.names}
+    modules = {name for name, module in seen.items() if module == "sbnet"}
+    assert modules == set(sb._MODULES)
+    assert {name: module for name, module in seen.items() if name not in modules} == sb._HOME
 
 
 def test_type_checkers_are_told_that_the_package_is_typed():
@@ -50,7 +63,7 @@ def test_every_public_name_exists_and_says_what_it_is(name):
         assert inspect.getdoc(value)
 
 
-@pytest.mark.parametrize("module", [sb, sb.results, sb.solvers, sb.convert])
+@pytest.mark.parametrize("module", [sb.results, sb.solvers, sb.convert])
 def test_public_names_are_listed_once_and_in_order(module):
     names = [name for name in module.__all__ if name != "__version__"]
     # constants, classes, functions: as style checkers sort them
@@ -61,15 +74,6 @@ def test_public_names_are_listed_once_and_in_order(module):
 def test_about_forty_names_are_offered_and_the_rest_stands_in_modules():
     assert len(sb.__all__) <= 50
     assert not set(sb.__all__) & {*sb.results.__all__, *sb.convert.__all__}
-
-
-@pytest.mark.parametrize("module", [sb.results, sb.solvers, sb.convert])
-def test_a_name_that_moved_is_found_with_a_warning_that_says_where_it_is(module):
-    for name in set(module.__all__) - set(sb.__all__):
-        with pytest.warns(DeprecationWarning, match=f"has moved to {module.__name__}.{name}"):
-            assert getattr(sb, name) is getattr(module, name)
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        sb.nonsense  # noqa: B018
 
 
 def test_packages_show_the_architecture():

@@ -110,7 +110,7 @@ def test_the_animation_on_the_page_draws_every_step(sprinkler, monkeypatch):
     (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     exec(compile(code, str(page), "exec"), {"sb": sb, "net": sprinkler})
     plt.close("all")
-    assert drawn == ["climb.gif"]
+    assert drawn == ["bound.gif"]
 
 
 def test_it_reads_well_and_refuses_at_once(sprinkler):

@@ -101,7 +101,7 @@ def test_asia_is_read_exactly(asia):
     assert report.network.notes["xray"].states == ("normal", "abnormal")
 
 
-SLIPS = [
+TYPOS = [
     (
         "( tub | visit )",
         "( tubb | visit )",
@@ -129,8 +129,8 @@ SLIPS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "message"), SLIPS)
-def test_slips_in_bif_are_refused(asia, old, new, message):
+@pytest.mark.parametrize(("old", "new", "message"), TYPOS)
+def test_typos_in_bif_are_refused(asia, old, new, message):
     text = ASIA.replace(old, new, 1)
     if message == "cycle":
         text = text.replace("table 0.01, 0.99; }   // a prior", "default 0.01, 0.99; }")
@@ -195,7 +195,7 @@ def test_uai_runs_fastest_along_the_last_variable(tmp_path):
         ("BAYES\n3", "BAYES\n3e", "the number of variables is '3e'"),
     ],
 )
-def test_slips_in_uai_are_refused(tmp_path, old, new, message):
+def test_typos_in_uai_are_refused(tmp_path, old, new, message):
     text = SMALL.replace(old, new, 1)
     if "4000" in new:
         text = text.replace("\n2\n 0.9 0.1\n", f"\n4000\n{' 0' * 4000}\n")

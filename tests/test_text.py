@@ -168,7 +168,7 @@ def test_a_name_that_utf8_cannot_hold_is_refused(tmp_path):
     assert not (tmp_path / "x.toml").exists()
 
 
-# --- slips, each with its place and the way out ---------------------------------------------------------------------
+# --- typos, each with its place and the way out ---------------------------------------------------------------------
 
 TYPOS = [
     ("flu = 0.9", "fluu = 0.9", "line 12, column 12: 'fluu' is not a unit; did you mean 'flu'?"),

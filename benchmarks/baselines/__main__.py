@@ -79,7 +79,7 @@ def time_autodiff(network: sb.Network, n_rows: int = 200) -> None:
     target = cpp.solve(network, X).bounds.mean()
     seconds = time.perf_counter() - start
     for gap in (0.1, 0.01):
-        found = autodiff.climb(network, X, target, gap)
+        found = autodiff.maximise(network, X, target, gap)
         spent = f"autodiff, {n_rows} rows, gap {gap}: {found.seconds:.2f} s, {found.steps} steps"
         if found.reached:
             print(f"{spent}; C++ {seconds:.4f} s, ratio {found.seconds / seconds:.0f}")

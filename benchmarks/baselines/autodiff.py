@@ -1,4 +1,4 @@
-"""The same bound, climbed by a general optimiser on automatic gradients (PyTorch, on the CPU).
+"""The bound of sbnet, maximised by a general optimiser on automatic gradients (PyTorch, on the CPU).
 
 What someone would write first: logits of all means and of all xi for a batch of rows, Adam or L-BFGS, until the mean
 bound comes within `gap` of a target, say the mean bound that coordinate ascent found.
@@ -26,8 +26,8 @@ class Block(NamedTuple):
     weight: torch.Tensor  # (units, parents)
 
 
-class Climb(NamedTuple):
-    """Bounds in nats (n,), seconds of the climb after a warm-up, steps taken, and whether the target was reached."""
+class Ascent(NamedTuple):
+    """Bounds in nats (n,), seconds of the ascent after a warm-up, steps taken, and whether the target was reached."""
 
     bounds: NDArray[np.float64]
     seconds: float
@@ -35,7 +35,7 @@ class Climb(NamedTuple):
     reached: bool
 
 
-def climb(
+def maximise(
     network: Network,
     X: ArrayLike,
     target: float,
@@ -47,8 +47,8 @@ def climb(
     max_seconds: float = 300.0,
     threads: int = 1,
     dtype: torch.dtype = torch.float64,
-) -> Climb:
-    """Climb the bound of all rows together until its mean is at least ``target - gap``.
+) -> Ascent:
+    """Maximise the bound of all rows together until its mean is at least ``target - gap``.
 
     The observed units are the last ones of the network, as many as X has columns. `optimizer` is ``"lbfgs"``, the
     faster one on digits by far, or ``"adam"``, whose step is `rate`. A step is one evaluation of bound and gradient.
@@ -72,7 +72,7 @@ def climb(
             bounds = problem.bounds(logits).double().numpy()
     finally:
         torch.set_num_threads(before)
-    return Climb(bounds, seconds, steps, reached)
+    return Ascent(bounds, seconds, steps, reached)
 
 
 def train(
@@ -92,10 +92,10 @@ def train(
             problem = Problem(network, x, J.detach(), h.detach())
             logits = torch.zeros(len(x), problem.n_hidden + network.n_units, dtype=x.dtype, requires_grad=True)
             _ascend(problem, logits, np.inf, "lbfgs", 1.0, steps, np.inf)
-            slopes = torch.autograd.grad(Problem(network, x, J, h).bounds(logits.detach()).mean(), (J, h))
+            gradients = torch.autograd.grad(Problem(network, x, J, h).bounds(logits.detach()).mean(), (J, h))
             with torch.no_grad():
-                J += rate * slopes[0] * edges
-                h += rate * slopes[1]
+                J += rate * gradients[0] * edges
+                h += rate * gradients[1]
         return time.perf_counter() - begin
     finally:
         torch.set_num_threads(before)

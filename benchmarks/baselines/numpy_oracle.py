@@ -1,4 +1,4 @@
-"""The same algorithm for one row in obvious NumPy: one equation per line, nothing kept from one line to the next."""
+"""One row of the algorithm in obvious NumPy: one equation per line, nothing kept from one line to the next."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def objective(J_i: Vector, h_i: float, mu: Vector, xi_i: float) -> float:
     return xi_i * (J_i @ mu + h_i) + np.logaddexp(*log_averages(J_i, h_i, mu, xi_i))
 
 
-def slopes(J_i: Vector, h_i: float, mu: Vector, xi_i: float) -> tuple[float, float]:
+def derivatives(J_i: Vector, h_i: float, mu: Vector, xi_i: float) -> tuple[float, float]:
     """First and second derivative of the objective: moments of z under the two tilted distributions."""
     log_A, log_B = log_averages(J_i, h_i, mu, xi_i)
     phi = sigmoid(log_B - log_A)  # eq. (32)
@@ -66,7 +66,7 @@ def slopes(J_i: Vector, h_i: float, mu: Vector, xi_i: float) -> tuple[float, flo
 
 def best_xi(J_i: Vector, h_i: float, mu: Vector, xi_i: float) -> float:
     """One Newton step inside (0, 1), halved until the objective does not rise."""
-    first, second = slopes(J_i, h_i, mu, xi_i)
+    first, second = derivatives(J_i, h_i, mu, xi_i)
     new = xi_i - first / (second + 1e-300)
     new = xi_i / 2 if new <= 0 else (1 + xi_i) / 2 if new >= 1 else new
     before = objective(J_i, h_i, mu, xi_i)

@@ -8,7 +8,7 @@ import sbnet as sb
 causes = {(f"cause {k}", "symptom"): 0.3 for k in range(8)}
 noisy = sb.from_probabilities(causes, leak=0.02, prior=0.1, gate="noisy-or")
 same = sb.from_probabilities(causes, leak=0.02, prior=0.1, gate="sigmoid")
-near = sb.convert.nearest(noisy, "symptom", gate="sigmoid", chance=0.1).network
+near = sb.convert.nearest(noisy, "symptom", gate="sigmoid", probability=0.1).network
 nets = {
     "noisy-OR": (noisy, "#222222", "o-"),
     "sigmoid, equal with no or one cause": (same, "#D55E00", "s-"),

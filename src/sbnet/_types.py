@@ -27,7 +27,7 @@ class Bound(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """When to stop climbing: a sweep gains less than `tol` nats, or there were `max_sweeps` of them."""
+    """When to stop: a sweep gains less than `tol` nats, or there were `max_sweeps` of them."""
 
     tol: float
     max_sweeps: int
@@ -61,12 +61,10 @@ class Problem(NamedTuple):
 
     `hidden` are the units that are not observed and have an observed descendant, parents first. A *factor* is a unit,
     hidden or observed, that has at least one hidden parent: only factors have a sum of inputs that is random. The
-    hidden parents of factor f are ``parent[ptr[f]:ptr[f + 1]]`` (places in `hidden`), with `weight` and the
-    number of the `edge` in the network beside them; its
-    own place in `hidden` is ``own[f]``, or -1 if it is observed. The factors that have hidden unit k as a parent are
-    ``child[child_ptr[k]:child_ptr[k + 1]]``; ``child_slot`` gives their place in
-    `weight`. ``factor_of[k]`` is the
-    factor of hidden unit k itself, or -1. `known` are the units whose parents are
+    hidden parents of factor f are ``parent[ptr[f]:ptr[f + 1]]`` (places in `hidden`), with `weight` and the number of
+    the `edge` in the network beside them; its own place in `hidden` is ``own[f]``, or -1 if it is observed. The factors
+    that have hidden unit k as a parent are ``child[child_ptr[k]:child_ptr[k + 1]]``; ``child_slot`` gives their place
+    in `weight`. ``factor_of[k]`` is the factor of hidden unit k itself, or -1. `known` are the units whose parents are
     all observed. ``gate[i]`` is the gate of unit i of the network.
     """
 

@@ -42,60 +42,51 @@ def whole(name: str, value: object, least: int, most: int | None = None) -> int:
     raise ParameterError(f"{name} is {shown(value)}; it must be a whole number{wanted}")
 
 
-def chance(name: str, value: object) -> float:
-    """A number between 0 and 1, neither of them."""
-    if 0.0 < (number := _float(value)) < 1.0:
-        return number
-    raise ParameterError(f"{name} is {shown(value)}; it must lie between 0 and 1")
-
-
-def probability(name: str, value: object) -> float:
-    """A number from 0 to 1, both included."""
-    if 0.0 <= (number := _float(value)) <= 1.0:
-        return number
-    raise ParameterError(f"{name} is {shown(value)}; it must be a probability, from 0 to 1")
-
-
-def below_one(name: str, value: object) -> float:
-    """A number from 0 up to 1, without 1."""
-    if 0.0 <= (number := _float(value)) < 1.0:
-        return number
-    raise ParameterError(f"{name} is {shown(value)}; it must be at least 0 and less than 1")
-
-
-def positive(name: str, value: object) -> float:
-    """A finite number above zero."""
-    if 0.0 < (number := _float(value)) < math.inf:
-        return number
-    raise ParameterError(f"{name} is {shown(value)}; it must be positive and finite")
-
-
-def positive_or_infinite(name: str, value: object, wanted: str) -> float:
-    """A number above zero, `wanted` being the way out; an infinity is one."""
-    if (number := _float(value)) > 0.0:
+def _within(name: str, value: object, inside: Callable[[float], bool], wanted: str) -> float:
+    """A number in a range, `wanted` being the way out; NaN is in none."""
+    if inside(number := _float(value)):
         return number
     raise ParameterError(f"{name} is {shown(value)}; {wanted}")
 
 
+def fraction(name: str, value: object) -> float:
+    """A number between 0 and 1, neither of them."""
+    return _within(name, value, lambda x: 0.0 < x < 1.0, "it must lie between 0 and 1")
+
+
+def probability(name: str, value: object) -> float:
+    """A number from 0 to 1, both included."""
+    return _within(name, value, lambda x: 0.0 <= x <= 1.0, "it must be a probability, from 0 to 1")
+
+
+def below_one(name: str, value: object) -> float:
+    """A number from 0 up to 1, without 1."""
+    return _within(name, value, lambda x: 0.0 <= x < 1.0, "it must be at least 0 and less than 1")
+
+
+def positive(name: str, value: object) -> float:
+    """A finite number above zero."""
+    return _within(name, value, lambda x: 0.0 < x < math.inf, "it must be positive and finite")
+
+
+def positive_or_infinite(name: str, value: object, wanted: str) -> float:
+    """A number above zero, `wanted` being the way out; an infinity is one."""
+    return _within(name, value, lambda x: x > 0.0, wanted)
+
+
 def not_negative(name: str, value: object) -> float:
     """A finite number, zero or more."""
-    if 0.0 <= (number := _float(value)) < math.inf:
-        return number
-    raise ParameterError(f"{name} is {shown(value)}; it must be finite and not negative")
+    return _within(name, value, lambda x: 0.0 <= x < math.inf, "it must be finite and not negative")
 
 
 def finite(name: str, value: object) -> float:
     """A finite number."""
-    if math.isfinite(number := _float(value)):
-        return number
-    raise ParameterError(f"{name} is {shown(value)}; it must be a finite number")
+    return _within(name, value, math.isfinite, "it must be a finite number")
 
 
 def tolerance(name: str, value: object) -> float:
     """Nats, zero or more; an infinity accepts anything."""
-    if (number := _float(value)) >= 0.0:
-        return number
-    raise ParameterError(f"{name} is {shown(value)}; it must be zero or more nats")
+    return _within(name, value, lambda x: x >= 0.0, "it must be zero or more nats")
 
 
 def flag(name: str, value: object) -> bool:
@@ -106,7 +97,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def choice(name: str, value: _T, options: Collection[_T]) -> _T:
-    """One of a few."""
+    """One of the options."""
     if any(isinstance(value, type(option)) and value == option for option in options):
         return value
     raise ParameterError(f"{name} is {shown(value)}; choose one of {', '.join(map(repr, options))}")
@@ -174,7 +165,7 @@ def _takes_three(function: Callable[..., Any]) -> bool:
 
 
 def generator(rng: Any, name: str = "rng") -> np.random.Generator:
-    """The generator that a seed stands for."""
+    """The generator of a seed."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):

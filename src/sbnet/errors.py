@@ -68,7 +68,11 @@ class NetworkError(SBNetError, ValueError):
 
 
 class CycleError(NetworkError):
-    """The edges contain a directed cycle; the message shows it."""
+    """The edges contain a directed cycle; the message shows it. `cycle` begins and ends with the same unit."""
+
+    def __init__(self, text: str = "", cycle: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.cycle = cycle
 
 
 class UnknownUnitError(SBNetError, KeyError, ValueError):
@@ -131,7 +135,7 @@ class MissingExtraError(SBNetError, ImportError):
 
 
 class NearNameWarning(UserWarning):
-    """A unit was named that may be a slip of the pen: another one has nearly the same name."""
+    """A unit was named that may be a typo: another one has nearly the same name."""
 
 
 class ImpossibleWarning(UserWarning):
@@ -143,7 +147,7 @@ class ConvergenceWarning(UserWarning):
 
 
 class ApproximationWarning(UserWarning):
-    """Means of mean field theory were read where they say nothing: units are states of one variable, or switches."""
+    """Means of mean field theory are read where they say nothing: units are states of a variable or rows of a table."""
 
 
 def shortened(text: str) -> str:
@@ -175,17 +179,19 @@ def near_name(name: object, names: Iterable[str], likeness: float) -> str | None
     return near[0] if near else None
 
 
+def hint(name: object, names: Iterable[str], otherwise: str = "", likeness: float = 0.5) -> str:
+    """The end of a message about a wrong name: the nearest of those that are known, or else another way out."""
+    near = near_name(name, names, likeness)
+    return f"; did you mean {near!r}?" if near else f"; {otherwise}" if otherwise else ""
+
+
 def not_among(name: object, names: Iterable[str], what: str) -> UnknownUnitError:
     """An error for a unit that is none of those that are meant, in the network or not: the nearest, or some of them."""
     known = list(names)
-    near = near_name(name, known, 0.5)
-    shown = ", ".join(repr(one) for one in known[:4]) + (", …" if len(known) > 4 else "")
-    hint = f"did you mean {near!r}?" if near else f"these are {shown or 'none'}"
-    return UnknownUnitError(shortened(f"{name!r} is not one of {what}; {hint}"))
+    shown = ", ".join(repr(one) for one in known[:4]) + (", …" if len(known) > 4 else "") if known else "none"
+    return UnknownUnitError(shortened(f"{name!r} is not one of {what}{hint(name, known, f'these are {shown}')}"))
 
 
 def unknown_unit(name: object, names: Iterable[str], source: str) -> UnknownUnitError:
     """An error for `name`, with the nearest name in the network, if one is near."""
-    near = near_name(name, names, 0.5)
-    hint = f"; did you mean {near!r}?" if near else ""
-    return UnknownUnitError(f"{source} names unit {name!r}, which is not in the network{hint}")
+    return UnknownUnitError(f"{source} names unit {name!r}, which is not in the network{hint(name, names)}")

@@ -55,12 +55,12 @@ class Scale(NamedTuple):
 
 def scale(network: Network) -> Scale:
     """Of all units of a network, worked out once."""
-    known: Scale | None = network._notes.get(Scale)
+    known: Scale | None = network._cache.get(Scale)
     if known is None:
         sums = np.concatenate([[0.0], np.cumsum(np.abs(network.weight))])
         first, last = network.graph.indptr[:-1], network.graph.indptr[1:]
         size = np.abs(network.bias) + (sums[last] - sums[first]) + 2.0 + _RAREST * (network.gate == NOISY_OR)
-        known = network._notes[Scale] = Scale(size, last - first)
+        known = network._cache[Scale] = Scale(size, last - first)
     return known
 
 
@@ -89,11 +89,11 @@ def of_mean_field(network: Network, which: Bound, states: States) -> FloatArray:
 
 def _of_mask(network: Network, which: Bound, row: States, mask: bytes) -> float:
     """The same for one row, and kept: who asks once will ask again, with other states of the same units."""
-    kept: float | None = network._notes.get((which, mask))
+    kept: float | None = network._cache.get((which, mask))
     if kept is None:
         kept = float(of_terms(scale(network), which, live_units(network.model, row)[None, :])[0])
-        if len(network._notes) < _MOST_KEPT:
-            network._notes[which, mask] = kept
+        if len(network._cache) < _MOST_KEPT:
+            network._cache[which, mask] = kept
     return kept
 
 

@@ -320,7 +320,7 @@ class _Task(NamedTuple):
 
 def _check_search(proven: bool, confidence: float, seconds: float | None, gap: float | None) -> _Search:
     sure = isinstance(confidence, Real) and confidence == 1.0
-    confidence = 1.0 if sure else checks.chance("confidence", confidence)
+    confidence = 1.0 if sure else checks.fraction("confidence", confidence)
     if proven and (seconds is not None or (gap is not None and sure)):
         raise ParameterError(
             "proven=True evaluates subproblem by subproblem in ball arithmetic, too slow for branch and bound; "

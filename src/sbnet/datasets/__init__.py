@@ -1,4 +1,4 @@
-"""Data that comes with the package, the paper's handwritten digits, and networks that are made."""
+"""Data that comes with the package, the paper's handwritten digits, and synthetic networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A made clinic: diseases and findings in the numbers, and about as sparse, as in the large diagnostic networks."""
+"""A synthetic clinic: diseases and findings in the numbers, and as sparse, as in large diagnostic networks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def make_clinic(diseases: int = 600, findings: int = 4000, *, rng: RngLike = Non
     - the causes of a finding: 1 + k diseases, where k is a log-normal number with median 6 and a standard deviation of
       1 of its logarithm, rounded down. Most findings have a few causes, some a hundred, and the mean is about 10. Every
       disease is as likely as any other; one that is drawn twice counts once;
-    - the chance p that a disease produces a finding: 0.025, 0.2, 0.5, 0.8 or 0.985, for rarely, sometimes, often,
+    - the probability p that a disease produces a finding: 0.025, 0.2, 0.5, 0.8 or 0.985, for rarely, sometimes, often,
       mostly and nearly always, with the shares 20, 35, 25, 15 and 5 %;
     - the leak of a finding: its logarithm is uniform, from 0.0001 to 0.01. Of 4,000 findings nine on average are there
       without a disease.

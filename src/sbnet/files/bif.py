@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import FloatArray
-from sbnet.errors import FileFormatError, near_name
+from sbnet.errors import FileFormatError, hint
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import place_at
 from sbnet.files.variables import MOST_ENTRIES, Variable, entries_of, parsed_number
@@ -175,9 +175,7 @@ class _Reader:
     def known(self) -> str:
         offset, name = self.now.offset, self.named("the name of a variable")
         if name not in self.states:
-            near = near_name(name, self.states, 0.6)
-            hint = f"; did you mean {near!r}?" if near else ""
-            raise self.wrong(f"{name!r} is not a variable of the file{hint}", offset)
+            raise self.wrong(f"{name!r} is not a variable of the file{hint(name, self.states)}", offset)
         return name
 
     def entries(self, name: str, parents: tuple[str, ...], offset: int) -> _Table:
@@ -207,10 +205,8 @@ class _Reader:
         key: list[str] = []
         while not self.sees(")"):
             state = self.named("a state")
-            if len(key) < len(parents) and state not in self.states[parents[len(key)]]:
-                near = near_name(state, self.states[parents[len(key)]], 0.5)
-                hint = f"; did you mean {near!r}?" if near else ""
-                raise self.wrong(f"{state!r} is not a state of {parents[len(key)]!r}{hint}")
+            if len(key) < len(parents) and state not in (known := self.states[parents[len(key)]]):
+                raise self.wrong(f"{state!r} is not a state of {parents[len(key)]!r}{hint(state, known)}")
             key.append(state)
             self.skipped(",")
         self.expect(")")

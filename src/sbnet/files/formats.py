@@ -12,7 +12,7 @@ from sbnet.files import agrum
 from sbnet.files.atomic import PathLike, as_file, as_name
 from sbnet.files.bif import read_bif
 from sbnet.files.conversion import Conversion, announced, convert
-from sbnet.files.mixture import read_own, write_own
+from sbnet.files.own import read_own, write_own
 from sbnet.files.tables_writing import write_bif, write_uai
 from sbnet.files.tensors import is_tensors
 from sbnet.files.text import read_toml

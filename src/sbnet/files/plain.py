@@ -1,4 +1,4 @@
-"""Text files as they come: with or without a mark at the start, compressed or not, and never without end."""
+"""Texts and XML as they come: with or without a mark at the start, compressed or not, and never without end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
 
 from sbnet.errors import FileFormatError
 from sbnet.files.positions import Place, place_at
@@ -61,3 +63,27 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
     while size <= MOST_BYTES and (chunk := file.read(_CHUNK)):
         size += len(chunk)
         yield chunk
+
+
+def read_xml(name: str) -> Element:
+    """The outermost element of an XML file; entities, with which a few bytes can ask for gigabytes, are refused."""
+    builder, parser = TreeBuilder(), expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
+    parser.EntityDeclHandler = _refuse_entity
+    try:
+        parser.Parse(read_bytes(name), True)
+        return builder.close()
+    except expat.ExpatError as error:
+        place = Place(error.lineno, error.offset + 1)
+        raise at(place, f"this is not XML: {expat.ErrorString(error.code)}", name) from None
+    except FileFormatError as error:
+        raise FileFormatError(f"{name} cannot be read: {error}") from None
+    except (LookupError, ValueError) as error:  # an encoding that nobody knows
+        raise FileFormatError(f"{name} cannot be read: {error}") from None
+
+
+def _refuse_entity(entity: str, *_: Any) -> None:
+    raise FileFormatError(f"it declares the entity {entity[:40]!r}; write its text where it is used instead")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sbnet.errors import CycleError, FileFormatError, NetworkError, near_name
+from sbnet.errors import CycleError, FileFormatError, NetworkError, hint
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import MOST_PARTS, deep_key, place_of
 from sbnet.kernels import gates
@@ -109,17 +109,16 @@ class _Document:
         try:
             found = from_edges(edges, bias=bias, gate=kinds, names=tuple(self.units))
         except CycleError as error:
-            raise self.cycle(str(error)) from None
+            raise self.cycle(error) from None
         return replace(found, notes={unit: self.note(unit) for unit in self.units}, layers=self.layers(len(self.units)))
 
     def check_keys(self, table: Mapping[str, Any], known: tuple[str, ...], whose: str, *path: str) -> None:
         for key, value in table.items():
             if key not in known:
-                near = near_name(key, known, 0.6)
-                hint = f"did you mean {near!r}?" if near else f"known are {', '.join(known)}"
+                way_out = hint(key, known, f"known are {', '.join(known)}", 0.6)
                 if isinstance(value, dict) and path:
-                    hint = f'a name with a dot stands in quotes: [units."{path[-1]}.{key}"]'
-                raise self.wrong(f"{key!r} is not a key of {whose}; {hint}", *path, key)
+                    way_out = f'; a name with a dot stands in quotes: [units."{path[-1]}.{key}"]'
+                raise self.wrong(f"{key!r} is not a key of {whose}{way_out}", *path, key)
 
     def check_unit(self, unit: str) -> None:
         """Are all its keys known, and do they belong to its gate?"""
@@ -178,9 +177,8 @@ class _Document:
         if parent == unit:
             raise self.wrong(f"{unit!r} is its own parent; a unit cannot cause itself", *path)
         if parent not in self.units:
-            near = near_name(parent, self.units, 0.6)
-            hint = f"did you mean {near!r}?" if near else f"add a table [units.{parent}] for it"
-            raise self.wrong(f"{parent!r} is not a unit; {hint}", *path)
+            way_out = hint(parent, self.units, f"add a table [units.{parent}] for it", 0.6)
+            raise self.wrong(f"{parent!r} is not a unit{way_out}", *path)
 
     def bias(self, unit: str) -> float:
         table, path = self.units[unit], ("units", unit)
@@ -234,14 +232,11 @@ class _Document:
             raise self.wrong(f"layers is {sizes!r}; it lists the sizes of layers, which add up to {n_units}", "layers")
         return tuple(sizes)
 
-    def cycle(self, message: str) -> FileFormatError:
-        """An error at one of the edges of a cycle."""
-        import networkx
-
-        graph = networkx.DiGraph((parent, unit) for unit in self.units for parent, _, _ in self.edges(unit))
-        parent, child = networkx.find_cycle(graph)[0][:2]
+    def cycle(self, error: CycleError) -> FileFormatError:
+        """An error at the edge that closes a cycle."""
+        parent, child = error.cycle[-2:]
         key = next(key for key in ("weights", "causes", "theta") if parent in self.units[child].get(key, {}))
-        return self.wrong(f"{message}; no unit can be among its own causes", "units", child, key, parent)
+        return self.wrong(f"{error}; no unit can be among its own causes", "units", child, key, parent)
 
 
 def _misplaced(unit: str, key: str, gate: str) -> str:

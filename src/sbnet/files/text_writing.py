@@ -53,8 +53,8 @@ def _units(network: Network) -> Iterator[Iterator[str]]:
     edges = np.full(network.n_edges, np.nan)
     edges[into_noisy] = as_probabilities(network.weight[into_noisy], never, _cause, _theta)
     bias[noisy] = as_probabilities(network.bias[noisy], never, _cause, _theta)
-    roots = ~noisy & (degree == 0)
-    bias[roots] = as_probabilities(network.bias[roots], log_odds, expit, _log_odds)
+    alone = ~noisy & (degree == 0)
+    bias[alone] = as_probabilities(network.bias[alone], log_odds, expit, _log_odds)
     keys = [_key(name) for name in network.names]
     for i, name in enumerate(network.names):
         own = slice(network.graph.indptr[i], network.graph.indptr[i + 1])

@@ -10,9 +10,9 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from sbnet._types import FloatArray
-from sbnet.errors import FileFormatError, near_name
+from sbnet.errors import FileFormatError, hint
+from sbnet.files.plain import read_xml
 from sbnet.files.variables import MOST_ENTRIES, Variable, entries_of, parsed_number
-from sbnet.files.xml_files import read_xml
 
 _AS_TABLE = "change its type to a general chance node (cpt) in GeNIe and save the file again"
 _WAYS_OUT = {
@@ -79,9 +79,8 @@ class _Nodes:
         parents = tuple((node.findtext("parents") or "").split())
         for parent in parents:
             if parent not in self.cpts:
-                near = near_name(parent, self.cpts, 0.6)
-                hint = f"; did you mean {near!r}?" if near else ""
-                raise self.wrong(f"{own[:60]!r} has the parent {parent[:60]!r}, which is no node of the file{hint}")
+                unknown = f"{own[:60]!r} has the parent {parent[:60]!r}, which is no node of the file"
+                raise self.wrong(unknown + hint(parent, self.cpts))
         if own in parents or len(set(parents)) < len(parents):
             raise self.wrong(f"the table of {own[:60]!r} names a variable twice")
         about = self.about.get(own, "")

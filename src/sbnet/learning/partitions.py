@@ -187,7 +187,7 @@ def distributed(
         wanted = "it must hold numbers, one per row, none negative and not all zero"
         rows = _weighted(rows, checks.numbers("sample_weight", sample_weight, wanted))
     if sources.is_share(validation):
-        rows = _divided(rows, checks.chance("validation", validation), int(generator.integers(2**63)))
+        rows = _divided(rows, checks.fraction("validation", validation), int(generator.integers(2**63)))
     elif lazy.is_lazy(validation):
         out = lazy.Partitions.of(validation)
         check_columns(network, out, missing)

@@ -202,7 +202,7 @@ def is_share(validation: Any) -> bool:
 def _divided(reading: Reading, weights: FloatArray, share: float, how: How, generator: np.random.Generator) -> Table:
     """A share of the rows held out, at least one of each."""
     states = reading.states
-    checks.chance("validation", share)
+    checks.fraction("validation", share)
     n_out = min(max(1, round(share * len(states))), len(states) - 1)
     if n_out < 1:
         raise ParameterError("one row cannot be divided into rows to learn from and rows to hold out")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, Matrix, RngLike, States
-from sbnet.errors import CycleError, NetworkError, unknown_unit
+from sbnet.errors import NetworkError, unknown_unit
 from sbnet.kernels import gates
-from sbnet.model.graph import Graph, as_floats
+from sbnet.model.graph import Graph, as_floats, topological_order
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network, warn_of_near_names
 
@@ -128,9 +127,13 @@ def _names(names: Any, what: str = "names") -> tuple[Any, ...]:
 
 
 def _triples(edges: Any) -> Iterable[Any]:
-    if isinstance(edges, Mapping):
-        return (_mapped_edge(key, weight) for key, weight in edges.items())
-    return checks.listed("edges", edges, _EDGES, NetworkError)
+    if not isinstance(edges, Mapping):
+        yield from checks.listed("edges", edges, _EDGES, NetworkError)
+        return
+    for key, weight in edges.items():
+        if not (isinstance(key, tuple) and len(key) == 2):
+            raise NetworkError(f"the keys of a mapping of edges are (parent, child); got {key!r}")
+        yield *key, weight
 
 
 _EDGES = "give a mapping such as {('rain', 'wet'): 2.0}, or (parent, child, weight) triples; {} for no edges"
@@ -141,12 +144,6 @@ def _biases(bias: Any, number: Mapping[str, int]) -> Mapping[str, float]:
         return bias or {}
     name = next(iter(number), "rain")
     raise NetworkError(f"bias is {bias!r}; give numbers by name, such as bias={{{name!r}: -1.0}}")
-
-
-def _mapped_edge(key: Any, weight: Any) -> tuple[Any, Any, Any]:
-    if not (isinstance(key, tuple) and len(key) == 2):
-        raise NetworkError(f"the keys of a mapping of edges are (parent, child); got {key!r}")
-    return key[0], key[1], weight
 
 
 def from_weight_matrix(
@@ -228,10 +225,8 @@ def layered(
     for d, size in enumerate(layers):
         above = np.arange(ends[d - 1] - layers[d - 1], ends[d - 1]) if d else np.zeros(0, np.int64)
         for k in range(size):
-            beside = (
-                np.arange(ends[d] - size, ends[d] - size + k) if autoregressive and d == len(layers) - 1 else above[:0]
-            )
-            parents.append(np.concatenate([above, beside]))
+            earlier = k if autoregressive and d == len(layers) - 1 else 0
+            parents.append(np.concatenate([above, ends[d] - size + np.arange(earlier)]))
     indptr = np.concatenate([[0], np.cumsum([len(p) for p in parents])])
     generator = checks.generator(rng)
     weight = generator.uniform(-scale, scale, size=int(indptr[-1]))
@@ -387,7 +382,7 @@ def _assemble(names: tuple[str, ...], parent: IndexArray, child: IndexArray, wei
     if loops.size:
         raise NetworkError(f"unit {names[parent[loops[0]]]!r} is its own parent; a unit cannot cause itself")
     w, h = as_floats(weight), as_floats(bias)
-    order = _topological_order(names, parent, child)
+    order = topological_order(names, parent, child)
     place = np.empty(len(names), dtype=np.int64)
     place[order] = np.arange(len(names))
     edge = np.lexsort((place[parent], place[child]))
@@ -398,41 +393,3 @@ def _assemble(names: tuple[str, ...], parent: IndexArray, child: IndexArray, wei
         raise NetworkError(f"the edge {names[parent[first]]!r} -> {names[child[first]]!r} is given twice")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(c, minlength=len(names)))])
     return Network(tuple(names[i] for i in order), Graph(indptr, p), w[edge], h[order])
-
-
-def _topological_order(names: tuple[str, ...], parent: IndexArray, child: IndexArray) -> IndexArray:
-    """Of all orders with parents first, the one nearest the given order: of the units that may come next, the first."""
-    n = len(names)
-    if np.all(parent < child):
-        return np.arange(n, dtype=np.int64)
-    by_parent = np.argsort(parent, kind="stable")
-    start = np.concatenate([[0], np.cumsum(np.bincount(parent, minlength=n))]).tolist()
-    followers = child[by_parent].tolist()
-    waiting = np.bincount(child, minlength=n).tolist()
-    ready = [i for i in range(n) if waiting[i] == 0]
-    order: list[int] = []
-    while ready:
-        j = heapq.heappop(ready)
-        order.append(j)
-        for i in followers[start[j] : start[j + 1]]:
-            waiting[i] -= 1
-            if waiting[i] == 0:
-                heapq.heappush(ready, i)
-    if len(order) < n:
-        raise CycleError("the edges contain a cycle: " + " -> ".join(_find_cycle(names, parent, child, waiting)))
-    return np.asarray(order, dtype=np.int64)
-
-
-def _find_cycle(names: tuple[str, ...], parent: IndexArray, child: IndexArray, waiting: list[int]) -> list[str]:
-    """Every unit still waiting has a parent that waits too: walk up until one comes again."""
-    above = {int(c): int(p) for p, c in zip(parent, child, strict=True) if waiting[p] and waiting[c]}
-    unit = next(i for i, count in enumerate(waiting) if count)
-    path: dict[int, None] = {}  # remembers the order of the walk
-    while unit not in path:
-        path[unit] = None
-        unit = above[unit]
-    walk = list(path)
-    cycle = walk[walk.index(unit) :][::-1]
-    first = cycle.index(min(cycle))
-    cycle = cycle[first:] + cycle[:first]
-    return [names[i] for i in [*cycle, cycle[0]]]

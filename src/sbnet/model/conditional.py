@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     import pandas
 
 _ALL = 5
+"""Parents up to which every state is listed: 32 lines fit a screen."""
 _WIDE, _NARROW = 120, 16
-"""Parents up to which every state is listed: 32 lines are one errors."""
+"""Characters of a line where there is no terminal, and of a label at least."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +38,7 @@ class Conditional:
     parents : tuple of str
     states : ndarray of int8, shape (n, number of parents)
     p : ndarray of float, shape (n,)
-        The chance that the unit is 1 in each of them.
+        The probability that the unit is 1 in each of them.
     """
 
     unit: str
@@ -50,14 +51,14 @@ class Conditional:
         return len(self.p)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table: a column for each parent, and the chance."""
+        """A pandas table: a column for each parent, and the probability."""
         import pandas
 
         columns: dict[str, Any] = {name: self.states[:, k] for k, name in enumerate(self.parents)}
         return pandas.DataFrame(columns | {f"P({self.unit} = 1)": self.p})
 
     def _lines(self) -> list[tuple[str, str]]:
-        """Which parents are on, and the chance; most chances are short, and small ones keep their digits."""
+        """Which parents are on, and the probability; most are short, and small ones keep their digits."""
         lines = []
         for state, p in zip(self.states, self.p, strict=True):
             on = [name for name, s in zip(self.parents, state, strict=True) if s]

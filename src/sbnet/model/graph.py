@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import graphlib
+import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -10,7 +13,7 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
-from sbnet.errors import NetworkError
+from sbnet.errors import CycleError, NetworkError
 
 _Array = TypeVar("_Array", bound="np.ndarray[Any, Any]")
 
@@ -82,7 +85,7 @@ class Graph:
 
     @cached_property
     def depths(self) -> IndexArray:
-        """Length of the longest path that ends in each unit; roots have depth 0."""
+        """Length of the longest path that ends in each unit; units without parents have depth 0."""
         depth = [0] * self.n_units
         for j, i in zip(self.parent.tolist(), self.child_of_edge.tolist(), strict=True):
             depth[i] = max(depth[i], depth[j] + 1)  # parents come first, so depth[j] is final
@@ -138,3 +141,41 @@ def read_only(array: _Array) -> _Array:
 
 def count(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' * (n != 1)}"
+
+
+def topological_order(names: Sequence[str], parent: IndexArray, child: IndexArray) -> IndexArray:
+    """Of all orders with parents first, the one nearest the given order: of the units that may come next, the first."""
+    n = len(names)
+    if np.all(parent < child):
+        return np.arange(n, dtype=np.int64)
+    by_parent = np.argsort(parent, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(parent, minlength=n))]).tolist()
+    followers = child[by_parent].tolist()
+    waiting = np.bincount(child, minlength=n).tolist()
+    ready = [i for i in range(n) if waiting[i] == 0]
+    order: list[int] = []
+    while ready:
+        j = heapq.heappop(ready)
+        order.append(j)
+        for i in followers[start[j] : start[j + 1]]:
+            waiting[i] -= 1
+            if waiting[i] == 0:
+                heapq.heappush(ready, i)
+    if len(order) < n:
+        cycle = _cycle(names, parent, child)
+        raise CycleError("the edges contain a cycle: " + " -> ".join(cycle), cycle)
+    return np.asarray(order, dtype=np.int64)
+
+
+def _cycle(names: Sequence[str], parent: IndexArray, child: IndexArray) -> tuple[str, ...]:
+    """A cycle, from the unit that was named first and back to it."""
+    graph = graphlib.TopologicalSorter[int]()
+    for j, i in zip(parent.tolist(), child.tolist(), strict=True):
+        graph.add(i, j)
+    try:
+        graph.prepare()
+    except graphlib.CycleError as error:
+        cycle = error.args[1][:-1]
+        first = cycle.index(min(cycle))
+        return tuple(names[i] for i in [*cycle[first:], *cycle[: first + 1]])
+    raise AssertionError("every unit that waits has a parent that waits, so there is a cycle")

@@ -40,9 +40,9 @@ class Mirrors(NamedTuple):
 
 def mirrors(network: Network) -> Mirrors:
     """The mirrors of a network, parents first."""
-    known: Mirrors | None = network._notes.get(Mirrors)
+    known: Mirrors | None = network._cache.get(Mirrors)
     if known is None:
-        known = network._notes[Mirrors] = _found(network)
+        known = network._cache[Mirrors] = _found(network)
     return known
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import html
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,9 @@ from sbnet.model.conditional import Conditional, conditional
 from sbnet.model.graph import Graph, as_floats, count, frozen, read_only
 from sbnet.model.names import Index
 from sbnet.model.notes import Note, notes_of, written
+from sbnet.model.validation import MAX_PARAMETER as MAX_PARAMETER
+from sbnet.model.validation import check_names, check_parameters, check_shapes, checked_gates
 
-MAX_PARAMETER = 1e8
-"""Largest weight or bias: beyond it a double no longer tells the sum of inputs to a nat."""
 CERTAIN = 1000.0
 """What stands for certainty: the weight of a link of probability 1, and the size of the log-odds of 0 and of 1.
 
@@ -39,8 +38,8 @@ class Network:
     .. math::
         P(S) = \prod_i P(S_i \mid x_i), \qquad x_i = h_i + \sum_j J_{ij} S_j
 
-    A sigmoid unit is on with chance :math:`\sigma(x_i) = 1/(1 + e^{-x_i})`, a noisy-OR unit (the paper's appendix A)
-    with chance :math:`1 - e^{-x_i}`, where no weight and no bias is negative.
+    A sigmoid unit is on with probability :math:`\sigma(x_i) = 1/(1 + e^{-x_i})`, a noisy-OR unit (the paper's
+    appendix A) with probability :math:`1 - e^{-x_i}`, where no weight and no bias is negative.
 
     Build one with :func:`sbnet.from_edges`, :func:`sbnet.noisy_or`, :func:`sbnet.layered`,
     :func:`sbnet.from_weight_matrix` or :func:`sbnet.convert.from_networkx`. A network never changes:
@@ -79,18 +78,18 @@ class Network:
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__  # the one place where a frozen record is filled in
-        set_(
-            self, "names", tuple(str(name) if isinstance(name, str) else name for name in _listed("names", self.names))
-        )
+        names = _listed("names", self.names)
+        set_(self, "names", tuple(str(name) if isinstance(name, str) else name for name in names))
         set_(self, "weight", frozen(self.weight))
         set_(self, "bias", frozen(self.bias))
         if self.layers is not None:
             set_(self, "layers", _sizes(self.layers))
-        _check_names(self.names)
-        _check_shapes(self)
-        _check_finite(self)
-        set_(self, "gate", _gates(self.gate, self.names))
-        _check_noisy_or(self)
+        check_names(self.names)
+        if not isinstance(self.graph, Graph):
+            raise NetworkError(f"graph is {self.graph!r}; give a Graph(indptr, parent), or use from_edges()")
+        check_shapes(self.names, self.graph, self.weight, self.bias, self.layers)
+        set_(self, "gate", read_only(checked_gates(self.gate, self.names)))
+        check_parameters(self.names, self.graph, self.weight, self.bias, self.gate)
         set_(self, "notes", notes_of(self.names, self.notes))
 
     @property
@@ -116,12 +115,12 @@ class Network:
         return Model(graph.indptr, graph.parent, *by_parent, self.weight, self.gate, *states)
 
     @cached_property
-    def _notes(self) -> dict[Any, Any]:
+    def _cache(self) -> dict[Any, Any]:
         """What others have worked out about this network and would have to work out again; it never changes."""
         return {}
 
     def with_notes(self, notes: Mapping[str, Note]) -> Network:
-        """The same network with other notes beside the units that are named.
+        """A copy with other notes beside the units that are named.
 
         Examples
         --------
@@ -214,7 +213,7 @@ class Network:
         weight: ArrayLike | Matrix | Mapping[tuple[str, str], float] | None = None,
         bias: ArrayLike | Mapping[str, float] | None = None,
     ) -> Network:
-        """The same graph with other numbers.
+        """A copy with the same graph and other numbers.
 
         Parameters
         ----------
@@ -244,25 +243,19 @@ class Network:
                     raise NetworkError(f"there is no edge {parent!r} -> {child!r} whose weight could change")
                 changed[place] = _number(value)
             return changed
-        if scipy.sparse.issparse(weight):
-            matrix = scipy.sparse.csr_array(weight)
-        else:
-            array = as_floats(weight)
-            if array.ndim != 2:
-                if array.shape != (self.n_edges,):
-                    raise NetworkError(
-                        f"weight has shape {array.shape}; expected ({self.n_edges},), one number per edge, "
-                        f"or ({self.n_units}, {self.n_units})"
-                    )
-                return array
-            matrix = array
-        if matrix.shape != (self.n_units, self.n_units):
-            raise NetworkError(f"weight has shape {matrix.shape}; expected ({self.n_units}, {self.n_units})")
+        sparse, square = scipy.sparse.issparse(weight), (self.n_units, self.n_units)
+        matrix: Any = scipy.sparse.csr_array(weight) if sparse else as_floats(weight)
+        if matrix.shape == (self.n_edges,):
+            return matrix  # type: ignore[no-any-return]
+        if matrix.shape != square:
+            expected = f"({self.n_edges},), one number per edge, or {square}" if matrix.ndim != 2 else f"{square}"
+            raise NetworkError(f"weight has shape {matrix.shape}; expected {expected}")
         if self.n_edges == 0:
             values = np.zeros(0)
         else:
             values = np.asarray(matrix[self.graph.child_of_edge, self.graph.parent], dtype=np.float64).ravel()
-        outside = _count_nonzero(matrix) - int(np.count_nonzero(values))
+        nonzero = int(matrix.count_nonzero() if sparse else np.count_nonzero(matrix))
+        outside = nonzero - int(np.count_nonzero(values))
         if outside:
             raise NetworkError(f"weight has {outside} entries other than zero where the network has no edge")
         return values
@@ -362,10 +355,6 @@ def _number(value: Any) -> float:
     return float(number)
 
 
-def _count_nonzero(matrix: Any) -> int:
-    return int(matrix.count_nonzero() if scipy.sparse.issparse(matrix) else np.count_nonzero(matrix))
-
-
 def _listed(what: str, values: Any) -> tuple[Any, ...]:
     """The values one by one; a text is not a list of its letters."""
     return tuple(checks.listed(what, values, "it must be a list", NetworkError))
@@ -377,89 +366,3 @@ def _sizes(layers: Any) -> tuple[int, ...]:
     if bad:
         raise NetworkError(f"the sizes of layers are whole numbers; got {checks.shown(bad[0])}")
     return tuple(int(size) for size in sizes)
-
-
-def _check_names(names: Sequence[str]) -> None:
-    if not names:
-        raise NetworkError("the network is empty; give at least one unit, by an edge or by a bias")
-    for name in names:
-        if not isinstance(name, str):
-            raise NetworkError(f"unit names are strings; {name!r} is of type {type(name).__name__}")
-        if not name:
-            raise NetworkError("a unit has an empty name")
-    if len(set(names)) < len(names):
-        seen: set[str] = set()
-        double = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise NetworkError(f"two units are called {double!r}; names must differ")
-
-
-def _check_shapes(net: Network) -> None:
-    if not isinstance(net.graph, Graph):
-        raise NetworkError(f"graph is {net.graph!r}; give a Graph(indptr, parent), or use from_edges()")
-    n, n_edges = len(net.names), net.graph.n_edges
-    if net.graph.n_units != n:
-        units = count(net.graph.n_units, "unit")
-        raise NetworkError(f"the graph has {units}, the network {count(n, 'name')}; each unit needs one")
-    if net.weight.shape != (n_edges,):
-        raise NetworkError(f"weight has shape {net.weight.shape}; expected ({n_edges},), one number per edge")
-    if net.bias.shape != (n,):
-        raise NetworkError(f"bias has shape {net.bias.shape}; expected ({n},), one number per unit")
-    if net.layers is not None and (sum(net.layers) != n or min(net.layers) < 1):
-        raise NetworkError(f"layers {net.layers} do not add up to {n} units")
-
-
-def _check_finite(net: Network) -> None:
-    bad = np.flatnonzero(~(np.abs(net.bias) <= MAX_PARAMETER))
-    if bad.size:
-        raise NetworkError(f"the bias of {net.names[bad[0]]!r} is {net.bias[bad[0]]}; {_RANGE}")
-    bad = np.flatnonzero(~(np.abs(net.weight) <= MAX_PARAMETER))
-    if bad.size:
-        parent, child = net.names[net.graph.parent[bad[0]]], net.names[net.graph.child_of_edge[bad[0]]]
-        raise NetworkError(f"the weight {parent!r} -> {child!r} is {net.weight[bad[0]]}; {_RANGE}")
-
-
-def _check_noisy_or(net: Network) -> None:
-    """A noisy-OR unit adds up -ln(1 - p) of its causes and of its leak: a negative one would be no probability."""
-    noisy = net.gate == gates.NOISY_OR
-    if not noisy.any():
-        return
-    bad = np.flatnonzero(noisy & (net.bias < 0.0))
-    if bad.size:
-        raise NetworkError(f"the leak of noisy-OR unit {net.names[bad[0]]!r} is {net.bias[bad[0]]}; {_NOT_NEGATIVE}")
-    bad = np.flatnonzero(noisy[net.graph.child_of_edge] & (net.weight < 0.0))
-    if bad.size:
-        parent, child = net.names[net.graph.parent[bad[0]]], net.names[net.graph.child_of_edge[bad[0]]]
-        raise NetworkError(f"the weight {parent!r} -> {child!r} is {net.weight[bad[0]]}; {_NOT_NEGATIVE}")
-
-
-def _gates(gate: Any, names: Sequence[str]) -> States:
-    """The codes of all units, sigmoid units by default; each is looked at before it is cast."""
-    if gate is None:
-        return read_only(np.full(len(names), gates.SIGMOID, np.int8))
-    known = ", ".join(f"{code} ({name})" for code, name in enumerate(gates.NAMES))
-    given: Any = gate
-    if isinstance(gate, np.ndarray) and gate.dtype.kind in "biuf":
-        codes = gate
-    else:
-        given = checks.listed("gate", gate, f"give one code per unit: {known}", NetworkError)
-        codes = np.array([_code(one) for one in given])
-    if codes.shape != (len(names),):
-        raise NetworkError(f"gate has shape {codes.shape}; expected ({len(names)},), one code per unit")
-    bad = np.flatnonzero(~np.isin(codes, np.arange(len(gates.NAMES))))
-    if bad.size:
-        raise NetworkError(f"the gate of {names[bad[0]]!r} is {checks.shown(given[bad[0]])}; the gates are {known}")
-    return read_only(codes.astype(np.int8))
-
-
-def _code(gate: Any) -> float:
-    """The code of a gate by its name or by its code; -1 for what is neither."""
-    if isinstance(gate, str):
-        return gates.NAMES.index(gate) if gate in gates.NAMES else -1
-    return float(gate) if isinstance(gate, Real) and gate in range(len(gates.NAMES)) else -1
-
-
-_NOT_NEGATIVE = (
-    "a noisy-OR unit takes -ln(1 - p), which is not negative. A cause that prevents needs a sigmoid unit, "
-    "or a unit for its absence"
-)
-_RANGE = f"parameters must be finite, and at most {MAX_PARAMETER:.0e} in size"

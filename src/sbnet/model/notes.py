@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
-from sbnet.errors import NetworkError, near_name
+from sbnet.errors import NetworkError, hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,7 @@ def notes_of(names: Sequence[str], given: Any) -> Mapping[str, Note]:
         if note is NOTHING:  # so that units can be renamed as long as nothing is written beside them
             continue
         if name not in notes:
-            near = near_name(name, names, 0.5)
-            hint = f"; did you mean {near!r}?" if near else ""
-            raise NetworkError(f"a note is about {name!r}, which is not a unit{hint}")
+            raise NetworkError(f"a note is about {name!r}, which is not a unit{hint(name, names)}")
         if not isinstance(note, Note):
             raise NetworkError(f"the note of {name!r} is {note!r}; write Note(about=…)")
         notes[name] = note

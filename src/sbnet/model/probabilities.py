@@ -36,15 +36,15 @@ def noisy_or(
     Parameters
     ----------
     causes
-        A mapping from (cause, effect) to p, the chance that this cause alone produces the effect. An effect may be a
-        cause of others. A p of 0 is an edge without influence; a p of 1 never fails: evidence against it is impossible,
-        with ln P of minus infinity.
+        A mapping from (cause, effect) to p, the probability that this cause alone produces the effect. An effect may
+        be a cause of others. A p of 0 is an edge without influence; a p of 1 never fails: evidence against it is
+        impossible, with ln P of minus infinity.
     leak
-        The chance of an effect without any of its causes, by name or one for all. Without a leak an effect that is
-        observed must have a cause: mean field theory, which takes causes as independent, then has poor bounds. A small
-        leak, say 0.001, is kinder and often truer.
+        The probability of an effect without any of its causes, by name or one for all. Without a leak an effect that
+        is observed must have a cause: mean field theory, which takes causes as independent, then has poor bounds. A
+        small leak, say 0.001, gives better ones and is often nearer the truth.
     prior
-        The chance of each unit that is only a cause, by name or one for all.
+        The probability of each unit that is only a cause, by name or one for all.
 
     Returns
     -------
@@ -78,11 +78,11 @@ def from_probabilities(
     prior: Mapping[str, float] | float | None = None,
     gate: Mapping[str, str] | str = "sigmoid",
 ) -> Network:
-    """The same for any gate: a word for all effects, or words by name.
+    """Build a network of causes and effects from probabilities, for any gate: a word for all effects, or words by name.
 
-    Of a noisy-OR effect, p is the chance that the cause alone produces it, leak apart. Of a sigmoid effect, p is the
-    chance of the effect when this cause, and no other, is present, and the leak its chance when none is: causes then
-    add up as log-odds, and one with p below the leak prevents.
+    Of a noisy-OR effect, p is the probability that the cause alone produces it, leak apart. Of a sigmoid effect, p is
+    the probability of the effect when this cause, and no other, is present, and the leak its probability when none is:
+    causes then add up as log-odds, and one with p below the leak prevents.
 
     Examples
     --------
@@ -96,12 +96,12 @@ def from_probabilities(
       rain + roof          0.6333
     """
     if not isinstance(causes, Mapping):
-        raise NetworkError(f"causes is a mapping from (cause, effect) to a chance; got {type(causes).__name__}")
+        raise NetworkError(f"causes is a mapping from (cause, effect) to a probability; got {type(causes).__name__}")
     effects = dict.fromkeys(effect for _, effect in _pairs(causes))
-    roots = dict.fromkeys(cause for cause, _ in causes if cause not in effects)
-    leaks = _chances("leak", leak, effects, "the effects")
-    priors = {} if prior is None else _chances("prior", prior, roots, "the units without causes")
-    for name in roots:
+    first = dict.fromkeys(cause for cause, _ in causes if cause not in effects)
+    leaks = _by_name("leak", leak, effects, "the effects")
+    priors = {} if prior is None else _by_name("prior", prior, first, "the units without causes")
+    for name in first:
         if name not in priors:
             raise NetworkError(f"{name!r} has no prior; give prior={{{name!r}: 0.05, …}}, or one number for all")
     kinds = _kinds(gate, effects)
@@ -110,7 +110,7 @@ def from_probabilities(
         (cause, effect): _weight(kinds[effect], checks.probability(f"causes[{cause!r}, {effect!r}]", p), base[effect])
         for (cause, effect), p in causes.items()
     }
-    bias = {name: log_odds(priors[name]) for name in roots} | base
+    bias = {name: log_odds(priors[name]) for name in first} | base
     return from_edges(weights, bias=bias, gate=kinds)
 
 
@@ -133,8 +133,8 @@ def _pairs(causes: Mapping[Any, Any]) -> list[tuple[str, str]]:
     return list(causes)
 
 
-def _chances(what: str, given: Any, names: Mapping[str, None], whose: str) -> dict[str, float]:
-    """Chances by name; one number is that of all."""
+def _by_name(what: str, given: Any, names: Mapping[str, None], whose: str) -> dict[str, float]:
+    """Probabilities by name; one number is that of all."""
     if not isinstance(given, Mapping):
         return dict.fromkeys(names, checks.probability(what, given))
     for name in given:
@@ -164,9 +164,9 @@ def _weight(kind: str, p: float, base: float) -> float:
 class Nearest(NamedTuple):
     """A network with one unit replaced by the nearest of the other gate, and how far off that is.
 
-    `largest` is the largest difference of the two chances over all states of the parents (over sampled ones if they are
-    many), `mean` the average if parents are on with the chances that were asked for, `nats` the average loss of
-    information, KL of the new unit from the old one.
+    `largest` is the largest difference of the two probabilities over all states of the parents (over sampled ones if
+    they are many), `mean` the average if parents are on with the probability that was asked for, `nats` the average
+    loss of information, KL of the new unit from the old one.
     """
 
     network: Network
@@ -175,7 +175,7 @@ class Nearest(NamedTuple):
     nats: float
 
 
-def nearest(network: Network, unit: str | int, *, gate: str, chance: float = 0.5, rng: Any = 0) -> Nearest:
+def nearest(network: Network, unit: str | int, *, gate: str, probability: float = 0.5, rng: Any = 0) -> Nearest:
     """Replace a unit by the nearest sigmoid or noisy-OR unit, and say what error that makes.
 
     Parameters
@@ -185,15 +185,16 @@ def nearest(network: Network, unit: str | int, *, gate: str, chance: float = 0.5
         Its name or number.
     gate
         ``"sigmoid"`` or ``"noisy-or"``: what it becomes. Nearest in nats, over states in which each parent is on with
-        `chance`, all of them for up to 12 parents, 4,096 random ones for more.
+        `probability`, all of them for up to 12 parents, 4,096 random ones for more.
     """
     check_network(network)
     checks.choice("gate", gate, gates.NAMES)
-    chance, generator = checks.chance("chance", chance), checks.generator(rng)
+    generator = checks.generator(rng)
+    probability = checks.fraction("probability", probability)
     i, old = network.index(unit), gates.NAMES[int(network.gate[network.index(unit)])]
     edges = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
     weight, bias = network.weight[edges], float(network.bias[i])
-    states, share = _states(len(weight), chance, generator)
+    states, share = _states(len(weight), probability, generator)
     p = _P[old](states @ weight + bias)
     if gate == old:
         return Nearest(network, 0.0, 0.0, 0.0)
@@ -213,12 +214,12 @@ _P: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-def _states(n: int, chance: float, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def _states(n: int, p: float, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
     """States of the parents, and the share of each."""
     if n <= _ROWS:
         states = ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)
-        return states, np.prod(np.where(states == 1, chance, 1.0 - chance), axis=1)
-    states = (generator.random((4096, n)) < chance).astype(np.float64)
+        return states, np.prod(np.where(states == 1, p, 1.0 - p), axis=1)
+    states = (generator.random((4096, n)) < p).astype(np.float64)
     return states, np.full(len(states), 1.0 / len(states))
 
 
@@ -233,8 +234,8 @@ def _fitted(gate: str, states: FloatArray, share: FloatArray, p: FloatArray) -> 
         x = inputs @ theta
         if sign:
             y = np.maximum(x, 1e-12)
-            log_on, slope = np.log(-np.expm1(-y)), p / np.expm1(y) - (1.0 - p)
-            return -float(share @ (p * log_on - (1.0 - p) * y)), -inputs.T @ (share * slope)
+            log_on, gradient = np.log(-np.expm1(-y)), p / np.expm1(y) - (1.0 - p)
+            return -float(share @ (p * log_on - (1.0 - p) * y)), -inputs.T @ (share * gradient)
         return -float(share @ (p * log_expit(x) + (1.0 - p) * log_expit(-x))), -inputs.T @ (share * (p - expit(x)))
 
     start = np.full(inputs.shape[1], 0.5 if sign else 0.0)

@@ -21,12 +21,12 @@ def causes(network: Network) -> list[int]:
     Helpers are causes only if there are no others; a unit that says the same as one of them, or the opposite, stands in
     its place.
     """
-    roots = np.diff(network.graph.indptr) == 0
+    parentless = np.diff(network.graph.indptr) == 0
     helping = ~np.isin(np.arange(network.n_units), observable(network))
     unit, parent, _ = mirrors(network)
-    roots[unit[roots[parent] & helping[parent]]] = True
-    named = of_group(network, CAUSES) or np.flatnonzero(roots & ~helping).tolist()
-    return named or np.flatnonzero(roots).tolist()
+    parentless[unit[parentless[parent] & helping[parent]]] = True
+    named = of_group(network, CAUSES) or np.flatnonzero(parentless & ~helping).tolist()
+    return named or np.flatnonzero(parentless).tolist()
 
 
 def asked(network: Network) -> list[int]:

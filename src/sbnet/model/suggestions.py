@@ -1,4 +1,4 @@
-"""Slips of the pen that everyone makes once, each answered with what to write instead."""
+"""Typos and wrong arguments that are often made, each answered with what to write instead."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _example(network: Network, evidence: Any) -> str:
 
 
 def warn_of_near_names(linked: Mapping[str, int], bias: Mapping[str, float]) -> None:
-    """A unit that only has a bias may be meant, or it may be a slip of the pen for one that has edges."""
+    """A unit that only has a bias may be meant, or it may be a typo for one that has edges."""
     alone = [name for name in bias if isinstance(name, str) and name not in linked]
     if len(alone) * len(linked) > _MOST_PAIRS:
         return

@@ -47,9 +47,9 @@ class _Blocks:
 
 def strong_edges(network: Network) -> IndexArray:
     """The edges that tie two units."""
-    known: IndexArray | None = network._notes.get(_Strong)
+    known: IndexArray | None = network._cache.get(_Strong)
     if known is None:
-        known = network._notes[_Strong] = np.flatnonzero(np.abs(network.weight) >= STRONG)
+        known = network._cache[_Strong] = np.flatnonzero(np.abs(network.weight) >= STRONG)
     return known
 
 
@@ -89,9 +89,9 @@ def tied_rows(network: Network, states: States) -> BoolArray:
 def blocks(network: Network) -> tuple[Block, ...] | None:
     """All units in blocks, parents first, those that are tied together in one; None if one has too many states,
     and for networks that such samplers do not take: of noisy-OR units, or of weights by the thousand."""
-    known: tuple[tuple[Block, ...] | None] | None = network._notes.get(_Blocks)
+    known: tuple[tuple[Block, ...] | None] | None = network._cache.get(_Blocks)
     if known is None:
-        known = network._notes[_Blocks] = (_found(network),)
+        known = network._cache[_Blocks] = (_found(network),)
     return known[0]
 
 

@@ -6,48 +6,32 @@ of what came out; to add one, write such a function and enter it in `EXPERIMENTS
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
-from sbnet.errors import ParameterError
-from sbnet.paper import (
-    beyond,
-    densities,
-    digits,
-    drawings,
-    figure1,
-    figure2,
-    figure5,
-    figure6,
-    gibbs,
-    missing,
-    pictures,
-    table1,
-    table2,
-    table3,
-)
+from sbnet.errors import ParameterError, hint
+from sbnet.paper import beyond, densities, digits, figure5, figure6, figures, generated, gibbs, missing, tables
 from sbnet.paper.record import Experiment, Settings
 
 __all__ = ["EXPERIMENTS", "Experiment", "Settings", "choose", "run"]
 
 EXPERIMENTS: dict[str, Callable[[Settings], Experiment]] = {
-    "figure1": figure1.run,
-    "figure2": figure2.run,
-    "figure3": drawings.figure3,
-    "figure4": drawings.figure4,
+    "figure1": figures.figure1,
+    "figure2": figures.figure2,
+    "figure3": figures.figure3,
+    "figure4": figures.figure4,
     "figure5": figure5.run,
     "figure6": figure6.run,
-    "figure7": pictures.figure7,
-    "table1": table1.run,
-    "table2": table2.run,
-    "table3": table3.run,
+    "figure7": figures.figure7,
+    "table1": tables.table1,
+    "table2": tables.table2,
+    "table3": tables.table3,
     "gibbs": gibbs.run,
     # Beyond the paper: what its networks can do that it does not show, and what is better today.
-    "generated": pictures.generated,
+    "generated": generated.run,
     "missing": missing.run,
     "beyond": beyond.run,
     "densities": densities.run,
@@ -59,9 +43,8 @@ def choose(names: Iterable[str]) -> list[str]:
     wanted = set(names) or {"all"}
     unknown = sorted(wanted - {"all"} - set(EXPERIMENTS))
     if unknown:
-        near = difflib.get_close_matches(unknown[0], EXPERIMENTS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise ParameterError(f"there is no experiment {unknown[0]!r}{hint} `sbnet reproduce list` shows them all")
+        meant = hint(unknown[0], EXPERIMENTS, likeness=0.6) or "."
+        raise ParameterError(f"there is no experiment {unknown[0]!r}{meant} `sbnet reproduce list` shows them all")
     return [name for name in EXPERIMENTS if "all" in wanted or name in wanted]
 
 

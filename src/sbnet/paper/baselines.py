@@ -1,7 +1,7 @@
-"""Other classifiers for the same digits, and imputers for their holes; settings were chosen on training images.
+"""Other classifiers for the same digits, and imputers for missing pixels; settings were chosen on training images.
 
-`python -m sbnet.paper.tune` chose those of `CHOSEN`, by cross-validation on whole images, unless noted, and
-`python -m sbnet.paper.tune missing` those of `PIPELINES`, on held-out images with holes.
+`scripts/tune_baselines.py` chose those of `CHOSEN`, by cross-validation on whole images, unless noted, and those of
+`PIPELINES` on held-out images with missing pixels.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
@@ -41,7 +43,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "restricted Boltzmann machine + logistic regression": {"bernoullirbm__n_iter": 1},
     "histogram boosting": {"max_iter": 2},
 }
-"""Changes for tiny versions."""
+"""Changes for quick runs."""
 
 Chosen: TypeAlias = tuple[tuple[str, Any], ...]
 """Names and values of settings."""
@@ -57,9 +59,9 @@ class Pipeline(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         if self.imputer == "none":
-            return f"{self.classifier}, holes as they are"
+            return f"{self.classifier}, no imputer"
         return f"{self.imputer} imputer + {self.classifier}"
 
 
@@ -94,19 +96,75 @@ PIPELINES = (
 )
 """The winner of each pair; `step` is the stride through the training images that the iterative imputer learns from."""
 
+COMPONENTS = (8, 16, 32, 48)
+HELD_OUT = 0.2
+PSEUDO = 0.1  # imaginary images of each value, for each component and pixel: no probability is ever 0 or 1
+
 
 class NearestNeighbour:
-    """The published one: Hamming distance; of equally near images the first decides, and no chance."""
+    """The published one: Hamming distance; of equally near images the first decides."""
 
     def fit(self, X: Any, y: Any) -> NearestNeighbour:
-        """Remember."""
+        """Keep the training images."""
         self.X, self.y = np.asarray(X, dtype=np.float32), np.asarray(y)
         return self
 
     def predict(self, X: Any) -> Any:
-        """The class of the nearest."""
+        """The class of the nearest training image."""
         distance = self.X.sum(axis=1) - 2.0 * np.asarray(X, dtype=np.float32) @ self.X.T  # less a constant; exact
         return self.y[distance.argmin(axis=1)]
+
+
+class BernoulliMixture:
+    """Mixtures of independent pixels; how many components a class has is decided on held-out training rows."""
+
+    def __init__(self, *, rng: int = 0, sweeps: int = 40, components: tuple[int, ...] = COMPONENTS) -> None:
+        self.rng, self.sweeps, self.components = rng, sweeps, components
+
+    def fit(self, X: NDArray[np.uint8], y: NDArray[np.uint8]) -> BernoulliMixture:
+        """Choose on held-out rows, then learn from all rows of each class."""
+        self.classes_ = np.unique(y)
+        self.parts_, self.chosen_ = [], []
+        for label in self.classes_:
+            generator = np.random.default_rng([self.rng, int(label)])
+            rows = generator.permutation(X[y == label].astype(np.float64))
+            n_out = max(1, round(HELD_OUT * len(rows)))
+            scores = [
+                _log_density(rows[:n_out], *self._learn(rows[n_out:], k, generator)).mean() for k in self.components
+            ]
+            self.chosen_.append(self.components[int(np.argmax(scores))])
+            self.parts_.append(self._learn(rows, self.chosen_[-1], generator))
+        return self
+
+    def log_density(self, X: NDArray[np.uint8]) -> FloatArray:
+        """ln P(image | class), rows by classes."""
+        return np.column_stack([_log_density(X.astype(np.float64), *part) for part in self.parts_])
+
+    def predict(self, X: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The class under which each row is most likely."""
+        best: NDArray[np.uint8] = self.classes_[self.log_density(X).argmax(axis=1)]
+        return best
+
+    def _learn(self, rows: FloatArray, k: int, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """EM from responsibilities drawn at random; logarithms of the shares, and probabilities of the pixels."""
+        share = generator.dirichlet(np.full(k, 0.1), size=len(rows))
+        for _ in range(self.sweeps):
+            total = share.sum(axis=0)
+            pixels = (share.T @ rows + PSEUDO) / (total[:, None] + 2 * PSEUDO)
+            log_share = np.log((total + PSEUDO) / (total + PSEUDO).sum())
+            joint = _joint(rows, log_share, pixels)
+            share = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        return log_share, pixels
+
+
+def _joint(rows: FloatArray, log_share: FloatArray, pixels: FloatArray) -> FloatArray:
+    joint: FloatArray = rows @ np.log(pixels).T + (1.0 - rows) @ np.log1p(-pixels).T + log_share
+    return joint
+
+
+def _log_density(rows: FloatArray, log_share: FloatArray, pixels: FloatArray) -> FloatArray:
+    density: FloatArray = logsumexp(_joint(rows, log_share, pixels), axis=1)
+    return density
 
 
 def make(name: str, seed: int, *, quick: bool = False, setting: dict[str, Any] | None = None) -> Any:
@@ -126,7 +184,7 @@ def make(name: str, seed: int, *, quick: bool = False, setting: dict[str, Any] |
 
 
 def fill(imputer: str, filling: dict[str, Any], train: FloatArray, table: FloatArray, *, quick: bool) -> FloatArray:
-    """The table without its holes, after learning from training images."""
+    """The table with its missing values filled in, after learning from training images."""
     if imputer == "mean":
         return np.asarray(SimpleImputer().fit(train).transform(table))
     if imputer == "k-nearest":
@@ -144,7 +202,7 @@ def fill(imputer: str, filling: dict[str, Any], train: FloatArray, table: FloatA
 
 
 def nearest(train: FloatArray, table: FloatArray, *, n_neighbors: int, weights: str) -> FloatArray:
-    """The same as scikit-learn's ``KNNImputer``, for training images that are binary and whole.
+    """What scikit-learn's ``KNNImputer`` gives, for training images that are binary and whole.
 
     That one ranks the neighbours of an image anew for each missing pixel. Where all training images are whole they are
     the same for each, so they are ranked once here, which is many times faster.

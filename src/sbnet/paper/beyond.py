@@ -1,8 +1,8 @@
-"""Beyond the paper: a switch for every pixel, a prior that knows the grid, and a mixture over orders of the pixels.
+"""Beyond the paper: a mixture for every pixel, a prior that knows the grid, and a mixture over orders of the pixels.
 
-For each digit and scan order there is a network in which a pixel has all earlier pixels as parents. A hidden switch for
-each pixel makes its regression on them a mixture of two. In a whole image everything around a switch is observed, so
-mean field is exact there, and the bound is the log-likelihood itself.
+For each digit and scan order there is a network in which a pixel has all earlier pixels as parents. A latent
+variable for each pixel makes its regression on them a mixture of two. In a whole image everything around that variable
+is observed, so mean field is exact there, and the bound is the log-likelihood itself.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 from sklearn.utils.parallel import Parallel, delayed
 
 import sbnet as sb
 from sbnet._types import FloatArray, IndexArray
 from sbnet.learning.optimizers import InUnitsOfPrior
+from sbnet.model.mixtures import log_mean
 from sbnet.paper import baselines
 from sbnet.paper.digits import data, trained
-from sbnet.paper.record import NOTHING, Experiment, Grid, Picture, Settings
-from sbnet.paper.style import FIRST, SECOND, tile
+from sbnet.paper.drawing import FIRST, SECOND, tile
+from sbnet.paper.record import NOTHING, Experiment, Picture, Settings, Table, signed
 
 GRID = np.arange(64).reshape(8, 8)
 ORDERS: list[IndexArray] = [
@@ -32,14 +32,14 @@ ORDERS: list[IndexArray] = [
 ]
 EPOCHS, BATCH, RATE = 20, 20, 0.1
 BIAS, STRENGTH = 3.0, 4.0
-"""Standard deviations of biases, and of weights from switches to their pixels, which also start there."""
+"""Standard deviations of biases, and of weights from latent variables to their pixels, which also start there."""
 PEERS = ("RBF support vectors", "extra trees")
 
 
 class Kind(NamedTuple):
     """Which ingredients a network has, and the number of its scan order."""
 
-    switches: bool
+    mixtures: bool
     near: bool
     order: int = 0
 
@@ -62,7 +62,7 @@ class Score(NamedTuple):
     @property
     def cells(self) -> tuple[str, ...]:
         """As text, for a table."""
-        score = NOTHING if self.score is None else f"{self.score:.4f}".replace("-", "\N{MINUS SIGN}")
+        score = NOTHING if self.score is None else signed(self.score, ".4f")
         return f"{self.error:.2f}", score, f"{self.seconds:.0f}"
 
 
@@ -70,43 +70,37 @@ def build(kind: Kind, rng: np.random.Generator) -> tuple[sb.Network, sb.Gaussian
     """The network that learning starts from, and its prior.
 
     Near pixels tell more than far ones. So, if asked, the standard deviation of a weight between two pixels, or from a
-    pixel to the switch of another, falls with their distance.
+    pixel to the latent variable of another, falls with their distance.
     """
     names = [f"x{pixel}" for pixel in ORDERS[kind.order]]
     network = sb.layered((64,), autoregressive=True, scale=0.0, bottom_names=names)
-    if kind.switches:
+    if kind.mixtures:
         network = sb.add_column_mixtures(network, rng=rng, scale=0.5, strength=STRENGTH)
     child, parent = network.graph.child_of_edge, network.graph.parent
-    switch = np.array(["switch" in name for name in network.names])
+    latent = np.array(["switch" in name for name in network.names])
     place = np.array([divmod(int(name[1:].split(".")[0]), 8) for name in network.names])  # row and column
     distance = np.hypot(*(place[child] - place[parent]).T)
     if kind.near:
-        scale = np.where(switch[child], 5.0 * np.exp(-distance / 2), 1.7 * np.exp(-distance / 3))
+        scale = np.where(latent[child], 5.0 * np.exp(-distance / 2), 1.7 * np.exp(-distance / 3))
     else:
-        scale = np.where(switch[child], 1.0, 0.6)
-    scale[switch[parent]] = STRENGTH
-    # What goes into switches starts at random, in units of the prior: two equal regressions would never part.
-    weight = np.where(switch[child], scale * network.weight, network.weight)
+        scale = np.where(latent[child], 1.0, 0.6)
+    scale[latent[parent]] = STRENGTH
+    # What goes into latent variables starts at random, in units of the prior: two equal regressions would never part.
+    weight = np.where(latent[child], scale * network.weight, network.weight)
     return network.with_parameters(weight=weight, bias=network.bias), sb.Gaussian(scale, bias_scale=BIAS)
 
 
 def pixels(network: sb.Network) -> list[int]:
-    """Where the pixels stand in a network that has them in an order of its own, and switches in between."""
+    """Where the pixels stand in a network that has them in an order of its own, and latent variables in between."""
     return [network.index(f"x{pixel}") for pixel in range(64)]
 
 
 def table(network: sb.Network, images: ArrayLike) -> FloatArray:
-    """Images as rows of evidence: all pixels observed, switches hidden."""
+    """Images as rows of evidence: all pixels observed, latent variables hidden."""
     images = np.asarray(images)
     rows = np.full((len(images), network.n_units), np.nan)
     rows[:, pixels(network)] = images
     return rows
-
-
-def mixture(bounds: FloatArray) -> FloatArray:
-    """Log-likelihoods of the mixture, in equal shares, of the networks along the first axis."""
-    together: FloatArray = logsumexp(bounds, axis=0) - np.log(len(bounds))
-    return together
 
 
 def rate(bounds: FloatArray, targets: NDArray[np.uint8], seconds: float) -> Score:
@@ -124,15 +118,15 @@ def run(settings: Settings) -> Experiment:
     bounds = {kind: np.column_stack([one.bounds for one in ten]) for kind, ten in made.items()}
     seconds = {kind: sum(one.seconds for one in ten) for kind, ten in made.items()}
     single = {kind: rate(bounds[kind], targets, seconds[kind]) for kind in made}
-    together = mixture(np.array([bounds[kind] for kind in best]))
+    together = log_mean(np.array([bounds[kind] for kind in best]))
     paper = trained(settings)
     seeds = np.array([rate(one, targets, paper.seconds / settings.seeds) for one in paper.bounds], dtype=np.float64)
     rows = {
         "the paper’s networks": Score(*seeds.mean(axis=0).tolist()),
         "fully visible": single[Kind(False, False)],
         "fully visible, near prior": single[Kind(False, True)],
-        "switches": single[Kind(True, False)],
-        "switches, near prior": single[best[0]],
+        "pixel mixtures": single[Kind(True, False)],
+        "pixel mixtures, near prior": single[best[0]],
         f"mixture of {n} scan orders": rate(together, targets, sum(seconds[kind] for kind in best)),
     }
     settings.say("beyond: other classifiers")
@@ -151,8 +145,8 @@ def run(settings: Settings) -> Experiment:
         "distributions over the weights and biases”.",
         found=f"{final.error:.1f} % errors (standard error {deviation:.2f}) and a score of {final.cells[1]}; as in the "
         "paper, no network ever sees another digit.\n\n"
-        "Fully visible: every pixel has all earlier pixels as parents, by rows. Switches: every pixel also has a "
-        "hidden unit of its own, with the same parents, so that its regression "
+        "Fully visible: every pixel has all earlier pixels as parents, by rows. Pixel mixtures: every pixel also "
+        "has a hidden unit of its own, with the same parents, so that its regression "
         "becomes a mixture of two; the bound stays exact. Near prior: the standard deviation of a weight falls with "
         "the distance of its pixels. All these are single networks, one for each digit.\n\nThe last is a model of "
         "another kind: a mixture, in equal shares, of networks that take the pixels in different orders.\n\nHow it was "
@@ -161,14 +155,14 @@ def run(settings: Settings) -> Experiment:
         "and 30 in a prototype (2.80 %, −0.4273), and in this program (3.08 %, −0.4274). It takes 20 epochs now, to "
         "be done in time; held-out errors are the same (2.6 %). So read it as: about 3 %.",
         tables=(
-            Grid(
+            Table(
                 "what each ingredient brings, and other classifiers",
                 ("", "errors, %", "score", "processor seconds"),
                 tuple(cells),
                 f"The standard error of an error of {final.error:.1f} % is {deviation:.2f}: errors less than two or "
                 "three of these apart do not rank two rows. The paper’s networks: mean over seeds, and the score is a "
-                "bound; that of the others is the log-likelihood. Single networks with "
-                f"switches and near prior, one row for each of {n} orders: errors {_range(alone[:, 0], '.2f')} %, "
+                "bound; that of the others is the log-likelihood. Single networks with pixel mixtures "
+                f"and near prior, one row for each of {n} orders: errors {_range(alone[:, 0], '.2f')} %, "
                 f"scores {_range(alone[:, 1], '.4f')}; the table has the first. Seconds: to learn, and to name all "
                 "test images. The last two see all digits at once, and have no log-likelihood.",
                 frozenset({len(rows) - 1}),
@@ -252,7 +246,7 @@ def _standard_error(score: Score, n: int) -> float:
 
 
 def _range(values: FloatArray, digits: str) -> str:
-    return f"{min(values):{digits}} to {max(values):{digits}}".replace("-", "\N{MINUS SIGN}")
+    return f"{signed(min(values), digits)} to {signed(max(values), digits)}"
 
 
 def _chart(figure: Figure, rows: dict[str, Score], peers: dict[str, Score], n: int) -> None:

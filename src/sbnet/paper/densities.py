@@ -9,9 +9,9 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sbnet._types import FloatArray
 from sbnet.estimators import SBNDensity
+from sbnet.paper.baselines import COMPONENTS, BernoulliMixture
 from sbnet.paper.digits import data, trained
-from sbnet.paper.mixture import COMPONENTS, BernoulliMixture
-from sbnet.paper.record import Experiment, Grid, Settings
+from sbnet.paper.record import Experiment, Settings, Table, signed
 
 
 class _Learned(NamedTuple):
@@ -34,15 +34,15 @@ def run(settings: Settings) -> Experiment:
     names = ("mixture", "paper", "ours")
     cells = [(str(k), *_texts(row), learned[k].chosen) for k, row in enumerate(means)]
     cells.append(("mean", *_texts(means.mean(axis=0)), ""))
-    table = Grid("Mean ln P of test images, nats", ("digit", *names, "chosen"), tuple(cells), best=frozenset({10}))
+    table = Table("Mean ln P of test images, nats", ("digit", *names, "chosen"), tuple(cells), best=frozenset({10}))
     return Experiment(
         "densities",
         "Densities of digits, with nothing set",
         "The paper tells digits apart by the bounds of ten networks; how probable new images are it does not say.",
         "A density is learned from the 700 training images of each digit with nothing set: scales of a sparse prior, "
-        "hidden units and switches (their numbers in the last column) are chosen on a tenth of them, and the 400 test "
-        "images are scored once. The numbers of mixtures of Bernoullis are exact, with 8 to 48 components chosen on a "
-        "fifth of the training images; the others are lower bounds. On average an image gains "
+        "hidden units and column mixtures (their numbers in the last column) are chosen on a tenth of them, and the "
+        "400 test images are scored once. The numbers of mixtures of Bernoullis are exact, with 8 to 48 components "
+        "chosen on a fifth of the training images; the others are lower bounds. On average an image gains "
         f"{np.diff(means.mean(axis=0))[1]:.1f} nats over the paper's networks.",
         tables=(table,),
         numbers={name: means[:, k].tolist() for k, name in enumerate(names)},
@@ -59,4 +59,4 @@ def _learn(settings: Settings, digit: int) -> _Learned:
 
 
 def _texts(means: FloatArray) -> list[str]:
-    return [f"{value:.1f}".replace("-", "\N{MINUS SIGN}") for value in means]
+    return [signed(value, ".1f") for value in means]

@@ -11,8 +11,8 @@ from sbnet.exact.answers import log_likelihood
 from sbnet.inference import MeanField, infer
 from sbnet.model.build import layered
 from sbnet.paper import published
-from sbnet.paper.record import Experiment, Picture, Row, Settings, Table
-from sbnet.paper.style import FIRST, SECOND
+from sbnet.paper.drawing import FIRST, SECOND
+from sbnet.paper.record import Experiment, Picture, Row, Settings, compared
 
 SIZES, SEED, BLOCK = (2, 4, 6), 1996, 500
 TERMS: dict[LogTerm, str] = {"xi": "mean field, the paper’s bound", "exact": "mean field, exact ⟨ln(1 + eᶻ)⟩"}
@@ -45,7 +45,7 @@ def run(settings: Settings) -> Experiment:
         found=f"{n:,} networks, the exact log-likelihood by enumeration. Every bound lies below it, as it must. The "
         "third row is not in the paper: the same factorial distribution with its logarithm term exact, the default "
         "of sbnet.",
-        tables=(Table("relative error, %", tuple(rows), ".2f", _NOTE),),
+        tables=(compared("relative error, %", tuple(rows), ".2f", _NOTE),),
         pictures=(
             Picture("mean field", lambda figure: _draw(figure, error["xi"], FIRST), _ALT[0]),
             Picture("all states equally likely", lambda figure: _draw(figure, uniform, SECOND), _ALT[1]),

@@ -15,8 +15,8 @@ from sbnet.inference import MeanField, infer_many
 from sbnet.learning import SGD, fit
 from sbnet.model.build import layered
 from sbnet.model.network import Network
-from sbnet.paper.record import Experiment, Grid, Picture, Settings
-from sbnet.paper.style import FIRST, SECOND
+from sbnet.paper.drawing import FIRST, SECOND
+from sbnet.paper.record import Experiment, Picture, Settings, Table
 
 SIZES, SCALE, RATE, EVERY = (3, 5), 3.0, 0.5, 5
 SOLVER = MeanField(log_term="xi", enumerate_up_to=0)
@@ -73,9 +73,9 @@ def run(settings: Settings) -> Experiment:
         f"likeliest and nothing can be overfitted.\n\nFrom small random weights the two rose together in {together} of "
         f"{len(seeds)}. From the true weights with the biases forgotten, learning went past the peak of the likelihood "
         f"in {apart} of {len(seeds)}, on towards a simpler posterior. Drawn: data set {shown}, where the fall is "
-        "largest, near the peak; it is small beside the climb before it.",
+        "largest, near the peak; it is small beside the rise before it.",
         tables=(
-            Grid(
+            Table(
                 f"{epochs} epochs from two starting points",
                 ("start", "both rise", "likelihood falls late", "largest fall, nats", "bound never falls"),
                 cells,
@@ -99,7 +99,7 @@ def run(settings: Settings) -> Experiment:
 
 
 def learn(seed: int, informed: bool, epochs: int) -> Course:
-    """Climb the bound on one data set, and watch the true log-likelihood."""
+    """Maximise the bound on one data set, and watch the true log-likelihood."""
     rng = np.random.default_rng(seed)
     truth = layered(SIZES, rng=rng, scale=SCALE)
     X = np.array(list(product((0, 1), repeat=SIZES[-1])))
@@ -137,7 +137,7 @@ def _drawing(course: Course) -> Any:
         ax.plot(epochs, course.log_likelihood, color=SECOND, label="ln P(V), exact")
         ax.plot(epochs, course.bound, color=FIRST, label="bound")
         peak = int(course.log_likelihood.argmax())
-        if course.fall > CLEARLY:  # the fall is small beside the climb before it: look at what is near the peak
+        if course.fall > CLEARLY:  # the fall is small beside the rise before it: look at what is near the peak
             ax.plot(epochs[peak], course.log_likelihood[peak], "o", color=SECOND)
             low = float(course.bound[max(peak - 1, 0)])
             high = float(course.log_likelihood[peak])

@@ -16,8 +16,8 @@ from sbnet.exact.probability import sample
 from sbnet.inference import Gibbs, MeanField, Solver, infer_many
 from sbnet.model.build import layered
 from sbnet.model.network import Network
-from sbnet.paper.record import Experiment, Grid, Picture, Settings
-from sbnet.paper.style import FIRST, SECOND, THIRD
+from sbnet.paper.drawing import FIRST, SECOND, THIRD
+from sbnet.paper.record import Experiment, Picture, Settings, Table
 
 SIZES, SCALES = (4, 8, 16), (1.0, 3.0)
 SAMPLES = (10, 30, 100, 300, 1000)
@@ -39,7 +39,7 @@ def run(settings: Settings) -> Experiment:
         found="Posterior means of 4×8×16 networks with the bottom layer observed, against enumeration. "
         + " ".join(_crossing(scale, points) for scale, points in measured.items())
         + " Mean field is at its error at once and gives a bound; sampling gets better with time, without one.",
-        tables=(Grid("root mean square error of the means; milliseconds for a row, one thread", header, cells),),
+        tables=(Table("root mean square error of the means; milliseconds for a row, one thread", header, cells),),
         pictures=tuple(
             Picture(
                 f"weights in ±{scale:g}",

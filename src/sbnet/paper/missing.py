@@ -18,31 +18,29 @@ from sbnet.model.network import Network
 from sbnet.paper import baselines
 from sbnet.paper.baselines import PIPELINES
 from sbnet.paper.digits import SOLVER, data, trained
-from sbnet.paper.record import Experiment, Grid, Picture, Settings
-from sbnet.paper.style import FIRST, SECOND
+from sbnet.paper.drawing import FIRST, SECOND
+from sbnet.paper.record import Experiment, Picture, Settings, Table
 
 SHARES = (0.0, 0.25, 0.5, 0.75)
 OURS = "sbnet, the paper’s ten networks"
-LATERAL = "SBNClassifier(hidden=8)"
+CLASSIFIER = "SBNClassifier(hidden=8)"
 EVERY = 2
 """One in so many test images is used: all of them take two minutes."""
-PATTERNS = 1
-"""Every image is seen with that many different sets of holes."""
 
 Wrong: TypeAlias = dict[str, NDArray[np.bool_]]
-"""For each pipeline, whether it named the image wrongly: shares × patterns × images."""
+"""For each pipeline, whether it named the image wrongly: shares × images."""
 
 
 def run(settings: Settings) -> Experiment:
     """Pixels go missing at random, in test images only; nobody was trained for it."""
     chosen = np.arange(0, len(data(settings).test), settings.size(EVERY, 1))
     n, wrong = len(chosen), compare(settings, chosen)
-    errors = {name: 100 * flags.mean(axis=(1, 2)) for name, flags in wrong.items()}
+    errors = {name: 100 * flags.mean(axis=1) for name, flags in wrong.items()}
     ranked = sorted(errors, key=lambda name: errors[name][1:].mean())
     behind = {name: _behind(wrong[name], wrong[OURS]) for name in ranked}
     header = ("", *(f"{100 * share:.0f} %" for share in SHARES))
     cells = tuple((name, *(f"{error:.1f}" for error in errors[name])) for name in ranked)
-    bold = frozenset(k for k, name in enumerate(ranked) if name in (OURS, LATERAL))
+    bold = frozenset(k for k, name in enumerate(ranked) if name in (OURS, CLASSIFIER))
     typical = ", ".join(f"{value:.1f}" for value in np.median([behind[p.name][:, 1] for p in PIPELINES], axis=0))
     return Experiment(
         name="missing",
@@ -50,30 +48,30 @@ def run(settings: Settings) -> Experiment:
         paper="“It places no restrictions on the locations of visible units; they may occur anywhere within the "
         "network — an important feature for handling problems with missing data.” The paper measures nothing of the "
         "kind.",
-        found=f"Pixels of {n:,} test images were removed at random. The ten networks of seed 0 take the holes as they "
-        "are: pixels that are not observed drop out of the bound exactly. So does the classifier of the library, with "
-        "connections between pixels, eight hidden units and its defaults for the rest.\n\n"
-        "Other classifiers need an imputer in front, or take holes as scikit-learn’s trees do. All learned from whole "
-        "images only; the iterative imputer alone was also shown holes, as many as in the test, as without any it "
-        "learns nothing. Settings of imputers and classifiers were chosen by the mean error at 25, 50 and 75 % on the "
-        f"last 100 training images of each digit, after learning from the other 600: `{TUNED}`.\n\n"
+        found=f"Pixels of {n:,} test images were removed at random. The ten networks of seed 0 take the images as "
+        "they are: pixels that are not observed drop out of the bound exactly. So does the classifier of the library, "
+        "with connections between pixels, eight hidden units and its defaults for the rest.\n\n"
+        "Other classifiers need an imputer in front, or take missing values as scikit-learn’s trees do. All learned "
+        "from whole images only; the iterative imputer alone was also shown missing pixels, as many as in the test, "
+        "as without any it learns nothing. Settings of imputers and classifiers were chosen by the mean error at "
+        "25, 50 and 75 % on the last 100 training images of each digit, after learning from the other 600: "
+        f"`{TUNED}`.\n\n"
         f"{_verdict(wrong, [pipeline.name for pipeline in PIPELINES])}",
-        tables=(Grid("error, %, by the share of missing pixels", header, cells, f"{_NOTE} {typical}.", bold),),
+        tables=(Table("error, %, by the share of missing pixels", header, cells, f"{_NOTE} {typical}.", bold),),
         pictures=(Picture(_CAPTION, lambda figure: draw(figure, wrong), _ALT, (4.6, 8.2)),),
         numbers={
             "error, %": {name: values.tolist() for name, values in errors.items()},
             "minus sbnet, % and its standard error": {name: values.tolist() for name, values in behind.items()},
             "missing": list(SHARES),
             "images": n,
-            "patterns": PATTERNS,
         },
     )
 
 
-TUNED = "python -m sbnet.paper.tune missing"
+TUNED = "python scripts/tune_baselines.py missing"
 _NOTE = (
     "Sorted by the mean of the last three columns. Standard errors of the difference to the paper’s networks, on "
-    "the same images with the same holes (whiskers in the picture), in the middle of all pipelines:"
+    "the same images with the same pixels missing (whiskers in the picture), in the middle of all pipelines:"
 )
 _CAPTION = "errors of sbnet (blue) and of the best pipeline of each classifier (orange)"
 _ALT = (
@@ -82,13 +80,12 @@ _ALT = (
 )
 
 
-def compare(settings: Settings, images: Any, *, patterns: int = PATTERNS) -> Wrong:
+def compare(settings: Settings, images: Any) -> Wrong:
     """Name these test images, at every share of missing pixels, with our networks and with every pipeline."""
     digits = data(settings)
     whole, truth = digits.test[images], digits.test_target[images]
-    # The tables of one share, one for each pattern of holes, stand below one another.
-    tables = {share: np.vstack([punch(whole, share, seed) for seed in range(patterns)]) for share in SHARES}
-    named = _ours(settings, np.tile(images, patterns), tables)
+    tables = {share: remove_pixels(whole, share, seed=0) for share in SHARES}
+    named = _ours(settings, images, tables)
     settings.say("missing pixels: imputers")
     fillings = dict.fromkeys((one.imputer, one.filling) for one in PIPELINES)
     jobs = [delayed(_fill)(settings.quiet, *filling, tables) for filling in fillings]
@@ -101,27 +98,27 @@ def compare(settings: Settings, images: Any, *, patterns: int = PATTERNS) -> Wro
     ]
     for group, names in zip(groups, Parallel(n_jobs=settings.jobs)(jobs), strict=True):
         named |= dict(zip([pipeline.name for pipeline in group], names, strict=True))
-    return {name: (found.reshape(len(SHARES), patterns, -1) != truth) for name, found in named.items()}
+    return {name: found != truth for name, found in named.items()}
 
 
 def _ours(settings: Settings, images: Any, tables: dict[float, FloatArray]) -> dict[str, Any]:
     """The names that the paper's networks give, and those of the library's own classifier: shares × images."""
-    made, holes = trained(settings), [table for share, table in tables.items() if share > 0.0]
+    made, incomplete = trained(settings), [table for share, table in tables.items() if share > 0.0]
     settings.say("missing pixels: networks")
-    jobs = [delayed(_bounds)(network, holes) for network in made.networks[0]]
+    jobs = [delayed(_bounds)(network, incomplete) for network in made.networks[0]]
     found = np.stack([np.stack(one) for one in Parallel(n_jobs=settings.jobs)(jobs)], axis=-1)
     named = {OURS: np.stack([made.bounds[0][images], *found]).argmax(axis=-1)}  # whole images were done before
-    settings.say(f"missing pixels: {LATERAL}")
+    settings.say(f"missing pixels: {CLASSIFIER}")
     model = SBNClassifier(hidden=8, random_state=0, n_jobs=settings.jobs)
     if settings.quick:
         model.set_params(density__epochs=1)
     digits = data(settings)
     model.fit(digits.train, digits.train_target)
-    named[LATERAL] = np.stack([model.predict(table) for table in tables.values()])
+    named[CLASSIFIER] = np.stack([model.predict(table) for table in tables.values()])
     return named
 
 
-def punch(X: Any, share: float, seed: int) -> FloatArray:
+def remove_pixels(X: Any, share: float, seed: int) -> FloatArray:
     """The images with a share of their pixels, drawn at random, missing."""
     gone = np.random.default_rng([seed, round(100 * share)]).random(X.shape) < share
     return np.where(gone, np.nan, X.astype(np.float64))
@@ -141,11 +138,11 @@ def _fill(
 def fill(
     imputer: str, filling: dict[str, Any], train: FloatArray, share: float, table: FloatArray, *, quick: bool = False
 ) -> FloatArray:
-    """The table without its holes, after learning from whole training images."""
+    """The table with its missing values filled in, after learning from whole training images."""
     if share == 0.0 or imputer == "none":
         return table
-    # Without holes the iterative imputer learns nothing; so it is shown training images with as many of them.
-    seen = punch(train, share, seed=100) if imputer == "iterative" else train
+    # From whole images the iterative imputer learns nothing, so as many pixels of its training images are missing.
+    seen = remove_pixels(train, share, seed=100) if imputer == "iterative" else train
     return baselines.fill(imputer, filling, seen, table, quick=quick)
 
 
@@ -163,7 +160,7 @@ def _names(settings: Settings, pipeline: baselines.Pipeline, tables: list[list[F
 
 def _behind(theirs: NDArray[np.bool_], ours: NDArray[np.bool_]) -> FloatArray:
     """How much larger their error is, and the standard error of that over images, in percent: shares × 2."""
-    difference = (theirs.astype(np.float64) - ours).mean(axis=1)  # of one image, over its patterns
+    difference = theirs.astype(np.float64) - ours
     error = difference.std(axis=1, ddof=1) / np.sqrt(difference.shape[1])
     return 100 * np.column_stack([difference.mean(axis=1), error])
 
@@ -171,7 +168,7 @@ def _behind(theirs: NDArray[np.bool_], ours: NDArray[np.bool_]) -> FloatArray:
 def _verdict(wrong: Wrong, names: Sequence[str]) -> str:
     """Where our networks err less than the best pipeline by more than two standard errors, where more, in words."""
     texts = []
-    for name, start in ((OURS, "The paper’s networks"), (LATERAL, f"`{LATERAL}`")):
+    for name, start in ((OURS, "The paper’s networks"), (CLASSIFIER, f"`{CLASSIFIER}`")):
         groups: dict[str, list[str]] = {}
         for s, share in enumerate(SHARES):
             best = min(names, key=lambda other: wrong[other][s].mean())
@@ -198,8 +195,8 @@ def draw(figure: Figure, wrong: Wrong) -> None:
 
     Whiskers are standard errors of the difference to the paper's networks, which have none themselves.
     """
-    errors = {name: 100 * flags.mean(axis=(1, 2)) for name, flags in wrong.items()}
-    names = [LATERAL, OURS, *_best_of_each(errors)]
+    errors = {name: 100 * flags.mean(axis=1) for name, flags in wrong.items()}
+    names = [CLASSIFIER, OURS, *_best_of_each(errors)]
     behind = {name: _behind(wrong[name], wrong[OURS]) for name in names}
     panels = figure.subplots(len(SHARES), 1)
     rows = [name.replace(", ", ",\n").replace(" + ", "\n+ ") for name in names]
@@ -221,7 +218,7 @@ def draw(figure: Figure, wrong: Wrong) -> None:
 
 
 def _best_of_each(errors: dict[str, FloatArray]) -> list[str]:
-    """The best pipeline of each classifier, over the shares that have holes."""
+    """The best pipeline of each classifier, over the shares above zero."""
     groups: dict[str, list[str]] = {}
     for pipeline in PIPELINES:
         groups.setdefault(pipeline.classifier, []).append(pipeline.name)

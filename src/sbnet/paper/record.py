@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure as Canvas
@@ -40,26 +40,17 @@ class Settings:
 
     @property
     def quiet(self) -> Settings:
-        """The same without a voice, which can be sent to other processes."""
+        """Settings without `say`, which can be sent to other processes."""
         return replace(self, say=_silent)
 
     def size(self, full: int, quick: int) -> int:
-        """One number or the other."""
+        """The size of a full run, or that of a quick one."""
         return quick if self.quick else full
 
 
-@dataclass(frozen=True)
-class Row:
-    """A number of ours beside the paper's.
-
-    Attributes
-    ----------
-    label : str
-    ours : float
-    spread : float or None
-        How far apart the two may be by chance: about two standard errors of their difference.
-    paper : float or None
-    """
+class Row(NamedTuple):
+    """A number of ours beside the paper's; `spread` is how far apart the two may be by sampling alone, about two
+    standard errors of their difference."""
 
     label: str
     ours: float
@@ -76,53 +67,29 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of (label, ours, spread, paper, agree?)."""
-
-    title: str
-    rows: tuple[Row, ...]
-    digits: str = ".3f"
-    note: str = ""
-
-    @property
-    def header(self) -> tuple[str, ...]:
-        """The columns that have anything to show."""
-        names = ["", "ours"]
-        names += ["±"] if any(row.spread is not None for row in self.rows) else []
-        names += ["paper", "agree"] if any(row.paper is not None for row in self.rows) else []
-        return tuple(names)
-
-    @property
-    def cells(self) -> list[tuple[str, ...]]:
-        """The rows as text, in the columns of the header."""
-        agree = {True: "yes", False: "no", None: NOTHING}
-        lines = []
-        for row in self.rows:
-            texts = {
-                "": row.label,
-                "ours": self._text(row.ours),
-                "±": self._text(row.spread),
-                "paper": self._text(row.paper),
-                "agree": agree[row.agree],
-            }
-            lines.append(tuple(texts[name] for name in self.header))
-        return lines
-
-    def _text(self, number: float | None) -> str:
-        return NOTHING if number is None else f"{number:{self.digits}}".replace("-", "\N{MINUS SIGN}")
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table of text with columns of its own; `best` marks rows to be set in bold."""
+    """A table of text; `best` marks lines to be set in bold, `rows` are what :func:`compared` was given."""
 
     title: str
     header: tuple[str, ...]
     cells: tuple[tuple[str, ...], ...]
     note: str = ""
     best: frozenset[int] = frozenset()
+    rows: tuple[Row, ...] = ()
 
 
-AnyTable: TypeAlias = "Table | Grid"
+def compared(title: str, rows: Sequence[Row], digits: str = ".3f", note: str = "") -> Table:
+    """Our numbers beside the paper's, in the columns that have anything to show."""
+    header = ["", "ours"]
+    header += ["±"] if any(row.spread is not None for row in rows) else []
+    header += ["paper", "agree"] if any(row.paper is not None for row in rows) else []
+    agree = {True: "yes", False: "no", None: NOTHING}
+    cells = []
+    for row in rows:
+        numbers = {"ours": row.ours, "±": row.spread, "paper": row.paper}
+        texts = {name: NOTHING if value is None else signed(value, digits) for name, value in numbers.items()}
+        texts |= {"": row.label, "agree": agree[row.agree]}
+        cells.append(tuple(texts[name] for name in header))
+    return Table(title, tuple(header), tuple(cells), note, rows=tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -138,7 +105,7 @@ class Picture:
     alt : str
         What there is to see, for those who cannot.
 
-    All take the colours of the page, light or dark: see :mod:`sbnet.paper.svg`.
+    All take the colours of the page, light or dark: see :mod:`sbnet.paper.drawing`.
     """
 
     title: str
@@ -158,7 +125,7 @@ class Experiment:
         What the paper says.
     found : str
         What was done here, and what came out; an empty line begins a new paragraph.
-    tables : tuple of Table or Grid
+    tables : tuple of Table
     pictures : tuple of Picture
     numbers : mapping
         Everything behind the tables and pictures that is worth keeping; goes to ``results.json``.
@@ -170,7 +137,7 @@ class Experiment:
     title: str
     paper: str
     found: str
-    tables: tuple[AnyTable, ...] = ()
+    tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     numbers: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
@@ -178,8 +145,13 @@ class Experiment:
     @property
     def verdict(self) -> tuple[int, int]:
         """How many rows agree with the paper, and how many could."""
-        judged = [row.agree for table in self.tables if isinstance(table, Table) for row in table.rows]
+        judged = [row.agree for table in self.tables for row in table.rows]
         return judged.count(True), len(judged) - judged.count(None)
+
+
+def signed(number: float, digits: str) -> str:
+    """A number as text, with a minus sign that is as wide as a plus."""
+    return f"{number:{digits}}".replace("-", "\N{MINUS SIGN}")
 
 
 def tolerance(over_seeds: ArrayLike, sampling: float = 0.0, printed: float = 0.0) -> float:

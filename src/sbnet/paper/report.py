@@ -20,8 +20,8 @@ from rich.table import Table as RichTable
 from sbnet._version import __version__
 from sbnet.files.atomic import write_atomically
 from sbnet.paper import published
-from sbnet.paper.record import AnyTable, Experiment, Grid, Picture, Settings, Table
-from sbnet.paper.svg import render
+from sbnet.paper.drawing import render
+from sbnet.paper.record import Experiment, Picture, Settings, Table
 
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "matplotlib")
 _MARKS = {"yes": "✓", "no": "✗"}
@@ -47,9 +47,8 @@ def show(console: Console, one: Experiment) -> None:
         for k, name in enumerate(table.header):
             grid.add_column(name, justify="left" if k == 0 else "right")
         for k, cells in enumerate(table.cells):
-            strong = isinstance(table, Grid) and k in table.best
             colours = {"yes": "[green]yes[/]", "no": "[red]no[/]"}
-            grid.add_row(*(colours.get(cell, cell) for cell in cells), style="bold" if strong else None)
+            grid.add_row(*(colours.get(cell, cell) for cell in cells), style="bold" if k in table.best else None)
         console.print(grid)
     console.print()
 
@@ -93,11 +92,10 @@ def _figure(picture: Picture, name: str) -> str:
     return f"<figure{kind}>{render(picture, name)}<figcaption>{_prose(picture.title)}</figcaption></figure>"
 
 
-def _table(table: AnyTable) -> str:
+def _table(table: Table) -> str:
     head = "".join(f'<th scope="col">{_prose(name)}</th>' for name in table.header)
     body = "".join(
-        f"<tr{' class=best' if isinstance(table, Grid) and k in table.best else ''}>{_cells(cells)}</tr>"
-        for k, cells in enumerate(table.cells)
+        f"<tr{' class=best' * (k in table.best)}>{_cells(cells)}</tr>" for k, cells in enumerate(table.cells)
     )
     note = f'<p class="note">{_prose(table.note)}</p>' if table.note else ""
     return (
@@ -168,14 +166,9 @@ def _as_data(one: Experiment) -> dict[str, Any]:
     }
 
 
-def _table_as_data(table: AnyTable) -> dict[str, Any]:
-    if isinstance(table, Table):
-        rows: list[Any] = [
-            {"label": r.label, "ours": r.ours, "spread": r.spread, "paper": r.paper, "agree": r.agree}
-            for r in table.rows
-        ]
-    else:
-        rows = [dict(zip(table.header, cells, strict=True)) for cells in table.cells]
+def _table_as_data(table: Table) -> dict[str, Any]:
+    rows: list[Any] = [row._asdict() | {"agree": row.agree} for row in table.rows]
+    rows = rows or [dict(zip(table.header, cells, strict=True)) for cells in table.cells]
     return {"title": table.title, "note": table.note, "rows": rows}
 
 

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from sklearn.base import clone
 
 from sbnet import checks
-from sbnet.errors import ParameterError
+from sbnet.errors import ParameterError, cut
 from sbnet.model.network import Network
-from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, axes_of, label, plain, signed
+from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, axes_of, plain, signed
 
 Pairs = dict[tuple[str, str], float]
 
@@ -42,10 +42,6 @@ def associations(
         Seed of the bootstrap.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -112,7 +108,7 @@ def _bars(
         text = signed(value, ".2g") + (f"   {stable[pair]:.0%}" if pair in stable else "")
         ax.text(value + math.copysign(0.02 * reach, value), k, text, size=8, color=FAINT, va="center",
                 ha="left" if value > 0 else "right")  # fmt: skip
-    ax.set_yticks(range(len(values)), [f"{label(a, 24)} – {label(b, 24)}" for a, b in strongest], size=9)
+    ax.set_yticks(range(len(values)), [f"{cut(a, 24)} – {cut(b, 24)}" for a, b in strongest], size=9)
     plain(ax)
     low, high = min([0.0, *values]), max([0.0, *values]) if values else 1.0
     room = (0.38 if stable else 0.18) * (high - low)

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 from scipy.optimize import isotonic_regression
-from scipy.sparse.csgraph import connected_components
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.model.build import layer_of_units
+from sbnet.model.components import connected
 from sbnet.model.network import Network
 from sbnet.plots.style import extent, signed, wrap
 
@@ -87,7 +87,7 @@ def _by_barycentre(
 ) -> tuple[FloatArray, list[list[int]]]:
     """Places along rows with few crossings; an edge that skips levels gets a passage in each row it crosses."""
     level = layer_of_units(net)
-    part = connected_components(net.sparse_weights(), directed=False)[1].tolist()  # separate parts do not mingle
+    part = connected(net.n_units, net.graph.parent, net.graph.child_of_edge).tolist()  # separate parts do not mingle
     rows: list[list[int]] = [np.flatnonzero(level == d).tolist() for d in range(int(level.max()) + 1)]
     before, after, chains = left.tolist(), right.tolist(), []
     for j, i in ends.tolist():

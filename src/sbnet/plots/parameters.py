@@ -12,10 +12,10 @@ from matplotlib.patches import Rectangle
 
 from sbnet import checks
 from sbnet._types import FloatArray
-from sbnet.errors import ParameterError
+from sbnet.errors import ParameterError, cut
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network
-from sbnet.plots.style import FAINT, INK, WEIGHTS, axes_of, label, plain
+from sbnet.plots.style import FAINT, INK, WEIGHTS, axes_of, plain
 
 MAX_UNITS, MAX_TICKS, MAX_TITLES = 2_000, 40, 100
 
@@ -31,10 +31,6 @@ def weights(network: Network, *, order: Sequence[str | int] | None = None, ax: A
         The units to show, by name or number, in the order of rows and columns; by default all of them, parents first.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Notes
     -----
@@ -53,7 +49,7 @@ def weights(network: Network, *, order: Sequence[str | int] | None = None, ax: A
     check_size(network)
     units = list(range(network.n_units)) if order is None else _distinct(network, "order", order)
     table = _weights_or_nan(network)[np.ix_(units, units)]
-    names = [label(network.names[unit], 20) for unit in units]
+    names = [cut(network.names[unit], 20) for unit in units]
     children, parents = _span(table.T), _span(table)
     ax = axes_of(ax, min(3.0 + 0.24 * len(parents), 9.8), min(2.2 + 0.24 * len(children), 9.0))
     _heat(ax, table)
@@ -86,15 +82,11 @@ def receptive_fields(
         Rows and columns of an image.
     units
         The units to draw, by name or number; by default all that are parents of pixels without being pixels, or
-        switches of pixels, themselves.
+        latent variables of column mixtures, themselves.
     pixels
-        The units that are pixels, row by row; by default the last of the network, switches left out.
+        The units that are pixels, row by row; by default the last of the network, without such latent variables.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Notes
     -----
@@ -127,7 +119,7 @@ def receptive_fields(
         top, left = (k // across) * (rows + 2) + 0.5, (k % across) * (columns + 1) - 0.5
         ax.add_patch(Rectangle((left, top), columns, rows, fill=False, edgecolor="#bbbbbb", linewidth=0.6))
         if len(drawn) <= MAX_TITLES:
-            name = label(network.names[unit], max(columns + 2, 6))
+            name = cut(network.names[unit], max(columns + 2, 6))
             ax.text(left + columns / 2, top - 0.2, name, size=size, color=INK, ha="center", va="bottom", gid="unit",
                     parse_math=False)  # fmt: skip
     return ax
@@ -170,8 +162,8 @@ def _sides(shape: Any) -> tuple[int, int]:
     return checks.whole("rows", sides[0], 1), checks.whole("columns", sides[1], 1)
 
 
-def _is_switch(network: Network, name: str) -> bool:
-    """Is it one of the hidden units that :func:`sbnet.add_column_mixtures` puts before a unit?"""
+def _is_latent(network: Network, name: str) -> bool:
+    """Is it a latent variable that :func:`sbnet.add_column_mixtures` puts before a unit?"""
     unit, dot, _ = name.rpartition(".switch")
     return bool(dot) and unit in network.names
 
@@ -180,7 +172,7 @@ def _pixels(network: Network, count: int, pixels: Sequence[str | int] | None) ->
     if pixels is not None:
         found = _distinct(network, "pixels", pixels)
     else:
-        found = [i for i, name in enumerate(network.names) if not _is_switch(network, name)][-count:]
+        found = [i for i, name in enumerate(network.names) if not _is_latent(network, name)][-count:]
     if len(found) != count:
         raise ParameterError(
             f"an image of this shape has {count} pixels, but there are {len(found)} units for them; "
@@ -193,7 +185,7 @@ def _painters(network: Network, pixels: Sequence[int]) -> list[int]:
     graph, painted = network.graph, set(pixels)
     onto = np.isin(graph.child_of_edge, list(painted))
     found = [i for i in np.unique(graph.parent[onto]).tolist() if i not in painted]
-    found = [i for i in found if not _is_switch(network, network.names[i])]
+    found = [i for i in found if not _is_latent(network, network.names[i])]
     if not found:
         raise ParameterError(
             "no hidden unit is a parent of a pixel, so there is nothing to draw; name the units: units=[...]"

@@ -12,10 +12,11 @@ from matplotlib.ticker import MaxNLocator
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.bounds import Breakdown
-from sbnet.errors import ParameterError
+from sbnet.errors import ParameterError, cut
 from sbnet.inference import Posterior, infer
+from sbnet.model.graph import count
 from sbnet.model.network import Network
-from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, THIRD, axes_of, label, plain, signed
+from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, THIRD, axes_of, plain, signed
 
 
 class Answer(Protocol):
@@ -52,10 +53,6 @@ def means(
         What comes first: the units that the evidence moved most, up or down, or those with the largest means.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Notes
     -----
@@ -111,10 +108,6 @@ def trace(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Examples
     --------
     >>> import sbnet as sb
@@ -133,9 +126,7 @@ def trace(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     ax.plot(sweeps, bounds, "o-", color=POSITIVE, markersize=4 if len(bounds) <= 40 else 0, clip_on=False, zorder=3)
     ax.axhline(bounds[-1], color=FAINT, linewidth=0.8, linestyle=":")
     word = "settled" if posterior.converged else "stopped before it settled"
-    ax.set_title(
-        f"{word} after {_count(len(bounds) - 1, 'sweep')}, at {signed(float(bounds[-1]), '.6g')} nats", size=10
-    )
+    ax.set_title(f"{word} after {count(len(bounds) - 1, 'sweep')}, at {signed(float(bounds[-1]), '.6g')} nats", size=10)
     ax.set(xlabel="sweep", ylabel="bound on ln P(evidence), nats", xlim=(0, max(len(bounds) - 1, 1)))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.spines[["top", "right"]].set_visible(False)
@@ -153,10 +144,6 @@ def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None 
         How many units are drawn, at most: those that add or take most.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Notes
     -----
@@ -240,7 +227,7 @@ def _whiskers(ax: Axes, bounds: FloatArray, places: IndexArray) -> None:
 
 def _name_rows(ax: Axes, names: list[str]) -> None:
     """A name for each row, the first on top."""
-    ax.set_yticks(range(len(names)), [label(name) for name in names])
+    ax.set_yticks(range(len(names)), [cut(name, 28) for name in names])
     plain(ax)
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
@@ -250,14 +237,10 @@ def _name_rows(ax: Axes, names: list[str]) -> None:
 
 
 def _legend_above(ax: Axes) -> None:
-    """Where it hides nothing."""
+    """Put the legend above the axes, where it covers no data."""
     ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, frameon=False, fontsize=8.5, borderaxespad=0.2,
               columnspacing=1.2, handletextpad=0.4)  # fmt: skip
 
 
-def _count(n: int, word: str) -> str:
-    return f"{n:,} {word}{'s' * (n != 1)}"
-
-
 def _some(shown: int, all_of_them: int, word: str) -> str:
-    return _count(shown, word) if shown == all_of_them else f"{shown:,} of {_count(all_of_them, word)}"
+    return count(shown, word) if shown == all_of_them else f"{shown:,} of {count(all_of_them, word)}"

@@ -27,15 +27,6 @@ def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
     return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else checks.axes(ax)
 
 
-def label(name: str, most: int = 28) -> str:
-    """A name short enough for a tick; its middle goes, as long names differ at their ends as often as at their starts.
-
-    >>> label("an uncommonly long name of a unit", 16)
-    'an uncom… a unit'
-    """
-    return name if len(name) <= most else f"{name[: most // 2]}…{name[len(name) - (most - 1 - most // 2) :]}"
-
-
 def plain(ax: Axes) -> None:
     """Names on ticks as they are: a dollar sign begins no formula."""
     for tick in (*ax.get_xticklabels(), *ax.get_yticklabels()):

@@ -69,9 +69,9 @@ class _Rules(NamedTuple):
 
 def _rules(network: Network) -> _Rules:
     """Of a network, worked out once."""
-    known: _Rules | None = network._notes.get(_Rules)
+    known: _Rules | None = network._cache.get(_Rules)
     if known is None:
-        known = network._notes[_Rules] = _found(network)
+        known = network._cache[_Rules] = _found(network)
     return known
 
 

@@ -20,14 +20,14 @@ class _Key:
 
 def several(network: Network) -> Mapping[str, Mapping[str, int]]:
     """The units of each variable of several states, by number: ``{"sky": {"clear": 1, "rain": 2}}``."""
-    known: dict[str, dict[str, int]] | None = network._notes.get(_Key)
+    known: dict[str, dict[str, int]] | None = network._cache.get(_Key)
     if known is None:
         known = {}
         for i, name in enumerate(network.names):
             note = network.notes[name]
             if note.variable:
                 known.setdefault(note.variable, {})[note.state] = i
-        network._notes[_Key] = known
+        network._cache[_Key] = known
     return known
 
 

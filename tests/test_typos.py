@@ -1,4 +1,4 @@
-"""Slips of the pen: each is answered with what to write instead, never with a traceback from inside."""
+"""Typos and wrong arguments: each is answered with what to write instead, never with a traceback from inside."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_one_pass_iterators_are_no_tables(sprinkler):
         sb.infer_many(sprinkler, (row for row in X))
 
 
-SLIPS = {
+TYPOS = {
     "edges are None": (lambda net: sb.from_edges(None), "edges is None; give a mapping such as {('rain', 'wet'): 2.0}"),
     "edges are a text": (lambda net: sb.from_edges("rain -> wet"), "edges is 'rain -> wet'; give a mapping such as"),
     "edges are a number": (lambda net: sb.from_edges(3), "edges is 3; give a mapping"),
@@ -190,9 +190,9 @@ SLIPS = {
 }
 
 
-@pytest.mark.parametrize("slip", SLIPS)
-def test_a_slip_is_named_with_the_way_out(sprinkler, slip):
-    call, text = SLIPS[slip]
+@pytest.mark.parametrize("typo", TYPOS)
+def test_a_typo_is_named_with_the_way_out(sprinkler, typo):
+    call, text = TYPOS[typo]
     with pytest.raises(SBNetError) as caught:
         call(sprinkler)
     assert str(caught.value).startswith(text)

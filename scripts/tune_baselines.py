@@ -1,4 +1,6 @@
-"""Chooses settings for the other classifiers and imputers: ``python -m sbnet.paper.tune``.
+"""Choose settings for the other classifiers and imputers of the paper's experiments.
+
+    python scripts/tune_baselines.py
 
 All settings of `SEARCHED` are tried by cross-validation over three folds of the training images; the best are written
 down in `baselines.CHOSEN`. Names of algorithms may follow, to try these alone. ``missing`` tries all pairs of
@@ -23,7 +25,7 @@ from sbnet._types import FloatArray
 from sbnet.datasets import load_digits
 from sbnet.paper import published
 from sbnet.paper.baselines import make
-from sbnet.paper.missing import SHARES, fill, punch
+from sbnet.paper.missing import SHARES, fill, remove_pixels
 
 SEARCHED: dict[str, dict[str, list[Any]]] = {
     "back-propagation": {"hidden_layer_sizes": [(50,), (100,), (200,)], "alpha": [0.03, 0.1, 0.3, 1.0]},
@@ -73,12 +75,12 @@ def main() -> None:
 
 
 def missing(X: Any, y: Any) -> None:
-    """Learn from the first 600 images of each digit, and name the others with holes."""
+    """Learn from the first 600 images of each digit, and name the others with missing pixels."""
     held = np.arange(len(X)) % published.N_TRAIN >= 600
-    tables = {share: punch(X[held], share, seed=7) for share in SHARES if share > 0.0}
+    tables = {share: remove_pixels(X[held], share, seed=7) for share in SHARES if share > 0.0}
     fillings = [(imputer, filling) for imputer, several in IMPUTERS.items() for filling in several]
     filled = Parallel(n_jobs=2)(delayed(_fill)(X[~held], tables, *filling) for filling in fillings)
-    print(f"{len(filled)} ways to fill the holes", flush=True)
+    print(f"{len(filled)} ways to fill in missing pixels", flush=True)
     jobs = (delayed(_try)(X[~held], y[~held], y[held], fillings, filled, *one) for one in _settings())
     found: dict[tuple[str, str], list[tuple[float, list[float], Any, Any]]] = {}
     for name, setting, scores in Parallel(n_jobs=2, return_as="generator")(jobs):
@@ -101,7 +103,7 @@ def _try(X: Any, y: Any, truth: Any, fillings: list[Any], filled: list[Any], nam
     with threadpool_limits(1):
         model, scores = make(name, 0, setting=setting).fit(X, y), []
         for filling, group in zip(fillings, filled, strict=True):
-            if filling[0] != "none" or name != "RBF support vectors":  # these take no holes
+            if filling[0] != "none" or name != "RBF support vectors":  # these take no missing values
                 errors = [100 * float(np.mean(model.predict(table) != truth)) for table in group]
                 scores.append((filling, errors))
     return name, setting, scores

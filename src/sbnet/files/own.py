@@ -1,0 +1,154 @@
+"""sbnet's own files: a network, or a mixture of networks. Nothing in them is executed.
+
+A network is four arrays, the names of its units and the sizes of its layers. One with other units than sigmoid ones has
+a fifth array, their gates, and version 2 of the format, which tells an older sbnet that it cannot read the file. Notes,
+where there are any, are one more text, which an older one passes over. A mixture has the arrays of each network under
+its number, and the names of the columns.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from sbnet._version import __version__
+from sbnet.errors import FileFormatError
+from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
+from sbnet.model.graph import Graph
+from sbnet.model.mixtures import NetworkMixture
+from sbnet.model.network import Network
+from sbnet.model.notes import WORDS, Note, as_words, written
+
+NETWORK = Kind("sbnet-network", 2, "one that sbnet.write() wrote")
+MIXTURE = Kind("sbnet-mixture", 1, "one that sbnet.write() wrote")
+_SIGMOID_ONLY = NETWORK._replace(version=1)
+_NOTE_PARTS = 5 * (len(WORDS) + 2)
+"""Strings, brackets and commas of one note, at most, with its name."""
+_ARRAYS = {"indptr": "int64", "parent": "int64", "weight": "float64", "bias": "float64"}
+_MOST = 200
+"""Networks of a mixture, at most: the header of a file with more would be refused."""
+_COUNT = re.compile("[1-9][0-9]{0,2}", re.ASCII)
+
+
+def write_own(network: Network | NetworkMixture, name: str) -> None:
+    """Write a network, or a mixture of networks, in sbnet's own format."""
+    if isinstance(network, Network):
+        arrays, texts = _described(network)
+        kind = NETWORK if "gate" in arrays else _SIGMOID_ONLY
+    elif len(network) > _MOST:
+        raise FileFormatError(f"{name} can hold a mixture of {_MOST} networks at most, not of {len(network):,}")
+    else:
+        arrays, texts, kind = {}, {"networks": str(len(network)), "columns": json.dumps(network.columns)}, MIXTURE
+        for number, part in enumerate(network):
+            own, words = _described(part)
+            arrays |= {f"{number}.{key}": array for key, array in own.items()}
+            texts |= {f"{number}.{key}": text for key, text in words.items()}
+    write_tensors(name, kind, arrays, {"made_by": f"sbnet {__version__}", **texts})
+
+
+def read_own(name: str) -> Network | NetworkMixture:
+    """Read what :func:`write_own` wrote, or say in one sentence why it cannot be read."""
+    stored = read_tensors(name, NETWORK, MIXTURE)
+    if stored.metadata["format"] == NETWORK.name:
+        return _network_of(stored)
+    try:
+        return _mixture(stored)
+    except FileFormatError:
+        raise
+    except ValueError as error:
+        raise FileFormatError(f"{stored.name} does not describe a mixture: {error}") from None
+
+
+def _described(network: Network) -> tuple[dict[str, Any], dict[str, str]]:
+    """The arrays and the texts that a network is made of."""
+    graph = network.graph
+    arrays = {"indptr": graph.indptr, "parent": graph.parent, "weight": network.weight, "bias": network.bias}
+    texts = {"names": json.dumps(network.names), "layers": json.dumps(network.layers)}
+    notes = {name: as_words(note) for name, note in written(network.notes).items()}
+    if notes:
+        texts["notes"] = json.dumps(notes)
+    if network.gate.any():
+        arrays["gate"] = network.gate.astype(np.int64)
+    return arrays, texts
+
+
+def _network_of(stored: Stored) -> Network:
+    """The network that arrays and texts describe, or one sentence on why they do not."""
+    try:
+        return _network(stored)
+    except FileFormatError:
+        raise
+    except ValueError as error:
+        raise FileFormatError(f"{stored.name} does not describe a network: {error}") from None
+
+
+def _network(stored: Stored) -> Network:
+    arrays = stored.arrays
+    lacking = [part for part in _ARRAYS if part not in arrays]
+    lacking += [part for part in ("names", "layers") if part not in stored.metadata]
+    if lacking:
+        raise ValueError(f"it lacks {lacking[0]!r}")
+    known = _ARRAYS | {"gate": "int64"}
+    if arrays.keys() - known.keys():
+        raise ValueError(f"nothing is known about its array {min(arrays.keys() - known.keys())[:40]!r}")
+    if any(array.dtype != known[part] for part, array in arrays.items()):
+        raise FileFormatError(f"{stored.name} holds arrays of unexpected types")
+    names, layers = stored.metadata["names"], stored.metadata["layers"]
+    most = arrays["indptr"].size  # the names of a network with so many units, and one to spare
+    return Network(
+        _listed(names, most),
+        Graph(arrays["indptr"], arrays["parent"]),
+        arrays["weight"],
+        arrays["bias"],
+        arrays.get("gate", np.zeros(arrays["bias"].shape, np.int64)),
+        layers=None if layers == "null" else _listed(layers, most),
+        notes=_notes(stored.metadata.get("notes", "{}"), most),
+    )
+
+
+def _notes(text: str, most: int) -> dict[str, Note]:
+    """Notes in JSON, by name: objects of texts and of a list of two."""
+    values = parse(text, _NOTE_PARTS * most + 2)
+    if not isinstance(values, dict) or not all(isinstance(note, dict) for note in values.values()):
+        raise ValueError(f"{text[:40]!r} are no notes")
+    for note in values.values():
+        if note.keys() - {*WORDS, "states"}:
+            raise ValueError(f"nothing is known about {min(note.keys() - {*WORDS, 'states'})[:40]!r} in its notes")
+    return {name: Note(**note) for name, note in values.items()}
+
+
+def _listed(text: str, most: int) -> tuple[Any, ...]:
+    """A list in JSON of at most so many texts or numbers."""
+    values = parse(text, 2 * most + 1)
+    if not isinstance(values, list):
+        raise ValueError(f"{text[:40]!r} is not a list")
+    return tuple(values)
+
+
+def _mixture(stored: Stored) -> NetworkMixture:
+    count, columns = stored.metadata.get("networks", ""), stored.metadata.get("columns")
+    if not _COUNT.fullmatch(count) or int(count) > _MOST or columns is None:
+        raise ValueError("it does not say how many networks there are, and of which columns")
+    networks = [_network_of(part) for part in _parts(stored, int(count))]
+    names = _listed(columns, networks[0].n_units)
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("the names of its columns are not all texts")
+    return NetworkMixture(tuple(networks), names)
+
+
+def _parts(stored: Stored, count: int) -> list[Stored]:
+    """What belongs to each network, without the number of it."""
+    parts = {str(number): Stored(stored.name, {}, {}) for number in range(count)}
+    for key, array in stored.arrays.items():
+        number, _, own = key.partition(".")
+        if number not in parts:
+            raise ValueError("it has arrays that belong to none of its networks")
+        parts[number].arrays[own] = array
+    for key, text in stored.metadata.items():
+        number, dot, own = key.partition(".")
+        if dot and number in parts:
+            parts[number].metadata[own] = text
+    return list(parts.values())
