@@ -219,9 +219,9 @@ def test_a_prior_may_have_a_scale_for_each_edge(data):
     scale = np.where(np.arange(network.n_edges) < 8, 1e-3, 1e3)
     prior = sb.Gaussian(scale)
     assert prior == sb.Gaussian(scale.tolist())
-    np.testing.assert_allclose(prior.slope(network.weight, network.bias)[:16], -network.weight / scale**2)
+    np.testing.assert_allclose(prior.gradient(network.weight, network.bias)[:16], -network.weight / scale**2)
     np.testing.assert_allclose(
-        sb.Laplace(scale).slope(network.weight, network.bias)[:16], -np.sign(network.weight) / scale
+        sb.Laplace(scale).gradient(network.weight, network.bias)[:16], -np.sign(network.weight) / scale
     )
     learned = sb.fit(network, data, epochs=20, batch_size=20, optimizer=sb.Adam(0.02), prior=prior, rng=0).network
     assert np.abs(learned.weight[:8]).max() < 0.05 < 0.5 < np.abs(learned.weight[8:]).max()

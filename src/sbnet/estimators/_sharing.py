@@ -22,7 +22,6 @@ from sbnet.estimators._priors import is_auto
 from sbnet.estimators._rows import Rows
 from sbnet.learning import Adam, FitResult, Gaussian
 from sbnet.learning.optimizers import InUnitsOfPrior
-from sbnet.learning.priors import Around
 from sbnet.model.build import add_column_mixtures
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
@@ -75,7 +74,7 @@ class Ties:
         if self.common is None:
             return held
         centre = self.of_class(self.common, label)
-        return Around(held, centre.weight, centre.bias)
+        return held.penalty.around(centre.weight, centre.bias)
 
     def of_class(self, common: Network, label: int) -> Network:
         """The network of all classes as rows of one of them see it: their label only shifts biases."""

@@ -79,7 +79,7 @@ class LazyPosteriors:
 
     def persist(self) -> LazyPosteriors:
         """Solve now, and keep the answers where they are made."""
-        return LazyPosteriors(self.network, lazy.kept(*self._pieces), self._sizes)
+        return LazyPosteriors(self.network, tuple(lazy.kept(self._pieces)), self._sizes)
 
     def compute(self) -> PosteriorBatch:
         """All answers, in the memory of this process."""

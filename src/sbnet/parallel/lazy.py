@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from secrets import token_hex
@@ -70,6 +70,12 @@ def task(function: Any) -> Any:
     return _dask().delayed(function, traverse=False, pure=False)
 
 
+def mapped(function: Any, shared: Sequence[Any], *columns: Iterable[Any]) -> list[Any]:
+    """A task for each block of rows: a function of what all of them share, then of one value of each column."""
+    make, values = task(function), [once(value) for value in shared]
+    return [make(*values, *block) for block in zip(*columns, strict=True)]
+
+
 def tree(parts: Sequence[Any], add: Any) -> Any:
     """The sum of some tasks, in an order that depends on nothing but their number."""
     level = list(parts)
@@ -78,11 +84,10 @@ def tree(parts: Sequence[Any], add: Any) -> Any:
     return level[0]
 
 
-def kept(*tasks: Any) -> tuple[Any, ...]:
-    """The same tasks, begun, with their results held where they are made."""
+def kept(tasks: Sequence[Any]) -> list[Any]:
+    """The tasks, begun, with their results held where they are made."""
     with _speaking():
-        done: tuple[Any, ...] = _dask().persist(*tasks)
-        return done
+        return list(_dask().persist(*tasks))
 
 
 def computed(tasks: Sequence[Any]) -> list[Any]:
