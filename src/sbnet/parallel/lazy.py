@@ -12,10 +12,12 @@ from typing import Any, Protocol, TypeGuard
 import numpy as np
 
 from sbnet import checks
-from sbnet.errors import TableError, WorkerError
+from sbnet.errors import TableError
+from sbnet.parallel.blocks import deaths_told
 
 _FAN_IN = 8
 """Sums that one task of a tree adds up."""
+_WAY_OUT = "Perhaps a partition is too large: give workers more memory, or make smaller ones (rechunk, repartition)"
 
 
 class LazyTable(Protocol):
@@ -37,7 +39,6 @@ class Partitions:
 
     pieces: list[Any]
     sizes: tuple[float, ...]
-    columns: tuple[Any, ...] | None
     meta: Any
 
     @classmethod
@@ -45,14 +46,14 @@ class Partitions:
         """Of an array of rows by columns, whose columns may be cut as well, or of a data frame."""
         if hasattr(X, "columns"):
             pieces = list(X.to_delayed())
-            return cls(pieces, (np.nan,) * len(pieces), tuple(X.columns), X._meta)
+            return cls(pieces, (np.nan,) * len(pieces), X._meta)
         if getattr(X, "ndim", None) != 2:
             what = f"{X.ndim} dimensions" if hasattr(X, "ndim") else f"the type {type(X).__name__}"
             raise TableError(f"a Dask table has rows and columns; this one has {what}. Give an array or a data frame")
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
         pieces = list(X.to_delayed().ravel())
-        return cls(pieces, X.chunks[0], None, np.empty((0, X.shape[1]), X.dtype))
+        return cls(pieces, X.chunks[0], np.empty((0, X.shape[1]), X.dtype))
 
     @property
     def no_rows(self) -> Any:
@@ -86,32 +87,18 @@ def tree(parts: Sequence[Any], add: Any) -> Any:
 
 def kept(tasks: Sequence[Any]) -> list[Any]:
     """The tasks, begun, with their results held where they are made."""
-    with _speaking():
+    with deaths_told(_WAY_OUT):
         return list(_dask().persist(*tasks))
 
 
 def computed(tasks: Sequence[Any]) -> list[Any]:
     """Their results, here."""
-    with _speaking():
+    with deaths_told(_WAY_OUT):
         return list(_dask().compute(*tasks))
 
 
 def _dask() -> Any:
     return checks.extra("dask", "a Dask table")
-
-
-class _speaking:
-    """A worker that died over and over is told of in words."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if type(error).__name__ == "KilledWorker":
-            raise WorkerError(
-                "several workers ended one after the other with the same piece of work: perhaps a partition is too "
-                "large for their memory. Give them more, or make smaller partitions (rechunk, repartition)"
-            ) from error
 
 
 def array(pieces: Sequence[Any], sizes: Sequence[float], width: tuple[int, ...], dtype: Any) -> Any:
