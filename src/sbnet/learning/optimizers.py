@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sbnet import checks
 from sbnet._types import FloatArray
+from sbnet.errors import ParameterError
+
+_SCALE = "give one positive number for each parameter, weights first"
 
 
 class Optimizer(Protocol):
@@ -81,6 +85,9 @@ class Adam:
         The rate in epoch t, counted from 0, is ``rate / (1 + decay * t)``.
     until : int
         If given, it also falls along a straight line, to nothing after that many epochs: times ``1 - t / until``.
+    scale : sequence of float
+        The unit in which each parameter is measured, weights first, such as the standard deviation of its prior: those
+        with wide priors then move faster. All are 1 by default.
     """
 
     rate: float = 0.01
@@ -88,9 +95,15 @@ class Adam:
     beta2: float = 0.999
     decay: float = 0.0
     until: int | None = None
+    scale: ArrayLike | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_rate(self)
+        if self.scale is not None:
+            scale = checks.numbers("scale", self.scale, _SCALE)
+            if scale.ndim != 1 or not np.all((scale > 0.0) & np.isfinite(scale)):
+                raise ParameterError(f"scale is {checks.shown(self.scale)}; {_SCALE}")
+            object.__setattr__(self, "scale", scale)
         store_numbers(self, beta1=checks.below_one("beta1", self.beta1), beta2=checks.below_one("beta2", self.beta2))
 
     def init(self, n: int) -> tuple[FloatArray, ...]:
@@ -101,17 +114,23 @@ class Adam:
         self, gradient: FloatArray, state: tuple[FloatArray, ...], epoch: int
     ) -> tuple[FloatArray, tuple[FloatArray, ...]]:
         """The corrected averages, one over the root of the other."""
+        unit = 1.0 if self.scale is None else np.asarray(self.scale)
+        gradient = unit * gradient
         first = self.beta1 * state[0] + (1.0 - self.beta1) * gradient
         second = self.beta2 * state[1] + (1.0 - self.beta2) * gradient**2
         count = state[2] + 1.0
         after = first, second, count
-        move: FloatArray = first / (1.0 - self.beta1**count) * self.size(after, epoch)
+        move: FloatArray = unit * (first / (1.0 - self.beta1**count) * self._length(after, epoch))
         return move, after
 
     def size(self, state: tuple[FloatArray, ...], epoch: int) -> FloatArray:
-        """The rate of the epoch over the root of the corrected average of squares."""
-        size: FloatArray = _rate(self, epoch) / (np.sqrt(state[1] / (1.0 - self.beta2 ** state[2])) + 1e-8)
-        return size
+        """The rate of the epoch over the root of the corrected average of squares, in units of the parameters."""
+        length = self._length(state, epoch)
+        return length if self.scale is None else np.asarray(self.scale) ** 2 * length
+
+    def _length(self, state: tuple[FloatArray, ...], epoch: int) -> FloatArray:
+        length: FloatArray = _rate(self, epoch) / (np.sqrt(state[1] / (1.0 - self.beta2 ** state[2])) + 1e-8)
+        return length
 
 
 def _rate(optimizer: SGD | Adam, epoch: int) -> float:
@@ -131,26 +150,3 @@ def store_numbers(record: object, **checked: float) -> None:
     for name, number in checked.items():
         if not isinstance(getattr(record, name), int | float):
             object.__setattr__(record, name, number)
-
-
-@dataclass(frozen=True)
-class InUnitsOfPrior:
-    """Adam with each parameter measured in standard deviations of its prior, so that wide ones move faster.
-
-    On held-out training images (three folds, one scan order): 2.6 % errors and a score of -0.4365, against 2.8 % and
-    -0.4380 with Adam alone at the same rate.
-    """
-
-    adam: Adam
-    scale: FloatArray
-
-    def init(self, n: int) -> tuple[FloatArray, ...]:
-        """The state of Adam."""
-        return self.adam.init(n)
-
-    def step(
-        self, gradient: FloatArray, state: tuple[FloatArray, ...], epoch: int
-    ) -> tuple[FloatArray, tuple[FloatArray, ...]]:
-        """The gradient in the new units, and the step back in the old ones."""
-        move, state = self.adam.step(self.scale * gradient, state, epoch)
-        return self.scale * move, state

@@ -24,7 +24,6 @@ from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
 from sbnet.exact.answers import log_likelihood as exact_log_likelihood
-from sbnet.inference import infer_many
 from sbnet.learning import sources
 from sbnet.learning.gradients import Objective
 from sbnet.learning.sources import Batch, BoundGradient, Source, Task, batch_gradient, held_out_rows
@@ -116,32 +115,34 @@ class Distributed(Source):
     def warm(self) -> FloatArray | None:
         if self._warm is None:
             return None
-        return np.concatenate(lazy.computed(lazy.mapped(_packed, (), self._rows, self._warm)))
+        return np.concatenate(lazy.computed(lazy.mapped(sources.packed, (), _states(self._rows), self._warm)))
 
     def resume(self, warm: FloatArray | None, n_rows: int) -> None:
         if warm is None:
             self._warm = None
             return
         parts = np.split(warm, np.cumsum([size.hidden for size in self._sizes])[:-1])
-        self._warm = lazy.kept(lazy.mapped(_unpacked, (), self._rows, map(lazy.once, parts)))
+        self._warm = lazy.kept(lazy.mapped(sources.unpacked, (), _states(self._rows), map(lazy.once, parts)))
 
     def held_out(self, network: Network) -> float:
         if isinstance(self.out, np.ndarray):
             return super().held_out(network)
-        bounds, counts = self._sums(network, _held_out_bounds, self.out)
+        bounds, counts = self._sums(network, _bounds, self.out)
         return float(bounds / counts)
 
     def exact(self, network: Network) -> tuple[float, float]:
-        bounds, truths = self._sums(network, _exact, self._rows)
+        bounds, truths = self._sums(network, _exact, _states(self._rows))
         return float(bounds / self.n_rows), float(truths / self.n_rows)
 
-    def _sums(self, network: Network, function: Any, rows: list[Any]) -> FloatArray:
+    def _sums(self, network: Network, function: Any, states: list[Any]) -> FloatArray:
         """Two numbers of each partition, added up."""
-        sums: FloatArray = np.array(lazy.computed(lazy.mapped(function, (self._objective, network), rows))).sum(axis=0)
+        found = lazy.computed(lazy.mapped(function, (self._objective, network), states))
+        sums: FloatArray = np.array(found).sum(axis=0)
         return sums
 
     def most_hidden(self) -> States:
-        return sources.most_hidden(np.concatenate(lazy.computed(lazy.mapped(_most_hidden, (), self._rows))))
+        found = lazy.computed(lazy.mapped(sources.most_hidden, (), _states(self._rows)))
+        return sources.most_hidden(np.concatenate(found))
 
 
 def distributed(task: Task, generator: np.random.Generator) -> Distributed:
@@ -150,9 +151,10 @@ def distributed(task: Task, generator: np.random.Generator) -> Distributed:
     if weight is not None:
         rows = lazy.kept(lazy.mapped(_weighted, (), rows, _weights(weight, rows)))
     if sources.is_share(held):
-        rows = held = _divided(rows, checks.chance("validation", held), int(generator.integers(2**63)))
+        rows = _divided(rows, checks.chance("validation", held), int(generator.integers(2**63)))
+        held = [part.out for part in rows]
     elif lazy.is_lazy(held):
-        held = _read_all(task, held)
+        held = _states(_read_all(task, held))
     elif held is not None:
         held = held_out_rows(read_many(task.network, held, missing=task.missing))
     return Distributed(task, rows, held)
@@ -187,7 +189,11 @@ def _divided(rows: list[Any], share: float, seed: int) -> list[Any]:
 
 
 def _counts(rows: list[Any]) -> IndexArray:
-    return np.array([size.rows for size in lazy.computed(lazy.mapped(_size, (False,), rows))])
+    return np.array(lazy.computed(lazy.mapped(len, (), _states(rows))))
+
+
+def _states(rows: list[Any]) -> list[Any]:
+    return [part.states for part in rows]
 
 
 def _share(n: int, p: int, partitions: int, step: int, steps: int) -> slice:
@@ -253,29 +259,11 @@ def _merged(rows: _Rows, order: IndexArray, *means: FloatArray) -> FloatArray:
     return whole
 
 
-def _packed(rows: _Rows, means: FloatArray) -> FloatArray:
-    warm: FloatArray = means[rows.states == HIDDEN]
-    return warm
+def _bounds(objective: Objective, network: Network, states: States) -> tuple[float, float]:
+    """The sum of the bounds, and the number of rows."""
+    return float(sources.bounds(objective, network, states).sum()), float(len(states))
 
 
-def _unpacked(rows: _Rows, warm: FloatArray) -> FloatArray:
-    return sources.unpacked(rows.states, warm)
-
-
-def _held_out_bounds(objective: Objective, network: Network, rows: _Rows) -> tuple[float, float]:
-    states = rows.states if rows.out is None else rows.out
-    return _bounds(objective, network, states), float(len(states))
-
-
-def _exact(objective: Objective, network: Network, rows: _Rows) -> tuple[float, float]:
-    truth = exact_log_likelihood(network, rows.states, threads=objective.threads, progress=False)
-    return _bounds(objective, network, rows.states), float(np.sum(truth))
-
-
-def _bounds(objective: Objective, network: Network, states: States) -> float:
-    found = infer_many(network, states, solver=objective.solver, threads=objective.threads, progress=False)
-    return float(found.bound.sum())
-
-
-def _most_hidden(rows: _Rows) -> States:
-    return sources.most_hidden(rows.states)
+def _exact(objective: Objective, network: Network, states: States) -> tuple[float, float]:
+    truth = exact_log_likelihood(network, states, threads=objective.threads, progress=False)
+    return float(sources.bounds(objective, network, states).sum()), float(np.sum(truth))

@@ -90,7 +90,7 @@ class Source:
 
     def held_out(self, network: Network) -> float:
         """The mean bound of the held-out rows."""
-        return float(self._bounds(network, self.out).mean())
+        return float(bounds(self.task.objective, network, self.out).mean())
 
     def exact(self, network: Network) -> tuple[float, float]:
         """The mean bound and the mean exact log-likelihood of the rows."""
@@ -99,12 +99,6 @@ class Source:
     def most_hidden(self) -> States:
         """The row with the most hidden cells, whose exact log-likelihood takes longest."""
         raise NotImplementedError
-
-    def _bounds(self, network: Network, states: States) -> FloatArray:
-        objective = self.task.objective
-        return infer_many(
-            network, states, solver=objective.solver, threads=objective.threads, executor=objective.executor
-        ).bound
 
 
 class Table(Source):
@@ -140,15 +134,16 @@ class Table(Source):
         return found
 
     def warm(self) -> FloatArray | None:
-        return None if self._means is None else self._means[self.states == HIDDEN]
+        return None if self._means is None else packed(self.states, self._means)
 
     def resume(self, warm: FloatArray | None, n_rows: int) -> None:
         if warm is not None:
             self._means = unpacked(self.states, warm)
 
     def exact(self, network: Network) -> tuple[float, float]:
-        truth = exact_log_likelihood(network, self.states, threads=self.task.objective.threads, progress=False)
-        return float(self._bounds(network, self.states).mean()), float(np.mean(truth))
+        objective = self.task.objective
+        truth = exact_log_likelihood(network, self.states, threads=objective.threads, progress=False)
+        return float(bounds(objective, network, self.states).mean()), float(np.mean(truth))
 
     def most_hidden(self) -> States:
         return most_hidden(self.states)
@@ -171,13 +166,31 @@ def batch_gradient(
     return BoundGradient(len(states), float(total), float(weights @ found.bound), gradient), found.means
 
 
+def bounds(objective: Objective, network: Network, states: States) -> FloatArray:
+    """The bound of each row, by the solver that learning uses."""
+    return infer_many(
+        network,
+        states,
+        solver=objective.solver,
+        threads=objective.threads,
+        executor=objective.executor,
+        progress=False,
+    ).bound
+
+
 def most_hidden(states: States) -> States:
     """The row with the most hidden cells; of no rows, none."""
     return states[np.argsort((states == HIDDEN).sum(axis=1))[-1:]]
 
 
+def packed(states: States, means: FloatArray) -> FloatArray:
+    """Means of hidden cells."""
+    hidden: FloatArray = means[states == HIDDEN]
+    return hidden
+
+
 def unpacked(states: States, warm: FloatArray) -> FloatArray:
-    """Means of all units; those of observed ones are in the table."""
+    """Means of all cells; those of observed ones are in the table."""
     means = states.astype(np.float64)
     means[states == HIDDEN] = warm
     return means

@@ -18,7 +18,6 @@ from sklearn.utils.parallel import Parallel, delayed
 
 import sbnet as sb
 from sbnet._types import FloatArray, IndexArray
-from sbnet.learning.optimizers import InUnitsOfPrior
 from sbnet.paper import baselines
 from sbnet.paper.digits import data, trained
 from sbnet.paper.record import NOTHING, Experiment, Grid, Picture, Settings
@@ -218,7 +217,7 @@ def _learn(settings: Settings, kind: Kind, digit: int) -> Learned:
         table(network, digits.train[digits.train_target == digit]),
         epochs=epochs,
         batch_size=BATCH,
-        optimizer=InUnitsOfPrior(sb.Adam(RATE, until=epochs), scale),
+        optimizer=sb.Adam(RATE, until=epochs, scale=scale),
         prior=prior,
         rng=rng,
         threads=1,
