@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -122,8 +122,25 @@ def restore(stored: Stored, fresh: Run, settings: dict[str, str], optimizer: Opt
         old = parse(_text(stored, "settings"), _PARTS)
     _check_settings(stored.name, old, settings)
     with _of_one_run(stored):
-        means = None if n_warm is None else _means(stored, n_warm)
-        run = _restored(stored, fresh, means, _lengths(fresh, stored, settings))
+        parts = _arrays(stored, fresh, settings, n_warm)
+        rng = generators.from_text(_text(stored, "rng")).bit_generator.state
+        if rng["bit_generator"] != fresh.rng["bit_generator"]:
+            raise ValueError("it begins with one random generator and goes on with another")
+        best_epoch, best_bound = _best(_text(stored, "best"), len(parts["bounds"]))
+        run = Run(
+            network=fresh.network.with_parameters(weight=parts["weight"], bias=parts["bias"]),
+            optimizer=tuple(parts[f"optimizer_{k}"] for k in range(len(fresh.optimizer))),
+            warm=parts.get("warm"),
+            rng=rng,
+            best=fresh.network.with_parameters(weight=parts["best_weight"], bias=parts["best_bias"]),
+            best_epoch=best_epoch,
+            best_bound=best_bound,
+            bounds=tuple(parts["bounds"].tolist()),
+            held_out=tuple(parts["held_out"].tolist()),
+            exact=tuple(parts["exact"].tolist()),
+            seconds=_number("seconds", _text(stored, "seconds")),
+            n_rows=int(_number("n_rows", stored.metadata.get("n_rows", "0"))),  # earlier versions had no use for it
+        )
         _check_step(optimizer, run)
         return run
 
@@ -148,10 +165,10 @@ def _check_settings(name: str, old: Any, settings: dict[str, str]) -> None:
             raise ParameterError(f"{name} cannot be resumed with this {key}; that run was begun with {was}")
 
 
-def _lengths(fresh: Run, stored: Stored, settings: Mapping[str, str]) -> dict[str, tuple[int, ...]]:
-    """The shape of every array but the means."""
+def _arrays(stored: Stored, fresh: Run, settings: Mapping[str, str], n_warm: int | None) -> dict[str, FloatArray]:
+    """Copies of all arrays, each of finite numbers and of the shape that this run would have written."""
     network, epochs = fresh.network, stored.arrays["bounds"].size if "bounds" in stored.arrays else 0
-    shapes = {
+    shapes: dict[str, tuple[int, ...]] = {
         "weight": network.weight.shape,
         "bias": network.bias.shape,
         "best_weight": network.weight.shape,
@@ -160,34 +177,24 @@ def _lengths(fresh: Run, stored: Stored, settings: Mapping[str, str]) -> dict[st
         "held_out": (epochs if settings["validation"] != repr(None) else 0,),
         "exact": (epochs if settings["log_likelihood"] == repr(True) else 0,),
     }
-    return shapes | {f"optimizer_{k}": np.shape(part) for k, part in enumerate(fresh.optimizer)}
-
-
-def _restored(stored: Stored, fresh: Run, means: FloatArray | None, shapes: dict[str, tuple[int, ...]]) -> Run:
-    parts = {name: _numbers(stored, name, shape) for name, shape in shapes.items()}
-    extra = stored.arrays.keys() - shapes.keys() - ({"warm"} if means is not None else set())
+    shapes |= {f"optimizer_{k}": np.shape(part) for k, part in enumerate(fresh.optimizer)}
+    shapes |= {} if n_warm is None else {"warm": (n_warm,)}
+    for name, shape in shapes.items():
+        if name not in stored.arrays:
+            raise ValueError(f"it lacks {name!r}")
+        array = stored.arrays[name]
+        if array.dtype != np.float64 or array.shape != shape:
+            raise ValueError(f"{name!r} has type {array.dtype} and shape {array.shape}; expected float64 and {shape}")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name!r} is not finite")
+    extra = stored.arrays.keys() - shapes.keys()
     if extra:
         raise ValueError(f"there is no place for {min(extra)[:40]!r}")
-    network, epochs = fresh.network, len(parts["bounds"])
-    best_epoch, best_bound = _best(_text(stored, "best"), epochs)
-    rng = generators.from_text(_text(stored, "rng")).bit_generator.state
-    if rng["bit_generator"] != fresh.rng["bit_generator"]:
-        raise ValueError("it begins with one random generator and goes on with another")
-    return replace(
-        fresh,
-        network=network.with_parameters(weight=parts["weight"], bias=parts["bias"]),
-        optimizer=tuple(parts[f"optimizer_{k}"] for k in range(len(fresh.optimizer))),
-        warm=means,
-        rng=rng,
-        best=network.with_parameters(weight=parts["best_weight"], bias=parts["best_bias"]),
-        best_epoch=best_epoch,
-        best_bound=best_bound,
-        bounds=tuple(parts["bounds"].tolist()),
-        held_out=tuple(parts["held_out"].tolist()),
-        exact=tuple(parts["exact"].tolist()),
-        seconds=_seconds(_text(stored, "seconds")),
-        n_rows=_count(stored.metadata.get("n_rows", "0")),  # earlier versions had no use for it
-    )
+    means = stored.arrays["warm"] if n_warm is not None else np.zeros(0)
+    bad = means[(means < 0.0) | (means > 1.0)]
+    if bad.size:
+        raise ValueError(f"'warm' holds a mean of {bad[0]}, which is not between 0 and 1")
+    return {name: stored.arrays[name].copy() for name in shapes}
 
 
 def _check_step(optimizer: Optimizer, run: Run) -> None:
@@ -208,27 +215,6 @@ def _text(stored: Stored, key: str) -> str:
     return stored.metadata[key]
 
 
-def _numbers(stored: Stored, name: str, shape: tuple[int, ...]) -> FloatArray:
-    """An array of finite numbers of that shape, which the caller may write to."""
-    if name not in stored.arrays:
-        raise ValueError(f"it lacks {name!r}")
-    array = stored.arrays[name]
-    if array.dtype != np.float64 or array.shape != shape:
-        raise ValueError(f"{name!r} has type {array.dtype} and shape {array.shape}; expected float64 and {shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name!r} is not finite")
-    return array.copy()
-
-
-def _means(stored: Stored, n: int) -> FloatArray:
-    """The means that the last epoch left."""
-    found = _numbers(stored, "warm", (n,))
-    bad = found[(found < 0.0) | (found > 1.0)]
-    if bad.size:
-        raise ValueError(f"'warm' holds a mean of {bad[0]}, which is not between 0 and 1")
-    return found
-
-
 def _best(text: str, epochs: int) -> tuple[int, float]:
     best = parse(text, _PARTS)
     if not isinstance(best, list) or len(best) != 2:
@@ -243,17 +229,11 @@ def _best(text: str, epochs: int) -> tuple[int, float]:
     return epoch, bound
 
 
-def _seconds(text: str) -> float:
-    seconds = float(text) if len(text) <= 40 else np.nan
-    if not 0.0 <= seconds < np.inf:
-        raise ValueError(f"'seconds' is {text[:40]!r}")
-    return seconds
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,15}", text, re.ASCII):
-        raise ValueError(f"'n_rows' is {text[:40]!r}")
-    return int(text)
+def _number(name: str, text: str) -> float:
+    number = float(text) if len(text) <= 40 else np.nan
+    if not 0.0 <= number < 1e15:
+        raise ValueError(f"{name!r} is {text[:40]!r}")
+    return number
 
 
 def _fingerprint(*parts: Any) -> str:
