@@ -1,4 +1,4 @@
-"""Learning: climbing the bound."""
+"""Learning: gradient ascent on the bound, from tables, streams and partitions; regressions; wake-sleep."""
 
 from __future__ import annotations
 

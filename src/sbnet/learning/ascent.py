@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,13 +15,10 @@ from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, RngLike
 from sbnet.errors import ParameterError
 from sbnet.exact.answers import log_likelihood as exact_log_likelihood
-from sbnet.files.atomic import PathLike, as_name, check_target
-from sbnet.files.locks import alone
-from sbnet.files.tensors import Stored
+from sbnet.files.atomic import PathLike
 from sbnet.inference import DifferentiableSolver, MeanField, check_differentiable
-from sbnet.learning.checkpoint import Run, describe, first_generator, read, restore, write
+from sbnet.learning.checkpoint import Run, opened
 from sbnet.learning.coordinates import in_log_odds, moved, rescaled
-from sbnet.learning.generators import check_known
 from sbnet.learning.gradients import Objective
 from sbnet.learning.optimizers import SGD, Optimizer
 from sbnet.learning.partitions import distributed
@@ -141,24 +136,19 @@ def fit(
     penalty, moving = as_penalty(prior), _moving(network, frozen)
     callbacks, shuffle = checks.callbacks(callbacks), checks.flag("shuffle", shuffle)
     log_likelihood = checks.flag("log_likelihood", log_likelihood)
-    with ExitStack() as held:
-        stored = _stored(checkpoint, resume, held)
-        # A resumed run holds out what it held out when it began.
-        generator = checks.generator(rng) if stored is None else first_generator(stored)
-        if checkpoint is not None:
-            check_known(generator)
-        first = generator.bit_generator.state
-        saved = checkpoint is not None or stored is not None
+    with opened(checkpoint, resume) as saved:
+        generator = saved.generator(rng)
         objective = Objective.of(network, solver, executor, threads)
         source = _open(
-            Task(network, X, sample_weight, validation, missing, objective, batch_size, shuffle, saved), generator
+            Task(network, X, sample_weight, validation, missing, objective, batch_size, shuffle, saved.used), generator
         )
         if log_likelihood:  # refuse now, not after an epoch
             exact_log_likelihood(network, source.most_hidden())
         run = Run(network, optimizer.init(len(moving)), warm=None, rng=generator.bit_generator.state, best=network)
-        settings: dict[str, str] = {}
-        if saved:
-            settings = describe(
+        if saved.used:
+            run = saved.begin(
+                run,
+                source.n_warm,
                 network=network,
                 **source.fingerprints(),
                 optimizer=optimizer,
@@ -169,8 +159,7 @@ def fit(
                 shuffle=shuffle,
                 log_likelihood=log_likelihood,
             )
-        if stored is not None:
-            run = restore(stored, run, settings, optimizer, n_warm=source.n_warm)
+        if saved.stored is not None:
             generator.bit_generator.state = run.rng
             source.resume(run.warm, run.n_rows)
         before, latest, interrupted, n = run.seconds, _parameters(run.network), False, source.n_rows
@@ -183,7 +172,7 @@ def fit(
                 run = _close_epoch(run, step, source, log_likelihood)
                 run = replace(run, rng=generator.bit_generator.state, seconds=before + time.monotonic() - begin)
                 if checkpoint is not None:
-                    write(checkpoint, replace(run, warm=source.warm(), n_rows=source.n_rows), settings, first)
+                    saved.write(replace(run, warm=source.warm(), n_rows=source.n_rows))
                 bar.describe(_note(run, epochs))
                 for callback in callbacks:
                     callback(run.epoch, run.network, run.bounds[-1])
@@ -287,24 +276,6 @@ def _note(run: Run, epochs: int) -> str:
         return f"learning, {epochs} epochs"
     note = f"epoch {run.epoch} of {epochs}, bound {run.bounds[-1]:.4g}"
     return note + (f", held out {run.held_out[-1]:.4g}" if run.held_out else "")
-
-
-def _stored(checkpoint: PathLike | None, resume: bool | PathLike, held: ExitStack) -> Stored | None:
-    """The run to go on from, if any, after a look at where checkpoints shall be written: now, not after an epoch.
-
-    As long as `held` is open nobody else writes there.
-    """
-    if checkpoint is not None:
-        name = as_name(checkpoint)
-        if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
-            raise ParameterError(f"checkpoint is {name!r}, but there is no such folder; make it first")
-        check_target(name)
-        held.enter_context(alone(name))
-    if not isinstance(resume, bool | np.bool_):
-        return read(resume)
-    if resume and checkpoint is None:
-        raise ParameterError("resume=True goes on from the file given as checkpoint=; give one, or resume=path")
-    return read(checkpoint) if resume and checkpoint is not None and os.path.exists(checkpoint) else None
 
 
 def _check(optimizer: Any, solver: Any, batch_size: int, patience: int | None, validation: Any) -> None:

@@ -94,7 +94,6 @@ class Stream(Source):
         self._files = Files(task.X) if isinstance(task.X, str | os.PathLike) else None
         if self._files is not None:
             self.resume(None, sum(self._files.sizes))
-        self._passed = False
 
     def fingerprints(self) -> dict[str, Any]:
         files = self._files
@@ -103,9 +102,6 @@ class Stream(Source):
 
     def batches(self, generator: np.random.Generator) -> Iterator[Batch]:
         task, size, count = self.task, self.task.batch_size, 0
-        if self._passed and is_once(task.X):
-            raise ParameterError("an iterator can be gone through once; give a function that makes one, or epochs=1")
-        self._passed = True
         drawn = generator if task.shuffle else None
         capacity = 2 * size * max(1, BUFFER // (2 * size * task.network.n_units)) if task.shuffle else size
         states = (read_part(task.network, block, task.missing) for block in blocks_of(self._files or task.X, drawn))

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from itertools import islice
 from operator import itemgetter
@@ -60,15 +61,8 @@ def map_blocks(
     progress
         Shows how far the work is; closed at the end.
     """
-    numbered = _each(task, blocks, executor, progress)
+    numbered = each_block(task, blocks, executor=executor, progress=progress)
     return [result for _, _, result in sorted(numbered, key=itemgetter(0))]
-
-
-def each_block(
-    task: Callable[[B], R], blocks: Iterable[B], *, executor: Executor | None = None, progress: Bar | None = None
-) -> Iterator[tuple[B, R]]:
-    """Each block with its result, as soon as it is there: for results that are put away and need not be kept."""
-    return ((block, result) for _, block, result in _each(task, blocks, executor, progress))
 
 
 def pool(executor: Any, threads: int | None = None) -> Executor:
@@ -86,10 +80,10 @@ def pool(executor: Any, threads: int | None = None) -> Executor:
     return found
 
 
-def _each(
-    task: Callable[[B], R], blocks: Iterable[B], executor: Executor | None, progress: Bar | None
+def each_block(
+    task: Callable[[B], R], blocks: Iterable[B], *, executor: Executor | None = None, progress: Bar | None = None
 ) -> Iterator[tuple[int, B, R]]:
-    """Number, block and result, in the order in which they are done.
+    """Number, block and result, as soon as they are there: for results that are put away and need not be kept.
 
     An error, or Ctrl-C, comes through at once: blocks that have not begun are dropped, and those that have are not
     waited for.
@@ -355,5 +349,4 @@ class Bar:
 
 
 def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+    return str(timedelta(seconds=round(seconds)))
