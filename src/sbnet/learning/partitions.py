@@ -23,10 +23,9 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.exact.answers import log_likelihood as exact_log_likelihood
 from sbnet.learning import sources
 from sbnet.learning.gradients import Objective
-from sbnet.learning.sources import Batch, BoundGradient, Source, Task, batch_gradient, held_out_rows
+from sbnet.learning.sources import Batch, BoundGradient, Source, Sums, Task, batch_gradient, held_out_rows
 from sbnet.model.network import Network
 from sbnet.parallel import lazy
 from sbnet.parallel.blocks import thread_count
@@ -57,7 +56,7 @@ class Distributed(Source):
     """Rows on the workers of a cluster, or wherever Dask computes; `rows` are tasks, one for each partition."""
 
     def __init__(self, task: Task, rows: list[Any], out: Any) -> None:
-        super().__init__(task, out)
+        super().__init__(task, _states(rows), out)
         self._rows, network, objective = rows, task.network, task.objective
         self._sizes: list[_Size] = lazy.computed(lazy.mapped(_size, (task.saved,), rows))
         self.n_rows, self.weight = sum(size.rows for size in self._sizes), sum(size.weight for size in self._sizes)
@@ -115,33 +114,24 @@ class Distributed(Source):
     def warm(self) -> FloatArray | None:
         if self._warm is None:
             return None
-        return np.concatenate(lazy.computed(lazy.mapped(sources.packed, (), _states(self._rows), self._warm)))
+        return np.concatenate(lazy.computed(lazy.mapped(sources.packed, (), self.states, self._warm)))
 
     def resume(self, warm: FloatArray | None, n_rows: int) -> None:
         if warm is None:
             self._warm = None
             return
         parts = np.split(warm, np.cumsum([size.hidden for size in self._sizes])[:-1])
-        self._warm = lazy.kept(lazy.mapped(sources.unpacked, (), _states(self._rows), map(lazy.once, parts)))
+        self._warm = lazy.kept(lazy.mapped(sources.unpacked, (), self.states, map(lazy.once, parts)))
 
-    def held_out(self, network: Network) -> float:
-        if isinstance(self.out, np.ndarray):
-            return super().held_out(network)
-        bounds, counts = self._sums(network, _bounds, self.out)
-        return float(bounds / counts)
-
-    def exact(self, network: Network) -> tuple[float, float]:
-        bounds, truths = self._sums(network, _exact, _states(self._rows))
-        return float(bounds / self.n_rows), float(truths / self.n_rows)
-
-    def _sums(self, network: Network, function: Any, states: list[Any]) -> FloatArray:
-        """Two numbers of each partition, added up."""
+    def _sums(self, function: Sums, network: Network, states: Any) -> FloatArray:
+        if isinstance(states, np.ndarray):  # held-out rows that lie here
+            return super()._sums(function, network, states)
         found = lazy.computed(lazy.mapped(function, (self._objective, network), states))
         sums: FloatArray = np.array(found).sum(axis=0)
         return sums
 
     def most_hidden(self) -> States:
-        found = lazy.computed(lazy.mapped(sources.most_hidden, (), _states(self._rows)))
+        found = lazy.computed(lazy.mapped(sources.most_hidden, (), self.states))
         return sources.most_hidden(np.concatenate(found))
 
 
@@ -257,13 +247,3 @@ def _merged(rows: _Rows, order: IndexArray, *means: FloatArray) -> FloatArray:
     if means:
         whole[order] = np.concatenate(means)
     return whole
-
-
-def _bounds(objective: Objective, network: Network, states: States) -> tuple[float, float]:
-    """The sum of the bounds, and the number of rows."""
-    return float(sources.bounds(objective, network, states).sum()), float(len(states))
-
-
-def _exact(objective: Objective, network: Network, states: States) -> tuple[float, float]:
-    truth = exact_log_likelihood(network, states, threads=objective.threads, progress=False)
-    return float(sources.bounds(objective, network, states).sum()), float(np.sum(truth))

@@ -2,8 +2,8 @@
 
 Without hidden units the log-likelihood of a network is a sum of logistic regressions, one for each column, and under a
 Laplace prior each of them is convex: :mod:`sbnet.kernels.lasso` solves them one by one. A missing answer leaves its row
-out; a missing parent counts as the commoner value of its column. That is the optimum for complete tables, and a place to
-start from for others.
+out; a missing parent counts as the commoner value of its column. That is the optimum for complete tables, and a start
+for others.
 """
 
 from __future__ import annotations

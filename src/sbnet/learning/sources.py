@@ -51,6 +51,7 @@ class BoundGradient(NamedTuple):
 
 Batch: TypeAlias = Callable[[FloatArray], BoundGradient]
 """From the parameters, weights first, to a gradient."""
+Sums: TypeAlias = Callable[[Objective, Network, States], tuple[float, float]]
 
 
 class Source:
@@ -70,8 +71,8 @@ class Source:
     weight: float = 0.0
     n_warm: int | None = None
 
-    def __init__(self, task: Task, out: Any) -> None:
-        self.task, self.out = task, out
+    def __init__(self, task: Task, states: Any, out: Any) -> None:
+        self.task, self.states, self.out = task, states, out
 
     def fingerprints(self) -> dict[str, Any]:
         """What tells these rows from others, by name, for checkpoints."""
@@ -90,11 +91,17 @@ class Source:
 
     def held_out(self, network: Network) -> float:
         """The mean bound of the held-out rows."""
-        return float(bounds(self.task.objective, network, self.out).mean())
+        total, n = self._sums(bound_sum, network, self.out)
+        return float(total / n)
 
     def exact(self, network: Network) -> tuple[float, float]:
         """The mean bound and the mean exact log-likelihood of the rows."""
-        raise NotImplementedError
+        bounds, truths = self._sums(exact_sums, network, self.states)
+        return float(bounds / self.n_rows), float(truths / self.n_rows)
+
+    def _sums(self, function: Sums, network: Network, states: Any) -> FloatArray:
+        """Two sums over rows."""
+        return np.array(function(self.task.objective, network, states))
 
     def most_hidden(self) -> States:
         """The row with the most hidden cells, whose exact log-likelihood takes longest."""
@@ -105,9 +112,8 @@ class Table(Source):
     """Rows in memory, and the means that the last epoch has left, row by row."""
 
     def __init__(self, task: Task, states: States, weights: FloatArray, out: States | None) -> None:
-        super().__init__(task, out)
-        self.states, self.weights = states, weights
-        self.n_rows, self.weight = len(states), float(weights.sum())
+        super().__init__(task, states, out)
+        self.weights, self.n_rows, self.weight = weights, len(states), float(weights.sum())
         if 8 * states.size <= WARM_BYTES:
             self.n_warm = int((states == HIDDEN).sum())
         self._means: FloatArray | None = None
@@ -140,11 +146,6 @@ class Table(Source):
         if warm is not None:
             self._means = unpacked(self.states, warm)
 
-    def exact(self, network: Network) -> tuple[float, float]:
-        objective = self.task.objective
-        truth = exact_log_likelihood(network, self.states, threads=objective.threads, progress=False)
-        return float(bounds(objective, network, self.states).mean()), float(np.mean(truth))
-
     def most_hidden(self) -> States:
         return most_hidden(self.states)
 
@@ -166,16 +167,17 @@ def batch_gradient(
     return BoundGradient(len(states), float(total), float(weights @ found.bound), gradient), found.means
 
 
-def bounds(objective: Objective, network: Network, states: States) -> FloatArray:
-    """The bound of each row, by the solver that learning uses."""
-    return infer_many(
-        network,
-        states,
-        solver=objective.solver,
-        threads=objective.threads,
-        executor=objective.executor,
-        progress=False,
-    ).bound
+def bound_sum(objective: Objective, network: Network, states: States) -> tuple[float, float]:
+    """The sum of the bounds of rows, by the solver that learning uses, and their number."""
+    threads, executor = objective.threads, objective.executor
+    found = infer_many(network, states, solver=objective.solver, threads=threads, executor=executor, progress=False)
+    return float(found.bound.sum()), float(len(states))
+
+
+def exact_sums(objective: Objective, network: Network, states: States) -> tuple[float, float]:
+    """The sum of the bounds of rows, and that of their exact log-likelihoods."""
+    truth = exact_log_likelihood(network, states, threads=objective.threads, progress=False)
+    return bound_sum(objective, network, states)[0], float(np.sum(truth))
 
 
 def most_hidden(states: States) -> States:

@@ -88,9 +88,8 @@ class Stream(Source):
         held = task.validation
         if is_share(held):
             raise ParameterError(f"validation is {held!r}; of a stream no share is held out. Give a table of rows")
-        super().__init__(
-            task, None if held is None else held_out_rows(read_many(task.network, held, missing=task.missing))
-        )
+        out = None if held is None else held_out_rows(read_many(task.network, held, missing=task.missing))
+        super().__init__(task, None, out)
         self._files = Files(task.X) if isinstance(task.X, str | os.PathLike) else None
         if self._files is not None:
             self.resume(None, sum(self._files.sizes))
