@@ -101,7 +101,9 @@ def _go_on(
     estimator: Any, network: Network, source: _Partitions | _Blocks, rows: Rows, generator: np.random.Generator
 ) -> FitResult:
     """All rows of a source, from the network that `rows`, some of them, have given."""
-    settings = _with_chosen_prior(estimator)
+    settings = copy.copy(estimator._settings())
+    if getattr(estimator, "report_", None) is not None:  # the sample has chosen the scales of the prior
+        settings.prior = estimator.report_.priors
     epochs = source.epochs if _priors.is_auto(settings.epochs) else settings.epochs
     result = fit(
         network,
@@ -119,14 +121,6 @@ def _go_on(
     if result.interrupted:
         raise KeyboardInterrupt
     return replace(result, network=enforce(result.network, rows.groups))
-
-
-def _with_chosen_prior(estimator: Any) -> Any:
-    """The settings, with the scales that the sample has chosen if the prior was left to be."""
-    settings, report = copy.copy(estimator._settings()), getattr(estimator, "report_", None)
-    if report is not None:
-        settings.prior = report.priors
-    return settings
 
 
 def _states(estimator: Any, network: Network, table: Any, kept: BoolArray | None, number: int) -> States:
@@ -152,10 +146,13 @@ class _Partitions:
     epochs = EPOCHS
 
     def __init__(self, X: Any, sample_weight: Any, settings: Any) -> None:
-        self._X, self._settings, self._weight = X, settings, sample_weight
+        self._X = X
         self._kept: list[BoolArray] | None = None
-        self._pieces = lazy.Partitions.of(X).pieces
-        self.counts = np.array(lazy.computed(lazy.mapped(len, (), self._pieces)))
+        pieces, fraction = lazy.Partitions.of(X).pieces, settings.validation_fraction
+        patience = None if fraction is None else settings.patience
+        self.settings = {"validation": fraction, "patience": patience, "sample_weight": sample_weight}
+        self.fewest = 10 * len(pieces)  # rows of a step that are worth the tasks
+        self.counts = np.array(lazy.computed(lazy.mapped(len, (), pieces)))
         self.n = int(self.counts.sum())
         self.is_all = self.n <= LIMIT
         if not self.is_all:
@@ -166,7 +163,7 @@ class _Partitions:
         ends = np.cumsum(self.counts)
         parts = np.split(self.chosen, np.searchsorted(self.chosen, ends[:-1]))
         rows = [part - first for part, first in zip(parts, ends - self.counts, strict=True)]
-        found = lazy.computed(lazy.mapped(_taken, (), self._pieces, rows))
+        found = lazy.computed(lazy.mapped(_taken, (), pieces, rows))
         found = [part for part in found if len(part)] or found[:1]
         is_frame = hasattr(X, "columns")
         self.sample = checks.extra("pandas", "a Dask data frame").concat(found) if is_frame else np.concatenate(found)
@@ -175,19 +172,9 @@ class _Partitions:
         """Some of the rows, those of a class."""
         part = copy.copy(self)
         part._kept = np.split(kept, np.cumsum(self.counts)[:-1])
-        part._weight = None if self._weight is None else np.asarray(self._weight)[kept]
+        if self.settings["sample_weight"] is not None:
+            part.settings = self.settings | {"sample_weight": np.asarray(self.settings["sample_weight"])[kept]}
         return part
-
-    @property
-    def fewest(self) -> int:
-        """Rows of a step that are worth the tasks."""
-        return 10 * len(self._pieces)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        fraction, patience = self._settings.validation_fraction, self._settings.patience
-        patience = None if fraction is None else patience
-        return {"validation": fraction, "patience": patience, "sample_weight": self._weight}
 
     def states(self, estimator: Any, network: Network) -> Any:
         """A Dask array."""

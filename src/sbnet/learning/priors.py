@@ -29,8 +29,10 @@ class Part(NamedTuple):
     weight: FloatArray | float = 0.0
     bias: FloatArray | float = 0.0
 
-    def together(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
-        """One number for each parameter, weights first."""
+    def together(self, weight: FloatArray, bias: FloatArray) -> FloatArray | float:
+        """One number for each parameter, weights first, or one for all."""
+        if np.ndim(self.weight) == np.ndim(self.bias) == 0 and self.weight == self.bias:
+            return float(self.bias)
         if np.ndim(self.weight) and np.shape(self.weight) != weight.shape:
             raise ParameterError(
                 f"the prior has {np.size(self.weight)} scales, but the network has {len(weight)} edges"
