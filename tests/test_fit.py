@@ -104,6 +104,20 @@ def test_steps_of_the_optimisers_worked_out_by_hand():
     assert_allclose(second, 0.1 * mean * np.sign(slope), rtol=1e-6)
 
 
+def test_adam_may_measure_each_parameter_in_a_unit_of_its_own():
+    """The steps are those of Adam in x / scale."""
+    scale, gradients = np.array([2.0, 0.5]), np.array([[2.0, -1.0], [1.0, 3.0]])
+    plain, scaled = sb.Adam(0.1), sb.Adam(0.1, scale=scale)
+    before, after = plain.init(2), scaled.init(2)
+    for gradient in gradients:
+        move, before = plain.step(scale * gradient, before, 0)
+        found, after = scaled.step(gradient, after, 0)
+        assert_allclose(found, scale * move)
+        assert_allclose(scaled.size(after, 0), scale**2 * plain.size(before, 0))
+    with pytest.raises(ParameterError, match="scale is .*; give one positive number for each parameter, weights first"):
+        sb.Adam(scale=[1.0, 0.0])
+
+
 @pytest.mark.parametrize("prior", [sb.Gaussian(0.05), sb.Laplace(0.01)])
 def test_priors_hold_weights_small(data, prior):
     free, held = (sb.fit(start(), data, epochs=15, prior=p, rng=0).network for p in (None, prior))

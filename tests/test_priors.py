@@ -68,6 +68,16 @@ def test_a_prior_around_a_point_draws_to_it():
 
 
 @pytest.mark.small
+def test_a_laplace_prior_around_a_point_comes_to_rest_there():
+    net = sb.layered((3,), autoregressive=True, scale=0.5, rng=0)
+    weight, bias = np.array([2.0, -1.0, 0.5]), np.array([1.0, 0.0, -3.0])
+    prior = sb.Laplace(1.0, bias_scale=1.0).penalty.around(weight, bias)
+    nothing = np.full((4, 3), np.nan)
+    found = sb.fit(net, nothing, epochs=200, batch_size=4, prior=prior, optimizer=sb.SGD(0.5)).network
+    assert_array_equal(np.concatenate([found.weight, found.bias]), np.concatenate([weight, bias]))
+
+
+@pytest.mark.small
 def test_frozen_weights_do_not_shrink():
     X = np.random.default_rng(0).integers(0, 2, (50, 3))
     net = sb.layered((3,), autoregressive=True, scale=0.5, rng=0)

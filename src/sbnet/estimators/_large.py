@@ -181,7 +181,7 @@ class _Partitions:
         pieces = lazy.Partitions.of(ordered(estimator, self._X)).pieces
         choices = [None] * len(pieces) if self._kept is None else [lazy.once(part) for part in self._kept]
         states = lazy.mapped(_states, (bare(estimator), network), pieces, choices, range(len(pieces)))
-        return lazy.array(states, (np.nan,) * len(states), (network.n_units,), np.int8)
+        return lazy.collected(states, (np.nan,) * len(states), np.empty((0, network.n_units), np.int8))
 
 
 class _Blocks:

@@ -48,10 +48,7 @@ def _lazily(estimator: Any, method: Callable[..., Any], X: Any) -> Any:
     meta = method(estimator, _blank(estimator))[:0]
     shared = (method.__name__, bare(estimator), meta)
     pieces = lazy.mapped(_answered, shared, parts.pieces, range(len(parts.pieces)))
-    if hasattr(meta, "columns"):
-        frames = checks.extra("dask.dataframe", "a Dask data frame", of="dask")
-        return frames.from_delayed(pieces, meta=meta, verify_meta=False)
-    return lazy.array(pieces, parts.sizes, meta.shape[1:], meta.dtype)
+    return lazy.collected(pieces, parts.sizes, meta)
 
 
 def _answered(name: str, estimator: Any, nothing: Any, table: Any, number: int) -> Any:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbnet import checks
 from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
 from sbnet.inference.results import PosteriorBatch
@@ -89,11 +88,10 @@ class LazyPosteriors:
 
     def to_frame(self) -> Any:
         """A Dask data frame: the bound of each row, whether it settled, and the mean of every unit."""
-        dd = checks.extra("dask.dataframe", "to_frame()", of="dask")
         nothing = np.zeros((0, self.network.n_units))
         empty = Solution(np.zeros(0), nothing, np.zeros(0, np.int8), np.zeros(0, np.int64))
         meta = _frame(self.network, _Answered(nothing.astype(np.int8), empty, None))
-        return dd.from_delayed(lazy.mapped(_frame, (self.network,), self._pieces), meta=meta, verify_meta=False)
+        return lazy.collected(lazy.mapped(_frame, (self.network,), self._pieces), self._sizes, meta)
 
     def __repr__(self) -> str:
         rows = sum(self._sizes)
@@ -101,7 +99,8 @@ class LazyPosteriors:
         return f"<LazyPosteriors: {known} in {len(self._pieces):,} partitions × {self.network.n_units:,} units>"
 
     def _array(self, name: str, width: tuple[int, ...], dtype: Any) -> Any:
-        return lazy.array([getattr(piece.solution, name) for piece in self._pieces], self._sizes, width, dtype)
+        pieces = [getattr(piece.solution, name) for piece in self._pieces]
+        return lazy.collected(pieces, self._sizes, np.empty((0, *width), dtype))
 
 
 def answer_lazily(

@@ -101,14 +101,16 @@ def _dask() -> Any:
     return checks.extra("dask", "a Dask table")
 
 
-def array(pieces: Sequence[Any], sizes: Sequence[float], width: tuple[int, ...], dtype: Any) -> Any:
-    """A Dask array of rows whose blocks these tasks make."""
+def collected(pieces: Sequence[Any], sizes: Sequence[float], like: Any) -> Any:
+    """A Dask data frame or array of rows whose blocks these tasks make, like `like`, which has no rows."""
+    if hasattr(like, "columns"):
+        frames = checks.extra("dask.dataframe", "a Dask data frame", of="dask")
+        return frames.from_delayed(pieces, meta=like, verify_meta=False)
     da, graphs = checks.extra("dask.array", "a Dask table", of="dask"), import_module("dask.highlevelgraph")
-    name, rest = f"sbnet-{token_hex(16)}", (0,) * len(width)
-    blocks = {(name, k, *rest): (_same, piece.key) for k, piece in enumerate(pieces)}
+    name, width = f"sbnet-{token_hex(16)}", like.shape[1:]
+    blocks = {(name, k, *(0 for _ in width)): (_same, piece.key) for k, piece in enumerate(pieces)}
     graph = graphs.HighLevelGraph.from_collections(name, blocks, dependencies=list(pieces))
-    chunks = (tuple(sizes), *((n,) for n in width))
-    return da.Array(graph, name, chunks, dtype=dtype, meta=np.empty((0, *width), dtype))
+    return da.Array(graph, name, (tuple(sizes), *((n,) for n in width)), meta=like)
 
 
 def _same(value: Any) -> Any:
