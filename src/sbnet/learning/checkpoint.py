@@ -108,6 +108,8 @@ class Checkpoints:
 
         Every part is held against what this run would have written: a checkpoint is also a file, which anyone can make.
         """
+        scale = getattr(optimizer, "scale", None)
+        settings |= {} if scale is None else {"scale": np.asarray(scale)}  # does not show in its representation
         self._settings = _described(optimizer=optimizer, **settings)
         if self.stored is None:
             return fresh
