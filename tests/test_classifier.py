@@ -262,8 +262,8 @@ def test_the_network_of_all_classes_as_rows_of_one_see_it():
             row = dict(zip(NAMES, X[k], strict=True))
             joint = sb.log_likelihood(ties.common, labels[k] | row) - sb.log_likelihood(ties.common, labels[k])
             assert_allclose(sb.log_likelihood(network, row), joint)
-            assert_array_equal(ties.prior(network, k).slope(network.weight, network.bias), 0.0)
-            assert ties.prior(network, (k + 1) % 3).slope(network.weight, network.bias).any()
+            assert_array_equal(ties.prior(network, k).gradient(network.weight, network.bias), 0.0)
+            assert ties.prior(network, (k + 1) % 3).gradient(network.weight, network.bias).any()
             rows = data.rows.keep(y == k)
             ((begun, _),) = _sharing.learn(settings, rows, np.random.default_rng(0), [ties], k)
             assert_allclose(begun.network.weight, network.weight, atol=1e-6)
@@ -304,10 +304,10 @@ def test_tuning_draws_to_the_network_of_all_classes_too(monkeypatch):
     assert [len(each) for each in priors] == [2, 2, 2]
     for networks, theirs in zip(model.mixtures_, priors, strict=True):
         for network, prior in zip(networks, theirs, strict=True):
-            assert prior.weight.any()
-            assert_array_equal(prior.slope(prior.weight, prior.bias), 0.0)
-            assert len(prior.weight) == network.n_edges
-    assert not np.array_equal(priors[0][0].bias, priors[1][0].bias)
+            assert prior.centre.weight.any()
+            assert_array_equal(prior.gradient(*prior.centre), 0.0)
+            assert len(prior.centre.weight) == network.n_edges
+    assert not np.array_equal(priors[0][0].centre.bias, priors[1][0].centre.bias)
 
 
 def _edges(network):

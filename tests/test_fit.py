@@ -104,6 +104,20 @@ def test_steps_of_the_optimisers_worked_out_by_hand():
     assert_allclose(second, 0.1 * mean * np.sign(slope), rtol=1e-6)
 
 
+def test_adam_may_measure_each_parameter_in_a_unit_of_its_own():
+    """The steps are those of Adam in x / scale."""
+    scale, gradients = np.array([2.0, 0.5]), np.array([[2.0, -1.0], [1.0, 3.0]])
+    plain, scaled = sb.Adam(0.1), sb.Adam(0.1, scale=scale)
+    before, after = plain.init(2), scaled.init(2)
+    for gradient in gradients:
+        move, before = plain.step(scale * gradient, before, 0)
+        found, after = scaled.step(gradient, after, 0)
+        assert_allclose(found, scale * move)
+        assert_allclose(scaled.size(after, 0), scale**2 * plain.size(before, 0))
+    with pytest.raises(ParameterError, match="scale is .*; give one positive number for each parameter, weights first"):
+        sb.Adam(scale=[1.0, 0.0])
+
+
 @pytest.mark.parametrize("prior", [sb.Gaussian(0.05), sb.Laplace(0.01)])
 def test_priors_hold_weights_small(data, prior):
     free, held = (sb.fit(start(), data, epochs=15, prior=p, rng=0).network for p in (None, prior))
@@ -219,9 +233,9 @@ def test_a_prior_may_have_a_scale_for_each_edge(data):
     scale = np.where(np.arange(network.n_edges) < 8, 1e-3, 1e3)
     prior = sb.Gaussian(scale)
     assert prior == sb.Gaussian(scale.tolist())
-    np.testing.assert_allclose(prior.slope(network.weight, network.bias)[:16], -network.weight / scale**2)
+    np.testing.assert_allclose(prior.gradient(network.weight, network.bias)[:16], -network.weight / scale**2)
     np.testing.assert_allclose(
-        sb.Laplace(scale).slope(network.weight, network.bias)[:16], -np.sign(network.weight) / scale
+        sb.Laplace(scale).gradient(network.weight, network.bias)[:16], -np.sign(network.weight) / scale
     )
     learned = sb.fit(network, data, epochs=20, batch_size=20, optimizer=sb.Adam(0.02), prior=prior, rng=0).network
     assert np.abs(learned.weight[:8]).max() < 0.05 < 0.5 < np.abs(learned.weight[8:]).max()

@@ -333,7 +333,7 @@ NOT_CALLED = {
     **dict.fromkeys(
         (
             *("SGD.init", "SGD.step", "SGD.size", "Adam.init", "Adam.step", "Adam.size"),
-            *("Gaussian.slope", "Laplace.slope", "Laplace.shrunk", "Laplace.smooth"),
+            *("Gaussian.gradient", "Laplace.gradient"),
             *("Gibbs.solve", "MeanField.solve", "MeanField.climb", "Mixture.solve", "Mixture.divide"),
             *("Conditioned.solve", "Conditioned.problems", "Structured.solve"),
         ),

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import sbnet as sb
 from sbnet.estimators import SBNClassifier, SBNDensity
-from sbnet.learning.priors import Around, Both
 from sbnet.learning.regressions import Design, regress_columns
 from tables import quick, rows_of
 
@@ -41,7 +40,10 @@ def test_two_priors_at_once_are_an_elastic_net():
     rng = np.random.default_rng(0)
     a = rng.integers(0, 2, 300)
     X = np.column_stack([a, rng.integers(0, 2, 300), a ^ (rng.random(300) < 0.1), a ^ (rng.random(300) < 0.2)])
-    net, prior = sb.layered((4,), autoregressive=True, scale=0.5, rng=0), Both(sb.Laplace(0.1), sb.Gaussian(0.4))
+    net, prior = (
+        sb.layered((4,), autoregressive=True, scale=0.5, rng=0),
+        sb.Laplace(0.1).penalty + sb.Gaussian(0.4).penalty,
+    )
     optimizer = sb.Adam(0.05, until=400)
     found = sb.fit(net, X, epochs=400, batch_size=300, prior=prior, optimizer=optimizer, rng=0).network
     design = Design.of(X.astype(np.int8), np.ones(300))
@@ -50,19 +52,29 @@ def test_two_priors_at_once_are_an_elastic_net():
     assert_allclose(found.bias, bias, atol=0.01)
     assert found.weight_matrix()[1, 0] == 0.0 < found.weight_matrix()[3, 2] < found.weight_matrix()[2, 0]
     w, h = rng.normal(size=6), rng.normal(size=4)
-    assert_allclose(prior.slope(w, h), np.concatenate([-10.0 * np.sign(w) - 6.25 * w, np.zeros(4)]))
+    assert_allclose(prior.gradient(w, h), np.concatenate([-10.0 * np.sign(w) - 6.25 * w, np.zeros(4)]))
 
 
 @pytest.mark.small
 def test_a_prior_around_a_point_draws_to_it():
     net = sb.layered((3,), autoregressive=True, scale=0.5, rng=0)
     weight, bias = np.array([2.0, -1.0, 0.0]), np.array([1.0, 0.0, -3.0])
-    prior = Around(sb.Gaussian([0.5, 1.0, 2.0], bias_scale=2.0), weight, bias)
-    assert_array_equal(prior.slope(weight, bias), 0.0)
-    assert_allclose(prior.slope(weight + 1.0, bias + 1.0), [-4.0, -1.0, -0.25, -0.25, -0.25, -0.25])
+    prior = sb.Gaussian([0.5, 1.0, 2.0], bias_scale=2.0).penalty.around(weight, bias)
+    assert_array_equal(prior.gradient(weight, bias), 0.0)
+    assert_allclose(prior.gradient(weight + 1.0, bias + 1.0), [-4.0, -1.0, -0.25, -0.25, -0.25, -0.25])
     nothing = np.full((4, 3), np.nan)
     found = sb.fit(net, nothing, epochs=400, batch_size=4, prior=prior, optimizer=sb.SGD(0.5)).network
     assert_allclose(np.concatenate([found.weight, found.bias]), np.concatenate([weight, bias]), atol=1e-3)
+
+
+@pytest.mark.small
+def test_a_laplace_prior_around_a_point_comes_to_rest_there():
+    net = sb.layered((3,), autoregressive=True, scale=0.5, rng=0)
+    weight, bias = np.array([2.0, -1.0, 0.5]), np.array([1.0, 0.0, -3.0])
+    prior = sb.Laplace(1.0, bias_scale=1.0).penalty.around(weight, bias)
+    nothing = np.full((4, 3), np.nan)
+    found = sb.fit(net, nothing, epochs=200, batch_size=4, prior=prior, optimizer=sb.SGD(0.5)).network
+    assert_array_equal(np.concatenate([found.weight, found.bias]), np.concatenate([weight, bias]))
 
 
 @pytest.mark.small

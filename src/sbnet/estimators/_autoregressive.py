@@ -13,7 +13,6 @@ from sbnet.estimators import _learning
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference import infer_many
 from sbnet.learning import Gaussian, Laplace
-from sbnet.learning.priors import Both
 from sbnet.learning.regressions import TOL, Design, Regressions, regress_columns
 from sbnet.model.network import Network
 
@@ -72,7 +71,7 @@ class Scales:
         sparse = Laplace(scale.tolist()) if len(scale) else Laplace(self.hidden)
         if np.isinf(self.spread):
             return sparse
-        return Both(sparse, Gaussian(np.where(beside & into, self.spread, np.inf).tolist()))
+        return sparse.penalty + Gaussian(np.where(beside & into, self.spread, np.inf).tolist()).penalty
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,7 +59,7 @@ def fit_one(estimator: SBNEstimator, X: Any, sample_weight: Any) -> tuple[np.ran
 
 
 def fit_classes(classifier: SBNClassifier, X: Any, y: Any, sample_weight: Any) -> SBNClassifier:
-    """The same for the networks of all classes, each from the rows of its class."""
+    """The networks of all classes, each from a sample of the rows of its class, and then from all of them."""
     if is_stream(X):
         raise ParameterError("a classifier needs the class of each row beside it; give a table, or a Dask collection")
     settings = classifier._settings()
@@ -101,7 +101,9 @@ def _go_on(
     estimator: Any, network: Network, source: _Partitions | _Blocks, rows: Rows, generator: np.random.Generator
 ) -> FitResult:
     """All rows of a source, from the network that `rows`, some of them, have given."""
-    settings = _with_chosen_prior(estimator)
+    settings = copy.copy(estimator._settings())
+    if getattr(estimator, "report_", None) is not None:  # the sample has chosen the scales of the prior
+        settings.prior = estimator.report_.priors
     epochs = source.epochs if _priors.is_auto(settings.epochs) else settings.epochs
     result = fit(
         network,
@@ -119,14 +121,6 @@ def _go_on(
     if result.interrupted:
         raise KeyboardInterrupt
     return replace(result, network=enforce(result.network, rows.groups))
-
-
-def _with_chosen_prior(estimator: Any) -> Any:
-    """The settings, with the scales that the sample has chosen if the prior was left to be."""
-    settings, report = copy.copy(estimator._settings()), getattr(estimator, "report_", None)
-    if report is not None:
-        settings.prior = report.priors
-    return settings
 
 
 def _states(estimator: Any, network: Network, table: Any, kept: BoolArray | None, number: int) -> States:
@@ -152,10 +146,13 @@ class _Partitions:
     epochs = EPOCHS
 
     def __init__(self, X: Any, sample_weight: Any, settings: Any) -> None:
-        self._X, self._settings, self._weight = X, settings, sample_weight
+        self._X = X
         self._kept: list[BoolArray] | None = None
-        self._pieces = lazy.Partitions.of(X).pieces
-        self.counts = np.array(lazy.computed([lazy.task(len)(piece) for piece in self._pieces]))
+        pieces, fraction = lazy.Partitions.of(X).pieces, settings.validation_fraction
+        patience = None if fraction is None else settings.patience
+        self.settings = {"validation": fraction, "patience": patience, "sample_weight": sample_weight}
+        self.fewest = 10 * len(pieces)  # rows of a step that are worth the tasks
+        self.counts = np.array(lazy.computed(lazy.mapped(len, (), pieces)))
         self.n = int(self.counts.sum())
         self.is_all = self.n <= LIMIT
         if not self.is_all:
@@ -163,45 +160,28 @@ class _Partitions:
         rng = np.random.default_rng([_learning.make_seed(settings.random_state), 2])
         self.chosen: IndexArray = np.arange(self.n) if self.is_all else np.sort(rng.permutation(self.n)[:LIMIT])
         self.weights = None if sample_weight is None else np.asarray(sample_weight)[self.chosen]
-        self.sample = self._rows()
-
-    def _rows(self) -> Any:
-        """The rows that were chosen, here."""
-        taken, ends = lazy.task(_taken), np.cumsum(self.counts)
+        ends = np.cumsum(self.counts)
         parts = np.split(self.chosen, np.searchsorted(self.chosen, ends[:-1]))
-        pieces = zip(self._pieces, parts, ends - self.counts, strict=True)
-        found = lazy.computed([taken(piece, rows - first) for piece, rows, first in pieces])
+        rows = [part - first for part, first in zip(parts, ends - self.counts, strict=True)]
+        found = lazy.computed(lazy.mapped(_taken, (), pieces, rows))
         found = [part for part in found if len(part)] or found[:1]
-        if hasattr(self._X, "columns"):
-            return checks.extra("pandas", "a Dask data frame").concat(found)
-        return np.concatenate(found)
+        is_frame = hasattr(X, "columns")
+        self.sample = checks.extra("pandas", "a Dask data frame").concat(found) if is_frame else np.concatenate(found)
 
     def of(self, kept: BoolArray) -> _Partitions:
         """Some of the rows, those of a class."""
         part = copy.copy(self)
         part._kept = np.split(kept, np.cumsum(self.counts)[:-1])
-        part._weight = None if self._weight is None else np.asarray(self._weight)[kept]
+        if self.settings["sample_weight"] is not None:
+            part.settings = self.settings | {"sample_weight": np.asarray(self.settings["sample_weight"])[kept]}
         return part
-
-    @property
-    def fewest(self) -> int:
-        """Rows of a step that are worth the tasks."""
-        return 10 * len(self._pieces)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        fraction, patience = self._settings.validation_fraction, self._settings.patience
-        patience = None if fraction is None else patience
-        return {"validation": fraction, "patience": patience, "sample_weight": self._weight}
 
     def states(self, estimator: Any, network: Network) -> Any:
         """A Dask array."""
         pieces = lazy.Partitions.of(ordered(estimator, self._X)).pieces
         choices = [None] * len(pieces) if self._kept is None else [lazy.once(part) for part in self._kept]
-        read, shared, net = lazy.task(_states), lazy.once(bare(estimator)), lazy.once(network)
-        numbered = enumerate(zip(pieces, choices, strict=True))
-        states = [read(shared, net, piece, choice, number) for number, (piece, choice) in numbered]
-        return lazy.array(states, (np.nan,) * len(states), (network.n_units,), np.int8)
+        states = lazy.mapped(_states, (bare(estimator), network), pieces, choices, range(len(pieces)))
+        return lazy.collected(states, (np.nan,) * len(states), np.empty((0, network.n_units), np.int8))
 
 
 class _Blocks:
@@ -264,33 +244,34 @@ def _first(blocks: Iterator[Any]) -> list[Any]:
 
 
 def _drawn(blocks: Iterator[Any], rng: np.random.Generator) -> tuple[Any, int]:
-    """At most LIMIT rows, in their order, each with the same chance, and how many there are in all.
+    """At most LIMIT rows, in their order, each with the same probability, and how many there are in all.
 
     Each row has a random number, and those with the least are kept.
     """
     held: list[tuple[Any, FloatArray]] = []
-    count, n, bar = 0, 0, 1.0
+    count, n = 0, 0
     for block in map(_block, blocks):
-        held.append(_below(block, rng.random(len(block)), bar))
-        count, n = count + len(held[-1][1]), n + len(block)
+        held.append((block, rng.random(len(block))))
+        count, n = count + len(block), n + len(block)
         if count > 2 * LIMIT:
-            held, bar = _thinned(held)
-            count = LIMIT
+            held, count = _thinned(held), LIMIT
     if not n:
         raise ParameterError("there are no rows to learn from")
-    if count > LIMIT:
-        held, _ = _thinned(held)
-    return _joined([block for block, numbers in held if len(numbers)]), n
+    return _joined([block for block, numbers in _thinned(held) if len(numbers)]), n
 
 
-def _thinned(held: list[tuple[Any, FloatArray]]) -> tuple[list[tuple[Any, FloatArray]], float]:
-    bar = float(np.partition(np.concatenate([numbers for _, numbers in held]), LIMIT)[LIMIT])
-    return [_below(block, numbers, bar) for block, numbers in held], bar
+def _thinned(held: list[tuple[Any, FloatArray]]) -> list[tuple[Any, FloatArray]]:
+    """The rows with the LIMIT least numbers."""
+    numbers = np.concatenate([own for _, own in held])
+    if len(numbers) <= LIMIT:
+        return held
+    limit = np.partition(numbers, LIMIT)[LIMIT]
+    kept = [np.flatnonzero(own < limit) for _, own in held]
+    return [(_rows(block, rows), own[rows]) for (block, own), rows in zip(held, kept, strict=True)]
 
 
-def _below(block: Any, numbers: FloatArray, bar: float) -> tuple[Any, FloatArray]:
-    rows = np.flatnonzero(numbers < bar)
-    return [block[r] for r in rows] if isinstance(block, list) else block[rows], numbers[rows]
+def _rows(block: Any, rows: IndexArray) -> Any:
+    return [block[r] for r in rows] if isinstance(block, list) else block[rows]
 
 
 def _block(block: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -30,9 +30,8 @@ def by_partition(method: F) -> F:
 
 
 def transforms_by_partition(transformer: C) -> C:
-    """The same for `transform` of a class, around the containers that scikit-learn's ``set_output`` puts answers into.
-
-    Inside of them, a lazy answer would be computed to fill one.
+    """`transform` of a class :func:`by_partition`, outside of scikit-learn's ``set_output``, which would compute a lazy
+    answer to put it into a frame.
     """
     at_once, transform = transformer.fit_transform, by_partition(transformer.transform)
 
@@ -47,15 +46,12 @@ def transforms_by_partition(transformer: C) -> C:
 def _lazily(estimator: Any, method: Callable[..., Any], X: Any) -> Any:
     parts = lazy.Partitions.of(ordered(estimator, X))
     meta = method(estimator, _blank(estimator))[:0]
-    work, shared = lazy.task(partial(_answered, method.__name__)), lazy.once(bare(estimator))
-    pieces = [work(shared, piece, meta, number) for number, piece in enumerate(parts.pieces)]
-    if hasattr(meta, "columns"):
-        frames = checks.extra("dask.dataframe", "a Dask data frame", of="dask")
-        return frames.from_delayed(pieces, meta=meta, verify_meta=False)
-    return lazy.array(pieces, parts.sizes, meta.shape[1:], meta.dtype)
+    shared = (method.__name__, bare(estimator), meta)
+    pieces = lazy.mapped(_answered, shared, parts.pieces, range(len(parts.pieces)))
+    return lazy.collected(pieces, parts.sizes, meta)
 
 
-def _answered(name: str, estimator: Any, table: Any, nothing: Any, number: int) -> Any:
+def _answered(name: str, estimator: Any, nothing: Any, table: Any, number: int) -> Any:
     """In a worker: one partition, to which the estimators of scikit-learn would object if it has no rows.
 
     Draws depend on where a row stands; so that they are not the same in every partition, each has a seed of its own.

@@ -13,7 +13,7 @@ from sbnet._types import BoolArray
 from sbnet.errors import ParameterError
 from sbnet.estimators._rows import columns
 from sbnet.learning import Gaussian
-from sbnet.learning.priors import ByEdge
+from sbnet.learning.priors import by_edge
 from sbnet.model.network import Network
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def for_network(density: SBNDensity, network: Network, names: tuple[str, ...]) -
     edges = is_autoregressive(network, names)
     if hidden is autoregressive or not edges.any():
         return hidden
-    return ByEdge((hidden, autoregressive), edges.astype(np.int64))
+    return by_edge(edges, autoregressive, hidden)
 
 
 def by_group(given: Any) -> tuple[Any, Any]:
@@ -67,7 +67,7 @@ def by_group(given: Any) -> tuple[Any, Any]:
 def _one(prior: Any) -> Any:
     """A penalty, or None: a number is the scale of a Gaussian one, and infinity is none."""
     checks.no_class("prior", prior)
-    if prior is None or hasattr(prior, "slope"):
+    if prior is None or hasattr(prior, "gradient"):
         return prior
     number = isinstance(prior, int | float | np.integer | np.floating) and not isinstance(prior, bool)
     if number and prior == np.inf:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from sbnet.learning import Gaussian, Laplace
-from sbnet.learning.priors import Both
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Report:
         """By group of edges; without scales of their own for strong weights."""
         sparse = Laplace(self.autoregressive_scale)
         spread = self.autoregressive_spread
-        beside = sparse if np.isinf(spread) else Both(sparse, Gaussian(spread))
+        beside = sparse if np.isinf(spread) else sparse.penalty + Gaussian(spread).penalty
         return {"autoregressive": beside, "hidden": Laplace(self.hidden_scale)}
 
     def __str__(self) -> str:

@@ -21,8 +21,6 @@ from sbnet.estimators._autoregressive import Scales, first_of
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._rows import Rows
 from sbnet.learning import Adam, FitResult, Gaussian
-from sbnet.learning.optimizers import InUnitsOfPrior
-from sbnet.learning.priors import Around
 from sbnet.model.build import add_column_mixtures
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
@@ -75,7 +73,7 @@ class Ties:
         if self.common is None:
             return held
         centre = self.of_class(self.common, label)
-        return Around(held, centre.weight, centre.bias)
+        return held.penalty.around(centre.weight, centre.bias)
 
     def of_class(self, common: Network, label: int) -> Network:
         """The network of all classes as rows of one of them see it: their label only shifts biases."""
@@ -169,6 +167,6 @@ def _climb(
     stepping = None  # what the settings say
     if isinstance(settings.optimizer, str) and settings.optimizer == "adam" and is_auto(settings.learning_rate):
         units_of = np.concatenate([scale, np.full(network.n_units, BIAS)])
-        stepping = InUnitsOfPrior(Adam(RATE, until=max(epochs, 1)), units_of)
+        stepping = Adam(RATE, until=max(epochs, 1), scale=units_of)
     small = clone(settings).set_params(batch_size=min(settings.batch_size, BATCH))
     return _learning.learn(small, network, rows, generator, epochs=epochs, prior=prior, stepping=stepping, quiet=quiet)

@@ -21,10 +21,8 @@ from sbnet.estimators import _learning
 from sbnet.estimators._rows import Rows, place
 from sbnet.estimators._structure import enforce
 from sbnet.learning import Adam
-from sbnet.learning.gradients import Climbing, Gradient
+from sbnet.learning.gradients import Gradient, Objective
 from sbnet.model.network import Network
-from sbnet.parallel.blocks import pool
-from sbnet.parallel.parcels import Shared
 
 if TYPE_CHECKING:
     from sbnet.estimators.density import SBNDensity
@@ -84,7 +82,7 @@ class _Member:
 
     label: int
     network: Network
-    climbing: Climbing
+    objective: Objective
     states: Any
     prior: Any
     moving: FloatArray
@@ -93,15 +91,13 @@ class _Member:
 
     def slope(self, rows: IndexArray, weights: FloatArray) -> Gradient:
         """The gradient of a weighted sum of bounds, and the bounds."""
-        n = self.network.n_edges
-        weight, bias = self.parameters[:n], self.parameters[n:]
-        return self.climbing.gradient(weight, bias, self.states[rows], None, weights)
+        return self.objective.gradient(self.parameters, self.states[rows], None, weights)
 
     def move(self, slope: Any, pull: float, adam: Adam, epoch: int) -> None:
         """A step along it, and along the prior."""
         n, direction = self.network.n_edges, np.concatenate([slope.weight, slope.bias])
         if self.prior is not None:
-            direction += pull * self.prior.slope(self.parameters[:n], self.parameters[n:])
+            direction += pull * self.prior.gradient(self.parameters[:n], self.parameters[n:])
         step, self.memory = adam.step(direction, self.memory, epoch)
         self.parameters = self.parameters + step * self.moving
 
@@ -150,9 +146,8 @@ def _member(settings: SBNDensity, network: Network, label: int, rows: Rows, adam
     moving = (~_learning.frozen(network, rows)).astype(np.float64)
     states = place(network, rows.cells, rows.names)
     solver = _learning.solver_for(settings, network, rows.names)
-    where = None if settings.executor is None else pool(settings.executor)
-    climbing = Climbing(Shared(network.model), solver, where, _learning.threads(settings))
-    return _Member(label, network, climbing, states, prior, moving, parameters, adam.init(len(parameters)))
+    objective = Objective.of(network, solver, settings.executor, _learning.threads(settings))
+    return _Member(label, network, objective, states, prior, moving, parameters, adam.init(len(parameters)))
 
 
 def _signed(

@@ -241,7 +241,7 @@ def _gathered(
         most=min(256, _BLOCK // network.n_units),
     )
     task = partial(_solve, network, solver, trace)
-    for block, found in each_block(task, blocks, executor=executor, progress=Bar("inference", len(rows), progress)):
+    for _, block, found in each_block(task, blocks, executor=executor, progress=Bar("inference", len(rows), progress)):
         whole.put(rows[block.rows], found)
     again = np.flatnonzero(first != np.arange(len(states)))
     whole.copy(again, first[again])

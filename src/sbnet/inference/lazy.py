@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbnet import checks
 from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
 from sbnet.inference.results import PosteriorBatch
@@ -40,17 +39,10 @@ class LazyPosteriors:
 
     Nothing is computed before it is asked for. ``dask.compute(many.bound, many.means)`` solves each row once for both;
     one after the other, each would solve anew, unless :meth:`persist` keeps the answers on the workers.
-
-    Attributes
-    ----------
-    network : Network
-    bound : dask.array.Array of shape (n,)
-    means : dask.array.Array of shape (n, n_units)
-    sweeps, converged : dask.array.Array of shape (n,)
     """
 
     network: Network
-    _pieces: tuple[Any, ...]
+    _pieces: list[Any]
     _sizes: tuple[float, ...]
 
     @property
@@ -79,7 +71,7 @@ class LazyPosteriors:
 
     def persist(self) -> LazyPosteriors:
         """Solve now, and keep the answers where they are made."""
-        return LazyPosteriors(self.network, lazy.kept(*self._pieces), self._sizes)
+        return LazyPosteriors(self.network, lazy.kept(self._pieces), self._sizes)
 
     def compute(self) -> PosteriorBatch:
         """All answers, in the memory of this process."""
@@ -90,16 +82,16 @@ class LazyPosteriors:
             if len(part.solution) or not len(evidence):
                 whole.put(slice(start, start + len(part.solution)), part.solution)
             start += len(part.solution)
-        return PosteriorBatch(self.network, evidence, whole.solution(), _joined(parts))
+        labels = [part.index for part in parts if part.index is not None]
+        index = labels[0].append(labels[1:]) if labels else None
+        return PosteriorBatch(self.network, evidence, whole.solution(), index)
 
     def to_frame(self) -> Any:
         """A Dask data frame: the bound of each row, whether it settled, and the mean of every unit."""
-        dd = checks.extra("dask.dataframe", "to_frame()", of="dask")
-        make, network = lazy.task(_frame), lazy.once(self.network)
         nothing = np.zeros((0, self.network.n_units))
         empty = Solution(np.zeros(0), nothing, np.zeros(0, np.int8), np.zeros(0, np.int64))
         meta = _frame(self.network, _Answered(nothing.astype(np.int8), empty, None))
-        return dd.from_delayed([make(network, piece) for piece in self._pieces], meta=meta, verify_meta=False)
+        return lazy.collected(lazy.mapped(_frame, (self.network,), self._pieces), self._sizes, meta)
 
     def __repr__(self) -> str:
         rows = sum(self._sizes)
@@ -107,8 +99,8 @@ class LazyPosteriors:
         return f"<LazyPosteriors: {known} in {len(self._pieces):,} partitions × {self.network.n_units:,} units>"
 
     def _array(self, name: str, width: tuple[int, ...], dtype: Any) -> Any:
-        get = lazy.task(_part)
-        return lazy.array([get(piece, name) for piece in self._pieces], self._sizes, width, dtype)
+        pieces = [getattr(piece.solution, name) for piece in self._pieces]
+        return lazy.collected(pieces, self._sizes, np.empty((0, *width), dtype))
 
 
 def answer_lazily(
@@ -117,22 +109,12 @@ def answer_lazily(
     """Tasks that answer the partitions, each in one thread unless more are asked for: workers have several."""
     parts = lazy.Partitions.of(X)
     check_columns(network, parts, missing)
-    begins = _starts(start, parts, network)
-    solve = lazy.task(partial(_answered, answer, missing, 1 if threads is None else thread_count(threads)))
-    shared = lazy.once(network)
-    pieces = tuple(solve(shared, piece, begin) for piece, begin in zip(parts.pieces, begins, strict=True))
-    return LazyPosteriors(network, pieces, parts.sizes)
-
-
-def _starts(start: Any, parts: lazy.Partitions, network: Network) -> list[Any]:
-    if start is None:
-        return [None] * len(parts.pieces)
-    pieces = lazy.Partitions.of(start).pieces if lazy.is_lazy(start) else []
-    if len(pieces) != len(parts.pieces):
-        raise ParameterError(
-            f"start has {len(pieces)} partitions; give a Dask array with the {len(parts.pieces)} of the evidence"
-        )
-    return pieces
+    n = len(parts.pieces)
+    starts = lazy.Partitions.of(start).pieces if lazy.is_lazy(start) else [None] * n if start is None else []
+    if len(starts) != n:
+        raise ParameterError(f"start has {len(starts)} partitions; give a Dask array with the {n} of the evidence")
+    solve = partial(_answered, answer, missing, 1 if threads is None else thread_count(threads))
+    return LazyPosteriors(network, lazy.mapped(solve, (network,), parts.pieces, starts), parts.sizes)
 
 
 def _answered(
@@ -145,15 +127,5 @@ def _answered(
     return _Answered(found.evidence, found.solution, index)
 
 
-def _part(answered: _Answered, name: str) -> Any:
-    return getattr(answered.solution, name)
-
-
 def _frame(network: Network, answered: _Answered) -> Any:
     return PosteriorBatch(network, answered.evidence, answered.solution, answered.index).to_frame()
-
-
-def _joined(parts: list[_Answered]) -> Any:
-    """The labels of all rows, if partitions have some."""
-    found = [part.index for part in parts if part.index is not None]
-    return found[0].append(found[1:]) if found else None

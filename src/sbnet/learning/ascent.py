@@ -1,12 +1,10 @@
-"""Learning by climbing the bound: the paper's procedure (section 4), in single patterns or in mini-batches."""
+"""Gradient ascent on the bound: the paper's procedure (section 4), in single patterns or in mini-batches."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,39 +14,37 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, RngLike
 from sbnet.errors import ParameterError
-from sbnet.files.atomic import PathLike, as_name, check_target
-from sbnet.files.locks import alone
-from sbnet.files.tensors import Stored
+from sbnet.exact.answers import log_likelihood as exact_log_likelihood
+from sbnet.files.atomic import PathLike
 from sbnet.inference import DifferentiableSolver, MeanField, check_differentiable
-from sbnet.learning.checkpoint import Run, describe, first_generator, read, restore, write
-from sbnet.learning.coordinates import chances, moved, slope_in
-from sbnet.learning.generators import check_known
-from sbnet.learning.gradients import Climbing
-from sbnet.learning.opening import opened
-from sbnet.learning.optimizers import SGD, Gaussian, Laplace, Optimizer, Shrinking, Sized
+from sbnet.learning.checkpoint import Run, opened
+from sbnet.learning.coordinates import in_log_odds, moved, rescaled
+from sbnet.learning.gradients import Objective
+from sbnet.learning.optimizers import SGD, Optimizer
+from sbnet.learning.partitions import distributed
+from sbnet.learning.priors import Gaussian, Laplace, Penalty, as_penalty
 from sbnet.learning.results import FitResult
-from sbnet.learning.sources import How, Source
-from sbnet.learning.streams import is_once, is_stream
+from sbnet.learning.sources import Source, Task, table
+from sbnet.learning.streams import Stream, is_once, is_stream
 from sbnet.model.network import MAX_PARAMETER, Network
 from sbnet.model.suggestions import check_kinds, check_network
-from sbnet.parallel.blocks import Bar, pool
+from sbnet.parallel.blocks import Bar
 from sbnet.parallel.lazy import LazyTable, is_lazy
-from sbnet.parallel.parcels import Shared
 from sbnet.questions.evidence import EvidenceLike
 
-Stream: TypeAlias = "Iterable[Any] | Callable[[], Iterable[Any]] | PathLike"
+Streamed: TypeAlias = "Iterable[Any] | Callable[[], Iterable[Any]] | PathLike"
 """Blocks of rows, one after the other."""
 
 
 def fit(
     network: Network,
-    X: EvidenceLike | LazyTable | Stream,
+    X: EvidenceLike | LazyTable | Streamed,
     *,
     epochs: int | None = None,
     optimizer: Optimizer | None = None,
     batch_size: int = 1,
     solver: DifferentiableSolver | None = None,
-    prior: Gaussian | Laplace | None = None,
+    prior: Gaussian | Laplace | Penalty | None = None,
     validation: float | EvidenceLike | None = None,
     patience: int | None = None,
     sample_weight: ArrayLike | None = None,
@@ -64,10 +60,10 @@ def fit(
     progress: bool | None = None,
     missing: Any = (),
 ) -> FitResult:
-    """Learn weights and biases from a table, by climbing the bound on its log-likelihood.
+    """Learn weights and biases from a table, by gradient ascent on the bound on its log-likelihood.
 
     For each pattern, or batch of patterns, the mean field equations are solved, and the parameters take a step along
-    the gradient of the mean bound, eqs. (25)-(26) and (34)-(35). Rows may have different holes: nothing is imputed.
+    the gradient of the mean bound, eqs. (25)-(26) and (34)-(35). Rows may miss different values: nothing is imputed.
 
     Parameters
     ----------
@@ -134,67 +130,49 @@ def fit(
     else:
         check_kinds(network, X)
     epochs = _epochs(epochs, X)
-    _check_counts(epochs, batch_size, patience, validation)
     optimizer = SGD(0.05) if optimizer is None else optimizer
     solver = MeanField(log_term="xi", tol=1e-3) if solver is None else solver
-    _check_helpers(optimizer, solver, prior)
+    _check(optimizer, solver, batch_size, patience, validation)
+    penalty, moving = as_penalty(prior), _moving(network, frozen)
     callbacks, shuffle = checks.callbacks(callbacks), checks.flag("shuffle", shuffle)
     log_likelihood = checks.flag("log_likelihood", log_likelihood)
-    with ExitStack() as held:
-        stored = _source(checkpoint, resume, held)
-        # A resumed run holds out what it held out when it began.
-        generator = checks.generator(rng) if stored is None else first_generator(stored)
-        if checkpoint is not None:
-            check_known(generator)
-        first = generator.bit_generator.state
-        climbing = Climbing(Shared(network.model), solver, None if executor is None else pool(executor), threads)
-        saved = checkpoint is not None or stored is not None
-        source = opened(
-            network,
-            X,
-            How(batch_size, shuffle, climbing, saved),
-            sample_weight=sample_weight,
-            validation=validation,
-            missing=missing,
-            generator=generator,
+    with opened(checkpoint, resume) as saved:
+        generator = saved.generator(rng)
+        objective = Objective.of(network, solver, executor, threads)
+        source = _open(
+            Task(network, X, sample_weight, validation, missing, objective, batch_size, shuffle, saved.used), generator
         )
         if log_likelihood:  # refuse now, not after an epoch
-            source.check_exact(network)
-        lesson = _Lesson(source, optimizer, prior, _moving(network, frozen))
-        settings = (
-            {}
-            if not saved
-            else describe(
+            exact_log_likelihood(network, source.most_hidden())
+        run = Run(network, optimizer.init(len(moving)), warm=None, rng=generator.bit_generator.state, best=network)
+        if saved.used:
+            run = saved.begin(
+                run,
+                source.n_warm,
                 network=network,
                 **source.fingerprints(),
                 optimizer=optimizer,
                 batch_size=batch_size,
-                solver=_without_rng(solver),
+                solver=replace(solver, rng=None) if isinstance(solver, MeanField) else solver,  # one start: no seed
                 prior=prior,
-                frozen=lesson.moving,
+                frozen=moving,
                 shuffle=shuffle,
                 log_likelihood=log_likelihood,
             )
-        )
-        state = optimizer.init(network.n_edges + network.n_units)
-        run = Run(network, state, None, generator.bit_generator.state, best=network)
-        if stored is not None:
-            run = restore(stored, run, settings, optimizer, n_warm=source.n_warm)
+        if saved.stored is not None:
             generator.bit_generator.state = run.rng
-            source.take_up(run.warm, run.n_rows)
-        before, latest, interrupted = run.seconds, _parameters(run.network), False
-        bar = Bar(
-            _note(run, epochs), epochs * source.n_rows, progress if source.n_rows else False, run.epoch * source.n_rows
-        )
+            source.resume(run.warm, run.n_rows)
+        before, latest, interrupted, n = run.seconds, _parameters(run.network), False, source.n_rows
+        bar = Bar(_note(run, epochs), epochs * n, progress if n else False, run.epoch * n)
         try:
             while run.epoch < epochs and (patience is None or run.epoch - run.best_epoch < patience):
-                for step in _steps(lesson, run, generator):
+                for step in _steps(source, optimizer, penalty, moving, run, generator):
                     latest = step.parameters
                     bar.update(run.epoch * source.n_rows + step.finished)
                 run = _close_epoch(run, step, source, log_likelihood)
                 run = replace(run, rng=generator.bit_generator.state, seconds=before + time.monotonic() - begin)
                 if checkpoint is not None:
-                    write(checkpoint, replace(run, warm=source.warm(), n_rows=source.n_rows), settings, first)
+                    saved.write(replace(run, warm=source.warm(), n_rows=source.n_rows))
                 bar.describe(_note(run, epochs))
                 for callback in callbacks:
                     callback(run.epoch, run.network, run.bounds[-1])
@@ -202,10 +180,11 @@ def fit(
             interrupted = True
         finally:
             bar.close()
+    holds_out = source.out is not None
     return FitResult(
-        run.best if source.holds_out else _network(network, latest),
+        run.best if holds_out else _network(network, latest),
         np.array(run.bounds),
-        np.array(run.held_out) if source.holds_out else None,
+        np.array(run.held_out) if holds_out else None,
         np.array(run.exact) if log_likelihood else None,
         run.best_epoch,
         interrupted,
@@ -213,13 +192,11 @@ def fit(
     )
 
 
-class _Lesson(NamedTuple):
-    """What stays the same from step to step."""
-
-    source: Source
-    optimizer: Optimizer
-    prior: Gaussian | Laplace | None
-    moving: FloatArray
+def _open(task: Task, generator: np.random.Generator) -> Source:
+    """The rows of a table, of a Dask collection or of a stream, some of them held out if `validation` says so."""
+    if is_lazy(task.X):
+        return distributed(task, generator)
+    return Stream(task) if is_stream(task.X) else table(task, generator)
 
 
 class _Step(NamedTuple):
@@ -231,44 +208,39 @@ class _Step(NamedTuple):
     optimizer: tuple[FloatArray, ...]
 
 
-def _steps(lesson: _Lesson, run: Run, generator: np.random.Generator) -> Iterator[_Step]:
-    """Go through the rows once, in batches."""
+def _steps(
+    source: Source,
+    optimizer: Optimizer,
+    penalty: Penalty | None,
+    moving: FloatArray,
+    run: Run,
+    generator: np.random.Generator,
+) -> Iterator[_Step]:
+    """Go through the rows once, in batches.
+
+    An L1 penalty takes a proximal step of its own after that of the bound, if the optimiser can tell the size of its
+    steps; so weights become exactly zero. Otherwise its gradient is added to that of the bound.
+    """
     state, total, seen, finished = run.optimizer, 0.0, 0.0, 0
-    parameters, n_edges = _parameters(run.network), run.network.n_edges
-    chance = chances(run.network)
-    shrink = None if chance is not None else _shrink(lesson)
-    for batch in lesson.source.batches(generator):
-        slope = batch(parameters)
-        total, seen, finished = total + slope.bound, seen + slope.weight, finished + slope.rows
-        everything, direction = lesson.source.weight or seen, slope.direction
-        weight, bias = parameters[:n_edges], parameters[n_edges:]
-        if lesson.prior is not None:
-            pull = lesson.prior.slope if shrink is None else shrink.prior.smooth
-            direction = direction + pull(weight, bias) / everything
-        move, state = lesson.optimizer.step(slope_in(parameters, direction, chance), state, run.epoch)
-        parameters = moved(parameters, move * lesson.moving, chance)
-        if shrink is not None:
-            size = shrink.optimizer.size(state, run.epoch) * lesson.moving / everything
-            parameters = shrink.prior.shrunk(parameters[:n_edges], parameters[n_edges:], size)
+    parameters, n_edges, noisy = _parameters(run.network), run.network.n_edges, in_log_odds(run.network)
+    size_of: Any = getattr(optimizer, "size", None)
+    proximal = penalty is not None and penalty.is_sparse and noisy is None and size_of is not None
+    for batch in source.batches(generator):
+        found = batch(parameters)
+        total, seen, finished = total + found.bound, seen + found.weight, finished + found.rows
+        everything, gradient = source.weight or seen, found.gradient
+        if penalty is not None:
+            pull = penalty.gradient(parameters[:n_edges], parameters[n_edges:], smooth=proximal)
+            gradient = gradient + pull / everything
+        move, state = optimizer.step(rescaled(parameters, gradient, noisy), state, run.epoch)
+        parameters = moved(parameters, move * moving, noisy)
+        if penalty is not None and proximal:
+            size = size_of(state, run.epoch) * moving / everything
+            parameters = penalty.shrunk(parameters[:n_edges], parameters[n_edges:], size)
         if not np.abs(parameters).max() <= MAX_PARAMETER:
             _network(run.network, parameters)  # says which of them went astray
         parameters.setflags(write=False)  # as the arrays of a network are: one kind of array, one compiled kernel
         yield _Step(finished, total / everything, parameters, state)
-
-
-class _Shrink(NamedTuple):
-    """A prior that shrinks weights to zero, and an optimiser that says how far."""
-
-    prior: Shrinking
-    optimizer: Sized
-
-
-def _shrink(lesson: _Lesson) -> _Shrink | None:
-    """Both, if that is what they are; otherwise the slope of the prior is added to that of the bound."""
-    prior, optimizer = lesson.prior, lesson.optimizer
-    if isinstance(prior, Shrinking) and isinstance(optimizer, Sized):
-        return _Shrink(prior, optimizer)
-    return None
 
 
 def _parameters(network: Network) -> FloatArray:
@@ -288,12 +260,12 @@ def _close_epoch(run: Run, step: _Step, source: Source, log_likelihood: bool) ->
     if log_likelihood:  # both of the same weights, so that one is below the other
         bound, truth = source.exact(network)
         exact = (*exact, truth)
-    if source.holds_out:
+    if source.out is not None:
         scores = (*scores, source.held_out(network))
     run = replace(
         run, network=network, optimizer=step.optimizer, bounds=(*run.bounds, bound), held_out=scores, exact=exact
     )
-    if not source.holds_out or scores[-1] > run.best_bound:
+    if source.out is None or scores[-1] > run.best_bound:
         run = replace(run, best=run.network, best_epoch=run.epoch, best_bound=scores[-1] if scores else bound)
     return run
 
@@ -306,39 +278,18 @@ def _note(run: Run, epochs: int) -> str:
     return note + (f", held out {run.held_out[-1]:.4g}" if run.held_out else "")
 
 
-def _source(checkpoint: PathLike | None, resume: bool | PathLike, held: ExitStack) -> Stored | None:
-    """The run to go on from, if any, after a look at where checkpoints shall be written: now, not after an epoch.
-
-    As long as `held` is open nobody else writes there.
-    """
-    if checkpoint is not None:
-        name = as_name(checkpoint)
-        if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
-            raise ParameterError(f"checkpoint is {name!r}, but there is no such folder; make it first")
-        check_target(name)
-        held.enter_context(alone(name))
-    if not isinstance(resume, bool | np.bool_):
-        return read(resume)
-    if resume and checkpoint is None:
-        raise ParameterError("resume=True goes on from the file given as checkpoint=; give one, or resume=path")
-    return read(checkpoint) if resume and checkpoint is not None and os.path.exists(checkpoint) else None
-
-
-def _without_rng(solver: DifferentiableSolver) -> DifferentiableSolver:
-    """Learning uses one starting point, so that two runs may differ in the seed of the others."""
-    return replace(solver, rng=None) if isinstance(solver, MeanField) else solver
-
-
-def _check_helpers(optimizer: Any, solver: Any, prior: Any) -> None:
+def _check(optimizer: Any, solver: Any, batch_size: int, patience: int | None, validation: Any) -> None:
+    checks.whole("batch_size", batch_size, 1)
+    if patience is not None:
+        checks.whole("patience", patience, 1)
+        if validation is None:
+            raise ParameterError("patience watches held-out rows; give some with validation=")
     checks.no_class("optimizer", optimizer)
-    checks.no_class("prior", prior)
     if not (hasattr(optimizer, "init") and hasattr(optimizer, "step")):
         raise ParameterError(
             f"optimizer is {checks.shown(optimizer)}; give an optimiser, such as sbnet.SGD(0.05) or sbnet.Adam()"
         )
     check_differentiable(solver)
-    if prior is not None and not hasattr(prior, "slope"):
-        raise ParameterError(f"prior is {checks.shown(prior)}; give a prior, such as sbnet.Gaussian(1.0)")
 
 
 def _epochs(epochs: int | None, X: Any) -> int:
@@ -349,16 +300,7 @@ def _epochs(epochs: int | None, X: Any) -> int:
         raise ParameterError(
             f"epochs is {epochs!r}, but an iterator can be gone through once; give a function that makes one"
         )
-    return epochs
-
-
-def _check_counts(epochs: int, batch_size: int, patience: int | None, validation: Any) -> None:
-    checks.whole("epochs", epochs, 1)
-    checks.whole("batch_size", batch_size, 1)
-    if patience is not None:
-        checks.whole("patience", patience, 1)
-        if validation is None:
-            raise ParameterError("patience watches held-out rows; give some with validation=")
+    return checks.whole("epochs", epochs, 1)
 
 
 def _moving(network: Network, frozen: Iterable[str | tuple[str, str]] | BoolArray) -> FloatArray:

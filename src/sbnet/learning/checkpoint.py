@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sbnet._types import FloatArray
+from sbnet import checks
+from sbnet._types import FloatArray, RngLike
 from sbnet._version import __version__
 from sbnet.checks import is_whole
 from sbnet.errors import FileFormatError, ParameterError
-from sbnet.files.atomic import PathLike, as_name
+from sbnet.files.atomic import PathLike, as_name, check_target
+from sbnet.files.locks import alone
 from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
 from sbnet.learning import generators
 from sbnet.learning.optimizers import Optimizer
@@ -55,7 +58,7 @@ class Run:
         return len(self.bounds)
 
 
-def describe(**settings: Any) -> dict[str, str]:
+def _described(**settings: Any) -> dict[str, str]:
     """What a run must agree in with the one it continues, by name; tables and networks as fingerprints."""
     found = {}
     for name, value in settings.items():
@@ -70,32 +73,6 @@ def describe(**settings: Any) -> dict[str, str]:
     return found
 
 
-def write(path: PathLike, run: Run, settings: dict[str, str], first_rng: Mapping[str, Any]) -> None:
-    """Replace the checkpoint, all or nothing."""
-    arrays = {
-        "weight": run.network.weight,
-        "bias": run.network.bias,
-        "best_weight": run.best.weight,
-        "best_bias": run.best.bias,
-        "bounds": np.array(run.bounds),
-        "held_out": np.array(run.held_out),
-        "exact": np.array(run.exact),
-    }
-    arrays |= {f"optimizer_{k}": np.asarray(part, dtype=np.float64) for k, part in enumerate(run.optimizer)}
-    if run.warm is not None:
-        arrays["warm"] = run.warm
-    metadata = {
-        "made_by": f"sbnet {__version__}",
-        "settings": json.dumps(settings),
-        "first_rng": generators.as_text(first_rng),
-        "rng": generators.as_text(run.rng),
-        "best": json.dumps([run.best_epoch, run.best_bound if np.isfinite(run.best_bound) else None]),
-        "seconds": repr(run.seconds),
-        "n_rows": repr(run.n_rows),
-    }
-    write_tensors(path, CHECKPOINT, {name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata)
-
-
 def read(path: PathLike) -> Stored:
     """What was written to a file; nothing of it is known to fit yet."""
     try:
@@ -107,25 +84,109 @@ def read(path: PathLike) -> Stored:
         ) from None
 
 
-def first_generator(stored: Stored) -> np.random.Generator:
-    """The random generator as it was when the run began, which decided what rows were held out."""
-    with _of_one_run(stored):
-        return generators.from_text(_text(stored, "first_rng"))
+class Checkpoints:
+    """Where a run is written to after each epoch, if anywhere, and the run that it goes on from, if any."""
+
+    def __init__(self, path: PathLike | None, stored: Stored | None) -> None:
+        self.path, self.stored, self.used = path, stored, path is not None or stored is not None
+        self._settings: dict[str, str] = {}
+
+    def generator(self, rng: RngLike) -> np.random.Generator:
+        """The random generator as it was when the run began, which decided what rows were held out."""
+        if self.stored is None:
+            generator = checks.generator(rng)
+        else:
+            with _of_one_run(self.stored):
+                generator = generators.from_text(_text(self.stored, "first_rng"))
+        if self.path is not None:
+            generators.check_known(generator)
+        self._first = generator.bit_generator.state
+        return generator
+
+    def begin(self, fresh: Run, n_warm: int | None, *, optimizer: Optimizer, **settings: Any) -> Run:
+        """The run that was written, or `fresh`, the run before its first epoch; `n_warm` are the means that it keeps.
+
+        Every part is held against what this run would have written: a checkpoint is also a file, which anyone can make.
+        """
+        scale = getattr(optimizer, "scale", None)
+        settings |= {} if scale is None else {"scale": np.asarray(scale)}  # does not show in its representation
+        self._settings = _described(optimizer=optimizer, **settings)
+        if self.stored is None:
+            return fresh
+        with _of_one_run(self.stored):
+            old = parse(_text(self.stored, "settings"), _PARTS)
+        _check_settings(self.stored.name, old, self._settings)
+        with _of_one_run(self.stored):
+            run = _restored(self.stored, fresh, _arrays(self.stored, fresh, self._settings, n_warm))
+            _check_step(optimizer, run)
+            return run
+
+    def write(self, run: Run) -> None:
+        """Replace the checkpoint, all or nothing."""
+        assert self.path is not None
+        arrays = {
+            "weight": run.network.weight,
+            "bias": run.network.bias,
+            "best_weight": run.best.weight,
+            "best_bias": run.best.bias,
+            "bounds": np.array(run.bounds),
+            "held_out": np.array(run.held_out),
+            "exact": np.array(run.exact),
+        }
+        arrays |= {f"optimizer_{k}": np.asarray(part, dtype=np.float64) for k, part in enumerate(run.optimizer)}
+        if run.warm is not None:
+            arrays["warm"] = run.warm
+        metadata = {
+            "made_by": f"sbnet {__version__}",
+            "settings": json.dumps(self._settings),
+            "first_rng": generators.as_text(self._first),
+            "rng": generators.as_text(run.rng),
+            "best": json.dumps([run.best_epoch, run.best_bound if np.isfinite(run.best_bound) else None]),
+            "seconds": repr(run.seconds),
+            "n_rows": repr(run.n_rows),
+        }
+        contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        write_tensors(self.path, CHECKPOINT, contiguous, metadata)
 
 
-def restore(stored: Stored, fresh: Run, settings: dict[str, str], optimizer: Optimizer, *, n_warm: int | None) -> Run:
-    """The run that was written; `fresh` is the same run before its first epoch, `n_warm` the means it keeps, if any.
+@contextmanager
+def opened(path: PathLike | None, resume: bool | PathLike) -> Iterator[Checkpoints]:
+    """A look at where checkpoints shall be written, now and not after an epoch; meanwhile nobody else writes there."""
+    with ExitStack() as held:
+        if path is not None:
+            name = as_name(path)
+            if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
+                raise ParameterError(f"checkpoint is {name!r}, but there is no such folder; make it first")
+            check_target(name)
+            held.enter_context(alone(name))
+        if not isinstance(resume, bool | np.bool_):
+            yield Checkpoints(path, read(resume))
+        elif resume and path is None:
+            raise ParameterError("resume=True goes on from the file given as checkpoint=; give one, or resume=path")
+        else:
+            there = resume and path is not None and os.path.exists(path)
+            yield Checkpoints(path, read(path) if there and path is not None else None)
 
-    Every part is held against what this run would have written: a checkpoint is also a file, which anyone can make.
-    """
-    with _of_one_run(stored):
-        old = parse(_text(stored, "settings"), _PARTS)
-    _check_settings(stored.name, old, settings)
-    with _of_one_run(stored):
-        means = None if n_warm is None else _means(stored, n_warm)
-        run = _restored(stored, fresh, means, _lengths(fresh, stored, settings))
-        _check_step(optimizer, run)
-        return run
+
+def _restored(stored: Stored, fresh: Run, parts: dict[str, FloatArray]) -> Run:
+    rng = generators.from_text(_text(stored, "rng")).bit_generator.state
+    if rng["bit_generator"] != fresh.rng["bit_generator"]:
+        raise ValueError("it begins with one random generator and goes on with another")
+    best_epoch, best_bound = _best(_text(stored, "best"), len(parts["bounds"]))
+    return Run(
+        network=fresh.network.with_parameters(weight=parts["weight"], bias=parts["bias"]),
+        optimizer=tuple(parts[f"optimizer_{k}"] for k in range(len(fresh.optimizer))),
+        warm=parts.get("warm"),
+        rng=rng,
+        best=fresh.network.with_parameters(weight=parts["best_weight"], bias=parts["best_bias"]),
+        best_epoch=best_epoch,
+        best_bound=best_bound,
+        bounds=tuple(parts["bounds"].tolist()),
+        held_out=tuple(parts["held_out"].tolist()),
+        exact=tuple(parts["exact"].tolist()),
+        seconds=_number("seconds", _text(stored, "seconds")),
+        n_rows=int(_number("n_rows", stored.metadata.get("n_rows", "0"))),  # earlier versions had no use for it
+    )
 
 
 @contextmanager
@@ -148,10 +209,10 @@ def _check_settings(name: str, old: Any, settings: dict[str, str]) -> None:
             raise ParameterError(f"{name} cannot be resumed with this {key}; that run was begun with {was}")
 
 
-def _lengths(fresh: Run, stored: Stored, settings: Mapping[str, str]) -> dict[str, tuple[int, ...]]:
-    """The shape of every array but the means."""
+def _arrays(stored: Stored, fresh: Run, settings: Mapping[str, str], n_warm: int | None) -> dict[str, FloatArray]:
+    """Copies of all arrays, each of finite numbers and of the shape that this run would have written."""
     network, epochs = fresh.network, stored.arrays["bounds"].size if "bounds" in stored.arrays else 0
-    shapes = {
+    shapes: dict[str, tuple[int, ...]] = {
         "weight": network.weight.shape,
         "bias": network.bias.shape,
         "best_weight": network.weight.shape,
@@ -160,34 +221,24 @@ def _lengths(fresh: Run, stored: Stored, settings: Mapping[str, str]) -> dict[st
         "held_out": (epochs if settings["validation"] != repr(None) else 0,),
         "exact": (epochs if settings["log_likelihood"] == repr(True) else 0,),
     }
-    return shapes | {f"optimizer_{k}": np.shape(part) for k, part in enumerate(fresh.optimizer)}
-
-
-def _restored(stored: Stored, fresh: Run, means: FloatArray | None, shapes: dict[str, tuple[int, ...]]) -> Run:
-    parts = {name: _numbers(stored, name, shape) for name, shape in shapes.items()}
-    extra = stored.arrays.keys() - shapes.keys() - ({"warm"} if means is not None else set())
+    shapes |= {f"optimizer_{k}": np.shape(part) for k, part in enumerate(fresh.optimizer)}
+    shapes |= {} if n_warm is None else {"warm": (n_warm,)}
+    for name, shape in shapes.items():
+        if name not in stored.arrays:
+            raise ValueError(f"it lacks {name!r}")
+        array = stored.arrays[name]
+        if array.dtype != np.float64 or array.shape != shape:
+            raise ValueError(f"{name!r} has type {array.dtype} and shape {array.shape}; expected float64 and {shape}")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name!r} is not finite")
+    extra = stored.arrays.keys() - shapes.keys()
     if extra:
         raise ValueError(f"there is no place for {min(extra)[:40]!r}")
-    network, epochs = fresh.network, len(parts["bounds"])
-    best_epoch, best_bound = _best(_text(stored, "best"), epochs)
-    rng = generators.from_text(_text(stored, "rng")).bit_generator.state
-    if rng["bit_generator"] != fresh.rng["bit_generator"]:
-        raise ValueError("it begins with one random generator and goes on with another")
-    return replace(
-        fresh,
-        network=network.with_parameters(weight=parts["weight"], bias=parts["bias"]),
-        optimizer=tuple(parts[f"optimizer_{k}"] for k in range(len(fresh.optimizer))),
-        warm=means,
-        rng=rng,
-        best=network.with_parameters(weight=parts["best_weight"], bias=parts["best_bias"]),
-        best_epoch=best_epoch,
-        best_bound=best_bound,
-        bounds=tuple(parts["bounds"].tolist()),
-        held_out=tuple(parts["held_out"].tolist()),
-        exact=tuple(parts["exact"].tolist()),
-        seconds=_seconds(_text(stored, "seconds")),
-        n_rows=_count(stored.metadata.get("n_rows", "0")),  # earlier versions had no use for it
-    )
+    means = stored.arrays["warm"] if n_warm is not None else np.zeros(0)
+    bad = means[(means < 0.0) | (means > 1.0)]
+    if bad.size:
+        raise ValueError(f"'warm' holds a mean of {bad[0]}, which is not between 0 and 1")
+    return {name: stored.arrays[name].copy() for name in shapes}
 
 
 def _check_step(optimizer: Optimizer, run: Run) -> None:
@@ -208,27 +259,6 @@ def _text(stored: Stored, key: str) -> str:
     return stored.metadata[key]
 
 
-def _numbers(stored: Stored, name: str, shape: tuple[int, ...]) -> FloatArray:
-    """An array of finite numbers of that shape, which the caller may write to."""
-    if name not in stored.arrays:
-        raise ValueError(f"it lacks {name!r}")
-    array = stored.arrays[name]
-    if array.dtype != np.float64 or array.shape != shape:
-        raise ValueError(f"{name!r} has type {array.dtype} and shape {array.shape}; expected float64 and {shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name!r} is not finite")
-    return array.copy()
-
-
-def _means(stored: Stored, n: int) -> FloatArray:
-    """The means that the last epoch left."""
-    found = _numbers(stored, "warm", (n,))
-    bad = found[(found < 0.0) | (found > 1.0)]
-    if bad.size:
-        raise ValueError(f"'warm' holds a mean of {bad[0]}, which is not between 0 and 1")
-    return found
-
-
 def _best(text: str, epochs: int) -> tuple[int, float]:
     best = parse(text, _PARTS)
     if not isinstance(best, list) or len(best) != 2:
@@ -243,17 +273,11 @@ def _best(text: str, epochs: int) -> tuple[int, float]:
     return epoch, bound
 
 
-def _seconds(text: str) -> float:
-    seconds = float(text) if len(text) <= 40 else np.nan
-    if not 0.0 <= seconds < np.inf:
-        raise ValueError(f"'seconds' is {text[:40]!r}")
-    return seconds
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,15}", text, re.ASCII):
-        raise ValueError(f"'n_rows' is {text[:40]!r}")
-    return int(text)
+def _number(name: str, text: str) -> float:
+    number = float(text) if len(text) <= 40 else np.nan
+    if not 0.0 <= number < 1e15:
+        raise ValueError(f"{name!r} is {text[:40]!r}")
+    return number
 
 
 def _fingerprint(*parts: Any) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from sbnet.checks import is_whole
 from sbnet.errors import ParameterError
 from sbnet.files.tensors import parse
 
@@ -21,15 +20,8 @@ KNOWN = {
 }
 _PARTS = 2_000
 """Parts of a state: MT19937 has 624 numbers."""
-_MOST = {
-    "state": 2**128 - 1,
-    "inc": 2**128 - 1,
-    "has_uint32": 1,
-    "uinteger": 2**32 - 1,
-    "pos": 624,
-    "buffer_pos": 4,
-}
-"""The largest value of each number in a state; NumPy takes the places in buffers as they are, and reads there."""
+_MOST = {"has_uint32": 1, "pos": 624, "buffer_pos": 4}
+"""The largest places in buffers: NumPy takes them as they are, and reads there."""
 
 
 def check_known(generator: np.random.Generator) -> None:
@@ -41,7 +33,7 @@ def check_known(generator: np.random.Generator) -> None:
 
 def as_text(state: Mapping[str, Any]) -> str:
     """The state of a bit generator in JSON; some of it is in NumPy's numbers and arrays."""
-    return json.dumps(state, default=lambda value: value.tolist())
+    return json.dumps(state, default=lambda value: value.tolist(), sort_keys=True)
 
 
 def from_text(text: str) -> np.random.Generator:
@@ -51,28 +43,16 @@ def from_text(text: str) -> np.random.Generator:
     if not isinstance(kind, str) or kind not in KNOWN:
         raise ValueError(f"its random generator is {str(kind)[:40]!r}; known are {_names()}")
     bits = KNOWN[kind](0)
-    bits.state = _fitted(state, bits.state, "bit_generator")
+    try:
+        bits.state = state
+        found: Mapping[str, Any] = bits.state
+    except Exception:  # whatever NumPy says of wrong kinds and lengths
+        raise ValueError("the state of its random generator is that of no such generator") from None
+    places = {**found, **found["state"]}
+    in_range = all(0 <= places.get(name, 0) <= most for name, most in _MOST.items())
+    if not in_range or as_text(found) != as_text(state):  # NumPy leaves out what it does not know
+        raise ValueError("the state of its random generator is out of range, or has other parts")
     return np.random.Generator(bits)
-
-
-def _fitted(value: Any, like: Any, name: str) -> Any:
-    """The value, if it is made like the one that a generator has itself: the same keys, lengths, kinds and ranges."""
-    if isinstance(like, dict):
-        if not isinstance(value, dict) or value.keys() != like.keys():
-            raise ValueError(f"the state of its random generator has other parts in {name!r}")
-        return {key: _fitted(value[key], part, key) for key, part in like.items()}
-    if isinstance(like, np.ndarray):
-        most = int(np.iinfo(like.dtype).max)
-        if not isinstance(value, list) or len(value) != len(like) or not all(_within(v, most) for v in value):
-            raise ValueError(f"the state of its random generator is out of range in {name!r}")
-        return np.array(value, dtype=like.dtype)
-    if not (value == like if isinstance(like, str) else _within(value, _MOST[name])):
-        raise ValueError(f"the state of its random generator is out of range in {name!r}")
-    return value
-
-
-def _within(value: Any, most: int) -> bool:
-    return is_whole(value) and 0 <= value <= most
 
 
 def _names() -> str:

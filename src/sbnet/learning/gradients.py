@@ -28,11 +28,8 @@ _SMALL = 20_000
 """Rows times edges that one thread does alone, in milliseconds: learning row by row starts no threads."""
 
 
-_ROW_WEIGHT = "give one finite number per row"
-
-
 class Gradient(NamedTuple):
-    """The slope of a sum of bounds: one number per edge and per unit, in the order of the network."""
+    """The gradient of a sum of bounds: one number per edge and per unit, in the order of the network."""
 
     bound: FloatArray
     means: FloatArray
@@ -74,32 +71,46 @@ def gradient(
     Returns
     -------
     Gradient
-        The bound and the means of each row, and the slopes of the sum in ``network.weight`` and ``network.bias``.
+        The bound and the means of each row, and the gradient of the sum in ``network.weight`` and ``network.bias``.
     """
     solver = MeanField() if solver is None else solver
     check_differentiable(solver)
     states, _ = coerce(network, evidence)
     n = len(states)
-    weight = np.ones(n) if row_weight is None else checks.numbers("row_weight", row_weight, _ROW_WEIGHT)
+    weight = (
+        np.ones(n) if row_weight is None else checks.numbers("row_weight", row_weight, "give one finite number per row")
+    )
     if weight.shape != (n,) or not np.all(np.isfinite(weight)):
         raise ParameterError(f"row_weight has shape {weight.shape}; expected ({n},), one finite number per row")
-    climbing = Climbing(Shared(network.model), solver, None if executor is None else pool(executor), threads)
-    return climbing.gradient(network.weight, network.bias, states, check_start(states, start), weight)
+    parameters = np.concatenate([network.weight, network.bias])
+    parameters.setflags(write=False)  # as the arrays of a network are: one kind of array, one compiled kernel
+    return Objective.of(network, solver, executor, threads).gradient(
+        parameters, states, check_start(states, start), weight
+    )
 
 
 @dataclass(frozen=True)
-class Climbing:
-    """What stays the same while weights are learned: the edges, the solver, and where the work is done."""
+class Objective:
+    """The bounds of rows as a function of the parameters: the edges, the solver, and where the work is done."""
 
     model: Shared[Model]
     solver: DifferentiableSolver
     executor: Executor | None = None
     threads: int | None = None
 
+    @classmethod
+    def of(
+        cls, network: Network, solver: DifferentiableSolver, executor: Executor | None, threads: int | None
+    ) -> Objective:
+        """For the edges of a network; its weights and biases are the parameters."""
+        return cls(Shared(network.model), solver, None if executor is None else pool(executor), threads)
+
     def gradient(
-        self, weight: FloatArray, bias: FloatArray, states: States, start: FloatArray | None, row_weight: FloatArray
+        self, parameters: FloatArray, states: States, start: FloatArray | None, row_weight: FloatArray
     ) -> Gradient:
-        """That of checked rows in the internal form, at parameters that need not be those of a network yet."""
+        """That of checked rows in the internal form, at parameters (weights first) that no network has yet."""
+        n_edges = len(parameters) - states.shape[1]
+        weight, bias = parameters[:n_edges], parameters[n_edges:]
         n, size = len(states), getattr(self.solver, "rows_at_once", _BLOCK)
         cuts = [slice(first, min(first + size, n)) for first in range(0, n, size)]
         blocks = [
@@ -127,7 +138,7 @@ def _gradient(
 ) -> Gradient:
     states, start, row_weight = block.columns
     model = model._replace(weight=weight)
-    solution, slope = solver.climb(model, bias, states, start, row_weight=row_weight)
-    if slope is None:
+    solution, gradient = solver.climb(model, bias, states, start, row_weight=row_weight)
+    if gradient is None:
         raise ParameterError(f"solver is {solver!r}; its climb() gives no gradient, though row_weight asks for one")
-    return Gradient(solution.bound, solution.means, *slope)
+    return Gradient(solution.bound, solution.means, *gradient)

@@ -71,8 +71,8 @@ def wake_sleep(
 
     .. math:: \Delta J_{ij} = \eta \, (S_i - \sigma(z_i)) \, S_j
 
-    This needs no inference, so an epoch is quick; but it takes many, climbs no bound, and need not end at a maximum of
-    the likelihood. :func:`sbnet.fit` climbs a bound, and takes rows with holes.
+    This needs no inference, so an epoch is quick; but it takes many, maximises no bound, and need not end at a
+    maximum of the likelihood. :func:`sbnet.fit` maximises a bound, and takes rows with missing values.
 
     Parameters
     ----------
@@ -121,11 +121,8 @@ def wake_sleep(
     """
     begin = time.monotonic()
     checks.whole("epochs", epochs, 1)
-    rate, shuffle, callbacks = (
-        checks.positive("rate", rate),
-        checks.flag("shuffle", shuffle),
-        checks.callbacks(callbacks),
-    )
+    rate, shuffle = checks.positive("rate", rate), checks.flag("shuffle", shuffle)
+    callbacks = checks.callbacks(callbacks)
     states = coerce_many(network, X)
     _check_gates(network)
     _check_complete(network, states)
@@ -174,9 +171,9 @@ def _check_complete(network: Network, states: States) -> None:
     if not len(states):
         raise ParameterError("there are no rows to learn from")
     missing = states == HIDDEN
-    holes = missing & ~missing.all(axis=0)
-    if holes.any():
-        row, unit = (int(k) for k in np.argwhere(holes)[0])
+    partly = missing & ~missing.all(axis=0)
+    if partly.any():
+        row, unit = (int(k) for k in np.argwhere(partly)[0])
         raise EvidenceError(
             f"unit {network.names[unit]!r} has no value in row {row}, but has one in other rows; wake_sleep() needs "
             "complete rows. Use fit(), which takes missing values"

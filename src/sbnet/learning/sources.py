@@ -1,14 +1,14 @@
 """Rows to learn from: what learning asks of them, wherever they lie, and those that lie in memory.
 
 Learning goes through a source batch by batch. A batch is a function of the parameters, so that whoever holds the rows
-computes their slope where they are; nothing but slopes comes back.
+computes their gradient where they are; nothing but gradients comes back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
 from sbnet.exact.answers import log_likelihood as exact_log_likelihood
 from sbnet.inference import infer_many
-from sbnet.learning.gradients import Climbing
+from sbnet.learning.gradients import Objective
 from sbnet.model.network import Network
 from sbnet.questions.evidence import Reading, read_many
 
@@ -26,13 +26,18 @@ WARM_BYTES = 500_000_000
 """Means of all rows are kept between epochs, to start from, as long as they take no more than this."""
 
 
-class How(NamedTuple):
-    """How rows are gone through."""
+class Task(NamedTuple):
+    """What is to be learned from, as :func:`sbnet.fit` was given it."""
 
+    network: Network
+    X: Any
+    sample_weight: Any
+    validation: Any
+    missing: Any
+    objective: Objective
     batch_size: int
     shuffle: bool
-    climbing: Climbing
-    saved: bool = False  # is each epoch written to a checkpoint?
+    saved: bool  # is each epoch written to a checkpoint?
 
 
 class BoundGradient(NamedTuple):
@@ -41,150 +46,174 @@ class BoundGradient(NamedTuple):
     rows: int
     weight: float
     bound: float
-    direction: FloatArray
+    gradient: FloatArray
 
 
 Batch: TypeAlias = Callable[[FloatArray], BoundGradient]
-"""From the parameters, weights first, to a slope."""
+"""From the parameters, weights first, to a gradient."""
+Sums: TypeAlias = Callable[[Objective, Network, States], tuple[float, float]]
 
 
-class Source(Protocol):
-    """Rows to learn from, some of them perhaps held out."""
+class Source:
+    """Rows to learn from, some of them perhaps held out. By default, no means are kept between two epochs.
 
-    @property
-    def n_rows(self) -> int:
-        """Rows of an epoch; 0 as long as nobody knows."""
+    Attributes
+    ----------
+    n_rows : int
+        Rows of an epoch; 0 as long as nobody knows.
+    weight : float
+        The sum of their weights; 0 as long as nobody knows.
+    n_warm : int or None
+        How many means of hidden cells there are between two epochs, which the next one starts from; None if none are.
+    """
 
-    @property
-    def weight(self) -> float:
-        """The sum of their weights; 0 as long as nobody knows."""
+    n_rows: int = 0
+    weight: float = 0.0
+    n_warm: int | None = None
 
-    @property
-    def holds_out(self) -> bool:
-        """Are there held-out rows?"""
+    def __init__(self, task: Task, states: Any, out: Any) -> None:
+        self.task, self.states, self.out = task, states, out
 
     def fingerprints(self) -> dict[str, Any]:
         """What tells these rows from others, by name, for checkpoints."""
+        raise NotImplementedError
 
     def batches(self, generator: np.random.Generator) -> Iterator[Batch]:
         """All rows once, in an order that the generator decides."""
+        raise NotImplementedError
 
     def warm(self) -> FloatArray | None:
         """The means of hidden cells that the next epoch starts from, in the order of the table."""
+        return None
 
-    def take_up(self, warm: FloatArray | None, n_rows: int) -> None:
+    def resume(self, warm: FloatArray | None, n_rows: int) -> None:
         """Go on from such means, in an epoch of that many rows."""
-
-    @property
-    def n_warm(self) -> int | None:
-        """How many there are between two epochs; None for a source that keeps none."""
 
     def held_out(self, network: Network) -> float:
         """The mean bound of the held-out rows."""
+        total, n = self._sums(bound_sum, network, self.out)
+        return float(total / n)
 
     def exact(self, network: Network) -> tuple[float, float]:
         """The mean bound and the mean exact log-likelihood of the rows."""
+        bounds, truths = self._sums(exact_sums, network, self.states)
+        return float(bounds / self.n_rows), float(truths / self.n_rows)
 
-    def check_exact(self, network: Network) -> None:
-        """Refuse to sum over the states of too many hidden units."""
+    def _sums(self, function: Sums, network: Network, states: Any) -> FloatArray:
+        """Two sums over rows."""
+        return np.array(function(self.task.objective, network, states))
+
+    def most_hidden(self) -> States:
+        """The row with the most hidden cells, whose exact log-likelihood takes longest."""
+        raise NotImplementedError
 
 
-class Table:
+class Table(Source):
     """Rows in memory, and the means that the last epoch has left, row by row."""
 
-    def __init__(self, states: States, weights: FloatArray, out: States | None, how: How, warm: bool = True) -> None:
-        self.states, self.weights, self._out, self._how = states, weights, out, how
-        self._keeps = warm and 8 * states.size <= WARM_BYTES
+    def __init__(self, task: Task, states: States, weights: FloatArray, out: States | None) -> None:
+        super().__init__(task, states, out)
+        self.weights, self.n_rows, self.weight = weights, len(states), float(weights.sum())
+        if 8 * states.size <= WARM_BYTES:
+            self.n_warm = int((states == HIDDEN).sum())
         self._means: FloatArray | None = None
 
-    n_rows = property(lambda self: len(self.states))
-    weight = property(lambda self: float(self.weights.sum()))
-    holds_out = property(lambda self: self._out is not None)
-    n_warm = property(lambda self: int((self.states == HIDDEN).sum()) if self._keeps else None)
-
     def fingerprints(self) -> dict[str, Any]:
-        return {"table": self.states, "sample_weight": self.weights, "validation": self._out}
+        return {"table": self.states, "sample_weight": self.weights, "validation": self.out}
 
     def batches(self, generator: np.random.Generator) -> Iterator[Batch]:
-        n, size = len(self.states), self._how.batch_size
-        order = generator.permutation(n) if self._how.shuffle else np.arange(n)
+        n, size = self.n_rows, self.task.batch_size
+        order = generator.permutation(n) if self.task.shuffle else np.arange(n)
         begin = self._means
-        means = np.empty(self.states.shape) if self._keeps and begin is None else begin
+        means = np.empty(self.states.shape) if self.n_warm is not None and begin is None else begin
         for start in range(0, n, size):
-            yield partial(self._slope, order[start : start + size], begin, means)
+            yield partial(self._gradient, order[start : start + size], begin, means)
         self._means = means
 
-    def _slope(
+    def _gradient(
         self, rows: IndexArray, begin: FloatArray | None, means: FloatArray | None, parameters: FloatArray
     ) -> BoundGradient:
         start = None if begin is None else begin[rows]
-        slope, found = slope_of_rows(self._how.climbing, parameters, self.states[rows], self.weights[rows], start)
+        found, after = batch_gradient(self.task.objective, parameters, self.states[rows], self.weights[rows], start)
         if means is not None:
-            means[rows] = found
-        return slope
+            means[rows] = after
+        return found
 
     def warm(self) -> FloatArray | None:
-        return None if self._means is None else self._means[self.states == HIDDEN]
+        return None if self._means is None else packed(self.states, self._means)
 
-    def take_up(self, warm: FloatArray | None, n_rows: int) -> None:
+    def resume(self, warm: FloatArray | None, n_rows: int) -> None:
         if warm is not None:
             self._means = unpacked(self.states, warm)
 
-    def held_out(self, network: Network) -> float:
-        assert self._out is not None
-        return float(self._bounds(network, self._out).mean())
-
-    def exact(self, network: Network) -> tuple[float, float]:
-        truth = exact_log_likelihood(network, self.states, threads=self._how.climbing.threads, progress=False)
-        return float(self._bounds(network, self.states).mean()), float(np.mean(truth))
-
-    def check_exact(self, network: Network) -> None:
-        exact_log_likelihood(network, self.states[[np.argmax((self.states == HIDDEN).sum(axis=1))]])
-
-    def _bounds(self, network: Network, states: States) -> FloatArray:
-        climbing = self._how.climbing
-        return infer_many(
-            network, states, solver=climbing.solver, threads=climbing.threads, executor=climbing.executor
-        ).bound
+    def most_hidden(self) -> States:
+        return most_hidden(self.states)
 
 
-def slope_of_rows(
-    climbing: Climbing, parameters: FloatArray, states: States, weights: FloatArray, start: FloatArray | None
+def batch_gradient(
+    objective: Objective,
+    parameters: FloatArray,
+    states: States,
+    weights: FloatArray,
+    start: FloatArray | None,
+    *,
+    mean: bool = True,
 ) -> tuple[BoundGradient, FloatArray]:
-    """The slope of the weighted mean of their bounds, and their means."""
+    """The gradient of the weighted mean of their bounds, or of the sum, and their means."""
     total = weights.sum()
-    share = weights / max(total, np.finfo(float).tiny)
-    n_edges = len(parameters) - states.shape[1]
-    found = climbing.gradient(parameters[:n_edges], parameters[n_edges:], states, start, share)
-    direction = np.concatenate([found.weight, found.bias])
-    return BoundGradient(len(states), float(total), float(weights @ found.bound), direction), found.means
+    share = weights / max(total, np.finfo(float).tiny) if mean else weights
+    found = objective.gradient(parameters, states, start, share)
+    gradient = np.concatenate([found.weight, found.bias])
+    return BoundGradient(len(states), float(total), float(weights @ found.bound), gradient), found.means
+
+
+def bound_sum(objective: Objective, network: Network, states: States) -> tuple[float, float]:
+    """The sum of the bounds of rows, by the solver that learning uses, and their number."""
+    threads, executor = objective.threads, objective.executor
+    found = infer_many(network, states, solver=objective.solver, threads=threads, executor=executor, progress=False)
+    return float(found.bound.sum()), float(len(states))
+
+
+def exact_sums(objective: Objective, network: Network, states: States) -> tuple[float, float]:
+    """The sum of the bounds of rows, and that of their exact log-likelihoods."""
+    truth = exact_log_likelihood(network, states, threads=objective.threads, progress=False)
+    return bound_sum(objective, network, states)[0], float(np.sum(truth))
+
+
+def most_hidden(states: States) -> States:
+    """The row with the most hidden cells; of no rows, none."""
+    return states[np.argsort((states == HIDDEN).sum(axis=1))[-1:]]
+
+
+def packed(states: States, means: FloatArray) -> FloatArray:
+    """Means of hidden cells."""
+    hidden: FloatArray = means[states == HIDDEN]
+    return hidden
 
 
 def unpacked(states: States, warm: FloatArray) -> FloatArray:
-    """Means of all units; those of observed ones are in the table."""
+    """Means of all cells; those of observed ones are in the table."""
     means = states.astype(np.float64)
     means[states == HIDDEN] = warm
     return means
 
 
-def table(
-    network: Network,
-    X: Any,
-    how: How,
-    sample_weight: Any,
-    validation: Any,
-    missing: Any,
-    generator: np.random.Generator,
-) -> Table:
+def table(task: Task, generator: np.random.Generator) -> Table:
     """The rows of a table, some of them held out if `validation` says so."""
-    reading = read_many(network, X, missing=missing)
-    weights = row_weights(len(reading.states), sample_weight)
-    if validation is None:
-        return Table(reading.states, weights, None, how)
-    if not is_share(validation):  # in the codings of the table to learn from
-        out = held_out_rows(read_many(network, validation, missing=missing, known=reading.codings))
-        return Table(reading.states, weights, out, how)
-    return _divided(reading, weights, validation, how, generator)
+    reading = read_many(task.network, task.X, missing=task.missing)
+    states, weights = reading.states, row_weights(len(reading.states), task.sample_weight)
+    if task.validation is None:
+        return Table(task, states, weights, None)
+    if not is_share(task.validation):  # in the codings of the table to learn from
+        out = held_out_rows(read_many(task.network, task.validation, missing=task.missing, known=reading.codings))
+        return Table(task, states, weights, out)
+    share = checks.fraction("validation", task.validation)
+    n_out = min(max(1, round(share * len(states))), len(states) - 1)
+    if n_out < 1:
+        raise ParameterError("one row cannot be divided into rows to learn from and rows to hold out")
+    order = generator.permutation(len(states))
+    out, kept = np.sort(order[:n_out]), np.sort(order[n_out:])
+    return Table(task, states[kept], weights[kept], states[out])
 
 
 def held_out_rows(reading: Reading) -> States:
@@ -197,18 +226,6 @@ def held_out_rows(reading: Reading) -> States:
 def is_share(validation: Any) -> bool:
     """A number, rather than a table."""
     return isinstance(validation, float | int)
-
-
-def _divided(reading: Reading, weights: FloatArray, share: float, how: How, generator: np.random.Generator) -> Table:
-    """A share of the rows held out, at least one of each."""
-    states = reading.states
-    checks.fraction("validation", share)
-    n_out = min(max(1, round(share * len(states))), len(states) - 1)
-    if n_out < 1:
-        raise ParameterError("one row cannot be divided into rows to learn from and rows to hold out")
-    order = generator.permutation(len(states))
-    out, kept = np.sort(order[:n_out]), np.sort(order[n_out:])
-    return Table(states[kept], weights[kept], states[out], how)
 
 
 def row_weights(n: int, sample_weight: ArrayLike | None) -> FloatArray:

@@ -18,9 +18,7 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.inference import infer_many
-from sbnet.learning.sources import Batch, BoundGradient, How, held_out_rows, is_share, slope_of_rows
-from sbnet.model.network import Network
+from sbnet.learning.sources import Batch, BoundGradient, Source, Task, batch_gradient, held_out_rows, is_share
 from sbnet.questions.evidence import read_many, read_part
 
 BUFFER = 64_000_000
@@ -81,69 +79,53 @@ def blocks_of(X: Any, generator: np.random.Generator | None = None) -> Iterator[
     return iter(made)
 
 
-class Stream:
-    """Rows that pass by."""
+class Stream(Source):
+    """Rows that pass by. There are no means to start from: nobody knows which row comes when."""
 
-    def __init__(self, network: Network, X: Any, how: How, out: States | None, missing: Any) -> None:
-        self._network, self._X, self._how, self._out, self._missing = network, X, how, out, missing
-        self._files = Files(X) if isinstance(X, str | os.PathLike) else None
-        self.n_rows = 0 if self._files is None else sum(self._files.sizes)
-        self._passed = False
-
-    weight = property(lambda self: float(self.n_rows))
-    holds_out = property(lambda self: self._out is not None)
-    n_warm = None
+    def __init__(self, task: Task) -> None:
+        if task.sample_weight is not None:
+            raise ParameterError("sample_weight goes with a table; from a stream every row counts once")
+        held = task.validation
+        if is_share(held):
+            raise ParameterError(f"validation is {held!r}; of a stream no share is held out. Give a table of rows")
+        out = None if held is None else held_out_rows(read_many(task.network, held, missing=task.missing))
+        super().__init__(task, None, out)
+        self._files = Files(task.X) if isinstance(task.X, str | os.PathLike) else None
+        if self._files is not None:
+            self.resume(None, sum(self._files.sizes))
 
     def fingerprints(self) -> dict[str, Any]:
-        files = None if self._files is None else [file.name for file in self._files.paths]
-        table = "a stream" if self._files is None else list(zip(files or [], self._files.sizes, strict=True))
-        return {"table": table, "validation": self._out}
+        files = self._files
+        names = None if files is None else [(file.name, n) for file, n in zip(files.paths, files.sizes, strict=True)]
+        return {"table": names or "a stream", "validation": self.out}
 
     def batches(self, generator: np.random.Generator) -> Iterator[Batch]:
-        if self._passed and is_once(self._X):
-            raise ParameterError("an iterator can be gone through once; give a function that makes one, or epochs=1")
-        self._passed, size, count = True, self._how.batch_size, 0
-        capacity = 2 * size * max(1, BUFFER // (2 * size * self._network.n_units)) if self._how.shuffle else size
-        for rows in buffered(self._states(generator), capacity, generator if self._how.shuffle else None):
+        task, size, count = self.task, self.task.batch_size, 0
+        drawn = generator if task.shuffle else None
+        capacity = 2 * size * max(1, BUFFER // (2 * size * task.network.n_units)) if task.shuffle else size
+        states = (read_part(task.network, block, task.missing) for block in blocks_of(self._files or task.X, drawn))
+        for rows in buffered(states, capacity, drawn):
             for start in range(0, len(rows), size):
                 batch = rows[start : start + size]
                 count += len(batch)
-                yield partial(self._slope, batch)
+                yield partial(self._gradient, batch)
         if not count:
             raise ParameterError("there are no rows to learn from")
-        self.n_rows = count
+        self.resume(None, count)
 
-    def _states(self, generator: np.random.Generator) -> Iterator[States]:
-        for block in blocks_of(self._files or self._X, generator if self._how.shuffle else None):
-            yield read_part(self._network, block, self._missing)
+    def _gradient(self, states: States, parameters: FloatArray) -> BoundGradient:
+        return batch_gradient(self.task.objective, parameters, states, np.ones(len(states)), None)[0]
 
-    def _slope(self, states: States, parameters: FloatArray) -> BoundGradient:
-        return slope_of_rows(self._how.climbing, parameters, states, np.ones(len(states)), None)[0]
+    def resume(self, warm: FloatArray | None, n_rows: int) -> None:
+        """By now the rows have been counted."""
+        self.n_rows, self.weight = n_rows, float(n_rows)
 
-    def warm(self) -> FloatArray | None:
-        return None
-
-    def take_up(self, warm: FloatArray | None, n_rows: int) -> None:
-        """There are no means: nobody knows which row comes when. But by now the rows have been counted."""
-        self.n_rows = n_rows
-
-    def held_out(self, network: Network) -> float:
-        assert self._out is not None
-        climbing = self._how.climbing
-        found = infer_many(
-            network, self._out, solver=climbing.solver, threads=climbing.threads, executor=climbing.executor
-        )
-        return float(found.bound.mean())
-
-    def exact(self, network: Network) -> tuple[float, float]:
-        raise NotImplementedError
-
-    def check_exact(self, network: Network) -> None:
+    def most_hidden(self) -> States:
         raise ParameterError("log_likelihood=True needs a table; a stream is gone through once in each epoch")
 
 
 def buffered(blocks: Iterator[States], capacity: int, generator: np.random.Generator | None) -> Iterator[States]:
-    """The same rows, shuffled within a buffer of that many; or in their own order, without a generator."""
+    """Rows shuffled within a buffer of that many; or in their own order, without a generator."""
     held: list[States] = []
     count = 0
     for block in blocks:
@@ -164,13 +146,3 @@ def buffered(blocks: Iterator[States], capacity: int, generator: np.random.Gener
 def _mixed(parts: list[States], generator: np.random.Generator | None) -> States:
     rows = np.concatenate(parts)
     return rows if generator is None else rows[generator.permutation(len(rows))]
-
-
-def stream(network: Network, X: Any, how: How, sample_weight: Any, validation: Any, missing: Any) -> Stream:
-    """A stream to learn from; what it cannot have is refused."""
-    if sample_weight is not None:
-        raise ParameterError("sample_weight goes with a table; from a stream every row counts once")
-    if is_share(validation):
-        raise ParameterError(f"validation is {validation!r}; of a stream no share is held out. Give a table of rows")
-    out = None if validation is None else held_out_rows(read_many(network, validation, missing=missing))
-    return Stream(network, X, how, out, missing)

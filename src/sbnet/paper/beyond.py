@@ -17,7 +17,6 @@ from sklearn.utils.parallel import Parallel, delayed
 
 import sbnet as sb
 from sbnet._types import FloatArray, IndexArray
-from sbnet.learning.optimizers import InUnitsOfPrior
 from sbnet.model.mixtures import log_mean
 from sbnet.paper import baselines
 from sbnet.paper.digits import data, trained
@@ -212,7 +211,7 @@ def _learn(settings: Settings, kind: Kind, digit: int) -> Learned:
         table(network, digits.train[digits.train_target == digit]),
         epochs=epochs,
         batch_size=BATCH,
-        optimizer=InUnitsOfPrior(sb.Adam(RATE, until=epochs), scale),
+        optimizer=sb.Adam(RATE, until=epochs, scale=scale),
         prior=prior,
         rng=rng,
         threads=1,

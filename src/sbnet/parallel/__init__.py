@@ -1,5 +1,5 @@
-"""Work on blocks of rows: threads, processes, any executor, Dask; the same bits from each, with progress.
+"""A function of a block of rows, mapped over blocks: in threads, processes or any executor, the same bits from each.
 
-`blocks` maps a function over blocks of rows, `parcels` lets what all blocks share travel once, and `lazy` knows Dask's
-tables.
+`blocks` maps, with progress; `parcels` lets what all blocks share travel once; in `lazy`, the blocks are the partitions
+of a Dask collection, and tasks go where they lie.
 """

@@ -13,19 +13,21 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from itertools import islice
 from operator import itemgetter
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sbnet import checks
 from sbnet.errors import ParameterError, WorkerError
-from sbnet.parallel.parcels import Done, Missing, Parcel, local
+from sbnet.parallel.parcels import Answer, Parcel, Shared
 
 _PATIENCE = 1.0
 """Seconds of work before a progress bar appears."""
@@ -59,15 +61,8 @@ def map_blocks(
     progress
         Shows how far the work is; closed at the end.
     """
-    numbered = _each(task, blocks, executor, progress)
+    numbered = each_block(task, blocks, executor=executor, progress=progress)
     return [result for _, _, result in sorted(numbered, key=itemgetter(0))]
-
-
-def each_block(
-    task: Callable[[B], R], blocks: Iterable[B], *, executor: Executor | None = None, progress: Bar | None = None
-) -> Iterator[tuple[B, R]]:
-    """Each block with its result, as soon as it is there: for results that are put away and need not be kept."""
-    return ((block, result) for _, block, result in _each(task, blocks, executor, progress))
 
 
 def pool(executor: Any, threads: int | None = None) -> Executor:
@@ -85,31 +80,33 @@ def pool(executor: Any, threads: int | None = None) -> Executor:
     return found
 
 
-def _each(
-    task: Callable[[B], R], blocks: Iterable[B], executor: Executor | None, progress: Bar | None
+def each_block(
+    task: Callable[[B], R], blocks: Iterable[B], *, executor: Executor | None = None, progress: Bar | None = None
 ) -> Iterator[tuple[int, B, R]]:
-    """Number, block and result, in the order in which they are done.
+    """Number, block and result, as soon as they are there: for results that are put away and need not be kept.
 
     An error, or Ctrl-C, comes through at once: blocks that have not begun are dropped, and those that have are not
     waited for.
     """
     pool = Threads() if executor is None else executor
-    courier = _Courier(pool, task)
-    if courier.away and isinstance(blocks, RowBlocks):
+    away, workers, parcel = not isinstance(pool, Threads | Inline | ThreadPoolExecutor), _workers(pool), Parcel(task)
+    if away and isinstance(blocks, RowBlocks):
         blocks.travel()
-    done: SimpleQueue[Future[Done[R] | Missing]] = SimpleQueue()
-    running: dict[Future[Done[R] | Missing], tuple[int, B, int]] = {}
-    waiting, finished, room = enumerate(blocks), 0, min(2 * courier.workers, sys.maxsize)
+    new = parcel.unknown_to(pool) if away else []
+    done: SimpleQueue[Future[Answer[R]]] = SimpleQueue()
+    running: dict[Future[Answer[R]], tuple[int, B]] = {}
+    waiting, finished, room = enumerate(blocks), 0, min(2 * workers, sys.maxsize)
 
-    def begin(number: int, block: B, missing: Missing | None = None, tries: int = 0) -> None:
-        future = courier.send(block, missing, tries)
-        running[future] = number, block, tries
+    def begin(number: int, block: B, sent: list[Shared[Any]]) -> None:
+        with deaths_told():
+            future = pool.submit(parcel.away(sent) if away else parcel.here, block)
+        running[future] = number, block
         future.add_done_callback(done.put)
 
     try:
         while True:
             for number, block in islice(waiting, room - len(running)):
-                begin(number, block)
+                begin(number, block, new if number < workers else [])
             if not running:
                 return
             try:
@@ -117,15 +114,16 @@ def _each(
             except Empty:
                 pass
             else:
-                number, block, tries = running.pop(future)
-                answer = courier.answer(future)
-                if isinstance(answer, Missing):
-                    begin(number, block, answer, tries + 1)
+                number, block = running.pop(future)
+                with deaths_told():
+                    answer = future.result()
+                if answer is None:  # this worker lacks what others were sent
+                    begin(number, block, parcel.large)
                     continue
                 finished += len(block)
                 if isinstance(blocks, RowBlocks):
-                    blocks.took(len(block), answer.seconds)
-                yield number, block, answer.result
+                    blocks.took(len(block), answer[1])
+                yield number, block, answer[0]
                 del future, answer  # put away by now
             if progress is not None:
                 progress.update(finished)
@@ -136,48 +134,21 @@ def _each(
             progress.close()
 
 
-class _Courier(Generic[R]):
-    """Brings blocks to an executor: as they are to threads, with a :class:`.parcels.Parcel` to anyone else."""
+_BROKEN = "Nothing is wrong with the rest; make a new executor, perhaps with fewer workers, and call again"
 
-    def __init__(self, pool: Executor, task: Callable[[Any], R]) -> None:
-        self.pool, self.away = pool, not isinstance(pool, Threads | Inline | ThreadPoolExecutor)
-        self.workers = _workers(pool)
-        self._local = None if self.away else local(task)
-        self._parcel = Parcel(task) if self.away else None
-        self._new = {} if self._parcel is None else self._parcel.to_begin(pool)
-        self._begun = 0
 
-    def send(self, block: Any, missing: Missing | None, tries: int) -> Future[Done[R] | Missing]:
-        """A block to whoever takes it; the first ones, and one that was asked for, take along what is large."""
-        if self._parcel is None:
-            assert self._local is not None
-            return self.pool.submit(self._local, block)
-        sent = self._new if self._begun < self.workers else {}
-        if missing is not None:
-            sent = self._parcel.lacking(missing, tries > 1)
-        self._begun += 1
-        try:
-            return self.pool.submit(self._parcel.call(sent), block)
-        except BrokenExecutor as error:
-            raise _broken(error) from error
-
-    def answer(self, future: Future[Done[R] | Missing]) -> Done[R] | Missing:
-        """What came back; a worker that died is told of in words."""
-        try:
-            return future.result()
-        except BrokenExecutor as error:
-            raise _broken(error) from error
-        except Exception as error:
-            if type(error).__name__ == "KilledWorker":  # Dask has tried it on several workers
-                raise _broken(error) from error
+@contextmanager
+def deaths_told(way_out: str = _BROKEN) -> Iterator[None]:
+    """A worker that died is told of in words; Dask says so when several have died of the same block."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, BrokenExecutor) and type(error).__name__ != "KilledWorker":
             raise
-
-
-def _broken(error: Exception) -> WorkerError:
-    return WorkerError(
-        f"a worker process ended before it had answered ({type(error).__name__}): it was killed, or ran out of memory. "
-        "Nothing is wrong with the rest; make a new executor, perhaps with fewer workers, and call again"
-    )
+        raise WorkerError(
+            f"a worker process ended before it had answered ({type(error).__name__}): it was killed, or ran out of "
+            f"memory. {way_out}"
+        ) from error
 
 
 def _workers(pool: Executor) -> int:
@@ -269,18 +240,18 @@ class Threads(Executor):
     def __init__(self, n: int | None = None) -> None:
         self._max_workers = thread_count(n)
         self._lock = threading.Lock()
-        self._waiting: deque[_Call[Any]] = deque()
+        self._waiting: deque[Callable[[], None]] = deque()
         self._alive = 0
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        call = _Call(Future(), partial(fn, *args, **kwargs))
+        future: Future[R] = Future()
         with self._lock:
-            self._waiting.append(call)
+            self._waiting.append(partial(_fulfil, future, partial(fn, *args, **kwargs)))
             more = self._alive < self._max_workers
             self._alive += more
         if more:
             threading.Thread(target=self._work, daemon=True, name="sbnet").start()
-        return call.future
+        return future
 
     def _work(self) -> None:
         while True:
@@ -289,7 +260,7 @@ class Threads(Executor):
                     self._alive -= 1
                     return
                 call = self._waiting.popleft()
-            call.run()
+            call()
             del call  # or its result would live until the next one
 
 
@@ -299,25 +270,17 @@ class Inline(Executor):
     _max_workers = 1
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        call = _Call(Future(), partial(fn, *args, **kwargs))
-        call.run()
-        return call.future
+        future: Future[R] = Future()
+        _fulfil(future, partial(fn, *args, **kwargs))
+        return future
 
 
-@dataclass(frozen=True)
-class _Call(Generic[R]):
-    future: Future[R]
-    function: Callable[[], R]
-
-    def run(self) -> None:
-        if not self.future.set_running_or_notify_cancel():
-            return
+def _fulfil(future: Future[R], function: Callable[[], R]) -> None:
+    if future.set_running_or_notify_cancel():
         try:
-            result = self.function()
+            future.set_result(function())
         except BaseException as error:
-            self.future.set_exception(error)
-        else:
-            self.future.set_result(result)
+            future.set_exception(error)
 
 
 def thread_count(threads: int | None) -> int:
@@ -386,5 +349,4 @@ class Bar:
 
 
 def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+    return str(timedelta(seconds=round(seconds)))

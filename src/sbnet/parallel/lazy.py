@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from secrets import token_hex
@@ -12,10 +12,12 @@ from typing import Any, Protocol, TypeGuard
 import numpy as np
 
 from sbnet import checks
-from sbnet.errors import TableError, WorkerError
+from sbnet.errors import TableError
+from sbnet.parallel.blocks import deaths_told
 
 _FAN_IN = 8
 """Sums that one task of a tree adds up."""
+_WAY_OUT = "Perhaps a partition is too large: give workers more memory, or make smaller ones (rechunk, repartition)"
 
 
 class LazyTable(Protocol):
@@ -37,7 +39,6 @@ class Partitions:
 
     pieces: list[Any]
     sizes: tuple[float, ...]
-    columns: tuple[Any, ...] | None
     meta: Any
 
     @classmethod
@@ -45,14 +46,14 @@ class Partitions:
         """Of an array of rows by columns, whose columns may be cut as well, or of a data frame."""
         if hasattr(X, "columns"):
             pieces = list(X.to_delayed())
-            return cls(pieces, (np.nan,) * len(pieces), tuple(X.columns), X._meta)
+            return cls(pieces, (np.nan,) * len(pieces), X._meta)
         if getattr(X, "ndim", None) != 2:
             what = f"{X.ndim} dimensions" if hasattr(X, "ndim") else f"the type {type(X).__name__}"
             raise TableError(f"a Dask table has rows and columns; this one has {what}. Give an array or a data frame")
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
         pieces = list(X.to_delayed().ravel())
-        return cls(pieces, X.chunks[0], None, np.empty((0, X.shape[1]), X.dtype))
+        return cls(pieces, X.chunks[0], np.empty((0, X.shape[1]), X.dtype))
 
     @property
     def no_rows(self) -> Any:
@@ -70,6 +71,12 @@ def task(function: Any) -> Any:
     return _dask().delayed(function, traverse=False, pure=False)
 
 
+def mapped(function: Any, shared: Sequence[Any], *columns: Iterable[Any]) -> list[Any]:
+    """A task for each block of rows: a function of what all of them share, then of one value of each column."""
+    make, values = task(function), [once(value) for value in shared]
+    return [make(*values, *block) for block in zip(*columns, strict=True)]
+
+
 def tree(parts: Sequence[Any], add: Any) -> Any:
     """The sum of some tasks, in an order that depends on nothing but their number."""
     level = list(parts)
@@ -78,16 +85,15 @@ def tree(parts: Sequence[Any], add: Any) -> Any:
     return level[0]
 
 
-def kept(*tasks: Any) -> tuple[Any, ...]:
-    """The same tasks, begun, with their results held where they are made."""
-    with _speaking():
-        done: tuple[Any, ...] = _dask().persist(*tasks)
-        return done
+def kept(tasks: Sequence[Any]) -> list[Any]:
+    """The tasks, begun, with their results held where they are made."""
+    with deaths_told(_WAY_OUT):
+        return list(_dask().persist(*tasks))
 
 
 def computed(tasks: Sequence[Any]) -> list[Any]:
     """Their results, here."""
-    with _speaking():
+    with deaths_told(_WAY_OUT):
         return list(_dask().compute(*tasks))
 
 
@@ -95,28 +101,16 @@ def _dask() -> Any:
     return checks.extra("dask", "a Dask table")
 
 
-class _speaking:
-    """A worker that died over and over is told of in words."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if type(error).__name__ == "KilledWorker":
-            raise WorkerError(
-                "several workers ended one after the other with the same piece of work: perhaps a partition is too "
-                "large for their memory. Give them more, or make smaller partitions (rechunk, repartition)"
-            ) from error
-
-
-def array(pieces: Sequence[Any], sizes: Sequence[float], width: tuple[int, ...], dtype: Any) -> Any:
-    """A Dask array of rows whose blocks these tasks make."""
+def collected(pieces: Sequence[Any], sizes: Sequence[float], like: Any) -> Any:
+    """A Dask data frame or array of rows whose blocks these tasks make, like `like`, which has no rows."""
+    if hasattr(like, "columns"):
+        frames = checks.extra("dask.dataframe", "a Dask data frame", of="dask")
+        return frames.from_delayed(pieces, meta=like, verify_meta=False)
     da, graphs = checks.extra("dask.array", "a Dask table", of="dask"), import_module("dask.highlevelgraph")
-    name, rest = f"sbnet-{token_hex(16)}", (0,) * len(width)
-    blocks = {(name, k, *rest): (_same, piece.key) for k, piece in enumerate(pieces)}
+    name, width = f"sbnet-{token_hex(16)}", like.shape[1:]
+    blocks = {(name, k, *(0 for _ in width)): (_same, piece.key) for k, piece in enumerate(pieces)}
     graph = graphs.HighLevelGraph.from_collections(name, blocks, dependencies=list(pieces))
-    chunks = (tuple(sizes), *((n,) for n in width))
-    return da.Array(graph, name, chunks, dtype=dtype, meta=np.empty((0, *width), dtype))
+    return da.Array(graph, name, (tuple(sizes), *((n,) for n in width)), meta=like)
 
 
 def _same(value: Any) -> Any:
