@@ -15,11 +15,12 @@ from sklearn.model_selection import cross_val_score
 
 import sbnet as sb
 from sbnet.datasets import load_digits
-from sbnet.estimators import SBNClassifier, SBNDensity, _sharing, _tuning
+from sbnet.estimators import SBNClassifier, SBNDensity, Training, _sharing, _tuning
 from sbnet.estimators._rows import Rows
 from tables import by_hand, classes, quick
 
-PAPER = {"autoregressive": False, "optimizer": sb.SGD(0.05), "batch_size": 1, "epochs": 2, "prior": None}
+STEPS = Training(optimizer=sb.SGD(0.05), batch_size=1)
+PAPER = {"autoregressive": False, "settings": STEPS, "epochs": 2, "prior": None}
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,9 @@ def test_a_column_that_one_class_never_shows(labelled):
 def test_a_class_with_one_row(labelled):
     X, y = labelled
     keep = np.r_[np.flatnonzero(y != "c"), np.flatnonzero(y == "c")[:1]]
-    classifier = SBNClassifier(density=quick(validation_fraction=0.2, patience=3)).fit(X[keep], y[keep])
+    classifier = SBNClassifier(density=quick(settings=Training(validation_fraction=0.2, patience=3))).fit(
+        X[keep], y[keep]
+    )
     assert list(classifier.classes_) == ["a", "b", "c"]
     assert np.all(np.isfinite(classifier.predict_log_proba(X)))
     assert_allclose(np.exp(classifier.class_log_prior_), [60 / 121, 60 / 121, 1 / 121])
@@ -223,7 +226,7 @@ def test_pairs_that_matter_in_all_classes_are_held_less():
     X, _ = noisy(3, 400, width=6)
     names = tuple(f"x{k}" for k in range(6))
     rows = Rows(X.astype(np.int8), np.ones(400), names)
-    ties, back = _sharing.tie(SBNDensity(), rows, np.random.default_rng(0), both_ways=True)
+    ties, back = _sharing.tie(SBNDensity()._settings(), rows, np.random.default_rng(0), both_ways=True)
     assert back.names == names[::-1]
     assert (back.size.toarray() > 0).any()
     network = sb.add_column_mixtures(
@@ -245,7 +248,7 @@ def _gathered(X, y, column_mixtures=1):
     """What classes have in common, with a network of all, for columns of which one has an awkward name."""
     rows, n = Rows(X.astype(np.int8), np.ones(len(X)), NAMES), y.max() + 1
     data = _tuning.Labelled(rows, y, np.full(n, -np.log(n)))
-    settings = SBNDensity(hidden=0, column_mixtures=column_mixtures, n_jobs=1)
+    settings = SBNDensity(hidden=0, column_mixtures=column_mixtures, n_jobs=1)._settings()
     ties = _sharing.tie(settings, rows, np.random.default_rng(0), both_ways=True)
     return settings, data, [_sharing.gather(settings, data, np.random.default_rng(0), one) for one in ties]
 
@@ -253,7 +256,7 @@ def _gathered(X, y, column_mixtures=1):
 def test_the_network_of_all_classes_as_rows_of_one_see_it():
     X, y = noisy(5, 300, width=4)
     settings, data, gathered = _gathered(X, y, column_mixtures=2)
-    settings.set_params(epochs=1, learning_rate=1e-9)
+    settings = replace(settings, epochs=1, learning_rate=1e-9)
     for ties in gathered:
         labels = [dict(zip(ties.labels, np.eye(len(data.log_prior))[k], strict=True)) for k in range(3)]
         for k in range(3):

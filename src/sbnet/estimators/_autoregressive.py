@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -11,14 +11,12 @@ import scipy.sparse
 from sbnet._types import FloatArray, States
 from sbnet.estimators import _learning
 from sbnet.estimators._rows import Rows, columns, place
+from sbnet.estimators.settings import Settings
 from sbnet.inference import infer_many
 from sbnet.learning import Gaussian, Laplace
 from sbnet.learning.priors import Both
 from sbnet.learning.regressions import TOL, Design, Regressions, regress_columns
 from sbnet.model.network import Network
-
-if TYPE_CHECKING:
-    from sbnet.estimators.density import SBNDensity
 
 SWITCHING = 0.5
 """The least scale of the weights from columns to mixture variables."""
@@ -27,7 +25,7 @@ HIDDEN_SCALE = 2.0
 NEARLY = 1e-5
 """As long as scales are compared, and where other learning follows, regressions are solved to so many nats a row."""
 HALF = 0.5
-"""With scales of their own, a weight of this size is held half as much as one near zero."""
+"""With scales of their own, a weight of this size is penalised half as much as one near zero."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,8 @@ class Scales:
         return np.full(n, self.spread**-2.0)
 
     def prior(self, network: Network, names: tuple[str, ...]) -> Any:
-        """The same as a prior on the weights of a network; parents that switch a column may be others than those that
-        raise or lower it, so they are not held more than `SWITCHING` does.
+        """The prior on the weights of a network; parents of a mixture variable may be others than those of its column,
+        so their scale is at least `SWITCHING`.
         """
         scale, column = 1.0 / self.penalty(network.weight), np.zeros(network.n_units, dtype=np.bool_)
         column[columns(network, names)] = True
@@ -106,7 +104,7 @@ def first_of(rows: Rows) -> Autoregressive:
 
 
 def refitted(autoregressive: Autoregressive, rows: Rows, scales: Scales, threads: int | None) -> Autoregressive:
-    """The same regressions with other rows, under the same penalties."""
+    """Regressions of other rows, under the penalties of these."""
     whole = first_of(rows)
     if np.array_equal(whole.design.turned, autoregressive.design.turned):
         whole = replace(whole, coefficients=autoregressive.coefficients)
@@ -129,7 +127,7 @@ class Drawn:
     @classmethod
     def of(
         cls,
-        density: SBNDensity,
+        settings: Settings,
         rows: Rows,
         network: Network,
         rng: np.random.Generator,
@@ -137,8 +135,8 @@ class Drawn:
     ) -> Drawn:
         """By a network of the same rows; coefficients of columns may start from those of other regressions of them."""
         states, own = place(network, rows.cells, rows.names), columns(network, rows.names)
-        solver = _learning.solver_for(density, network, rows.names)
-        found = infer_many(network, states, solver=solver, threads=_learning.threads(density), progress=False)
+        solver = _learning.solver_for(settings, network, rows.names)
+        found = infer_many(network, states, solver=solver, threads=_learning.threads(settings), progress=False)
         hidden = np.setdiff1d(np.arange(network.n_units), own)
         n, means = len(hidden), found.means[:, hidden]
         drawn: States = (rng.random(means.shape) < means).astype(np.int8)

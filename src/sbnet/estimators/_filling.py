@@ -26,7 +26,7 @@ _T = TypeVar("_T", bound=np.generic)
 
 
 @dataclass(frozen=True)
-class Crowds:
+class Completion:
     """Networks whose units have the names of columns, and how many particles each row gets, from which seed."""
 
     networks: Sequence[Network]

@@ -6,66 +6,46 @@ all rows. The logarithm of a mean of likelihoods is bounded from below by that o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
-from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
-from sbnet.errors import ParameterError
 from sbnet.estimators import _choosing, _learning
+from sbnet.estimators._priors import is_auto
 from sbnet.estimators._report import Report
 from sbnet.estimators._rows import Rows
+from sbnet.estimators.settings import Settings
 from sbnet.learning import FitResult
-from sbnet.model.mixtures import NetworkMixture
-from sbnet.model.network import Network
 
-if TYPE_CHECKING:
-    from sbnet.estimators.density import SBNDensity
+FEWEST = 50
+"""Below so many rows nothing is chosen: too few of them could be held out."""
 
 
-def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> list[tuple[FitResult, Report | None]]:
+def learn(settings: Settings, rows: Rows, generator: np.random.Generator) -> list[tuple[FitResult, Report | None]]:
     """The network of the table as it stands, and others with its columns in random orders, chosen alike."""
-    orders = checks.whole("orders", density.orders, 1)
-    found = [_learning.learn_from_scratch(density, rows, generator)]
+    found = [learn_one(settings, rows, generator)]
     report = found[0][1]
-    for _ in range(1, orders):
-        turned = _reordered(rows, generator)
-        if report is None:
-            found.append(_learning.learn_from_scratch(density, turned, generator))
-        else:
-            found.append((_choosing.learn_alike(density, turned, generator, report), report))
+    for _ in range(1, settings.orders):
+        found.append(learn_one(settings, reordered(rows, generator), generator, report))
     return found
 
 
-def as_mixture(networks: Any) -> NetworkMixture:
-    """A mixture; of a network by itself all units are columns."""
-    if isinstance(networks, Network):
-        return NetworkMixture((networks,), networks.names)
-    if not isinstance(networks, NetworkMixture):
-        raise ParameterError(f"networks is {networks!r:.60}; give a NetworkMixture, or a Network")
-    return networks
+def learn_one(
+    settings: Settings, rows: Rows, generator: np.random.Generator, report: Report | None = None
+) -> tuple[FitResult, Report | None]:
+    """A start and all epochs, from one generator; and what was chosen, now or in an earlier report."""
+    _learning.check_size(settings, len(rows.names))
+    if report is not None:
+        return _choosing.learn_alike(settings, rows, generator, report), report
+    # units that stand for one column are not free to be regressed
+    if is_auto(settings.prior) and not rows.groups and len(rows.cells) >= FEWEST:
+        return _choosing.learn(settings, rows, generator)
+    return _learning.learn(settings, _learning.start(settings, rows, generator), rows, generator), None
 
 
-def install(density: Any, mixture: NetworkMixture) -> None:
-    """Give an estimator networks, as if it had learned them from a table of zeros and ones."""
-    width, network = len(mixture.columns), mixture.networks[0]
-    density.n_features_in_ = width
-    if mixture.columns != tuple(f"x{k}" for k in range(width)):
-        density.feature_names_in_ = np.array(mixture.columns, dtype=object)
-    density.network_, density.networks_ = network, mixture.networks
-    density.recognitions_ = (None,) * len(mixture)
-    density.encoder_ = density.codings_ = density.report_ = density.held_out_bounds_ = None
-    density.bounds_, density.n_iter_, density.n_samples_seen_ = np.empty(0), 0, 0.0
-    own = set(mixture.columns)
-    # mixture variables come after columns
-    density._n_hidden = next(k for k, name in enumerate(network.names) if name in own)
-    density._generator = np.random.default_rng(_learning.make_seed(density.random_state))
-    density._optimizer_state = None
-
-
-def _reordered(rows: Rows, generator: np.random.Generator) -> Rows:
+def reordered(rows: Rows, generator: np.random.Generator) -> Rows:
     """The columns in a random order; those that stand for one column stay together, and in their order."""
     grouped, n = {unit for group in rows.groups for unit in group.units}, len(rows.names) - rows.label_last
     blocks = [(name,) for name in rows.names[:n] if name not in grouped] + [group.units for group in rows.groups]

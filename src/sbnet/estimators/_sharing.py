@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import clone
 
 from sbnet._types import BoolArray, FloatArray, States
 from sbnet.estimators import _learning, _mixtures
 from sbnet.estimators._autoregressive import Scales, first_of
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._rows import Rows
+from sbnet.estimators.settings import Settings
 from sbnet.learning import Adam, FitResult, Gaussian
 from sbnet.learning.optimizers import InUnitsOfPrior
 from sbnet.learning.priors import Around
@@ -29,7 +29,6 @@ from sbnet.model.network import Network
 
 if TYPE_CHECKING:
     from sbnet.estimators._tuning import Labelled
-    from sbnet.estimators.density import SBNDensity
 
 POOLED = 1.0
 """The scale of the Laplace prior on the weights that all classes have in common."""
@@ -87,7 +86,7 @@ class Ties:
         return Network(common.names[n:], smaller, common.weight[kept], bias[n:])
 
 
-def tie(settings: SBNDensity, rows: Rows, generator: np.random.Generator, *, both_ways: bool) -> list[Ties]:
+def tie(settings: Settings, rows: Rows, generator: np.random.Generator, *, both_ways: bool) -> list[Ties]:
     """What all classes have in common, for each order of the columns that is asked for, and perhaps for its reverse.
 
     Of two networks that read a row from its two ends, one has as parents what the other has as children.
@@ -97,11 +96,11 @@ def tie(settings: SBNDensity, rows: Rows, generator: np.random.Generator, *, bot
         for one in (turned, turned.named(turned.names[::-1]))[: 1 + both_ways]:
             size, _ = first_of(one).solved(Scales(POOLED), _learning.threads(settings)).weights()
             found.append(Ties(one.names, abs(scipy.sparse.csr_array(size))))
-        turned = _mixtures._reordered(rows, generator)
+        turned = _mixtures.reordered(rows, generator)
     return found
 
 
-def gather(settings: SBNDensity, data: Labelled, generator: np.random.Generator, ties: Ties) -> Ties:
+def gather(settings: Settings, data: Labelled, generator: np.random.Generator, ties: Ties) -> Ties:
     """With a network of all classes, from the rows of all."""
     classes = np.arange(len(data.log_prior))
     ties = replace(ties, labels=tuple(f"{_stem(ties.names)}{k}" for k in classes))
@@ -124,22 +123,22 @@ def _stem(names: tuple[str, ...]) -> str:
 
 
 def learn(
-    settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: list[Ties], label: int
+    settings: Settings, rows: Rows, generator: np.random.Generator, ties: list[Ties], label: int
 ) -> list[tuple[FitResult, None]]:
     """The networks of one class, one for each order."""
     return [(_learn_one(settings, rows.named(one.names), generator, one, label), None) for one in ties]
 
 
-def _learn_one(settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: Ties, label: int) -> FitResult:
+def _learn_one(settings: Settings, rows: Rows, generator: np.random.Generator, ties: Ties, label: int) -> FitResult:
     if ties.common is None:
         network = _start(settings, rows, generator, ties)
     else:
-        network = _learning.cut_off(ties.of_class(ties.common, label), rows)
+        network = _learning.without_unseen(ties.of_class(ties.common, label), rows)
     prior = ties.prior(network, label)
     return _climb(settings, network, rows, generator, ties.scales(network), prior, ROWS_IN_ALL)
 
 
-def _start(settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: Ties) -> Network:
+def _start(settings: Settings, rows: Rows, generator: np.random.Generator, ties: Ties) -> Network:
     """Nothing is known yet but the means of columns; those that have others before them get mixtures."""
     network = _learning.start(settings, rows, generator, column_mixtures=0)
     count = _learning.column_mixtures_of(settings, len(rows.names))
@@ -154,7 +153,7 @@ def _start(settings: SBNDensity, rows: Rows, generator: np.random.Generator, tie
 
 
 def _climb(
-    settings: SBNDensity,
+    settings: Settings,
     network: Network,
     rows: Rows,
     generator: np.random.Generator,
@@ -167,8 +166,8 @@ def _climb(
     """Learn, each weight in units of its own; unless epochs are given, until so many rows have been seen in all."""
     epochs = int(np.clip(in_all / len(rows.cells), 5, 100)) if is_auto(settings.epochs) else settings.epochs
     stepping = None  # what the settings say
-    if isinstance(settings.optimizer, str) and settings.optimizer == "adam" and is_auto(settings.learning_rate):
+    if settings.steps_are_ours:
         units_of = np.concatenate([scale, np.full(network.n_units, BIAS)])
         stepping = InUnitsOfPrior(Adam(RATE, until=max(epochs, 1)), units_of)
-    small = clone(settings).set_params(batch_size=min(settings.batch_size, BATCH))
+    small = replace(settings, batch_size=min(settings.batch_size, BATCH))
     return _learning.learn(small, network, rows, generator, epochs=epochs, prior=prior, stepping=stepping, quiet=quiet)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -18,16 +18,13 @@ from scipy.special import log_softmax, softmax
 
 from sbnet._types import BoolArray, FloatArray, IndexArray
 from sbnet.estimators import _learning
-from sbnet.estimators._rows import Rows, place
-from sbnet.estimators._structure import enforce
+from sbnet.estimators._rows import Rows, enforce, place
+from sbnet.estimators.settings import Settings
 from sbnet.learning import Adam
 from sbnet.learning.gradients import Climbing, Gradient
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.parcels import Shared
-
-if TYPE_CHECKING:
-    from sbnet.estimators.density import SBNDensity
 
 STRENGTHS = (0.0, 10.0, 120.0)
 """Candidates: how much telling classes apart counts beside the density of each. More than that lowers the log-loss of
@@ -112,7 +109,7 @@ class _Member:
 
 
 def tune(
-    settings: SBNDensity,
+    settings: Settings,
     mixtures: Sequence[Mixture],
     data: Labelled,
     strength: float,
@@ -145,7 +142,7 @@ def tune(
     return [tuple(one for one, k in zip(tuned, classes, strict=True) if k == label) for label in range(len(mixtures))]
 
 
-def _member(settings: SBNDensity, network: Network, label: int, rows: Rows, adam: Adam, prior: Any) -> _Member:
+def _member(settings: Settings, network: Network, label: int, rows: Rows, adam: Adam, prior: Any) -> _Member:
     parameters = np.concatenate([network.weight, network.bias])
     moving = (~_learning.frozen(network, rows)).astype(np.float64)
     states = place(network, rows.cells, rows.names)

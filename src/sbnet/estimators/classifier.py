@@ -14,9 +14,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _arguments, _learning, _mixtures, _priors, _sharing, _tuning, mixture_sums
+from sbnet.estimators import _arguments, _learning, _mixtures, _priors, _sharing, _tuning, marginal
 from sbnet.estimators._large import fit_classes
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._partitions import by_partition
@@ -25,6 +26,7 @@ from sbnet.estimators._sharing import Ties
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators._tuning import Labelled, Mixture
 from sbnet.estimators.density import SBNDensity
+from sbnet.estimators.settings import Settings, Training
 from sbnet.learning import FitResult
 from sbnet.learning.streams import is_stream
 from sbnet.parallel.blocks import pool
@@ -59,14 +61,12 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     density : SBNDensity or None
         How each network is learned: a template with all settings, which is copied, not fitted. None is
         ``SBNDensity()``. Its arguments may be set from here, as ``density__epochs``.
-    hidden, binarize, encode, missing, random_state, verbose
+    hidden, binarize, encode, missing, settings, random_state, verbose
         As in :class:`SBNDensity`. Where given they take the place of those of `density`; None leaves them to it. Two
         different `hidden` are refused.
     n_jobs : int or None
         Processes that learn networks at the same time, and threads for scoring. None leaves it to `density`; None
         there too learns one network after the other. Results do not depend on it.
-    executor : concurrent.futures.Executor or None
-        As in :class:`SBNDensity`, if networks are learned one after the other, and for scoring.
     class_prior : array-like of shape (n_classes,) or None
         Probabilities of the classes, in the order of `classes_`; None for their share of the training rows.
     tune : None or "discriminative"
@@ -136,22 +136,20 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         shared: Any = "auto",
         calibrate: bool = True,
         particles: int | None = None,
+        settings: Training | None = None,
         n_jobs: int | None = None,
-        executor: Any = None,
         random_state: Any = None,
         verbose: int | None = None,
     ) -> None:
-        super().__init__(
-            density=density,
-            hidden=hidden,
-            binarize=binarize,
-            encode=encode,
-            missing=missing,
-            n_jobs=n_jobs,
-            executor=executor,
-            random_state=random_state,
-            verbose=verbose,
-        )
+        self.density = density
+        self.hidden = hidden
+        self.binarize = binarize
+        self.encode = encode
+        self.missing = missing
+        self.settings = settings
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
         self.class_prior = class_prior
         self.tune = tune
         self.shared = shared
@@ -201,9 +199,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
 
     def _check(self) -> None:
         if self.tune is not None and not (isinstance(self.tune, str) and self.tune == "discriminative"):
-            raise ParameterError(f"tune is {_arguments.short(self.tune)}; give None or 'discriminative'")
+            raise ParameterError(f"tune is {checks.shown(self.tune)}; give None or 'discriminative'")
         if not isinstance(self.shared, bool | np.bool_) and not _priors.is_auto(self.shared):
-            raise ParameterError(f"shared is {_arguments.short(self.shared)}; give True, False or 'auto'")
+            raise ParameterError(f"shared is {checks.shown(self.shared)}; give True, False or 'auto'")
         _arguments.flag("calibrate", self.calibrate)
         if self.particles is not None:
             _arguments.particles(self.particles)
@@ -247,7 +245,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         if sharing:
             ties = _sharing.tie(settings, data.rows, np.random.default_rng(seed), both_ways=self.tune is not None)
         if n_jobs not in (None, 1):  # processes for networks instead of threads for rows
-            settings.set_params(n_jobs=1, verbose=0)
+            settings = replace(settings, n_jobs=1, verbose=0)
         parallel = Parallel(n_jobs=1 if n_jobs is None else n_jobs, verbose=int(verbose or 0))
         if ties is not None and self._gathers(settings):
             sources = (np.random.default_rng([seed, len(self.classes_), k]) for k in range(len(ties)))
@@ -264,11 +262,11 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         results: list[list[tuple[FitResult, Any]]] = list(parallel(jobs))
         return [_Class(tuple(one.network for one, _ in each), each[0][0].bounds) for each in results], ties
 
-    def _gathers(self, settings: SBNDensity) -> bool:
+    def _gathers(self, settings: Settings) -> bool:
         """Do classes begin at a network of all? Not with hidden layers, whose units would mean another thing in each;
         and networks that are not tuned, of few rows, gained nothing by it.
         """
-        return self.tune is not None and not _learning.layers(settings.hidden)
+        return self.tune is not None and not settings.layers
 
     def _tuned(
         self,
@@ -281,7 +279,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     ) -> list[Mixture]:
         settings = self._settings()
         if ties is None:
-            priors = [[_priors.for_network(settings, one, self._names()) for one in networks] for networks in mixtures]
+            priors = [
+                [_priors.for_network(settings.prior, one, self._names()) for one in networks] for networks in mixtures
+            ]
         else:
             priors = [
                 [one.prior(network, k) for network, one in zip(networks, ties, strict=True)]
@@ -344,7 +344,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         It tells classes apart better than that logarithm, which hangs on one network, perhaps another in each class.
         """
         names = self._names()
-        mean: FloatArray = np.mean([self._bounds_of(each, place(each, cells, names)) for each in networks], axis=0)
+        mean: FloatArray = np.mean(
+            [self._bounds_of(each, None, place(each, cells, names)) for each in networks], axis=0
+        )
         return mean
 
     def _estimates(self, networks: Mixture, cells: States, number: int) -> FloatArray:
@@ -352,19 +354,27 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         settings, names = self._settings(), self._names()
         where = pool(settings.executor, _learning.threads(settings))
         parts = [
-            mixture_sums.estimates(each, place(each, cells, names), columns(each, names), number, where)
+            marginal.estimates(each, place(each, cells, names), columns(each, names), number, where)
             for each in networks
         ]
         mean: FloatArray = np.mean(parts, axis=0)
         return mean
 
     def _log_prior(self, share: FloatArray) -> FloatArray:
-        prior = share / share.sum() if self.class_prior is None else _arguments.numbers(self.class_prior)
+        prior = share / share.sum() if self.class_prior is None else _numbers(self.class_prior)
         if prior.shape != share.shape or np.any(prior < 0.0) or not np.isclose(prior.sum(), 1.0):
             raise ParameterError(
-                f"class_prior is {_arguments.short(self.class_prior)}; "
+                f"class_prior is {checks.shown(self.class_prior)}; "
                 f"give a probability for each of the {len(share)} classes, with sum 1"
             )
         with np.errstate(divide="ignore"):
             logs: FloatArray = np.log(prior)
         return logs
+
+
+def _numbers(value: Any) -> FloatArray:
+    """An array of numbers, with NaN in the place of what is none."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.array([np.nan])

@@ -273,13 +273,11 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _order(self, found: Sheet) -> dict[Any, Sequence[Any]]:
         if self.ordered is not None and not isinstance(self.ordered, Mapping):
-            raise ParameterError(f'ordered is {_arguments.short(self.ordered)}; give a mapping: {{"size": ["S", "M"]}}')
+            raise ParameterError(f'ordered is {checks.shown(self.ordered)}; give a mapping: {{"size": ["S", "M"]}}')
         order = dict(self.ordered or {})
         for name, values in order.items():
             if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes) or not len(values):
-                raise ParameterError(
-                    f"ordered of {name!r} is {_arguments.short(values)}; list its values, lowest first"
-                )
+                raise ParameterError(f"ordered of {name!r} is {checks.shown(values)}; list its values, lowest first")
         names = [column.name for column in found.columns]
         strange = [name for name in order if name not in names]
         if strange:

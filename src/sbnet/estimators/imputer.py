@@ -14,21 +14,22 @@ from sklearn.utils.validation import check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _arguments, _choosing, _learning, _mixtures
-from sbnet.estimators._filling import Crowds
+from sbnet.estimators import _arguments, _learning, _mixtures
+from sbnet.estimators._base import FromNetworks, Member
+from sbnet.estimators._filling import Completion
 from sbnet.estimators._given import Given, as_asked
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._partitions import transforms_by_partition
 from sbnet.estimators._rows import Rows
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
+from sbnet.estimators.settings import Training
 from sbnet.exact.probability import sample
 from sbnet.inference import PosteriorBatch
 from sbnet.inference.solvers.completions import informed
 from sbnet.inference.solvers.particles import NUMBER
 from sbnet.inference.solvers.places import Place
 from sbnet.learning.streams import is_stream
-from sbnet.model.mixtures import NetworkMixture
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
@@ -36,7 +37,7 @@ from sbnet.tables.frames import Array
 
 
 @transforms_by_partition
-class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type: ignore[misc]
+class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type: ignore[misc]
     """Fill the holes of a binary table, from a sigmoid belief network learned from the same or another table.
 
     Observed cells stay as they are, to the last bit. In a column of zeros and ones, what is filled in is the posterior
@@ -48,13 +49,11 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
 
     Parameters
     ----------
-    density, hidden, binarize, encode, missing, random_state, verbose
+    density, hidden, binarize, encode, missing, settings, random_state, verbose
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores. Results do not depend on
         it.
-    executor : concurrent.futures.Executor or None
-        As in :class:`SBNDensity`.
     strategy : {"mean", "mode", "sample"}
         Fill with posterior means; or with the more probable value, in columns of zeros and ones too; or with draws,
         which keep the spread, and within a row the correlations that the network finds.
@@ -94,25 +93,23 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         binarize: float | None = None,
         encode: Any = None,
         missing: Any = None,
+        settings: Training | None = None,
         n_jobs: int | None = None,
-        executor: Any = None,
         random_state: Any = None,
         verbose: int | None = None,
         strategy: str = "mean",
         particles: int = NUMBER,
         multiple: int | None = None,
     ) -> None:
-        super().__init__(
-            density=density,
-            hidden=hidden,
-            binarize=binarize,
-            encode=encode,
-            missing=missing,
-            n_jobs=n_jobs,
-            executor=executor,
-            random_state=random_state,
-            verbose=verbose,
-        )
+        self.density = density
+        self.hidden = hidden
+        self.binarize = binarize
+        self.encode = encode
+        self.missing = missing
+        self.settings = settings
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
         self.strategy = strategy
         self.particles = particles
         self.multiple = multiple
@@ -125,7 +122,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNImputer:
         """Learn a network from a table with holes, as :meth:`SBNDensity.fit` does; `y` is not used."""
         if not isinstance(self.strategy, str) or self.strategy not in ("mean", "mode", "sample"):
-            raise ParameterError(f"strategy is {_arguments.short(self.strategy)}; give 'mean', 'mode' or 'sample'")
+            raise ParameterError(f"strategy is {checks.shown(self.strategy)}; give 'mean', 'mode' or 'sample'")
         _arguments.particles(self.particles)
         if self.multiple is not None:
             _arguments.count("multiple", self.multiple, 1, ", or None")
@@ -146,32 +143,14 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
             return self._fill_encoded(X, np.random.default_rng(seed) if sampling else None)
         table, _ = self._table(X, reset=False)
         if sampling:
-            filled = self._drawn(table, self.networks_, seed)
-        elif self._mean_field():
+            filled = self._drawn(table, self._members(), seed)
+        elif not self.particles:
             filled = self._fill(table, lambda posterior: posterior.means, certain=self.strategy == "mode")
         else:
-            filled = _filled(table, self._crowds(self.networks_, self._fixed_seed()).means, self.strategy == "mode")
+            filled = _filled(
+                table, self._by_particles(self.networks_, self._fixed_seed()).means, self.strategy == "mode"
+            )
         return as_asked(self, filled, X)
-
-    @classmethod
-    def from_networks(cls, networks: Network | NetworkMixture, **settings: Any) -> SBNImputer:
-        """An imputer that need not be fitted: it fills tables with networks that are there already.
-
-        Parameters
-        ----------
-        networks : NetworkMixture or Network
-            As :func:`sbnet.load` reads one from a file. Of a network by itself all units are columns.
-        **settings
-            Arguments of the imputer, such as ``strategy`` or ``n_jobs``.
-
-        Returns
-        -------
-        SBNImputer
-        """
-        imputer = cls(**settings)
-        _mixtures.install(imputer, _mixtures.as_mixture(networks))
-        imputer.draw_networks_ = ()
-        return imputer
 
     def cell_probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
         """Posterior probabilities of the values of columns, for rows of states of the units of `network_`.
@@ -189,7 +168,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
             One for each column.
         """
         check_is_fitted(self)
-        return self._crowds(self.networks_, self._fixed_seed()).probabilities(states, places)
+        return self._by_particles(self.networks_, self._fixed_seed()).probabilities(states, places)
 
     def draws(self, X: Any) -> list[Any]:
         """`multiple` completed tables, each as :meth:`transform` gives one: observed cells as they are, holes drawn.
@@ -205,8 +184,8 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
 
     def _one_draw(self, X: Any, network: Network, seed: int) -> Any:
         if self.encoder_ is not None:
-            return self._fill_encoded(X, np.random.default_rng(seed), (network,))
-        filled = as_asked(self, self._drawn(self._table(X, reset=False)[0], (network,), seed), X)
+            return self._fill_encoded(X, np.random.default_rng(seed), [(network, None)])
+        filled = as_asked(self, self._drawn(self._table(X, reset=False)[0], [(network, None)], seed), X)
         return _wrap_data_with_container("transform", filled, X, self) if isinstance(filled, np.ndarray) else filled
 
     def _learn_again(self, rows: Rows, generator: np.random.Generator) -> Network:
@@ -216,25 +195,20 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         if not weights.any():
             weights = rows.weights
         again = replace(rows, weights=weights).keep(weights > 0.0)
-        if self.report_ is None:
-            return _learning.learn_from_scratch(settings, again, generator)[0].network
-        own = set(again.names)
-        again = again.named(tuple(name for name in self.network_.names if name in own))
-        return _choosing.learn_alike(settings, again, generator, self.report_).network
+        if self.report_ is not None:
+            again = again.named(tuple(name for name in self.network_.names if name in set(again.names)))
+        return _mixtures.learn_one(settings, again, generator, self.report_)[0].network
 
-    def _drawn(self, table: Given, networks: tuple[Network, ...], seed: int) -> Array:
-        if not self._mean_field():
-            return _filled(table, self._crowds(networks, seed).draw, certain=True)
+    def _drawn(self, table: Given, networks: list[Member], seed: int) -> Array:
+        if self.particles:
+            return _filled(table, self._by_particles([network for network, _ in networks], seed).draw, certain=True)
         generator = np.random.default_rng(seed)
         return self._fill(table, lambda posterior: _draw(posterior, generator), rng=generator, networks=networks)
 
-    def _crowds(self, networks: tuple[Network, ...], seed: int) -> Crowds:
+    def _by_particles(self, networks: Sequence[Network], seed: int) -> Completion:
         settings = self._settings()
         where = pool(settings.executor, _learning.threads(settings))
-        return Crowds(networks, self._names(), self.particles, seed, where)
-
-    def _mean_field(self) -> bool:
-        return bool(self.particles == 0)
+        return Completion(networks, self._names(), self.particles, seed, where)
 
     def _seed(self) -> int:
         return make_seed(self._settings().random_state)

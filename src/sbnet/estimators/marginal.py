@@ -1,30 +1,39 @@
-"""Exact likelihoods where hidden units are few roots, and switches of columns: see :mod:`sbnet.kernels.roots`.
+"""Solvers that marginalise latent variables exactly, where they are few shared ones and mixtures of columns.
 
 Mean field theory pretends that hidden units are independent, given a row, and learning with it gives up on hidden units
 whose posteriors are not. A sum over their states pretends nothing: what is learned is better, and what is scored is the
-likelihood itself, whatever the starting point.
+likelihood itself, whatever the starting point. See :mod:`sbnet.kernels.roots` for shared latent variables with at most
+one mixture variable a column, and :mod:`sbnet.kernels.switches` for several of these and no shared ones.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from scipy.special import expit
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.bounds.margins import UNIT, scale
 from sbnet.inference import BoundGradient, DifferentiableSolver, Solution, Status
+from sbnet.inference.solvers.particles import average, seeds_of_rows
 from sbnet.kernels.gates import SIGMOID
+from sbnet.kernels.holes import filter_rows
 from sbnet.kernels.root_slots import Answer, Edges, Slots, Task
 from sbnet.kernels.roots import sum_rows
+from sbnet.kernels.switches import Climb, Found, Switched, edge_slopes, sum_cells
 from sbnet.model.network import Network
+from sbnet.parallel.blocks import Block, RowBlocks, join, map_blocks
 from sbnet.questions.reduction import absorb_rows
 
-MOST_ROOTS = 10
+MOST_SHARED = 10
 """More of them are left to mean field theory: each doubles the time."""
+MOST_MIXTURES, _MOST = 6, 256
+"""More of them for one column are left to mean field theory: each doubles the time; and the most rows of a block."""
 _SLIGHT, _NOTHING = 1e-5, 1e-12
 """Shares of states in a row that do not count: while learning, and in means."""
 _DEAR, _FEW, _MANY = 150_000, 50, 200
@@ -65,7 +74,7 @@ def plan_of(network: Network, columns: IndexArray) -> Plan | None:
         if not hidden[graph.child_of_edge[down]] and edge_of[graph.child_of_edge[down]] < 0:
             edge_of[graph.child_of_edge[down]], inner[i] = down, True
     roots = np.flatnonzero(hidden & (fan_out > 0) & ~inner)
-    if len(roots) > MOST_ROOTS or several or (network.gate != SIGMOID).any():
+    if len(roots) > MOST_SHARED or several or (network.gate != SIGMOID).any():
         return None
     root = np.full(n, -1)
     root[roots] = np.arange(len(roots))
@@ -95,7 +104,7 @@ def _only_children(network: Network, inner: BoolArray, hidden: BoolArray) -> tup
 
 
 @dataclass(frozen=True, eq=False)
-class Summing:
+class SharedLatents:
     """A solver that sums over hidden units in rows without holes, and leaves other rows to another."""
 
     plan: Plan = field(repr=False)
@@ -182,18 +191,12 @@ def _root_means(share: FloatArray, n: int) -> FloatArray:
     return means
 
 
-def summing(network: Network, columns: IndexArray, other: Any) -> Any:
-    """The solver for a network: sums where that is possible, another everywhere else."""
-    plan = plan_of(network, columns)
-    return other if plan is None else Summing(plan, other)
-
-
 def margin(network: Network) -> float:
     """How far rounding can raise a sum, generously: a factor is wrong by what its input is, a logarithm by its size."""
     sizes = scale(network)
     total = float(sizes.size.sum())
     own = float(sizes.size @ (4.0 * sizes.parents + 50.0))
-    return UNIT * (own + 8.0 * (len(sizes.size) + 50.0) * total + 2.0 ** (MOST_ROOTS + 3))
+    return UNIT * (own + 8.0 * (len(sizes.size) + 50.0) * total + 2.0 ** (MOST_SHARED + 3))
 
 
 def _both(found: Solution, rest: Solution, done: BoolArray) -> Solution:
@@ -201,3 +204,106 @@ def _both(found: Solution, rest: Solution, done: BoolArray) -> Solution:
     bound, means, status, sweeps = found.bound, found.means, found.status, found.sweeps
     bound[~done], means[~done], status[~done], sweeps[~done] = rest.bound, rest.means, rest.status, rest.sweeps
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """Which units are columns; the edges from the switches of each to it, and where they begin."""
+
+    columns: IndexArray
+    first: IndexArray
+    edge: IndexArray
+    switch: IndexArray
+
+    @property
+    def most(self) -> int:
+        """How many switches a column has at most."""
+        return int(np.diff(self.first).max(initial=0))
+
+    def switched(self, model: Model) -> Switched:
+        """For the kernels, with the weights of a model."""
+        return Switched(self.columns, self.first, self.switch, np.ascontiguousarray(model.weight[self.edge]))
+
+
+def board_of(network: Network, columns: IndexArray) -> Board | None:
+    """How to sum over switches, if all hidden units are some: they have one child, a column, and no hidden parents."""
+    graph, hidden = network.graph, np.ones(network.n_units, dtype=np.bool_)
+    hidden[columns] = False
+    edge = np.flatnonzero(hidden[graph.parent])
+    of_column = np.argsort(columns)[np.searchsorted(np.sort(columns), graph.child_of_edge[edge]) % len(columns)]
+    once = np.array_equal(np.sort(graph.parent[edge]), np.flatnonzero(hidden))
+    count = np.bincount(of_column, minlength=len(columns))
+    if not once or hidden[graph.child_of_edge[edge]].any() or count.max(initial=0) > MOST_MIXTURES:
+        return None
+    if (network.gate != SIGMOID).any():
+        return None
+    edge = edge[np.argsort(of_column, kind="stable")]
+    return Board(columns, np.concatenate([[0], np.cumsum(count)]), edge, graph.parent[edge])
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMixtures(SharedLatents):
+    """A solver that sums over switches in rows without holes, and leaves other rows to another."""
+
+    plan: Any  # a Board
+    rows_at_once = _MOST
+
+    def _summed(
+        self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray | None
+    ) -> tuple[Solution, BoundGradient | None, BoolArray]:
+        """Rows without holes, with a slope if rows have weights; which rows they are comes last."""
+        board, n = self.plan, len(states)
+        whole: BoolArray = (states[:, board.columns] != HIDDEN).all(axis=1)
+        rows = states if whole.all() else states[whole]
+        inputs, width = absorb_rows(model, bias, rows), len(board.edge)
+        found = Found(np.empty(len(rows)), np.zeros((len(rows), width)))
+        weight = np.ones(len(rows)) if row_weight is None else np.ascontiguousarray(row_weight[whole])
+        climb = Climb(weight, np.zeros(inputs.shape), np.zeros(width))
+        sum_cells(board.switched(model), board.most, inputs, rows, found, climb)
+        done = whole.copy()
+        done[whole] = np.isfinite(found.log_p)
+        bound, means = np.full(n, np.nan), states.astype(np.float64)
+        bound[whole] = found.log_p
+        means[np.ix_(whole, board.switch)] = found.on
+        solution = Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
+        return solution, None if row_weight is None else self._climbed(model, rows, climb), done
+
+    def _climbed(self, model: Model, rows: States, climb: Climb) -> BoundGradient:
+        weight, by_row = np.zeros(len(model.weight)), np.ascontiguousarray(climb.by_row.T)
+        on = np.ascontiguousarray((rows == 1).T.astype(np.float64))
+        edge_slopes(model.indptr, model.parent, on, by_row, weight)
+        weight[self.plan.edge] = climb.strength
+        return BoundGradient(weight, by_row.sum(axis=1))
+
+
+def marginalising(network: Network, columns: IndexArray, other: Any) -> Any:
+    """The solver for a network: exact where all latent variables can be marginalised, another everywhere else."""
+    plan = plan_of(network, columns)
+    if plan is not None:
+        return SharedLatents(plan, with_column_mixtures(network, columns, other))
+    return with_column_mixtures(network, columns, other)
+
+
+def with_column_mixtures(network: Network, columns: IndexArray, other: Any) -> Any:
+    """The same where every hidden unit is a mixture variable of a column, of which it may have several."""
+    board = board_of(network, columns)
+    return other if board is None else ColumnMixtures(board, other)
+
+
+def estimates(network: Network, states: States, columns: IndexArray, number: int, executor: Executor) -> FloatArray:
+    """Estimates of ln P of rows with holes, each from so many particles; those of P itself are right in the mean."""
+    board = board_of(network, np.sort(columns))
+    if board is None:
+        return average(network, states, number=number, executor=executor).log_p
+    blocks = RowBlocks(states, seeds_of_rows(0, states), most=_MOST)
+    parts = map_blocks(partial(_estimated, network, board, number), blocks, executor=executor)
+    found: FloatArray = join(parts, np.zeros(0))
+    return found
+
+
+def _estimated(network: Network, board: Board, number: int, block: Block) -> FloatArray:
+    states, seeds = block.columns
+    log_p = np.empty(len(states))
+    bias = absorb_rows(network.model, network.bias, states)
+    filter_rows(network.model, board.switched(network.model), board.most, states, bias, seeds, number, log_p)
+    return log_p
