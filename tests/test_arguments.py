@@ -53,14 +53,9 @@ def test_wrong_arguments_are_named(kind, name):
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Training)])
 def test_wrong_settings_of_training_are_named(name):
-    refused = 0
-    for value in HOSTILE:
-        try:
+    for value in ("a", -0.5, math.nan, 10**400, object(), int):
+        with pytest.raises(ParameterError, match=name):
             Training(**{"validation_fraction": 0.5, name: value})
-        except ParameterError as error:
-            assert name in str(error), (value, error)
-            refused += 1
-    assert refused >= 6
 
 
 def test_training_is_a_record_that_copies_share():
@@ -72,9 +67,7 @@ def test_training_is_a_record_that_copies_share():
     assert density.get_params()["settings"] is training
     assert density.set_params(settings=None).settings is None
     assert pickle.loads(pickle.dumps(training)) == Training(batch_size=7)
-    with pytest.raises(
-        ParameterError, match=r"settings is 7; give sbnet.estimators.Training\(batch_size=20\), or None"
-    ):
+    with pytest.raises(ParameterError, match=r"settings is 7; give sbnet.estimators.Training\(batch_size=20\), or"):
         SBNDensity(settings=7).fit(X)
 
 

@@ -94,9 +94,7 @@ def test_a_column_that_one_class_never_shows(labelled):
 def test_a_class_with_one_row(labelled):
     X, y = labelled
     keep = np.r_[np.flatnonzero(y != "c"), np.flatnonzero(y == "c")[:1]]
-    classifier = SBNClassifier(density=quick(settings=Training(validation_fraction=0.2, patience=3))).fit(
-        X[keep], y[keep]
-    )
+    classifier = SBNClassifier(density=quick(validation_fraction=0.2, patience=3)).fit(X[keep], y[keep])
     assert list(classifier.classes_) == ["a", "b", "c"]
     assert np.all(np.isfinite(classifier.predict_log_proba(X)))
     assert_allclose(np.exp(classifier.class_log_prior_), [60 / 121, 60 / 121, 1 / 121])

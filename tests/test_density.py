@@ -131,7 +131,7 @@ def test_no_prior_has_two_spellings(table):
 def test_a_constant_column(table, value, optimizer):
     X = table.copy()
     X[:, 2] = value
-    density = quick(settings=Training(optimizer=optimizer)).fit(X)
+    density = quick(optimizer=optimizer).fit(X)
     X[0, 2] = np.nan
     assert abs(density.impute(X)[0, 2] - value) < 0.1
     assert np.all(np.isfinite(density.score_samples(1 - X)))  # also if the column then holds something else
@@ -187,8 +187,8 @@ def test_learning_may_stop_early(table):
 def test_a_weight_of_zero_is_no_row_and_weights_count(holes):
     weight = np.ones(len(holes))
     weight[::4] = 0.0
-    weighted = quick(settings=Training(batch_size=10)).fit(holes, sample_weight=weight)
-    assert weighted.network_ == quick(settings=Training(batch_size=10)).fit(holes[weight > 0]).network_
+    weighted = quick(batch_size=10).fit(holes, sample_weight=weight)
+    assert weighted.network_ == quick(batch_size=10).fit(holes[weight > 0]).network_
     weight = np.arange(1.0, 1.0 + len(holes))
     same, prior = {"batch_size": 50, "optimizer": sb.Adam(0.01)}, sb.Gaussian(1.0)
     result = by_hand(holes, (8,), np.random.default_rng(1), True, weights=weight, prior=prior, epochs=3, **same)

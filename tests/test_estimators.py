@@ -136,7 +136,7 @@ def test_the_solver_of_the_template_is_read_at_each_call(labelled):
 @pytest.mark.parametrize("make", ALL)
 def test_copies_give_the_same_answers(make, labelled):
     X, y = labelled
-    template = quick(settings=Training(optimizer=sb.Adam(0.02)), prior=sb.Laplace(1.0), solver=sb.MeanField(tol=1e-3))
+    template = quick(optimizer=sb.Adam(0.02), prior=sb.Laplace(1.0), solver=sb.MeanField(tol=1e-3))
     fitted = made(make, template).fit(X, y)
     expected = answers(fitted, X)
     file = io.BytesIO()

@@ -292,8 +292,8 @@ def check_size(settings: Settings, width: int) -> None:
         raise ParameterError(
             f"{width:,} columns, hidden={settings.hidden!r:.40}, autoregressive={settings.autoregressive!r} and "
             f"column_mixtures={settings.column_mixtures!r:.20} make {weights:,} weights, which take about "
-            f"{needed:,.0f} GB; at most {MOST_WEIGHTS:,} are learned. Take fewer columns or hidden units, autoregressive=False, or "
-            "column_mixtures=0"
+            f"{needed:,.0f} GB; at most {MOST_WEIGHTS:,} are learned. Take fewer columns or hidden units, "
+            "autoregressive=False, or column_mixtures=0"
         )
 
 

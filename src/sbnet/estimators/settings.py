@@ -63,11 +63,11 @@ class Training:
 
     def __post_init__(self) -> None:
         _arguments.count("batch_size", self.batch_size, 1)
-        checks.no_class("optimizer", self.optimizer)
-        self.optimizer_until(None)
         if not is_auto(self.learning_rate):
             wanted = "it must be positive and finite, or 'auto'"
             _arguments.number("learning_rate", self.learning_rate, TINY, math.inf, wanted)
+        checks.no_class("optimizer", self.optimizer)
+        self.optimizer_until(None)
         if not is_auto(self.weight_scale):
             wanted = "it must be finite and not negative, or 'auto'"
             _arguments.number("weight_scale", self.weight_scale, 0.0, math.inf, wanted)
