@@ -12,7 +12,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError, not_among
-from sbnet.estimators import _encoding, _given, _large, _learning, _mixtures, _recognition
+from sbnet.estimators import _choosing, _encoding, _given, _large, _learning, _recognition
+from sbnet.estimators._filling import chosen, together
 from sbnet.estimators._given import Given
 from sbnet.estimators._recognition import Recognising, Recognition
 from sbnet.estimators._rows import Rows, columns, place
@@ -174,7 +175,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         settings = self._settings()
         generator = np.random.default_rng(_learning.make_seed(settings.random_state))
         # A row of weight zero is no row, in the division into batches too.
-        found = _mixtures.learn(settings, rows.keep(rows.weights > 0.0), generator)
+        found = _choosing.learn(settings, rows.keep(rows.weights > 0.0), generator)
         (result, self.report_), self.networks_ = found[0], tuple(result.network for result, _ in found)
         self.network_, self.bounds_, self.held_out_bounds_ = result.network, result.bounds, result.held_out
         self.n_iter_ = len(self.bounds_)
@@ -201,9 +202,9 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         if len(networks) == 1:
             return _encoding.completed(encoder, networks[0][0], moved[0], rng)
         bounds = np.array([self._bounds_of(*member, rows) for member, rows in zip(networks, moved, strict=True)])
-        chosen = _mixtures.chosen(bounds, rng)
+        which = chosen(bounds, rng)
         parts = [_encoding.completed(encoder, n, rows, rng) for (n, _), rows in zip(networks, moved, strict=True)]
-        return np.array(parts)[chosen, np.arange(len(states))]
+        return np.array(parts)[which, np.arange(len(states))]
 
     def _fill(
         self,
@@ -228,7 +229,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
             bounds.append(posterior.bound)
         if len(parts) == 1:
             return table.fill(rows, parts[0], certain)
-        return table.fill(rows, _mixtures.together(np.array(parts), np.array(bounds), rng), certain)
+        return table.fill(rows, together(np.array(parts), np.array(bounds), rng), certain)
 
 
 class FromNetworks:

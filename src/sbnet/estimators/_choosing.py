@@ -1,7 +1,9 @@
 """What a density chooses by itself on held-out rows: scales of its prior, hidden units, per-column mixtures.
 
-Autoregressive weights come first. Hidden units and per-column mixtures are tried on top of the best, and stay if the
-validation log-likelihood improves.
+Autoregressive weights come first: their regressions are convex, so that a regularisation path of scales, each started
+from the last, costs little more than one. Hidden units and per-column mixtures are tried on top of the best, and
+stay if the validation log-likelihood improves. With several orders of the columns, each is another model of the same
+table: what is chosen for the first is taken for the others.
 """
 
 from __future__ import annotations
@@ -13,8 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from sbnet.estimators import _learning
-from sbnet.estimators._autoregressive import Drawn, Scales, first_of, refitted
-from sbnet.estimators._paths import PATH, choose_autoregressive
+from sbnet.estimators._autoregressive import Autoregressive, Drawn, Scales, first_of, refitted
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._report import Report
 from sbnet.estimators._rows import Rows, place
@@ -25,6 +26,16 @@ from sbnet.learning import FitResult
 from sbnet.learning.regressions import without_edges
 from sbnet.model.network import Network
 
+PATH = tuple(2.0**k for k in range(-5, 5))
+_FLAT = 5e-4
+"""The share of a bound that a weaker prior may be below the best to be taken for it, which leaves more to hidden units
+and per-column mixtures to find; one that is further below ends the path.
+"""
+_SPREADS = (1.0, 0.5, 0.25)
+"""Standard deviations of weights under a Gaussian prior beside the other, from weak to strong."""
+AS_GIVEN = "as given"
+FEWEST = 50
+"""Below so many rows nothing is chosen: too few of them could be held out."""
 HIDDEN, COLUMN_MIXTURES = (8,), 1
 """Sizes that are tried."""
 _NEAR, _NEARLY, _LATE, _RISES = 2e-3, 4e-3, 1e-3, 1e-4
@@ -36,11 +47,33 @@ _AGAIN = 2  # other random weights to begin with
 _STRONGER = 0.25  # the share of the scale of hidden units that is tried beside it
 
 
-def learn(settings: Settings, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
+def learn(settings: Settings, rows: Rows, generator: np.random.Generator) -> list[tuple[FitResult, Report | None]]:
+    """The network of the table as it stands, and others with its columns in random orders, chosen alike."""
+    found = [learn_one(settings, rows, generator)]
+    report = found[0][1]
+    for _ in range(1, settings.orders):
+        found.append(learn_one(settings, rows.shuffled(generator), generator, report))
+    return found
+
+
+def learn_one(
+    settings: Settings, rows: Rows, generator: np.random.Generator, report: Report | None = None
+) -> tuple[FitResult, Report | None]:
+    """A start and all epochs, from one generator; and what was chosen, now or in an earlier report."""
+    _learning.check_size(settings, len(rows.names))
+    if report is not None:
+        return _learn_alike(settings, rows, generator, report), report
+    # units that stand for one column are not free to be regressed
+    if is_auto(settings.prior) and not rows.groups and len(rows.cells) >= FEWEST:
+        return _learn_chosen(settings, rows, generator)
+    return _learning.learn(settings, _learning.start(settings, rows, generator), rows, generator), None
+
+
+def _learn_chosen(settings: Settings, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
     """Choose on held-out rows, then learn from all."""
     begin, settings = time.monotonic(), _wide_start(settings)
     search = Search.of(settings, rows, generator)
-    best, weaker, order = choose_autoregressive(search)
+    best, weaker, order = _choose_autoregressive(search)
     best = _choose_units(search, weaker, best)
     result = _learn_all(search, rows.named(search.rows.names), best)
     scales = best.scales
@@ -54,7 +87,7 @@ def learn(settings: Settings, rows: Rows, generator: np.random.Generator) -> tup
     return result, report
 
 
-def learn_alike(settings: Settings, rows: Rows, generator: np.random.Generator, report: Report) -> FitResult:
+def _learn_alike(settings: Settings, rows: Rows, generator: np.random.Generator, report: Report) -> FitResult:
     """From all rows, what was chosen before for the same table; in the order of these rows."""
     settings, every = _wide_start(settings), rows
     if len(rows.cells) > LEARNED:  # as while choosing, some are enough for all but the last epochs
@@ -85,6 +118,93 @@ def learn_alike(settings: Settings, rows: Rows, generator: np.random.Generator, 
 def _wide_start(settings: Settings) -> Settings:
     """Beside autoregressive weights that have been found already, small weights of hidden units would stay small."""
     return replace(settings, weight_scale=1.0) if is_auto(settings.weight_scale) else settings
+
+
+def _choose_autoregressive(search: Search) -> tuple[Candidate, Candidate, str]:
+    """The best scale for autoregressive weights, or each weight by its own; the weakest prior that is hardly worse; and
+    the order of the columns, in which the search has its rows from now on.
+    """
+    if not search.settings.autoregressive:
+        network = search.start(hidden=(), column_mixtures=0)
+        alone = search.scored(Candidate("independent columns", network, Scales(1.0)))
+        return alone, alone, AS_GIVEN
+    found = _along_path(search)
+    best = best_of(found)
+    order, other = _choose_order(search, best)
+    if order != AS_GIVEN:
+        found = [other]
+    s = best.scales.autoregressive
+    # Half a step to either side, which matters where the path is steep; and the adaptive lasso.
+    for scales in (Scales(s / np.sqrt(2.0)), Scales(s * np.sqrt(2.0)), Scales(s, s), Scales(0.5 * s, s)):
+        found.append(_solved(search, other.autoregressive, scales))
+    found += _elastic_nets(search, found)
+    first = best_of(found)
+    least = first.mean * (1.0 + _FLAT)
+    plain = [choice for choice in found if not choice.scales.adaptive and choice.mean >= least]
+    return first, max(plain, key=lambda choice: choice.scales.autoregressive) if plain else first, order
+
+
+def _along_path(search: Search) -> list[Candidate]:
+    found: list[Candidate] = []
+    for scale in PATH:
+        found.append(_solved(search, found[-1].autoregressive if found else first_of(search.rows), Scales(scale)))
+        if _falls([choice.mean for choice in found]):
+            break
+    return found
+
+
+def _elastic_nets(search: Search, found: list[Candidate]) -> list[Candidate]:
+    """A Gaussian prior beside the Laplace prior (an elastic net), if the validation log-likelihood improves, as it does
+    where many columns say the same; with a larger Laplace scale, for the Gaussian prior shrinks weights too.
+    """
+    plain = best_of([choice for choice in found if not choice.scales.adaptive])
+    path = [plain]
+    for spread in _SPREADS:
+        scales = Scales(np.sqrt(2.0) * plain.scales.autoregressive, spread=spread)
+        path.append(_solved(search, path[-1].autoregressive, scales))
+        if path[-1].mean < path[-2].mean:
+            break
+    best = best_of(found)
+    return [choice for choice in path[1:] if choice.improves(best)]
+
+
+def _falls(bounds: list[float]) -> bool:
+    """Have the last two been below the best, or the last one by more than a little?"""
+    best = max(bounds)
+    return bounds[-1] < best * (1.0 + _FLAT) or (len(bounds) > 2 and max(bounds[-2:]) < best)
+
+
+def _solved(search: Search, regressions: Autoregressive | None, scales: Scales, order: str = "") -> Candidate:
+    assert regressions is not None
+    regressions = search.solve(regressions, scales)
+    network = search.start(regressions, hidden=(), column_mixtures=0)
+    what = "adaptive lasso" if scales.adaptive else "autoregressive edges"
+    what = what if np.isinf(scales.spread) else f"elastic net, spread {scales.spread:.3g}"
+    what = f"{what}, {order or f'scale {scales.autoregressive:.3g}'}"
+    return search.scored(Candidate(what, network, scales, autoregressive=regressions))
+
+
+def _choose_order(search: Search, best: Candidate) -> tuple[str, Candidate]:
+    """Another order of the columns, if the validation log-likelihood improves: parents come first, and what is easily
+    told one way round need not be the other way.
+    """
+    found = {AS_GIVEN: best}
+    for name, order in _orders(search.rows, search.generator).items():
+        choice = _solved(search, first_of(search.rows.named(order)), best.scales, f"columns {name}")
+        if choice.improves(best):
+            found[name] = choice
+    name = max(found, key=lambda key: found[key].mean)
+    if name != AS_GIVEN:
+        search.rows = search.rows.named(found[name].network.names)
+    return name, found[name]
+
+
+def _orders(rows: Rows, generator: np.random.Generator) -> dict[str, tuple[str, ...]]:
+    n = len(rows.names) - rows.label_last
+    share = rows.weights @ (rows.cells == 1) / np.maximum(rows.weights @ (rows.cells >= 0), 1e-9)
+    undecided = np.argsort(np.abs(share[:n] - 0.5), kind="stable")
+    found = {"backwards": range(n)[::-1], "undecided first": undecided, "at random": generator.permutation(n)}
+    return {what: tuple(rows.names[k] for k in order) + rows.names[n:] for what, order in found.items()}
 
 
 def _choose_units(search: Search, weaker: Candidate, best: Candidate) -> Candidate:

@@ -64,6 +64,13 @@ class Rows:
         place = {name: k for k, name in enumerate(self.names)}
         return replace(self, cells=self.cells[:, [place[name] for name in names]], names=names)
 
+    def shuffled(self, generator: np.random.Generator) -> Rows:
+        """The columns in a random order; those that stand for one column stay together, and in their order."""
+        grouped, n = {unit for group in self.groups for unit in group.units}, len(self.names) - self.label_last
+        blocks = [(name,) for name in self.names[:n] if name not in grouped] + [group.units for group in self.groups]
+        order = generator.permutation(len(blocks))
+        return self.named(tuple(unit for k in order for unit in blocks[k]) + self.names[n:])
+
 
 def columns(network: Network, names: tuple[str, ...]) -> IndexArray:
     """The units that stand for the columns of a table."""

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from sbnet._types import BoolArray, FloatArray, States
-from sbnet.estimators import _learning, _mixtures
+from sbnet.estimators import _learning
 from sbnet.estimators._autoregressive import Scales, first_of
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._rows import Rows
@@ -96,7 +96,7 @@ def tie(settings: Settings, rows: Rows, generator: np.random.Generator, *, both_
         for one in (turned, turned.named(turned.names[::-1]))[: 1 + both_ways]:
             size, _ = first_of(one).solved(Scales(POOLED), _learning.threads(settings)).weights()
             found.append(Ties(one.names, abs(scipy.sparse.csr_array(size))))
-        turned = _mixtures.reordered(rows, generator)
+        turned = rows.shuffled(generator)
     return found
 
 

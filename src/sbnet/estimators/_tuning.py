@@ -1,6 +1,6 @@
 """Networks of several classes, tuned to tell them apart: each learns from the rows of all, with signed weights.
 
-What is climbed is the sum over rows of ln P_y(x) + strength * ln p_y(x), with p the classes' probabilities at some
+What is maximised is the sum over rows of ln P_y(x) + strength * ln p_y(x), with p the classes' probabilities at some
 temperature: p_k(x) in proportion to prior_k P_k(x)^(1/temperature). Its gradient in the network of class k is the
 ordinary one with the row weights [y = k] + strength / temperature * ([y = k] - p_k(x)), negative for rows of other
 classes that look like its own. The first term keeps each network a density of its class.
@@ -88,15 +88,15 @@ class _Member:
     parameters: FloatArray
     memory: Any
 
-    def slope(self, rows: IndexArray, weights: FloatArray) -> Gradient:
-        """The gradient of a weighted sum of bounds, and the bounds."""
+    def gradient(self, rows: IndexArray, weights: FloatArray, start: FloatArray | None = None) -> Gradient:
+        """The gradient of a weighted sum of bounds, and the bounds; from means that have been solved for, if given."""
         n = self.network.n_edges
         weight, bias = self.parameters[:n], self.parameters[n:]
-        return self.climbing.gradient(weight, bias, self.states[rows], None, weights)
+        return self.climbing.gradient(weight, bias, self.states[rows], start, weights)
 
-    def move(self, slope: Any, pull: float, adam: Adam, epoch: int) -> None:
+    def move(self, gradient: Gradient, pull: float, adam: Adam, epoch: int) -> None:
         """A step along it, and along the prior."""
-        n, direction = self.network.n_edges, np.concatenate([slope.weight, slope.bias])
+        n, direction = self.network.n_edges, np.concatenate([gradient.weight, gradient.bias])
         if self.prior is not None:
             direction += pull * self.prior.slope(self.parameters[:n], self.parameters[n:])
         step, self.memory = adam.step(direction, self.memory, epoch)
@@ -132,12 +132,14 @@ def tune(
         order = rng.permutation(n)
         for start in range(0, n, settings.batch_size):
             rows = order[start : start + settings.batch_size]
-            bounds = np.column_stack([member.slope(rows, np.zeros(len(rows))).bound for member in members])
+            solved = [member.gradient(rows, np.zeros(len(rows))) for member in members]
+            bounds = np.column_stack([found.bound for found in solved])
             signed = _signed(bounds, classes, data, rows, strength, temperature)
             for m, member in enumerate(members):
                 heavy = np.abs(signed[:, m]) > _SLIGHT
                 share = data.rows.weights[rows[heavy]] * signed[heavy, m] / max(data.rows.weights[rows].sum(), 1e-300)
-                member.move(member.slope(rows[heavy], share), 1.0 / everything, adam, epoch)
+                found = member.gradient(rows[heavy], share, solved[m].means[heavy])
+                member.move(found, 1.0 / everything, adam, epoch)
     tuned = [member.finished(data.rows) for member in members]
     return [tuple(one for one, k in zip(tuned, classes, strict=True) if k == label) for label in range(len(mixtures))]
 

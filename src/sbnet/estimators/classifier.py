@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _arguments, _learning, _mixtures, _priors, _sharing, _tuning, marginal
+from sbnet.estimators import _arguments, _choosing, _learning, _priors, _sharing, _tuning, marginal
 from sbnet.estimators._large import fit_classes
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._partitions import by_partition
@@ -251,7 +251,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
             sources = (np.random.default_rng([seed, len(self.classes_), k]) for k in range(len(ties)))
             jobs = (delayed(_sharing.gather)(settings, data, *each) for each in zip(sources, ties, strict=True))
             ties = list(parallel(jobs))
-        ways: list[Any] = [_mixtures.learn] * len(self.classes_)
+        ways: list[Any] = [_choosing.learn] * len(self.classes_)
         if ties is not None:
             ways = [partial(_sharing.learn, ties=ties, label=k) for k in range(len(self.classes_))]
         parts = (data.rows.keep(data.label == k) for k in range(len(self.classes_)))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _arguments, _learning, _mixtures
+from sbnet.estimators import _arguments, _choosing, _learning
 from sbnet.estimators._base import FromNetworks, Member
 from sbnet.estimators._filling import Completion
 from sbnet.estimators._given import Given, as_asked
@@ -197,7 +197,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         again = replace(rows, weights=weights).keep(weights > 0.0)
         if self.report_ is not None:
             again = again.named(tuple(name for name in self.network_.names if name in set(again.names)))
-        return _mixtures.learn_one(settings, again, generator, self.report_)[0].network
+        return _choosing.learn_one(settings, again, generator, self.report_)[0].network
 
     def _drawn(self, table: Given, networks: list[Member], seed: int) -> Array:
         if self.particles:
