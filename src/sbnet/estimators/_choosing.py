@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from sbnet.estimators import _learning
-from sbnet.estimators._autoregressive import Autoregressive, Drawn, Scales, first_of, refitted
+from sbnet.estimators._autoregressive import Autoregressive, Scales
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._report import Report
 from sbnet.estimators._rows import Rows, place
@@ -95,7 +95,7 @@ def _learn_alike(settings: Settings, rows: Rows, generator: np.random.Generator,
     search = Search(settings, rows, rows, generator)
     scales = Scales(report.autoregressive_scale, report.first_scale, report.hidden_scale, report.autoregressive_spread)
     plain = replace(scales, autoregressive=scales.first, before=None)
-    regressions = first_of(rows) if settings.autoregressive else None
+    regressions = Autoregressive.of(rows) if settings.autoregressive else None
     if regressions is not None:
         for scale in (*(s for s in PATH if s < scales.first), scales.first):
             regressions = search.solve(regressions, replace(plain, autoregressive=scale))
@@ -103,7 +103,9 @@ def _learn_alike(settings: Settings, rows: Rows, generator: np.random.Generator,
     network = search.start(regressions, hidden=report.layers, column_mixtures=report.column_mixtures)
     if report.hidden_first:
         alone = _hidden_alone(search, scales, report.layers)
-        network = Drawn.of(settings, rows, alone, generator, regressions).solved(plain, search.threads).network()
+        network = (
+            Autoregressive.behind(settings, rows, alone, generator, regressions).solved(plain, search.threads).network()
+        )
         if report.column_mixtures:
             network = _learning.with_mixtures(settings, rows, generator, network, report.column_mixtures)
     for number in range(1, report.stages + 1):
@@ -147,7 +149,9 @@ def _choose_autoregressive(search: Search) -> tuple[Candidate, Candidate, str]:
 def _along_path(search: Search) -> list[Candidate]:
     found: list[Candidate] = []
     for scale in PATH:
-        found.append(_solved(search, found[-1].autoregressive if found else first_of(search.rows), Scales(scale)))
+        found.append(
+            _solved(search, found[-1].autoregressive if found else Autoregressive.of(search.rows), Scales(scale))
+        )
         if _falls([choice.mean for choice in found]):
             break
     return found
@@ -190,7 +194,7 @@ def _choose_order(search: Search, best: Candidate) -> tuple[str, Candidate]:
     """
     found = {AS_GIVEN: best}
     for name, order in _orders(search.rows, search.generator).items():
-        choice = _solved(search, first_of(search.rows.named(order)), best.scales, f"columns {name}")
+        choice = _solved(search, Autoregressive.of(search.rows.named(order)), best.scales, f"columns {name}")
         if choice.improves(best):
             found[name] = choice
     name = max(found, key=lambda key: found[key].mean)
@@ -224,7 +228,7 @@ def _choose_units(search: Search, weaker: Candidate, best: Candidate) -> Candida
         what = "autoregressive edges, missing values"
         best = search.trained(Candidate(what, best.network, weaker.scales))
     options: list[Candidate] = []
-    drawn: Drawn | None = None
+    drawn: Autoregressive | None = None
     if free:
         before = bool(settings.autoregressive) and not mixtures and (wide or not missing)
         start = _with(search, weaker, HIDDEN, mixtures, "hidden units")
@@ -294,12 +298,12 @@ def _completed(search: Search, scales: Scales, option: Candidate) -> Candidate:
     return Candidate(what, network, scales, hidden=HIDDEN, column_mixtures=mixtures, hidden_first=first)
 
 
-def _hidden_before(search: Search, weaker: Candidate) -> tuple[list[Candidate], Drawn]:
+def _hidden_before(search: Search, weaker: Candidate) -> tuple[list[Candidate], Autoregressive]:
     """Hidden units first, and then autoregressive edges for what they leave: fewer, so that a stronger prior may be
     better. The regressions behind the edges come last.
     """
     alone, what = _hidden_alone(search, weaker.scales, HIDDEN), "hidden units before autoregressive edges"
-    drawn = Drawn.of(search.settings, search.rows, alone, search.generator, weaker.autoregressive)
+    drawn = Autoregressive.behind(search.settings, search.rows, alone, search.generator, weaker.autoregressive)
     found: list[Candidate] = []
     for share in _FEWER:
         fewer = replace(weaker.scales, autoregressive=share * weaker.scales.first, before=None)
@@ -310,7 +314,7 @@ def _hidden_before(search: Search, weaker: Candidate) -> tuple[list[Candidate], 
 
 
 def _begun_again(
-    search: Search, weaker: Candidate, drawn: Drawn | None, top: Candidate, mixtures: int
+    search: Search, weaker: Candidate, drawn: Autoregressive | None, top: Candidate, mixtures: int
 ) -> list[Candidate]:
     """Hidden units from other random weights: which are best after one stage mostly are so in the end."""
     found: list[Candidate] = []
@@ -318,7 +322,7 @@ def _begun_again(
     while len(found) < _AGAIN and top.stages == 1 and not search.is_late:
         if top.hidden_first:
             alone = _hidden_alone(search, weaker.scales, top.hidden)
-            drawn = Drawn.of(search.settings, search.rows, alone, search.generator, drawn)
+            drawn = Autoregressive.behind(search.settings, search.rows, alone, search.generator, drawn)
             drawn = search.solve(drawn, top.scales)
             start = replace(top, what=what, network=drawn.network())
         else:
@@ -358,7 +362,7 @@ def _gone_on(search: Search, best: Candidate, number: int, share: float) -> Cand
 def _learn_all(search: Search, rows: Rows, best: Candidate) -> FitResult:
     """From what was chosen, with all rows."""
     if best.autoregressive is not None and not _needs_training(rows, best):
-        regressions = refitted(best.autoregressive, rows, best.scales, search.threads)
+        regressions = best.autoregressive.refitted(rows, best.scales, search.threads)
         network = search.start(regressions, hidden=(), column_mixtures=0)
         states = place(network, rows.cells, rows.names)
         bound = infer_many(network, states, threads=search.threads, progress=False).bound

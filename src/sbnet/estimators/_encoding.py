@@ -78,8 +78,8 @@ def completed(encoder: BinaryEncoder, network: Network, states: States, rng: np.
     own = places(encoder, network)
     if rng is not None:
         return values(own, Chains.begin(network, states, own, rng).run(network, rng).states)
-    chances = cell_probabilities(network, states, own)
-    best = np.column_stack([chance.argmax(axis=1) for chance in chances])
+    probabilities = cell_probabilities(network, states, own)
+    best = np.column_stack([each.argmax(axis=1) for each in probabilities])
     given = values(own, states)
     return np.where(given < 0, best, given)
 

@@ -10,10 +10,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
-from sbnet._types import BoolArray, FloatArray, States
+from sbnet._types import BoolArray
 from sbnet.errors import NetworkError, ParameterError
 from sbnet.estimators import _priors
-from sbnet.estimators._completing import is_needed, learn_completing
+from sbnet.estimators._completing import Resumed, is_needed, learn_completing
 from sbnet.estimators._rows import Rows, columns, enforce, free, inside, place
 from sbnet.estimators.marginal import marginalising
 from sbnet.estimators.settings import Settings
@@ -147,14 +147,6 @@ def _with_autoregressive(network: Network, rows: Rows, autoregressive: Autoregre
     return without_edges(network, beside & (weight == 0.0) & ~inside(network, rows.groups))
 
 
-def assembled(rows: Rows, weights: Any, bias: FloatArray, hidden_bias: FloatArray) -> Network:
-    """Hidden units without parents, and columns whose parents are those that have a weight."""
-    n = len(hidden_bias)
-    graph = Graph(np.concatenate([np.zeros(n, np.int64), weights.indptr]), weights.indices)
-    names = (*layered((n, 1)).names[:n], *rows.names)
-    return Network(names, graph, weights.data, np.concatenate([hidden_bias, bias]))
-
-
 def open_cells(rows: Rows) -> BoolArray:
     """Cells that could be either 0 or 1, after the other units of their column."""
     found: BoolArray = np.ones(rows.cells.shape, dtype=np.bool_)
@@ -198,7 +190,8 @@ def learn(
     }
     patience = settings.patience if fraction is not None else None
     if rows.groups and is_needed(rows):
-        result = _learn_completing(network, rows, epochs, fraction, patience, Resumed(stepping, None, 0), options)
+        stepping = Resumed(stepping, None, 0)
+        result = learn_completing(network, rows, stepping, epochs, fraction, patience, options)
     else:
         states = place(network, rows.cells, rows.names)
         result = fit(
@@ -208,29 +201,6 @@ def learn(
     if result.interrupted:  # an estimator is fitted or it is not, and a search over settings must stop
         raise KeyboardInterrupt
     return replace(result, network=enforce(result.network, rows.groups))
-
-
-def _learn_completing(
-    network: Network,
-    rows: Rows,
-    epochs: int,
-    fraction: float | None,
-    patience: int | None,
-    stepping: Resumed,
-    options: dict[str, Any],
-) -> FitResult:
-    """Epochs from rows whose missing cells are drawn anew before each, with one optimiser for all."""
-    held_out = None
-    if fraction is not None:
-        rows, out = rows.divide(fraction, options["rng"])
-        held_out = place(network, out.cells, out.names)
-
-    def learn_epoch(now: Network, states: States, epoch: int) -> FitResult:
-        stepping.epoch = epoch
-        weights = rows.weights
-        return fit(now, states, epochs=1, optimizer=stepping, validation=held_out, sample_weight=weights, **options)
-
-    return learn_completing(network, rows, options["rng"], epochs, patience, learn_epoch)
 
 
 def solver_for(settings: Settings, network: Network, names: tuple[str, ...], other: Any = None) -> Any:
@@ -254,26 +224,6 @@ def make_seed(random_state: Any) -> int:
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-class Resumed:
-    """An optimiser that begins in a given state and epoch, and keeps the last state."""
-
-    def __init__(self, optimizer: Any, state: Any, epoch: int) -> None:
-        self.optimizer, self.state, self.epoch = optimizer, state, epoch
-
-    def init(self, n: int) -> Any:
-        return self.optimizer.init(n) if self.state is None else self.state
-
-    def step(self, gradient: FloatArray, state: Any, epoch: int) -> Any:
-        move, self.state = self.optimizer.step(gradient, state, self.epoch + epoch)
-        return move, self.state
-
-    @property
-    def size(self) -> Any:
-        """The size of steps, if the optimiser tells it."""
-        size = self.optimizer.size
-        return lambda state, epoch: size(state, self.epoch + epoch)
 
 
 def check_size(settings: Settings, width: int) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.estimators import _learning
-from sbnet.estimators._autoregressive import Autoregressive, Drawn, Scales
+from sbnet.estimators._autoregressive import Autoregressive, Scales
 from sbnet.estimators._priors import is_auto, is_autoregressive
 from sbnet.estimators._report import Trial
 from sbnet.estimators._rows import Rows, place
@@ -23,7 +23,6 @@ from sbnet.inference import infer_many
 from sbnet.learning import Adam, FitResult
 from sbnet.model.network import Network
 
-_Regressions = TypeVar("_Regressions", Autoregressive, Drawn)
 LEARNED = 20_000
 """The most rows to learn from while choosing."""
 _SHARE, _LEAST, _HELD = 0.1, 20, 3_000
@@ -134,7 +133,7 @@ class Search:
         network = self.stage(candidate.scales, candidate.network, number, candidate.rate)
         return self.scored(replace(candidate, network=network, stages=number))
 
-    def solve(self, regressions: _Regressions, scales: Scales) -> _Regressions:
+    def solve(self, regressions: Autoregressive, scales: Scales) -> Autoregressive:
         """Regressions solved under some scales; their steps are counted."""
         rows, columns = regressions.rows.cells.shape
         self.steps += _PER_PAIR * rows * (columns * (columns - 1) // 2)
@@ -169,7 +168,7 @@ def _epochs(settings: Settings, rows: Rows, auto: int) -> int:
     """So many, or more for small tables; no more than were asked for."""
     if is_auto(settings.epochs):
         return max(auto, -(-_STEPS // _steps_of_epoch(settings, rows)))
-    return min(auto, settings.epochs)
+    return min(auto, int(settings.epochs))
 
 
 def _steps_of_epoch(settings: Settings, rows: Rows) -> int:

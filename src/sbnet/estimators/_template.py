@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from sbnet.errors import ParameterError
 from sbnet.estimators._base import SBNEstimator
@@ -15,9 +15,6 @@ _SHORT = ("hidden", "binarize", "encode", "missing", "n_jobs", "random_state", "
 
 class FromTemplate(SBNEstimator):
     """An estimator with a template, and short-hands for the few settings that are often given."""
-
-    _AUTO: ClassVar[dict[str, Any]]
-    """What "auto" in the template stands for here, where a density alone takes it for something else."""
 
     density: Any
     hidden: Any
@@ -45,7 +42,8 @@ class FromTemplate(SBNEstimator):
         return self.encode is not None or getattr(self.density, "encode", None) is not None
 
     def _auto(self) -> dict[str, Any]:
-        return dict(self._AUTO)
+        """What "auto" in the template stands for here, where a density alone takes it for something else."""
+        return {}
 
     def _settings(self) -> Settings:
         """Those of the template, with the short-hands in it."""

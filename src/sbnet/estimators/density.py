@@ -1,4 +1,4 @@
-"""A density estimator for binary tables with holes."""
+"""A density estimator for binary tables with missing values."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
 from sbnet.estimators import _encoding, _learning
 from sbnet.estimators._base import FromNetworks, SBNEstimator
+from sbnet.estimators._completing import Resumed
 from sbnet.estimators._large import in_order
 from sbnet.estimators._partitions import by_partition, transforms_by_partition
 from sbnet.estimators._rows import columns, place
@@ -34,9 +35,9 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
     Parameters
     ----------
     hidden : tuple of int, int or "auto"
-        Sizes of the hidden layers, top to bottom; 0 or ``()`` for none. ``"auto"`` is 8 units if held-out rows say that
-        they pay, and none if not; where the prior is given ``(8,)``; in the template of an :class:`SBNClassifier`
-        ``(8, 24)``.
+        Sizes of the hidden layers, top to bottom; 0 or ``()`` for none. ``"auto"`` is 8 units if the validation
+        log-likelihood improves, and none if not; where the prior is given ``(8,)``; in the template of an
+        :class:`SBNClassifier` ``(8, 24)``.
     autoregressive : bool
         Edges inside the bottom layer: column k has the columns before it among its parents; in the order of the table,
         or where the prior is chosen, in another one if the validation log-likelihood improves.
@@ -64,10 +65,10 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         if that improves it. See `report_`. (Below 50 rows, and where `encode` makes several units of one column,
         nothing is chosen, and the prior is ``{"autoregressive": 0.5, "hidden": 2.0}``.)
     solver : MeanField, another DifferentiableSolver, or None
-        For learning and for scores. None sums over the states of hidden units in rows without holes, where these units
-        are one layer of at most ten, and one switch a column: that is the likelihood itself. For all else it is the
-        paper's logarithm term with a tolerance of 0.001 nats. It is read at each call:
-        ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of rows with holes.
+        For learning and for scores. None marginalises hidden units exactly in rows without missing values, where they
+        are one layer of at most ten, and one mixture variable a column: that is the likelihood itself. For all else it
+        is the paper's logarithm term with a tolerance of 0.001 nats. It is read at each call:
+        ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of rows with missing values.
     binarize : float or None
         A threshold: cells above it are 1, others 0; what is missing stays missing. None for a table whose columns hold
         two values each: 0 and 1, words for them such as "yes" and "no", or any other two, of which the smaller is 0.
@@ -98,7 +99,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
     mixture_ : NetworkMixture
         The same as one record, which :func:`sbnet.save` keeps in a file.
     recognitions_ : tuple
-        For each network a guess of its hidden units, from which scoring starts, beside one half; None without any.
+        For each network a prediction of its hidden units, from which scoring starts, beside one half; None without any.
     report_ : Report or None
         What was chosen, and what each candidate was worth on held-out rows; print it. None where nothing was chosen.
     bounds_ : ndarray
@@ -219,7 +220,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
             generator, network, state = self._generator, self.network_, self._optimizer_state
             bounds, seen = self.bounds_, self.n_samples_seen_
         weight = float(rows.weights.sum())
-        optimizer = _learning.Resumed(settings.optimizer_until(None), state, len(bounds))
+        optimizer = Resumed(settings.optimizer_until(None), state, len(bounds))
         prior = settings.prior if self.report_ is None else self.report_.priors
         once = replace(settings, epochs=1, prior=prior, optimizer=optimizer, validation_fraction=None, patience=None)
         result = _learning.learn(once, network, rows, generator, prior_share=weight / (seen + weight))
@@ -280,7 +281,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
 
     @by_partition
     def impute(self, X: Any) -> Any:
-        """The table with posterior means in its holes; in a column of two other values, with the more probable one."""
+        """The table with posterior means for missing cells; of two other values, with the more probable one."""
         check_is_fitted(self)
         if self.encoder_ is not None:
             return self._fill_encoded(X, None)

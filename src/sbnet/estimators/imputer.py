@@ -1,10 +1,10 @@
-"""An imputer for binary tables with holes."""
+"""An imputer for binary tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _arguments, _choosing, _learning
+from sbnet.estimators import _choosing, _learning
 from sbnet.estimators._base import FromNetworks, Member
 from sbnet.estimators._filling import Completion
 from sbnet.estimators._given import Given, as_asked
@@ -23,7 +23,7 @@ from sbnet.estimators._partitions import transforms_by_partition
 from sbnet.estimators._rows import Rows
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
-from sbnet.estimators.settings import Training
+from sbnet.estimators.settings import Training, check_particles, count
 from sbnet.exact.probability import sample
 from sbnet.inference import PosteriorBatch
 from sbnet.inference.solvers.completions import informed
@@ -38,13 +38,13 @@ from sbnet.tables.frames import Array
 
 @transforms_by_partition
 class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type: ignore[misc]
-    """Fill the holes of a binary table, from a sigmoid belief network learned from the same or another table.
+    """Fill the missing cells of a binary table, from a sigmoid belief network learned from the same or another table.
 
     Observed cells stay as they are, to the last bit. In a column of zeros and ones, what is filled in is the posterior
     mean of a cell given the observed cells of its row, a number between 0 and 1, or a draw of 0 or 1. A column of two
     other values, such as "yes" and "no" or 1 and 2, is filled with these: with the more probable one, or with a draw.
     With a threshold, `binarize`, what is filled in is on the scale from 0 to 1. With `encode`, a table of categories
-    and numbers comes back as it was given, of the same kind and with the same types, its holes filled with the most
+    and numbers comes back as it was given, of the same kind and with the same types, missing cells filled with the most
     probable values or with draws.
 
     Parameters
@@ -60,7 +60,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
     particles : int
         Complete states of each row that are drawn from its posterior, by sequential Monte Carlo and three Gibbs sweeps;
         means are averages of their conditional probabilities. More take longer and are more exact. 0 is mean field,
-        which has no random numbers, but is too sure of itself where missing cells depend on one another. (With
+        which has no random numbers, but is overconfident where missing cells depend on one another. (With
         `encode`, chains that move a whole cell at a time are used instead.)
     multiple : int or None
         How many completed tables :meth:`draws` gives. Each has a network of its own, learned in :meth:`fit` from rows
@@ -82,8 +82,6 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
     array([[1., 1., 0.],
            [0., 0., 1.]])
     """
-
-    _AUTO: ClassVar[dict[str, Any]] = {"column_mixtures": 0}
 
     def __init__(
         self,
@@ -114,18 +112,21 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         self.particles = particles
         self.multiple = multiple
 
+    def _auto(self) -> dict[str, Any]:
+        return {"column_mixtures": 0}
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.strategy == "sample"  # the draw for a row depends on where it stands
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNImputer:
-        """Learn a network from a table with holes, as :meth:`SBNDensity.fit` does; `y` is not used."""
+        """Learn a network from a table, as :meth:`SBNDensity.fit` does; `y` is not used."""
         if not isinstance(self.strategy, str) or self.strategy not in ("mean", "mode", "sample"):
             raise ParameterError(f"strategy is {checks.shown(self.strategy)}; give 'mean', 'mode' or 'sample'")
-        _arguments.particles(self.particles)
+        check_particles(self.particles)
         if self.multiple is not None:
-            _arguments.count("multiple", self.multiple, 1, ", or None")
+            count("multiple", self.multiple, 1, ", or None")
             if is_lazy(X) or is_stream(X):
                 raise ParameterError("multiple= draws rows of the whole table; give fit() one in memory, or a sample")
         generator, _ = self._fit_one(X, sample_weight)
@@ -171,7 +172,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         return self._by_particles(self.networks_, self._fixed_seed()).probabilities(states, places)
 
     def draws(self, X: Any) -> list[Any]:
-        """`multiple` completed tables, each as :meth:`transform` gives one: observed cells as they are, holes drawn.
+        """`multiple` completed tables, each as :meth:`transform` gives one: observed cells as they are, others drawn.
 
         What is estimated from each of them is put together by Rubin's rules: the mean of the estimates, with the mean
         of their variances plus (1 + 1/multiple) times the variance between them.
@@ -220,7 +221,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
 
 
 def _filled(table: Given, values: Any, certain: bool) -> Array:
-    """The table with its holes filled by values for the rows that have some."""
+    """The table with its missing cells filled by values for the rows that have some."""
     rows = np.flatnonzero((table.cells == HIDDEN).any(axis=1))
     return table.fill(rows, values(table.cells[rows]), certain) if len(rows) else table.values.copy()
 

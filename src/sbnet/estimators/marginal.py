@@ -37,13 +37,13 @@ MOST_MIXTURES, _MOST = 6, 256
 _SLIGHT, _NOTHING = 1e-5, 1e-12
 """Shares of states in a row that do not count: while learning, and in means."""
 _DEAR, _FEW, _MANY = 150_000, 50, 200
-"""Slots times states from which threads pay for few rows; and rows that are few and many."""
+"""Slots times states from which threads are worth it for few rows; and rows that are few and many."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The slots that columns and their switches have; the states of the roots, roots by states; and hidden units of no
-    use.
+    """The slots that columns and their mixture variables have; the states of the shared latent variables, variables by
+    states; and hidden units of no use.
     """
 
     slots: Slots
@@ -59,9 +59,9 @@ class Plan:
 
 
 def plan_of(network: Network, columns: IndexArray) -> Plan | None:
-    """How to sum over the hidden units of a network, if they are few roots, and at most one switch a column.
+    """How to sum over the hidden units of a network, if few are shared, and a column has at most one mixture variable.
 
-    A root with one child is a switch of that child; a hidden unit without children is neither.
+    A hidden unit without parents and with one child is a mixture variable; one without children is neither.
     """
     n, graph = network.n_units, network.graph
     fan_in, fan_out = np.diff(graph.indptr), np.bincount(graph.parent, minlength=network.n_units)
@@ -92,7 +92,7 @@ def _filled(units: IndexArray) -> IndexArray:
 
 
 def _only_children(network: Network, inner: BoolArray, hidden: BoolArray) -> tuple[IndexArray, bool]:
-    """For each unit the edge from its switch, or -1; and whether one of these has several children, or a hidden one."""
+    """For each unit the edge from its mixture variable, or -1; has one of these several children, or a hidden one?"""
     n, graph = network.n_units, network.graph
     down = np.flatnonzero(inner[graph.parent])
     child = graph.child_of_edge[down]
@@ -105,7 +105,7 @@ def _only_children(network: Network, inner: BoolArray, hidden: BoolArray) -> tup
 
 @dataclass(frozen=True, eq=False)
 class SharedLatents:
-    """A solver that sums over hidden units in rows without holes, and leaves other rows to another."""
+    """A solver that marginalises hidden units in rows without missing values, and leaves other rows to another."""
 
     plan: Plan = field(repr=False)
     other: DifferentiableSolver
@@ -136,38 +136,38 @@ class SharedLatents:
         row_weight: FloatArray | None = None,
         trace: bool = False,
     ) -> tuple[Solution, BoundGradient | None]:
-        """The same with its gradient."""
+        """The likelihood of each row, and the gradient of their weighted sum."""
         if trace:
             return self.other.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
-        found, slope, done = self._summed(model, bias, states, row_weight)
+        found, gradient, done = self._summed(model, bias, states, row_weight)
         if not done.all():
             point, weight = None if start is None else start[~done], None if row_weight is None else row_weight[~done]
             rest, more = self.other.climb(model, bias, states[~done], point, row_weight=weight)
             found = _both(found, rest, done)
-            if slope is not None and more is not None:
-                slope = BoundGradient(slope.weight + more.weight, slope.bias + more.bias)
-        return found, slope
+            if gradient is not None and more is not None:
+                gradient = BoundGradient(gradient.weight + more.weight, gradient.bias + more.bias)
+        return found, gradient
 
     def _summed(
         self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray | None
     ) -> tuple[Solution, BoundGradient | None, BoolArray]:
-        """Rows without holes, with a slope if rows have weights; which rows they are comes last."""
-        plan, n, climbs = self.plan, len(states), row_weight is not None
+        """Rows without holes, with a gradient if rows have weights; which rows they are comes last."""
+        plan, n, differentiates = self.plan, len(states), row_weight is not None
         weight = np.ones(n) if row_weight is None else np.ascontiguousarray(row_weight)
-        slope = BoundGradient(np.zeros(len(model.weight)), np.zeros(len(bias)))
+        gradient = BoundGradient(np.zeros(len(model.weight)), np.zeros(len(bias)))
         answer = Answer(
-            np.empty(n), np.zeros((n, plan.states.shape[1])), np.zeros((n, len(plan.slots.edge))), slope.weight,
-            slope.bias,
+            np.empty(n), np.zeros((n, plan.states.shape[1])), np.zeros((n, len(plan.slots.edge))), gradient.weight,
+            gradient.bias,
         )  # fmt: skip
-        task = Task(np.ascontiguousarray(states), weight, _SLIGHT if climbs else _NOTHING, climbs)
+        task = Task(np.ascontiguousarray(states), weight, _SLIGHT if differentiates else _NOTHING, differentiates)
         sum_rows(plan.slots, Edges(model.indptr, model.parent, model.weight, bias), task, answer)
         means = states.astype(np.float64)
-        means[:, plan.slots.roots] = _root_means(answer.share, len(plan.slots.roots))
+        means[:, plan.slots.roots] = _shared_means(answer.share, len(plan.slots.roots))
         means[:, plan.switches] = answer.switch
         if len(plan.idle):
             means[:, plan.idle] = self._idle(model, bias, states, answer.share)
         found = Solution(answer.log_p, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
-        return found, slope if climbs else None, np.isfinite(answer.log_p)
+        return found, gradient if differentiates else None, np.isfinite(answer.log_p)
 
     def _idle(self, model: Model, bias: FloatArray, states: States, share: FloatArray) -> FloatArray:
         """The means of units that nothing depends on."""
@@ -179,8 +179,8 @@ class SharedLatents:
         return np.stack(found, axis=1)
 
 
-def _root_means(share: FloatArray, n: int) -> FloatArray:
-    """The probability of each root, from those of the joint states of all: the last root is the highest bit.
+def _shared_means(share: FloatArray, n: int) -> FloatArray:
+    """The probability of each shared variable, from those of their joint states: the last one is the highest bit.
 
     Row by row: the rounding of a product of matrices would depend on how many rows are asked for at once.
     """
@@ -208,7 +208,7 @@ def _both(found: Solution, rest: Solution, done: BoolArray) -> Solution:
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """Which units are columns; the edges from the switches of each to it, and where they begin."""
+    """Which units are columns; the edges from the mixture variables of each to it, and where they begin."""
 
     columns: IndexArray
     first: IndexArray
@@ -217,7 +217,7 @@ class Board:
 
     @property
     def most(self) -> int:
-        """How many switches a column has at most."""
+        """How many mixture variables a column has at most."""
         return int(np.diff(self.first).max(initial=0))
 
     def switched(self, model: Model) -> Switched:
@@ -226,7 +226,7 @@ class Board:
 
 
 def board_of(network: Network, columns: IndexArray) -> Board | None:
-    """How to sum over switches, if all hidden units are some: they have one child, a column, and no hidden parents."""
+    """How to marginalise, if all hidden units are mixture variables: with one child, a column, and no hidden parent."""
     graph, hidden = network.graph, np.ones(network.n_units, dtype=np.bool_)
     hidden[columns] = False
     edge = np.flatnonzero(hidden[graph.parent])
@@ -243,7 +243,7 @@ def board_of(network: Network, columns: IndexArray) -> Board | None:
 
 @dataclass(frozen=True, eq=False)
 class ColumnMixtures(SharedLatents):
-    """A solver that sums over switches in rows without holes, and leaves other rows to another."""
+    """A solver that marginalises mixture variables in rows without missing values, and leaves other rows to another."""
 
     plan: Any  # a Board
     rows_at_once = _MOST
@@ -251,7 +251,7 @@ class ColumnMixtures(SharedLatents):
     def _summed(
         self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray | None
     ) -> tuple[Solution, BoundGradient | None, BoolArray]:
-        """Rows without holes, with a slope if rows have weights; which rows they are comes last."""
+        """Rows without holes, with a gradient if rows have weights; which rows they are comes last."""
         board, n = self.plan, len(states)
         whole: BoolArray = (states[:, board.columns] != HIDDEN).all(axis=1)
         rows = states if whole.all() else states[whole]
@@ -266,9 +266,9 @@ class ColumnMixtures(SharedLatents):
         bound[whole] = found.log_p
         means[np.ix_(whole, board.switch)] = found.on
         solution = Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
-        return solution, None if row_weight is None else self._climbed(model, rows, climb), done
+        return solution, None if row_weight is None else self._gradient(model, rows, climb), done
 
-    def _climbed(self, model: Model, rows: States, climb: Climb) -> BoundGradient:
+    def _gradient(self, model: Model, rows: States, climb: Climb) -> BoundGradient:
         weight, by_row = np.zeros(len(model.weight)), np.ascontiguousarray(climb.by_row.T)
         on = np.ascontiguousarray((rows == 1).T.astype(np.float64))
         edge_slopes(model.indptr, model.parent, on, by_row, weight)
@@ -285,13 +285,13 @@ def marginalising(network: Network, columns: IndexArray, other: Any) -> Any:
 
 
 def with_column_mixtures(network: Network, columns: IndexArray, other: Any) -> Any:
-    """The same where every hidden unit is a mixture variable of a column, of which it may have several."""
+    """The solver where every hidden unit is a mixture variable of a column, of which it may have several."""
     board = board_of(network, columns)
     return other if board is None else ColumnMixtures(board, other)
 
 
 def estimates(network: Network, states: States, columns: IndexArray, number: int, executor: Executor) -> FloatArray:
-    """Estimates of ln P of rows with holes, each from so many particles; those of P itself are right in the mean."""
+    """Estimates of ln P of rows with missing values, each from so many particles; those of P are right in the mean."""
     board = board_of(network, np.sort(columns))
     if board is None:
         return average(network, states, number=number, executor=executor).log_p

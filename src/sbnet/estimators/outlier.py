@@ -1,8 +1,8 @@
-"""An outlier detector for tables with holes, which says which cells make a row unlikely."""
+"""An outlier detector for tables with missing values, which says which cells make a row unlikely."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -54,8 +54,6 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
     >>> outlier.explain([[1, 1, 1, 1]])[0].names[0]  # the cell that is least likely given the others
     'x3'
     """
-
-    _AUTO: ClassVar[dict[str, Any]] = {}
 
     def __init__(
         self,

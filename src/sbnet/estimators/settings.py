@@ -8,18 +8,74 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+from sklearn.utils import check_random_state
+
 from sbnet import checks
 from sbnet.errors import ParameterError
-from sbnet.estimators import _arguments, _priors
+from sbnet.estimators import _priors
 from sbnet.estimators._priors import is_auto
 from sbnet.inference import check_differentiable
 from sbnet.learning import SGD, Adam
 from sbnet.tables import frames
 
-TINY = sys.float_info.min
+_TINY, _MOST_PARTICLES, MOST = sys.float_info.min, 1_000_000, 2**31 - 1
+"""The least number above zero; the most particles, and the largest count of anything."""
 HIDDEN_LAYERS, RATE = (8,), 0.03
 """Hidden layers and learning rate where they are left open and nothing is chosen."""
 _NAMED: dict[str, type[Adam | SGD]] = {"adam": Adam, "sgd": SGD}
+
+
+def need(good: Any, name: str, value: Any, wanted: str) -> None:
+    """An error that names an argument, its value and what is wanted, unless the value is good."""
+    if not good:
+        raise ParameterError(f"{name} is {checks.shown(value)}; {wanted}")
+
+
+def flag(name: str, value: Any, most: int = 1) -> None:
+    """Yes or no; 0 and 1 will do."""
+    good = isinstance(value, bool | np.bool_) or (checks.is_whole(value) and 0 <= value <= most)
+    need(good, name, value, "give True or False")
+
+
+def count(name: str, value: Any, least: int, other: str = "") -> None:
+    """A whole number that a computer can count to."""
+    words = {0: "zero", 1: "one"}.get(least, least)
+    good = checks.is_whole(value)
+    need(good and value >= least, name, value, f"it must be a whole number, {words} or more{other}")
+    need(value <= MOST, name, value, f"at most {MOST:,} are taken")
+
+
+def check_particles(value: Any) -> None:
+    """Particles of a row, which are all in memory at once."""
+    good = checks.is_whole(value) and 0 <= value <= _MOST_PARTICLES
+    wanted = f"it must be a whole number from 0 to {_MOST_PARTICLES:,}: 256 are usual, and 0 is mean field theory"
+    need(good, "particles", value, wanted)
+
+
+def _is_number(value: Any, least: float, below: float) -> bool:
+    """A finite number from `least` on and below another?"""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        return math.isfinite(value) and least <= value < below
+    except OverflowError:  # a whole number that no float can hold
+        return False
+
+
+def _are_layers(value: Any) -> bool:
+    if is_auto(value) or (checks.is_whole(value) and 0 <= value <= MOST):
+        return True
+    listed = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
+    return all(checks.is_whole(size) and 1 <= size <= MOST for size in listed)
+
+
+def _is_seed(value: Any) -> bool:
+    """What scikit-learn takes for a `random_state`; a whole number is not negative."""
+    try:
+        return value >= 0 if checks.is_whole(value) else bool(check_random_state(value))
+    except (ValueError, TypeError):
+        return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,23 +118,22 @@ class Training:
     executor: Any = None
 
     def __post_init__(self) -> None:
-        _arguments.count("batch_size", self.batch_size, 1)
-        if not is_auto(self.learning_rate):
-            wanted = "it must be positive and finite, or 'auto'"
-            _arguments.number("learning_rate", self.learning_rate, TINY, math.inf, wanted)
+        count("batch_size", self.batch_size, 1)
+        rate, scale, share = self.learning_rate, self.weight_scale, self.validation_fraction
+        good = is_auto(rate) or _is_number(rate, _TINY, math.inf)
+        need(good, "learning_rate", rate, "it must be positive and finite, or 'auto'")
         checks.no_class("optimizer", self.optimizer)
         self.optimizer_until(None)
-        if not is_auto(self.weight_scale):
-            wanted = "it must be finite and not negative, or 'auto'"
-            _arguments.number("weight_scale", self.weight_scale, 0.0, math.inf, wanted)
-        if self.validation_fraction is not None:
-            wanted = "a fraction lies between 0 and 1"
-            _arguments.number("validation_fraction", self.validation_fraction, TINY, 1.0, wanted)
+        good = is_auto(scale) or _is_number(scale, 0.0, math.inf)
+        need(good, "weight_scale", scale, "it must be finite and not negative, or 'auto'")
+        good = share is None or _is_number(share, _TINY, 1.0)
+        need(good, "validation_fraction", share, "a fraction lies between 0 and 1")
         if self.patience is not None:
-            _arguments.count("patience", self.patience, 1, ", or None")
-            if self.validation_fraction is None:
+            count("patience", self.patience, 1, ", or None")
+            if share is None:
                 raise ParameterError("patience watches held-out rows; give their share with validation_fraction=")
-        _arguments.executor(self.executor)
+        good = not isinstance(self.executor, type) and callable(getattr(self.executor, "submit", None))
+        need(self.executor is None or good, "executor", self.executor, "give a concurrent.futures.Executor, or None")
 
     def __deepcopy__(self, memo: Any) -> Training:
         """It never changes, so that copies may share it; an executor, a way to workers, could not be copied."""
@@ -125,32 +180,36 @@ class Settings(Training):
     def of(cls, density: Any, training: Training | None, **instead: Any) -> Settings:
         """Those of a density; `instead` has other values for some."""
         training = Training() if training is None else training
-        if not isinstance(training, Training):
-            raise ParameterError(
-                f"settings is {checks.shown(training)}; give sbnet.estimators.Training(batch_size=20), or None"
-            )
+        wanted = "give sbnet.estimators.Training(batch_size=20), or None"
+        need(isinstance(training, Training), "settings", training, wanted)
         given = vars(training)
         own = {f.name: getattr(density, f.name) for f in fields(cls) if f.name not in given}
         return cls(**{**given, **own, **instead})
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _arguments.hidden(self.hidden)
-        _arguments.flag("autoregressive", self.autoregressive)
+        wanted = "give the sizes of the hidden layers, such as (8, 24), or 'auto'"
+        need(_are_layers(self.hidden), "hidden", self.hidden, wanted)
+        flag("autoregressive", self.autoregressive)
         if not is_auto(self.column_mixtures):
-            _arguments.count("column_mixtures", self.column_mixtures, 0, ", or 'auto'")
-        _arguments.count("orders", self.orders, 1)
-        _arguments.label(self.label)
+            count("column_mixtures", self.column_mixtures, 0, ", or 'auto'")
+        count("orders", self.orders, 1)
+        good = self.label is None or isinstance(self.label, str)
+        need(good, "label", self.label, "give the name of a column, such as 'x3', or None")
         if not is_auto(self.epochs):
-            _arguments.count("epochs", self.epochs, 1, ", or 'auto'")
+            count("epochs", self.epochs, 1, ", or 'auto'")
         _priors.by_group(self.prior)
         if self.solver is not None:
             check_differentiable(self.solver)
-        _arguments.threshold(self.binarize)
+        good = self.binarize is None or _is_number(self.binarize, -math.inf, math.inf)
+        need(good, "binarize", self.binarize, "a threshold is a finite number, or None")
         frames.missing_values(self.missing)
-        _arguments.jobs(self.n_jobs)
-        _arguments.seed(self.random_state)
-        _arguments.flag("verbose", self.verbose, _arguments.MOST)
+        jobs = self.n_jobs
+        good = jobs is None or (checks.is_whole(jobs) and jobs != 0 and abs(jobs) <= MOST)
+        need(good, "n_jobs", jobs, "give a number of threads, -1 for all cores, or None")
+        wanted = "give a whole number, zero or more, a RandomState or None"
+        need(_is_seed(self.random_state), "random_state", self.random_state, wanted)
+        flag("verbose", self.verbose, MOST)
 
     @property
     def layers(self) -> tuple[int, ...]:
