@@ -214,8 +214,8 @@ def test_the_temperature_makes_probabilities_honest():
 def test_classes_of_few_rows_share_strength():
     X, y = noisy(3, 1060, width=16)
     losses = []
-    for shared in (False, True):
-        model = SBNClassifier(hidden=0, pooled=shared, random_state=0).fit(X[:60], y[:60])
+    for pooled in (False, True):
+        model = SBNClassifier(hidden=0, pooled=pooled, random_state=0).fit(X[:60], y[:60])
         losses.append(log_loss(y[60:], model.predict_proba(X[60:])))
     assert losses[1] < losses[0]
 

@@ -217,7 +217,9 @@ def _choose_units(search: Search, weaker: Candidate, best: Candidate) -> Candida
     Both are tried with the regressions of `weaker`, whose prior leaves them more to find.
     """
     settings, missing = search.settings, bool((search.rows.cells < 0).any())
-    wide = _is_wide(search.rows)
+    # With few rows for so many columns, autoregressive edges would explain all that hidden units could, and there is
+    # nothing to tell a mixture of regressions from one.
+    wide = len(search.rows.cells) < 25 * len(search.rows.names)
     free = is_auto(settings.hidden)
     auto = is_auto(settings.column_mixtures) and bool(settings.autoregressive) and not wide
     layers = () if free else settings.layers
@@ -250,13 +252,6 @@ def _choose_units(search: Search, weaker: Candidate, best: Candidate) -> Candida
     if top.mean > best.mean - _NEAR * abs(best.mean):
         top = _until_settled(search, top)
     return top if top.improves(best) else best
-
-
-def _is_wide(rows: Rows) -> bool:
-    """Are there few rows for so many columns? Then autoregressive edges would explain all that hidden units could, and
-    there is nothing to tell a mixture of regressions from one.
-    """
-    return len(rows.cells) < 25 * len(rows.names)
 
 
 def _with(search: Search, weaker: Candidate, hidden: tuple[int, ...], mixtures: int, what: str) -> Candidate:

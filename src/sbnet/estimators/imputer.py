@@ -129,28 +129,28 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
             count("multiple", self.multiple, 1, ", or None")
             if is_lazy(X) or is_stream(X):
                 raise ParameterError("multiple= draws rows of the whole table; give fit() one in memory, or a sample")
-        generator, _ = self._fit_one(X, sample_weight)
         self.draw_networks_: tuple[Network, ...] = ()
-        if self.multiple is not None:
-            rows = self._rows(self._table(X, reset=False)[0], sample_weight)
-            self.draw_networks_ = tuple(self._learn_again(rows, generator) for _ in range(self.multiple))
+        if self.multiple is None:
+            self._fit_one(X, sample_weight)
+            return self
+        rows = self._rows(self._table(X, reset=True, sample_weight=sample_weight)[0], sample_weight)
+        generator, _ = self._fit_rows(rows)
+        self.draw_networks_ = tuple(self._learn_again(rows, generator) for _ in range(self.multiple))
         return self
 
     def transform(self, X: Any) -> Any:
         """The table with every missing cell filled in: numbers, or objects if there are words in it."""
         check_is_fitted(self)
-        seed, sampling = self._seed(), self.strategy == "sample"
+        sampling, certain = self.strategy == "sample", self.strategy == "mode"
         if self.encoder_ is not None:
-            return self._fill_encoded(X, np.random.default_rng(seed) if sampling else None)
+            return self._fill_encoded(X, np.random.default_rng(self._seed()) if sampling else None)
         table, _ = self._table(X, reset=False)
         if sampling:
-            filled = self._drawn(table, self._members(), seed)
-        elif not self.particles:
-            filled = self._fill(table, lambda posterior: posterior.means, certain=self.strategy == "mode")
+            filled = self._drawn(table, self._members(), self._seed())
+        elif self.particles:
+            filled = _filled(table, self._by_particles(self.networks_, self._fixed_seed()).means, certain)
         else:
-            filled = _filled(
-                table, self._by_particles(self.networks_, self._fixed_seed()).means, self.strategy == "mode"
-            )
+            filled = self._fill(table, lambda posterior: posterior.means, certain=certain)
         return as_asked(self, filled, X)
 
     def cell_probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:

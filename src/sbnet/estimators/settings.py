@@ -58,7 +58,7 @@ def _is_number(value: Any, least: float, below: float) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return False
     try:
-        return math.isfinite(value) and least <= value < below
+        return bool(math.isfinite(value) and least <= value < below)
     except OverflowError:  # a whole number that no float can hold
         return False
 
