@@ -342,3 +342,29 @@ def test_rows_with_holes_are_scored_by_estimates_near_the_truth():
 def test_unknown_ways_are_refused(labelled, setting, text):
     with pytest.raises(sb.errors.ParameterError, match=text):
         SBNClassifier(**setting).fit(*labelled)
+
+
+class Counting:
+    """Mean field theory that counts the rows it solves from scratch, and those whose solution it is given."""
+
+    def __init__(self):
+        self.plain, self.afresh, self.begun = sb.MeanField(log_term="xi", tol=1e-3), 0, 0
+
+    def solve(self, network, states, *, start, trace):
+        return self.plain.solve(network, states, start=start, trace=trace)
+
+    def climb(self, model, bias, states, start, *, row_weight=None, trace=False):
+        self.afresh += len(states) if start is None else 0
+        self.begun += 0 if start is None else len(states)
+        return self.plain.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
+
+
+def test_tuning_solves_a_row_once_a_step():
+    X, y = noisy(3, 60, width=4)
+    names, solver = tuple(f"x{k}" for k in range(4)), Counting()
+    data = _tuning.Labelled(Rows(X.astype(np.int8), np.ones(60), names), y, np.full(3, -np.log(3)))
+    settings = SBNDensity(hidden=2, column_mixtures=0, solver=solver, n_jobs=1)._settings()
+    networks = [(sb.layered((2, 4), rng=k, bottom_names=names),) for k in range(3)]
+    _tuning.tune(settings, networks, data, 10.0, 1.0, np.random.default_rng(0), [[None]] * 3)
+    assert solver.afresh == _tuning.EPOCHS * 60 * 3
+    assert 0 < solver.begun <= solver.afresh
