@@ -87,14 +87,14 @@ def _few() -> Table:
     digits, rows = load_digits(), []
     some = np.concatenate([np.flatnonzero(digits.train_target == k)[:FEW] for k in range(10)])
     whole, truth = digits.test[::4].astype(float), digits.test_target[::4]
-    for shared in (False, True):
+    for pooled in (False, True):
         for calibrate in (False, True):
-            say(f"{FEW} rows a class, shared={shared}, calibrate={calibrate}")
-            model = SBNClassifier(hidden=0, shared=shared, calibrate=calibrate, random_state=0, n_jobs=-1)
+            say(f"{FEW} rows a class, pooled={pooled}, calibrate={calibrate}")
+            model = SBNClassifier(hidden=0, pooled=pooled, calibrate=calibrate, random_state=0, n_jobs=-1)
             model.fit(digits.train[some], digits.train_target[some])
             error, proba = 100 * np.mean(model.predict(whole) != truth), model.predict_log_proba(whole)
             loss = -np.mean(proba[np.arange(len(truth)), truth])
-            rows.append((f"shared={shared}, calibrate={calibrate}", f"{error:.1f}", f"{loss:.3f}", _heat(model)))
+            rows.append((f"pooled={pooled}, calibrate={calibrate}", f"{error:.1f}", f"{loss:.3f}", _heat(model)))
             say(" | ".join(rows[-1]))
     title = f"digits, {FEW} rows a class: autoregressive edges alone, 1,000 test images"
     return Table(title, ("", "errors, %", "log-loss", "temperature"), rows)

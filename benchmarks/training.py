@@ -12,7 +12,7 @@ from sklearn.neural_network import BernoulliRBM
 
 import sbnet as sb
 from sbnet.datasets import load_digits
-from sbnet.estimators import SBNClassifier, SBNDensity
+from sbnet.estimators import SBNClassifier, SBNDensity, Training
 
 from .baselines import cpp
 from .report import NONE, Table, race, say, seconds
@@ -31,7 +31,9 @@ def table() -> list[Table]:
 def _paper() -> Table:
     """Ten networks on 700 rows each, one row at a time."""
     digits = load_digits()
-    protocol = SBNDensity(autoregressive=False, epochs=5, batch_size=1, optimizer=sb.SGD(0.05), prior=None)
+    protocol = SBNDensity(
+        autoregressive=False, epochs=5, prior=None, settings=Training(batch_size=1, optimizer=sb.SGD(0.05))
+    )
     paper = SBNClassifier(density=protocol, hidden=(8, 24), random_state=0)
     contestants = {
         f"SBNClassifier, n_jobs={jobs}": partial(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 
 import sbnet as sb
-from sbnet.estimators import SBNDensity
+from sbnet.estimators import SBNDensity, Training
 
 QUICK = {"hidden": 2, "column_mixtures": 0, "epochs": 8, "batch_size": 50, "learning_rate": 0.05, "random_state": 0}
 
 
 def quick(**more):
     """A density that is learned in no time; as it is, or as a template."""
-    return SBNDensity(**{**QUICK, **more})
+    given = {**QUICK, **more}
+    training = {field.name: given.pop(field.name) for field in fields(Training) if field.name in given}
+    return SBNDensity(settings=Training(**training), **given)
 
 
 def rows_of(seed, n, width=6, tilt=0.0):

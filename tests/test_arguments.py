@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import inspect
 import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError, fields
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from sbnet.errors import ParameterError, SBNetError
-from sbnet.estimators import BinaryEncoder, SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, _learning
+from sbnet.estimators import BinaryEncoder, SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, Training, _learning
 
 HOSTILE = ("a", "", None, math.nan, math.inf, -math.inf, -1, -0.5, 10**400, [], [None], {}, object(), b"a", 1 + 2j, int)
 X = np.array([[1, 1, 0], [1, 0, np.nan], [0, 0, 1], [0, np.nan, 1]] * 2)
@@ -45,6 +49,26 @@ def test_wrong_arguments_are_named(kind, name):
             assert name in str(error), (value, error)
             refused += 1
     assert refused >= (1 if name == "missing" else 6)
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Training)])
+def test_wrong_settings_of_training_are_named(name):
+    for value in ("a", -0.5, math.nan, 10**400, object(), int):
+        with pytest.raises(ParameterError, match=name):
+            Training(**{"validation_fraction": 0.5, name: value})
+
+
+def test_training_is_a_record_that_copies_share():
+    training = Training(batch_size=7, executor=ThreadPoolExecutor(1))
+    with training.executor, pytest.raises(FrozenInstanceError):
+        training.batch_size = 8
+    density = SBNDensity(settings=training)
+    assert clone(density).settings is training
+    assert density.get_params()["settings"] is training
+    assert density.set_params(settings=None).settings is None
+    assert pickle.loads(pickle.dumps(training)) == Training(batch_size=7)
+    with pytest.raises(ParameterError, match=r"settings is 7; give sbnet.estimators.Training\(batch_size=20\), or"):
+        SBNDensity(settings=7).fit(X)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -106,16 +130,16 @@ def _counted(density, width, made):
     slack = 2 * 4
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_learning, "MOST_WEIGHTS", made + slack)
-        _learning.check_size(density, width)
+        _learning.check_size(density._settings(), width)
         patch.setattr(_learning, "MOST_WEIGHTS", made - 1)
         with pytest.raises(ParameterError, match="weights, which take about"):
-            _learning.check_size(density, width)
+            _learning.check_size(density._settings(), width)
 
 
 def test_a_wide_table_of_few_rows_takes_steps_in_proportion():
     few, many = (_learning._epochs(10, 100, weights) for weights in (43_200, 1_016_000))
     assert few == 250
     assert many <= 25
-    assert _learning.column_mixtures_of(SBNDensity(), 100) == 1
-    assert _learning.column_mixtures_of(SBNDensity(), 1000) == 0
-    assert _learning.column_mixtures_of(SBNDensity(column_mixtures=2), 1000) == 2
+    assert _learning.column_mixtures_of(SBNDensity()._settings(), 100) == 1
+    assert _learning.column_mixtures_of(SBNDensity()._settings(), 1000) == 0
+    assert _learning.column_mixtures_of(SBNDensity(column_mixtures=2)._settings(), 1000) == 2

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import sbnet as sb
-from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, _candidates
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, _search
 from sbnet.files.own import MIXTURE
 from sbnet.files.tensors import read_tensors, write_tensors
 from sbnet.learning.regressions import Design, regress_columns
@@ -55,7 +55,7 @@ def test_the_same_seed_gives_the_same_network_whatever_the_clock_says(monkeypatc
 def test_nothing_new_is_tried_once_the_steps_are_spent(monkeypatch):
     table = chain(150, width=5)
     tried = {trial.what for trial in SBNDensity(random_state=0).fit(table).report_.trials}
-    monkeypatch.setattr(_candidates, "_BUDGET", 0)
+    monkeypatch.setattr(_search, "_BUDGET", 0)
     late = {trial.what for trial in SBNDensity(random_state=0).fit(table).report_.trials}
     assert {"hidden units", "per-column mixtures"} <= tried
     assert "hidden units" in late

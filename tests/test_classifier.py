@@ -15,11 +15,12 @@ from sklearn.model_selection import cross_val_score
 
 import sbnet as sb
 from sbnet.datasets import load_digits
-from sbnet.estimators import SBNClassifier, SBNDensity, _sharing, _tuning
+from sbnet.estimators import SBNClassifier, SBNDensity, Training, _pooling, _tuning
 from sbnet.estimators._rows import Rows
 from tables import by_hand, classes, quick
 
-PAPER = {"autoregressive": False, "optimizer": sb.SGD(0.05), "batch_size": 1, "epochs": 2, "prior": None}
+STEPS = Training(optimizer=sb.SGD(0.05), batch_size=1)
+PAPER = {"autoregressive": False, "settings": STEPS, "epochs": 2, "prior": None}
 
 
 @pytest.fixture(scope="module")
@@ -188,8 +189,8 @@ def test_tuned_classes_are_read_from_both_ends_and_scored_by_mean_likelihoods():
 
 def test_tuning_tells_classes_apart_and_stays_a_density():
     X, y = noisy(1)
-    plain = SBNClassifier(density=quick(hidden=0), shared=False, random_state=0).fit(X, y)
-    tuned = SBNClassifier(density=quick(hidden=0), shared=False, tune="discriminative", random_state=0).fit(X, y)
+    plain = SBNClassifier(density=quick(hidden=0), pooled=False, random_state=0).fit(X, y)
+    tuned = SBNClassifier(density=quick(hidden=0), pooled=False, tune="discriminative", random_state=0).fit(X, y)
     assert tuned.strength_ in _tuning.STRENGTHS[1:]
     assert tuned.networks_[0] != plain.networks_[0]
     assert log_loss(y, tuned.predict_proba(X)) < log_loss(y, plain.predict_proba(X))
@@ -213,8 +214,8 @@ def test_the_temperature_makes_probabilities_honest():
 def test_classes_of_few_rows_share_strength():
     X, y = noisy(3, 1060, width=16)
     losses = []
-    for shared in (False, True):
-        model = SBNClassifier(hidden=0, shared=shared, random_state=0).fit(X[:60], y[:60])
+    for pooled in (False, True):
+        model = SBNClassifier(hidden=0, pooled=pooled, random_state=0).fit(X[:60], y[:60])
         losses.append(log_loss(y[60:], model.predict_proba(X[60:])))
     assert losses[1] < losses[0]
 
@@ -223,19 +224,19 @@ def test_pairs_that_matter_in_all_classes_are_held_less():
     X, _ = noisy(3, 400, width=6)
     names = tuple(f"x{k}" for k in range(6))
     rows = Rows(X.astype(np.int8), np.ones(400), names)
-    ties, back = _sharing.tie(SBNDensity(), rows, np.random.default_rng(0), both_ways=True)
+    pooled, back = _pooling.pool(SBNDensity()._settings(), rows, np.random.default_rng(0), both_ways=True)
     assert back.names == names[::-1]
     assert (back.size.toarray() > 0).any()
     network = sb.add_column_mixtures(
         sb.layered((2, 6), autoregressive=True, bottom_names=names), units=names[1:], rng=0
     )
-    scales = dict(zip(_edges(network), ties.scales(network), strict=True))
-    size = np.abs(ties.size.toarray())
+    scales = dict(zip(_edges(network), pooled.scales(network), strict=True))
+    size = np.abs(pooled.size.toarray())
     j, i = np.unravel_index(size.argmax(), size.shape)[::-1]
-    assert scales[f"x{j}", f"x{i}"] == np.hypot(size[i, j], _sharing.FLOOR) > 1.0
+    assert scales[f"x{j}", f"x{i}"] == np.hypot(size[i, j], _pooling.FLOOR) > 1.0
     assert scales[f"x{j}", f"x{i}.switch1"] == 2 * scales[f"x{j}", f"x{i}"]
-    assert scales[f"x{i}.switch1", f"x{i}"] == _sharing.SWITCH
-    assert scales[network.names[0], "x0"] == _sharing.HIDDEN
+    assert scales[f"x{i}.switch1", f"x{i}"] == _pooling.SWITCH
+    assert scales[network.names[0], "x0"] == _pooling.HIDDEN
 
 
 NAMES = ("a", "class0", "b", "c")
@@ -245,27 +246,31 @@ def _gathered(X, y, column_mixtures=1):
     """What classes have in common, with a network of all, for columns of which one has an awkward name."""
     rows, n = Rows(X.astype(np.int8), np.ones(len(X)), NAMES), y.max() + 1
     data = _tuning.Labelled(rows, y, np.full(n, -np.log(n)))
-    settings = SBNDensity(hidden=0, column_mixtures=column_mixtures, n_jobs=1)
-    ties = _sharing.tie(settings, rows, np.random.default_rng(0), both_ways=True)
-    return settings, data, [_sharing.gather(settings, data, np.random.default_rng(0), one) for one in ties]
+    settings = SBNDensity(hidden=0, column_mixtures=column_mixtures, n_jobs=1)._settings()
+    pooled = _pooling.pool(settings, rows, np.random.default_rng(0), both_ways=True)
+    return (
+        settings,
+        data,
+        [_pooling.with_common_network(settings, data, np.random.default_rng(0), one) for one in pooled],
+    )
 
 
 def test_the_network_of_all_classes_as_rows_of_one_see_it():
     X, y = noisy(5, 300, width=4)
     settings, data, gathered = _gathered(X, y, column_mixtures=2)
-    settings.set_params(epochs=1, learning_rate=1e-9)
-    for ties in gathered:
-        labels = [dict(zip(ties.labels, np.eye(len(data.log_prior))[k], strict=True)) for k in range(3)]
+    settings = replace(settings, epochs=1, learning_rate=1e-9)
+    for pooled in gathered:
+        labels = [dict(zip(pooled.labels, np.eye(len(data.log_prior))[k], strict=True)) for k in range(3)]
         for k in range(3):
-            network = ties.of_class(ties.common, k)
-            assert network.names[0] == ties.names[0]  # nothing tells it, so it has no switch
+            network = pooled.of_class(pooled.common, k)
+            assert network.names[0] == pooled.names[0]  # nothing tells it, so it has no switch
             row = dict(zip(NAMES, X[k], strict=True))
-            joint = sb.log_likelihood(ties.common, labels[k] | row) - sb.log_likelihood(ties.common, labels[k])
+            joint = sb.log_likelihood(pooled.common, labels[k] | row) - sb.log_likelihood(pooled.common, labels[k])
             assert_allclose(sb.log_likelihood(network, row), joint)
-            assert_array_equal(ties.prior(network, k).gradient(network.weight, network.bias), 0.0)
-            assert ties.prior(network, (k + 1) % 3).gradient(network.weight, network.bias).any()
+            assert_array_equal(pooled.prior(network, k).gradient(network.weight, network.bias), 0.0)
+            assert pooled.prior(network, (k + 1) % 3).gradient(network.weight, network.bias).any()
             rows = data.rows.keep(y == k)
-            ((begun, _),) = _sharing.learn(settings, rows, np.random.default_rng(0), [ties], k)
+            ((begun, _),) = _pooling.learn(settings, rows, np.random.default_rng(0), [pooled], k)
             assert_allclose(begun.network.weight, network.weight, atol=1e-6)
 
 
@@ -273,9 +278,9 @@ def test_what_classes_alone_explain_ties_no_columns():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 1000)
     X = (rng.random((1000, 4)) < np.where(y, 0.85, 0.15)[:, None]).astype(float)  # independent within a class
-    _, _, (ties, _) = _gathered(X, y, column_mixtures=0)
-    assert ties.size.toarray()[3, :3].mean() > 0.5
-    assert np.abs(ties.of_class(ties.common, 0).weight).max() < 0.5
+    _, _, (pooled, _) = _gathered(X, y, column_mixtures=0)
+    assert pooled.size.toarray()[3, :3].mean() > 0.5
+    assert np.abs(pooled.of_class(pooled.common, 0).weight).max() < 0.5
 
 
 def test_a_class_of_few_rows_learns_from_others_how_columns_are_tied():
@@ -283,11 +288,11 @@ def test_a_class_of_few_rows_learns_from_others_how_columns_are_tied():
     y = np.repeat([0, 1, 2], [300, 300, 6])
     X = rng.integers(0, 2, (606, 4)).astype(float)
     X[:, 2] = np.where(rng.random(606) < 0.1, 1 - X[:, 0], X[:, 0])
-    settings, data, (ties, _) = _gathered(X, y, column_mixtures=0)
+    settings, data, (pooled, _) = _gathered(X, y, column_mixtures=0)
     few = data.rows.keep(y == 2)
-    alone = [replace(ties, labels=(), common=None)]
+    alone = [replace(pooled, labels=(), common=None)]
     found, without = (
-        _sharing.learn(settings, few, np.random.default_rng(0), one, 2)[0][0].network for one in ([ties], alone)
+        _pooling.learn(settings, few, np.random.default_rng(0), one, 2)[0][0].network for one in ([pooled], alone)
     )
     held_out = rng.integers(0, 2, (500, 4)).astype(float)
     held_out[:, 2] = np.where(rng.random(500) < 0.1, 1 - held_out[:, 0], held_out[:, 0])
@@ -330,10 +335,36 @@ def test_rows_with_holes_are_scored_by_estimates_near_the_truth():
     ("setting", "text"),
     [
         ({"tune": "generative"}, "tune is 'generative'; give None or 'discriminative'"),
-        ({"shared": "yes"}, "shared is 'yes'; give True, False or 'auto'"),
+        ({"pooled": "yes"}, "pooled is 'yes'; give True, False or 'auto'"),
         ({"particles": -1}, "particles"),
     ],
 )
 def test_unknown_ways_are_refused(labelled, setting, text):
     with pytest.raises(sb.errors.ParameterError, match=text):
         SBNClassifier(**setting).fit(*labelled)
+
+
+class Counting:
+    """Mean field theory that counts the rows it solves from scratch, and those whose solution it is given."""
+
+    def __init__(self):
+        self.plain, self.afresh, self.begun = sb.MeanField(log_term="xi", tol=1e-3), 0, 0
+
+    def solve(self, network, states, *, start, trace):
+        return self.plain.solve(network, states, start=start, trace=trace)
+
+    def climb(self, model, bias, states, start, *, row_weight=None, trace=False):
+        self.afresh += len(states) if start is None else 0
+        self.begun += 0 if start is None else len(states)
+        return self.plain.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
+
+
+def test_tuning_solves_a_row_once_a_step():
+    X, y = noisy(3, 60, width=4)
+    names, solver = tuple(f"x{k}" for k in range(4)), Counting()
+    data = _tuning.Labelled(Rows(X.astype(np.int8), np.ones(60), names), y, np.full(3, -np.log(3)))
+    settings = SBNDensity(hidden=2, column_mixtures=0, solver=solver, n_jobs=1)._settings()
+    networks = [(sb.layered((2, 4), rng=k, bottom_names=names),) for k in range(3)]
+    _tuning.tune(settings, networks, data, 10.0, 1.0, np.random.default_rng(0), [[None]] * 3)
+    assert solver.afresh == _tuning.EPOCHS * 60 * 3
+    assert 0 < solver.begun <= solver.afresh

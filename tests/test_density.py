@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import sbnet as sb
-from sbnet.estimators import SBNDensity, SBNImputer
+from sbnet.estimators import SBNDensity, SBNImputer, Training
 from tables import by_hand, classes, quick, rows_of, with_holes
 
 
@@ -40,7 +40,7 @@ def labelled():
 
 
 def test_a_density_is_what_fit_gives(holes):
-    same = {"hidden": (2, 3), "column_mixtures": 0, "epochs": 4, "batch_size": 25, "prior": 2.0}
+    same = {"hidden": (2, 3), "column_mixtures": 0, "epochs": 4, "settings": Training(batch_size=25), "prior": 2.0}
     density = SBNDensity(**same, random_state=7).fit(holes)
     adam = sb.Adam(0.03, until=4)
     settings = {"epochs": 4, "batch_size": 25, "optimizer": adam, "prior": sb.Gaussian(2.0)}
@@ -100,7 +100,7 @@ def test_column_mixtures_are_hidden_units_beside_the_columns():
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 2, (2, 400))
     table = pd.DataFrame({"a": a, "b": b, "parity": a ^ b})  # no single regression can tell it
-    settings = {"hidden": (), "epochs": 60, "learning_rate": 0.1, "weight_scale": 1.0, "prior": 3.0}
+    settings = {"hidden": (), "epochs": 60, "settings": Training(learning_rate=0.1, weight_scale=1.0), "prior": 3.0}
     plain, switched = (SBNDensity(**settings, column_mixtures=k, random_state=0).fit(table) for k in (0, 1))
     assert plain.score(table) == pytest.approx(-3 * np.log(2), abs=0.05)
     assert switched.score(table) > -2 * np.log(2) - 0.2
@@ -169,7 +169,12 @@ def test_more_units_than_rows(table):
 
 
 def test_learning_may_stop_early(table):
-    density = SBNDensity(hidden=6, epochs=400, learning_rate=0.3, validation_fraction=0.3, patience=3, prior=None)
+    density = SBNDensity(
+        hidden=6,
+        epochs=400,
+        prior=None,
+        settings=Training(learning_rate=0.3, validation_fraction=0.3, patience=3),
+    )
     density.set_params(random_state=0).fit(table[:30])
     assert density.n_iter_ < 400
     assert len(density.held_out_bounds_) == density.n_iter_
@@ -185,10 +190,11 @@ def test_a_weight_of_zero_is_no_row_and_weights_count(holes):
     weighted = quick(batch_size=10).fit(holes, sample_weight=weight)
     assert weighted.network_ == quick(batch_size=10).fit(holes[weight > 0]).network_
     weight = np.arange(1.0, 1.0 + len(holes))
-    same = {"epochs": 3, "batch_size": 50, "optimizer": sb.Adam(0.01)}
-    result = by_hand(holes, (8,), np.random.default_rng(1), True, weights=weight, prior=sb.Gaussian(1.0), **same)
-    same["solver"] = sb.MeanField(log_term="xi", tol=1e-3)  # as fit() has it
-    template = SBNDensity(**same, column_mixtures=0, prior=1.0, random_state=1)
+    same, prior = {"batch_size": 50, "optimizer": sb.Adam(0.01)}, sb.Gaussian(1.0)
+    result = by_hand(holes, (8,), np.random.default_rng(1), True, weights=weight, prior=prior, epochs=3, **same)
+    solver = sb.MeanField(log_term="xi", tol=1e-3)  # as fit() has it
+    settings = Training(**same)
+    template = SBNDensity(settings=settings, epochs=3, solver=solver, column_mixtures=0, prior=1.0, random_state=1)
     for estimator in (template, SBNImputer(density=template)):
         assert estimator.fit(holes, sample_weight=weight).network_ == result.network
 
@@ -215,7 +221,8 @@ def test_the_first_part_is_one_epoch(holes):
 @pytest.mark.parametrize("optimizer", [sb.Adam(0.05), sb.SGD(0.2, momentum=0.9, decay=0.5)])
 def test_parts_go_on_where_the_last_stopped(holes, optimizer):
     solver = sb.MeanField(log_term="xi", tol=1e-12)  # so that warm starts, which parts do not have, make no difference
-    settings = {"hidden": 2, "optimizer": optimizer, "batch_size": 120, "prior": None, "solver": solver}
+    training = Training(optimizer=optimizer, batch_size=120)
+    settings = {"hidden": 2, "settings": training, "prior": None, "solver": solver}
     whole = SBNDensity(**settings, epochs=4, random_state=0).fit(holes)
     parts = SBNDensity(**settings, epochs=99, random_state=0)
     for _ in range(4):

@@ -16,11 +16,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sbnet as sb
 from sbnet.errors import CodingWarning
-from sbnet.estimators import BinaryEncoder, SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
+from sbnet.estimators import BinaryEncoder, SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, Training
 from sbnet.inference.solvers.block_gibbs import Chains, cell_probabilities
 from sbnet.inference.solvers.completions import complete
 
-QUICK = {"epochs": 5, "learning_rate": 0.05, "encode": "auto"}
+QUICK = {"epochs": 5, "settings": Training(learning_rate=0.05), "encode": "auto"}
 
 
 @parametrize_with_checks(
@@ -81,7 +81,7 @@ def test_the_probabilities_of_all_cells_sum_to_one(table, hidden, autoregressive
         "epochs": 5,
         "random_state": 0,
     }
-    density = SBNDensity(encode="auto", learning_rate=0.3, **settings).fit(table)
+    density = SBNDensity(encode="auto", settings=Training(learning_rate=0.3), **settings).fit(table)
     units = every_cell(density.encoder_)
     assert len(units) == 3 * 3 * 4 * 2
     assert abs(np.exp(exact(density, units)).sum() - 1.0) < 1e-9
@@ -256,12 +256,12 @@ def test_a_class_without_any_cell_of_a_column():
 
 
 def test_rows_may_come_in_parts_and_be_held_out(table):
-    parts = SBNDensity(encode="auto", hidden=2, random_state=0, batch_size=20)
+    parts = SBNDensity(encode="auto", hidden=2, random_state=0, settings=Training(batch_size=20))
     for _ in range(3):
         parts.partial_fit(table)
     assert len(parts.bounds_) == 3
     assert parts.score(table) > clone(parts).partial_fit(table).score(table)
-    watched = {"validation_fraction": 0.2, "patience": 2, "epochs": 12}
+    watched = {"settings": Training(validation_fraction=0.2, patience=2), "epochs": 12}
     held = SBNDensity(encode="auto", hidden=2, random_state=0, **watched).fit(table)
     assert len(held.held_out_bounds_) == len(held.bounds_) <= 12
     assert abs(np.exp(exact(held, every_cell(held.encoder_))).sum() - 1.0) < 1e-9
@@ -375,7 +375,8 @@ def test_any_table_has_a_density_over_its_cells():
         rng = np.random.default_rng(seed)
         X, rate = any_table(rng), float(rng.choice([0.03, 1.0, 5.0]))
         shape = {"hidden": [(), 1, 2][rng.integers(0, 3)], "column_mixtures": int(rng.integers(0, 2))}
-        settings = {"epochs": 3, "batch_size": 5, "prior": None, "random_state": 0, "learning_rate": rate}
+        training = Training(batch_size=5, learning_rate=rate)
+        settings = {"epochs": 3, "prior": None, "random_state": 0, "settings": training}
         density = SBNDensity(encode="auto", autoregressive=bool(rng.integers(0, 2)), **shape, **settings).fit(X)
         off = max(off, abs(np.exp(exact(density, every_cell(density.encoder_))).sum() - 1.0))
         truth = exact(density, density.encoder_.transform(X))

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 import sbnet as sb
-from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, Training
 from tables import classes, quick
 
 ALL = (SBNDensity, SBNClassifier, SBNImputer)
@@ -158,17 +158,13 @@ def test_estimators_show_themselves(make, labelled):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"optimizer": "newton"}, "optimizer is 'newton'; give 'adam', 'sgd', or an object such as sbnet.SGD"),
         ({"solver": sb.Gibbs()}, "solver is Gibbs"),
-        ({"patience": 2}, "patience watches held-out rows; give their share with validation_fraction="),
-        ({"validation_fraction": 1.5}, "validation_fraction is 1.5; a fraction lies between 0 and 1"),
         ({"hidden": (3, 0)}, "hidden is .*; give the sizes of the hidden layers"),
         ({"hidden": 2.5}, "hidden is .*; give the sizes of the hidden layers"),
         ({"hidden": "many"}, "hidden is .*; give the sizes of the hidden layers"),
         ({"column_mixtures": 1.5}, "column_mixtures is 1.5; it must be a whole number, zero or more, or 'auto'"),
         ({"column_mixtures": -1}, "column_mixtures is -1; it must be a whole number, zero or more, or 'auto'"),
         ({"epochs": 0}, "epochs is 0; it must be a whole number, one or more"),
-        ({"learning_rate": -1.0}, "rate is -1.0; it must be positive"),
         ({"prior": 0.0}, "prior is 0.0; give 'auto', a positive scale such as 2.0"),
     ],
 )
@@ -176,6 +172,20 @@ def test_bad_arguments_are_refused(labelled, arguments, message):
     for make in ALL:
         with pytest.raises(sb.errors.SBNetError, match=message):
             made(make, SBNDensity(**arguments)).fit(*labelled)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"optimizer": "newton"}, "optimizer is 'newton'; give 'adam', 'sgd', or an object such as sbnet.SGD"),
+        ({"patience": 2}, "patience watches held-out rows; give their share with validation_fraction="),
+        ({"validation_fraction": 1.5}, "validation_fraction is 1.5; a fraction lies between 0 and 1"),
+        ({"learning_rate": -1.0}, "rate is -1.0; it must be positive"),
+    ],
+)
+def test_bad_training_is_refused(arguments, message):
+    with pytest.raises(sb.errors.ParameterError, match=message):
+        Training(**arguments)
 
 
 class Quick:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sbnet.estimators import BinaryEncoder, SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
+from sbnet.estimators import BinaryEncoder, SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, Training
 
-QUICK = {"epochs": 5, "learning_rate": 0.05, "binarize": 0.0}  # the checks draw real numbers
+QUICK = {"epochs": 5, "settings": Training(learning_rate=0.05), "binarize": 0.0}  # the checks draw real numbers
 
 
 @parametrize_with_checks(

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import sbnet as sb
 from sbnet.errors import ParameterError, WorkerError
-from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, Training
 from sbnet.parallel import parcels
 from sbnet.parallel.blocks import RowBlocks, map_blocks
 
@@ -216,7 +216,9 @@ SMALL = {"hidden": 2, "random_state": 0, "density": SBNDensity(epochs=2, prior=N
 def fitted(kind, executor):
     settings = {"hidden": 2, "random_state": 0, "epochs": 2, "prior": None} if kind is SBNDensity else SMALL
     target = np.arange(len(ROWS)) % 2
-    return kind(executor=executor, **settings).fit(ROWS[:, :6], *([target] if kind is SBNClassifier else []))
+    return kind(settings=Training(executor=executor), **settings).fit(
+        ROWS[:, :6], *([target] if kind is SBNClassifier else [])
+    )
 
 
 @pytest.mark.parametrize("kind", [SBNDensity, SBNClassifier, SBNImputer, SBNOutlier])
@@ -229,7 +231,7 @@ def test_estimators_work_through_executors(kind):
     np.testing.assert_array_equal(getattr(away, method)(X), getattr(alone, method)(X))
     assert len(post.sent) > before
     copy = clone(away)
-    assert copy.executor is post
+    assert copy.settings.executor is post
     saved = pickle.loads(pickle.dumps(away))
-    assert saved.executor is None
+    assert saved.settings.executor is None
     np.testing.assert_array_equal(getattr(saved, method)(X), getattr(alone, method)(X))

@@ -106,7 +106,7 @@ def test_an_explanation_is_a_picture(outlier, holes):
     found = outlier.explain(holes[:2])
     with pytest.raises(sb.errors.ParameterError, match=r"2 explanations; draw one of them: explanations\[0\].plot()"):
         found.plot()
-    ax = found[:1].plot()
+    ax = outlier.explain(holes[:1]).plot()
     assert_allclose([bar.get_width() for bar in ax.patches], found[0].nats)
     labels = [text.get_text() for text in ax.get_yticklabels()]
     assert labels == [f"{name} = {value}" for name, value in zip(found[0].names, found[0].values, strict=True)]

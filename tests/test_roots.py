@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 
 import oracle
 import sbnet as sb
-from sbnet.estimators import SBNDensity
-from sbnet.estimators.root_sums import Summing, plan_of, summing
+from sbnet.estimators import SBNDensity, _learning
+from sbnet.estimators.marginal import SharedLatents, marginalising, plan_of
 
 pytestmark = pytest.mark.small
 
@@ -40,7 +40,7 @@ def crowned(draw, scales=(0.5, 3.0, 40.0, 300.0)):
 @settings(max_examples=60, deadline=None)
 def test_sums_are_likelihoods_from_below(case):
     net, columns, states = case
-    found = summing(net, columns, sb.MeanField()).solve(net, states, start=None, trace=False)
+    found = marginalising(net, columns, sb.MeanField()).solve(net, states, start=None, trace=False)
     truth, means = sb.log_likelihood(net, states), sb.exact_posterior(net, states).means
     assert np.all(found.bound <= truth + 1e-13 * np.abs(truth))
     if np.abs(net.weight).sum() + np.abs(net.bias).sum() < 140:  # nothing is left to mean field theory
@@ -53,7 +53,7 @@ def test_sums_are_likelihoods_from_below(case):
 def test_gradients_of_sums_are_differences(case, weight):
     net, columns, states = case
     assume(np.abs(net.weight).sum() + np.abs(net.bias).sum() < 140 and net.n_edges)
-    solver, row_weight = summing(net, columns, sb.MeanField()), np.array([1.0, 0.5, weight, 0.0, 1.0, 2.0])
+    solver, row_weight = marginalising(net, columns, sb.MeanField()), np.array([1.0, 0.5, weight, 0.0, 1.0, 2.0])
     _, slope = solver.climb(net.model, net.bias, states, None, row_weight=row_weight)
 
     def total(weight, bias):
@@ -82,7 +82,9 @@ def test_many_columns_and_states_are_summed_as_the_equations_say(switches):
     states = np.full((11, net.n_units), -1, np.int8)
     states[:, columns] = rng.integers(0, 2, (11, 110))
     row_weight = rng.normal(size=11)
-    found, slope = summing(net, columns, sb.MeanField()).climb(net.model, net.bias, states, None, row_weight=row_weight)
+    found, slope = marginalising(net, columns, sb.MeanField()).climb(
+        net.model, net.bias, states, None, row_weight=row_weight
+    )
     J, evidence = net.weight_matrix(), np.where(states < 0, np.nan, states)
     assert_allclose(found.bound, [oracle.log_likelihood(J, net.bias, row) for row in evidence], rtol=1e-12)
     parts = [oracle.slopes(J, net.bias, row) for row in evidence]
@@ -100,7 +102,9 @@ def test_states_that_fill_lanes_never_count_however_unlikely_a_row_is(roots):
     matrix[roots : roots + 2, :roots] = 1.0
     net = sb.from_weight_matrix(matrix, bias=np.repeat([0.0, -290.0], [roots, width]))
     states = np.array([[-1] * roots + [1] * width], np.int8)
-    found = summing(net, np.arange(roots, net.n_units), sb.MeanField()).solve(net, states, start=None, trace=False)
+    found = marginalising(net, np.arange(roots, net.n_units), sb.MeanField()).solve(
+        net, states, start=None, trace=False
+    )
     truth = sb.log_likelihood(net, states)
     assert truth[0] < -750_000
     assert found.bound[0] <= truth[0]
@@ -111,11 +115,11 @@ def test_rows_with_holes_and_other_networks_are_left_to_mean_field_theory():
     net = sb.layered((2, 4), autoregressive=True, rng=0, scale=2.0)
     columns, states = np.arange(2, 6), np.array([[-1, -1, 1, 0, 1, 1], [-1, -1, 1, -1, 1, 0]], np.int8)
     plain = sb.MeanField(log_term="xi")
-    both, slope = summing(net, columns, plain).climb(net.model, net.bias, states, None, row_weight=np.ones(2))
+    both, slope = marginalising(net, columns, plain).climb(net.model, net.bias, states, None, row_weight=np.ones(2))
     alone, more = plain.climb(net.model, net.bias, states[1:], None, row_weight=np.ones(1))
     assert both.bound[1] == alone.bound[0]
     assert_allclose(both.means[1], alone.means[0])
-    first, rest = summing(net, columns, plain).climb(net.model, net.bias, states[:1], None, row_weight=np.ones(1))
+    first, rest = marginalising(net, columns, plain).climb(net.model, net.bias, states[:1], None, row_weight=np.ones(1))
     assert both.bound[0] == first.bound[0]
     assert_allclose(slope.weight, more.weight + rest.weight)
     assert plan_of(sb.layered((2, 2, 4)), np.arange(4, 8)) is None
@@ -129,7 +133,8 @@ def test_a_density_scores_with_sums_unless_a_solver_is_given():
     rng = np.random.default_rng(0)
     table = (rng.random((120, 5)) < 0.4).astype(float)
     density = SBNDensity(hidden=2, column_mixtures=1, epochs=2, random_state=0).fit(table)
-    assert isinstance(density._solver(density.network_), Summing)
+    solver = _learning.solver_for(density._settings(), density.network_, density._names())
+    assert isinstance(solver, SharedLatents)
     exact = [sb.log_likelihood(density.network_, {f"x{k}": int(v) for k, v in enumerate(row)}) for row in table[:9]]
     assert_allclose(density.score_samples(table[:9]), exact, atol=1e-9)
     assert np.all(density.score_samples(table[:9]) <= exact)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import sbnet as sb
 from sbnet.estimators import SBNDensity
-from sbnet.estimators.mixture_sums import Switching, board_of, estimates, switching
+from sbnet.estimators.marginal import ColumnMixtures, board_of, estimates, with_column_mixtures
 from sbnet.inference.solvers.particles import seeds_of_places
 from sbnet.kernels.holes import filter_rows
 from sbnet.parallel.blocks import Inline
@@ -40,7 +40,7 @@ def switched(draw, scales=(0.5, 3.0, 40.0, 300.0)):
 @settings(max_examples=60, deadline=None)
 def test_sums_are_likelihoods_from_below(case):
     net, columns, states = case
-    found = switching(net, columns, sb.MeanField()).solve(net, states, start=None, trace=False)
+    found = with_column_mixtures(net, columns, sb.MeanField()).solve(net, states, start=None, trace=False)
     truth, means = sb.log_likelihood(net, states), sb.exact_posterior(net, states).means
     assert np.all(found.bound <= truth + 1e-13 * np.abs(truth))
     if np.abs(net.weight).sum() + np.abs(net.bias).sum() < 200:  # nothing is left to mean field theory
@@ -53,7 +53,7 @@ def test_sums_are_likelihoods_from_below(case):
 def test_gradients_of_sums_are_differences(case, weight):
     net, columns, states = case
     assume(np.abs(net.weight).sum() + np.abs(net.bias).sum() < 200)
-    solver, row_weight = switching(net, columns, sb.MeanField()), np.array([1.0, 0.5, weight, 0.0, 1.0, 2.0])
+    solver, row_weight = with_column_mixtures(net, columns, sb.MeanField()), np.array([1.0, 0.5, weight, 0.0, 1.0, 2.0])
     _, slope = solver.climb(net.model, net.bias, states, None, row_weight=row_weight)
     n, step = net.n_edges, 1e-5
     everything = np.concatenate([net.weight, net.bias])
@@ -69,11 +69,11 @@ def test_gradients_of_sums_are_differences(case, weight):
 def test_other_networks_and_rows_with_holes_are_left_to_mean_field_theory():
     net = sb.add_column_mixtures(sb.layered((3,), autoregressive=True, rng=0, scale=2.0), count=2, rng=0)
     columns = np.array([net.index(f"x{k}") for k in range(3)])
-    assert isinstance(switching(net, columns, sb.MeanField()), Switching)
+    assert isinstance(with_column_mixtures(net, columns, sb.MeanField()), ColumnMixtures)
     states = np.full((2, net.n_units), -1, np.int8)
     states[:, columns] = [[1, 0, 1], [1, -1, 0]]
     plain = sb.MeanField(log_term="xi")
-    both = switching(net, columns, plain).solve(net, states, start=None, trace=False)
+    both = with_column_mixtures(net, columns, plain).solve(net, states, start=None, trace=False)
     assert both.bound[1] == plain.solve(net, states[1:], start=None, trace=False).bound[0]
     assert both.bound[0] == pytest.approx(sb.log_likelihood(net, states[0]))
     assert board_of(sb.layered((2, 4)), np.arange(2, 6)) is None  # roots

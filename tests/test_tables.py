@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import sbnet as sb
 from sbnet.cli import main
 from sbnet.errors import CodingWarning, EvidenceError, SBNetError, TableError, UnknownUnitError
-from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, Training
 from sbnet.questions.evidence import coerce
 from sbnet.tables import codings, yes_no
 from sbnet.tables.codings import PLAIN, Coding
@@ -34,7 +34,7 @@ from strategies import tables
 nan = np.nan
 PAGE = (Path(__file__).parents[1] / "docs" / "tables.md").read_text(encoding="utf-8")
 NET = sb.from_edges({("winter", "rain"): 1.0, ("rain", "wet"): 2.0}, bias={"winter": -1.0, "wet": -2.0})
-FILL = {"hidden": 1, "density": SBNDensity(epochs=60, learning_rate=0.1), "random_state": 0}
+FILL = {"hidden": 1, "density": SBNDensity(epochs=60, settings=Training(learning_rate=0.1)), "random_state": 0}
 QUICK = {"hidden": 1, "column_mixtures": 0, "epochs": 2, "random_state": 0}
 
 # --- the table of codings -------------------------------------------------------------------------------------------
@@ -507,7 +507,9 @@ def test_an_imputer_fills_in_what_the_column_holds():
     means, modes = (SBNImputer(**FILL, strategy=s).fit_transform(zeros) for s in ("mean", "mode"))
     assert 0.0 < means[2, 2] < 0.5
     assert modes[2, 2] == 0.0
-    assert SBNDensity(hidden=1, epochs=60, learning_rate=0.1, random_state=0).fit(words).impute(words)[2].tolist() == [
+    assert SBNDensity(hidden=1, epochs=60, settings=Training(learning_rate=0.1), random_state=0).fit(words).impute(
+        words
+    )[2].tolist() == [
         "no",
         "Yes",
         "no",

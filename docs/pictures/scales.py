@@ -5,7 +5,7 @@ import numpy as np
 
 import sbnet as sb
 from sbnet.datasets import load_digits
-from sbnet.estimators import SBNDensity
+from sbnet.estimators import SBNDensity, Training
 
 digits = load_digits()
 train, held_out = digits.train[digits.train_target == 2][:300], digits.test[digits.test_target == 2]
@@ -15,9 +15,14 @@ priors = {"Gaussian": (sb.Gaussian, "#D55E00", "s-"), "Laplace": (sb.Laplace, "#
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.4), layout="constrained")
 for name, (prior, color, style) in priors.items():
     found = [
-        SBNDensity(hidden=0, column_mixtures=0, prior=prior(scale), learning_rate=0.1, epochs=60, random_state=0).fit(
-            train
-        )
+        SBNDensity(
+            hidden=0,
+            column_mixtures=0,
+            prior=prior(scale),
+            epochs=60,
+            settings=Training(learning_rate=0.1),
+            random_state=0,
+        ).fit(train)
         for scale in scales
     ]
     bounds = np.array([density.score(held_out) for density in found])

@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn: densities, a classifier, an imputer and an outlier detector for tables with holes."""
+"""Estimators for scikit-learn: densities, a classifier, an imputer, an outlier detector; values may be missing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sbnet.estimators.density import SBNDensity
 from sbnet.estimators.encoder import BinaryEncoder
 from sbnet.estimators.imputer import SBNImputer
 from sbnet.estimators.outlier import SBNOutlier
+from sbnet.estimators.settings import Training
 
 __all__ = [
     "BinaryEncoder",
@@ -19,4 +20,5 @@ __all__ = [
     "SBNDensity",
     "SBNImputer",
     "SBNOutlier",
+    "Training",
 ]

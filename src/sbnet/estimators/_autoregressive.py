@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -11,22 +11,22 @@ import scipy.sparse
 from sbnet._types import FloatArray, States
 from sbnet.estimators import _learning
 from sbnet.estimators._rows import Rows, columns, place
+from sbnet.estimators.settings import Settings
 from sbnet.inference import infer_many
 from sbnet.learning import Gaussian, Laplace
 from sbnet.learning.regressions import TOL, Design, Regressions, regress_columns
+from sbnet.model.build import layered
+from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 
-if TYPE_CHECKING:
-    from sbnet.estimators.density import SBNDensity
-
-SWITCHING = 0.5
+TO_MIXTURES = 0.5
 """The least scale of the weights from columns to mixture variables."""
 HIDDEN_SCALE = 2.0
 """The scale of the weights from hidden units, until another is found better."""
 NEARLY = 1e-5
 """As long as scales are compared, and where other learning follows, regressions are solved to so many nats a row."""
 HALF = 0.5
-"""With scales of their own, a weight of this size is held half as much as one near zero."""
+"""With scales of their own, a weight of this size is penalised half as much as one near zero."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +56,14 @@ class Scales:
         share = HALF / (HALF + np.abs(coefficient)) if self.adaptive else np.ones(len(coefficient))
         return share / self.autoregressive
 
-    def ridge(self, n: int) -> FloatArray:
-        """What half the square of each weight costs."""
-        return np.full(n, self.spread**-2.0)
-
     def prior(self, network: Network, names: tuple[str, ...]) -> Any:
-        """The same as a prior on the weights of a network; parents that switch a column may be others than those that
-        raise or lower it, so they are not held more than `SWITCHING` does.
+        """The prior on the weights of a network; parents of a mixture variable may be others than those of its column,
+        so their scale is at least `TO_MIXTURES`.
         """
         scale, column = 1.0 / self.penalty(network.weight), np.zeros(network.n_units, dtype=np.bool_)
         column[columns(network, names)] = True
         into, beside = column[network.graph.child_of_edge], column[network.graph.parent]
-        scale = np.where(beside, np.where(into, scale, np.maximum(scale, SWITCHING)), self.hidden)
+        scale = np.where(beside, np.where(into, scale, np.maximum(scale, TO_MIXTURES)), self.hidden)
         sparse = Laplace(scale.tolist()) if len(scale) else Laplace(self.hidden)
         if np.isinf(self.spread):
             return sparse
@@ -76,68 +72,36 @@ class Scales:
 
 @dataclass(frozen=True, eq=False)
 class Autoregressive:
-    """A table, and the coefficients of its columns that were found last."""
+    """Regressions of the columns of a table on those before them, and the coefficients that were found last.
 
-    rows: Rows
-    design: Design
-    coefficients: list[FloatArray]
-
-    def solved(self, scales: Scales, threads: int | None, tol: float = NEARLY) -> Autoregressive:
-        """The best coefficients under these scales, from those that are there."""
-
-        def penalty(k: int) -> FloatArray:
-            return scales.penalty(self.coefficients[k][:-1])
-
-        found = regress_columns(
-            self.design, penalty, ridge=scales.ridge, start=self.coefficients, threads=threads, tol=tol
-        )
-        return replace(self, coefficients=found.coefficients)
-
-    def weights(self) -> tuple[scipy.sparse.csr_array, FloatArray]:
-        """Columns by columns, only what is not zero; and biases."""
-        return Regressions(self.design, self.coefficients).weights()
-
-
-def first_of(rows: Rows) -> Autoregressive:
-    """No weights yet."""
-    design = Design.of(rows.cells, rows.weights)
-    return Autoregressive(rows, design, design.alone())
-
-
-def refitted(autoregressive: Autoregressive, rows: Rows, scales: Scales, threads: int | None) -> Autoregressive:
-    """The same regressions with other rows, under the same penalties."""
-    whole = first_of(rows)
-    if np.array_equal(whole.design.turned, autoregressive.design.turned):
-        whole = replace(whole, coefficients=autoregressive.coefficients)
-    if scales.before is not None:
-        whole = whole.solved(Scales(scales.before), threads, TOL)
-    return whole.solved(scales, threads, TOL)
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """A table behind hidden units that were drawn from their posteriors, and are columns like others, before all of
-    them: autoregressive edges are then for what hidden units leave.
+    Before all columns there may be hidden units, drawn from their posteriors, with these biases: the edges between
+    columns are then for what hidden units leave.
     """
 
     rows: Rows
     design: Design
-    bias: FloatArray
     coefficients: list[FloatArray]
+    hidden_bias: FloatArray
 
     @classmethod
-    def of(
+    def of(cls, rows: Rows) -> Autoregressive:
+        """No weights yet."""
+        design = Design.of(rows.cells, rows.weights)
+        return cls(rows, design, design.alone(), np.empty(0))
+
+    @classmethod
+    def behind(
         cls,
-        density: SBNDensity,
+        settings: Settings,
         rows: Rows,
         network: Network,
         rng: np.random.Generator,
-        before: Autoregressive | Drawn | None = None,
-    ) -> Drawn:
-        """By a network of the same rows; coefficients of columns may start from those of other regressions of them."""
+        before: Autoregressive | None = None,
+    ) -> Autoregressive:
+        """Behind the hidden units of a network; coefficients of columns may start from those of other regressions."""
         states, own = place(network, rows.cells, rows.names), columns(network, rows.names)
-        solver = _learning.solver_for(density, network, rows.names)
-        found = infer_many(network, states, solver=solver, threads=_learning.threads(density), progress=False)
+        solver = _learning.solver_for(settings, network, rows.names)
+        found = infer_many(network, states, solver=solver, threads=_learning.threads(settings), progress=False)
         hidden = np.setdiff1d(np.arange(network.n_units), own)
         n, means = len(hidden), found.means[:, hidden]
         drawn: States = (rng.random(means.shape) < means).astype(np.int8)
@@ -146,22 +110,37 @@ class Drawn:
         start = design.alone()
         if before is not None and np.array_equal(before.design.turned[before.design.first :], design.turned[n:]):
             start = [np.concatenate([np.zeros(n), c[before.design.first :]]) for c in before.coefficients]
-        return cls(rows, design, np.log(share / (1.0 - share)), start)
+        return cls(rows, design, start, np.log(share / (1.0 - share)))
 
-    def solved(self, scales: Scales, threads: int | None) -> Drawn:
+    def solved(self, scales: Scales, threads: int | None, tol: float = NEARLY) -> Autoregressive:
         """The best coefficients under these scales, from those that are there."""
-        n = len(self.bias)
+        n = len(self.hidden_bias)
 
         def penalty(k: int) -> FloatArray:
-            return np.concatenate([np.full(n, 1.0 / scales.hidden), np.full(k, 1.0 / scales.autoregressive)])
+            return np.concatenate([np.full(n, 1.0 / scales.hidden), scales.penalty(self.coefficients[k][n:-1])])
 
         def ridge(k: int) -> FloatArray:
-            return np.concatenate([np.zeros(n), scales.ridge(k)])
+            return np.concatenate([np.zeros(n), np.full(k, scales.spread**-2.0)])
 
-        found = regress_columns(self.design, penalty, ridge=ridge, start=self.coefficients, threads=threads, tol=NEARLY)
+        found = regress_columns(self.design, penalty, ridge=ridge, start=self.coefficients, threads=threads, tol=tol)
         return replace(self, coefficients=found.coefficients)
 
+    def refitted(self, rows: Rows, scales: Scales, threads: int | None) -> Autoregressive:
+        """Regressions of other rows of the same table, under these scales."""
+        whole = Autoregressive.of(rows)
+        if np.array_equal(whole.design.turned, self.design.turned):
+            whole = replace(whole, coefficients=self.coefficients)
+        if scales.before is not None:
+            whole = whole.solved(Scales(scales.before), threads, TOL)
+        return whole.solved(scales, threads, TOL)
+
+    def weights(self) -> tuple[scipy.sparse.csr_array, FloatArray]:
+        """Columns by hidden units and columns, only what is not zero; and biases."""
+        return Regressions(self.design, self.coefficients).weights()
+
     def network(self) -> Network:
-        """Hidden units, and columns with the parents that were found."""
-        weights, bias = Regressions(self.design, self.coefficients).weights()
-        return _learning.assembled(self.rows, weights, bias, self.bias)
+        """Hidden units without parents, and columns whose parents are those that have a weight."""
+        (weights, bias), n = self.weights(), len(self.hidden_bias)
+        graph = Graph(np.concatenate([np.zeros(n, np.int64), weights.indptr]), weights.indices)
+        names = (*layered((n, 1)).names[:n], *self.rows.names)
+        return Network(names, graph, weights.data, np.concatenate([self.hidden_bias, bias]))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,23 +12,27 @@ from sklearn.utils.validation import _check_sample_weight
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError, not_among
-from sbnet.estimators import _arguments, _encoding, _given, _large, _learning, _mixtures, _recognition
+from sbnet.estimators import _choosing, _encoding, _given, _large, _learning, _recognition
+from sbnet.estimators._filling import chosen, together
 from sbnet.estimators._given import Given
-from sbnet.estimators._recognition import Recognising
+from sbnet.estimators._recognition import Recognising, Recognition
 from sbnet.estimators._rows import Rows, columns, place
+from sbnet.estimators.settings import Settings
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.solvers.completions import complete
 from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.learning.streams import is_stream
-from sbnet.model.mixtures import log_mean
+from sbnet.model.mixtures import NetworkMixture, log_mean
 from sbnet.model.network import Network
 from sbnet.parallel.lazy import is_lazy
 from sbnet.tables.codings import PLAIN, Coding, show
 from sbnet.tables.frames import Array
 
 if TYPE_CHECKING:
-    from sbnet.estimators.density import SBNDensity
     from sbnet.estimators.encoder import BinaryEncoder
+
+Member = tuple[Network, Recognition | None]
+"""A network, and what it says of its hidden units before they are solved for."""
 
 
 class SBNEstimator(BaseEstimator):  # type: ignore[misc]
@@ -37,10 +40,10 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     bounds_: Any
     networks_: Any
+    recognitions_: tuple[Recognition | None, ...]
     encoder_: BinaryEncoder | None
     codings_: dict[str, Coding] | None
     _n_hidden: int
-    executor: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -48,21 +51,12 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = tags.input_tags.categorical = self._is_encoded()
         return tags
 
-    def __getstate__(self) -> Any:
-        """An executor is a way to workers that are there now: it is neither copied nor saved."""
-        return {**super().__getstate__(), "executor": None}
-
-    def __sklearn_clone__(self) -> Any:
-        fresh = super(SBNEstimator, copy.copy(self)).__sklearn_clone__()
-        fresh.executor = self.executor
-        return fresh
-
     def _is_encoded(self) -> bool:
         """Whether tables of categories and numbers are taken."""
         return getattr(self, "encode", None) is not None
 
-    def _settings(self) -> SBNDensity:
-        """The arguments in force; they are read at each call."""
+    def _settings(self) -> Settings:
+        """The arguments in force, checked; they are read at each call."""
         raise NotImplementedError
 
     def _names(self) -> tuple[str, ...]:
@@ -75,12 +69,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def _table(self, X: Any, *, reset: bool, y: Any = "no_validation", sample_weight: Any = None) -> tuple[Given, Any]:
         """A checked table, read as zeros and ones, and `y`; with `reset`, its codings are learned and kept."""
         settings = self._settings()
-        if reset:
-            _arguments.check(settings)
-        else:
-            _arguments.threshold(settings.binarize)
         if settings.encode is not None:
-            return _encoding.checked(self, X, y, reset=reset, sample_weight=sample_weight)
+            return _encoding.checked(self, settings, X, y, reset=reset, sample_weight=sample_weight)
         if reset:
             self.encoder_ = None
         threshold = settings.binarize
@@ -123,37 +113,42 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def _states(self, network: Network, table: Given) -> States:
         return place(network, table.cells, self._names())
 
-    def _infer(self, network: Network, states: States) -> PosteriorBatch:
+    def _infer(self, network: Network, states: States, recognition: Recognition | None = None) -> PosteriorBatch:
+        """Posteriors of rows; a recognition says where to start, beside one half, unless a solver is given."""
         settings = self._settings()
-        solver, threads = self._solver(network), _learning.threads(settings)
-        shown = None if settings.verbose else False
-        return infer_many(network, states, solver=solver, threads=threads, executor=settings.executor, progress=shown)
+        other = None
+        if recognition is not None and settings.solver is None:
+            other = Recognising(_learning.SOLVER, recognition)
+        return infer_many(
+            network,
+            states,
+            solver=_learning.solver_for(settings, network, self._names(), other),
+            threads=_learning.threads(settings),
+            executor=settings.executor,
+            progress=None if settings.verbose else False,
+        )
 
-    def _solver(self, network: Network) -> Any:
-        """The solver for scores; unless one is given, it knows where to start."""
-        settings = self._settings()
-        known = dict(zip(map(id, getattr(self, "networks_", ())), getattr(self, "recognitions_", ()), strict=False))
-        recognition, plain = known.get(id(network)), _learning.solver(settings)
-        other = plain if recognition is None or settings.solver is not None else Recognising(plain, recognition)
-        return _learning.solver_for(settings, network, self._names(), other)
+    def _members(self) -> list[Member]:
+        """Each network that was learned from the table, with its recognition."""
+        return list(zip(self.networks_, self.recognitions_, strict=True))
 
-    def _bounds(self, networks: Sequence[Network], states: States) -> FloatArray:
+    def _bounds(self, states: States) -> FloatArray:
         """Lower bounds on the log-likelihood of the rows, which stand as the first of the networks has its units.
 
         Of several networks it is the mean likelihood that is bounded: ln of the mean of e^bound.
         """
-        first = networks[0]
-        parts = [self._bounds_of(network, self._moved(first, network, states)) for network in networks]
+        first = self.networks_[0]
+        parts = [self._bounds_of(*member, self._moved(first, member[0], states)) for member in self._members()]
         return parts[0] if len(parts) == 1 else log_mean(np.array(parts))
 
-    def _bounds_of(self, network: Network, states: States) -> FloatArray:
+    def _bounds_of(self, network: Network, recognition: Recognition | None, states: States) -> FloatArray:
         if self.encoder_ is None:
-            return self._infer(network, states).bound
+            return self._infer(network, states, recognition).bound
         whole = complete(network, states, _encoding.places(self.encoder_, network))
-        return whole.sum(self._infer(network, whole.states).bound)
+        return whole.sum(self._infer(network, whole.states, recognition).bound)
 
     def _moved(self, one: Network, other: Network, states: States) -> States:
-        """The same rows, as another network has its units."""
+        """The rows of one network, as another has its units."""
         names = self._names()
         return states if one is other else place(other, states[:, columns(one, names)], names)
 
@@ -180,25 +175,15 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         settings = self._settings()
         generator = np.random.default_rng(_learning.make_seed(settings.random_state))
         # A row of weight zero is no row, in the division into batches too.
-        found = _mixtures.learn(settings, rows.keep(rows.weights > 0.0), generator)
+        found = _choosing.learn(settings, rows.keep(rows.weights > 0.0), generator)
         (result, self.report_), self.networks_ = found[0], tuple(result.network for result, _ in found)
         self.network_, self.bounds_, self.held_out_bounds_ = result.network, result.bounds, result.held_out
-        hidden = sum(_learning.layers(settings.hidden)) if self.report_ is None else self.report_.hidden
-        self.n_iter_, self._n_hidden = len(self.bounds_), hidden
-        threads = _learning.threads(settings)
-        self.recognitions_ = tuple(
-            _recognition.learn(
-                network, hidden, place(network, rows.cells, rows.names), rows.weights,
-                _learning.solver_for(settings, network, rows.names, _recognition.searching(_learning.solver(settings))),
-                threads,
-            )
-            for network in self.networks_
-        )  # fmt: skip
+        self.n_iter_ = len(self.bounds_)
+        self._n_hidden = sum(settings.layers) if self.report_ is None else self.report_.hidden
+        self.recognitions_ = tuple(_recognition.learn(settings, n, self._n_hidden, rows) for n in self.networks_)
         return generator, float(rows.weights.sum())
 
-    def _fill_encoded(
-        self, X: Any, rng: np.random.Generator | None, networks: tuple[Network, ...] | None = None
-    ) -> Any:
+    def _fill_encoded(self, X: Any, rng: np.random.Generator | None, networks: Sequence[Member] | None = None) -> Any:
         """The table, of its own kind, with missing cells at their most probable values; or, given `rng`, at draws."""
         encoder = self.encoder_
         assert encoder is not None
@@ -206,20 +191,20 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         given = encoder.read(X)
         rows, found = np.flatnonzero((given < 0).any(axis=1)), np.full_like(given, -1)
         if len(rows):
-            found[rows] = self._completed(encoder, states[rows], rng, networks or self.networks_)
+            found[rows] = self._completed(encoder, states[rows], rng, networks or self._members())
         return encoder.fill(X, np.where(given < 0, found, -1))
 
     def _completed(
-        self, encoder: BinaryEncoder, states: States, rng: np.random.Generator | None, networks: Sequence[Network]
+        self, encoder: BinaryEncoder, states: States, rng: np.random.Generator | None, networks: Sequence[Member]
     ) -> IndexArray:
         """Numbers of values, rows by columns; of several networks each row has the likeliest, or a drawn one."""
-        moved = [self._moved(self.network_, network, states) for network in networks]
+        moved = [self._moved(self.network_, network, states) for network, _ in networks]
         if len(networks) == 1:
-            return _encoding.completed(encoder, networks[0], moved[0], rng)
-        bounds = np.array([self._bounds_of(n, rows) for n, rows in zip(networks, moved, strict=True)])
-        chosen = _mixtures.chosen(bounds, rng)
-        parts = [_encoding.completed(encoder, n, rows, rng) for n, rows in zip(networks, moved, strict=True)]
-        return np.array(parts)[chosen, np.arange(len(states))]
+            return _encoding.completed(encoder, networks[0][0], moved[0], rng)
+        bounds = np.array([self._bounds_of(*member, rows) for member, rows in zip(networks, moved, strict=True)])
+        which = chosen(bounds, rng)
+        parts = [_encoding.completed(encoder, n, rows, rng) for (n, _), rows in zip(networks, moved, strict=True)]
+        return np.array(parts)[which, np.arange(len(states))]
 
     def _fill(
         self,
@@ -228,9 +213,9 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         certain: bool = False,
         rng: np.random.Generator | None = None,
-        networks: Sequence[Network] | None = None,
+        networks: Sequence[Member] | None = None,
     ) -> Array:
-        """The table with its holes filled by `values` of the posteriors of the rows that have some.
+        """The table with its missing cells filled by `values` of the posteriors of the rows that have some.
 
         Of several networks: their mean, each by how well it explains the row; or given `rng`, that of one of them.
         """
@@ -238,10 +223,53 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         if not len(rows):
             return table.values.copy()
         names, parts, bounds = self._names(), [], []
-        for network in networks or self.networks_:
-            posterior = self._infer(network, place(network, table.cells[rows], names))
+        for network, recognition in networks or self._members():
+            posterior = self._infer(network, place(network, table.cells[rows], names), recognition)
             parts.append(values(posterior)[:, columns(network, names)])
             bounds.append(posterior.bound)
         if len(parts) == 1:
             return table.fill(rows, parts[0], certain)
-        return table.fill(rows, _mixtures.together(np.array(parts), np.array(bounds), rng), certain)
+        return table.fill(rows, together(np.array(parts), np.array(bounds), rng), certain)
+
+
+class FromNetworks:
+    """Estimators that need a network and nothing else."""
+
+    @classmethod
+    def from_networks(cls, networks: Network | NetworkMixture, **arguments: Any) -> Self:
+        """An estimator that need not be fitted: it works with networks that are there already.
+
+        Parameters
+        ----------
+        networks : NetworkMixture or Network
+            As :func:`sbnet.load` reads one from a file. Of a network by itself all units are columns.
+        **arguments
+            Arguments of the estimator, such as ``n_jobs`` or ``random_state``.
+
+        Returns
+        -------
+        SBNDensity or SBNImputer
+
+        Examples
+        --------
+        ``sb.save(density.mixture_, "table.sbn")``, and later, or elsewhere,
+        ``SBNDensity.from_networks(sb.load("table.sbn")).score_samples(X)``
+        """
+        mixture = NetworkMixture((networks,), networks.names) if isinstance(networks, Network) else networks
+        if not isinstance(mixture, NetworkMixture):
+            raise ParameterError(f"networks is {networks!r:.60}; give a NetworkMixture, or a Network")
+        estimator: Any = cls(**arguments)
+        names = mixture.columns
+        estimator.n_features_in_ = len(names)
+        if names != tuple(f"x{k}" for k in range(len(names))):
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        estimator.network_, estimator.networks_ = mixture.networks[0], mixture.networks
+        estimator.recognitions_ = (None,) * len(mixture)
+        estimator.encoder_ = estimator.codings_ = estimator.report_ = estimator.held_out_bounds_ = None
+        estimator.bounds_, estimator.n_iter_, estimator.n_samples_seen_ = np.empty(0), 0, 0.0
+        # mixture variables come after columns
+        estimator._n_hidden = next(k for k, name in enumerate(estimator.network_.names) if name in set(names))
+        estimator._generator = np.random.default_rng(_learning.make_seed(estimator.random_state))
+        estimator._optimizer_state, estimator.draw_networks_ = None, ()
+        made: Self = estimator
+        return made

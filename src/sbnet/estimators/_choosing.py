@@ -1,7 +1,9 @@
-"""What an SBNDensity chooses by itself: scales of its prior, hidden units, per-column mixtures; on held-out rows.
+"""What a density chooses by itself on held-out rows: scales of its prior, hidden units, per-column mixtures.
 
-Autoregressive weights come first. Hidden units and per-column mixtures are tried on top of the best, and
-stay if the validation log-likelihood improves.
+Autoregressive weights come first: their regressions are convex, so that a regularisation path of scales, each started
+from the last, costs little more than one. Hidden units and per-column mixtures are tried on top of the best, and
+stay if the validation log-likelihood improves. With several orders of the columns, each is another model of the same
+table: what is chosen for the first is taken for the others.
 """
 
 from __future__ import annotations
@@ -9,28 +11,32 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 
 from sbnet.estimators import _learning
-from sbnet.estimators._autoregressive import Autoregressive, Drawn, Scales, first_of, refitted
-from sbnet.estimators._candidates import LEARNED, Candidate, Search, best_of
-from sbnet.estimators._paths import PATH, choose_autoregressive
+from sbnet.estimators._autoregressive import Autoregressive, Scales
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._report import Report
 from sbnet.estimators._rows import Rows, place
-from sbnet.estimators._stages import GENTLE, MOST, last_stage
-from sbnet.inference import check_differentiable, infer_many
+from sbnet.estimators._search import GENTLE, LEARNED, MOST_STAGES, Candidate, Search, best_of, last_stage
+from sbnet.estimators.settings import Settings
+from sbnet.inference import infer_many
 from sbnet.learning import FitResult
 from sbnet.learning.regressions import without_edges
 from sbnet.model.network import Network
 
-if TYPE_CHECKING:
-    from sbnet.estimators.density import SBNDensity
-
-HIDDEN, COLUMN_MIXTURES = 8, 1
+PATH = tuple(2.0**k for k in range(-5, 5))
+_FLAT = 5e-4
+"""The share of a bound that a weaker prior may be below the best to be taken for it, which leaves more to hidden units
+and per-column mixtures to find; one that is further below ends the path.
+"""
+_SPREADS = (1.0, 0.5, 0.25)
+"""Standard deviations of weights under a Gaussian prior beside the other, from weak to strong."""
+AS_GIVEN = "as given"
+FEWEST = 50
+"""Below so many rows nothing is chosen: too few of them could be held out."""
+HIDDEN, COLUMN_MIXTURES = (8,), 1
 """Sizes that are tried."""
 _NEAR, _NEARLY, _LATE, _RISES = 2e-3, 4e-3, 1e-3, 1e-4
 """Shares of a bound: how far below others a candidate may be after one stage to go on, or to be tried with what it does
@@ -41,105 +47,225 @@ _AGAIN = 2  # other random weights to begin with
 _STRONGER = 0.25  # the share of the scale of hidden units that is tried beside it
 
 
-def learn(density: SBNDensity, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
+def learn(settings: Settings, rows: Rows, generator: np.random.Generator) -> list[tuple[FitResult, Report | None]]:
+    """The network of the table as it stands, and others with its columns in random orders, chosen alike."""
+    found = [learn_one(settings, rows, generator)]
+    report = found[0][1]
+    for _ in range(1, settings.orders):
+        found.append(learn_one(settings, rows.shuffled(generator), generator, report))
+    return found
+
+
+def learn_one(
+    settings: Settings, rows: Rows, generator: np.random.Generator, report: Report | None = None
+) -> tuple[FitResult, Report | None]:
+    """A start and all epochs, from one generator; and what was chosen, now or in an earlier report."""
+    _learning.check_size(settings, len(rows.names))
+    if report is not None:
+        return _learn_alike(settings, rows, generator, report), report
+    # units that stand for one column are not free to be regressed
+    if is_auto(settings.prior) and not rows.groups and len(rows.cells) >= FEWEST:
+        return _learn_chosen(settings, rows, generator)
+    return _learning.learn(settings, _learning.start(settings, rows, generator), rows, generator), None
+
+
+def _learn_chosen(settings: Settings, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
     """Choose on held-out rows, then learn from all."""
-    begin, density = time.monotonic(), _bold(density)
-    _learning.optimizer(density)  # refuse now, not after a path
-    check_differentiable(_learning.solver(density))
-    search = Search.of(density, rows, generator)
-    (best, scales, autoregressive), weaker, order = choose_autoregressive(search)
-    chosen = _choose_units(search, weaker.scales, weaker.autoregressive, best)
-    if chosen is not best:
-        best, scales, autoregressive = chosen, chosen.scales or weaker.scales, weaker.autoregressive
-    result = _learn_all(search, rows.named(search.rows.names), scales, autoregressive, best)
+    begin, settings = time.monotonic(), _wide_start(settings)
+    search = Search.of(settings, rows, generator)
+    best, weaker, order = _choose_autoregressive(search)
+    best = _choose_units(search, weaker, best)
+    result = _learn_all(search, rows.named(search.rows.names), best)
+    scales = best.scales
     report = Report(
         scales.autoregressive, scales.hidden, scales.before, scales.spread, order, best.hidden, best.hidden_first,
         best.column_mixtures, result.network.n_edges, len(search.held.cells), tuple(search.trials), best.stages,
-        best.rate, len(result.bounds) if _climbs(rows, best) else 0, time.monotonic() - begin,
+        best.rate, len(result.bounds) if _needs_training(rows, best) else 0, time.monotonic() - begin,
     )  # fmt: skip
-    if density.verbose:
+    if settings.verbose:
         print(report, file=sys.stderr)
     return result, report
 
 
-def learn_alike(density: SBNDensity, rows: Rows, generator: np.random.Generator, report: Report) -> FitResult:
+def _learn_alike(settings: Settings, rows: Rows, generator: np.random.Generator, report: Report) -> FitResult:
     """From all rows, what was chosen before for the same table; in the order of these rows."""
-    density, every = _bold(density), rows
+    settings, every = _wide_start(settings), rows
     if len(rows.cells) > LEARNED:  # as while choosing, some are enough for all but the last epochs
         rows = rows.keep(np.sort(generator.permutation(len(rows.cells))[:LEARNED]))
-    search = Search(density, rows, rows, generator)
+    search = Search(settings, rows, rows, generator)
     scales = Scales(report.autoregressive_scale, report.first_scale, report.hidden_scale, report.autoregressive_spread)
     plain = replace(scales, autoregressive=scales.first, before=None)
-    autoregressive = first_of(rows) if density.autoregressive else None
-    if autoregressive is not None:
+    regressions = Autoregressive.of(rows) if settings.autoregressive else None
+    if regressions is not None:
         for scale in (*(s for s in PATH if s < scales.first), scales.first):
-            autoregressive = search.solve(autoregressive, replace(plain, autoregressive=scale))
-        autoregressive = search.solve(autoregressive, scales) if scales.adaptive else autoregressive
-    network = _made(search, autoregressive, report.layers, report.column_mixtures)
+            regressions = search.solve(regressions, replace(plain, autoregressive=scale))
+        regressions = search.solve(regressions, scales) if scales.adaptive else regressions
+    network = search.start(regressions, hidden=report.layers, column_mixtures=report.column_mixtures)
     if report.hidden_first:
         alone = _hidden_alone(search, scales, report.layers)
-        network = Drawn.of(density, rows, alone, generator, autoregressive).solved(plain, search.threads).network()
+        network = (
+            Autoregressive.behind(settings, rows, alone, generator, regressions).solved(plain, search.threads).network()
+        )
         if report.column_mixtures:
-            network = _learning.switched(density, rows, generator, network, report.column_mixtures)
+            network = _learning.with_mixtures(settings, rows, generator, network, report.column_mixtures)
     for number in range(1, report.stages + 1):
         network = search.stage(scales, network, number, report.rate)
-    made = Candidate("", network, np.zeros(1), report.layers, report.column_mixtures, rate=report.rate)
-    return _learn_all(search, every, scales, autoregressive, made)
+    made = Candidate(
+        "", network, scales, hidden=report.layers, column_mixtures=report.column_mixtures, rate=report.rate,
+        autoregressive=regressions,
+    )  # fmt: skip
+    return _learn_all(search, every, made)
 
 
-def _bold(density: SBNDensity) -> SBNDensity:
-    """Beside autoregressive weights that have been found already, hidden units must not be shy at first."""
-    bold: SBNDensity = clone(density)
-    return bold.set_params(weight_scale=1.0) if is_auto(density.weight_scale) else bold
+def _wide_start(settings: Settings) -> Settings:
+    """Beside autoregressive weights that have been found already, small weights of hidden units would stay small."""
+    return replace(settings, weight_scale=1.0) if is_auto(settings.weight_scale) else settings
 
 
-def _choose_units(search: Search, scales: Scales, autoregressive: Autoregressive | None, best: Candidate) -> Candidate:
-    """Hidden units and per-column mixtures, if given; otherwise those that improve the validation log-likelihood."""
-    density, holes = search.density, bool((search.rows.cells < 0).any())
-    wide = _is_wide(search.rows)
-    free, auto = is_auto(density.hidden), is_auto(density.column_mixtures) and bool(density.autoregressive) and not wide
-    layers = () if free else _learning.layers(density.hidden)
-    column_mixtures = 0 if is_auto(density.column_mixtures) else _learning.column_mixtures_of(density)
-    if layers or column_mixtures:
-        best = _climbed(
-            search, scales, _made(search, autoregressive, layers, column_mixtures), layers, column_mixtures, "as given"
+def _choose_autoregressive(search: Search) -> tuple[Candidate, Candidate, str]:
+    """The best scale for autoregressive weights, or each weight by its own; the weakest prior that is hardly worse; and
+    the order of the columns, in which the search has its rows from now on.
+    """
+    if not search.settings.autoregressive:
+        network = search.start(hidden=(), column_mixtures=0)
+        alone = search.scored(Candidate("independent columns", network, Scales(1.0)))
+        return alone, alone, AS_GIVEN
+    found = _along_path(search)
+    best = best_of(found)
+    order, other = _choose_order(search, best)
+    if order != AS_GIVEN:
+        found = [other]
+    s = best.scales.autoregressive
+    # Half a step to either side, which matters where the path is steep; and the adaptive lasso.
+    for scales in (Scales(s / np.sqrt(2.0)), Scales(s * np.sqrt(2.0)), Scales(s, s), Scales(0.5 * s, s)):
+        found.append(_solved(search, other.autoregressive, scales))
+    found += _elastic_nets(search, found)
+    first = best_of(found)
+    least = first.mean * (1.0 + _FLAT)
+    plain = [choice for choice in found if not choice.scales.adaptive and choice.mean >= least]
+    return first, max(plain, key=lambda choice: choice.scales.autoregressive) if plain else first, order
+
+
+def _along_path(search: Search) -> list[Candidate]:
+    found: list[Candidate] = []
+    for scale in PATH:
+        found.append(
+            _solved(search, found[-1].autoregressive if found else Autoregressive.of(search.rows), Scales(scale))
         )
-    elif holes:
-        best = _climbed(search, scales, best.network, layers, column_mixtures, "autoregressive edges, missing values")
+        if _falls([choice.mean for choice in found]):
+            break
+    return found
+
+
+def _elastic_nets(search: Search, found: list[Candidate]) -> list[Candidate]:
+    """A Gaussian prior beside the Laplace prior (an elastic net), if the validation log-likelihood improves, as it does
+    where many columns say the same; with a larger Laplace scale, for the Gaussian prior shrinks weights too.
+    """
+    plain = best_of([choice for choice in found if not choice.scales.adaptive])
+    path = [plain]
+    for spread in _SPREADS:
+        scales = Scales(np.sqrt(2.0) * plain.scales.autoregressive, spread=spread)
+        path.append(_solved(search, path[-1].autoregressive, scales))
+        if path[-1].mean < path[-2].mean:
+            break
+    best = best_of(found)
+    return [choice for choice in path[1:] if choice.improves(best)]
+
+
+def _falls(bounds: list[float]) -> bool:
+    """Have the last two been below the best, or the last one by more than a little?"""
+    best = max(bounds)
+    return bounds[-1] < best * (1.0 + _FLAT) or (len(bounds) > 2 and max(bounds[-2:]) < best)
+
+
+def _solved(search: Search, regressions: Autoregressive | None, scales: Scales, order: str = "") -> Candidate:
+    assert regressions is not None
+    regressions = search.solve(regressions, scales)
+    network = search.start(regressions, hidden=(), column_mixtures=0)
+    what = "adaptive lasso" if scales.adaptive else "autoregressive edges"
+    what = what if np.isinf(scales.spread) else f"elastic net, spread {scales.spread:.3g}"
+    what = f"{what}, {order or f'scale {scales.autoregressive:.3g}'}"
+    return search.scored(Candidate(what, network, scales, autoregressive=regressions))
+
+
+def _choose_order(search: Search, best: Candidate) -> tuple[str, Candidate]:
+    """Another order of the columns, if the validation log-likelihood improves: parents come first, and what is easily
+    told one way round need not be the other way.
+    """
+    found = {AS_GIVEN: best}
+    for name, order in _orders(search.rows, search.generator).items():
+        choice = _solved(search, Autoregressive.of(search.rows.named(order)), best.scales, f"columns {name}")
+        if choice.improves(best):
+            found[name] = choice
+    name = max(found, key=lambda key: found[key].mean)
+    if name != AS_GIVEN:
+        search.rows = search.rows.named(found[name].network.names)
+    return name, found[name]
+
+
+def _orders(rows: Rows, generator: np.random.Generator) -> dict[str, tuple[str, ...]]:
+    n = len(rows.names) - rows.label_last
+    share = rows.weights @ (rows.cells == 1) / np.maximum(rows.weights @ (rows.cells >= 0), 1e-9)
+    undecided = np.argsort(np.abs(share[:n] - 0.5), kind="stable")
+    found = {"backwards": range(n)[::-1], "undecided first": undecided, "at random": generator.permutation(n)}
+    return {what: tuple(rows.names[k] for k in order) + rows.names[n:] for what, order in found.items()}
+
+
+def _choose_units(search: Search, weaker: Candidate, best: Candidate) -> Candidate:
+    """Hidden units and per-column mixtures, if given; otherwise those that improve the validation log-likelihood.
+
+    Both are tried with the regressions of `weaker`, whose prior leaves them more to find.
+    """
+    settings, missing = search.settings, bool((search.rows.cells < 0).any())
+    # With few rows for so many columns, autoregressive edges would explain all that hidden units could, and there is
+    # nothing to tell a mixture of regressions from one.
+    wide = len(search.rows.cells) < 25 * len(search.rows.names)
+    free = is_auto(settings.hidden)
+    auto = is_auto(settings.column_mixtures) and bool(settings.autoregressive) and not wide
+    layers = () if free else settings.layers
+    mixtures = 0 if is_auto(settings.column_mixtures) else int(settings.column_mixtures)
+    if layers or mixtures:
+        best = search.trained(_with(search, weaker, layers, mixtures, "as given"))
+    elif missing:
+        what = "autoregressive edges, missing values"
+        best = search.trained(Candidate(what, best.network, weaker.scales))
     options: list[Candidate] = []
-    drawn: Drawn | None = None
+    drawn: Autoregressive | None = None
     if free:
-        many = (HIDDEN,)
-        before = bool(density.autoregressive) and not column_mixtures and (wide or not holes)
-        start, above = _made(search, autoregressive, many, column_mixtures), None if before else best
-        options.append(_climbed(search, scales, start, many, column_mixtures, "hidden units", above))
+        before = bool(settings.autoregressive) and not mixtures and (wide or not missing)
+        start = _with(search, weaker, HIDDEN, mixtures, "hidden units")
+        options.append(_trained(search, start, None if before else best))
         if before and not search.is_late:
-            first, drawn = _hidden_before(search, scales, autoregressive, many)
+            first, drawn = _hidden_before(search, weaker)
             options += first
     if auto and not search.is_late:
-        start, above = (
-            _made(search, autoregressive, layers, COLUMN_MIXTURES),
-            None if any(o.pays(best) for o in options) else best,
-        )
-        options.append(_climbed(search, scales, start, layers, COLUMN_MIXTURES, "per-column mixtures", above))
+        start = _with(search, weaker, layers, COLUMN_MIXTURES, "per-column mixtures")
+        options.append(_trained(search, start, None if any(o.improves(best) for o in options) else best))
     if not options:
-        return _until_settled(search, scales, best) if best.stages else best
+        return _until_settled(search, best) if best.stages else best
     top = best_of(options)
-    if free and top.hidden and top.pays(best):
-        options += _begun_again(search, scales, autoregressive, drawn, top, column_mixtures)
+    if free and top.hidden and top.improves(best):
+        options += _begun_again(search, weaker, drawn, top, mixtures)
         top = best_of(options)
-    if auto and free and top.pays(best):
-        top = _with_both(search, scales, options)
+    if auto and free and top.improves(best):
+        top = _with_both(search, weaker.scales, options)
     if top.mean > best.mean - _NEAR * abs(best.mean):
-        top = _until_settled(search, scales, top)
-    return top if top.pays(best) else best
+        top = _until_settled(search, top)
+    return top if top.improves(best) else best
 
 
-def _is_wide(rows: Rows) -> bool:
-    """Are there few rows for so many columns? Then autoregressive edges would explain all that hidden units could, and
-    there is nothing to tell a mixture of regressions from one.
-    """
-    return len(rows.cells) < 25 * len(rows.names)
+def _with(search: Search, weaker: Candidate, hidden: tuple[int, ...], mixtures: int, what: str) -> Candidate:
+    """The autoregressive network with hidden units and mixtures that have not learned anything yet."""
+    network = search.start(weaker.autoregressive, hidden=hidden, column_mixtures=mixtures)
+    return Candidate(what, network, weaker.scales, hidden=hidden, column_mixtures=mixtures)
+
+
+def _trained(search: Search, start: Candidate, above: Candidate | None) -> Candidate:
+    """One stage; and if that ends below another candidate, one that goes gently: large steps have undone too much."""
+    found = search.trained(start)
+    if above is None or found.mean > above.mean or not is_auto(search.settings.epochs):
+        return found
+    return best_of([found, search.trained(replace(start, what=f"{start.what}, gently", rate=GENTLE))])
 
 
 def _with_both(search: Search, scales: Scales, options: list[Candidate]) -> Candidate:
@@ -148,135 +274,71 @@ def _with_both(search: Search, scales: Scales, options: list[Candidate]) -> Cand
     for option in sorted(options, key=lambda candidate: -candidate.mean)[:2]:
         if search.is_late or option.mean < top.mean - _NEARLY * abs(top.mean):
             break
-        made = (_with_mixtures if option.hidden else _with_hidden)(search, scales, option)
+        made = search.trained(_completed(search, scales, option))
         if 0.0 <= top.mean - made.mean < _LATE * abs(top.mean):  # the more there is to learn, the longer it takes
-            made = _gone_on(search, replace(made, scales=made.scales or scales), 2, 1.0)
+            made = _gone_on(search, made, 2, 1.0)
         best = best_of([best, made])
         if best is top:
             break
     return best
 
 
-def _with_mixtures(search: Search, scales: Scales, best: Candidate) -> Candidate:
-    """Per-column mixtures on top of hidden units that have learned already."""
-    network = _learning.switched(search.density, search.rows, search.generator, best.network, COLUMN_MIXTURES)
-    made = _climbed(search, scales, network, best.hidden, COLUMN_MIXTURES, f"{_kind(best)}, and per-column mixtures")
-    return replace(made, hidden_first=best.hidden_first)
+def _completed(search: Search, scales: Scales, option: Candidate) -> Candidate:
+    """Per-column mixtures on top of hidden units that have learned already, or the other way round."""
+    make, count = (_learning.with_mixtures, COLUMN_MIXTURES) if option.hidden else (_learning.with_hidden, *HIDDEN)
+    network = make(search.settings, search.rows, search.generator, option.network, count)
+    what = f"{option.kind}, and {'per-column mixtures' if option.hidden else 'hidden units'}"
+    mixtures = COLUMN_MIXTURES if option.hidden else option.column_mixtures
+    first = option.hidden_first
+    return Candidate(what, network, scales, hidden=HIDDEN, column_mixtures=mixtures, hidden_first=first)
 
 
-def _with_hidden(search: Search, scales: Scales, best: Candidate) -> Candidate:
-    """Hidden units on top of per-column mixtures that have learned already."""
-    network = _learning.crowned(search.density, search.rows, search.generator, best.network, HIDDEN)
-    return _climbed(search, scales, network, (HIDDEN,), best.column_mixtures, f"{_kind(best)}, and hidden units")
-
-
-def _kind(candidate: Candidate) -> str:
-    return candidate.what.split(", stage")[0]
-
-
-def _made(
-    search: Search, autoregressive: Autoregressive | None, hidden: tuple[int, ...], column_mixtures: int
-) -> Network:
-    """The autoregressive network with hidden units and mixtures that have not learned anything yet."""
-    return _learning.start(
-        search.density,
-        search.rows,
-        search.generator,
-        hidden=hidden,
-        column_mixtures=column_mixtures,
-        autoregressive=autoregressive,
-    )
-
-
-def _hidden_before(
-    search: Search, scales: Scales, autoregressive: Autoregressive | None, hidden: tuple[int, ...]
-) -> tuple[list[Candidate], Drawn]:
+def _hidden_before(search: Search, weaker: Candidate) -> tuple[list[Candidate], Autoregressive]:
     """Hidden units first, and then autoregressive edges for what they leave: fewer, so that a stronger prior may be
     better. The regressions behind the edges come last.
     """
-    alone, what = _hidden_alone(search, scales, hidden), "hidden units before autoregressive edges"
-    drawn = Drawn.of(search.density, search.rows, alone, search.generator, autoregressive)
-    made: dict[str, Any] = {"hidden": hidden, "hidden_first": True}
+    alone, what = _hidden_alone(search, weaker.scales, HIDDEN), "hidden units before autoregressive edges"
+    drawn = Autoregressive.behind(search.settings, search.rows, alone, search.generator, weaker.autoregressive)
     found: list[Candidate] = []
     for share in _FEWER:
-        fewer = replace(scales, autoregressive=share * scales.first, before=None)
-        drawn = search.solve(drawn, fewer)
-        found.append(search.scored(f"{what}, scale {fewer.autoregressive:.3g}", drawn.network(), scales=fewer, **made))
+        fewer = replace(weaker.scales, autoregressive=share * weaker.scales.first, before=None)
+        drawn, named = search.solve(drawn, fewer), f"{what}, scale {fewer.autoregressive:.3g}"
+        found.append(search.scored(Candidate(named, drawn.network(), fewer, hidden=HIDDEN, hidden_first=True)))
     best = best_of(found)
-    return [best, _climbed_before(search, best, f"{what}, stage 1")], drawn
-
-
-def _climbed_before(search: Search, begun: Candidate, what: str) -> Candidate:
-    assert begun.scales is not None
-    climbed = _climbed(search, begun.scales, begun.network, begun.hidden, 0, what)
-    return replace(climbed, hidden_first=True, scales=begun.scales)
+    return [best, search.trained(replace(best, what=f"{what}, stage 1"))], drawn
 
 
 def _begun_again(
-    search: Search,
-    scales: Scales,
-    autoregressive: Autoregressive | None,
-    drawn: Drawn | None,
-    top: Candidate,
-    column_mixtures: int,
+    search: Search, weaker: Candidate, drawn: Autoregressive | None, top: Candidate, mixtures: int
 ) -> list[Candidate]:
-    """The same hidden units from other random weights: which are best after one stage mostly are so in the end."""
+    """Hidden units from other random weights: which are best after one stage mostly are so in the end."""
     found: list[Candidate] = []
-    what = f"{_kind(top)}, stage 1 from other weights"
+    what = f"{top.kind}, stage 1 from other weights"
     while len(found) < _AGAIN and top.stages == 1 and not search.is_late:
         if top.hidden_first:
-            assert top.scales is not None
-            alone = _hidden_alone(search, scales, top.hidden)
-            drawn = Drawn.of(search.density, search.rows, alone, search.generator, drawn)
+            alone = _hidden_alone(search, weaker.scales, top.hidden)
+            drawn = Autoregressive.behind(search.settings, search.rows, alone, search.generator, drawn)
             drawn = search.solve(drawn, top.scales)
-            found.append(_climbed_before(search, replace(top, network=drawn.network()), what))
+            start = replace(top, what=what, network=drawn.network())
         else:
-            found.append(
-                _climbed(
-                    search,
-                    scales,
-                    _made(search, autoregressive, top.hidden, column_mixtures),
-                    top.hidden,
-                    column_mixtures,
-                    what,
-                )
-            )
+            start = _with(search, weaker, top.hidden, mixtures, what)
+        found.append(search.trained(start))
     return found
 
 
 def _hidden_alone(search: Search, scales: Scales, hidden: tuple[int, ...]) -> Network:
-    density, rows = search.density, search.rows
-    alone = _learning.start(density, rows, search.generator, hidden=hidden, column_mixtures=0, edges=False)
+    alone = search.start(hidden=hidden, column_mixtures=0, edges=False)
     return search.stage(replace(scales, before=None), alone)
 
 
-def _climbed(
-    search: Search,
-    scales: Scales,
-    network: Network,
-    hidden: tuple[int, ...],
-    column_mixtures: int,
-    what: str,
-    above: Candidate | None = None,
-) -> Candidate:
-    """One stage; and if that ends below another candidate, one that goes gently: large steps have undone too much."""
-    density, made = search.density, {"hidden": hidden, "column_mixtures": column_mixtures, "stages": 1}
-    found = search.scored(what, search.stage(scales, network), **made)
-    if above is None or found.mean > above.mean or not is_auto(density.epochs):
-        return found
-    gentle = search.stage(scales, network, rate=GENTLE)
-    return best_of([found, search.scored(f"{what}, gently", gentle, rate=GENTLE, **made)])
-
-
-def _until_settled(search: Search, scales: Scales, best: Candidate) -> Candidate:
+def _until_settled(search: Search, best: Candidate) -> Candidate:
     """More stages, each at a lower rate, as long as held-out bounds rise; with a stronger prior on weights from hidden
     units if the first of them is better for it.
     """
-    if not is_auto(search.density.epochs):
+    if not is_auto(search.settings.epochs):
         return best
-    best, failed = replace(best, scales=best.scales or scales), 0
-    shares = (1.0, _STRONGER) if best.hidden else (1.0,)
-    for number in range(best.stages + 1, MOST + 1):
+    failed, shares = 0, (1.0, _STRONGER) if best.hidden else (1.0,)
+    for number in range(best.stages + 1, MOST_STAGES + 1):
         option = best_of([_gone_on(search, best, number, share) for share in shares])
         gain, best, shares = option.mean - best.mean, best_of([best, option]), (1.0,)
         failed = failed + 1 if gain < _RISES * abs(best.mean) else 0
@@ -287,29 +349,21 @@ def _until_settled(search: Search, scales: Scales, best: Candidate) -> Candidate
 
 def _gone_on(search: Search, best: Candidate, number: int, share: float) -> Candidate:
     """A candidate after one more stage, with a share of its scale for hidden units."""
-    assert best.scales is not None
     scales = replace(best.scales, hidden=share * best.scales.hidden)
-    network = search.stage(scales, best.network, number, best.rate)
-    what = f"{_kind(best)}, stage {number}" + (f", their scale {scales.hidden:.3g}" if share != 1.0 else "")
-    found = search.scored(what, network)
-    return replace(best, network=network, bounds=found.bounds, stages=number, scales=scales)
+    what = f"{best.kind}, stage {number}" + (f", their scale {scales.hidden:.3g}" if share != 1.0 else "")
+    return search.trained(replace(best, what=what, scales=scales), number)
 
 
-def _learn_all(
-    search: Search, rows: Rows, scales: Scales, autoregressive: Autoregressive | None, best: Candidate
-) -> FitResult:
+def _learn_all(search: Search, rows: Rows, best: Candidate) -> FitResult:
     """From what was chosen, with all rows."""
-    density, network = search.density, best.network
-    if autoregressive is not None and not _climbs(rows, best):
-        network = _learning.start(
-            density, rows, search.generator, hidden=(), column_mixtures=0,
-            autoregressive=refitted(autoregressive, rows, scales, search.threads),
-        )  # fmt: skip
+    if best.autoregressive is not None and not _needs_training(rows, best):
+        regressions = best.autoregressive.refitted(rows, best.scales, search.threads)
+        network = search.start(regressions, hidden=(), column_mixtures=0)
         states = place(network, rows.cells, rows.names)
         bound = infer_many(network, states, threads=search.threads, progress=False).bound
         mean = np.array([np.average(bound, weights=rows.weights)])
         return FitResult(_sparse(network), mean, None, None, 1, False, time.monotonic() - search.begin)
-    result = last_stage(density, rows, scales, network, search.generator, best.rate)
+    result = last_stage(search.settings, rows, best, search.generator)
     return replace(result, network=_sparse(result.network))
 
 
@@ -318,6 +372,6 @@ def _sparse(network: Network) -> Network:
     return without_edges(network, network.weight == 0.0)
 
 
-def _climbs(rows: Rows, best: Candidate) -> bool:
+def _needs_training(rows: Rows, best: Candidate) -> bool:
     """Is there more to learn than regressions of observed cells?"""
     return bool(best.hidden or best.column_mixtures) or bool((rows.cells < 0).any())

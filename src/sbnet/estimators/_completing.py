@@ -7,8 +7,9 @@ a draw from the posterior is, on average, that of the log-likelihood of its obse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +18,31 @@ from sbnet.estimators._rows import Rows, columns, place
 from sbnet.inference.solvers.block_gibbs import Chains
 from sbnet.inference.solvers.completions import informed
 from sbnet.inference.solvers.places import BINARY, Place
-from sbnet.learning import FitResult
+from sbnet.learning import FitResult, fit
 from sbnet.model.network import Network
 
 FIRST, LATER = 5, 2
 """Sweeps of the chains before the first epoch, and before each later one."""
 
-Epoch = Callable[[Network, States, int], FitResult]
-"""Learns for one epoch, which is counted from 0, from completed rows."""
+
+class Resumed:
+    """An optimiser that begins in a given state and epoch, and keeps the last state."""
+
+    def __init__(self, optimizer: Any, state: Any, epoch: int) -> None:
+        self.optimizer, self.state, self.epoch = optimizer, state, epoch
+
+    def init(self, n: int) -> Any:
+        return self.optimizer.init(n) if self.state is None else self.state
+
+    def step(self, gradient: FloatArray, state: Any, epoch: int) -> Any:
+        move, self.state = self.optimizer.step(gradient, state, self.epoch + epoch)
+        return move, self.state
+
+    @property
+    def size(self) -> Any:
+        """The size of steps, if the optimiser tells it."""
+        size = self.optimizer.size
+        return lambda state, epoch: size(state, self.epoch + epoch)
 
 
 def is_needed(rows: Rows) -> bool:
@@ -34,9 +52,22 @@ def is_needed(rows: Rows) -> bool:
 
 
 def learn_completing(
-    network: Network, rows: Rows, rng: np.random.Generator, epochs: int, patience: int | None, learn: Epoch
+    network: Network,
+    rows: Rows,
+    stepping: Resumed,
+    epochs: int,
+    fraction: float | None,
+    patience: int | None,
+    options: dict[str, Any],
 ) -> FitResult:
-    """Epoch by epoch, from rows completed by draws; of the held-out rows, if there are any, the best epoch is kept."""
+    """Epoch by epoch, with one optimiser for all, from rows completed by draws.
+
+    With a share of rows held out, the best epoch is kept; `options` are those of :func:`sbnet.fit`.
+    """
+    rng, watched = options["rng"], None
+    if fraction is not None:
+        rows, out = rows.divide(fraction, rng)
+        watched = place(network, out.cells, out.names)
     states, places = place(network, rows.cells, rows.names), _places(network, rows)
     fill = _needed(network, states, places)
     chains = Chains.begin(network, states, places, rng)
@@ -45,7 +76,10 @@ def learn_completing(
     held_out: list[float] = []
     for epoch in range(epochs):
         chains.run(network, rng, LATER if epoch else FIRST)
-        result = learn(network, np.where(fill, chains.states, states), epoch)
+        stepping.epoch, drawn = epoch, np.where(fill, chains.states, states)
+        result = fit(
+            network, drawn, epochs=1, optimizer=stepping, validation=watched, sample_weight=rows.weights, **options
+        )
         network, bounds = result.network, [*bounds, *result.bounds]
         held_out += [] if result.held_out is None else list(result.held_out)
         if best is None or result.held_out is None or held_out[-1] > max(held_out[:-1], default=-np.inf):
@@ -53,7 +87,9 @@ def learn_completing(
         if result.interrupted or (patience is not None and epoch + 1 - best.best_epoch >= patience):
             break
     assert best is not None
-    return replace(best, bounds=np.array(bounds), held_out=_history(held_out), interrupted=result.interrupted)
+    return replace(
+        best, bounds=np.array(bounds), held_out=np.array(held_out) if held_out else None, interrupted=result.interrupted
+    )
 
 
 def completed(network: Network, states: States, places: Sequence[Place], rng: np.random.Generator) -> States:
@@ -68,10 +104,6 @@ def _needed(network: Network, states: States, places: Sequence[Place]) -> BoolAr
     units = np.concatenate([place.units for place in places])
     found[:, units] = (informed(network, states) & (states == HIDDEN))[:, units]
     return found
-
-
-def _history(held_out: list[float]) -> FloatArray | None:
-    return np.array(held_out) if held_out else None
 
 
 def _places(network: Network, rows: Rows) -> list[Place]:

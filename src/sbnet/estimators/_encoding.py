@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_X_y, validate_data
 from sbnet._types import HIDDEN, IndexArray, States
 from sbnet.errors import ParameterError
 from sbnet.estimators._given import Given
-from sbnet.estimators._rows import columns
-from sbnet.estimators._structure import Group
+from sbnet.estimators._rows import Group, columns
 from sbnet.estimators.encoder import BinaryEncoder, checked_table
+from sbnet.estimators.settings import Settings
 from sbnet.inference.solvers.block_gibbs import Chains, cell_probabilities
 from sbnet.inference.solvers.places import Place
 from sbnet.model.network import Network
@@ -33,9 +33,10 @@ def encoder_for(encode: Any, missing: Any) -> BinaryEncoder:
     raise ParameterError(f"encode is {encode!r}; give None, 'auto', or a BinaryEncoder")
 
 
-def checked(estimator: Any, X: Any, y: Any, *, reset: bool, sample_weight: Any) -> tuple[Given, Any]:
+def checked(
+    estimator: Any, settings: Settings, X: Any, y: Any, *, reset: bool, sample_weight: Any
+) -> tuple[Given, Any]:
     """A table as the units of its columns, and `y`; with `reset`, an encoder is fitted and kept."""
-    settings = estimator._settings()
     if settings.binarize is not None:
         raise ParameterError("encode= and binarize= were both given; numbers are read by the one or by the other")
     X = checked_table(estimator, X)
@@ -46,7 +47,8 @@ def checked(estimator: Any, X: Any, y: Any, *, reset: bool, sample_weight: Any) 
         estimator.encoder_, estimator.codings_ = encoder, None
         if is_records(X):
             estimator.n_features_in_, estimator.feature_names_in_ = encoder.n_features_in_, encoder.feature_names_in_
-        _check(estimator.encoder_)
+        if not any(coding.units for coding in encoder.columns_):
+            raise ParameterError("no column of the table has two different values, so there is nothing to learn")
         if settings.verbose:
             print(estimator.encoder_.columns_, file=sys.stderr)
     encoder = estimator.encoder_
@@ -56,11 +58,6 @@ def checked(estimator: Any, X: Any, y: Any, *, reset: bool, sample_weight: Any) 
         units, y = check_X_y(units, y, dtype=np.float64, ensure_all_finite="allow-nan", estimator=estimator)
     cells: States = np.where(np.isnan(units), HIDDEN, units).astype(np.int8)
     return Given(units, cells, (PLAIN,) * units.shape[1]), y
-
-
-def _check(encoder: BinaryEncoder) -> None:
-    if not any(coding.units for coding in encoder.columns_):
-        raise ParameterError("no column of the table has two different values, so there is nothing to learn")
 
 
 def groups(encoder: BinaryEncoder) -> tuple[Group, ...]:
@@ -81,8 +78,8 @@ def completed(encoder: BinaryEncoder, network: Network, states: States, rng: np.
     own = places(encoder, network)
     if rng is not None:
         return values(own, Chains.begin(network, states, own, rng).run(network, rng).states)
-    chances = cell_probabilities(network, states, own)
-    best = np.column_stack([chance.argmax(axis=1) for chance in chances])
+    probabilities = cell_probabilities(network, states, own)
+    best = np.column_stack([each.argmax(axis=1) for each in probabilities])
     given = values(own, states)
     return np.where(given < 0, best, given)
 

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import html
-import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import log_softmax
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, States
-from sbnet.errors import ParameterError, printable
+from sbnet._types import FloatArray, IndexArray, States
+from sbnet.errors import ParameterError
 from sbnet.inference.solvers.places import Place
+from sbnet.questions.printing import Readable, Reading, more
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
-_SHOWN = 12
-_HEAD = ("cell", "value", "nats", "more usual")
+_SHOWN, _DRAWN = 12, 20
+"""Cells or rows that are printed, and cells that are drawn."""
+_ODD, _USUAL, _INK = "#D55E00", "#9ecae1", "#222222"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation:
+class Explanation(Readable):
     """What each observed cell of one row costs given its other cells; the most expensive cell comes first.
 
     Attributes
@@ -62,81 +62,70 @@ class Explanation:
         return pandas.DataFrame(columns, index=pandas.Index(self.names, name="cell"))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Horizontal bars, one for each cell, in nats; orange where another value would be more usual."""
-        from sbnet.estimators._bars import draw_cells  # matplotlib is slow to import, and few draw
+        """Horizontal bars, one for each cell, in nats; orange where another value would be more usual.
 
-        return draw_cells(self, ax)
+        Of a row with more than 20 observed cells only the 20 most expensive are drawn, and the title says so.
+        """
+        import matplotlib.pyplot as plt  # slow to import, and few draw
 
-    def _headline(self) -> str:
-        return f"Row {self.row}: ln P ≥ {self.score:.4g} nats; what its cells cost, given the others"
+        shown = min(len(self.names), _DRAWN)
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6.4, 1.2 + 0.28 * max(shown, 2)), layout="constrained")
+        odd = [value != usual for value, usual in zip(self.values, self.usual, strict=True)][:shown]
+        bars = ax.barh(range(shown), self.nats[:shown], color=[_ODD if o else _USUAL for o in odd], height=0.72)
+        notes = [f"{self.usual[k]}: {100 * self.probability[k]:.0f} %" if odd[k] else "" for k in range(shown)]
+        ax.bar_label(bars, notes, padding=4, fontsize=8, color=_INK)
+        ax.set_yticks(range(shown), [_label(self.names[k], self.values[k]) for k in range(shown)])
+        ax.invert_yaxis()
+        ax.margins(x=0.25)
+        ax.set_xlim(left=0.0)
+        ax.set_xlabel("nats: −ln P(cell | other cells); beside a bar, the more usual value")
+        left_out = f", the {shown} most expensive of {len(self.names)} cells" if shown < len(self.names) else ""
+        ax.set_title(f"row {self.row}: ln P ≥ {self.score:.4g}{left_out}", fontsize=10, loc="left")
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
 
-    def _lines(self) -> list[tuple[str, str, str, str]]:
-        found = [
-            (name, value, f"{nats:.2f}", "" if usual == value else f"{usual} ({100 * p:.0f} %)")
-            for name, value, nats, usual, p in zip(
-                self.names, self.values, self.nats, self.usual, self.probability, strict=True
-            )
+    def _reading(self) -> Reading:
+        cells = zip(self.names, self.values, self.nats, self.usual, self.probability, strict=True)
+        lines = [
+            [name, value, f"{nats:.2f}", "" if usual == value else f"{usual} ({100 * p:.0f} %)"]
+            for name, value, nats, usual, p in cells
         ]
-        more = len(found) - _SHOWN
-        return found if more <= 0 else [*found[:_SHOWN], (f"... {more} more", "", "", "")]
-
-    def __repr__(self) -> str:
-        lines = [_HEAD, *self._lines()]
-        widths = [max(len(line[k]) for line in lines) for k in range(4)]
-        text = [f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c:>{widths[2]}}  {d}".rstrip() for a, b, c, d in lines]
-        return printable("\n".join([self._headline(), *text]))
-
-    def _repr_html_(self) -> str:
-        left, right = "<td style='text-align:left'>", "<td style='text-align:right'>"
-        rows = "".join(
-            "<tr>" + "".join(f"{right if k == 2 else left}{html.escape(text)}</td>" for k, text in enumerate(line))
-            for line in self._lines()
-        )
-        head = "".join(f"<th style='text-align:left'>{text}</th>" for text in _HEAD)
-        caption = f"<caption style='text-align:left'><b>{html.escape(self._headline())}</b></caption>"
-        return f"<table>{caption}<tr>{head}</tr>{rows}</table>"
+        table = [["cell", "value", "nats", "more usual"], *lines[:_SHOWN], *more(len(lines) - _SHOWN)]
+        headline = f"Row {self.row}: ln P ≥ {self.score:.4g} nats; what its cells cost, given the others"
+        return Reading(headline, table)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Explanations(Sequence[Explanation]):
+class Explanations(tuple[Explanation, ...]):
     """An :class:`Explanation` for each row of a table: ``explanations[0]`` is that of its first row."""
 
-    rows: tuple[Explanation, ...]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @overload
-    def __getitem__(self, key: int) -> Explanation: ...
-    @overload
-    def __getitem__(self, key: slice) -> Explanations: ...
-    def __getitem__(self, key: int | slice) -> Explanation | Explanations:
-        return Explanations(self.rows[key]) if isinstance(key, slice) else self.rows[operator.index(key)]
-
-    def __iter__(self) -> Iterator[Explanation]:
-        return iter(self.rows)
+    __slots__ = ()
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each cell of each row, under the labels of both."""
         import pandas
 
-        return pandas.concat([one.to_frame() for one in self.rows], keys=[one.row for one in self.rows], names=["row"])
+        return pandas.concat([one.to_frame() for one in self], keys=[one.row for one in self], names=["row"])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Bars for the cells of the row, if there is one only."""
-        if len(self.rows) != 1:
-            raise ParameterError(f"there are {len(self.rows)} explanations; draw one of them: explanations[0].plot()")
-        return self.rows[0].plot(ax)
+        if len(self) != 1:
+            raise ParameterError(f"there are {len(self)} explanations; draw one of them: explanations[0].plot()")
+        return self[0].plot(ax)
 
     def __repr__(self) -> str:
-        return "\n".join(map(repr, self.rows[:_SHOWN])) + _more(len(self.rows))
+        return "\n".join(map(repr, self[:_SHOWN])) + self._left_out()
 
     def _repr_html_(self) -> str:
-        return "".join(one._repr_html_() for one in self.rows[:_SHOWN]) + _more(len(self.rows))
+        return "".join(one._repr_html_() for one in self[:_SHOWN]) + self._left_out()
+
+    def _left_out(self) -> str:
+        return f"\n... {len(self) - _SHOWN:,} more rows" if len(self) > _SHOWN else ""
 
 
-def _more(n: int) -> str:
-    return f"\n... {n - _SHOWN:,} more rows" if n > _SHOWN else ""
+def _label(name: str, value: str) -> str:
+    text = value if value.startswith(name) else f"{name} = {value}"
+    return text if len(text) <= 40 else text[:39] + "…"
 
 
 def explain_rows(
@@ -148,20 +137,11 @@ def explain_rows(
     cell compare as conditional probabilities do; with bounds in their place they still sum to one.
     """
     scores, costs = score(states), [_costs(states, place, score) for place in places]
-    found = [_explanation(label, scores[r], costs, r, places) for r, label in enumerate(labels)]
-    return Explanations(tuple(found))
+    return Explanations(_explanation(label, scores[r], costs, r, places) for r, label in enumerate(labels))
 
 
-@dataclass(frozen=True)
-class _Costs:
-    """Of one column: which value each row has (-1: none), and the logarithm of the probability of each."""
-
-    value: IndexArray
-    logs: FloatArray
-
-    @property
-    def seen(self) -> BoolArray:
-        return self.value >= 0
+_Costs = tuple[IndexArray, FloatArray]
+"""Of one column: which value each row has (-1: none), and the logarithm of the probability of each."""
 
 
 def _costs(states: States, place: Place, score: Callable[[States], FloatArray]) -> _Costs:
@@ -169,13 +149,12 @@ def _costs(states: States, place: Place, score: Callable[[States], FloatArray]) 
     rows = np.flatnonzero(value >= 0)
     if len(rows):
         logs[rows] = log_softmax(score(place.each_value(states[rows])).reshape(len(rows), -1), axis=1)
-    return _Costs(value, logs)
+    return value, logs
 
 
 def _explanation(label: Any, score: float, costs: list[_Costs], r: int, places: Sequence[Place]) -> Explanation:
-    cells = [
-        (place, int(cost.value[r]), cost.logs[r]) for place, cost in zip(places, costs, strict=True) if cost.seen[r]
-    ]
+    pairs = zip(places, costs, strict=True)
+    cells = [(place, int(value[r]), logs[r]) for place, (value, logs) in pairs if value[r] >= 0]
     cells.sort(key=lambda cell: cell[2][cell[1]])  # stable: equal cells keep the order of the columns
     best = [int(logs.argmax()) for _, _, logs in cells]
     return Explanation(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
-from sbnet._types import FloatArray, States
-from sbnet.estimators import _mixtures
+from sbnet._types import FloatArray, IndexArray, States
 from sbnet.estimators._rows import columns, place
 from sbnet.inference import infer_many
 from sbnet.inference.impossible import warn_of_impossible
@@ -26,7 +26,7 @@ _T = TypeVar("_T", bound=np.generic)
 
 
 @dataclass(frozen=True)
-class Crowds:
+class Completion:
     """Networks whose units have the names of columns, and how many particles each row gets, from which seed."""
 
     networks: Sequence[Network]
@@ -41,7 +41,7 @@ class Crowds:
         values = [self._columns(network, part.means) for network, part in zip(self.networks, parts, strict=True)]
         if len(parts) == 1:
             return values[0]
-        return np.asarray(_mixtures.together(np.array(values), np.array([part.log_p for part in parts]), None))
+        return np.asarray(together(np.array(values), np.array([part.log_p for part in parts]), None))
 
     def draw(self, cells: States) -> FloatArray:
         """Every row completed once, rows by columns. Equal rows are drawn apart, by their numbers."""
@@ -49,7 +49,7 @@ class Crowds:
         values = [self._columns(n, part.drawn[:, 0]) for n, part in zip(self.networks, parts, strict=True)]
         if len(parts) > 1:
             log_p, rng = np.array([part.log_p for part in parts]), np.random.default_rng(self.seed)
-            return np.asarray(_mixtures.together(np.array(values), log_p, rng), dtype=np.float64)
+            return np.asarray(together(np.array(values), log_p, rng), dtype=np.float64)
         return values[0].astype(np.float64)
 
     def probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
@@ -76,3 +76,19 @@ class Crowds:
 
     def _columns(self, network: Network, of_units: NDArray[_T]) -> NDArray[_T]:
         return of_units[:, columns(network, self.names)]
+
+
+def chosen(bounds: FloatArray, rng: np.random.Generator | None) -> IndexArray:
+    """For each row a network: the likeliest, or one that is drawn by how likely they are."""
+    share = softmax(bounds, axis=0)
+    if rng is None:
+        return np.asarray(share.argmax(axis=0), dtype=np.int64)
+    drawn: IndexArray = (share.cumsum(axis=0) < rng.random(share.shape[1])).sum(axis=0)
+    return np.minimum(drawn, len(share) - 1)
+
+
+def together(values: FloatArray, bounds: FloatArray, rng: np.random.Generator | None) -> Any:
+    """Values of each network, rows by columns, as one: their mean, or those of one network for each row."""
+    if rng is not None:
+        return values[chosen(bounds, rng), np.arange(values.shape[1])]
+    return np.einsum("kr,krc->rc", softmax(bounds, axis=0), values)

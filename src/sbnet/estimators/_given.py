@@ -42,12 +42,12 @@ class Given:
         words = any(isinstance(value, str) for coding in self.codings for value in (coding.zero, coding.one))
         filled = self.values.astype(object if words else self.values.dtype)  # a column of words may hold none here
         for k, coding in enumerate(self.codings):
-            holes = rows[self.cells[rows, k] == HIDDEN]
+            missing = rows[self.cells[rows, k] == HIDDEN]
             means = found[self.cells[rows, k] == HIDDEN, k]
             if coding == PLAIN and not certain:
-                filled[holes, k] = means
+                filled[missing, k] = means
             else:
-                filled[holes, k] = np.where(means > 0.5, coding.one, coding.zero)
+                filled[missing, k] = np.where(means > 0.5, coding.one, coding.zero)
         return filled
 
 

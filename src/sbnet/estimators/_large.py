@@ -21,11 +21,10 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _arguments, _encoding, _learning, _priors
+from sbnet.estimators import _encoding, _learning, _priors
 from sbnet.estimators._completing import completed
 from sbnet.estimators._partitions import bare, ordered
-from sbnet.estimators._rows import Rows, place
-from sbnet.estimators._structure import enforce
+from sbnet.estimators._rows import Rows, enforce, place
 from sbnet.learning import FitResult, fit
 from sbnet.learning.streams import Files, blocks_of, is_once, is_stream
 from sbnet.model.network import Network
@@ -45,7 +44,6 @@ EPOCHS = 5
 def fit_one(estimator: SBNEstimator, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
     """A network from a sample of the rows, and then from all of them."""
     settings = estimator._settings()
-    _arguments.check(settings)
     source = _Blocks(X, sample_weight, settings) if is_stream(X) else _Partitions(X, sample_weight, settings)
     rows = _read(estimator, source.sample, source.weights, reset=True)
     generator, weight = estimator._fit_rows(rows)
@@ -63,7 +61,6 @@ def fit_classes(classifier: SBNClassifier, X: Any, y: Any, sample_weight: Any) -
     if is_stream(X):
         raise ParameterError("a classifier needs the class of each row beside it; give a table, or a Dask collection")
     settings = classifier._settings()
-    _arguments.check(settings)
     source = _Partitions(X, sample_weight, settings)
     if not source.is_all and classifier.tune is not None:
         raise ParameterError(f"networks are tuned together on {LIMIT:,} rows at most of a Dask table; set tune=None")
@@ -109,10 +106,10 @@ def _go_on(
         network,
         source.states(estimator, network),
         epochs=epochs,
-        optimizer=_learning.optimizer(settings, until=epochs),
+        optimizer=settings.optimizer_until(epochs),
         batch_size=max(settings.batch_size, source.fewest),
         solver=_learning.solver_for(settings, network, rows.names),
-        prior=_priors.for_network(settings, network, rows.names),
+        prior=_priors.for_network(settings.prior, network, rows.names),
         frozen=_learning.frozen(network, rows),
         rng=generator,
         progress=bool(settings.verbose),
@@ -121,6 +118,12 @@ def _go_on(
     if result.interrupted:
         raise KeyboardInterrupt
     return replace(result, network=enforce(result.network, rows.groups))
+
+
+def _with_chosen_prior(estimator: Any) -> Any:
+    """The settings, with the scales that the sample has chosen if the prior was left to be."""
+    settings, report = estimator._settings(), getattr(estimator, "report_", None)
+    return settings if report is None else replace(settings, prior=report.priors)
 
 
 def _states(estimator: Any, network: Network, table: Any, kept: BoolArray | None, number: int) -> States:

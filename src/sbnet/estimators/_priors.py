@@ -1,10 +1,10 @@
-"""The prior that the arguments of an SBNDensity ask for, group of edges by group of edges."""
+"""The prior on weights that the argument `prior` asks for, group of edges by group of edges."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from sbnet.learning import Gaussian
 from sbnet.learning.priors import by_edge
 from sbnet.model.network import Network
 
-if TYPE_CHECKING:
-    from sbnet.estimators.density import SBNDensity
-
 GROUPS = ("hidden", "autoregressive")
 DEFAULT = {"hidden": 2.0, "autoregressive": 0.5}
 """Scales of Gaussian priors where none is given and nothing is chosen."""
@@ -29,20 +26,15 @@ def is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def chooses(density: SBNDensity) -> bool:
-    """Are the scales of the prior to be chosen on held-out rows?"""
-    return is_auto(density.prior)
-
-
 def is_autoregressive(network: Network, names: tuple[str, ...]) -> BoolArray:
     """Edges from columns, to other columns and to their mixture variables; all others are of the group "hidden"."""
     found: BoolArray = np.isin(network.graph.parent, columns(network, names))
     return found
 
 
-def for_network(density: SBNDensity, network: Network, names: tuple[str, ...]) -> Any:
-    """The prior of the weights of a network, or None."""
-    hidden, autoregressive = by_group(density.prior)
+def for_network(prior: Any, network: Network, names: tuple[str, ...]) -> Any:
+    """The prior that an argument `prior` puts on the weights of a network, or None."""
+    hidden, autoregressive = by_group(prior)
     edges = is_autoregressive(network, names)
     if hidden is autoregressive or not edges.any():
         return hidden

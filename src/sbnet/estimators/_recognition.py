@@ -1,4 +1,4 @@
-"""Where scoring starts: a guess of the hidden units from the cells of a row, learned with the network.
+"""Where scoring starts: a prediction of the hidden units from the cells of a row, learned with the network.
 
 Mean field equations have several solutions. Learning follows each row from one epoch to the next and stays in a good
 one; a row that is scored afresh starts at one half, and may end in another. So it is solved twice, from one half and
@@ -12,6 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet.estimators import _learning
+from sbnet.estimators._rows import Rows, place
+from sbnet.estimators.settings import Settings
 from sbnet.inference import DifferentiableSolver, MeanField, Solution, infer_many
 from sbnet.model.network import Network
 
@@ -41,31 +44,22 @@ class Recognition:
         return means
 
 
-def learn(
-    network: Network,
-    n_hidden: int,
-    states: States,
-    weights: FloatArray,
-    solver: DifferentiableSolver,
-    threads: int | None,
-) -> Recognition | None:
-    """Least squares on the means of some rows; None where no unit is hidden."""
+def learn(settings: Settings, network: Network, n_hidden: int, rows: Rows) -> Recognition | None:
+    """Least squares on the means of some rows, solved from several starts; None where no unit is hidden."""
     if not n_hidden:
         return None
-    step = max(1, len(states) // _ROWS)
-    some, share = states[::step], weights[::step, None]
-    found = infer_many(network, some, solver=solver, threads=threads, progress=False)
+    step = max(1, len(rows.cells) // _ROWS)
+    some, share = place(network, rows.cells[::step], rows.names), rows.weights[::step, None]
+    plain = _learning.solver(settings)
+    other = MeanField(plain.log_term, plain.tol, restarts=3) if isinstance(plain, MeanField) else plain
+    solver = _learning.solver_for(settings, network, rows.names, other)
+    found = infer_many(network, some, solver=solver, threads=_learning.threads(settings), progress=False)
     units = np.arange(n_hidden)
     means = np.clip(found.means[:, units], _SURE, 1.0 - _SURE)
     x = _signs(some)
     gram = x.T @ (share * x) + _RIDGE * np.eye(x.shape[1])
     weight: FloatArray = np.linalg.solve(gram, x.T @ (share * np.log(means / (1.0 - means)))).T.astype(np.float64)
     return Recognition(units, weight)
-
-
-def searching(solver: DifferentiableSolver) -> DifferentiableSolver:
-    """The same solver from several starts."""
-    return MeanField(solver.log_term, solver.tol, restarts=3) if isinstance(solver, MeanField) else solver
 
 
 def _signs(states: States) -> FloatArray:
@@ -85,5 +79,5 @@ class Recognising:
         plain = self.solver.solve(network, states, start=start, trace=trace)
         if trace or start is not None:
             return plain
-        guessed = self.solver.solve(network, states, start=self.recognition.start(states), trace=False)
-        return plain.where(guessed.bound > plain.bound, guessed)
+        predicted = self.solver.solve(network, states, start=self.recognition.start(states), trace=False)
+        return plain.where(predicted.bound > plain.bound, predicted)

@@ -34,7 +34,7 @@ class Report:
         The standard deviation of autoregressive weights under a Gaussian prior beside the Laplace prior (an elastic
         net), which helps where many columns say the same. Infinite where there is none.
     order : str
-        Of the columns: as given, or another that held-out rows found better, for parents come first.
+        Of the columns: as given, or another with a better validation log-likelihood, for parents come first.
     layers : tuple of int
         Hidden units, layer by layer.
     hidden_first : bool

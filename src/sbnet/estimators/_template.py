@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from sklearn.base import clone
+from typing import Any
 
 from sbnet.errors import ParameterError
 from sbnet.estimators._base import SBNEstimator
-from sbnet.estimators._learning import layers
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators.density import SBNDensity
+from sbnet.estimators.settings import Settings, layers
 
-_SHORT = ("hidden", "binarize", "encode", "missing", "n_jobs", "executor", "random_state", "verbose")
+_SHORT = ("hidden", "binarize", "encode", "missing", "n_jobs", "random_state", "verbose")
 
 
 class FromTemplate(SBNEstimator):
     """An estimator with a template, and short-hands for the few settings that are often given."""
 
-    _AUTO: ClassVar[dict[str, Any]]
-    """What "auto" in the template stands for here, where a density alone takes it for something else."""
-
-    def __init__(
-        self,
-        *,
-        density: Any,
-        hidden: Any,
-        binarize: float | None,
-        encode: Any,
-        missing: Any,
-        n_jobs: int | None,
-        executor: Any,
-        random_state: Any,
-        verbose: Any,
-    ) -> None:
-        self.density = density
-        self.hidden = hidden
-        self.binarize = binarize
-        self.encode = encode
-        self.missing = missing
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.random_state = random_state
-        self.verbose = verbose
+    density: Any
+    hidden: Any
+    encode: Any
+    settings: Any
 
     def set_params(self, **params: Any) -> Any:
         """Set arguments; those of the template as ``density__epochs=3``, also where none was given.
@@ -65,21 +42,21 @@ class FromTemplate(SBNEstimator):
         return self.encode is not None or getattr(self.density, "encode", None) is not None
 
     def _auto(self) -> dict[str, Any]:
-        return dict(self._AUTO)
+        """What "auto" in the template stands for here, where a density alone takes it for something else."""
+        return {}
 
-    def _settings(self) -> SBNDensity:
-        """A copy of the template with the short-hands in it."""
+    def _settings(self) -> Settings:
+        """Those of the template, with the short-hands in it."""
         template = SBNDensity() if self.density is None else self.density
         if not isinstance(template, SBNDensity):
             raise ParameterError(f"density is {template!r}; give an SBNDensity, such as SBNDensity(epochs=5)")
+        given = {name: getattr(self, name) for name in _SHORT if getattr(self, name) is not None}
         # Who runs an estimator decides on seeds and cores, as in scikit-learn's ensembles; but of two networks
         # one would be lost without a word, in a search over density__hidden for instance.
-        both = self.hidden is not None and not is_auto(template.hidden)
-        if both and layers(self.hidden) != layers(template.hidden):
+        both = "hidden" in given and not is_auto(template.hidden)
+        if both and given["hidden"] != template.hidden and layers(given["hidden"]) != layers(template.hidden):
             raise ParameterError(
                 f"hidden is {self.hidden!r}, but hidden of density is {template.hidden!r}; give one of them"
             )
-        settings: SBNDensity = clone(template)
-        settings.set_params(**{name: getattr(self, name) for name in _SHORT if getattr(self, name) is not None})
-        settings.set_params(**{k: v for k, v in self._auto().items() if is_auto(getattr(settings, k))})
-        return settings
+        auto = {k: v for k, v in self._auto().items() if is_auto(given.get(k, getattr(template, k)))}
+        return Settings.of(template, self.settings or template.settings, **{**given, **auto})

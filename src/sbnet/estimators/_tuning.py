@@ -1,6 +1,6 @@
 """Networks of several classes, tuned to tell them apart: each learns from the rows of all, with signed weights.
 
-What is climbed is the sum over rows of ln P_y(x) + strength * ln p_y(x), with p the classes' probabilities at some
+What is maximised is the sum over rows of ln P_y(x) + strength * ln p_y(x), with p the classes' probabilities at some
 temperature: p_k(x) in proportion to prior_k P_k(x)^(1/temperature). Its gradient in the network of class k is the
 ordinary one with the row weights [y = k] + strength / temperature * ([y = k] - p_k(x)), negative for rows of other
 classes that look like its own. The first term keeps each network a density of its class.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -18,14 +18,11 @@ from scipy.special import log_softmax, softmax
 
 from sbnet._types import BoolArray, FloatArray, IndexArray
 from sbnet.estimators import _learning
-from sbnet.estimators._rows import Rows, place
-from sbnet.estimators._structure import enforce
+from sbnet.estimators._rows import Rows, enforce, place
+from sbnet.estimators.settings import Settings
 from sbnet.learning import Adam
 from sbnet.learning.gradients import Gradient, Objective
 from sbnet.model.network import Network
-
-if TYPE_CHECKING:
-    from sbnet.estimators.density import SBNDensity
 
 STRENGTHS = (0.0, 10.0, 120.0)
 """Candidates: how much telling classes apart counts beside the density of each. More than that lowers the log-loss of
@@ -89,13 +86,13 @@ class _Member:
     parameters: FloatArray
     memory: Any
 
-    def slope(self, rows: IndexArray, weights: FloatArray) -> Gradient:
-        """The gradient of a weighted sum of bounds, and the bounds."""
-        return self.objective.gradient(self.parameters, self.states[rows], None, weights)
+    def gradient(self, rows: IndexArray, weights: FloatArray, start: FloatArray | None = None) -> Gradient:
+        """The gradient of a weighted sum of bounds, and the bounds; from means that have been solved for, if given."""
+        return self.objective.gradient(self.parameters, self.states[rows], start, weights)
 
-    def move(self, slope: Any, pull: float, adam: Adam, epoch: int) -> None:
+    def move(self, gradient: Gradient, pull: float, adam: Adam, epoch: int) -> None:
         """A step along it, and along the prior."""
-        n, direction = self.network.n_edges, np.concatenate([slope.weight, slope.bias])
+        n, direction = self.network.n_edges, np.concatenate([gradient.weight, gradient.bias])
         if self.prior is not None:
             direction += pull * self.prior.gradient(self.parameters[:n], self.parameters[n:])
         step, self.memory = adam.step(direction, self.memory, epoch)
@@ -108,7 +105,7 @@ class _Member:
 
 
 def tune(
-    settings: SBNDensity,
+    settings: Settings,
     mixtures: Sequence[Mixture],
     data: Labelled,
     strength: float,
@@ -131,17 +128,19 @@ def tune(
         order = rng.permutation(n)
         for start in range(0, n, settings.batch_size):
             rows = order[start : start + settings.batch_size]
-            bounds = np.column_stack([member.slope(rows, np.zeros(len(rows))).bound for member in members])
+            solved = [member.gradient(rows, np.zeros(len(rows))) for member in members]
+            bounds = np.column_stack([found.bound for found in solved])
             signed = _signed(bounds, classes, data, rows, strength, temperature)
             for m, member in enumerate(members):
                 heavy = np.abs(signed[:, m]) > _SLIGHT
                 share = data.rows.weights[rows[heavy]] * signed[heavy, m] / max(data.rows.weights[rows].sum(), 1e-300)
-                member.move(member.slope(rows[heavy], share), 1.0 / everything, adam, epoch)
+                found = member.gradient(rows[heavy], share, solved[m].means[heavy])
+                member.move(found, 1.0 / everything, adam, epoch)
     tuned = [member.finished(data.rows) for member in members]
     return [tuple(one for one, k in zip(tuned, classes, strict=True) if k == label) for label in range(len(mixtures))]
 
 
-def _member(settings: SBNDensity, network: Network, label: int, rows: Rows, adam: Adam, prior: Any) -> _Member:
+def _member(settings: Settings, network: Network, label: int, rows: Rows, adam: Adam, prior: Any) -> _Member:
     parameters = np.concatenate([network.weight, network.bias])
     moving = (~_learning.frozen(network, rows)).astype(np.float64)
     states = place(network, rows.cells, rows.names)

@@ -1,10 +1,10 @@
-"""A classifier for binary tables with holes: one network for each class."""
+"""A classifier for binary tables with missing values: one network for each class."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax
@@ -14,34 +14,30 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _arguments, _learning, _mixtures, _priors, _sharing, _tuning, mixture_sums
+from sbnet.estimators import _choosing, _learning, _pooling, _priors, _tuning, marginal
 from sbnet.estimators._large import fit_classes
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._partitions import by_partition
+from sbnet.estimators._pooling import Pooled
 from sbnet.estimators._rows import columns, place
-from sbnet.estimators._sharing import Ties
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators._tuning import Labelled, Mixture
 from sbnet.estimators.density import SBNDensity
+from sbnet.estimators.settings import Training, check_particles, flag
 from sbnet.learning import FitResult
 from sbnet.learning.streams import is_stream
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
 
 _FEW = 100
-"""A class of fewer rows than this shares strength with the others."""
+"""A class of fewer rows than this is pooled with the others."""
 _ENOUGH, _EACH, _SHARE = 200, 10, 0.15
 """Rows in all, and of each class, below which none are held out; the share that is."""
 _PARTICLES = 128
-
-
-class _Class(NamedTuple):
-    """What is learned for one class."""
-
-    networks: Mixture
-    bounds: FloatArray
 
 
 class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
@@ -50,7 +46,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     A row belongs to the class whose network gives it the highest bound plus logarithm of the class's prior. Cells may
     be missing (NaN), in learning and in use; a row without any observed cell has the priors as its probabilities.
 
-    Networks of classes are surer than they should be, for each is wrong in its own way, and probabilities come from
+    Networks of classes are overconfident, for each is wrong in its own way, and probabilities come from
     bounds, not from likelihoods. So they are taken at a temperature: p_k in proportion to prior_k P_k^(1/temperature),
     with the temperature that gives held-out rows the right class with the highest probability.
 
@@ -59,23 +55,21 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     density : SBNDensity or None
         How each network is learned: a template with all settings, which is copied, not fitted. None is
         ``SBNDensity()``. Its arguments may be set from here, as ``density__epochs``.
-    hidden, binarize, encode, missing, random_state, verbose
+    hidden, binarize, encode, missing, settings, random_state, verbose
         As in :class:`SBNDensity`. Where given they take the place of those of `density`; None leaves them to it. Two
         different `hidden` are refused.
     n_jobs : int or None
         Processes that learn networks at the same time, and threads for scoring. None leaves it to `density`; None
         there too learns one network after the other. Results do not depend on it.
-    executor : concurrent.futures.Executor or None
-        As in :class:`SBNDensity`, if networks are learned one after the other, and for scoring.
     class_prior : array-like of shape (n_classes,) or None
         Probabilities of the classes, in the order of `classes_`; None for their share of the training rows.
     tune : None or "discriminative"
         None learns each network from the rows of its class alone. ``"discriminative"`` goes on with the rows of all
         classes: networks are raised where they tell classes apart, and are still densities. How much that counts is
         chosen on held-out rows. Networks then have no hidden layers and two mixture variables for each column, unless
-        `density` says otherwise; and where classes share strength, each has two networks for each of the `orders` of
+        `density` says otherwise; and where classes are pooled, each has two networks for each of the `orders` of
         `density`: one reads the columns in that order, the other from its end. Takes two to five times as long.
-    shared : bool or "auto"
+    pooled : bool or "auto"
         Whether the rows of all classes decide which pairs of columns may be tied closely, where the prior is left
         open: a help to classes of few rows. ``"auto"`` is with `tune`, or if a class has fewer than 100 rows. With
         `tune`, and no hidden layers, networks of classes also begin at one of all classes, and are drawn to it.
@@ -121,8 +115,6 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     array(['left', 'right'], dtype='<U5')
     """
 
-    _AUTO: ClassVar[dict[str, Any]] = {"hidden": (8, 24), "column_mixtures": 0, "prior": _priors.DEFAULT}
-
     def __init__(
         self,
         *,
@@ -133,33 +125,32 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         missing: Any = None,
         class_prior: Any = None,
         tune: str | None = None,
-        shared: Any = "auto",
+        pooled: Any = "auto",
         calibrate: bool = True,
         particles: int | None = None,
+        settings: Training | None = None,
         n_jobs: int | None = None,
-        executor: Any = None,
         random_state: Any = None,
         verbose: int | None = None,
     ) -> None:
-        super().__init__(
-            density=density,
-            hidden=hidden,
-            binarize=binarize,
-            encode=encode,
-            missing=missing,
-            n_jobs=n_jobs,
-            executor=executor,
-            random_state=random_state,
-            verbose=verbose,
-        )
+        self.density = density
+        self.hidden = hidden
+        self.binarize = binarize
+        self.encode = encode
+        self.missing = missing
+        self.settings = settings
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
         self.class_prior = class_prior
         self.tune = tune
-        self.shared = shared
+        self.pooled = pooled
         self.calibrate = calibrate
         self.particles = particles
 
     def _auto(self) -> dict[str, Any]:
-        return {"hidden": 0, "column_mixtures": 2, "prior": _priors.DEFAULT} if self.tune else super()._auto()
+        hidden, mixtures = (0, 2) if self.tune else ((8, 24), 0)
+        return {"hidden": hidden, "column_mixtures": mixtures, "prior": _priors.DEFAULT}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SBNClassifier:
         """Learn a network from the rows of each class.
@@ -187,34 +178,33 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         # A class without weight has a prior of zero; its rows count as one each, so that it can be learned.
         weights = np.where(share[number] > 0.0, rows.weights, 1.0)
         data = Labelled(replace(rows, weights=weights), number, self.class_log_prior_).keep(weights > 0.0)
-        seed, sharing = make_seed(self._settings().random_state), self._is_shared(data)
+        seed, pooling = make_seed(self._settings().random_state), self._is_pooled(data)
         self.temperature_, self.strength_, sharpness = 1.0, 0.0, 1.0
         if self._holds_out(data):
-            sharpness = self._choose(data, seed, sharing)
-        found, ties = self._learn(data, seed, sharing)
-        mixtures = [one.networks for one in found]
-        self.mixtures_ = self._tuned(mixtures, data, self.strength_, sharpness, seed, ties)
+            sharpness = self._choose(data, seed, pooling)
+        found, pooled = self._learn(data, seed, pooling)
+        self.mixtures_ = self._tuned(found, data, self.strength_, sharpness, seed, pooled)
         self.networks_ = [networks[0] for networks in self.mixtures_]
-        self.bounds_ = [one.bounds for one in found]
+        self.bounds_ = [each[0].bounds for each in found]
         self.n_iter_ = max(len(bounds) for bounds in self.bounds_)
         return self
 
     def _check(self) -> None:
         if self.tune is not None and not (isinstance(self.tune, str) and self.tune == "discriminative"):
-            raise ParameterError(f"tune is {_arguments.short(self.tune)}; give None or 'discriminative'")
-        if not isinstance(self.shared, bool | np.bool_) and not _priors.is_auto(self.shared):
-            raise ParameterError(f"shared is {_arguments.short(self.shared)}; give True, False or 'auto'")
-        _arguments.flag("calibrate", self.calibrate)
+            raise ParameterError(f"tune is {checks.shown(self.tune)}; give None or 'discriminative'")
+        if not isinstance(self.pooled, bool | np.bool_) and not _priors.is_auto(self.pooled):
+            raise ParameterError(f"pooled is {checks.shown(self.pooled)}; give True, False or 'auto'")
+        flag("calibrate", self.calibrate)
         if self.particles is not None:
-            _arguments.particles(self.particles)
+            check_particles(self.particles)
 
-    def _is_shared(self, data: Labelled) -> bool:
-        """Do classes share strength? Only where the prior is left open, and there are columns to be tied."""
+    def _is_pooled(self, data: Labelled) -> bool:
+        """Is there partial pooling of classes? Only where the prior is left open, and there are columns to be tied."""
         settings, template = self._settings(), self.density or SBNDensity()
         left_open = _priors.is_auto(template.prior)
         possible = left_open and settings.autoregressive and not data.rows.groups
         few = np.bincount(data.label).min() < _FEW
-        wanted = (self.tune is not None or few) if self.shared == "auto" else bool(self.shared)
+        wanted = (self.tune is not None or few) if self.pooled == "auto" else bool(self.pooled)
         return bool(possible and wanted and len(self.classes_) > 1 and len(data.rows.names) > 1)
 
     def _holds_out(self, data: Labelled) -> bool:
@@ -222,15 +212,14 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         enough = len(data.label) >= _ENOUGH and counts.min() >= _EACH
         return bool((self.calibrate or self.tune is not None) and enough and len(self.classes_) > 1)
 
-    def _choose(self, data: Labelled, seed: int, sharing: bool) -> float:
+    def _choose(self, data: Labelled, seed: int, pooling: bool) -> float:
         """Strength of tuning, and temperature, by the log-loss of held-out rows; and the temperature to tune at."""
         out = _tuning.hold_out(data.label, _SHARE, np.random.default_rng([seed, len(self.classes_)]))
         inside, outside = data.keep(~out), data.keep(out)
-        found, ties = self._learn(inside, seed, sharing)
-        plain = [one.networks for one in found]
+        found, pooled = self._learn(inside, seed, pooling)
         sharpness, losses = 1.0, []
         for strength in _tuning.STRENGTHS if self.tune else (0.0,):
-            mixtures = self._tuned(plain, inside, strength, sharpness, seed, ties)
+            mixtures = self._tuned(found, inside, strength, sharpness, seed, pooled)
             bounds = np.column_stack([self._bounds_of_cells(networks, outside.rows.cells) for networks in mixtures])
             temperature = _tuning.temperature_of(bounds, outside.label, outside.rows.weights, data.log_prior)
             losses.append((_tuning.log_loss(bounds, temperature, outside), strength, temperature))
@@ -239,54 +228,47 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         self.temperature_ = best if self.calibrate else 1.0
         return sharpness
 
-    def _learn(self, data: Labelled, seed: int, sharing: bool) -> tuple[list[_Class], list[Ties] | None]:
-        """A network for each class, or several in other orders; and what classes have in common, if they share it."""
-        settings = self._settings()
+    def _learn(self, data: Labelled, seed: int, pooling: bool) -> tuple[list[list[FitResult]], list[Pooled] | None]:
+        """A network for each class, or several in other orders; and what classes have in common, if they are pooled."""
+        settings, pooled = self._settings(), None
         n_jobs, verbose = settings.n_jobs, settings.verbose
-        ties = None
-        if sharing:
-            ties = _sharing.tie(settings, data.rows, np.random.default_rng(seed), both_ways=self.tune is not None)
+        if pooling:
+            pooled = _pooling.pool(settings, data.rows, np.random.default_rng(seed), both_ways=self.tune is not None)
         if n_jobs not in (None, 1):  # processes for networks instead of threads for rows
-            settings.set_params(n_jobs=1, verbose=0)
+            settings = replace(settings, n_jobs=1, verbose=0)
         parallel = Parallel(n_jobs=1 if n_jobs is None else n_jobs, verbose=int(verbose or 0))
-        if ties is not None and self._gathers(settings):
-            sources = (np.random.default_rng([seed, len(self.classes_), k]) for k in range(len(ties)))
-            jobs = (delayed(_sharing.gather)(settings, data, *each) for each in zip(sources, ties, strict=True))
-            ties = list(parallel(jobs))
-        ways: list[Any] = [_mixtures.learn] * len(self.classes_)
-        if ties is not None:
-            ways = [partial(_sharing.learn, ties=ties, label=k) for k in range(len(self.classes_))]
-        parts = (data.rows.keep(data.label == k) for k in range(len(self.classes_)))
-        jobs = (
-            delayed(way)(settings, part, np.random.default_rng([seed, k]))
-            for k, (way, part) in enumerate(zip(ways, parts, strict=True))
-        )
-        results: list[list[tuple[FitResult, Any]]] = list(parallel(jobs))
-        return [_Class(tuple(one.network for one, _ in each), each[0][0].bounds) for each in results], ties
-
-    def _gathers(self, settings: SBNDensity) -> bool:
-        """Do classes begin at a network of all? Not with hidden layers, whose units would mean another thing in each;
-        and networks that are not tuned, of few rows, gained nothing by it.
-        """
-        return self.tune is not None and not _learning.layers(settings.hidden)
+        # Classes begin at a network of all, but not with hidden layers, whose units would mean another thing in each;
+        # and networks that are not tuned, of few rows, gained nothing by it.
+        if pooled is not None and self.tune is not None and not settings.layers:
+            sources = [np.random.default_rng([seed, len(self.classes_), k]) for k in range(len(pooled))]
+            common = delayed(_pooling.with_common_network)
+            pooled = list(parallel(common(settings, data, *each) for each in zip(sources, pooled, strict=True)))
+        jobs = []
+        for k in range(len(self.classes_)):
+            part, source = data.rows.keep(data.label == k), np.random.default_rng([seed, k])
+            if pooled is None:
+                jobs.append(delayed(_choosing.learn)(settings, part, source))
+            else:
+                jobs.append(delayed(_pooling.learn)(settings, part, source, pooled, k))
+        return [[result for result, _ in each] for each in parallel(jobs)], pooled
 
     def _tuned(
         self,
-        mixtures: list[Mixture],
+        learned: list[list[FitResult]],
         data: Labelled,
         strength: float,
         temperature: float,
         seed: int,
-        ties: list[Ties] | None,
+        pooled: list[Pooled] | None,
     ) -> list[Mixture]:
-        settings = self._settings()
-        if ties is None:
-            priors = [[_priors.for_network(settings, one, self._names()) for one in networks] for networks in mixtures]
-        else:
-            priors = [
-                [one.prior(network, k) for network, one in zip(networks, ties, strict=True)]
-                for k, networks in enumerate(mixtures)
-            ]
+        settings, mixtures = self._settings(), [tuple(result.network for result in each) for each in learned]
+
+        def prior(network: Network, label: int, order: int) -> Any:
+            if pooled is not None:
+                return pooled[order].prior(network, label)
+            return _priors.for_network(settings.prior, network, self._names())
+
+        priors = [[prior(network, k, m) for m, network in enumerate(each)] for k, each in enumerate(mixtures)]
         return _tuning.tune(settings, mixtures, data, strength, temperature, np.random.default_rng(seed), priors)
 
     @by_partition
@@ -324,9 +306,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         check_is_fitted(self)
         cells = self._table(X, reset=False)[0].cells
         number = self._number()
-        holes = (cells == HIDDEN).any(axis=1) & bool(number)
+        gaps = (cells == HIDDEN).any(axis=1) & bool(number)
         bounds = np.empty((len(cells), len(self.classes_)))
-        for rows, score in ((~holes, self._bounds_of_cells), (holes, partial(self._estimates, number=number))):
+        for rows, score in ((~gaps, self._bounds_of_cells), (gaps, partial(self._estimates, number=number))):
             if rows.any():
                 bounds[rows] = np.column_stack([score(networks, cells[rows]) for networks in self.mixtures_])
         joint: FloatArray = bounds + self.temperature_ * self.class_log_prior_
@@ -344,7 +326,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         It tells classes apart better than that logarithm, which hangs on one network, perhaps another in each class.
         """
         names = self._names()
-        mean: FloatArray = np.mean([self._bounds_of(each, place(each, cells, names)) for each in networks], axis=0)
+        mean: FloatArray = np.mean(
+            [self._bounds_of(each, None, place(each, cells, names)) for each in networks], axis=0
+        )
         return mean
 
     def _estimates(self, networks: Mixture, cells: States, number: int) -> FloatArray:
@@ -352,19 +336,27 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         settings, names = self._settings(), self._names()
         where = pool(settings.executor, _learning.threads(settings))
         parts = [
-            mixture_sums.estimates(each, place(each, cells, names), columns(each, names), number, where)
+            marginal.estimates(each, place(each, cells, names), columns(each, names), number, where)
             for each in networks
         ]
         mean: FloatArray = np.mean(parts, axis=0)
         return mean
 
     def _log_prior(self, share: FloatArray) -> FloatArray:
-        prior = share / share.sum() if self.class_prior is None else _arguments.numbers(self.class_prior)
+        prior = share / share.sum() if self.class_prior is None else _numbers(self.class_prior)
         if prior.shape != share.shape or np.any(prior < 0.0) or not np.isclose(prior.sum(), 1.0):
             raise ParameterError(
-                f"class_prior is {_arguments.short(self.class_prior)}; "
+                f"class_prior is {checks.shown(self.class_prior)}; "
                 f"give a probability for each of the {len(share)} classes, with sum 1"
             )
         with np.errstate(divide="ignore"):
             logs: FloatArray = np.log(prior)
         return logs
+
+
+def _numbers(value: Any) -> FloatArray:
+    """An array of numbers, with NaN in the place of what is none."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.array([np.nan])

@@ -1,29 +1,30 @@
-"""A density estimator for binary tables with holes."""
+"""A density estimator for binary tables with missing values."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import DensityMixin, TransformerMixin, clone
+from sklearn.base import DensityMixin, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
-from sbnet.estimators import _encoding, _learning, _mixtures
-from sbnet.estimators._base import SBNEstimator
+from sbnet.estimators import _encoding, _learning
+from sbnet.estimators._base import FromNetworks, SBNEstimator
+from sbnet.estimators._completing import Resumed
 from sbnet.estimators._large import in_order
 from sbnet.estimators._partitions import by_partition, transforms_by_partition
 from sbnet.estimators._rows import columns, place
+from sbnet.estimators.settings import Settings, Training
 from sbnet.exact.probability import sample
-from sbnet.inference import PosteriorBatch
 from sbnet.learning.streams import blocks_of, is_stream
 from sbnet.model.mixtures import NetworkMixture
-from sbnet.model.network import Network
 
 
 @transforms_by_partition
-class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[misc]
+class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[misc]
     """The distribution of the rows of a binary table, as a sigmoid belief network.
 
     The columns are the bottom layer; hidden layers above explain their correlations. Cells may be missing (NaN), in
@@ -34,9 +35,9 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     Parameters
     ----------
     hidden : tuple of int, int or "auto"
-        Sizes of the hidden layers, top to bottom; 0 or ``()`` for none. ``"auto"`` is 8 units if held-out rows say that
-        they pay, and none if not; where the prior is given ``(8,)``; in the template of an :class:`SBNClassifier`
-        ``(8, 24)``.
+        Sizes of the hidden layers, top to bottom; 0 or ``()`` for none. ``"auto"`` is 8 units if the validation
+        log-likelihood improves, and none if not; where the prior is given ``(8,)``; in the template of an
+        :class:`SBNClassifier` ``(8, 24)``.
     autoregressive : bool
         Edges inside the bottom layer: column k has the columns before it among its parents; in the order of the table,
         or where the prior is chosen, in another one if the validation log-likelihood improves.
@@ -55,13 +56,6 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     epochs : int or "auto"
         Passes over the table; ``"auto"`` goes on until held-out bounds no longer rise. Where the prior is given it is
         20, and more for small tables, until 250 steps are made; fewer where there are over 100,000 weights.
-    batch_size : int
-        Rows for each step.
-    optimizer : {"adam", "sgd"} or object
-        Or an object such as ``sbnet.SGD(0.05, momentum=0.5)``, with a rate of its own.
-    learning_rate : float or "auto"
-        The rate of ``"adam"`` or ``"sgd"`` in the first epoch; it falls along a straight line. ``"auto"`` is 0.03, and
-        where the prior is chosen, higher for hidden units at first, and lower from stage to stage.
     prior : "auto", float, prior, mapping or None
         The prior on the weights. A number is the standard deviation of a Gaussian prior on all of them; a penalty such
         as ``sbnet.Laplace(0.5)`` is taken as it is; None, or infinity, is no prior. A mapping has a number, a penalty
@@ -71,17 +65,10 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         if that improves it. See `report_`. (Below 50 rows, and where `encode` makes several units of one column,
         nothing is chosen, and the prior is ``{"autoregressive": 0.5, "hidden": 2.0}``.)
     solver : MeanField, another DifferentiableSolver, or None
-        For learning and for scores. None sums over the states of hidden units in rows without holes, where these units
-        are one layer of at most ten, and one switch a column: that is the likelihood itself. For all else it is the
-        paper's logarithm term with a tolerance of 0.001 nats. It is read at each call:
-        ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of rows with holes.
-    weight_scale : float or "auto"
-        Weights and hidden biases start uniform between minus and plus this. ``"auto"`` is 1 where the prior is chosen,
-        and 0.2 where it is given.
-    validation_fraction : float or None
-        Share of the rows held out; the network of the epoch with the best bound there is kept.
-    patience : int or None
-        Stop after so many epochs without a better held-out bound.
+        For learning and for scores. None marginalises hidden units exactly in rows without missing values, where they
+        are one layer of at most ten, and one mixture variable a column: that is the likelihood itself. For all else it
+        is the paper's logarithm term with a tolerance of 0.001 nats. It is read at each call:
+        ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of rows with missing values.
     binarize : float or None
         A threshold: cells above it are 1, others 0; what is missing stays missing. None for a table whose columns hold
         two values each: 0 and 1, words for them such as "yes" and "no", or any other two, of which the smaller is 0.
@@ -91,11 +78,10 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         value have no probability, and the density of a number is the probability of its interval.
     missing : list
         Values that mark missing cells, such as ``[-99, 9]``, beside NaN, None, NA and empty cells.
+    settings : Training or None
+        How weights are learned: batches, the optimiser, rows held out, an executor. See :class:`Training`.
     n_jobs : int or None
         Number of threads; None or -1 for all cores. Results do not depend on it.
-    executor : concurrent.futures.Executor or None
-        Where rows are learned from and scored instead of in threads, as in :func:`sbnet.infer_many`; nor on that. It is
-        shared by copies of the estimator, and is not saved with it.
     random_state : int, RandomState or None
         A whole number gives the same weights, samples and draws each time.
     verbose : bool or int
@@ -113,7 +99,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     mixture_ : NetworkMixture
         The same as one record, which :func:`sbnet.save` keeps in a file.
     recognitions_ : tuple
-        For each network a guess of its hidden units, from which scoring starts, beside one half; None without any.
+        For each network a prediction of its hidden units, from which scoring starts, beside one half; None without any.
     report_ : Report or None
         What was chosen, and what each candidate was worth on held-out rows; print it. None where nothing was chosen.
     bounds_ : ndarray
@@ -151,19 +137,13 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         orders: int = 1,
         label: str | None = None,
         epochs: Any = "auto",
-        batch_size: int = 100,
-        optimizer: Any = "adam",
-        learning_rate: Any = "auto",
         prior: Any = "auto",
         solver: Any = None,
-        weight_scale: Any = "auto",
-        validation_fraction: float | None = None,
-        patience: int | None = None,
         binarize: float | None = None,
         encode: Any = None,
         missing: Any = (),
+        settings: Training | None = None,
         n_jobs: int | None = None,
-        executor: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -173,19 +153,13 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         self.orders = orders
         self.label = label
         self.epochs = epochs
-        self.batch_size = batch_size
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
         self.prior = prior
         self.solver = solver
-        self.weight_scale = weight_scale
-        self.validation_fraction = validation_fraction
-        self.patience = patience
         self.binarize = binarize
         self.encode = encode
         self.missing = missing
+        self.settings = settings
         self.n_jobs = n_jobs
-        self.executor = executor
         self.random_state = random_state
         self.verbose = verbose
 
@@ -231,55 +205,30 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
             for block in blocks_of(X):
                 self.partial_fit(in_order(self, block))
             return self
+        settings = self._settings()
         if self.orders != 1:
             raise ParameterError(f"orders is {self.orders!r}; partial_fit() learns one network. Use fit(), or orders=1")
         first = not hasattr(self, "network_")
         rows = self._rows(self._table(X, reset=first, sample_weight=sample_weight)[0], sample_weight)
         rows = rows.keep(rows.weights > 0.0)
         if first:
-            generator = np.random.default_rng(_learning.make_seed(self.random_state))
-            network, state, bounds, seen = _learning.start(self, rows, generator), None, np.empty(0), 0.0
+            generator = np.random.default_rng(_learning.make_seed(settings.random_state))
+            network, state, bounds, seen = _learning.start(settings, rows, generator), None, np.empty(0), 0.0
+            self.held_out_bounds_ = self.report_ = None
+            self._n_hidden = sum(settings.layers)
         else:
             generator, network, state = self._generator, self.network_, self._optimizer_state
             bounds, seen = self.bounds_, self.n_samples_seen_
         weight = float(rows.weights.sum())
-        optimizer = _learning.Resumed(_learning.optimizer(self), state, len(bounds))
-        once = clone(self).set_params(epochs=1, optimizer=optimizer, validation_fraction=None, patience=None)
-        if not first and self.report_ is not None:
-            once.set_params(prior=self.report_.priors)
+        optimizer = Resumed(settings.optimizer_until(None), state, len(bounds))
+        prior = settings.prior if self.report_ is None else self.report_.priors
+        once = replace(settings, epochs=1, prior=prior, optimizer=optimizer, validation_fraction=None, patience=None)
         result = _learning.learn(once, network, rows, generator, prior_share=weight / (seen + weight))
         self.network_, self.bounds_ = result.network, np.append(bounds, result.bounds)
         self.networks_, self.recognitions_ = (self.network_,), (None,)
         self.n_iter_, self.n_samples_seen_ = len(self.bounds_), seen + weight
         self._generator, self._optimizer_state = generator, optimizer.state
-        if first:
-            self.held_out_bounds_, self._n_hidden = None, sum(_learning.layers(self.hidden))
-            self.report_ = None
         return self
-
-    @classmethod
-    def from_networks(cls, networks: Network | NetworkMixture, **settings: Any) -> SBNDensity:
-        """A density that need not be fitted: it scores, samples and imputes with networks that are there already.
-
-        Parameters
-        ----------
-        networks : NetworkMixture or Network
-            As :func:`sbnet.load` reads one from a file. Of a network by itself all units are columns.
-        **settings
-            Arguments of the density, such as ``n_jobs`` or ``random_state``.
-
-        Returns
-        -------
-        SBNDensity
-
-        Examples
-        --------
-        ``sb.save(density.mixture_, "table.sbn")``, and later, or elsewhere,
-        ``SBNDensity.from_networks(sb.load("table.sbn")).score_samples(X)``
-        """
-        density = cls(**settings)
-        _mixtures.install(density, _mixtures.as_mixture(networks))
-        return density
 
     @property
     def mixture_(self) -> NetworkMixture:
@@ -291,7 +240,7 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats."""
         check_is_fitted(self)
-        return self._bounds(self.networks_, self._states(self.network_, self._table(X, reset=False)[0]))
+        return self._bounds(self._states(self.network_, self._table(X, reset=False)[0]))
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of :meth:`score_samples`."""
@@ -319,7 +268,9 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
         check_is_fitted(self)
         if not self._n_hidden:
             raise ParameterError("a network without hidden layers has no features to give; set hidden=")
-        return self._posterior(X).means[:, : self._n_hidden]
+        states = self._states(self.network_, self._table(X, reset=False)[0])
+        network, recognition = self._members()[0]
+        return self._infer(network, states, recognition).means[:, : self._n_hidden]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns of :meth:`transform`: those of the hidden units, after the name of the class."""
@@ -330,14 +281,11 @@ class SBNDensity(TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[
 
     @by_partition
     def impute(self, X: Any) -> Any:
-        """The table with posterior means in its holes; in a column of two other values, with the more probable one."""
+        """The table with posterior means for missing cells; of two other values, with the more probable one."""
         check_is_fitted(self)
         if self.encoder_ is not None:
             return self._fill_encoded(X, None)
         return self._fill(self._table(X, reset=False)[0], lambda posterior: posterior.means)
 
-    def _settings(self) -> SBNDensity:
-        return self
-
-    def _posterior(self, X: Any) -> PosteriorBatch:
-        return self._infer(self.network_, self._states(self.network_, self._table(X, reset=False)[0]))
+    def _settings(self) -> Settings:
+        return Settings.of(self, self.settings)

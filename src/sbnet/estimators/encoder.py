@@ -21,9 +21,10 @@ from sklearn.utils.validation import (
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import CodingWarning, ParameterError, TableError
-from sbnet.estimators import _arguments, _given
+from sbnet.estimators import _given
 from sbnet.estimators._originals import Originals
 from sbnet.estimators.codings import ColumnCoding, Kind, Rules
+from sbnet.estimators.settings import count
 from sbnet.tables.frames import Sheet, as_array, as_frame, is_records, sheet
 
 
@@ -255,7 +256,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         checks.choice("handle_unknown", self.handle_unknown, ("error", "missing"))
         checks.choice("identifiers", self.identifiers, ("leave out", "keep"))
         for name in ("n_bins", "n_levels"):
-            _arguments.count(name, getattr(self, name), 2)
+            count(name, getattr(self, name), 2)
         return Rules(int(self.n_bins), int(self.n_levels), self.drop, self.identifiers)
 
     def _sheet(self, X: Any, *, reset: bool) -> Sheet:
@@ -273,13 +274,11 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _order(self, found: Sheet) -> dict[Any, Sequence[Any]]:
         if self.ordered is not None and not isinstance(self.ordered, Mapping):
-            raise ParameterError(f'ordered is {_arguments.short(self.ordered)}; give a mapping: {{"size": ["S", "M"]}}')
+            raise ParameterError(f'ordered is {checks.shown(self.ordered)}; give a mapping: {{"size": ["S", "M"]}}')
         order = dict(self.ordered or {})
         for name, values in order.items():
             if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes) or not len(values):
-                raise ParameterError(
-                    f"ordered of {name!r} is {_arguments.short(values)}; list its values, lowest first"
-                )
+                raise ParameterError(f"ordered of {name!r} is {checks.shown(values)}; list its values, lowest first")
         names = [column.name for column in found.columns]
         strange = [name for name in order if name not in names]
         if strange:

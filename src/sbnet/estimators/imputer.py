@@ -1,10 +1,10 @@
-"""An imputer for binary tables with holes."""
+"""An imputer for binary tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
@@ -14,21 +14,22 @@ from sklearn.utils.validation import check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _arguments, _choosing, _learning, _mixtures
-from sbnet.estimators._filling import Crowds
+from sbnet.estimators import _choosing, _learning
+from sbnet.estimators._base import FromNetworks, Member
+from sbnet.estimators._filling import Completion
 from sbnet.estimators._given import Given, as_asked
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._partitions import transforms_by_partition
 from sbnet.estimators._rows import Rows
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
+from sbnet.estimators.settings import Training, check_particles, count
 from sbnet.exact.probability import sample
 from sbnet.inference import PosteriorBatch
 from sbnet.inference.solvers.completions import informed
 from sbnet.inference.solvers.particles import NUMBER
 from sbnet.inference.solvers.places import Place
 from sbnet.learning.streams import is_stream
-from sbnet.model.mixtures import NetworkMixture
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
@@ -36,32 +37,30 @@ from sbnet.tables.frames import Array
 
 
 @transforms_by_partition
-class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type: ignore[misc]
-    """Fill the holes of a binary table, from a sigmoid belief network learned from the same or another table.
+class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type: ignore[misc]
+    """Fill the missing cells of a binary table, from a sigmoid belief network learned from the same or another table.
 
     Observed cells stay as they are, to the last bit. In a column of zeros and ones, what is filled in is the posterior
     mean of a cell given the observed cells of its row, a number between 0 and 1, or a draw of 0 or 1. A column of two
     other values, such as "yes" and "no" or 1 and 2, is filled with these: with the more probable one, or with a draw.
     With a threshold, `binarize`, what is filled in is on the scale from 0 to 1. With `encode`, a table of categories
-    and numbers comes back as it was given, of the same kind and with the same types, its holes filled with the most
+    and numbers comes back as it was given, of the same kind and with the same types, missing cells filled with the most
     probable values or with draws.
 
     Parameters
     ----------
-    density, hidden, binarize, encode, missing, random_state, verbose
+    density, hidden, binarize, encode, missing, settings, random_state, verbose
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores. Results do not depend on
         it.
-    executor : concurrent.futures.Executor or None
-        As in :class:`SBNDensity`.
     strategy : {"mean", "mode", "sample"}
         Fill with posterior means; or with the more probable value, in columns of zeros and ones too; or with draws,
         which keep the spread, and within a row the correlations that the network finds.
     particles : int
         Complete states of each row that are drawn from its posterior, by sequential Monte Carlo and three Gibbs sweeps;
         means are averages of their conditional probabilities. More take longer and are more exact. 0 is mean field,
-        which has no random numbers, but is too sure of itself where missing cells depend on one another. (With
+        which has no random numbers, but is overconfident where missing cells depend on one another. (With
         `encode`, chains that move a whole cell at a time are used instead.)
     multiple : int or None
         How many completed tables :meth:`draws` gives. Each has a network of its own, learned in :meth:`fit` from rows
@@ -84,8 +83,6 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
            [0., 0., 1.]])
     """
 
-    _AUTO: ClassVar[dict[str, Any]] = {"column_mixtures": 0}
-
     def __init__(
         self,
         *,
@@ -94,28 +91,29 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         binarize: float | None = None,
         encode: Any = None,
         missing: Any = None,
+        settings: Training | None = None,
         n_jobs: int | None = None,
-        executor: Any = None,
         random_state: Any = None,
         verbose: int | None = None,
         strategy: str = "mean",
         particles: int = NUMBER,
         multiple: int | None = None,
     ) -> None:
-        super().__init__(
-            density=density,
-            hidden=hidden,
-            binarize=binarize,
-            encode=encode,
-            missing=missing,
-            n_jobs=n_jobs,
-            executor=executor,
-            random_state=random_state,
-            verbose=verbose,
-        )
+        self.density = density
+        self.hidden = hidden
+        self.binarize = binarize
+        self.encode = encode
+        self.missing = missing
+        self.settings = settings
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
         self.strategy = strategy
         self.particles = particles
         self.multiple = multiple
+
+    def _auto(self) -> dict[str, Any]:
+        return {"column_mixtures": 0}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -123,55 +121,37 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNImputer:
-        """Learn a network from a table with holes, as :meth:`SBNDensity.fit` does; `y` is not used."""
+        """Learn a network from a table, as :meth:`SBNDensity.fit` does; `y` is not used."""
         if not isinstance(self.strategy, str) or self.strategy not in ("mean", "mode", "sample"):
-            raise ParameterError(f"strategy is {_arguments.short(self.strategy)}; give 'mean', 'mode' or 'sample'")
-        _arguments.particles(self.particles)
+            raise ParameterError(f"strategy is {checks.shown(self.strategy)}; give 'mean', 'mode' or 'sample'")
+        check_particles(self.particles)
         if self.multiple is not None:
-            _arguments.count("multiple", self.multiple, 1, ", or None")
+            count("multiple", self.multiple, 1, ", or None")
             if is_lazy(X) or is_stream(X):
                 raise ParameterError("multiple= draws rows of the whole table; give fit() one in memory, or a sample")
-        generator, _ = self._fit_one(X, sample_weight)
         self.draw_networks_: tuple[Network, ...] = ()
-        if self.multiple is not None:
-            rows = self._rows(self._table(X, reset=False)[0], sample_weight)
-            self.draw_networks_ = tuple(self._learn_again(rows, generator) for _ in range(self.multiple))
+        if self.multiple is None:
+            self._fit_one(X, sample_weight)
+            return self
+        rows = self._rows(self._table(X, reset=True, sample_weight=sample_weight)[0], sample_weight)
+        generator, _ = self._fit_rows(rows)
+        self.draw_networks_ = tuple(self._learn_again(rows, generator) for _ in range(self.multiple))
         return self
 
     def transform(self, X: Any) -> Any:
         """The table with every missing cell filled in: numbers, or objects if there are words in it."""
         check_is_fitted(self)
-        seed, sampling = self._seed(), self.strategy == "sample"
+        sampling, certain = self.strategy == "sample", self.strategy == "mode"
         if self.encoder_ is not None:
-            return self._fill_encoded(X, np.random.default_rng(seed) if sampling else None)
+            return self._fill_encoded(X, np.random.default_rng(self._seed()) if sampling else None)
         table, _ = self._table(X, reset=False)
         if sampling:
-            filled = self._drawn(table, self.networks_, seed)
-        elif self._mean_field():
-            filled = self._fill(table, lambda posterior: posterior.means, certain=self.strategy == "mode")
+            filled = self._drawn(table, self._members(), self._seed())
+        elif self.particles:
+            filled = _filled(table, self._by_particles(self.networks_, self._fixed_seed()).means, certain)
         else:
-            filled = _filled(table, self._crowds(self.networks_, self._fixed_seed()).means, self.strategy == "mode")
+            filled = self._fill(table, lambda posterior: posterior.means, certain=certain)
         return as_asked(self, filled, X)
-
-    @classmethod
-    def from_networks(cls, networks: Network | NetworkMixture, **settings: Any) -> SBNImputer:
-        """An imputer that need not be fitted: it fills tables with networks that are there already.
-
-        Parameters
-        ----------
-        networks : NetworkMixture or Network
-            As :func:`sbnet.load` reads one from a file. Of a network by itself all units are columns.
-        **settings
-            Arguments of the imputer, such as ``strategy`` or ``n_jobs``.
-
-        Returns
-        -------
-        SBNImputer
-        """
-        imputer = cls(**settings)
-        _mixtures.install(imputer, _mixtures.as_mixture(networks))
-        imputer.draw_networks_ = ()
-        return imputer
 
     def cell_probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
         """Posterior probabilities of the values of columns, for rows of states of the units of `network_`.
@@ -189,10 +169,10 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
             One for each column.
         """
         check_is_fitted(self)
-        return self._crowds(self.networks_, self._fixed_seed()).probabilities(states, places)
+        return self._by_particles(self.networks_, self._fixed_seed()).probabilities(states, places)
 
     def draws(self, X: Any) -> list[Any]:
-        """`multiple` completed tables, each as :meth:`transform` gives one: observed cells as they are, holes drawn.
+        """`multiple` completed tables, each as :meth:`transform` gives one: observed cells as they are, others drawn.
 
         What is estimated from each of them is put together by Rubin's rules: the mean of the estimates, with the mean
         of their variances plus (1 + 1/multiple) times the variance between them.
@@ -205,8 +185,8 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
 
     def _one_draw(self, X: Any, network: Network, seed: int) -> Any:
         if self.encoder_ is not None:
-            return self._fill_encoded(X, np.random.default_rng(seed), (network,))
-        filled = as_asked(self, self._drawn(self._table(X, reset=False)[0], (network,), seed), X)
+            return self._fill_encoded(X, np.random.default_rng(seed), [(network, None)])
+        filled = as_asked(self, self._drawn(self._table(X, reset=False)[0], [(network, None)], seed), X)
         return _wrap_data_with_container("transform", filled, X, self) if isinstance(filled, np.ndarray) else filled
 
     def _learn_again(self, rows: Rows, generator: np.random.Generator) -> Network:
@@ -216,25 +196,20 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
         if not weights.any():
             weights = rows.weights
         again = replace(rows, weights=weights).keep(weights > 0.0)
-        if self.report_ is None:
-            return _learning.learn_from_scratch(settings, again, generator)[0].network
-        own = set(again.names)
-        again = again.named(tuple(name for name in self.network_.names if name in own))
-        return _choosing.learn_alike(settings, again, generator, self.report_).network
+        if self.report_ is not None:
+            again = again.named(tuple(name for name in self.network_.names if name in set(again.names)))
+        return _choosing.learn_one(settings, again, generator, self.report_)[0].network
 
-    def _drawn(self, table: Given, networks: tuple[Network, ...], seed: int) -> Array:
-        if not self._mean_field():
-            return _filled(table, self._crowds(networks, seed).draw, certain=True)
+    def _drawn(self, table: Given, networks: list[Member], seed: int) -> Array:
+        if self.particles:
+            return _filled(table, self._by_particles([network for network, _ in networks], seed).draw, certain=True)
         generator = np.random.default_rng(seed)
         return self._fill(table, lambda posterior: _draw(posterior, generator), rng=generator, networks=networks)
 
-    def _crowds(self, networks: tuple[Network, ...], seed: int) -> Crowds:
+    def _by_particles(self, networks: Sequence[Network], seed: int) -> Completion:
         settings = self._settings()
         where = pool(settings.executor, _learning.threads(settings))
-        return Crowds(networks, self._names(), self.particles, seed, where)
-
-    def _mean_field(self) -> bool:
-        return bool(self.particles == 0)
+        return Completion(networks, self._names(), self.particles, seed, where)
 
     def _seed(self) -> int:
         return make_seed(self._settings().random_state)
@@ -246,7 +221,7 @@ class SBNImputer(OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type:
 
 
 def _filled(table: Given, values: Any, certain: bool) -> Array:
-    """The table with its holes filled by values for the rows that have some."""
+    """The table with its missing cells filled by values for the rows that have some."""
     rows = np.flatnonzero((table.cells == HIDDEN).any(axis=1))
     return table.fill(rows, values(table.cells[rows]), certain) if len(rows) else table.values.copy()
 

@@ -1,21 +1,21 @@
-"""An outlier detector for tables with holes, which says which cells make a row unlikely."""
+"""An outlier detector for tables with missing values, which says which cells make a row unlikely."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import ParameterError
-from sbnet.estimators import _arguments
 from sbnet.estimators._explain import Explanations, explain_rows
 from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators.density import SBNDensity
+from sbnet.estimators.settings import Training
 from sbnet.learning.streams import is_stream
 
 
@@ -27,12 +27,10 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
 
     Parameters
     ----------
-    density, hidden, binarize, encode, missing, random_state, verbose
+    density, hidden, binarize, encode, missing, settings, random_state, verbose
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
-    executor : concurrent.futures.Executor or None
-        As in :class:`SBNDensity`.
     contamination : "auto" or float
         The share of outliers among the training rows, above 0 and up to 0.5, which sets the threshold. ``"auto"`` puts
         it one and a half times the interquartile range of the training scores below their lower quartile, so that
@@ -57,8 +55,6 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
     'x3'
     """
 
-    _AUTO: ClassVar[dict[str, Any]] = {}
-
     def __init__(
         self,
         *,
@@ -68,22 +64,20 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         encode: Any = None,
         missing: Any = None,
         contamination: Any = "auto",
+        settings: Training | None = None,
         n_jobs: int | None = None,
-        executor: Any = None,
         random_state: Any = None,
         verbose: int | None = None,
     ) -> None:
-        super().__init__(
-            density=density,
-            hidden=hidden,
-            binarize=binarize,
-            encode=encode,
-            missing=missing,
-            n_jobs=n_jobs,
-            executor=executor,
-            random_state=random_state,
-            verbose=verbose,
-        )
+        self.density = density
+        self.hidden = hidden
+        self.binarize = binarize
+        self.encode = encode
+        self.missing = missing
+        self.settings = settings
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
         self.contamination = contamination
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNOutlier:
@@ -101,7 +95,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
     def score_samples(self, X: Any) -> FloatArray:
         """A lower bound on the log-likelihood of each row, over its observed cells, in nats: low for odd rows."""
         check_is_fitted(self)
-        return self._bounds(self.networks_, self._states(self.network_, self._table(X, reset=False)[0]))
+        return self._bounds(self._states(self.network_, self._table(X, reset=False)[0]))
 
     @by_partition
     def decision_function(self, X: Any) -> FloatArray:
@@ -130,7 +124,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         states, labels = self._states(self.network_, self._table(X, reset=False)[0]), getattr(X, "index", None)
         if labels is None or callable(labels):  # not the index of a pandas table; a list has a method index
             labels = range(len(states))
-        return explain_rows(states, self._places(self.network_), partial(self._bounds, self.networks_), labels)
+        return explain_rows(states, self._places(self.network_), self._bounds, labels)
 
 
 def _share(contamination: Any) -> float | None:
@@ -140,7 +134,7 @@ def _share(contamination: Any) -> float | None:
     number = isinstance(contamination, int | float | np.integer | np.floating) and not isinstance(contamination, bool)
     if not number or not 0.0 < contamination <= 0.5:
         raise ParameterError(
-            f"contamination is {_arguments.short(contamination)}; give 'auto', or a share above 0 and up to 0.5"
+            f"contamination is {checks.shown(contamination)}; give 'auto', or a share above 0 and up to 0.5"
         )
     return float(contamination)
 

@@ -1,4 +1,4 @@
-"""Strength shared between classes: a network for the rows of all, and how far that of a class may be from it.
+"""Partial pooling of classes: a network for the rows of all, and how far that of a class may be from it.
 
 A class alone has few rows, and too many pairs of columns. Regressions on the rows of all classes together tell which
 pairs matter. Then one network learns from these rows, with the class of a row as columns before all others, so that its
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import clone
 
 from sbnet._types import BoolArray, FloatArray, States
-from sbnet.estimators import _learning, _mixtures
-from sbnet.estimators._autoregressive import Scales, first_of
+from sbnet.estimators import _learning
+from sbnet.estimators._autoregressive import Autoregressive, Scales
 from sbnet.estimators._priors import is_auto
 from sbnet.estimators._rows import Rows
+from sbnet.estimators.settings import Settings
 from sbnet.learning import Adam, FitResult, Gaussian
 from sbnet.model.build import add_column_mixtures
 from sbnet.model.graph import Graph
@@ -27,7 +27,6 @@ from sbnet.model.network import Network
 
 if TYPE_CHECKING:
     from sbnet.estimators._tuning import Labelled
-    from sbnet.estimators.density import SBNDensity
 
 POOLED = 1.0
 """The scale of the Laplace prior on the weights that all classes have in common."""
@@ -39,7 +38,7 @@ RATE, BATCH, ROWS_IN_ALL, ROWS_TOGETHER = 0.1, 20, 17_500, 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class Ties:
+class Pooled:
     """Columns in some order, and the weights that those before each have for it in all classes together.
 
     `common` is the network of all classes, if there is one, with a unit for each of them before the columns: `labels`.
@@ -85,7 +84,7 @@ class Ties:
         return Network(common.names[n:], smaller, common.weight[kept], bias[n:])
 
 
-def tie(settings: SBNDensity, rows: Rows, generator: np.random.Generator, *, both_ways: bool) -> list[Ties]:
+def pool(settings: Settings, rows: Rows, generator: np.random.Generator, *, both_ways: bool) -> list[Pooled]:
     """What all classes have in common, for each order of the columns that is asked for, and perhaps for its reverse.
 
     Of two networks that read a row from its two ends, one has as parents what the other has as children.
@@ -93,24 +92,24 @@ def tie(settings: SBNDensity, rows: Rows, generator: np.random.Generator, *, bot
     found, turned = [], rows
     for _ in range(settings.orders):
         for one in (turned, turned.named(turned.names[::-1]))[: 1 + both_ways]:
-            size, _ = first_of(one).solved(Scales(POOLED), _learning.threads(settings)).weights()
-            found.append(Ties(one.names, abs(scipy.sparse.csr_array(size))))
-        turned = _mixtures._reordered(rows, generator)
+            size, _ = Autoregressive.of(one).solved(Scales(POOLED), _learning.threads(settings)).weights()
+            found.append(Pooled(one.names, abs(scipy.sparse.csr_array(size))))
+        turned = rows.shuffled(generator)
     return found
 
 
-def gather(settings: SBNDensity, data: Labelled, generator: np.random.Generator, ties: Ties) -> Ties:
+def with_common_network(settings: Settings, data: Labelled, generator: np.random.Generator, pooled: Pooled) -> Pooled:
     """With a network of all classes, from the rows of all."""
     classes = np.arange(len(data.log_prior))
-    ties = replace(ties, labels=tuple(f"{_stem(ties.names)}{k}" for k in classes))
+    pooled = replace(pooled, labels=tuple(f"{_stem(pooled.names)}{k}" for k in classes))
     of_row: States = (data.label[:, None] == classes).astype(np.int8)
-    cells = np.concatenate([of_row, data.rows.named(ties.names).cells], axis=1)
-    rows = Rows(cells, data.rows.weights, ties.labels + ties.names)
-    network = _start(settings, rows, generator, ties)
-    scale = ties.scales(network)
+    cells = np.concatenate([of_row, data.rows.named(pooled.names).cells], axis=1)
+    rows = Rows(cells, data.rows.weights, pooled.labels + pooled.names)
+    network = _start(settings, rows, generator, pooled)
+    scale = pooled.scales(network)
     prior = Gaussian(scale.tolist(), bias_scale=BIAS)
-    found = _climb(settings, network, rows, generator, scale, prior, ROWS_TOGETHER, quiet=True)
-    return replace(ties, common=found.network)
+    found = _train(settings, network, rows, generator, scale, prior, ROWS_TOGETHER, quiet=True)
+    return replace(pooled, common=found.network)
 
 
 def _stem(names: tuple[str, ...]) -> str:
@@ -122,37 +121,37 @@ def _stem(names: tuple[str, ...]) -> str:
 
 
 def learn(
-    settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: list[Ties], label: int
+    settings: Settings, rows: Rows, generator: np.random.Generator, pooled: list[Pooled], label: int
 ) -> list[tuple[FitResult, None]]:
     """The networks of one class, one for each order."""
-    return [(_learn_one(settings, rows.named(one.names), generator, one, label), None) for one in ties]
+    return [(_learn_one(settings, rows.named(one.names), generator, one, label), None) for one in pooled]
 
 
-def _learn_one(settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: Ties, label: int) -> FitResult:
-    if ties.common is None:
-        network = _start(settings, rows, generator, ties)
+def _learn_one(settings: Settings, rows: Rows, generator: np.random.Generator, pooled: Pooled, label: int) -> FitResult:
+    if pooled.common is None:
+        network = _start(settings, rows, generator, pooled)
     else:
-        network = _learning.cut_off(ties.of_class(ties.common, label), rows)
-    prior = ties.prior(network, label)
-    return _climb(settings, network, rows, generator, ties.scales(network), prior, ROWS_IN_ALL)
+        network = _learning.without_unseen(pooled.of_class(pooled.common, label), rows)
+    prior = pooled.prior(network, label)
+    return _train(settings, network, rows, generator, pooled.scales(network), prior, ROWS_IN_ALL)
 
 
-def _start(settings: SBNDensity, rows: Rows, generator: np.random.Generator, ties: Ties) -> Network:
+def _start(settings: Settings, rows: Rows, generator: np.random.Generator, pooled: Pooled) -> Network:
     """Nothing is known yet but the means of columns; those that have others before them get mixtures."""
     network = _learning.start(settings, rows, generator, column_mixtures=0)
     count = _learning.column_mixtures_of(settings, len(rows.names))
     fan_in = np.diff(network.graph.indptr)
-    units = [name for name in ties.names if fan_in[network.index(name)] > len(ties.labels)]
+    units = [name for name in pooled.names if fan_in[network.index(name)] > len(pooled.labels)]
     if count and units:
         network = add_column_mixtures(network, units=units, count=count, rng=generator, scale=0.5, strength=SWITCH)
     # What goes into mixture variables starts at random, in units of the prior: two equal regressions would never part.
     into = np.array([".switch" in name for name in network.names])[network.graph.child_of_edge]
-    unit = np.where(ties.is_label(network)[network.graph.parent], 0.0, ties.scales(network))
+    unit = np.where(pooled.is_label(network)[network.graph.parent], 0.0, pooled.scales(network))
     return network.with_parameters(weight=np.where(into, unit * network.weight, network.weight), bias=network.bias)
 
 
-def _climb(
-    settings: SBNDensity,
+def _train(
+    settings: Settings,
     network: Network,
     rows: Rows,
     generator: np.random.Generator,
@@ -165,8 +164,8 @@ def _climb(
     """Learn, each weight in units of its own; unless epochs are given, until so many rows have been seen in all."""
     epochs = int(np.clip(in_all / len(rows.cells), 5, 100)) if is_auto(settings.epochs) else settings.epochs
     stepping = None  # what the settings say
-    if isinstance(settings.optimizer, str) and settings.optimizer == "adam" and is_auto(settings.learning_rate):
+    if settings.steps_are_ours:
         units_of = np.concatenate([scale, np.full(network.n_units, BIAS)])
         stepping = Adam(RATE, until=max(epochs, 1), scale=units_of)
-    small = clone(settings).set_params(batch_size=min(settings.batch_size, BATCH))
+    small = replace(settings, batch_size=min(settings.batch_size, BATCH))
     return _learning.learn(small, network, rows, generator, epochs=epochs, prior=prior, stepping=stepping, quiet=quiet)

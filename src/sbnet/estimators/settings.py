@@ -1,0 +1,226 @@
+"""The settings of an estimator: how weights are trained, and one checked record of all arguments."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from sbnet import checks
+from sbnet.errors import ParameterError
+from sbnet.estimators import _priors
+from sbnet.estimators._priors import is_auto
+from sbnet.inference import check_differentiable
+from sbnet.learning import SGD, Adam
+from sbnet.tables import frames
+
+_TINY, _MOST_PARTICLES, MOST = sys.float_info.min, 1_000_000, 2**31 - 1
+"""The least number above zero; the most particles, and the largest count of anything."""
+HIDDEN_LAYERS, RATE = (8,), 0.03
+"""Hidden layers and learning rate where they are left open and nothing is chosen."""
+_NAMED: dict[str, type[Adam | SGD]] = {"adam": Adam, "sgd": SGD}
+
+
+def need(good: Any, name: str, value: Any, wanted: str) -> None:
+    """An error that names an argument, its value and what is wanted, unless the value is good."""
+    if not good:
+        raise ParameterError(f"{name} is {checks.shown(value)}; {wanted}")
+
+
+def flag(name: str, value: Any, most: int = 1) -> None:
+    """Yes or no; 0 and 1 will do."""
+    good = isinstance(value, bool | np.bool_) or (checks.is_whole(value) and 0 <= value <= most)
+    need(good, name, value, "give True or False")
+
+
+def count(name: str, value: Any, least: int, other: str = "") -> None:
+    """A whole number that a computer can count to."""
+    words = {0: "zero", 1: "one"}.get(least, least)
+    good = checks.is_whole(value)
+    need(good and value >= least, name, value, f"it must be a whole number, {words} or more{other}")
+    need(value <= MOST, name, value, f"at most {MOST:,} are taken")
+
+
+def check_particles(value: Any) -> None:
+    """Particles of a row, which are all in memory at once."""
+    good = checks.is_whole(value) and 0 <= value <= _MOST_PARTICLES
+    wanted = f"it must be a whole number from 0 to {_MOST_PARTICLES:,}: 256 are usual, and 0 is mean field theory"
+    need(good, "particles", value, wanted)
+
+
+def _is_number(value: Any, least: float, below: float) -> bool:
+    """A finite number from `least` on and below another?"""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        return bool(math.isfinite(value) and least <= value < below)
+    except OverflowError:  # a whole number that no float can hold
+        return False
+
+
+def _are_layers(value: Any) -> bool:
+    if is_auto(value) or (checks.is_whole(value) and 0 <= value <= MOST):
+        return True
+    listed = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
+    return all(checks.is_whole(size) and 1 <= size <= MOST for size in listed)
+
+
+def _is_seed(value: Any) -> bool:
+    """What scikit-learn takes for a `random_state`; a whole number is not negative."""
+    try:
+        return value >= 0 if checks.is_whole(value) else bool(check_random_state(value))
+    except (ValueError, TypeError):
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How weights are learned: what few have to set, as ``SBNDensity(settings=Training(batch_size=20))``.
+
+    Parameters
+    ----------
+    batch_size : int
+        Rows for each step.
+    optimizer : {"adam", "sgd"} or object
+        Or an object such as ``sbnet.SGD(0.05, momentum=0.5)``, with a rate of its own.
+    learning_rate : float or "auto"
+        The rate of ``"adam"`` or ``"sgd"`` in the first epoch; it falls along a straight line. ``"auto"`` is 0.03, and
+        where the prior is chosen, higher for hidden units at first, and lower from stage to stage.
+    weight_scale : float or "auto"
+        Weights and hidden biases start uniform between minus and plus this. ``"auto"`` is 1 where the prior is chosen,
+        and 0.2 where it is given.
+    validation_fraction : float or None
+        Share of the rows held out; the network of the epoch with the best bound there is kept.
+    patience : int or None
+        Stop after so many epochs without a better bound of the held-out rows.
+    executor : concurrent.futures.Executor or None
+        Where rows are learned from and scored instead of in threads, as in :func:`sbnet.infer_many`. Results do not
+        depend on it. Copies of an estimator share it; it is not saved.
+
+    Examples
+    --------
+    >>> from sbnet.estimators import SBNDensity, Training
+    >>> SBNDensity(settings=Training(batch_size=20)).settings.batch_size
+    20
+    """
+
+    batch_size: int = 100
+    optimizer: Any = "adam"
+    learning_rate: Any = "auto"
+    weight_scale: Any = "auto"
+    validation_fraction: float | None = None
+    patience: int | None = None
+    executor: Any = None
+
+    def __post_init__(self) -> None:
+        count("batch_size", self.batch_size, 1)
+        rate, scale, share = self.learning_rate, self.weight_scale, self.validation_fraction
+        good = is_auto(rate) or _is_number(rate, _TINY, math.inf)
+        need(good, "learning_rate", rate, "it must be positive and finite, or 'auto'")
+        checks.no_class("optimizer", self.optimizer)
+        self.optimizer_until(None)
+        good = is_auto(scale) or _is_number(scale, 0.0, math.inf)
+        need(good, "weight_scale", scale, "it must be finite and not negative, or 'auto'")
+        good = share is None or _is_number(share, _TINY, 1.0)
+        need(good, "validation_fraction", share, "a fraction lies between 0 and 1")
+        if self.patience is not None:
+            count("patience", self.patience, 1, ", or None")
+            if share is None:
+                raise ParameterError("patience watches held-out rows; give their share with validation_fraction=")
+        good = not isinstance(self.executor, type) and callable(getattr(self.executor, "submit", None))
+        need(self.executor is None or good, "executor", self.executor, "give a concurrent.futures.Executor, or None")
+
+    def __deepcopy__(self, memo: Any) -> Training:
+        """It never changes, so that copies may share it; an executor, a way to workers, could not be copied."""
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "executor": None}
+
+    def optimizer_until(self, epochs: int | None) -> Any:
+        """What steps; given by name, at a rate that falls to zero over so many epochs, or stays if there is no end."""
+        given = self.optimizer
+        if isinstance(given, str) and given in _NAMED:
+            return _NAMED[given](RATE if is_auto(self.learning_rate) else self.learning_rate, until=epochs)
+        if hasattr(given, "init") and hasattr(given, "step"):
+            return given
+        raise ParameterError(f"optimizer is {given!r}; give 'adam', 'sgd', or an object such as sbnet.SGD(0.05)")
+
+    @property
+    def steps_are_ours(self) -> bool:
+        """Are the optimiser and its rate left to us?"""
+        return isinstance(self.optimizer, str) and self.optimizer == "adam" and is_auto(self.learning_rate)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Training):
+    """All arguments of an estimator, checked: those of :class:`SBNDensity` and of its `settings`."""
+
+    hidden: Any
+    autoregressive: bool
+    column_mixtures: Any
+    orders: int
+    label: str | None
+    epochs: Any
+    prior: Any
+    solver: Any
+    binarize: float | None
+    encode: Any
+    missing: Any
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+
+    @classmethod
+    def of(cls, density: Any, training: Training | None, **instead: Any) -> Settings:
+        """Those of a density; `instead` has other values for some."""
+        training = Training() if training is None else training
+        wanted = "give sbnet.estimators.Training(batch_size=20), or None"
+        need(isinstance(training, Training), "settings", training, wanted)
+        given = vars(training)
+        own = {f.name: getattr(density, f.name) for f in fields(cls) if f.name not in given}
+        return cls(**{**given, **own, **instead})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        wanted = "give the sizes of the hidden layers, such as (8, 24), or 'auto'"
+        need(_are_layers(self.hidden), "hidden", self.hidden, wanted)
+        flag("autoregressive", self.autoregressive)
+        if not is_auto(self.column_mixtures):
+            count("column_mixtures", self.column_mixtures, 0, ", or 'auto'")
+        count("orders", self.orders, 1)
+        good = self.label is None or isinstance(self.label, str)
+        need(good, "label", self.label, "give the name of a column, such as 'x3', or None")
+        if not is_auto(self.epochs):
+            count("epochs", self.epochs, 1, ", or 'auto'")
+        _priors.by_group(self.prior)
+        if self.solver is not None:
+            check_differentiable(self.solver)
+        good = self.binarize is None or _is_number(self.binarize, -math.inf, math.inf)
+        need(good, "binarize", self.binarize, "a threshold is a finite number, or None")
+        frames.missing_values(self.missing)
+        jobs = self.n_jobs
+        good = jobs is None or (checks.is_whole(jobs) and jobs != 0 and abs(jobs) <= MOST)
+        need(good, "n_jobs", jobs, "give a number of threads, -1 for all cores, or None")
+        wanted = "give a whole number, zero or more, a RandomState or None"
+        need(_is_seed(self.random_state), "random_state", self.random_state, wanted)
+        flag("verbose", self.verbose, MOST)
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """Sizes of the hidden layers."""
+        return layers(self.hidden)
+
+
+def layers(hidden: Any) -> tuple[int, ...]:
+    """Sizes of hidden layers, from a number or a list of them; eight units where they are left open."""
+    if is_auto(hidden):
+        return HIDDEN_LAYERS
+    if isinstance(hidden, Iterable):
+        return tuple(hidden)
+    return () if hidden == 0 else (hidden,)
