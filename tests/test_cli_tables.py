@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 import sbnet as sb
-from sbnet.cli import main, sources
+from sbnet.cli import main
+from sbnet.tables import reading
 
 WORDS = {"tea": ("no", "yes"), "car": ("0", "1"), "vote": ("blue", "green"), "smokes": ("1", "2")}
 
@@ -290,7 +291,7 @@ def test_a_long_table_takes_no_more_memory_than_a_block(learned, tmp_path):
 
 def test_the_first_answers_do_not_wait_for_the_last_rows(learned, monkeypatch):
     """Three hundred rows come, then nothing more for now; the first answers are there."""
-    block = next(iter(sources._blocks(iter([(k, ["a"]) for k in range(300)]))))
+    block = next(iter(reading._in_blocks(iter([(k, ["a"]) for k in range(300)]))))
     assert len(block) == 32
     rows = [",".join(row) for row in survey(5000)]
     command = [sys.executable, "-m", "sbnet", "score", learned[0], "-", "--id", "person"]

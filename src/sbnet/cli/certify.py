@@ -10,8 +10,8 @@ from typing import Any
 
 from sbnet.certificates import Certificate, certify, posterior_intervals
 from sbnet.cli import commands
+from sbnet.cli.evidence import findings_apart, listed_units, pattern
 from sbnet.cli.models import read_model
-from sbnet.cli.words import findings_apart, listed_units, pattern
 
 EXAMPLES = """
   sbnet certify clinic.toml fever=yes cough=no

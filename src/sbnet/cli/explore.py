@@ -7,8 +7,8 @@ import json
 import sys
 
 from sbnet.cli import commands
+from sbnet.cli.evidence import pattern
 from sbnet.cli.models import check_out, read_model
-from sbnet.cli.words import pattern
 from sbnet.errors import in_line
 from sbnet.files.atomic import write_atomically
 from sbnet.model.network import Network

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sbnet._types import IndexArray
 from sbnet.errors import FileFormatError
 from sbnet.model.network import Network
 from sbnet.model.notes import Note
@@ -31,6 +32,11 @@ def coding_of(network: Network, name: str) -> Coding | None:
     """What the model calls the two states of a unit."""
     states = network.notes[name].states
     return Coding(*states) if states else None
+
+
+def units_of(network: Network, column: ColumnCoding) -> IndexArray:
+    """The numbers of the units of an encoded column."""
+    return np.array([network.index(unit) for unit in column.units], np.int64)
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
@@ -57,7 +63,7 @@ def notes_on(columns: Sequence[ColumnCoding], fills: Sequence[Sequence[Any]]) ->
 
 
 def stored_columns(network: Network) -> dict[str, ColumnCoding]:
-    """The encoded columns that a model was learned from; the labels are what a hole is filled with."""
+    """The encoded columns that a model was learned from; the labels are what a missing cell is filled with."""
     texts = [note.note for note in network.notes.values() if note.note.startswith(_COLUMN)]
     return {column.name: column for column in map(_parsed, texts)}
 
