@@ -1,4 +1,4 @@
-"""Describe a network: its size, its units and what is written beside them; or what some units depend on."""
+"""Describe a network: its size, its units and the notes on them; or what some units depend on."""
 
 from __future__ import annotations
 
