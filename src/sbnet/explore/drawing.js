@@ -99,7 +99,7 @@ function edge([x, y], [u, v], width, weight, near) {
 }
 
 function box(i, [x, y], width) {
-  const { height } = BOX, state = known.get(i), mean = chances.get(i) ?? answer.means[i];
+  const { height } = BOX, state = known.get(i), mean = probabilities.get(i) ?? answer.means[i];
   const kind = state === 1 ? " yes" : state === 0 ? " no" : "";
   const value = state === undefined ? percent(mean) : stateName(i, state);
   const act = () => isCause.has(i) ? choose(i) : tell(i, state === undefined ? 1 : state === 1 ? 0 : -1);

@@ -45,7 +45,7 @@ const past = [];
 let answer = null, prior = null, chosen = null, follow = true, everyone = false, intervals = null, questions = null, turn = 0;
 let answered = null;  // the findings that the answer is about: those that are known, unless it is awaited or did not come
 let nats = new Map();  // unit -> {finding: nats}, of the answer
-let chances = new Map();  // of a yes, of the units that were asked about: better than the means of independent causes
+let probabilities = new Map();  // of a yes, of the units that were asked about: better than the means of independent causes
 
 const states = () => Int8Array.from(units, i => known.has(i) ? known.get(i) : -1);
 const stateName = (i, s) => net.states[i] ? net.states[i][s] : s ? "yes" : "no";
@@ -144,7 +144,7 @@ async function changedEvidence() {
     return;
   }
   answered = [...known];
-  [chances, nats, intervals, questions] = [new Map(), new Map(), null, null];
+  [probabilities, nats, intervals, questions] = [new Map(), new Map(), null, null];
   upToDate();
   showAnswer();
   await new Promise(done => setTimeout(done, 60));  // the rest can wait for the next click, if it comes at once
@@ -197,7 +197,7 @@ async function askQuestions(mine, now) {
     const found = await engine.questions(now, () => mine !== turn);
     if (mine !== turn || found === null) return;
     questions = found;
-    chances = new Map(found.map(q => [q.unit, q.probability]));
+    probabilities = new Map(found.map(q => [q.unit, q.probability]));
     showQuestions();
     draw();
   } catch (error) {
@@ -385,7 +385,7 @@ function reasonTable(i) {
   const list = Object.entries(nats.get(i) || {}).map(([f, x]) => [Number(f), x]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
   const scale = Math.max(1, ...list.map(pair => Math.abs(pair[1])));
   const caption = list.length ? `What each finding adds to “${net.names[i]}”, in nats of log-odds`
-    : `Nothing is known yet: the chance is ${percent(prior[i])}.`;
+    : `Nothing is known yet: the probability is ${percent(prior[i])}.`;
   return el("table", {}, el("caption", {}, caption), el("tbody", {}, ...list.map(([f, x]) => el("tr", {},
     el("th", { scope: "row" }, `${net.names[f]}: ${stateName(f, known.get(f))}`),
     el("td", { class: "pull", "aria-hidden": "true" }, el("span", { class: "lean" }, el("i", { class: x > 0 ? "for" : "against", "--share": Math.abs(x) / scale }))),
@@ -398,7 +398,7 @@ function showBound() {
   $("bound").textContent = !current() ? "" : intervals
     ? `ln P of the findings lies between ${digits(intervals.lower)} and ${digits(intervals.upper)} nats, guaranteed.`
     : !known.size ? "" : answer.sampled ? `From samples: right to about two digits. ln P of the findings is at least ${digits(answer.bound)} nats.` : answer.exact ? `Exact: sums over all states. ln P of the findings is ${digits(answer.bound)} nats.`
-    : `Mean field${answer.converged === false ? ", stopped before it settled" : ""}: an approximation, and often too sure of one cause where several would do. ln P of the findings is at least ${digits(answer.bound)} nats.`;
+    : `Mean field${answer.converged === false ? ", stopped before it settled" : ""}: an approximation, and often overconfident in one cause where several would do. ln P of the findings is at least ${digits(answer.bound)} nats.`;
 }
 
 /* --- the keyboard ---------------------------------------------------------------------------------------------- */
@@ -454,7 +454,7 @@ function begin() {
   const counts = [[causes.length, "cause"], [findings.length, "finding"]];
   $("size").textContent = counts.map(([n, word]) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`).join(", ");
   $("small-print").textContent = net.server
-    ? "Answered by sbnet on this machine: exactly where the sums are small, else by mean field theory. Guaranteed intervals hold the exact chances in any case."
+    ? "Answered by sbnet on this machine: exactly where the sums are small, else by mean field theory. Guaranteed intervals hold the exact probabilities in any case."
     : "One file that computes its own answers and sends nothing anywhere: exactly where the sums are small, else by mean field theory. It has no guaranteed intervals; sbnet explore has.";
   $("certain-box").hidden = !engine.certifies;
   $("certain").addEventListener("change", () => { intervals = null; if (!answer) return; showRanking(); showBound(); askIntervals(turn, states()); });

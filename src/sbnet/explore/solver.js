@@ -21,19 +21,19 @@ const Solver = (() => {
     return y < LN2 ? -Math.log(-Math.expm1(-y)) : -Math.log1p(-Math.exp(-y));
   };
   const t = (gate, x) => gate ? rarity(x) : softplus(x);
-  const chance = (gate, x) => gate ? -Math.expm1(-Math.max(x, LEAST)) : sigmoid(x);
+  const probability = (gate, x) => gate ? -Math.expm1(-Math.max(x, LEAST)) : sigmoid(x);
   const logOdds = (gate, x) => gate ? Math.max(x, 0) - rarity(x) : x;
   const loads = (gate, s) => gate ? [s - 1, s] : [s, 1];
   const logP = (gate, s, x) => gate ? (s ? -rarity(x) : -Math.max(x, 0)) : -softplus(s ? -x : x);
   const entropy = m => -m * Math.log(m) - (1 - m) * Math.log1p(-m);
 
-  // ln(1 - m + m e^u), and its slope in m; e^u may be too large for a number
+  // ln(1 - m + m e^u), and its gradient in m; e^u may be too large for a number
   const logMix = (u, m) => u > 0 ? u + Math.log1p((1 - m) * Math.expm1(-u)) : Math.log1p(m * Math.expm1(u));
-  const mixSlope = (u, m) => u > 0
+  const mixGradient = (u, m) => u > 0
     ? -Math.expm1(-u) / ((1 - m) * Math.exp(-u) + m)
     : Math.expm1(u) / (1 + m * Math.expm1(u));
 
-  /* The three ways to bound <t(x)>. Each has `renew` (everything at the present means), `slope` (of <t> in the mean of
+  /* The three ways to bound <t(x)>. Each has `renew` (everything at the present means), `gradient` (of <t> in the mean of
      parent s) and `move` (that mean has gone from `old` to `now`). */
 
   class Enumerated {
@@ -51,7 +51,7 @@ const Solver = (() => {
       return values[0];
     }
     renew(mu) { this.term = this.contract(mu, -1); }
-    slope(mu, s) { return this.contract(mu, s); }
+    gradient(mu, s) { return this.contract(mu, s); }
     move(mu) { this.renew(mu); }
   }
 
@@ -76,7 +76,7 @@ const Solver = (() => {
       const bend = (1 - phi) * varA + phi * varB + phi * (1 - phi) * (meanB - meanA) ** 2;
       return { xi, a, b, mean, tilt, bend, term: xi * mean + a + softplus(b - a) };
     }
-    renew(mu) {  // Newton's method within what the sign of the slope leaves; the first time xi stays at one half
+    renew(mu) {  // Newton's method within what the sign of the gradient leaves; the first time xi stays at one half
       let left = 0, right = 1, x = this.xi === null ? 0.5 : this.xi, best = null;
       for (let step = 0; step < 60; step++) {
         const here = this.measure(mu, x);
@@ -91,9 +91,9 @@ const Solver = (() => {
       }
       Object.assign(this, best);
     }
-    slope(mu, s) {
+    gradient(mu, s) {
       const phi = sigmoid(this.b - this.a), j = this.weight[s];
-      return this.xi * j + (1 - phi) * mixSlope(-this.xi * j, mu[s]) + phi * mixSlope((1 - this.xi) * j, mu[s]);
+      return this.xi * j + (1 - phi) * mixGradient(-this.xi * j, mu[s]) + phi * mixGradient((1 - this.xi) * j, mu[s]);
     }
     move(mu, s, old, now) {
       const j = this.weight[s];
@@ -126,7 +126,7 @@ const Solver = (() => {
       this.decay.forEach((_, s) => this.exchange(s, 0, mu[s]));
       this.term = this.sum();
     }
-    slope(mu, s) {
+    gradient(mu, s) {
       const m = mu[s], decay = this.decay[s];
       let total = 0;
       for (let q = 0; q < decay.length; q++)
@@ -143,7 +143,7 @@ const Solver = (() => {
     }
   }
 
-  const NONE = { term: 0, renew() {}, slope: () => 0, move() {} };  // an absent finding is linear in its causes
+  const NONE = { term: 0, renew() {}, gradient: () => 0, move() {} };  // an absent finding is linear in its causes
 
   function nodesFor(until, weakest) {  // as many as leave less than 1e-13 beyond the last; whole stretches
     let n = 0;
@@ -259,7 +259,7 @@ const Solver = (() => {
       let field = own ? own.mean - (own.gate ? own.term.term : 0) : odds;
       for (const [f, s] of children) {
         const [a, c] = loads(f.gate, f.value);
-        field += a * f.weight[s] - c * f.term.slope(f.near, s);
+        field += a * f.weight[s] - c * f.term.gradient(f.near, s);
       }
       const old = mu[j], now = mu[j] = Math.min(Math.max(sigmoid(field), EDGE), 1 - EDGE);
       if (own) own.value = now;
@@ -271,14 +271,14 @@ const Solver = (() => {
     });
   }
 
-  function meanChance(gate, weight, mu, bias) {  // of a unit that has no say in the evidence
+  function meanProbability(gate, weight, mu, bias) {  // of a unit that has no say in the evidence
     if (gate) return 1 - weight.reduce((x, w, s) => x * (1 + mu[s] * Math.expm1(-w)), Math.exp(-bias));
     if (weight.length > 6) return meanSigmoid(weight, mu, bias);
     let total = 0;
     for (let state = 0; state < 1 << weight.length; state++) {
       let x = bias, p = 1;
       weight.forEach((w, s) => { if (state >> s & 1) { x += w; p *= mu[s]; } else p *= 1 - mu[s]; });
-      total += p * chance(gate, x);
+      total += p * probability(gate, x);
     }
     return Math.min(total, 1);
   }
@@ -312,13 +312,13 @@ const Solver = (() => {
       if (known[i]) continue;
       const weight = [], near = [];
       net.parents[i].forEach((j, e) => { if (states[j] < 0) { weight.push(net.weights[i][e]); near.push(means[j]); } });
-      means[i] = meanChance(net.gate[i], weight, near, absorbed(net, states, i));
+      means[i] = meanProbability(net.gate[i], weight, near, absorbed(net, states, i));
     }
     return means;
   }
 
-  /* states: 0, 1, or -1 for a hidden unit. `patience` is in milliseconds; the bound holds
-     wherever the climb is stopped. Returns {bound, means, sweeps, converged, exact}. */
+  /* states: 0, 1, or -1 for a hidden unit. `patience` is in milliseconds; the bound holds after
+     every sweep. Returns {bound, means, sweeps, converged, exact}. */
   function solve(net, states, { tol = 1e-9, maxSweeps = 500, patience = Infinity } = {}) {
     const start = performance.now();
     const problem = pose(net, states), mu = new Float64Array(problem.hidden.length).fill(0.5);
