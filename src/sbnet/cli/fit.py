@@ -20,7 +20,7 @@ from sbnet.model.names import spelled
 from sbnet.model.notes import Note
 from sbnet.model.roles import HIDDEN_UNITS
 from sbnet.tables import frames, reading
-from sbnet.tables.codings import NOT_CHOSEN, Coding, word
+from sbnet.tables.codings import NOT_CHOSEN, PLAIN, Coding, word
 from sbnet.tables.reading import Block, open_table
 
 if TYPE_CHECKING:  # this brings scikit-learn along, which takes a second
@@ -63,8 +63,8 @@ def run(chosen: argparse.Namespace) -> int:
         told = {"out": chosen.out, "rows": n, "columns": width, "units": network.n_units, "bound": bound}
         print(json.dumps({**told, "epochs": density.n_iter_}))
     elif not chosen.quiet:
-        told = f"{n:,} rows of {width:,} columns: {network.n_units:,} units, mean bound {bound:.4f} nats in epoch"
-        print(f"sbnet: {told} {density.n_iter_}", file=sys.stderr)
+        size = f"{n:,} rows of {width:,} columns: {network.n_units:,} units"
+        print(f"sbnet: {size}, mean bound {bound:.4f} nats in epoch {density.n_iter_}", file=sys.stderr)
     return 0
 
 
@@ -114,7 +114,7 @@ def _learned(
     known = _decided(table, positions)
     states = _states(table, dict(zip(positions, known.values(), strict=True)), chosen.quiet)
     density = SBNDensity(**settings, missing=[-1]).fit(states)
-    words = {name: () if one.is_plain else (word(one.zero), word(one.one)) for name, one in known.items()}
+    words = {name: () if one == PLAIN else (word(one.zero), word(one.one)) for name, one in known.items()}
     return density, {name: Note(group=COLUMNS, states=states) for name, states in words.items()}, len(states)
 
 

@@ -65,9 +65,9 @@ def _print_lines(network: Network, table: rows.Table, units: list[int], top: int
             if batch.bound[r] == -np.inf:
                 row |= {"bound": None, "impossible": batch[r].impossible, "units": []}
             else:
-                means = batch.means[r]
-                ranked = sorted((i for i in units if states[r, i] == HIDDEN), key=lambda i, means=means: -means[i])
-                told = [{"name": network.names[i], "prior": prior[i], "mean": means[i]} for i in ranked[:top]]
+                means, hidden = batch.means[r], [i for i in units if states[r, i] == HIDDEN]
+                ranked = sorted(hidden, key=(-means).__getitem__)[:top]
+                told = [{"name": network.names[i], "prior": prior[i], "mean": means[i]} for i in ranked]
                 row |= {"bound": batch.bound[r], "units": told}
             print(json.dumps(row, default=str))
         sys.stdout.flush()

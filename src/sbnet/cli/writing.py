@@ -68,7 +68,8 @@ def open_writer(
 def _text_file(out: str, file: BinaryIO, stack: ExitStack) -> io.TextIOWrapper:
     """Text into a file, compressed by the ending of its name, by way of a handle of its own, which is closed."""
     own = stack.enter_context(os.fdopen(os.dup(file.fileno()), "wb"))
-    packed = _COMPRESSED.get(os.path.splitext(out)[1], lambda file: file)(own)
+    compressed = _COMPRESSED.get(os.path.splitext(out)[1])
+    packed = own if compressed is None else compressed(own)
     return stack.enter_context(io.TextIOWrapper(packed, encoding="utf-8", newline=""))
 
 
