@@ -13,7 +13,7 @@ from sbnet.cli.stored import coding_of, stored_columns
 from sbnet.errors import EvidenceError, shortened, unknown_unit
 from sbnet.model.names import normal
 from sbnet.model.network import Network
-from sbnet.tables import codings, frames, reading
+from sbnet.tables import codings, frames
 from sbnet.tables.several import is_variable, several
 
 if TYPE_CHECKING:
@@ -143,7 +143,8 @@ class _Vocabulary:
 
 def _value(column: ColumnCoding, state: str) -> int | None:
     """The number of one of its values; of a column of numbers, of the interval that holds a number."""
-    k = int(column.reader.index(np.array([reading.value(state, ",")], dtype=object))[0])
+    number = frames.as_number(state)
+    k = int(column.reader.index(np.array([state if number is None else number], dtype=object))[0])
     if k >= 0:
         return k
     if not (values := getattr(column.reader, "values", ())):

@@ -13,16 +13,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import narwhals.stable.v2 as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import TableError
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
 
 Array: TypeAlias = NDArray[Any]
 
@@ -113,6 +114,9 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """A data frame of any kind, or None if `X` is none; one that is not computed yet is refused."""
     if isinstance(X, _NO_FRAMES):
         return None
+    import narwhals.stable.v2 as nw  # not before someone has a data frame
+    from narwhals.exceptions import DuplicateError
+
     try:
         frame = nw.from_native(nw.to_native(X, pass_through=True), pass_through=True)
     except DuplicateError:
@@ -230,6 +234,8 @@ def are_default(labels: list[Any]) -> bool:
 
 
 def _from_series(name: str, series: nw.Series[Any], gone: tuple[Any, ...]) -> Column:
+    import narwhals.stable.v2 as nw
+
     kind = series.dtype
     if kind.is_temporal():
         raise _dates(name)
