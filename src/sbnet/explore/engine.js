@@ -28,8 +28,8 @@ class Remote {
     const headers = { "Content-Type": "application/json" };
     const lost = () => { throw new Unreachable("the server cannot be reached"); };
     const reply = await fetch(this.path + verb, { method: "POST", headers, body, credentials: "omit" }).catch(lost);
-    if (!reply.ok) throw new Error((await reply.json().catch(() => ({}))).error || `the server answered ${reply.status}`);
-    return reply.json().catch(lost);
+    if (reply.ok) return reply.json().catch(lost);
+    throw new Error((await reply.json().catch(() => ({}))).error || `the server answered ${reply.status}`);
   }
   async answer(states) {
     const found = await this.post("answer", states);
@@ -93,7 +93,8 @@ class Local {
   promising(states, about) {
     const { net } = this, candidates = this.findings.filter(i => states[i] < 0);
     if (candidates.length <= this.tries) return candidates;
-    const { means } = Solver.solve(net, states, PATIENCE), score = new Float64Array(means.length), asked = new Set(about);
+    const { means } = Solver.solve(net, states, PATIENCE), score = new Float64Array(means.length);
+    const asked = new Set(about);
     net.parents.forEach((parents, i) => {
       if (states[i] >= 0) return;
       const [off, on] = [0, 1].map(s => edgeProbabilities(net, i, means, s));

@@ -12,7 +12,8 @@
 "use strict";
 
 const Solver = (() => {
-  const EDGE = 1e-14, FEW = 4, LEAST = 1e-300, NOTHING = 1e-20, POINTS = 5, STRONG = 40, CERTAIN = 1000, LN2 = Math.LN2;
+  const EDGE = 1e-14, FEW = 4, LEAST = 1e-300, NOTHING = 1e-20, POINTS = 5, STRONG = 40, CERTAIN = 1000;
+  const { LN2 } = Math;
 
   const softplus = x => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
   const sigmoid = x => { const t = Math.exp(-Math.abs(x)); return x >= 0 ? 1 / (1 + t) : t / (1 + t); };
@@ -33,8 +34,8 @@ const Solver = (() => {
     ? -Math.expm1(-u) / ((1 - m) * Math.exp(-u) + m)
     : Math.expm1(u) / (1 + m * Math.expm1(u));
 
-  /* The three ways to bound <t(x)>. Each has `renew` (everything at the present means), `gradient` (of <t> in the mean of
-     parent s) and `move` (that mean has gone from `old` to `now`). */
+  /* The three ways to bound <t(x)>. Each has `renew` (everything at the present means), `gradient` (of <t> in the
+     mean of parent s) and `move` (that mean has gone from `old` to `now`). */
 
   class Enumerated {
     constructor(gate, weight, bias) {
@@ -168,9 +169,9 @@ const Solver = (() => {
     return live;
   }
 
-  /* Units that can be in neither state: the rules of `sbnet.questions.support`, propagated until nothing follows. A unit
-     that needs a cause is off if all of them are; one that is always on, or has a cause that is on and never fails, is on;
-     a cause that never fails is off if its effect is. */
+  /* Units that can be in neither state: the rules of `sbnet.questions.support`, propagated until nothing follows.
+     A unit that needs a cause is off if all of them are; one that is always on, or has a cause that is on and never
+     fails, is on; a cause that never fails is off if its effect is. */
   function impossible(net, states) {
     const n = states.length, off = Array.from(states, s => s === 0), on = Array.from(states, s => s === 1);
     const rules = net.rules ??= Array.from({ length: n }, (_, i) => {
@@ -179,7 +180,8 @@ const Solver = (() => {
       const fails = w => gate ? w !== CERTAIN : prevented || Math.abs(bias + w - CERTAIN) > 1e-9;
       return {
         needs, always: bias === CERTAIN && !prevented,
-        causes: needs ? parents.filter((_, e) => weights[e] > 0) : [], sure: parents.filter((_, e) => !fails(weights[e])),
+        causes: needs ? parents.filter((_, e) => weights[e] > 0) : [],
+        sure: parents.filter((_, e) => !fails(weights[e])),
       };
     });
     for (let moved = true; moved;) {
@@ -194,9 +196,9 @@ const Solver = (() => {
     return off.flatMap((never, i) => never && on[i] ? [i] : []);
   }
 
-  /* Is a hidden unit tied to a hidden parent by a weight that leaves one state, such as the states of one variable? Means of
-     independent units contradict each other there. A unit that only follows one parent, and that nothing observed is
-     below, does no harm. */
+  /* Is a hidden unit tied to a hidden parent by a weight that leaves one state, such as the states of one variable?
+     Means of independent units contradict each other there. A unit that only follows one parent, and that nothing
+     observed is below, does no harm. */
   function tied(net, states) {
     const live = liveUnits(net, states);
     return states.some((s, i) => {
@@ -223,7 +225,8 @@ const Solver = (() => {
       const gate = net.gate[i], bias = absorbed(net, states, i), mine = hidden[place.get(i)];
       if (near.length) {
         const weight = near.map(e => net.weights[i][e]), parents = near.map(e => place.get(net.parents[i][e]));
-        const factor = { gate, weight, bias, value: states[i], term: termOf(net, gate, states[i], weight, bias), parents, self: place.get(i) };
+        const term = termOf(net, gate, states[i], weight, bias);
+        const factor = { gate, weight, bias, value: states[i], term, parents, self: place.get(i) };
         parents.forEach((j, s) => hidden[j].children.push([factor, s]));
         factors.push(factor);
         if (mine) mine.own = factor;
@@ -311,7 +314,9 @@ const Solver = (() => {
     for (let i = 0; i < means.length; i++) {
       if (known[i]) continue;
       const weight = [], near = [];
-      net.parents[i].forEach((j, e) => { if (states[j] < 0) { weight.push(net.weights[i][e]); near.push(means[j]); } });
+      net.parents[i].forEach((j, e) => {
+        if (states[j] < 0) { weight.push(net.weights[i][e]); near.push(means[j]); }
+      });
       means[i] = meanProbability(net.gate[i], weight, near, absorbed(net, states, i));
     }
     return means;
