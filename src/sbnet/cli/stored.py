@@ -44,17 +44,19 @@ def units_of(network: Network, column: ColumnCoding) -> IndexArray:
 
 def notes_on(columns: Sequence[ColumnCoding], fills: Sequence[Sequence[Any]]) -> dict[str, Note]:
     """How the columns of an encoded table are read, for the first unit of each."""
-    from sbnet.estimators.codings import Chosen, Known
+    from sbnet.estimators.codings import Chosen, Known, Thresholds
 
-    notes = {}
+    notes, how = dict[str, Note](), dict[str, Any]()
     for column, fill in zip(columns, fills, strict=True):
+        match column.reader:
+            case Chosen(value=value):
+                how = {"chosen": value}
+            case Known(values=values):
+                how = {"values": values}
+            case Thresholds(cuts=cuts):
+                how = {"cuts": cuts}
         if not column.units:
             continue
-        reader = column.reader
-        if isinstance(reader, Chosen):
-            how: dict[str, Any] = {"chosen": reader.value}
-        else:
-            how = {"values": reader.values} if isinstance(reader, Known) else {"cuts": reader.cuts}  # type: ignore[attr-defined]
         words = {"name": column.name, "kind": column.kind.value, "units": column.units, "codes": column.codes.tolist()}
         notes[column.units[0]] = Note(
             about=repr(column), group=COLUMNS, note=_COLUMN + json.dumps({**words, **how, "fill": list(fill)})
