@@ -185,7 +185,8 @@ def _bit(network: Network, name: str, state: str) -> int:
     number = frames.as_number(state) is not None
     said = codings.bit(state) if stated is None or number else codings.meaning(state, stated)
     if said is None:
-        own = "" if stated is None else f"{stated.one}, {stated.zero}, "
-        words = "yes, no" if stated is None or codings.meaning("yes", stated) is not None else "1, 0"
-        raise EvidenceError(f"unit {name!r} is given as {state!r}; say {own}{words} or unknown")
+        own = () if stated is None else (stated.one, stated.zero)
+        plain = ("yes", "no") if stated is None or codings.meaning("yes", stated) is not None else ("1", "0")
+        words = ", ".join(dict.fromkeys((*own, *plain)))
+        raise EvidenceError(f"unit {name!r} is given as {state!r}; say {words} or unknown")
     return said

@@ -14,7 +14,7 @@ from sbnet.cli import commands
 from sbnet.cli.columns import NotTwoValued, TableHead, check_choice, decide, refuse, two_valued
 from sbnet.cli.models import check_out, write_model
 from sbnet.cli.rows import Progress, hints
-from sbnet.cli.stored import COLUMNS, Habits, notes_on, with_habits
+from sbnet.cli.stored import COLUMNS, ReadingOptions, notes_on, with_reading_options
 from sbnet.errors import ParameterError, TableError, not_among
 from sbnet.model.names import spelled
 from sbnet.model.notes import Note
@@ -55,8 +55,8 @@ def run(chosen: argparse.Namespace) -> int:
         density, notes, n = _learned(table, positions, settings, chosen)
     names = density.network_.names
     network = density.network_.with_notes({name: notes.get(name) or Note(group=HIDDEN_UNITS) for name in names})
-    habits = Habits(tuple(chosen.missing), tuple(chosen.id), (*chosen.ignore, *_unread(density)))
-    network = with_habits(network, habits)
+    read = ReadingOptions(tuple(chosen.missing), tuple(chosen.id), (*chosen.ignore, *_unread(density)))
+    network = with_reading_options(network, read)
     write_model(network, chosen.out, chosen.to)
     bound, width = float(density.bounds_[-1]), len(positions)
     if chosen.json and chosen.out != "-":

@@ -12,7 +12,7 @@ from typing import Any
 
 from sbnet._types import FloatArray, States
 from sbnet.cli.columns import TableColumns, TableHead, match
-from sbnet.cli.stored import habits_of
+from sbnet.cli.stored import reading_options
 from sbnet.errors import ParameterError
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.impossible import warn_of_impossible
@@ -56,12 +56,12 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
 
     What was said of missing cells and of columns in learning need not be said again.
     """
-    habits = habits_of(network)
-    gone = (*frames.missing_values([*habits.missing, *chosen.missing]), -1.0)
+    learned = reading_options(network)
+    gone = (*frames.missing_values([*learned.missing, *chosen.missing]), -1.0)
     with open_table(chosen.table, hints(chosen, network)) as source:
         said, ignored, ids, left = (
             [spelled(name, source.names) for name in names]
-            for names in (chosen.id, chosen.ignore, habits.id, habits.ignore)
+            for names in (chosen.id, chosen.ignore, learned.id, learned.ignore)
         )
         known = [name for name in (*ids, *left) if name in source.names]
         ids = said or [name for name in ids if name in known and name not in ignored]

@@ -91,7 +91,7 @@ def _parsed(text: str) -> ColumnCoding:
 
 
 @dataclass(frozen=True)
-class Habits:
+class ReadingOptions:
     """How a table was read: what marks missing cells, columns that name rows, columns that were left alone."""
 
     missing: tuple[str, ...] = ()
@@ -99,22 +99,24 @@ class Habits:
     ignore: tuple[str, ...] = ()
 
 
-def with_habits(network: Network, habits: Habits) -> Network:
+def with_reading_options(network: Network, options: ReadingOptions) -> Network:
     """The network with a note on how its table was read, beside the first of its columns."""
-    if habits == Habits():
+    if options == ReadingOptions():
         return network
     first = next(name for name in network.names if network.notes[name].group == COLUMNS)
-    source = _TABLE + json.dumps({key: words for key, words in asdict(habits).items() if words})
+    source = _TABLE + json.dumps({key: words for key, words in asdict(options).items() if words})
     return network.with_notes({first: replace(network.notes[first], source=source)})
 
 
-def habits_of(network: Network) -> Habits:
+def reading_options(network: Network) -> ReadingOptions:
     """How the table was read that a model was learned from; nothing, if it was not."""
     texts: Iterable[str] = (note.source for note in network.notes.values() if note.source.startswith(_TABLE))
     text = next(iter(texts), None)
     if text is None:
-        return Habits()
+        return ReadingOptions()
     try:
-        return Habits(**{key: tuple(map(str, words)) for key, words in json.loads(text.removeprefix(_TABLE)).items()})
+        return ReadingOptions(
+            **{key: tuple(map(str, words)) for key, words in json.loads(text.removeprefix(_TABLE)).items()}
+        )
     except (ValueError, TypeError, AttributeError) as error:
         raise FileFormatError(f"the model has a note on its table that cannot be read: {error}") from None
