@@ -370,3 +370,13 @@ def test_tables_as_pandas_writes_them_and_evidence_in_parts(tmp_path, capsys):
     assert [line.split(",")[2] for line in lines[1:]] == ["1", "0.268941", "0", "0.268941"]
     assert main(["infer", str(tmp_path / "lawn.sbn"), "wet=1", "rain=0"]) == 0
     assert "Given 2 of 3 units" in capsys.readouterr().out
+
+
+def test_a_question_imports_nothing_that_it_does_not_need():
+    """Libraries for tables, estimators and pictures take longer to import than an answer takes."""
+    ask = "import sys; from sbnet.cli import main; main(['infer', 'example', 'fever=yes']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    heavy = {"sklearn", "pandas", "polars", "pyarrow", "narwhals", "matplotlib", "networkx", "rich", "starlette"}
+    own = {f"sbnet.cli.{name}" for name in ("columns", "writing", "fit", "explore")} | {"sbnet.tables.reading"}
+    assert not loaded & (heavy | own)

@@ -19,7 +19,9 @@ import numpy as np
 import pytest
 
 import sbnet as sb
-from sbnet.cli import main, sources
+from sbnet.cli import main
+from sbnet.cli.commands import COMMANDS
+from sbnet.tables import reading
 
 WORDS = {"tea": ("no", "yes"), "car": ("0", "1"), "vote": ("blue", "green"), "smokes": ("1", "2")}
 
@@ -290,7 +292,7 @@ def test_a_long_table_takes_no_more_memory_than_a_block(learned, tmp_path):
 
 def test_the_first_answers_do_not_wait_for_the_last_rows(learned, monkeypatch):
     """Three hundred rows come, then nothing more for now; the first answers are there."""
-    block = next(iter(sources._blocks(iter([(k, ["a"]) for k in range(300)]))))
+    block = next(iter(reading._in_blocks(iter([(k, ["a"]) for k in range(300)]))))
     assert len(block) == 32
     rows = [",".join(row) for row in survey(5000)]
     command = [sys.executable, "-m", "sbnet", "score", learned[0], "-", "--id", "person"]
@@ -346,7 +348,7 @@ def test_bash_completes(tmp_path):
 
 
 def test_every_command_has_examples_and_exit_codes(capsys):
-    for names in (["--help"], *([name, "--help"] for name in json_commands())):
+    for names in (["--help"], *([name, "--help"] for name in COMMANDS)):
         with pytest.raises(SystemExit) as stop:
             main(names)
         assert stop.value.code == 0
@@ -356,12 +358,6 @@ def test_every_command_has_examples_and_exit_codes(capsys):
             assert f"examples:\n  sbnet {names[0]}" in text or "eval" in text
             assert "--json" in text
             assert "--quiet" in text
-
-
-def json_commands():
-    from sbnet.cli.completion import subcommands
-
-    return list(subcommands())
 
 
 def test_large_whole_numbers_keep_their_digits(tmp_path, capsys):

@@ -386,3 +386,10 @@ def test_words_are_not_turned_round_where_a_model_names_its_states_the_other_way
     assert "holds 'ja' on line 2; its values are yes and no" in complaint(
         capsys, "infer", model, "--table", str(tmp_path / "t.csv")
     )
+
+
+def test_a_word_that_is_both_a_state_and_plain_is_offered_once(tmp_path, capsys):
+    net = sb.from_edges({("rain", "wet"): 2.0}).with_notes({"wet": sb.Note(states=("no", "yes"))})
+    sb.save(net, tmp_path / "net.sbn")
+    line = complaint(capsys, "infer", str(tmp_path / "net.sbn"), "wet=maybe")
+    assert "unit 'wet' is given as 'maybe'; say yes, no or unknown" in line

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sbnet.cli.completion import subcommands
+from sbnet.cli.commands import COMMANDS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "command_line.md").read_text(encoding="utf-8")
@@ -33,7 +33,7 @@ def test_a_page_that_says_something_else_is_noticed(tmp_path, monkeypatch):
 
 
 def test_the_page_has_every_command():
-    for command in subcommands():
+    for command in COMMANDS:
         assert f"| [`sbnet {command}`]" in PAGE
 
 

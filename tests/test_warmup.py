@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sbnet.kernels
-from sbnet.cli import compile_ahead, main
+from sbnet.cli import main, warmup
 from sbnet.kernels._compile import FOLDER
 from strategies import INTERPRETED
 
@@ -62,12 +62,12 @@ def test_every_kernel_that_python_calls_has_been_compiled(warm):
 @compiled
 def test_the_command_says_what_it_compiles_and_where_it_is_kept(warm):
     *lines, last = warm.splitlines()
-    assert {line.rpartition(":")[0] for line in lines} == set(compile_ahead._JOBS)
+    assert {line.rpartition(":")[0] for line in lines} == set(warmup._JOBS)
     assert FOLDER in last
 
 
 def test_without_a_compiler_or_a_folder_there_is_one_line_of_advice(monkeypatch, capsys):
-    monkeypatch.setattr(compile_ahead, "FOLDER", None)
+    monkeypatch.setattr(warmup, "FOLDER", None)
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
     assert main(["warmup"]) == 2
     assert "set NUMBA_CACHE_DIR to one that can" in capsys.readouterr().err

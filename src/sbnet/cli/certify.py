@@ -10,8 +10,8 @@ from typing import Any
 
 from sbnet.certificates import Certificate, certify, posterior_intervals
 from sbnet.cli import commands
+from sbnet.cli.evidence import findings_apart, listed_units, pattern
 from sbnet.cli.models import read_model
-from sbnet.cli.words import findings_apart, listed_units, pattern
 
 EXAMPLES = """
   sbnet certify clinic.toml fever=yes cough=no
@@ -40,24 +40,13 @@ def run(chosen: argparse.Namespace) -> int:
     about = findings_apart(network, chosen.about, chosen.evidence)
     found = pattern(network, chosen.evidence)
     units = listed_units(network, about or [], "--about")
-    whole = certify(
-        network,
-        found,
-        effort=chosen.effort,
-        proven=chosen.proven,
-        confidence=chosen.confidence,
-        seconds=chosen.seconds,
-        gap=chosen.gap,
-    )
-    intervals = None
-    if units and whole.upper > -math.inf:
-        intervals = posterior_intervals(network, found, units=units, effort=chosen.effort, proven=chosen.proven)
+    how = {"effort": chosen.effort, "proven": chosen.proven}
+    whole = certify(network, found, **how, confidence=chosen.confidence, seconds=chosen.seconds, gap=chosen.gap)
+    possible = units and whole.upper > -math.inf
+    intervals = posterior_intervals(network, found, units=units, **how) if possible else None
     if chosen.json:
-        means = (
-            {}
-            if intervals is None
-            else {name: {"lower": low, "upper": high} for name, (low, high) in intervals.items()}
-        )
+        ends = {} if intervals is None else intervals
+        means = {name: {"lower": low, "upper": high} for name, (low, high) in ends.items()}
         print(json.dumps({**_told(whole), "gap": whole.gap, "evidence": found, "units": means}))
         return 0
     for told in (whole, intervals):

@@ -13,118 +13,140 @@ import json
 import os
 import shlex
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sbnet._types import HIDDEN, IndexArray, States
-from sbnet.cli.cells import as_numbers
-from sbnet.cli.sources import Block, Source
-from sbnet.cli.stored import COLUMNS, coding_of, stored_columns
+from sbnet.cli.stored import coding_of, stored_columns, units_of
 from sbnet.errors import CodingWarning, ParameterError, TableError, enumerated, near_name, shortened, unknown_unit
+from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.model.names import normal
 from sbnet.model.network import Network
-from sbnet.tables import codings, delimited, frames
+from sbnet.tables import codings, frames, reading
 from sbnet.tables.codings import Coding
+from sbnet.tables.reading import Block, Source
 
-if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
+if TYPE_CHECKING:  # this brings scikit-learn along, which takes a second; not every command needs it
     from sbnet.estimators.codings import Reader
-    from sbnet.inference.solvers.places import Place
 
 _LOOKED_AT = 2048
 """Rows that decide how a column is read."""
 _MOST = 100_000
-BITS: States = np.array([[0], [1]], dtype=np.int8)
 
 
 class NotTwoValued(Exception):
     """A column, by its name and some of its cells, that is no column of two values."""
 
 
-class Strange(Exception):
+class Unknown(Exception):
     """A cell that is none of the values of its column."""
 
 
+@dataclass(frozen=True)
+class TableHead:
+    """A table, its first rows, by which it is decided how columns are read, and the values that count as missing."""
+
+    source: Source
+    head: Sequence[Block]
+    gone: tuple[Any, ...]
+
+    @classmethod
+    def begin(cls, source: Source, gone: tuple[Any, ...]) -> TableHead:
+        """Read the first rows, and put them back."""
+        head: list[Block] = []
+        while sum(map(len, head)) < _LOOKED_AT and (block := next(source.blocks, None)) is not None:
+            head.append(block)
+        return cls(replace(source, blocks=chain(head, source.blocks)), head, gone)
+
+    def cells(self, position: int) -> Iterator[Any]:
+        """Of one column, in the first rows."""
+        return (cell for block in self.head for cell in block.columns[position])
+
+    def column(self, position: int) -> frames.Column:
+        """The different cells of a column, in the order of their first appearance."""
+        return self._column(position, self.cells(position))
+
+    def whole_column(self, position: int) -> frames.Column:
+        """The different cells in all rows, if the table can be read a second time."""
+        if self.source.again is None:
+            return self.column(position)
+        with self.source.again() as whole:
+            return self._column(position, (cell for block in whole.blocks for cell in block.columns[position]))
+
+    def _column(self, position: int, cells: Iterable[Any]) -> frames.Column:
+        values = [reading.value(cell, self.source.delimiter) for cell in dict.fromkeys(cells)]
+        return frames.column(self.source.names[position], values, self.gone)
+
+    def named_columns(self) -> list[int]:
+        """The positions of columns with names; where cells stand below a blank name, the user is told."""
+        for k, name in enumerate(self.source.names):
+            if not name and any(str(cell).strip() for cell in self.cells(k) if cell is not None):
+                text = f"{self.source.what}: column {k + 1} has no name, and is left alone; name it in the first line"
+                warnings.warn(f"{text} to use it", CodingWarning, stacklevel=2)
+        return [k for k, name in enumerate(self.source.names) if name]
+
+    def check_cells(self, position: int) -> None:
+        """Refuse a column of lists and the like."""
+        for block in self.head:
+            for cell, line in zip(block.columns[position], block.lines, strict=True):
+                if not (cell is None or isinstance(cell, str | int | float | Decimal)):
+                    raise TableError(
+                        f"{self.source.what}: column {self.source.names[position]!r} holds {frames.brief(cell)} "
+                        f"{self.source.row} {line}; cells are text or numbers. Leave the column out with --ignore, or "
+                        "name rows by it with --id"
+                    )
+
+
 class Lexicon(dict[Any, int]):
-    """The number of the value that a cell has, -1 if it is missing; each spelling is looked into once."""
+    """The number of the value that a cell has, -1 if it is missing; each spelling is looked up once."""
 
-    def __init__(self, gone: tuple[Any, ...], delimiter: str) -> None:
+    def __init__(self, table: TableHead, look_up: Callable[[frames.Column], int]) -> None:
         super().__init__()
-        self._gone, self._delimiter = gone, delimiter
-
-    def look_up(self, column: frames.Column) -> int:
-        """The value of the one cell of a column; -2 if it is not known."""
-        raise NotImplementedError
+        self._gone, self._delimiter, self._look_up = table.gone, table.source.delimiter, look_up
 
     def __missing__(self, cell: Any) -> int:
-        text = delimited.plain(cell, self._delimiter) if isinstance(cell, str) else cell
-        number = frames.as_number(text) if isinstance(text, str) else None
-        column = frames.column("", _one(text if number is None else number), self._gone)
-        found = self.look_up(column)
+        found = self._look_up(frames.column("", [reading.value(cell, self._delimiter)], self._gone))
         if found == -2:
-            raise Strange(cell)
+            raise Unknown(cell)
         if cell == cell and len(self) < _MOST:  # NaN is not equal to itself, and would fill the memory
             self[cell] = found
         return found
 
 
-class _TwoValues(Lexicon):
-    """The two values of a coding, and, where they are words, those that say themselves what they mean."""
-
-    def __init__(self, coding: Coding, gone: tuple[Any, ...], delimiter: str) -> None:
-        super().__init__(gone, delimiter)
-        self._coding = coding
-
-    def look_up(self, column: frames.Column) -> int:
-        states, strange = codings.read(column, self._coding)
-        if strange is None:
-            return int(states[0])
-        bit = codings.meaning(column.values[0], self._coding)
-        return -2 if bit is None else bit
-
-
-class _ManyValues(Lexicon):
-    """The values of an encoded column."""
-
-    def __init__(self, reader: Reader, gone: tuple[Any, ...], delimiter: str) -> None:
-        super().__init__(gone, delimiter)
-        self._reader = reader
-
-    def look_up(self, column: frames.Column) -> int:
-        return int(self._reader.index(column.values)[0])
-
-
 @dataclass(frozen=True, eq=False)
-class TableColumn:
-    """A column of the table at hand: its place in it, its units, its values in words and how cells are read."""
+class TableColumn(Place):
+    """A column of the table at hand: where its units are in a network, and where it stands in the table.
 
-    name: str
-    place: int
-    units: IndexArray
-    codes: States
-    values: tuple[str, ...]
+    Its labels are its values as the table spells them; the lexicon reads cells.
+    """
+
+    position: int
     lexicon: Lexicon = field(repr=False)
 
     @property
     def is_numeric(self) -> bool:
         """Are its values numbers, in digits or not?"""
-        return all(frames.as_number(value) is not None for value in self.values)
+        return all(frames.as_number(label) is not None for label in self.labels)
 
     def read(self, block: Block, source: Source) -> IndexArray:
         """The number of the value of each cell."""
-        cells = block.columns[self.place]
+        cells = block.columns[self.position]
         try:
             return np.fromiter(map(self.lexicon.__getitem__, cells), np.int64, len(cells))
-        except Strange as strange:
-            line = block.lines[cells.index(strange.args[0])]
-            cell = strange.args[0]
+        except Unknown as unknown:
+            (cell,) = unknown.args
+            words = list(map(str, self.labels))
+            known = " and ".join(words) if len(words) == 2 else ", ".join(words[:8]) + ", …" * (len(words) > 8)
             raise TableError(
                 shortened(
-                    f"{source.what}: column {self.name!r} holds {frames.brief(cell)} {source.row} {line}; its values "
-                    f"are {_some(self.values)}. If it marks missing cells, say --missing {shlex.quote(str(cell))[:40]}"
+                    f"{source.what}: column {self.name!r} holds {frames.brief(cell)} {source.row} "
+                    f"{block.lines[cells.index(cell)]}; its values are {known}. If it marks missing cells, say "
+                    f"--missing {shlex.quote(str(cell))[:40]}"
                 )
             ) from None
 
@@ -146,105 +168,148 @@ class TableColumns:
             states[:, column.units] = found
         return states
 
-    def places(self) -> list[Place]:
-        """For the functions that complete cells."""
-        from sbnet.inference.solvers.places import Place
-
-        return [Place(c.name, c.units, c.codes, c.values) for c in self.columns]
-
     @property
     def many_valued(self) -> bool:
         """Has a column more than one unit, so that not all states of its units are possible?"""
         return any(len(column.codes) > 2 for column in self.columns)
 
 
-def match(
-    network: Network, source: Source, gone: tuple[Any, ...], left_out: Iterable[str]
-) -> tuple[TableColumns, Source]:
-    """The columns of a table in a network, and the table with its first rows put back."""
-    left = set(left_out)
-    for name in left:
-        if name not in source.names:
-            near = near_name(name, source.names, 0.5)
-            raise ParameterError(
-                f"{source.what} has no column {name!r}" + (f"; did you mean {near!r}?" if near else "")
-            )
-    head, source = peek(source)
+def match(network: Network, table: TableHead, left_out: Iterable[str]) -> TableColumns:
+    """The columns of a table in a network."""
+    source, left = table.source, set(left_out)
+    for name in left.difference(source.names):
+        near = near_name(name, source.names, 0.5)
+        raise ParameterError(f"{source.what} has no column {name!r}" + (f"; did you mean {near!r}?" if near else ""))
     stored = {normal(name): column for name, column in stored_columns(network).items()}
+    listed = [k for k in table.named_columns() if source.names[k] not in left]
+    _check_known([source.names[k] for k in listed if normal(source.names[k]) not in stored], network, source)
     found, refused = list[TableColumn](), list[NotTwoValued]()
-    listed = [(place, name) for place, name in named_columns(source, head) if name not in left]
-    _check_known([name for _, name in listed if normal(name) not in stored], network, source)
-    for place, name in listed:
-        check_plain(name, place, head, source)
-        if normal(name) in stored:
-            one = stored[normal(name)]
-            units = np.array([network.index(unit) for unit in one.units], np.int64)
-            lexicon: Lexicon = _ManyValues(one.reader, gone, source.delimiter)
-            found.append(TableColumn(name, place, units, one.codes, one.labels, lexicon))
+    for k in listed:
+        table.check_cells(k)
+        name = source.names[k]
+        if (one := stored.get(normal(name))) is not None:
+            lexicon = Lexicon(table, _by_index(one.reader))
+            found.append(TableColumn(name, units_of(network, one), one.codes, one.labels, k, lexicon))
             continue
         i = network.index(name)
         try:
-            coding = coding_of(network, network.names[i]) or _told(
-                decide(name, place, head, source, gone), name, source
-            )
+            coding = coding_of(network, network.names[i]) or _understood(decide(table, k), name, source)
+            found.append(two_valued(table, k, i, coding))
         except NotTwoValued as error:
             refused.append(error)
-        else:
-            found.append(column_reader(name, place, i, coding, head, gone, source.delimiter))
     if refused:
+        s = "s" * (len(refused) > 1)
         raise TableError(
-            f"{source.what}: column{'s' * (len(refused) > 1)} {_not_two_valued(refused, 120)}; a unit is 0 or 1. Say "
-            f"--missing for those that are no state, or --ignore the column{'s' * (len(refused) > 1)}"
+            f"{source.what}: column{s} {_not_two_valued(refused, 120)}; a unit is 0 or 1. Say --missing for those that "
+            f"are no state, or --ignore the column{s}"
         )
     for column in found:  # what is wrong with the first rows is said before there are answers
-        for block in head:
+        for block in table.head:
             column.read(block, source)
-    return TableColumns(network, tuple(found)), source
+    return TableColumns(network, tuple(found))
 
 
-def column_reader(
-    name: str, place: int, unit: int, coding: Coding, head: Sequence[Block], gone: tuple[Any, ...], delimiter: str
-) -> TableColumn:
-    """Its values are spelled as they were first seen."""
-    lexicon, spelled = _TwoValues(coding, gone, delimiter), {0: codings.word(coding.zero), 1: codings.word(coding.one)}
-    seen: set[int] = set()
-    for block in head[:1]:
-        for cell in block.columns[place]:
-            try:
-                bit = lexicon[cell]
-            except Strange:
-                continue
-            if bit >= 0 and bit not in seen:
-                seen.add(bit)
-                spelled[bit] = cell.strip() if isinstance(cell, str) else cell
-    return TableColumn(name, place, np.array([unit]), BITS, (spelled[0], spelled[1]), lexicon)
-
-
-def named_columns(source: Source, head: Sequence[Block]) -> list[tuple[int, str]]:
-    """The places and names of columns; one without a name is left alone, which is told if there is something in it."""
-    for place, name in enumerate(source.names):
-        if not name and any(str(cell).strip() for block in head for cell in block.columns[place] if cell is not None):
-            text = (
-                f"{source.what}: column {place + 1} has no name, and is left alone; name it in the first line to use it"
-            )
-            warnings.warn(text, CodingWarning, stacklevel=2)
-    return [(place, name) for place, name in enumerate(source.names) if name]
+def _by_index(reader: Reader) -> Callable[[frames.Column], int]:
+    return lambda column: int(reader.index(column.values)[0])
 
 
 def _check_known(names: Sequence[str], network: Network, source: Source) -> None:
     """Refuse columns that are no unit, all of them at once."""
-    strange = [name for name in names if name not in network._index]
-    if len(strange) == 1:
-        error = unknown_unit(strange[0], network.names, f"the first line of {source.what}")
+    unknown = [name for name in names if name not in network._index]
+    if len(unknown) == 1:
+        error = unknown_unit(unknown[0], network.names, f"the first line of {source.what}")
         raise TableError(f"{error}. Leave the column out with --ignore, or name rows by it with --id")
-    if strange:
+    if unknown:
         raise TableError(
-            f"the first line of {source.what} names {enumerated(strange)}, which are not in the network. "
+            f"the first line of {source.what} names {enumerated(unknown)}, which are not in the network. "
             "Leave these columns out with --ignore, or name rows by them with --id"
         )
 
 
-def _not_two_valued(refused: Sequence[NotTwoValued], room: int = 170) -> str:
+# --- two values -------------------------------------------------------------------------------------------------------
+
+
+def two_valued(table: TableHead, position: int, unit: int, coding: Coding) -> TableColumn:
+    """A column of two values, which are spelled as they were first seen."""
+
+    def look_up(column: frames.Column) -> int:
+        states, unknown = codings.read(column, coding)
+        bit = int(states[0]) if unknown is None else codings.meaning(column.values[0], coding)
+        return -2 if bit is None else bit
+
+    lexicon, seen = Lexicon(table, look_up), dict[int, Any]()
+    for cell in chain.from_iterable(block.columns[position] for block in table.head[:1]):
+        try:
+            seen.setdefault(lexicon[cell], cell.strip() if isinstance(cell, str) else cell)
+        except Unknown:
+            continue
+    labels = (seen.get(0, codings.word(coding.zero)), seen.get(1, codings.word(coding.one)))
+    return TableColumn(table.source.names[position], np.array([unit]), BINARY, labels, position, lexicon)
+
+
+def decide(table: TableHead, position: int) -> Coding:
+    """How a column is read of which the model says nothing: by the first rows, or by all rows of a file if those have
+    but one value, which does not tell."""
+    column = table.column(position)
+    values = codings.distinct(column)
+    if len(values) == 1 and not codings.is_settled(values[0]):
+        column = table.whole_column(position)
+    coding = codings.learn(column)
+    if coding is None:
+        values = codings.distinct(column)
+        told = _as_they_stand(table.cells(position)) or codings.listing(values)
+        raise NotTwoValued(column.name, told + codings.clash(values))
+    _warn_of_signs(table, position)
+    return coding
+
+
+def check_choice(table: TableHead, position: int) -> None:
+    """Refuse to learn one value and blanks: every blank would be filled with that value."""
+    column = table.column(position)
+    blank = any(cell is None or cell != cell for cell in column.values.tolist())
+    values = codings.distinct(column)
+    if blank and len(values) == 1 and codings.bit(values[0]) != 0:
+        values = codings.distinct(table.whole_column(position))
+        if len(values) == 1:
+            raise NotTwoValued(column.name, f"{codings.show(values[0])} and blanks alone")
+
+
+def refuse(source: Source, refused: Sequence[NotTwoValued]) -> TableError:
+    """All columns that cannot be learned as they are, and the ways out."""
+    told = _not_two_valued(refused, 170)
+    return TableError(
+        f"{os.path.basename(source.what)[:30]}: not two-valued: {told}. Say --encode auto (categories, numbers), "
+        "--missing -99 (no values), --id or --ignore COLUMN (no unit)"
+    )
+
+
+def _understood(coding: Coding, name: str, source: Source) -> Coding:
+    """Warn of a coding by the order of two numbers; words that do not say which is 1, and fractions, are refused."""
+    if coding.known:
+        return coding
+    if not coding.has_order:
+        quoted = ", ".join(json.dumps(word[:25], ensure_ascii=False) for word in (coding.zero, coding.one))
+        raise TableError(
+            f"{source.what}: column {name!r} holds {codings.listing([coding.zero, coding.one])}, which the model does "
+            f"not know; say yes and no, or 0 and 1, or write states = [{quoted}] beside the unit, 0 first"
+        )
+    if not codings.are_states(coding):
+        raise TableError(f"{source.what}: column {name!r} holds {codings.show(coding.zero)}; units are binary, 0 or 1")
+    text = f"{source.what}: column {name!r}: read as {coding}, the smaller value as 0; recode to 0 and 1 to be sure"
+    warnings.warn(text, CodingWarning, stacklevel=2)
+    return coding
+
+
+def _warn_of_signs(table: TableHead, position: int) -> None:
+    """As evidence does: -1 may have been meant for "no"."""
+    cells = set(table.cells(position))
+    signs = {number for number in (-1.0, 1.0) for cell in cells if frames.is_number(cell, number)}
+    if len(cells) == len(signs) == 2 and codings.may_be_signs(sum(map(len, table.head)), table.gone):
+        text = f"{table.source.what}: column {table.source.names[position]!r} {codings.SIGNS}--missing -1"
+        warnings.warn(text, CodingWarning, stacklevel=2)
+
+
+def _not_two_valued(refused: Sequence[NotTwoValued], room: int) -> str:
     """All columns that are wrong, by name, and some cells of the first ones where there is room."""
     names = [error.args[0] for error in refused]
     for k in range(len(refused), 0, -1):
@@ -255,159 +320,10 @@ def _not_two_valued(refused: Sequence[NotTwoValued], room: int = 170) -> str:
     return enumerated(names, room)
 
 
-def _as_they_stand(place: int, head: Sequence[Block], most: int = 3) -> str:
+def _as_they_stand(cells: Iterable[Any], most: int = 3) -> str:
     """The first different cells of a column, numbers digit by digit; nothing, if there are none or one."""
-    cells = dict.fromkeys(str(cell).strip() for block in head for cell in block.columns[place] if cell == cell)
-    told = [c[:20] if frames.as_number(c) is not None else codings.show(c) for c in cells if c not in ("", "None")]
+    texts = dict.fromkeys(str(cell).strip() for cell in cells if cell == cell)
+    told = [c[:20] if frames.as_number(c) is not None else codings.show(c) for c in texts if c not in ("", "None")]
     if len(told) < 2:
         return ""
-    if len(told) > most:
-        return ", ".join(told[:most]) + ", …"
-    return f"{', '.join(told[:-1])} and {told[-1]}"
-
-
-def refuse(source: Source, refused: Sequence[NotTwoValued]) -> TableError:
-    """All columns that cannot be learned as they are, and the ways out."""
-    told = _not_two_valued(refused)
-    return TableError(
-        f"{os.path.basename(source.what)[:30]}: not two-valued: {told}. Say --encode auto (categories, numbers), "
-        "--missing -99 (no values), --id or --ignore COLUMN (no unit)"
-    )
-
-
-def _told(coding: Coding, name: str, source: Source) -> Coding:
-    """A coding that does not say itself which value is 1 is told; words and measurements are refused."""
-    if coding.known:
-        return coding
-    if not coding.has_order:
-        raise TableError(
-            f"{source.what}: column {name!r} holds {codings.listing([coding.zero, coding.one])}, which the model does "
-            f"not know; say yes and no, or 0 and 1, or write states = [{_quoted(coding)}] beside the unit, 0 first"
-        )
-    if not codings.are_states(coding):
-        raise TableError(f"{source.what}: column {name!r} holds {codings.show(coding.zero)}; units are binary, 0 or 1")
-    text = f"{source.what}: column {name!r}: read as {coding}, the smaller value as 0; recode to 0 and 1 to be sure"
-    warnings.warn(text, CodingWarning, stacklevel=2)
-    return coding
-
-
-def _quoted(coding: Coding) -> str:
-    return ", ".join(json.dumps(word[:25], ensure_ascii=False) for word in (coding.zero, coding.one))
-
-
-def decide(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> Coding:
-    """How a column is read of which the model says nothing: by the first rows, or by all rows of a file if those have
-    but one value, which does not tell."""
-    column = _column(name, place, head, source, gone)
-    values = codings.distinct(column)
-    if len(values) == 1 and not codings.is_settled(values[0]) and source.again is not None:
-        with source.again() as whole:
-            column = _column(name, place, whole.blocks, source, gone)
-    coding = codings.learn(column)
-    if coding is None:
-        values = codings.distinct(column)
-        raise NotTwoValued(name, (_as_they_stand(place, head) or codings.listing(values)) + codings.clash(values))
-    _warn_of_signs(name, place, head, source, gone)
-    return coding
-
-
-def check_choice(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> None:
-    """Refuse to learn one value and blanks: every blank would be filled with that value."""
-    column = _column(name, place, head, source, gone)
-    blank = any(cell is None or cell != cell for cell in column.values.tolist())
-    values = codings.distinct(column)
-    if not blank or len(values) != 1 or codings.bit(values[0]) == 0:
-        return
-    if source.again is not None:
-        with source.again() as whole:
-            values = codings.distinct(_column(name, place, whole.blocks, source, gone))
-    if len(values) == 1:
-        raise NotTwoValued(name, f"{codings.show(values[0])} and blanks alone")
-
-
-def _warn_of_signs(name: str, place: int, head: Sequence[Block], source: Source, gone: tuple[Any, ...]) -> None:
-    """As evidence does: -1 may have been meant for "no"."""
-    cells = {cell for block in head for cell in block.columns[place]}
-    signs = {number for number in (-1.0, 1.0) for cell in cells if frames.is_number(cell, number)}
-    if len(cells) == len(signs) == 2 and codings.may_be_signs(sum(map(len, head)), gone):
-        warnings.warn(f"{source.what}: column {name!r} {codings.SIGNS}--missing -1", CodingWarning, stacklevel=2)
-
-
-def _column(name: str, place: int, blocks: Iterable[Block], source: Source, gone: tuple[Any, ...]) -> frames.Column:
-    """The different cells of a column, in the order of their first appearance."""
-    cells = dict.fromkeys(cell for block in blocks for cell in block.columns[place])
-    plain = [delimited.plain(cell, source.delimiter) if isinstance(cell, str) else cell for cell in cells]
-    numbers = [frames.as_number(cell) if isinstance(cell, str) else None for cell in plain]
-    objects = np.empty(len(plain), dtype=object)
-    objects[:] = [cell if number is None else number for cell, number in zip(plain, numbers, strict=True)]
-    return frames.column(name, objects, gone)
-
-
-def peek(source: Source) -> tuple[list[Block], Source]:
-    """The first rows, and the table with them put back."""
-    head: list[Block] = []
-    while sum(map(len, head)) < _LOOKED_AT:
-        block = next(source.blocks, None)
-        if block is None:
-            break
-        head.append(block)
-
-    def all_blocks() -> Any:
-        yield from head
-        yield from source.blocks
-
-    return head, replace(source, blocks=all_blocks())
-
-
-def _one(cell: Any) -> Any:
-    objects = np.empty(1, dtype=object)
-    objects[0] = cell
-    return objects
-
-
-def _some(values: Sequence[Any]) -> str:
-    words = [str(value) for value in values]
-    return " and ".join(words) if len(words) == 2 else ", ".join(words[:8]) + ", …" * (len(words) > 8)
-
-
-def check_plain(name: str, place: int, head: Sequence[Block], source: Source) -> None:
-    """Refuse a column of lists and the like."""
-    for block in head:
-        for cell, line in zip(block.columns[place], block.lines, strict=True):
-            if not (cell is None or isinstance(cell, str | int | float | Decimal)):
-                raise TableError(
-                    f"{source.what}: column {name!r} holds {frames.brief(cell)} {source.row} {line}; cells are text or "
-                    "numbers. Leave the column out with --ignore, or name rows by it with --id"
-                )
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """A column of rows that are drawn: its units, their states at each value, and a word for each."""
-
-    name: str
-    units: IndexArray
-    codes: States
-    words: tuple[Any, ...]
-
-    def cells(self, states: States) -> list[Any]:
-        """The value of each row, in its word."""
-        same = (states[:, self.units][:, None, :] == self.codes).all(axis=2)
-        return [self.words[k] for k in same.argmax(axis=1).tolist()]
-
-
-def drawn_columns(network: Network, *, every: bool) -> list[Drawn]:
-    """The columns that a model was learned from; or all units, of a model that was not."""
-    stored = {} if every else stored_columns(network)
-    coded = {unit for column in stored.values() for unit in column.units}
-    own = [name for name in network.names if every or (network.notes[name].group == COLUMNS and name not in coded)]
-    if not own and not stored:
-        own = list(network.names)
-    found = []
-    for name in own:
-        words = as_numbers(network.notes[name].states) or (0, 1)
-        found.append(Drawn(name, np.array([network.index(name)]), BITS, words))
-    for column in stored.values():
-        units = np.array([network.index(unit) for unit in column.units], np.int64)
-        found.append(Drawn(column.name, units, column.codes, as_numbers(column.labels)))
-    return found
+    return ", ".join(told[:most]) + ", …" if len(told) > most else f"{', '.join(told[:-1])} and {told[-1]}"

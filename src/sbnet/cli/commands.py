@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
 from sbnet._version import __version__
 from sbnet.errors import in_line, near_name
 
-GROUPS = {
-    "ask a network": ("show", "infer", "next", "certify", "explore"),
-    "tables": ("fit", "score", "impute", "sample"),
-    "files and more": ("convert", "reproduce", "warmup", "completion"),
+COMMANDS = {
+    "show": "describe a network",
+    "infer": "the probabilities of causes, given findings",
+    "next": "say what to ask next",
+    "certify": "prove an interval for ln P of what was observed",
+    "explore": "open a page to click",
+    "fit": "learn a network from a table with missing values",
+    "score": "score the rows of a table",
+    "impute": "impute the missing values of a table",
+    "sample": "draw rows from a network",
+    "convert": "write a network in another format",
+    "reproduce": "make the paper's figures and tables anew",
+    "warmup": "compile all kernels now",
+    "completion": "print a script that completes commands in a shell",
 }
+"""Each command and what it does; the module of that name has the rest, and is imported when it is needed."""
 _EXIT = """exit codes:
   0    done; also if the reader of a pipe, such as head, has seen enough
-  2    bad input, or a slip in the command: one line on standard error says what
+  2    bad input, or a wrong argument: one line on standard error says what
   130  stopped with Ctrl-C; no file was changed"""
 
 
 class Parser(argparse.ArgumentParser):
-    """One line for a slip, and the way out."""
+    """One line for a wrong argument, and the way out."""
 
     def error(self, message: str) -> NoReturn:
         """Leave with status 2."""
@@ -40,57 +51,51 @@ class Parser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
 
-def parser() -> Parser:
-    """The parser of the whole command."""
+def parser(needed: Collection[str] = tuple(COMMANDS)) -> tuple[Parser, dict[str, Parser]]:
+    """The parser of the whole command, and that of each command; those that are not needed have no options."""
     whole = Parser(
         prog="sbnet",
-        description="Belief networks of binary units: causes and findings, tables with holes, rigorous bounds.",
+        description="Belief networks of binary units: causes, findings, tables with missing values, rigorous bounds.",
         epilog=f"{_EXIT}\n\nsbnet COMMAND --help has examples of each.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     whole.add_argument("--version", action="version", version=f"sbnet {__version__}")
-    commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
-    for names in GROUPS.values():
-        for name in names:
-            module = import_module(f"sbnet.cli.{name}")
-            _add(commands, name, module)
-    return whole
+    added = whole.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
+    each = {name: added.add_parser(name, help=summary) for name, summary in COMMANDS.items()}
+    for name in needed:
+        _fill(each[name], import_module(f"sbnet.cli.{name}"))
+    return whole, each
+
+
+def _fill(one: Parser, module: Any) -> None:
+    """The options of a command; the docstring of its module says what it does, `EXAMPLES` how it is used."""
+    one.description, one.formatter_class = module.__doc__, argparse.RawDescriptionHelpFormatter
+    one.epilog = f"examples:{module.EXAMPLES.rstrip()}\n\n{_EXIT}"
+    module.options(one)
+    one.add_argument("--json", action="store_true", help="print JSON")
+    one.add_argument("--quiet", action="store_true", help="say nothing on standard error unless it is an error")
+    one.set_defaults(run=module.run)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command that was chosen; findings may stand before its options or after them."""
-    every = parser()
-    chosen, rest = every.parse_known_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    named = next((word for word in words if not word.startswith("-")), "")
+    every, each = parser([named] if named in COMMANDS else [])
+    chosen, rest = every.parse_known_args(words)
     if rest and (any(one.startswith("-") for one in rest) or not hasattr(chosen, "evidence")):
-        every.error(f"unrecognized arguments: {' '.join(rest)}{_meant(every, chosen.command, rest)}")
+        every.error(f"unrecognized arguments: {' '.join(rest)}{_meant(each[chosen.command], rest)}")
     if rest:
         chosen.evidence += rest
     return chosen
 
 
-def _meant(every: Parser, command: str, rest: Sequence[str]) -> str:
+def _meant(one: Parser, rest: Sequence[str]) -> str:
     """The option that the first unknown one may stand for."""
-    (found,) = (action for action in every._actions if isinstance(action, argparse._SubParsersAction))
-    known = [flag for action in found.choices[command]._actions for flag in action.option_strings]
-    wrong = next((one.partition("=")[0] for one in rest if one.startswith("-")), None)
+    known = [flag for action in one._actions for flag in action.option_strings]
+    wrong = next((word.partition("=")[0] for word in rest if word.startswith("-")), None)
     near = None if wrong is None else near_name(wrong, known, 0.6)
     return "" if near is None else f"; did you mean {near}?"
-
-
-def _add(commands: Any, name: str, module: Any) -> None:
-    """A command: the first line of its module says what it does, `EXAMPLES` how it is used."""
-    summary = re.split(r"[:;,.]", module.__doc__ or "")[0]
-    one = commands.add_parser(
-        name,
-        help=summary[0].lower() + summary[1:],
-        description=module.__doc__,
-        epilog=f"examples:{module.EXAMPLES.rstrip()}\n\n{_EXIT}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    module.options(one)
-    one.add_argument("--json", action="store_true", help="print JSON")
-    one.add_argument("--quiet", action="store_true", help="say nothing on standard error unless it is an error")
-    one.set_defaults(run=module.run)
 
 
 def whole(text: str) -> int:
@@ -106,6 +111,14 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _separator(text: str) -> str:
+    """One character; a tab may be written as \\t."""
+    sign = "\t" if text == "\\t" else text
+    if len(sign) != 1 or sign in '\r\n"':
+        raise argparse.ArgumentTypeError(f"{text!r} is not one character between cells, such as ; or \\t")
+    return sign
+
+
 def model(one: argparse.ArgumentParser) -> None:
     """The argument that every command about a network begins with."""
     one.add_argument("model", metavar="MODEL", help="a network in any format that sbnet reads; - is standard input")
@@ -114,7 +127,7 @@ def model(one: argparse.ArgumentParser) -> None:
     )
     off = "how far a table of a BIF or UAI file may be from a unit to become one (default: %(default)g)"
     one.add_argument("--tol", type=float, metavar="P", default=1e-6, help=off)
-    most = "hidden switches that any other table may take (default: %(default)s)"
+    most = "hidden units that any other table may take (default: %(default)s)"
     one.add_argument("--max-hidden", type=_count, metavar="N", default=64, help=most)
 
 
@@ -136,7 +149,7 @@ def table(one: argparse.ArgumentParser, *, required: bool = True) -> None:
     else:
         one.add_argument("--table", metavar="TABLE", help=f"a row of answers for each row: {what}")
     one.add_argument("--missing", nargs="+", default=[], metavar="VALUE", help="cells that are missing, such as -99 9")
-    one.add_argument("--separator", metavar="SIGN", help="what divides cells, if it is not found by itself")
+    one.add_argument("--separator", type=_separator, metavar="SIGN", help="between cells, if it is not found by itself")
     one.add_argument("--encoding", metavar="NAME", help="of text, such as latin-1 or cp1252 (default: UTF-8 or UTF-16)")
     one.add_argument("--id", nargs="+", default=[], metavar="COLUMN", help="columns that name rows, kept in the output")
     one.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave alone")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Mapping
 
 from sbnet.cli import commands
 
@@ -23,32 +22,28 @@ def options(one: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Print the script."""
-    known = {name: list(_options(parser)) for name, parser in subcommands().items()}
+    known = {name: _options(parser) for name, parser in commands.parser()[1].items()}
     if chosen.json:
-        print(json.dumps({name: [flag for flag, _ in listed] for name, listed in known.items()}))
-        return 0
-    print({"bash": _bash, "zsh": _zsh, "fish": _fish}[chosen.shell](known))
+        print(json.dumps({name: list(flags) for name, flags in known.items()}))
+    elif chosen.shell == "fish":
+        print(_fish(known))
+    else:
+        print(("autoload -U bashcompinit && bashcompinit\n" if chosen.shell == "zsh" else "") + _bash(known))
     return 0
 
 
-def subcommands() -> dict[str, Any]:
-    """The parser of each command."""
-    (found,) = (a for a in commands.parser()._actions if isinstance(a, argparse._SubParsersAction))
-    return dict(found.choices)
-
-
-def _options(parser: Any) -> Iterator[tuple[str, str]]:
+def _options(parser: argparse.ArgumentParser) -> dict[str, str]:
     """Each long option, and what it does."""
-    for action in parser._actions:
-        for flag in action.option_strings:
-            if flag.startswith("--"):
-                yield flag, (action.help or "").replace("%(default)s", str(action.default))
+    return {
+        flag: (action.help or "").replace("%(default)s", str(action.default))
+        for action in parser._actions
+        for flag in action.option_strings
+        if flag.startswith("--")
+    }
 
 
-def _bash(known: dict[str, list[tuple[str, str]]]) -> str:
-    cases = "\n".join(
-        f"    {name}) flags={shlex.quote(' '.join(flag for flag, _ in listed))} ;;" for name, listed in known.items()
-    )
+def _bash(known: Mapping[str, Mapping[str, str]]) -> str:
+    cases = "\n".join(f"    {name}) flags={shlex.quote(' '.join(flags))} ;;" for name, flags in known.items())
     return f"""_sbnet() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} flags=""
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -64,27 +59,17 @@ def _bash(known: dict[str, list[tuple[str, str]]]) -> str:
 complete -o filenames -F _sbnet sbnet"""
 
 
-def _zsh(known: dict[str, list[tuple[str, str]]]) -> str:
-    return f"autoload -U bashcompinit && bashcompinit\n{_bash(known)}"
-
-
-def _fish(known: dict[str, list[tuple[str, str]]]) -> str:
-    summaries = {action.dest: action.help or "" for action in _summaries()}
+def _fish(known: Mapping[str, Mapping[str, str]]) -> str:
     lines = [
-        f"complete -c sbnet -n __fish_use_subcommand -f -a {name} -d {_quoted(summaries.get(name, ''))}"
-        for name in known
+        f"complete -c sbnet -n __fish_use_subcommand -f -a {name} -d {_quoted(summary)}"
+        for name, summary in commands.COMMANDS.items()
     ]
-    for name, listed in known.items():
-        lines += [
-            f"complete -c sbnet -n '__fish_seen_subcommand_from {name}' -l {flag[2:]} -d {_quoted(words)}"
-            for flag, words in listed
-        ]
+    lines += [
+        f"complete -c sbnet -n '__fish_seen_subcommand_from {name}' -l {flag[2:]} -d {_quoted(words)}"
+        for name, flags in known.items()
+        for flag, words in flags.items()
+    ]
     return "\n".join(lines)
-
-
-def _summaries() -> list[Any]:
-    (found,) = (a for a in commands.parser()._actions if isinstance(a, argparse._SubParsersAction))
-    return list(found._choices_actions)
 
 
 def _quoted(text: str) -> str:

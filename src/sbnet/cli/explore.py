@@ -7,11 +7,10 @@ import json
 import sys
 
 from sbnet.cli import commands
+from sbnet.cli.evidence import pattern
 from sbnet.cli.models import check_out, read_model
-from sbnet.cli.words import pattern
 from sbnet.errors import in_line
 from sbnet.files.atomic import write_atomically
-from sbnet.model.network import Network
 
 EXAMPLES = """
   sbnet explore clinic.toml                        until Ctrl-C
@@ -38,7 +37,13 @@ def run(chosen: argparse.Namespace) -> int:
     network = read_model(chosen)
     found = pattern(network, chosen.evidence)
     if chosen.html is None:
-        _serve(network, found, chosen)
+
+        def announce(text: str) -> None:
+            if not chosen.quiet:
+                print(text, file=sys.stderr, flush=True)
+
+        shown = {"title": chosen.title, "evidence": found}
+        explore.serve(network, port=chosen.port, open_browser=not chosen.no_browser, announce=announce, **shown)
         return 0
     page = explore.html(network, title=chosen.title, evidence=found)
     if chosen.html == "-":
@@ -50,17 +55,3 @@ def run(chosen: argparse.Namespace) -> int:
     elif not chosen.quiet:
         print(f"wrote {in_line(chosen.html)}; open it in any browser", file=sys.stderr)
     return 0
-
-
-def _serve(network: Network, found: dict[str, int], chosen: argparse.Namespace) -> None:
-    """The address is the only thing that is printed."""
-    from sbnet import explore
-
-    def announce(text: str) -> None:
-        if not chosen.quiet:
-            print(text, file=sys.stderr, flush=True)
-
-    browser = not chosen.no_browser
-    explore.serve(
-        network, port=chosen.port, open_browser=browser, title=chosen.title, evidence=found, announce=announce
-    )

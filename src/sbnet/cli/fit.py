@@ -1,39 +1,30 @@
-"""Learn a network from a table with holes."""
+"""Learn a network from a table with missing values."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbnet._types import States
 from sbnet.cli import commands
-from sbnet.cli.columns import (
-    NotTwoValued,
-    check_choice,
-    check_plain,
-    column_reader,
-    decide,
-    named_columns,
-    peek,
-    refuse,
-)
+from sbnet.cli.columns import NotTwoValued, TableHead, check_choice, decide, refuse, two_valued
 from sbnet.cli.models import check_out, write_model
-from sbnet.cli.rows import Progress
-from sbnet.cli.sources import Block, Source, open_table
-from sbnet.cli.stored import COLUMNS, Habits, notes_on, with_habits
+from sbnet.cli.rows import Progress, hints
+from sbnet.cli.stored import COLUMNS, ReadingOptions, notes_on, with_reading_options
 from sbnet.errors import ParameterError, TableError, not_among
 from sbnet.model.names import spelled
-from sbnet.model.network import Network
 from sbnet.model.notes import Note
 from sbnet.model.roles import HIDDEN_UNITS
-from sbnet.tables import delimited, frames
-from sbnet.tables.codings import NOT_CHOSEN, Coding, word
+from sbnet.tables import frames, reading
+from sbnet.tables.codings import NOT_CHOSEN, PLAIN, Coding, word
+from sbnet.tables.reading import Block, open_table
+
+if TYPE_CHECKING:  # this brings scikit-learn along, which takes a second
+    from sbnet.estimators import SBNDensity
 
 EXAMPLES = """
   sbnet fit survey.csv -o survey.sbn
@@ -45,11 +36,11 @@ EXAMPLES = """
 def options(one: argparse.ArgumentParser) -> None:
     """Table, and how to learn."""
     commands.table(one)
-    one.add_argument("--label", metavar="COLUMN", help="a column to be told from the others: it is learned last")
+    one.add_argument("--label", metavar="COLUMN", help="a column to be predicted from the others: it is learned last")
     one.add_argument("--hidden", metavar="N[,N…]", default="auto", help="sizes of the hidden layers (default: chosen)")
     one.add_argument("--encode", choices=("auto",), help="take categories and numbers too, each column as its units")
     one.add_argument("--epochs", metavar="N", default="auto", help="passes over the table (default: chosen)")
-    one.add_argument("--seed", type=int, default=0, help="of all that is random (default: %(default)s)")
+    one.add_argument("--seed", type=int, default=0, help="of the random numbers (default: %(default)s)")
     commands.output(one, "the model", required=True)
     one.add_argument("--to", metavar="ENDING", help="the format of standard output, such as .sbn (default: .toml)")
 
@@ -58,48 +49,32 @@ def run(chosen: argparse.Namespace) -> int:
     """Read, learn, write."""
     check_out(chosen.out, chosen)
     settings = {"hidden": _layers(chosen.hidden), "epochs": _epochs(chosen.epochs), "random_state": chosen.seed}
-    with open_table(chosen) as source:
-        return _fit(source, settings, chosen)
-
-
-def _fit(source: Source, settings: dict[str, Any], chosen: argparse.Namespace) -> int:
-    from sbnet.estimators import SBNDensity
-
-    head, source = peek(source)
-    names = _columns(source, head, chosen)
-    gone = frames.missing_values(chosen.missing)
-    verbose = int(sys.stderr.isatty() and not chosen.quiet)
-    if chosen.encode is None:
-        cells, known = _two_valued(source, head, names, gone, chosen.quiet)
-        label = None if chosen.label is None else f"x{len(names) - 1}"
-        density = SBNDensity(**settings, label=label, missing=[-1], verbose=verbose).fit(cells)
-        network, n = _named(density.network_, names, known), len(cells)
-    else:
-        table, label = _records(source, names, gone, chosen.quiet), None if chosen.label is None else names[-1]
-        density = SBNDensity(**settings, encode="auto", label=label, missing=list(gone), verbose=verbose).fit(table)
-        network, n = _with_notes(density), len(table)
-    network = with_habits(network, Habits(tuple(chosen.missing), tuple(chosen.id), (*chosen.ignore, *_unread(density))))
+    with open_table(chosen.table, hints(chosen)) as source:
+        table = TableHead.begin(source, frames.missing_values(chosen.missing))
+        positions = _columns(table, chosen)
+        density, notes, n = _learned(table, positions, settings, chosen)
+    names = density.network_.names
+    network = density.network_.with_notes({name: notes.get(name) or Note(group=HIDDEN_UNITS) for name in names})
+    read = ReadingOptions(tuple(chosen.missing), tuple(chosen.id), (*chosen.ignore, *_unread(density)))
+    network = with_reading_options(network, read)
     write_model(network, chosen.out, chosen.to)
-    bound = float(density.bounds_[-1])
+    bound, width = float(density.bounds_[-1]), len(positions)
     if chosen.json and chosen.out != "-":
-        told = {"out": chosen.out, "rows": n, "columns": len(names), "units": network.n_units, "bound": bound}
+        told = {"out": chosen.out, "rows": n, "columns": width, "units": network.n_units, "bound": bound}
         print(json.dumps({**told, "epochs": density.n_iter_}))
     elif not chosen.quiet:
-        print(
-            f"sbnet: {n:,} rows of {len(names):,} columns: {network.n_units:,} units, mean bound {bound:.4f} nats in "
-            f"epoch {density.n_iter_}",
-            file=sys.stderr,
-        )
+        size = f"{n:,} rows of {width:,} columns: {network.n_units:,} units"
+        print(f"sbnet: {size}, mean bound {bound:.4f} nats in epoch {density.n_iter_}", file=sys.stderr)
     return 0
 
 
 def _layers(text: str) -> Any:
-    if text == "auto":
-        return text
+    if text in ("auto", "0"):
+        return () if text == "0" else text
     parts = [part for part in text.split(",") if part]
-    if not all(part.isdecimal() and int(part) > 0 for part in parts) and text != "0":
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise ParameterError(f"--hidden is {text!r}; give sizes such as 8 or 8,24, top to bottom, or 0 for none")
-    return () if text == "0" else tuple(map(int, parts))
+    return tuple(map(int, parts))
 
 
 def _epochs(text: str) -> Any:
@@ -110,115 +85,105 @@ def _epochs(text: str) -> Any:
     return int(text)
 
 
-def _columns(source: Source, head: Sequence[Block], chosen: argparse.Namespace) -> list[str]:
-    """The columns to learn, the label last."""
-    label = [chosen.label] if chosen.label else []
-    left, last = ([spelled(name, source.names) for name in names] for names in ([*chosen.id, *chosen.ignore], label))
-    for name in [*left, *last]:
-        if name not in source.names:
-            raise not_among(name, source.names, f"the columns of {source.what}")
-    names = [name for _, name in named_columns(source, head) if name not in {*left, *last}] + last
-    if not names:
-        raise TableError(f"{source.what} has no column left to learn from")
-    return names
+def _columns(table: TableHead, chosen: argparse.Namespace) -> list[int]:
+    """The positions of the columns to learn, the label last."""
+    known = table.source.names
+    named = [spelled(name, known) for name in (*chosen.id, *chosen.ignore, *([chosen.label] if chosen.label else []))]
+    for name in named:
+        if name not in known:
+            raise not_among(name, known, f"the columns of {table.source.what}")
+    last = [known.index(named[-1])] if chosen.label else []
+    positions = [k for k in table.named_columns() if known[k] not in named] + last
+    if not positions:
+        raise TableError(f"{table.source.what} has no column left to learn from")
+    return positions
 
 
-def _two_valued(
-    source: Source, head: Sequence[Block], names: Sequence[str], gone: tuple[Any, ...], quiet: bool
-) -> tuple[States, dict[str, Coding]]:
-    """All rows as states, one byte a cell, and what 0 and 1 are called in each column."""
-    places = [source.names.index(name) for name in names]
-    known = _decided(names, places, head, source, gone)
-    readers = [
-        column_reader(name, place, 0, known[name], head, gone, source.delimiter)
-        for name, place in zip(names, places, strict=True)
-    ]
-    parts = []
+def _learned(
+    table: TableHead, positions: Sequence[int], settings: dict[str, Any], chosen: argparse.Namespace
+) -> tuple[SBNDensity, dict[str, Note], int]:
+    """The density of all rows, notes on the units of its columns, and the number of rows."""
+    from sbnet.estimators import SBNDensity
+
+    settings["label"] = None if chosen.label is None else table.source.names[positions[-1]]
+    settings["verbose"] = int(sys.stderr.isatty() and not chosen.quiet)
+    if chosen.encode is not None:
+        rows = _records(table, positions, chosen.quiet)
+        density = SBNDensity(**settings, encode="auto", missing=list(table.gone)).fit(rows)
+        return density, _notes_on_encoded(density), len(rows)
+    known = _decided(table, positions)
+    states = _states(table, dict(zip(positions, known.values(), strict=True)), chosen.quiet)
+    density = SBNDensity(**settings, missing=[-1]).fit(states)
+    words = {name: () if one == PLAIN else (word(one.zero), word(one.one)) for name, one in known.items()}
+    return density, {name: Note(group=COLUMNS, states=states) for name, states in words.items()}, len(states)
+
+
+def _blocks(table: TableHead, quiet: bool) -> Iterator[Block]:
+    n = 0
     with Progress(quiet) as progress:
-        for block in source.blocks:
-            parts.append(np.column_stack([reader.read(block, source) for reader in readers]).astype(np.int8))
+        for block in table.source.blocks:
+            yield block
+            n += len(block)
             progress.more(len(block))
-    if not parts:
-        raise TableError(f"{source.what} has no rows")
-    return np.concatenate(parts), known
+    if not n:
+        raise TableError(f"{table.source.what} has no rows")
 
 
-def _decided(
-    names: Sequence[str], places: Sequence[int], head: Sequence[Block], source: Source, gone: tuple[Any, ...]
-) -> dict[str, Coding]:
+# --- columns of two values --------------------------------------------------------------------------------------------
+
+
+def _decided(table: TableHead, positions: Sequence[int]) -> dict[str, Coding]:
     """How each column is read; all that cannot be are named at once."""
     known, refused = dict[str, Coding](), list[NotTwoValued]()
-    for name, place in zip(names, places, strict=True):
-        check_plain(name, place, head, source)
+    for k in positions:
+        table.check_cells(k)
         try:
-            known[name] = decide(name, place, head, source, gone)
-            check_choice(name, place, head, source, gone)
+            known[table.source.names[k]] = decide(table, k)
+            check_choice(table, k)
         except NotTwoValued as error:
             refused.append(error)
     if refused:
-        raise refuse(source, refused)
+        raise refuse(table.source, refused)
     return known
 
 
-def _named(network: Network, names: Sequence[str], known: dict[str, Coding]) -> Network:
-    """The units of the columns under their names; what their values were is written beside them."""
-    own, taken = {f"x{k}": name for k, name in enumerate(names)}, set(names)
-    new = tuple(own[name] if name in own else _free(_switch(name, own), taken) for name in network.names)
-    words = {name: (word(coding.zero), word(coding.one)) for name, coding in known.items() if not coding.is_plain}
-    notes = {name: Note(group=COLUMNS, states=words.get(name, ())) for name in names}
-    hidden = {name: Note(group=HIDDEN_UNITS) for name in new if name not in notes}
-    return replace(network, names=new, notes=notes | hidden)
+def _states(table: TableHead, known: dict[int, Coding], quiet: bool) -> Any:
+    """All rows as an array with a field for each column, one byte a cell: 0, 1 or -1 where it is missing."""
+    columns = [two_valued(table, k, 0, coding) for k, coding in known.items()]
+    fields = np.dtype([(column.name, np.int8) for column in columns])
+    parts = []
+    for block in _blocks(table, quiet):
+        part = np.empty(len(block), fields)
+        for column in columns:
+            part[column.name] = column.read(block, table.source)
+        parts.append(part)
+    return np.concatenate(parts)
 
 
-def _switch(name: str, own: dict[str, str]) -> str:
-    """A unit that a column has for its own, called after it."""
-    column, point, rest = name.partition(".")
-    return f"{own[column]}.{rest}" if point and column in own else name
+# --- columns of any kind ----------------------------------------------------------------------------------------------
 
 
-def _free(name: str, taken: set[str]) -> str:
-    """A name that no column has."""
-    while name in taken:
-        name += "'"
-    return name
-
-
-def _records(source: Source, names: Sequence[str], gone: tuple[Any, ...], quiet: bool) -> list[dict[str, Any]]:
+def _records(table: TableHead, positions: Sequence[int], quiet: bool) -> list[dict[str, Any]]:
     """All rows, with numbers as numbers."""
-    places = [source.names.index(name) for name in names]
-    rows: list[dict[str, Any]] = []
-    with Progress(quiet) as progress:
-        for block in source.blocks:
-            columns = [[_cell(cell, source.delimiter) for cell in block.columns[k]] for k in places]
-            rows += [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-            progress.more(len(block))
-    if not rows:
-        raise TableError(f"{source.what} has no rows")
+    names, delimiter, rows = [table.source.names[k] for k in positions], table.source.delimiter, []
+    for block in _blocks(table, quiet):
+        columns = [[reading.value(cell, delimiter) for cell in block.columns[k]] for k in positions]
+        rows += [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     return rows
 
 
-def _cell(cell: Any, delimiter: str) -> Any:
-    if not isinstance(cell, str):
-        return cell
-    text = delimited.plain(cell, delimiter)
-    number = frames.as_number(text)
-    return text if number is None else number
-
-
-def _unread(density: Any) -> list[str]:
-    """The columns that have no unit: they tell nothing, and are passed over in other tables too."""
+def _unread(density: SBNDensity) -> list[str]:
+    """The columns without a unit: they tell nothing, and are passed over in other tables too."""
     columns = () if density.encoder_ is None else density.encoder_.columns_
     return [column.name for column in columns if not column.units]
 
 
-def _with_notes(density: Any) -> Network:
-    encoder = density.encoder_
-    columns = list(encoder.columns_)
+def _notes_on_encoded(density: SBNDensity) -> dict[str, Note]:
+    """Which units are columns, and how a later table with these columns is to be read."""
+    encoder: Any = density.encoder_
     fills = [
         ["" if label == NOT_CHOSEN else word(encoder.values_[k][v]) for v, label in enumerate(column.labels)]
-        for k, column in enumerate(columns)
+        for k, column in enumerate(encoder.columns_)
     ]
-    network: Network = density.network_
-    units = {unit for column in columns for unit in column.units}
-    every = {name: Note(group=COLUMNS if name in units else HIDDEN_UNITS) for name in network.names}
-    return network.with_notes(every | notes_on(columns, fills))
+    units = {unit: Note(group=COLUMNS) for column in encoder.columns_ for unit in column.units}
+    return units | notes_on(encoder.columns_, fills)

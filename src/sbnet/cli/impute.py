@@ -1,10 +1,10 @@
-"""Fill the holes of a table: each missing cell gets its most probable value, in the words of its own column."""
+"""Impute the missing values of a table: each gets its most probable value, in the words of its own column."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,16 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, States
 from sbnet.cli import commands, rows
-from sbnet.cli.cells import as_cell, for_json, kind_of
+from sbnet.cli.columns import TableColumn
 from sbnet.cli.models import check_out, one_input, read_model
-from sbnet.cli.sinks import open_sink
-from sbnet.errors import ParameterError
+from sbnet.cli.writing import open_writer
+from sbnet.errors import ParameterError, TableError
+from sbnet.tables import codings, frames, reading
+from sbnet.tables.reading import Block, Source
 
 EXAMPLES = """
   sbnet impute survey.sbn survey.csv -o whole.csv
-  sbnet impute survey.sbn survey.csv --means -o whole.csv     chances in the holes of two-valued columns
+  sbnet impute survey.sbn survey.csv --means -o whole.csv     probabilities, for two-valued columns
   zcat big.csv.gz | sbnet impute survey.sbn - | head -3"""
 
 
@@ -27,82 +29,95 @@ def options(one: argparse.ArgumentParser) -> None:
     """Model, table, what to fill in, where to."""
     commands.model(one)
     commands.table(one)
-    one.add_argument("--means", action="store_true", help="fill with the chance of the second value instead")
+    one.add_argument("--means", action="store_true", help="fill with the probability of the second value instead")
     commands.output(one, "where to write the table")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Fill, block by block."""
+    """Impute, block by block."""
     one_input(chosen.model, chosen.table)
     check_out(chosen.out, chosen)
     network = read_model(chosen)
     with rows.opened_for(network, chosen) as table:
-        return _impute(table, chosen)
-
-
-def _impute(table: rows.Table, chosen: argparse.Namespace) -> int:
-    if chosen.means and table.columns.many_valued:
-        raise ParameterError("--means is for two-valued columns; the model has columns of more values")
-    if chosen.json:
-        if chosen.out != "-":
-            raise ParameterError("--json goes to standard output, a line for each row; leave -o away")
-        return _lines(table, chosen.means)
-    source = table.source
-    with open_sink(chosen.out, source.names, source.delimiter, _schema(table, chosen.means)) as sink:
-        for block, states in table.pieces():
-            sink.put(_filled(table, block.columns, states, chosen.means))
+        if chosen.means and table.columns.many_valued:
+            raise ParameterError("--means is for two-valued columns; the model has columns of more values")
+        source, schema = table.source, _schema(table, chosen.means)
+        with open_writer(chosen.out, source.names, source.delimiter, schema=schema, as_json=chosen.json) as writer:
+            for block, states in table.blocks():
+                filled = _filled(table, block, states, chosen.means)
+                for column in table.columns.columns if chosen.json else ():
+                    if column.is_numeric:
+                        filled[column.position] = [_for_json(cell, source) for cell in filled[column.position]]
+                writer.put(filled)
     return 0
 
 
 def _schema(table: rows.Table, means: bool) -> Any:
-    """The types of a Parquet table; chances are no whole numbers."""
+    """The types of a Parquet table; probabilities are no whole numbers."""
     schema = table.source.schema
     if schema is None or not means:
         return schema
     pyarrow = checks.extra("pyarrow", "Parquet", of="tables")
-
     for column in table.columns.columns:
-        if kind_of(table.source, column.place, ()) is not str:
-            schema = schema.set(column.place, schema.field(column.place).with_type(pyarrow.float64()))
+        if _kind_of(table.source, column, ()) is not str:
+            schema = schema.set(column.position, schema.field(column.position).with_type(pyarrow.float64()))
     return schema
 
 
-def _lines(table: rows.Table, means: bool) -> int:
-    """An object for each row, each on a line; columns of numbers have numbers."""
-    names, delimiter = table.source.names, table.source.delimiter
-    numeric = {column.place for column in table.columns.columns if column.is_numeric}
-    for block, states in table.pieces():
-        filled = _filled(table, block.columns, states, means)
-        for k in numeric:
-            filled[k] = [for_json(cell, delimiter) for cell in filled[k]]
-        for row in zip(*filled, strict=True):
-            print(json.dumps(dict(zip(names, row, strict=True)), default=str))
-        sys.stdout.flush()
-    return 0
-
-
-def _filled(table: rows.Table, cells: Any, states: States, means: bool) -> list[list[Any]]:
-    """The columns of a block with their holes filled; every other cell stays as it was, to the letter."""
-    filled, columns = [list(column) for column in cells], table.columns
-    kinds = {column.place: kind_of(table.source, column.place, cells[column.place]) for column in columns.columns}
+def _filled(table: rows.Table, block: Block, states: States, means: bool) -> list[list[Any]]:
+    """The columns of a block without missing values; every other cell stays as it was, to the letter."""
+    filled, columns = [list(column) for column in block.columns], table.columns.columns
+    kinds = [_kind_of(table.source, column, block.columns[column.position]) for column in columns]
     if means:
-        for k, kind in kinds.items():
+        for column, kind in zip(columns, kinds, strict=True):
             if kind is not str:
-                filled[k] = [cell if cell is None else float(cell) for cell in filled[k]]
-    places = columns.places()
-    given = np.column_stack([(states[:, place.units] == HIDDEN).any(axis=1) for place in places])
-    some = np.flatnonzero(given.any(axis=1))
+                cells = filled[column.position]
+                filled[column.position] = [cell if cell is None else float(cell) for cell in cells]
+    missing = np.column_stack([(states[:, column.units] == HIDDEN).any(axis=1) for column in columns])
+    some = np.flatnonzero(missing.any(axis=1))
     if not len(some):
         return filled
     from sbnet.estimators import SBNImputer
 
-    found = SBNImputer.from_networks(columns.network).cell_probabilities(states[some], places)
-    for k, (column, chances) in enumerate(zip(columns.columns, found, strict=True)):
-        kind = kinds[column.place]
-        for r in np.flatnonzero(given[some, k]).tolist():
+    found = SBNImputer.from_networks(table.columns.network).cell_probabilities(states[some], columns)
+    for k, (column, kind, probabilities) in enumerate(zip(columns, kinds, found, strict=True)):
+        for r in np.flatnonzero(missing[some, k]).tolist():
             if means:
-                value: Any = as_cell(f"{chances[r, 1]:.6g}", str if kind is str else float, column.name)
+                value = _as_cell(f"{probabilities[r, 1]:.6g}", str if kind is str else float, column.name)
             else:
-                value = as_cell(column.values[int(chances[r].argmax())], kind, column.name)
-            filled[column.place][int(some[r])] = value
+                value = _as_cell(column.labels[int(probabilities[r].argmax())], kind, column.name)
+            filled[column.position][int(some[r])] = value
     return filled
+
+
+# --- cells in the types of their columns ------------------------------------------------------------------------------
+
+
+def _kind_of(source: Source, column: TableColumn, cells: Sequence[Any]) -> type:
+    """The type of a column, by the types that come with its table, or by its cells."""
+    if source.schema is None:
+        return next((type(cell) for cell in cells if cell is not None), str)
+    types = checks.extra("pyarrow.types", "Parquet", of="tables")
+    found = source.schema.field(column.position).type
+    found = found.value_type if types.is_dictionary(found) else found
+    known = {types.is_boolean: bool, types.is_integer: int, types.is_floating: float, types.is_decimal: Decimal}
+    return next((kind for is_one, kind in known.items() if is_one(found)), str)
+
+
+def _as_cell(word: Any, kind: type, column: str) -> Any:
+    """A value in the type of its column."""
+    if kind is str or not isinstance(word, str):
+        return word
+    number = frames.as_number(word)
+    number = codings.bit(word) if number is None else number
+    if number is None:
+        raise TableError(f"column {column!r} holds numbers, and {word!r}, which is to be filled in, is none")
+    return round(number) if kind is int else kind(number)
+
+
+def _for_json(cell: Any, source: Source) -> Any:
+    """A cell of a column of numbers: the number that it spells; null where it is missing."""
+    number = reading.value(cell, source.delimiter)
+    if number is None or isinstance(number, str) or number != number:
+        return cell if number and isinstance(cell, str) else None
+    return int(number) if isinstance(number, float) and number.is_integer() else number

@@ -12,16 +12,13 @@ from typing import Any
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray
-from sbnet.certificates import posterior_intervals
-from sbnet.cli import commands, rows
+from sbnet.cli import commands
+from sbnet.cli.evidence import findings, findings_apart, listed_units, together
 from sbnet.cli.models import check_out, one_input, read_model
-from sbnet.cli.sinks import open_sink
 from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
-from sbnet.cli.words import findings, findings_apart, listed_units, together
 from sbnet.decisions import Contributions, contributions
 from sbnet.decisions.contributions import terms
 from sbnet.errors import EvidenceError, ParameterError
-from sbnet.exact.prior import predicted_prior
 from sbnet.files.atomic import write_atomically
 from sbnet.inference import Posterior, Solver, infer
 from sbnet.inference.solvers.enumeration import best
@@ -70,27 +67,15 @@ def run(chosen: argparse.Namespace) -> int:
     check_out(chosen.out, chosen)
     network = read_model(chosen)
     if chosen.table is not None:
-        _check_table_options(chosen)
-        with rows.opened_for(network, chosen) as table:
-            return _ask_lines(network, table, chosen) if chosen.json else _ask_table(network, table, chosen)
+        from sbnet.cli import infer_table
+
+        return infer_table.run(network, chosen)
     text = _asked_once(network, chosen)
     if chosen.out == "-":
         sys.stdout.write(text)
     else:
         write_atomically(chosen.out, text.encode())
     return 0
-
-
-def _check_table_options(chosen: argparse.Namespace) -> None:
-    """Refuse what a table has no use for: nothing that was said is left out of account."""
-    if chosen.evidence:
-        raise ParameterError("findings come from the command or from a table; give UNIT=STATE or --table, not both")
-    if chosen.certain:
-        raise ParameterError("--certain is for one pattern; leave it away, or give its findings as UNIT=STATE")
-    if chosen.top is not None and not chosen.json:
-        raise ParameterError(
-            "--top ranks the units of each row, and a table has a column for each; say --about or --json"
-        )
 
 
 def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
@@ -149,6 +134,8 @@ def _before(posterior: Posterior, exact: bool, why: Contributions | None) -> Flo
 
 
 def _intervals(posterior: Posterior, units: IndexArray) -> dict[str, tuple[float, float]]:
+    from sbnet.certificates import posterior_intervals
+
     names = [posterior.network.names[i] for i in units]
     return dict(posterior_intervals(posterior.network, posterior.evidence, units=names)) if names else {}
 
@@ -237,45 +224,3 @@ class _Answer:
 def _outwards(interval: tuple[float, float]) -> tuple[float, float]:
     """To four digits, so that what is printed holds too."""
     return float(np.floor(interval[0] * 1e4) / 1e4), float(np.ceil(interval[1] * 1e4) / 1e4)
-
-
-def _listed(network: Network, chosen: argparse.Namespace) -> list[str]:
-    """The units that have answers in a table."""
-    return open_units(network) if chosen.about is None else listed_units(network, chosen.about, "--about")
-
-
-def _ask_table(network: Network, table: rows.Table, chosen: argparse.Namespace) -> int:
-    listed = _listed(network, chosen)
-    units = [network.index(name) for name in listed]
-    names = [*table.ids, "bound", "converged", *listed]
-    with open_sink(chosen.out, names, table.source.delimiter) as sink:
-        for block, states in table.pieces():
-            batch = rows.answers(network, states)
-            means = [rows.short(column) for column in batch.means.T[units]]
-            sink.put([*table.named(block), batch.bound, batch.converged.astype(int).tolist(), *means])
-    return 0
-
-
-def _ask_lines(network: Network, table: rows.Table, chosen: argparse.Namespace) -> int:
-    """An object for each row, each on a line."""
-    if chosen.out != "-":
-        raise ParameterError("--json with --table goes to standard output, a line for each row; leave -o away")
-    prior = predicted_prior(network)
-    shown = np.isin(np.arange(network.n_units), [network.index(name) for name in _listed(network, chosen)])
-    for block, states in table.pieces():
-        batch = rows.answers(network, states)
-        for r in range(len(block)):
-            names = {name: column[r] for name, column in zip(table.ids, table.named(block), strict=True)}
-            units = _ranked(network, batch.means[r], shown & (states[r] == HIDDEN), prior)
-            if batch.bound[r] == -np.inf:
-                row: dict[str, Any] = {**names, "bound": None, "impossible": batch[r].impossible, "units": []}
-            else:
-                row = {**names, "bound": float(batch.bound[r]), "units": units[: chosen.top]}
-            print(json.dumps(row, default=str))
-        sys.stdout.flush()
-    return 0
-
-
-def _ranked(network: Network, means: FloatArray, hidden: Any, prior: FloatArray) -> list[dict[str, Any]]:
-    order = sorted(np.flatnonzero(hidden).tolist(), key=lambda i: -means[i])
-    return [{"name": network.names[i], "prior": float(prior[i]), "mean": float(means[i])} for i in order]

@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 from sbnet.cli import commands
+from sbnet.cli.evidence import findings_apart, listed_units, pattern
 from sbnet.cli.models import read_model
-from sbnet.cli.words import findings_apart, listed_units, pattern
 from sbnet.decisions import Questions, next_question
 from sbnet.model.network import Network
 from sbnet.questions import printing

@@ -40,7 +40,7 @@ def run(chosen: argparse.Namespace) -> int:
             print(f"{name:<10} {(experiment.__doc__ or '').splitlines()[0]}")
         return 0
     names = choose(chosen.names)
-    # joblib sends idle processes away and starts others, which is no news to anybody.
+    # joblib sends idle processes away and starts others, which nobody needs to know.
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
     if chosen.out.exists() and not chosen.out.is_dir():
         raise ParameterError(f"{chosen.out} is a file; --out names a folder for index.html and results.json")

@@ -1,57 +1,53 @@
-"""Answers for the rows of a table, block by block: equal rows once, nothing kept, progress on standard error."""
+"""The rows of a table for a model, block by block: nothing is kept, and progress goes to standard error."""
 
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from sbnet._types import FloatArray, States
-from sbnet.cli.columns import TableColumns, match
-from sbnet.cli.sources import Block, Source, open_table
-from sbnet.cli.stored import habits_of
+from sbnet.cli.columns import TableColumns, TableHead, match
+from sbnet.cli.stored import reading_options
 from sbnet.errors import ParameterError
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.impossible import warn_of_impossible
-from sbnet.inference.solvers.enumeration import Sampled
+from sbnet.inference.solvers.completions import complete
 from sbnet.model.names import spelled
 from sbnet.model.network import Network
+from sbnet.solvers import Sampled
 from sbnet.tables import frames
-
-
-class Piece(NamedTuple):
-    """Some rows: as they came, and as states of the units."""
-
-    block: Block
-    states: States
+from sbnet.tables.reading import Block, Hints, Source, open_table
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table that is being read for a model."""
+    """A table that is being read for a model; `ids` are the columns that name its rows."""
 
     source: Source
     columns: TableColumns
     ids: tuple[str, ...]
     quiet: bool
 
-    def pieces(self) -> Iterator[Piece]:
-        """Block by block."""
+    def blocks(self) -> Iterator[tuple[Block, States]]:
+        """Some rows at a time, as they were read, and as states of the units."""
         with Progress(self.quiet) as progress:
             for block in self.source.blocks:
-                yield Piece(block, self.columns.states(block, self.source))
+                yield block, self.columns.states(block, self.source)
                 progress.more(len(block))
 
-    def named(self, block: Block) -> list[Any]:
+    def names(self, block: Block) -> list[Any]:
         """The columns that name rows."""
         return [block.columns[self.source.names.index(name)] for name in self.ids]
+
+
+def hints(chosen: argparse.Namespace, network: Network | None = None) -> Hints:
+    """How to read text, by the options of a command, and names that its columns may have."""
+    return Hints(() if network is None else network.names, chosen.separator, chosen.encoding)
 
 
 @contextmanager
@@ -60,24 +56,20 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
 
     What was said of missing cells and of columns in learning need not be said again.
     """
-    habits = habits_of(network)
-    gone = (*frames.missing_values([*habits.missing, *chosen.missing]), -1.0)
-    with open_table(chosen, network.names) as source:
+    learned = reading_options(network)
+    gone = (*frames.missing_values([*learned.missing, *chosen.missing]), -1.0)
+    with open_table(chosen.table, hints(chosen, network)) as source:
         said, ignored, ids, left = (
             [spelled(name, source.names) for name in names]
-            for names in (chosen.id, chosen.ignore, habits.id, habits.ignore)
+            for names in (chosen.id, chosen.ignore, learned.id, learned.ignore)
         )
         known = [name for name in (*ids, *left) if name in source.names]
         ids = said or [name for name in ids if name in known and name not in ignored]
-        columns, source = match(network, source, gone, [*ids, *ignored, *known])
+        head = TableHead.begin(source, gone)
+        columns = match(network, head, [*ids, *ignored, *known])
         if not columns.columns:
             raise ParameterError(f"{source.what} has no column that is a unit of the model")
-        yield Table(source, columns, tuple(ids), chosen.quiet)
-
-
-def solve(network: Network, states: States) -> PosteriorBatch:
-    """The bounds of a block, and means of mean field theory."""
-    return warn_of_impossible(infer_many(network, states, progress=False))
+        yield Table(head.source, columns, tuple(ids), chosen.quiet)
 
 
 def answers(network: Network, states: States) -> PosteriorBatch:
@@ -87,22 +79,8 @@ def answers(network: Network, states: States) -> PosteriorBatch:
 
 def bounds(columns: TableColumns, states: States) -> FloatArray:
     """A bound for each row; missing cells of more than two values are taken at each of them, as estimators do."""
-    if not columns.many_valued:
-        return solve(columns.network, states).bound
-    from sbnet.inference.solvers.completions import complete
-
-    whole = complete(columns.network, states, columns.places())
-    return whole.sum(solve(columns.network, whole.states).bound)
-
-
-def for_json(values: FloatArray) -> list[float | None]:
-    """Numbers as JSON has them: minus infinity, of impossible evidence, is null."""
-    return [value if math.isfinite(value) else None for value in values.tolist()]
-
-
-def short(values: FloatArray, digits: int = 6) -> FloatArray:
-    """Numbers without the digits that nobody reads."""
-    return np.array([float(f"{value:.{digits}g}") for value in values.tolist()])
+    whole = complete(columns.network, states, columns.columns)
+    return whole.sum(warn_of_impossible(infer_many(columns.network, whole.states, progress=False)).bound)
 
 
 class Progress:
@@ -116,7 +94,7 @@ class Progress:
         return self
 
     def more(self, rows: int) -> None:
-        """So many rows are done."""
+        """Some more rows are done."""
         self._rows += rows
         now = time.monotonic() - self._begin
         if self._on and now - self._last > 0.5:

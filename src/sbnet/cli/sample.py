@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from sbnet.cli import commands
-from sbnet.cli.columns import drawn_columns
+from sbnet.cli.evidence import pattern
 from sbnet.cli.models import check_out, read_model
-from sbnet.cli.sinks import open_sink
-from sbnet.cli.words import pattern
+from sbnet.cli.stored import COLUMNS, stored_columns, units_of
+from sbnet.cli.writing import open_writer
 from sbnet.errors import ParameterError
 from sbnet.exact.probability import sample
+from sbnet.inference.solvers.places import BINARY, Place
+from sbnet.model.network import Network
+from sbnet.tables import frames
 
 EXAMPLES = """
   sbnet sample clinic.toml 1000 -o visits.csv
@@ -28,8 +30,8 @@ def options(one: argparse.ArgumentParser) -> None:
     """Model, how many, where to."""
     commands.model(one)
     one.add_argument("n", type=commands.whole, nargs="?", metavar="N", help="how many rows")
-    one.add_argument("-n", "--rows", type=commands.whole, metavar="N", help="the same, as an option")
-    one.add_argument("--seed", type=int, help="the same rows each time")
+    one.add_argument("-n", "--rows", type=commands.whole, metavar="N", help="how many rows, as an option")
+    one.add_argument("--seed", type=int, help="of the random numbers, for equal rows each time")
     one.add_argument("--do", nargs="+", default=[], metavar="UNIT=STATE", help="units held by intervention")
     one.add_argument(
         "--units", choices=("columns", "all"), default="columns",
@@ -42,28 +44,14 @@ def run(chosen: argparse.Namespace) -> int:
     """Draw, block by block."""
     check_out(chosen.out, chosen)
     n = _number(chosen)
-    if chosen.json and chosen.out != "-":
-        raise ParameterError("--json goes to standard output, a line for each row; leave -o away")
     network = read_model(chosen)
-    held = pattern(network, chosen.do)
-    columns = drawn_columns(network, every=chosen.units == "all")
+    held = pattern(network, chosen.do) or None
+    columns = _columns(network, every=chosen.units == "all")
     rng = np.random.default_rng(chosen.seed)
-    names = [column.name for column in columns]
-
-    def blocks() -> Any:
+    with open_writer(chosen.out, [column.name for column in columns], as_json=chosen.json) as writer:
         for begin in range(0, n, _BLOCK):
-            states = sample(network, min(_BLOCK, n - begin), rng=rng, do=held or None)
-            yield [column.cells(states) for column in columns]
-
-    if chosen.json:
-        for block in blocks():
-            for row in zip(*block, strict=True):
-                print(json.dumps(dict(zip(names, row, strict=True))))
-        sys.stdout.flush()
-        return 0
-    with open_sink(chosen.out, names) as sink:
-        for block in blocks():
-            sink.put(block)
+            states = sample(network, min(_BLOCK, n - begin), rng=rng, do=held)
+            writer.put([[column.labels[k] for k in column.values_of(states).tolist()] for column in columns])
     return 0
 
 
@@ -71,7 +59,30 @@ def _number(chosen: argparse.Namespace) -> int:
     """How many rows, said once, in one way or the other."""
     said = [n for n in (chosen.n, chosen.rows) if n is not None]
     if len(set(said)) != 1:
-        model = chosen.model
         way = "say how many rows to draw" if not said else f"it is said to draw {said[0]} rows and {said[1]}; say one"
-        raise ParameterError(f"{way}, as in sbnet sample {model} 10")
+        raise ParameterError(f"{way}, as in sbnet sample {chosen.model} 10")
     return int(said[0])
+
+
+def _columns(network: Network, *, every: bool) -> list[Place]:
+    """The columns that a model was learned from; or all units, of a model that was not."""
+    stored = {} if every else stored_columns(network)
+    coded = {unit for column in stored.values() for unit in column.units}
+    own = [name for name in network.names if every or (network.notes[name].group == COLUMNS and name not in coded)]
+    if not own and not stored:
+        own = list(network.names)
+    units = [
+        Place(name, np.array([network.index(name)]), BINARY, _as_numbers(network.notes[name].states) or (0, 1))
+        for name in own
+    ]
+    columns = stored.values()
+    return units + [Place(c.name, units_of(network, c), c.codes, _as_numbers(c.labels)) for c in columns]
+
+
+def _as_numbers(words: Sequence[str]) -> tuple[Any, ...]:
+    """Words that all spell numbers, just as they would be printed, as numbers; else as they are."""
+    spelled = [frames.as_number(word) for word in words]
+    numbers = [
+        int(n) if n is not None and n.is_integer() and "." not in w else n for n, w in zip(spelled, words, strict=True)
+    ]
+    return tuple(numbers) if all(str(n) == w for n, w in zip(numbers, words, strict=True)) else tuple(words)

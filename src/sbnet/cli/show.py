@@ -1,4 +1,4 @@
-"""Describe a network: its size, its units and what is written beside them; or what some units depend on."""
+"""Describe a network: its size, its units and the notes on them; or what some units depend on."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import sys
 from typing import Any
 
 from sbnet.cli import commands
+from sbnet.cli.evidence import listed_units
 from sbnet.cli.models import read_model
 from sbnet.cli.stored import is_own
 from sbnet.cli.units import helpers_line, is_predicted, open_units, prior_remarks
-from sbnet.cli.words import listed_units
 from sbnet.errors import in_line
 from sbnet.exact.prior import MOST_EDGES, best_prior
 from sbnet.kernels.gates import NAMES

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sbnet._types import IndexArray
 from sbnet.errors import FileFormatError
 from sbnet.model.network import Network
 from sbnet.model.notes import Note
@@ -33,22 +34,29 @@ def coding_of(network: Network, name: str) -> Coding | None:
     return Coding(*states) if states else None
 
 
+def units_of(network: Network, column: ColumnCoding) -> IndexArray:
+    """The numbers of the units of an encoded column."""
+    return np.array([network.index(unit) for unit in column.units], np.int64)
+
+
 # --- columns ----------------------------------------------------------------------------------------------------------
 
 
 def notes_on(columns: Sequence[ColumnCoding], fills: Sequence[Sequence[Any]]) -> dict[str, Note]:
     """How the columns of an encoded table are read, for the first unit of each."""
-    from sbnet.estimators.codings import Chosen, Known
+    from sbnet.estimators.codings import Chosen, Known, Thresholds
 
-    notes = {}
+    notes, how = dict[str, Note](), dict[str, Any]()
     for column, fill in zip(columns, fills, strict=True):
+        match column.reader:
+            case Chosen(value=value):
+                how = {"chosen": value}
+            case Known(values=values):
+                how = {"values": values}
+            case Thresholds(cuts=cuts):
+                how = {"cuts": cuts}
         if not column.units:
             continue
-        reader = column.reader
-        if isinstance(reader, Chosen):
-            how: dict[str, Any] = {"chosen": reader.value}
-        else:
-            how = {"values": reader.values} if isinstance(reader, Known) else {"cuts": reader.cuts}  # type: ignore[attr-defined]
         words = {"name": column.name, "kind": column.kind.value, "units": column.units, "codes": column.codes.tolist()}
         notes[column.units[0]] = Note(
             about=repr(column), group=COLUMNS, note=_COLUMN + json.dumps({**words, **how, "fill": list(fill)})
@@ -57,7 +65,7 @@ def notes_on(columns: Sequence[ColumnCoding], fills: Sequence[Sequence[Any]]) ->
 
 
 def stored_columns(network: Network) -> dict[str, ColumnCoding]:
-    """The encoded columns that a model was learned from; the labels are what a hole is filled with."""
+    """The encoded columns that a model was learned from; the labels are what a missing cell is filled with."""
     texts = [note.note for note in network.notes.values() if note.note.startswith(_COLUMN)]
     return {column.name: column for column in map(_parsed, texts)}
 
@@ -83,7 +91,7 @@ def _parsed(text: str) -> ColumnCoding:
 
 
 @dataclass(frozen=True)
-class Habits:
+class ReadingOptions:
     """How a table was read: what marks missing cells, columns that name rows, columns that were left alone."""
 
     missing: tuple[str, ...] = ()
@@ -91,22 +99,24 @@ class Habits:
     ignore: tuple[str, ...] = ()
 
 
-def with_habits(network: Network, habits: Habits) -> Network:
+def with_reading_options(network: Network, options: ReadingOptions) -> Network:
     """The network with a note on how its table was read, beside the first of its columns."""
-    if habits == Habits():
+    if options == ReadingOptions():
         return network
     first = next(name for name in network.names if network.notes[name].group == COLUMNS)
-    source = _TABLE + json.dumps({key: words for key, words in asdict(habits).items() if words})
+    source = _TABLE + json.dumps({key: words for key, words in asdict(options).items() if words})
     return network.with_notes({first: replace(network.notes[first], source=source)})
 
 
-def habits_of(network: Network) -> Habits:
+def reading_options(network: Network) -> ReadingOptions:
     """How the table was read that a model was learned from; nothing, if it was not."""
     texts: Iterable[str] = (note.source for note in network.notes.values() if note.source.startswith(_TABLE))
     text = next(iter(texts), None)
     if text is None:
-        return Habits()
+        return ReadingOptions()
     try:
-        return Habits(**{key: tuple(map(str, words)) for key, words in json.loads(text.removeprefix(_TABLE)).items()})
+        return ReadingOptions(
+            **{key: tuple(map(str, words)) for key, words in json.loads(text.removeprefix(_TABLE)).items()}
+        )
     except (ValueError, TypeError, AttributeError) as error:
         raise FileFormatError(f"the model has a note on its table that cannot be read: {error}") from None

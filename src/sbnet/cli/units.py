@@ -1,4 +1,4 @@
-"""Which units a listing has, and what it calls their chances before anything is known."""
+"""Which units a listing has, and what it calls their prior probabilities."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from sbnet.model import roles
 from sbnet.model.network import Network
 
 PREDICTED = "predicted: as if the parents of a unit were independent; sbnet sample draws from the model itself"
-
 SAMPLED = f"prior: from {DRAWS:,} samples"
 
 
 def prior_remarks(network: Network, names: Iterable[str]) -> tuple[str, ...]:
-    """Where the chances of these units before anything is known come from, if they are not exact."""
+    """Where the prior probabilities of these units come from, if they are not exact."""
     return (PREDICTED,) if is_predicted(network, names) else (SAMPLED,) if is_sampled(network) else ()
 
 
@@ -34,5 +33,5 @@ def helpers_line(network: Network) -> list[list[str]]:
 
 
 def is_predicted(network: Network, names: Iterable[str]) -> bool:
-    """Are the chances of these units, before anything is known, predictions and no sums over all states?"""
+    """Are the prior probabilities of these units predictions, as if parents were independent, and no exact sums?"""
     return best_prior(network) is predicted_prior(network) and any(network.parents(name) for name in names)

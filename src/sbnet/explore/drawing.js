@@ -31,9 +31,10 @@ function neighbourhood() {
   if (chosen !== null) picked.add(chosen);
   const near = i => children[i].filter(c => !known.has(c));
   const worth = new Map((questions || []).map((q, rank) => [q.unit, -rank]));
-  const pull = c => net.parents[c].reduce((x, j, e) => picked.has(j) ? x + Math.abs(net.weights[c][e]) * (0.1 + answer.means[j]) : x, 0);
+  const share = c => (x, j, e) => picked.has(j) ? x + Math.abs(net.weights[c][e]) * (0.1 + answer.means[j]) : x;
+  const pull = c => net.parents[c].reduce(share(c), 0), rank = c => worth.has(c) ? worth.get(c) : -1e6;
   const others = [...new Set([...picked].filter(i => !known.has(i)).flatMap(near))].filter(c => !picked.has(c));
-  others.sort((a, b) => (worth.has(b) ? worth.get(b) : -1e6) - (worth.has(a) ? worth.get(a) : -1e6) || pull(b) - pull(a));
+  others.sort((a, b) => rank(b) - rank(a) || pull(b) - pull(a));
   for (const c of others.slice(0, FEW_OTHERS)) picked.add(c);
   for (const i of told) for (const j of onTheWay(i, picked)) picked.add(j);
   return [...picked].sort((a, b) => a - b);
@@ -47,8 +48,8 @@ function onTheWay(i, picked) {
 
 function layOut(drawn) {
   const inside = new Set(drawn), depth = new Map();
-  for (const i of drawn)
-    depth.set(i, net.parents[i].reduce((d, j) => inside.has(j) ? Math.max(d, depth.get(j) + 1) : d, isCause.has(i) ? 0 : 1));
+  const below = (d, j) => inside.has(j) ? Math.max(d, depth.get(j) + 1) : d;
+  for (const i of drawn) depth.set(i, net.parents[i].reduce(below, isCause.has(i) ? 0 : 1));
   const columns = [];
   for (const i of drawn) (columns[depth.get(i)] ||= []).push(i);
   const filled = columns.filter(Boolean), spot = new Map();
@@ -76,40 +77,48 @@ function draw() {
     const [c, r, n] = spot.get(i), spare = (rows - n) * (height + gap) / 2;
     return [2 + c * (width + apart), 2 + spare + r * (height + gap)];
   };
-  const svg = el("svg:svg", { viewBox: `0 0 ${wide} ${high}`, role: "group", "aria-label": "Causes and findings that matter now" });
+  const label = "Causes and findings that matter now";
+  const svg = el("svg:svg", { viewBox: `0 0 ${wide} ${high}`, role: "group", "aria-label": label });
   if (columns > 3) svg.style.minWidth = `${wide * 0.8}px`;
   const edges = [];
   for (const i of drawn) net.parents[i].forEach((j, e) => { if (spot.has(j)) edges.push([j, i, net.weights[i][e]]); });
   edges.sort((a, b) => (a[0] === chosen) - (b[0] === chosen));
-  for (const [j, i, weight] of edges) svg.append(edge(corner(j), corner(i), width, weight, j === chosen || i === chosen));
+  const touched = (j, i) => j === chosen || i === chosen;
+  for (const [j, i, weight] of edges) svg.append(edge(corner(j), corner(i), width, weight, touched(j, i)));
   for (const i of drawn) svg.append(box(i, corner(i), width));
   const focused = document.activeElement && document.activeElement.closest("#drawing .node");
   $("drawing").replaceChildren(svg);
   if (focused) svg.querySelector(`[data-node="${focused.dataset.node}"]`)?.focus();
+  const matter = `the ${FEW_KNOWN} of ${known.size} known findings that matter most, their`;
+  const subject = known.size > FEW_KNOWN ? matter : "what is known, its", all = units.length.toLocaleString("en");
   $("drawing-note").textContent = known.size
-    ? `${drawn.length} of ${units.length.toLocaleString("en")} units: ${known.size > FEW_KNOWN ? `the ${FEW_KNOWN} of ${known.size} known findings that matter most, their` : "what is known, its"} likely causes, and what else they would show.`
-    : `The likeliest causes and what they would show: ${drawn.length} of ${units.length.toLocaleString("en")} units.`;
+    ? `${drawn.length} of ${all} units: ${subject} likely causes, and what else they would show.`
+    : `The likeliest causes and what they would show: ${drawn.length} of ${all} units.`;
 }
 
 function edge([x, y], [u, v], width, weight, near) {
   const { height } = BOX, a = x + width, b = y + height / 2, d = v + height / 2, bend = Math.max((u - a) / 2, 20);
   const thick = Math.min(0.8 + Math.abs(weight) * 0.9, 4.5);
-  return el("svg:path", { class: `edge${near ? " near" : ""}${weight < 0 ? " against" : ""}`, "stroke-width": thick.toFixed(2),
+  const kind = `edge${near ? " near" : ""}${weight < 0 ? " against" : ""}`;
+  return el("svg:path", { class: kind, "stroke-width": thick.toFixed(2),
     d: `M${a} ${b}C${a + bend} ${b} ${u - bend} ${d} ${u} ${d}` });
 }
 
 function box(i, [x, y], width) {
-  const { height } = BOX, state = known.get(i), mean = chances.get(i) ?? answer.means[i];
+  const { height } = BOX, state = known.get(i), mean = probabilities.get(i) ?? answer.means[i];
   const kind = state === 1 ? " yes" : state === 0 ? " no" : "";
   const value = state === undefined ? percent(mean) : stateName(i, state);
   const act = () => isCause.has(i) ? choose(i) : tell(i, state === undefined ? 1 : state === 1 ? 0 : -1);
-  const node = el("svg:g", { class: `node${kind}${i === chosen ? " chosen" : ""}`, transform: `translate(${x} ${y})`, tabindex: "0",
+  const node = el("svg:g", {
+    class: `node${kind}${i === chosen ? " chosen" : ""}`, transform: `translate(${x} ${y})`, tabindex: "0",
     role: "button", "data-node": i, "aria-label": `${net.names[i]}: ${value}`, onclick: act,
     onkeydown: event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); } } });
   node.append(el("svg:title", {}, `${heading(i)} (${value})`),
     el("svg:rect", { class: "box", width, height, rx: 6 }));
   if (state === undefined)
-    node.append(el("svg:rect", { class: "level", x: 1, y: 1, width: Math.max(mean * (width - 2), 0).toFixed(1), height: height - 2, rx: 5 }));
+    node.append(el("svg:rect", {
+      class: "level", x: 1, y: 1, width: Math.max(mean * (width - 2), 0).toFixed(1), height: height - 2, rx: 5,
+    }));
   const short = shorten(net.names[i], width - 24 - 6.4 * value.length);
   node.append(el("svg:text", { x: 9, y: height / 2 + 4.5 }, short),
     el("svg:text", { class: "value", x: width - 8, y: height / 2 + 4.5, "text-anchor": "end" }, value));

@@ -28,8 +28,8 @@ class Remote {
     const headers = { "Content-Type": "application/json" };
     const lost = () => { throw new Unreachable("the server cannot be reached"); };
     const reply = await fetch(this.path + verb, { method: "POST", headers, body, credentials: "omit" }).catch(lost);
-    if (!reply.ok) throw new Error((await reply.json().catch(() => ({}))).error || `the server answered ${reply.status}`);
-    return reply.json().catch(lost);
+    if (reply.ok) return reply.json().catch(lost);
+    throw new Error((await reply.json().catch(() => ({}))).error || `the server answered ${reply.status}`);
   }
   async answer(states) {
     const found = await this.post("answer", states);
@@ -93,23 +93,24 @@ class Local {
   promising(states, about) {
     const { net } = this, candidates = this.findings.filter(i => states[i] < 0);
     if (candidates.length <= this.tries) return candidates;
-    const { means } = Solver.solve(net, states, PATIENCE), score = new Float64Array(means.length), asked = new Set(about);
+    const { means } = Solver.solve(net, states, PATIENCE), score = new Float64Array(means.length);
+    const asked = new Set(about);
     net.parents.forEach((parents, i) => {
       if (states[i] >= 0) return;
-      const [off, on] = [0, 1].map(s => chancesOfEdges(net, i, means, s));
+      const [off, on] = [0, 1].map(s => edgeProbabilities(net, i, means, s));
       parents.forEach((j, e) => {
         const m = means[j];
-        const news = entropy(m * on[e] + (1 - m) * off[e]) - m * entropy(on[e]) - (1 - m) * entropy(off[e]);
-        score[i] += Math.max(news, 0) * (asked.has(j) ? 1 : 0.01);
-        score[j] += Math.max(news, 0) * (asked.has(i) ? 1 : 0.01);
+        const information = entropy(m * on[e] + (1 - m) * off[e]) - m * entropy(on[e]) - (1 - m) * entropy(off[e]);
+        score[i] += Math.max(information, 0) * (asked.has(j) ? 1 : 0.01);
+        score[j] += Math.max(information, 0) * (asked.has(i) ? 1 : 0.01);
       });
     });
     return candidates.sort((a, b) => score[b] - score[a] || a - b).slice(0, this.tries);
   }
 }
 
-/* For each parent of unit i: the chance of i with that parent in state s and the others at their means. */
-function chancesOfEdges(net, i, means, s) {
+/* For each parent of unit i: the probability of i with that parent in state s and the others at their means. */
+function edgeProbabilities(net, i, means, s) {
   const mu = net.parents[i].map(j => means[j]), weight = net.weights[i];
   if (net.gate[i]) {
     const stays = weight.map((w, e) => Math.log(Math.max(1 + mu[e] * Math.expm1(-w), 1e-300)));

@@ -22,7 +22,7 @@ from sbnet.model.network import Network
 from sbnet.questions.evidence import OnePattern
 from sbnet.questions.question import ask_one
 
-_SOLVER, _ASKING = ("solver.js", "sums.js"), ("engine.js", "drawing.js", "page.js")
+_SOLVER, _ASKING = ("solver.js", "sums.js"), ("engine.js", "asking.js", "drawing.js", "page.js")
 _UNSEEN = re.compile(
     r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
 )  # controls and marks of direction; joiners, which letters and emoji need, are not among them

@@ -12,7 +12,8 @@
 "use strict";
 
 const Solver = (() => {
-  const EDGE = 1e-14, FEW = 4, LEAST = 1e-300, NOTHING = 1e-20, POINTS = 5, STRONG = 40, CERTAIN = 1000, LN2 = Math.LN2;
+  const EDGE = 1e-14, FEW = 4, LEAST = 1e-300, NOTHING = 1e-20, POINTS = 5, STRONG = 40, CERTAIN = 1000;
+  const { LN2 } = Math;
 
   const softplus = x => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
   const sigmoid = x => { const t = Math.exp(-Math.abs(x)); return x >= 0 ? 1 / (1 + t) : t / (1 + t); };
@@ -21,20 +22,20 @@ const Solver = (() => {
     return y < LN2 ? -Math.log(-Math.expm1(-y)) : -Math.log1p(-Math.exp(-y));
   };
   const t = (gate, x) => gate ? rarity(x) : softplus(x);
-  const chance = (gate, x) => gate ? -Math.expm1(-Math.max(x, LEAST)) : sigmoid(x);
+  const probability = (gate, x) => gate ? -Math.expm1(-Math.max(x, LEAST)) : sigmoid(x);
   const logOdds = (gate, x) => gate ? Math.max(x, 0) - rarity(x) : x;
   const loads = (gate, s) => gate ? [s - 1, s] : [s, 1];
   const logP = (gate, s, x) => gate ? (s ? -rarity(x) : -Math.max(x, 0)) : -softplus(s ? -x : x);
   const entropy = m => -m * Math.log(m) - (1 - m) * Math.log1p(-m);
 
-  // ln(1 - m + m e^u), and its slope in m; e^u may be too large for a number
+  // ln(1 - m + m e^u), and its gradient in m; e^u may be too large for a number
   const logMix = (u, m) => u > 0 ? u + Math.log1p((1 - m) * Math.expm1(-u)) : Math.log1p(m * Math.expm1(u));
-  const mixSlope = (u, m) => u > 0
+  const mixGradient = (u, m) => u > 0
     ? -Math.expm1(-u) / ((1 - m) * Math.exp(-u) + m)
     : Math.expm1(u) / (1 + m * Math.expm1(u));
 
-  /* The three ways to bound <t(x)>. Each has `renew` (everything at the present means), `slope` (of <t> in the mean of
-     parent s) and `move` (that mean has gone from `old` to `now`). */
+  /* The three ways to bound <t(x)>. Each has `renew` (everything at the present means), `gradient` (of <t> in the
+     mean of parent s) and `move` (that mean has gone from `old` to `now`). */
 
   class Enumerated {
     constructor(gate, weight, bias) {
@@ -51,7 +52,7 @@ const Solver = (() => {
       return values[0];
     }
     renew(mu) { this.term = this.contract(mu, -1); }
-    slope(mu, s) { return this.contract(mu, s); }
+    gradient(mu, s) { return this.contract(mu, s); }
     move(mu) { this.renew(mu); }
   }
 
@@ -76,7 +77,7 @@ const Solver = (() => {
       const bend = (1 - phi) * varA + phi * varB + phi * (1 - phi) * (meanB - meanA) ** 2;
       return { xi, a, b, mean, tilt, bend, term: xi * mean + a + softplus(b - a) };
     }
-    renew(mu) {  // Newton's method within what the sign of the slope leaves; the first time xi stays at one half
+    renew(mu) {  // Newton's method within what the sign of the gradient leaves; the first time xi stays at one half
       let left = 0, right = 1, x = this.xi === null ? 0.5 : this.xi, best = null;
       for (let step = 0; step < 60; step++) {
         const here = this.measure(mu, x);
@@ -91,9 +92,9 @@ const Solver = (() => {
       }
       Object.assign(this, best);
     }
-    slope(mu, s) {
+    gradient(mu, s) {
       const phi = sigmoid(this.b - this.a), j = this.weight[s];
-      return this.xi * j + (1 - phi) * mixSlope(-this.xi * j, mu[s]) + phi * mixSlope((1 - this.xi) * j, mu[s]);
+      return this.xi * j + (1 - phi) * mixGradient(-this.xi * j, mu[s]) + phi * mixGradient((1 - this.xi) * j, mu[s]);
     }
     move(mu, s, old, now) {
       const j = this.weight[s];
@@ -126,7 +127,7 @@ const Solver = (() => {
       this.decay.forEach((_, s) => this.exchange(s, 0, mu[s]));
       this.term = this.sum();
     }
-    slope(mu, s) {
+    gradient(mu, s) {
       const m = mu[s], decay = this.decay[s];
       let total = 0;
       for (let q = 0; q < decay.length; q++)
@@ -143,7 +144,7 @@ const Solver = (() => {
     }
   }
 
-  const NONE = { term: 0, renew() {}, slope: () => 0, move() {} };  // an absent finding is linear in its causes
+  const NONE = { term: 0, renew() {}, gradient: () => 0, move() {} };  // an absent finding is linear in its causes
 
   function nodesFor(until, weakest) {  // as many as leave less than 1e-13 beyond the last; whole stretches
     let n = 0;
@@ -168,9 +169,9 @@ const Solver = (() => {
     return live;
   }
 
-  /* Units that can be in neither state: the rules of `sbnet.questions.support`, propagated until nothing follows. A unit
-     that needs a cause is off if all of them are; one that is always on, or has a cause that is on and never fails, is on;
-     a cause that never fails is off if its effect is. */
+  /* Units that can be in neither state: the rules of `sbnet.questions.support`, propagated until nothing follows.
+     A unit that needs a cause is off if all of them are; one that is always on, or has a cause that is on and never
+     fails, is on; a cause that never fails is off if its effect is. */
   function impossible(net, states) {
     const n = states.length, off = Array.from(states, s => s === 0), on = Array.from(states, s => s === 1);
     const rules = net.rules ??= Array.from({ length: n }, (_, i) => {
@@ -179,7 +180,8 @@ const Solver = (() => {
       const fails = w => gate ? w !== CERTAIN : prevented || Math.abs(bias + w - CERTAIN) > 1e-9;
       return {
         needs, always: bias === CERTAIN && !prevented,
-        causes: needs ? parents.filter((_, e) => weights[e] > 0) : [], sure: parents.filter((_, e) => !fails(weights[e])),
+        causes: needs ? parents.filter((_, e) => weights[e] > 0) : [],
+        sure: parents.filter((_, e) => !fails(weights[e])),
       };
     });
     for (let moved = true; moved;) {
@@ -194,9 +196,9 @@ const Solver = (() => {
     return off.flatMap((never, i) => never && on[i] ? [i] : []);
   }
 
-  /* Is a hidden unit tied to a hidden parent by a weight that leaves one state, such as the states of one variable? Means of
-     independent units contradict each other there. A unit that only follows one parent, and that nothing observed is
-     below, does no harm. */
+  /* Is a hidden unit tied to a hidden parent by a weight that leaves one state, such as the states of one variable?
+     Means of independent units contradict each other there. A unit that only follows one parent, and that nothing
+     observed is below, does no harm. */
   function tied(net, states) {
     const live = liveUnits(net, states);
     return states.some((s, i) => {
@@ -223,7 +225,8 @@ const Solver = (() => {
       const gate = net.gate[i], bias = absorbed(net, states, i), mine = hidden[place.get(i)];
       if (near.length) {
         const weight = near.map(e => net.weights[i][e]), parents = near.map(e => place.get(net.parents[i][e]));
-        const factor = { gate, weight, bias, value: states[i], term: termOf(net, gate, states[i], weight, bias), parents, self: place.get(i) };
+        const term = termOf(net, gate, states[i], weight, bias);
+        const factor = { gate, weight, bias, value: states[i], term, parents, self: place.get(i) };
         parents.forEach((j, s) => hidden[j].children.push([factor, s]));
         factors.push(factor);
         if (mine) mine.own = factor;
@@ -259,7 +262,7 @@ const Solver = (() => {
       let field = own ? own.mean - (own.gate ? own.term.term : 0) : odds;
       for (const [f, s] of children) {
         const [a, c] = loads(f.gate, f.value);
-        field += a * f.weight[s] - c * f.term.slope(f.near, s);
+        field += a * f.weight[s] - c * f.term.gradient(f.near, s);
       }
       const old = mu[j], now = mu[j] = Math.min(Math.max(sigmoid(field), EDGE), 1 - EDGE);
       if (own) own.value = now;
@@ -271,14 +274,14 @@ const Solver = (() => {
     });
   }
 
-  function meanChance(gate, weight, mu, bias) {  // of a unit that has no say in the evidence
+  function meanProbability(gate, weight, mu, bias) {  // of a unit that has no say in the evidence
     if (gate) return 1 - weight.reduce((x, w, s) => x * (1 + mu[s] * Math.expm1(-w)), Math.exp(-bias));
     if (weight.length > 6) return meanSigmoid(weight, mu, bias);
     let total = 0;
     for (let state = 0; state < 1 << weight.length; state++) {
       let x = bias, p = 1;
       weight.forEach((w, s) => { if (state >> s & 1) { x += w; p *= mu[s]; } else p *= 1 - mu[s]; });
-      total += p * chance(gate, x);
+      total += p * probability(gate, x);
     }
     return Math.min(total, 1);
   }
@@ -311,14 +314,16 @@ const Solver = (() => {
     for (let i = 0; i < means.length; i++) {
       if (known[i]) continue;
       const weight = [], near = [];
-      net.parents[i].forEach((j, e) => { if (states[j] < 0) { weight.push(net.weights[i][e]); near.push(means[j]); } });
-      means[i] = meanChance(net.gate[i], weight, near, absorbed(net, states, i));
+      net.parents[i].forEach((j, e) => {
+        if (states[j] < 0) { weight.push(net.weights[i][e]); near.push(means[j]); }
+      });
+      means[i] = meanProbability(net.gate[i], weight, near, absorbed(net, states, i));
     }
     return means;
   }
 
-  /* states: 0, 1, or -1 for a hidden unit. `patience` is in milliseconds; the bound holds
-     wherever the climb is stopped. Returns {bound, means, sweeps, converged, exact}. */
+  /* states: 0, 1, or -1 for a hidden unit. `patience` is in milliseconds; the bound holds after
+     every sweep. Returns {bound, means, sweeps, converged, exact}. */
   function solve(net, states, { tol = 1e-9, maxSweeps = 500, patience = Infinity } = {}) {
     const start = performance.now();
     const problem = pose(net, states), mu = new Float64Array(problem.hidden.length).fill(0.5);

@@ -3,12 +3,14 @@
 
 const Sums = (() => {
   const { pose, liveUnits, allMeans, NONE, logP, sigmoid, softplus } = Solver;
-  const LIMIT = 12, MOST = 2000;  // coupled hidden units or findings that are present; sums for units nothing observed is below
+  const LIMIT = 12, MOST = 2000;  // coupled hidden units or findings that are present; sums for barren units
   const TINY = 1e-250;  // a smaller sum may have lost digits among denormal numbers
-  const logAdd = (x, y) => x > y ? x + Math.log1p(Math.exp(y - x)) : y === -Infinity ? y : y + Math.log1p(Math.exp(x - y));
+  const exceeding = (x, y) => x + Math.log1p(Math.exp(y - x));
+  const logAdd = (x, y) => x > y ? exceeding(x, y) : y === -Infinity ? y : exceeding(y, x);
 
   function groupsOf({ hidden, factors }) {  // hidden units that factors couple
-    const label = hidden.map((_, j) => j), root = j => { while (label[j] !== j) j = label[j] = label[label[j]]; return j; };
+    const label = hidden.map((_, j) => j);
+    const root = j => { while (label[j] !== j) j = label[j] = label[label[j]]; return j; };
     for (const f of factors) {
       const all = f.self === undefined ? f.parents : [...f.parents, f.self];
       for (const j of all) label[root(j)] = root(all[0]);
@@ -21,7 +23,8 @@ const Sums = (() => {
   /* Depth first: units in order, parents first; a factor counts as soon as all its units have a state. */
   function sumGroup(hidden, members, means) {
     const k = members.length, spot = new Map(members.map((j, n) => [j, n])), x = [], opened = new Map();
-    const steps = members.map(j => ({ free: hidden[j].odds || 0, base: hidden[j].rest || 0, closing: [], at: [], weight: [] }));
+    const steps = members.map(j =>
+      ({ free: hidden[j].odds || 0, base: hidden[j].rest || 0, closing: [], at: [], weight: [] }));
     members.forEach((j, n) => {
       const { own, children } = hidden[j];
       if (own) steps[n].closing.push({ f: own, o: opened.get(own) });
@@ -29,7 +32,8 @@ const Sums = (() => {
         if (f.term === NONE) { steps[n].free -= f.weight[s]; continue; }
         if (!opened.has(f)) {
           opened.set(f, x.push(f.bias) - 1);
-          if (f.self === undefined) steps[Math.max(...f.parents.map(p => spot.get(p)))].closing.push({ f, o: opened.get(f) });
+          const last = f.self === undefined && steps[Math.max(...f.parents.map(p => spot.get(p)))];
+          if (last) last.closing.push({ f, o: opened.get(f) });
         }
         steps[n].at.push(opened.get(f));
         steps[n].weight.push(f.weight[s]);
@@ -39,7 +43,9 @@ const Sums = (() => {
     function below(n, logp) {
       if (n === k) return logp;
       const { free, base, closing, at, weight } = steps[n], before = at.map(o => x[o]);
-      const counted = s => closing.reduce((sum, { f, o }) => sum + logP(f.gate, f.self === undefined ? f.value : s, x[o]), logp + base);
+      const stateOf = (f, s) => f.self === undefined ? f.value : s;
+      const counted = s =>
+        closing.reduce((sum, { f, o }) => sum + logP(f.gate, stateOf(f, s), x[o]), logp + base);
       const off = below(n + 1, counted(0));
       for (let c = 0; c < at.length; c++) x[at[c]] += weight[c];
       const found = below(n + 1, counted(1) + free);
@@ -52,8 +58,8 @@ const Sums = (() => {
     return total;
   }
 
-  /* A group as independent causes with noisy-OR findings, or null if it has another form: the findings that are present,
-     the log-odds of each cause given the others, and the constant that goes with these. */
+  /* A group as independent causes with noisy-OR findings, or null if it has another form: the findings that are
+     present, the log-odds of each cause given the others, and the constant that goes with these. */
   function twoLevels(hidden, members) {
     const present = new Set(), odds = [];
     let constant = 0;
@@ -71,9 +77,9 @@ const Sums = (() => {
     return { members, present: [...present], odds, constant };
   }
 
-  /* The sum over such a group, without a minus sign: a cause that is on fires each of its findings with a probability of
-     its own, and a finding is present if something has fired it. With rest[A] the probability that the causes from j on
-     and the leaks fire all findings outside the set A,
+  /* The sum over such a group, without a minus sign: a cause that is on fires each of its findings with a probability
+     of its own, and a finding is present if something has fired it. With rest[A] the probability that the causes from
+     j on and the leaks fire all findings outside the set A,
 
          rest_j[A] = off_j rest_{j+1}[A] + on_j sum over B of P(j fires B) rest_{j+1}[A + B] .
 
@@ -136,8 +142,8 @@ const Sums = (() => {
     return share;
   }
 
-  /* The groups of a problem, each with the sum that is the smaller one: over its findings or over its states. Null if that
-     is too large for one of them. This is the rule of the library, so that a server and a file say the same. */
+  /* The groups of a problem, each with the sum that is the smaller one: over its findings or over its states. Null if
+     that is too large for one of them. This is the rule of the library, so that a server and a file say the same. */
   function smallSums(problem) {
     const groups = groupsOf(problem).map(members => ({ members, two: twoLevels(problem.hidden, members) }));
     for (const group of groups) {
@@ -147,8 +153,8 @@ const Sums = (() => {
     return groups;
   }
 
-  /* As `solve` with exact numbers, or null if that takes too long; `wanted` are units whose means are exact even if nothing
-     below them is observed, each by a sum of its own. */
+  /* As `solve` with exact numbers, or null if that takes too long; `wanted` are units whose means are exact even if
+     nothing below them is observed, each by a sum of its own. */
   function exact(net, states, wanted = []) {
     const problem = pose(net, states), { hidden, factors } = problem, groups = smallSums(problem);
     if (!groups) return null;
@@ -165,8 +171,8 @@ const Sums = (() => {
     return addBarren(net, states, wanted, found) ? found : null;
   }
 
-  /* The means of wanted units that dropped out of the sum, P(S = 1 | V) = P(S = 1, V) / P(V); a noisy-OR unit is asked for
-     its absence, which couples nobody. */
+  /* The means of wanted units that dropped out of the sum, P(S = 1 | V) = P(S = 1, V) / P(V); a noisy-OR unit is asked
+     for its absence, which couples nobody. */
   function addBarren(net, states, wanted, { bound, means }) {
     const live = liveUnits(net, states), barren = wanted.filter(i => !live[i] && net.parents[i].length);
     if (barren.length > MOST) return false;
@@ -174,8 +180,10 @@ const Sums = (() => {
       const absent = net.gate[i] === 1, row = Int8Array.from(states);
       row[i] = absent ? 0 : 1;
       const joint = exact(net, row);
-      if (joint) means[i] = absent ? -Math.expm1(Math.min(joint.bound - bound, 0)) : Math.exp(Math.min(joint.bound - bound, 0));
-      return joint;
+      if (!joint) return false;
+      const ratio = Math.min(joint.bound - bound, 0);
+      means[i] = absent ? -Math.expm1(ratio) : Math.exp(ratio);
+      return true;
     });
   }
 
@@ -184,7 +192,8 @@ const Sums = (() => {
   /* Mean field, where it says something. */
   function approximate(net, states, options) {
     if (Solver.tied(net, states))
-      throw new Error("some units exclude each other, such as the states of one variable, and the sums over them are too large for this file; sbnet explore can do more");
+      throw new Error("some units exclude each other, such as the states of one variable, and the sums over them are "
+        + "too large for this file; sbnet explore can do more");
     return Solver.solve(net, states, options);
   }
 

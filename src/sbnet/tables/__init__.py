@@ -1,5 +1,6 @@
 """Any table as columns of cells, and which value of a column means 1.
 
-`frames` reads arrays and data frames of any library, `delimited` text files; `codings` decides what the values of a
-two-valued column mean, with the words of `yes_no`; `several` knows columns that are several variables.
+`frames` reads arrays and data frames of any library, `reading` files and standard input, block by block; `codings`
+decides what the values of a two-valued column mean, with the words of `yes_no`; `several` knows columns that are
+several variables.
 """

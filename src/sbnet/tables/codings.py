@@ -52,11 +52,6 @@ class Coding:
         """Whether the two values are numbers."""
         return as_number(self.zero) is not None and as_number(self.one) is not None
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the values are the numbers 0 and 1."""
-        return self == PLAIN
-
 
 PLAIN = Coding(0.0, 1.0)
 
@@ -107,11 +102,11 @@ def zeros_and_ones(table: Array, gone: tuple[Any, ...] = ()) -> tuple[States, Bo
 
 
 def are_states(coding: Coding) -> bool:
-    """Two words or two numbers; but fractions within [0, 1] are chances that a unit is 1, and no states."""
+    """Two words or two numbers; but fractions within [0, 1] are probabilities that a unit is 1, and no states."""
     numbers = [as_number(value) for value in (coding.zero, coding.one)]
     known = [number for number in numbers if number is not None]
-    chances = len(known) == 2 and all(0 <= number <= 1 for number in known)
-    return not chances or all(number.is_integer() for number in known)
+    probabilities = len(known) == 2 and all(0 <= number <= 1 for number in known)
+    return not probabilities or all(number.is_integer() for number in known)
 
 
 def may_be_signs(n_rows: int, gone: tuple[Any, ...]) -> bool:

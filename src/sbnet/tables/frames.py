@@ -13,16 +13,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import narwhals.stable.v2 as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import TableError
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
 
 Array: TypeAlias = NDArray[Any]
 
@@ -55,21 +56,18 @@ class Column:
 class Sheet:
     """A table as columns; `names` is None where it had none, and columns are then called x0, x1, …
 
-    Columns are made when they are asked for, so that a long table does not cost several of its size. `index` is that
-    of a pandas frame. For messages, `given` tells a cell as it came, by row and column, and `lines` where rows stand in
-    a file.
+    Columns are made when they are asked for, so that a long table does not cost several of its size. For messages,
+    `given` tells a cell as it came, by row and column.
     """
 
     names: tuple[str, ...] | None
     columns: Sequence[Column]
     n_rows: int
     given: Callable[[int, int], Any]
-    index: Any = None
-    lines: Sequence[int] | None = None
 
     def row(self, r: int) -> str:
         """What to call a row in a message."""
-        return f"in row {r}" if self.lines is None else f"on line {self.lines[r]}"
+        return f"in row {r}"
 
 
 class _Columns(Sequence[Column]):
@@ -81,13 +79,7 @@ class _Columns(Sequence[Column]):
     def __len__(self) -> int:
         return self._count
 
-    @overload
-    def __getitem__(self, k: int) -> Column: ...
-    @overload
-    def __getitem__(self, k: slice) -> Sequence[Column]: ...
-    def __getitem__(self, k: int | slice) -> Column | Sequence[Column]:
-        if isinstance(k, slice):
-            return [self._read(i) for i in range(self._count)[k]]
+    def __getitem__(self, k: Any) -> Any:
         return self._read(range(self._count)[k])
 
 
@@ -122,6 +114,9 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """A data frame of any kind, or None if `X` is none; one that is not computed yet is refused."""
     if isinstance(X, _NO_FRAMES):
         return None
+    import narwhals.stable.v2 as nw  # not before someone has a data frame
+    from narwhals.exceptions import DuplicateError
+
     try:
         frame = nw.from_native(nw.to_native(X, pass_through=True), pass_through=True)
     except DuplicateError:
@@ -166,20 +161,19 @@ def from_records(rows: Sequence[Mapping[Any, Any]], gone: tuple[Any, ...] = ()) 
     return from_columns({name: [row.get(name) for row in rows] for name in names}, len(rows), gone)
 
 
-def from_columns(
-    cells: Mapping[str, Any], n_rows: int, gone: tuple[Any, ...] = (), lines: Sequence[int] | None = None
-) -> Sheet:
+def from_columns(cells: Mapping[str, Any], n_rows: int, gone: tuple[Any, ...] = ()) -> Sheet:
     """Named columns of cells of any kind."""
     names = tuple(cells)
 
     def read(k: int) -> Column:
-        return column(names[k], _objects(cells[names[k]]), gone)
+        return column(names[k], cells[names[k]], gone)
 
-    return Sheet(names, _Columns(len(names), read), n_rows, lambda r, k: cells[names[k]][r], lines=lines)
+    return Sheet(names, _Columns(len(names), read), n_rows, lambda r, k: cells[names[k]][r])
 
 
-def column(name: str, values: Array, gone: tuple[Any, ...] = ()) -> Column:
-    """A column from an array of any kind."""
+def column(name: str, cells: Array | Sequence[Any], gone: tuple[Any, ...] = ()) -> Column:
+    """A column from an array or a list of any kind."""
+    values = _objects(cells)
     kind = values.dtype.kind
     if kind == "b":
         return Column(name, values.astype(np.float64))
@@ -210,13 +204,11 @@ def is_number(value: Any, number: float) -> bool:
 
 def from_frame(frame: nw.DataFrame[Any], names: tuple[str, ...] | None, gone: tuple[Any, ...] = ()) -> Sheet:
     """The columns of a data frame under `names`, if it has any."""
-    index = getattr(frame.to_native(), "index", None)
 
     def read(k: int) -> Column:
         return _from_series(f"x{k}" if names is None else names[k], frame[:, k], gone)
 
-    columns = _Columns(len(frame.columns), read)
-    return Sheet(names, columns, len(frame), lambda r, k: frame[:, k][r], None if callable(index) else index)
+    return Sheet(names, _Columns(len(frame.columns), read), len(frame), lambda r, k: frame[:, k][r])
 
 
 def names_of(frame: nw.DataFrame[Any]) -> tuple[str, ...] | None:
@@ -242,6 +234,8 @@ def are_default(labels: list[Any]) -> bool:
 
 
 def _from_series(name: str, series: nw.Series[Any], gone: tuple[Any, ...]) -> Column:
+    import narwhals.stable.v2 as nw
+
     kind = series.dtype
     if kind.is_temporal():
         raise _dates(name)
@@ -255,13 +249,8 @@ def _from_series(name: str, series: nw.Series[Any], gone: tuple[Any, ...]) -> Co
         kept = tuple(value for value in categories if value is not None and not _listed(value, gone))
         return Column(name, cells.values, kept, ordered)
     if kind == nw.Boolean:
-        return Column(name, _truths(series))
+        return Column(name, np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64))
     return column(name, series.to_numpy(), gone)
-
-
-def _truths(series: nw.Series[Any]) -> FloatArray:
-    values: FloatArray = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-    return values
 
 
 def from_array(array: Array, gone: tuple[Any, ...] = ()) -> Sheet:
@@ -275,11 +264,7 @@ def from_array(array: Array, gone: tuple[Any, ...] = ()) -> Sheet:
 
 def _objects(cells: Any) -> Array:
     """A 1-D array of the cells as they are; numpy would look into lists, and turn numbers beside text into text."""
-    if isinstance(cells, np.ndarray):
-        return cells
-    array = np.empty(len(cells), dtype=object)
-    array[:] = cells
-    return array
+    return cells if isinstance(cells, np.ndarray) else np.fromiter(cells, dtype=object, count=len(cells))
 
 
 def _from_objects(name: str, values: Array, gone: tuple[Any, ...]) -> Column:

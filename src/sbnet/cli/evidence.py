@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def findings(network: Network, items: Sequence[str]) -> list[Finding]:
 
 
 def pattern(network: Network, items: Sequence[str]) -> dict[str, int]:
-    """The same as states of units."""
+    """The states of units that such words say."""
     return together(findings(network, items))
 
 
@@ -63,8 +63,8 @@ def listed_units(network: Network, names: Sequence[str], what: str) -> list[str]
     vocabulary, found = _Vocabulary(network), list[str]()
     for name in names:
         if (meant := vocabulary.meant(name)) is None:
-            raise unknown_unit(name, vocabulary.known(), what)
-        found += vocabulary.units(meant)
+            raise unknown_unit(name, vocabulary.known, what)
+        found += vocabulary.known[meant]
     return list(dict.fromkeys(found))
 
 
@@ -82,54 +82,45 @@ def findings_apart(network: Network, about: Sequence[str] | None, evidence: list
 
 
 class _Vocabulary:
-    """What can be named in evidence: units; columns; variables whose units are called after their states."""
+    """What can be named in evidence: units; columns; variables whose units are called after their states.
+
+    `known` has the units of each name.
+    """
 
     def __init__(self, network: Network) -> None:
         self._network, self._columns = network, stored_columns(network)
         self._variables = {name: units for name, units in several(network).items() if is_variable(network, name)}
-        self._known = dict.fromkeys([*self._columns, *self._variables, *network.names])
+        columns = {name: column.units for name, column in self._columns.items()}
+        variables = {name: tuple(network.names[i] for i in v.values()) for name, v in self._variables.items()}
+        self.known: dict[str, tuple[str, ...]] = columns | variables | {name: (name,) for name in network.names}
 
     def meant(self, name: str) -> str | None:
         """The name that is meant: to the letter, else in normal form, else in any case where that is one name."""
-        if name in self._known:
+        if name in self.known:
             return name
         plain = normal(name.strip())
-        alike = [one for one in self._known if normal(one) == plain]
-        alike = alike or [one for one in self._known if normal(one).casefold() == plain.casefold()]
+        alike = [one for one in self.known if normal(one) == plain]
+        alike = alike or [one for one in self.known if normal(one).casefold() == plain.casefold()]
         return alike[0] if len(alike) == 1 else None
 
-    def kind(self, name: str) -> str | None:
+    def kind(self, name: str) -> str:
         """What a name stands for."""
         if name in self._network._index:
             return "unit"
-        return "column" if name in self._columns else "variable" if name in self._variables else None
-
-    def known(self) -> list[str]:
-        """All names."""
-        return list(self._known)
-
-    def units(self, name: str) -> tuple[str, ...]:
-        """The units of a name."""
-        if name in self._network._index:
-            return (name,)
-        return (
-            self._columns[name].units
-            if name in self._columns
-            else tuple(self._network.names[i] for i in self._variables[name].values())
-        )
+        return "column" if name in self._columns else "variable"
 
     def parted(self, item: str) -> tuple[str, str]:
-        """Name and state: both may hold the sign that parts them."""
-        parts = list(_splits(item))
-        if not parts:
+        """Name and state: both may hold the sign that parts them; the longest name goes first."""
+        signs = [k for k, letter in enumerate(item) if letter == "=" and item[:k].strip()]
+        if not signs:
             example = shlex.quote(f"{self._network.names[-1][:60]}=yes")
             raise EvidenceError(
                 f"evidence {item!r} is not of the form UNIT=STATE, such as {example}; names with spaces stand in quotes"
             )
-        for name, state in parts:
-            if (meant := self.meant(name)) is not None:
-                return meant, state
-        raise unknown_unit(parts[0][0].strip(), self.known(), "evidence")
+        for k in reversed(signs):
+            if (meant := self.meant(item[:k])) is not None:
+                return meant, item[k + 1 :].strip()
+        raise unknown_unit(item[: signs[-1]].strip(), self.known, "evidence")
 
     def states(self, name: str, state: str) -> dict[str, int]:
         """What the units of a name are in a state."""
@@ -137,37 +128,23 @@ class _Vocabulary:
         if kind == "unit":
             return {name: _bit(self._network, name, state)}
         if kind == "column":
-            return _of_column(self._columns[name], state)
-        values = self._variables[name]
-        chosen = _spelled(state, list(values))
-        if chosen is None:
-            raise _strange(f"variable {name!r}", state, list(values))
-        return {self._network.names[i]: int(k == chosen) for k, i in enumerate(values.values())}
+            column = self._columns[name]
+            words, value = words_of(column), _value(column, state)
+            codes = column.codes
+        else:
+            words = list(self._variables[name])
+            value, codes = _spelled(state, words), np.eye(len(words), dtype=np.int8)
+        if value is None:
+            shown = ", ".join(words[:8]) + (f", … {len(words) - 8} more" if len(words) > 8 else "")
+            shown = f"a number ({shown})" if words[0].startswith("up to ") else shown
+            raise EvidenceError(shortened(f"{kind} {name!r} is given as {state!r}; say {shown} or unknown"))
+        return dict(zip(self.known[name], codes[value].tolist(), strict=True))
 
 
-def _splits(item: str) -> Iterator[tuple[str, str]]:
-    """Every way to part name and state, the longest name first."""
-    parts = item.split("=")
-    for k in range(len(parts) - 1, 0, -1):
-        name = "=".join(parts[:k])
-        if name.strip():
-            yield name, "=".join(parts[k:]).strip()
-
-
-def _of_column(column: ColumnCoding, state: str) -> dict[str, int]:
-    """The units of a column at one of its values, or at any number if it is one of numbers."""
-    k = _place(column, state)
-    if k is None:
-        raise _strange(f"column {column.name!r}", state, words_of(column))
-    return dict(zip(column.units, column.codes[k].tolist(), strict=True))
-
-
-def _place(column: ColumnCoding, state: str) -> int | None:
-    """Which of its values."""
+def _value(column: ColumnCoding, state: str) -> int | None:
+    """The number of one of its values; of a column of numbers, of the interval that holds a number."""
     number = frames.as_number(state)
-    cell: Any = np.empty(1, dtype=object)
-    cell[0] = state if number is None else number
-    k = int(column.reader.index(cell)[0])
+    k = int(column.reader.index(np.array([state if number is None else number], dtype=object))[0])
     if k >= 0:
         return k
     if not (values := getattr(column.reader, "values", ())):
@@ -199,12 +176,6 @@ def _spelled(state: str, words: Sequence[str]) -> int | None:
     return near[0] if len(near) == 1 else None
 
 
-def _strange(what: str, state: str, words: Sequence[str]) -> EvidenceError:
-    shown = ", ".join(words[:8]) + (f", … {len(words) - 8} more" if len(words) > 8 else "")
-    number = "a number (" + shown + ")" if words[0].startswith("up to ") else shown
-    return EvidenceError(shortened(f"{what} is given as {state!r}; say {number} or unknown"))
-
-
 def _bit(network: Network, name: str, state: str) -> int:
     stated = coding_of(network, name)
     if stated is not None:
@@ -214,7 +185,8 @@ def _bit(network: Network, name: str, state: str) -> int:
     number = frames.as_number(state) is not None
     said = codings.bit(state) if stated is None or number else codings.meaning(state, stated)
     if said is None:
-        own = "" if stated is None else f"{stated.one}, {stated.zero}, "
-        words = "yes, no" if stated is None or codings.meaning("yes", stated) is not None else "1, 0"
-        raise EvidenceError(f"unit {name!r} is given as {state!r}; say {own}{words} or unknown")
+        own = () if stated is None else (stated.one, stated.zero)
+        plain = ("yes", "no") if stated is None or codings.meaning("yes", stated) is not None else ("1", "0")
+        words = ", ".join(dict.fromkeys((*own, *plain)))
+        raise EvidenceError(f"unit {name!r} is given as {state!r}; say {words} or unknown")
     return said

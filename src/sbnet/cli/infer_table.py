@@ -1,0 +1,73 @@
+"""Answers for the rows of a table: posterior means and a bound for each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+from sbnet._types import HIDDEN, FloatArray
+from sbnet.cli import rows
+from sbnet.cli.evidence import listed_units
+from sbnet.cli.units import open_units
+from sbnet.cli.writing import open_writer
+from sbnet.errors import ParameterError
+from sbnet.exact.prior import predicted_prior
+from sbnet.model.network import Network
+
+
+def run(network: Network, chosen: argparse.Namespace) -> int:
+    """Write a column for each unit; or, with --json, an object for each row, each on a line."""
+    _check_options(chosen)
+    named = open_units(network) if chosen.about is None else listed_units(network, chosen.about, "--about")
+    units = [network.index(name) for name in named]
+    with rows.opened_for(network, chosen) as table:
+        if chosen.json:
+            _print_lines(network, table, units, chosen.top)
+            return 0
+        names = [*table.ids, "bound", "converged", *named]
+        with open_writer(chosen.out, names, table.source.delimiter) as writer:
+            for block, states in table.blocks():
+                batch = rows.answers(network, states)
+                means = [_six_digits(column) for column in batch.means.T[units]]
+                writer.put([*table.names(block), batch.bound, batch.converged.astype(int).tolist(), *means])
+    return 0
+
+
+def _check_options(chosen: argparse.Namespace) -> None:
+    """Refuse options that mean nothing for a table, rather than leave them out of account."""
+    if chosen.evidence:
+        raise ParameterError("findings come from the command or from a table; give UNIT=STATE or --table, not both")
+    if chosen.certain:
+        raise ParameterError("--certain is for one pattern; leave it away, or give its findings as UNIT=STATE")
+    if chosen.top is not None and not chosen.json:
+        raise ParameterError(
+            "--top ranks the units of each row, and a table has a column for each; say --about or --json"
+        )
+    if chosen.json and chosen.out != "-":
+        raise ParameterError("--json with --table goes to standard output, a line for each row; leave -o away")
+
+
+def _six_digits(values: FloatArray) -> FloatArray:
+    return np.array([float(f"{value:.6g}") for value in values.tolist()])
+
+
+def _print_lines(network: Network, table: rows.Table, units: list[int], top: int | None) -> None:
+    """The hidden units of each row, the most probable first."""
+    prior, units = predicted_prior(network), sorted(units)
+    for block, states in table.blocks():
+        batch = rows.answers(network, states)
+        for r, ids in enumerate(zip(*table.names(block), strict=True) if table.ids else [()] * len(block)):
+            row: dict[str, Any] = dict(zip(table.ids, ids, strict=True))
+            if batch.bound[r] == -np.inf:
+                row |= {"bound": None, "impossible": batch[r].impossible, "units": []}
+            else:
+                means, hidden = batch.means[r], [i for i in units if states[r, i] == HIDDEN]
+                ranked = sorted(hidden, key=(-means).__getitem__)[:top]
+                told = [{"name": network.names[i], "prior": prior[i], "mean": means[i]} for i in ranked]
+                row |= {"bound": batch.bound[r], "units": told}
+            print(json.dumps(row, default=str))
+        sys.stdout.flush()
