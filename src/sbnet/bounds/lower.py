@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,8 @@ from sbnet.kernels.array_gates import loads
 from sbnet.kernels.evaluate import log_terms
 from sbnet.kernels.terms import LOG_TERMS
 from sbnet.model.network import Network
-from sbnet.questions.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
+from sbnet.questions.batches import answers
+from sbnet.questions.evidence import EvidenceLike, check_means, coerce
 from sbnet.questions.reduction import absorb
 from sbnet.questions.support import impossible
 
@@ -26,13 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["LOG_TERMS", "Breakdown", "lower_bound"]
 
 MAX_ENUMERATED = 12
-
-
-class _Options(TypedDict, total=False):
-    """What :func:`lower_bound` takes after the data, for its signatures."""
-
-    log_term: str
-    enumerate_up_to: int
 
 
 @dataclass(frozen=True)
@@ -91,18 +85,7 @@ class Breakdown:
         return "\n".join(lines)
 
 
-@overload
-def lower_bound(
-    network: Network, evidence: OnePattern, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
-) -> float: ...
-@overload
-def lower_bound(
-    network: Network, evidence: Table, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
-) -> FloatArray: ...
-@overload
-def lower_bound(
-    network: Network, evidence: EvidenceLike, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
-) -> float | FloatArray: ...
+@answers(float, FloatArray)
 def lower_bound(
     network: Network,
     evidence: EvidenceLike,

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, overload
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,8 @@ from sbnet.errors import EvidenceError, ParameterError
 from sbnet.inference.estimation import Draw, weigh
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool, row_blocks
-from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
+from sbnet.questions.batches import answers
+from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.question import Part, Question, ask
 
 __all__ = ["Certificate", "Certificates", "PosteriorIntervals", "certify", "posterior_intervals"]
@@ -34,28 +35,7 @@ __all__ = ["Certificate", "Certificates", "PosteriorIntervals", "certify", "post
 Effort: TypeAlias = Literal["fast", "normal", "high"]
 
 
-class _Options(TypedDict, total=False):
-    """What :func:`certify` takes after the data, for its signatures."""
-
-    do: EvidenceLike | None
-    effort: Effort
-    exact_up_to: int | None
-    proven: bool
-    confidence: float
-    seconds: float | None
-    gap: float | None
-    rng: RngLike
-    threads: int | None
-    executor: Executor | None
-    progress: bool | None
-
-
-@overload
-def certify(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> Certificate: ...
-@overload
-def certify(network: Network, evidence: Table, **options: Unpack[_Options]) -> Certificates: ...
-@overload
-def certify(network: Network, evidence: EvidenceLike, **options: Unpack[_Options]) -> Certificate | Certificates: ...
+@answers(Certificate, Certificates)
 def certify(
     network: Network,
     evidence: EvidenceLike,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +19,8 @@ from sbnet.kernels.terms.enumerated import mean_t
 from sbnet.model.mirrors import Mirrors, mirrors
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken
-from sbnet.questions.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
+from sbnet.questions.batches import answers
+from sbnet.questions.evidence import EvidenceLike, check_means, coerce
 from sbnet.questions.question import Part, ask
 from sbnet.questions.reduction import absorb
 from sbnet.questions.support import impossible
@@ -31,36 +31,7 @@ _MANY = 16
 """Predictions of one row that are worth a reduction of their own; fewer are sums beside those of other rows."""
 
 
-@overload
-def log_likelihood(
-    network: Network,
-    evidence: OnePattern,
-    *,
-    do: EvidenceLike | None = ...,
-    limit: int = ...,
-    threads: int | None = ...,
-    progress: bool | None = ...,
-) -> float: ...
-@overload
-def log_likelihood(
-    network: Network,
-    evidence: Table,
-    *,
-    do: EvidenceLike | None = ...,
-    limit: int = ...,
-    threads: int | None = ...,
-    progress: bool | None = ...,
-) -> FloatArray: ...
-@overload
-def log_likelihood(
-    network: Network,
-    evidence: EvidenceLike,
-    *,
-    do: EvidenceLike | None = ...,
-    limit: int = ...,
-    threads: int | None = ...,
-    progress: bool | None = ...,
-) -> float | FloatArray: ...
+@answers(float, FloatArray)
 def log_likelihood(
     network: Network,
     evidence: EvidenceLike,
@@ -110,24 +81,7 @@ def log_likelihood(
     return float(log_p[0]) if question.single else log_p
 
 
-class _Options(TypedDict, total=False):
-    """What :func:`exact_posterior` takes after the data, for its signatures."""
-
-    do: EvidenceLike | None
-    units: str | int | Sequence[str | int] | None
-    limit: int
-    threads: int | None
-    progress: bool | None
-
-
-@overload
-def exact_posterior(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> ExactPosterior: ...
-@overload
-def exact_posterior(network: Network, evidence: Table, **options: Unpack[_Options]) -> ExactPosteriors: ...
-@overload
-def exact_posterior(
-    network: Network, evidence: EvidenceLike, **options: Unpack[_Options]
-) -> ExactPosterior | ExactPosteriors: ...
+@answers(ExactPosterior, ExactPosteriors)
 def exact_posterior(
     network: Network,
     evidence: EvidenceLike,
@@ -216,12 +170,7 @@ def exact_pairs(
     return pairs[0] if question.single else pairs
 
 
-@overload
-def kl(network: Network, evidence: OnePattern, means: ArrayLike, *, limit: int = ...) -> float: ...
-@overload
-def kl(network: Network, evidence: Table, means: ArrayLike, *, limit: int = ...) -> FloatArray: ...
-@overload
-def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int = ...) -> float | FloatArray: ...
+@answers(float, FloatArray)
 def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int = LIMIT) -> float | FloatArray:
     r"""Kullback-Leibler divergence of a factorial distribution from the exact posterior, eq. (12), in nats.
 

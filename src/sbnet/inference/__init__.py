@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any, Unpack, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,7 +36,6 @@ from sbnet.inference.step_by_step import Step, steps
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, Taken, each_block, pool
 from sbnet.parallel.lazy import LazyTable, is_lazy
-from sbnet.questions.batches import Asked
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.question import Part, Question, ask_many, ask_one
 
@@ -121,11 +120,15 @@ def infer(
     return _answer(ask_one(network, evidence, do), solver, start, None, trace=True)[0]
 
 
-class _Options(Asked, total=False):
+class _Options(TypedDict, total=False):
     """What :func:`infer_many` takes after the data, for its signatures."""
 
+    do: EvidenceLike | None
     solver: Solver | None
     start: ArrayLike | None
+    threads: int | None
+    executor: Executor | None
+    progress: bool | None
     missing: Any
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Unpack, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from sbnet.kernels import array_gates as gates
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.questions import printing
-from sbnet.questions.batches import Asked, NamedBatch, framed
-from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
+from sbnet.questions.batches import NamedBatch, answers, framed
+from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, Question, ask
 from sbnet.questions.reduction import absorb
@@ -153,22 +153,7 @@ class MostProbableBatch(NamedBatch[MostProbable, States]):
         return Reading(head, summary=(f"ln P: {printing.spread(self.log_p)}", best) if n else ())
 
 
-class _Options(Asked, total=False):
-    """What :func:`most_probable` takes after the data, for its signatures."""
-
-    limit: int
-    parts: int | None
-    rng: RngLike
-
-
-@overload
-def most_probable(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> MostProbable: ...
-@overload
-def most_probable(network: Network, evidence: Table, **options: Unpack[_Options]) -> MostProbableBatch: ...
-@overload
-def most_probable(
-    network: Network, evidence: EvidenceLike, **options: Unpack[_Options]
-) -> MostProbable | MostProbableBatch: ...
+@answers(MostProbable, MostProbableBatch)
 def most_probable(
     network: Network,
     evidence: EvidenceLike,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias, Unpack, get_args, overload
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import logsumexp
@@ -22,8 +22,8 @@ from sbnet.kernels.estimate import anneal_rows
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, join, map_blocks, pool
 from sbnet.questions import printing
-from sbnet.questions.batches import Asked, Batch
-from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
+from sbnet.questions.batches import Batch, answers
+from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, ask
 from sbnet.questions.support import IMPOSSIBLE
@@ -122,24 +122,7 @@ class Estimates(Batch[Estimate]):
 _SHOWN = 5
 
 
-class _Options(Asked, total=False):
-    """What :func:`estimate` takes after the data, for its signatures."""
-
-    samples: int
-    method: Method
-    steps: int
-    delta: float
-    solver: Solver | None
-    defence: float
-    rng: RngLike
-
-
-@overload
-def estimate(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> Estimate: ...
-@overload
-def estimate(network: Network, evidence: Table, **options: Unpack[_Options]) -> Estimates: ...
-@overload
-def estimate(network: Network, evidence: EvidenceLike, **options: Unpack[_Options]) -> Estimate | Estimates: ...
+@answers(Estimate, Estimates)
 def estimate(
     network: Network,
     evidence: EvidenceLike,

@@ -40,7 +40,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Unpack, overload
+from typing import Any
 
 import numpy as np
 
@@ -55,8 +55,8 @@ from sbnet.kernels.upper import evaluate
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.questions import printing
-from sbnet.questions.batches import Asked, Batch
-from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
+from sbnet.questions.batches import Batch, answers
+from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.printing import Reading
 from sbnet.questions.question import Part, ask
 from sbnet.questions.support import IMPOSSIBLE
@@ -126,22 +126,7 @@ class UpperBounds(Batch[UpperBound]):
         return Reading(head, summary=summary)
 
 
-class _Options(Asked, total=False):
-    """What :func:`upper_bound` takes after the data, for its signatures."""
-
-    condition: int | str | Sequence[str | int] | None
-    exact_up_to: int
-    table_up_to: int
-    tol: float
-    max_steps: int
-
-
-@overload
-def upper_bound(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> UpperBound: ...
-@overload
-def upper_bound(network: Network, evidence: Table, **options: Unpack[_Options]) -> UpperBounds: ...
-@overload
-def upper_bound(network: Network, evidence: EvidenceLike, **options: Unpack[_Options]) -> UpperBound | UpperBounds: ...
+@answers(UpperBound, UpperBounds)
 def upper_bound(
     network: Network,
     evidence: EvidenceLike,
