@@ -109,7 +109,14 @@ def test_a_row_has_the_answer_it_would_have_alone(options):
     X[::3, 0] = np.nan
     table = sb.estimate(network, X, samples=50, rng=3, **options)
     assert table.log_probability.shape == table.lower.shape == (12,)
-    again = sb.estimate(network, X[::-1], samples=50, rng=np.random.default_rng(3), threads=2, **options)
+    again = sb.estimate(
+        network,
+        X[::-1],
+        samples=50,
+        rng=np.random.default_rng(3),
+        settings=sb.solvers.EstimateSettings(threads=2),
+        **options,
+    )
     alone = [sb.estimate(network, row, samples=50, rng=3, **options) for row in X]
     for name in ("log_probability", "error", "lower", "bound", "effective_samples"):
         assert np.array_equal(getattr(table, name), getattr(again, name)[::-1])
@@ -149,10 +156,15 @@ def test_it_says_what_it_is(sprinkler):
         ({"steps": 0}, "steps is 0; it must be a whole number, one or more"),
         ({"method": "magic"}, "method is 'magic'; choose one of 'importance', 'annealed'"),
         ({"delta": 0.0}, "delta is 0.0; it must lie between 0 and 1"),
-        ({"defence": 1}, "defence is 1; it must lie between 0 and 1"),
+        (
+            {"settings": {"threads": 1}},
+            "settings is {'threads': 1}; write settings=EstimateSettings(threads=1), for example",
+        ),
     ],
 )
 def test_settings_that_cannot_be_are_refused(sprinkler, arguments, text):
     with pytest.raises(sb.errors.ParameterError) as caught:
         sb.estimate(sprinkler, {"wet": 1}, **arguments)
     assert str(caught.value) == text
+    with pytest.raises(sb.errors.ParameterError, match="defence is 1; it must lie between 0 and 1"):
+        sb.solvers.EstimateSettings(defence=1)

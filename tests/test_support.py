@@ -197,7 +197,15 @@ def test_soft_evidence_with_a_zero_is_certain(clinic):
 
 @pytest.mark.small
 @pytest.mark.parametrize(
-    "options", [{}, {"confidence": 0.99}, {"seconds": 0.1}, {"gap": 0.1}, {"exact_up_to": 0}, {"effort": "high"}]
+    "options",
+    [
+        {},
+        {"confidence": 0.99},
+        {"seconds": 0.1},
+        {"gap": 0.1},
+        {"settings": sb.solvers.CertifySettings(exact_up_to=0)},
+        {"effort": "high"},
+    ],
 )
 def test_certificates_of_impossible_evidence_are_exact(clinic, options):
     made = sb.certify(clinic, {"cold": 1, "cough": 0}, **options)

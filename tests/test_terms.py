@@ -307,7 +307,7 @@ def test_estimates_are_ln_p_within_their_error(sprinkler, method, steps):
 @wraps
 def test_weights_have_the_mean_of_p_where_the_prior_is_drawn_from_too():
     network = sb.layered((2, 3, 3), rng=1, scale=2.0)
-    guess = sb.estimate(network, [1, 0, 1], samples=400, defence=0.5)
+    guess = sb.estimate(network, [1, 0, 1], samples=400, settings=sb.solvers.EstimateSettings(defence=0.5))
     assert abs(guess.log_probability - sb.log_likelihood(network, [1, 0, 1])) <= 6 * guess.error
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from sbnet import bounds
 from sbnet._types import FloatArray, LogTerm
 from sbnet.bounds.upper import upper_bound
-from sbnet.certificates import certify, posterior_intervals
+from sbnet.certificates import CertifySettings, certify, posterior_intervals
 from sbnet.errors import ParameterError
 from sbnet.exact.answers import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.exact.probability import log_joint, sample
@@ -160,7 +160,7 @@ def _noisy_or() -> None:
             gradient(net, np.ones((1, 3)), solver=MeanField(log_term=term))
             infer(net, _ROW, solver=MeanField(log_term=term))
     exact_posterior(many, _ROW)
-    certify(many, _ROW, exact_up_to=0)
+    certify(many, _ROW, settings=CertifySettings(exact_up_to=0))
 
 
 # The first two share little; what follows the second needs little of the first. What one process has finished the

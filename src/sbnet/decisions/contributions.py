@@ -16,6 +16,7 @@ from sbnet.errors import not_among
 from sbnet.inference import Posterior, Solver
 from sbnet.model.network import Network
 from sbnet.questions import printing
+from sbnet.questions.batches import framed
 from sbnet.questions.evidence import OnePattern
 from sbnet.questions.printing import Readable, Reading, Terms
 
@@ -67,11 +68,7 @@ class Contributions(Readable):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, a row for each unit asked about and a column for each finding, in nats."""
-        pd = checks.extra("pandas", "to_frame()")
-        frame: pandas.DataFrame = pd.DataFrame(
-            self.nats, index=pd.Index(self.about, name="unit"), columns=list(self.findings)
-        )
-        return frame
+        return framed({}, self.nats, self.findings, units=self.about)
 
     def _reading(self) -> Reading:
         head = f"What {len(self.findings):,} finding{'s' * (len(self.findings) != 1)} add in nats of log-odds"

@@ -22,7 +22,7 @@ from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.model.ties import tied_rows
 from sbnet.questions import batches, printing
-from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions.batches import OneRow, SomeRows, framed
 from sbnet.questions.evidence import OnePattern
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part
@@ -95,14 +95,9 @@ class Questions(Readable, Sequence[NextQuestion]):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each question: rank, information, and the probability of a yes."""
-        pd = checks.extra("pandas", "to_frame()")
-        columns = {
-            "rank": np.arange(1, len(self) + 1),
-            "information": self.information,
-            "probability": self.probability,
-        }
-        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
-        return frame
+        rank = np.arange(1, len(self) + 1)
+        columns = {"rank": rank, "information": self.information, "probability": self.probability}
+        return framed(columns, units=self.names)
 
     def _reading(self) -> Reading:
         who = ", ".join(map(short, self.about)) if len(self.about) <= 3 else f"{len(self.about):,} units"

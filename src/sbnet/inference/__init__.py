@@ -16,7 +16,7 @@ from sbnet.inference.asking import as_asked, check_start
 from sbnet.inference.best_state import MostProbable, MostProbableBatch, most_probable
 from sbnet.inference.comparison import Comparison
 from sbnet.inference.equal_rows import by_mask, first_equal
-from sbnet.inference.estimation import Estimate, Estimates, estimate
+from sbnet.inference.estimation import Estimate, Estimates, EstimateSettings, estimate
 from sbnet.inference.lazy import LazyPosteriors, answer_lazily
 from sbnet.inference.results import Posterior, PosteriorBatch
 from sbnet.inference.solution import Chains, Gather, Solution, Status, Xi
@@ -47,6 +47,7 @@ __all__ = [
     "Conditioned",
     "DifferentiableSolver",
     "Estimate",
+    "EstimateSettings",
     "Estimates",
     "Gibbs",
     "LazyPosteriors",

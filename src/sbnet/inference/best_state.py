@@ -82,9 +82,8 @@ class MostProbable(Readable):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, and the most probable one."""
-        pd = checks.extra("pandas", "to_frame()")
         observed = np.where(self.evidence == HIDDEN, np.nan, self.evidence)
-        return framed({"observed": observed, "state": self.state}, index=pd.Index(self.network.names, name="unit"))
+        return framed({"observed": observed, "state": self.state}, units=self.network.names)
 
     def _headline(self) -> str:
         if self.log_p == -np.inf:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import unknown_unit
 from sbnet.questions import printing
+from sbnet.questions.batches import framed
 from sbnet.questions.printing import Readable, Reading
 
 if TYPE_CHECKING:
@@ -69,10 +69,7 @@ class Comparison(Readable):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: its mean before and after, and the change."""
-        pd = checks.extra("pandas", "to_frame()")
-        columns = {"before": self.means[0], "after": self.means[1], "change": self.change}
-        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
-        return frame
+        return framed({"before": self.means[0], "after": self.means[1], "change": self.change}, units=self.names)
 
     def _reading(self) -> Reading:
         hidden = np.flatnonzero((self.evidence[0] == HIDDEN) & (self.evidence[1] == HIDDEN))

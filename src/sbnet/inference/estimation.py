@@ -52,7 +52,7 @@ class Estimate(Readable):
     samples : int
         Number of weights drawn.
     delta : float
-        Chance that `lower` is too high.
+        Probability that `lower` is too high.
     impossible : str
         Why the evidence is impossible, if it is: then all logarithms are minus infinity, and nothing was drawn.
     """
@@ -122,6 +122,27 @@ class Estimates(Batch[Estimate]):
 _SHOWN = 5
 
 
+@dataclass(frozen=True)
+class EstimateSettings:
+    """What :func:`estimate` is seldom told.
+
+    Attributes
+    ----------
+    defence : float
+        Share of the samples from the network itself, of the method "importance".
+    threads, executor
+        As in :func:`infer_many`.
+    """
+
+    defence: float = 0.1
+    threads: int | None = None
+    executor: Executor | None = None
+
+    def __post_init__(self) -> None:
+        checks.chance("defence", self.defence)
+        pool(self.executor, self.threads)
+
+
 @answers(Estimate, Estimates)
 def estimate(
     network: Network,
@@ -133,11 +154,9 @@ def estimate(
     steps: int = 100,
     delta: float = 0.05,
     solver: Solver | None = None,
-    defence: float = 0.1,
     rng: RngLike = 0,
-    threads: int | None = None,
-    executor: Executor | None = None,
     progress: bool | None = None,
+    settings: EstimateSettings | None = None,
 ) -> Estimate | Estimates:
     r"""Estimate P(evidence) by sampling the hidden units, around the means that a solver finds.
 
@@ -167,15 +186,15 @@ def estimate(
     steps : int
         Intermediate distributions of the annealed method.
     delta : float
-        Chance that `lower` may be too high.
+        Probability that `lower` may be too high.
     solver
         Gives the means of Q; :class:`MeanField` by default.
-    defence : float
-        Share of the samples from the network itself.
     rng
         Seed. Equal seeds give equal answers, wherever the work is done and wherever a row stands in a table.
-    threads, executor, progress
+    progress
         As in :func:`infer_many`.
+    settings : EstimateSettings, optional
+        What is seldom told: the share of samples from the network itself, threads, an executor.
 
     Returns
     -------
@@ -191,18 +210,21 @@ def estimate(
     """
     solver = MeanField() if solver is None else solver
     check_solver(solver)
-    _check(samples, method, steps, delta, defence)
+    samples = checks.whole("samples", samples, 2)
+    checks.choice("method", method, get_args(Method))
+    steps = checks.whole("steps", steps, 1)
+    delta = checks.chance("delta", delta)
+    chosen = checks.settings(settings, EstimateSettings)
     seed = checks.generator(rng).integers(2**64, dtype=np.uint64)
     question = ask(network, evidence, do)
-    samples = int(samples)
-    draw = Draw(samples, int(steps) if method == "annealed" else 0, float(delta), float(defence), seed)
-    where = pool(executor, threads)
+    draw = Draw(samples, steps if method == "annealed" else 0, delta, float(chosen.defence), seed)
+    where = pool(chosen.executor, chosen.threads)
     table = question.gather(lambda part: _table(part, solver, draw, where, progress))
     log_p, error, lower, effective, bound = table.T.copy()
     lower = np.fmax(lower, bound)  # the bound is certain, so that the larger of the two holds as often
     log_p, lower, bound = (question.rule_out(values) for values in (log_p, lower, bound))
     error[question.impossible] = effective[question.impossible] = 0.0
-    found = Estimates(log_p, error, lower, bound, effective, samples, float(delta))
+    found = Estimates(log_p, error, lower, bound, effective, samples, delta)
     return replace(found[0], impossible=question.reason()) if question.single else found
 
 
@@ -269,11 +291,3 @@ def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray,
         means = logsumexp(kept, axis=2) - np.log(size)
         lower = np.maximum(lower, means.mean(axis=1) + np.log(delta / len(sizes)) / batches)
     return log_mean, error, lower, effective
-
-
-def _check(samples: int, method: str, steps: int, delta: float, defence: float) -> None:
-    checks.whole("samples", samples, 2)
-    checks.choice("method", method, get_args(Method))
-    checks.whole("steps", steps, 1)
-    checks.chance("delta", delta)
-    checks.chance("defence", defence)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds.lower import Breakdown, bound_terms
 from sbnet.errors import ApproximationWarning, EvidenceError, ParameterError
@@ -188,13 +187,11 @@ class Posterior(Readable):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, mean, and Monte Carlo error if there is one."""
-        pd = checks.extra("pandas", "to_frame()")
         observed = np.where(self.evidence == HIDDEN, np.nan, self.evidence)
         columns: dict[str, Any] = {"observed": observed, "mean": self.means}
         if self.error is not None:
             columns |= {"error": self.error, "r_hat": self.r_hat}
-        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.network.names, name="unit"))
-        return frame
+        return framed(columns, units=self.network.names)
 
     def _given(self) -> str:
         """What was observed, and what else was asked."""
@@ -311,7 +308,7 @@ class PosteriorBatch(NamedBatch[Posterior, FloatArray]):
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: its bound, whether it settled, and the mean of every unit."""
         head = {"bound": self.bound, "converged": self.converged}
-        return framed(head, self.means, self.network.names, self.index)
+        return framed(head, self.means, self.network.names, index=self.index)
 
     def _reading(self) -> Reading:
         n = len(self)

@@ -128,10 +128,16 @@ def _taken(column: Any, rows: slice | IndexArray) -> Any:
 
 
 def framed(
-    head: Mapping[str, Any], table: NDArray[Any] | None = None, names: Sequence[str] = (), index: Any = None
+    head: Mapping[str, Any],
+    table: NDArray[Any] | None = None,
+    names: Sequence[str] = (),
+    *,
+    index: Any = None,
+    units: Sequence[str] | None = None,
 ) -> pandas.DataFrame:
-    """A pandas table with these columns, and after them those of a table; names may occur twice."""
+    """A pandas table with these columns, and after them those of a table; names may occur twice. Rows may be units."""
     pd = checks.extra("pandas", "to_frame()")
+    index = index if units is None else pd.Index(units, name="unit")
     frame: pandas.DataFrame = pd.DataFrame(head, index=index)
     if table is None:
         return frame
