@@ -337,7 +337,7 @@ NOT_CALLED = {
         (
             *("SGD.init", "SGD.step", "SGD.size", "Adam.init", "Adam.step", "Adam.size"),
             *("Gaussian.slope", "Laplace.slope", "Laplace.shrunk", "Laplace.smooth"),
-            *("Gibbs.solve", "MeanField.solve", "MeanField.climb", "Mixture.solve", "Mixture.divide"),
+            *("Gibbs.solve", "MeanField.solve", "MeanField.maximise", "Mixture.solve", "Mixture.divide"),
             *("Conditioned.solve", "Conditioned.problems", "Structured.solve"),
         ),
         PROTOCOL,

@@ -69,7 +69,7 @@ class Doubled:
         two = self.second.solve(network, states, start=start, trace=trace)
         return replace(one, bound=np.maximum(one.bound, two.bound), parameters=None)
 
-    def climb(
+    def maximise(
         self,
         model: Model,
         bias: Floats,
@@ -79,7 +79,7 @@ class Doubled:
         row_weight: Floats | None = None,
         trace: bool = False,
     ) -> tuple[sb.solvers.Solution, sb.solvers.BoundGradient | None]:
-        return self.first.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
+        return self.first.maximise(model, bias, states, start, row_weight=row_weight, trace=trace)
 
 
 mine = Doubled(sb.MeanField(log_term="quadratic"), sb.MeanField(log_term="xi"))

@@ -88,7 +88,7 @@ def of_mean_field(network: Network, which: Bound, states: States) -> FloatArray:
 
 
 def _of_mask(network: Network, which: Bound, row: States, mask: bytes) -> float:
-    """The same for one row, and kept: who asks once will ask again, with other states of the same units."""
+    """The margin of one row, kept: who asks once will ask again, with other states of the same units."""
     kept: float | None = network._notes.get((which, mask))
     if kept is None:
         kept = float(of_terms(scale(network), which, live_units(network.model, row)[None, :])[0])
@@ -98,7 +98,7 @@ def _of_mask(network: Network, which: Bound, row: States, mask: bytes) -> float:
 
 
 def of_terms(scale: Scale, which: Bound, live: BoolArray) -> FloatArray:
-    """The same for rows of units that are involved.
+    """The margins of mean field bounds, for rows of units that are involved.
 
     A term goes through three roundings for each parent (the input, its mean, a product or a mean over states), and some
     twenty more; then all units are added up.
@@ -125,7 +125,7 @@ def _over(live: BoolArray, numbers: NDArray[Any]) -> FloatArray:
 
 
 def of_components(scale: Scale, which: Bound, gate_weight: FloatArray, gate_bias: FloatArray) -> float:
-    """The same for components of a mixture: gates are units with all hidden units as parents. One margin for all."""
+    """One margin for all components of a mixture: gates are units with all hidden units as parents."""
     gates = np.abs(gate_bias) + np.abs(gate_weight).sum(axis=2) + 2.0  # components by gates
     n_gates, n_hidden = gate_weight.shape[1:]
     widest = Scale(np.append(scale.size, gates.max(axis=0)), np.append(scale.parents, np.full(n_gates, n_hidden)))

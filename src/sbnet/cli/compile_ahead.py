@@ -110,14 +110,14 @@ def _roots() -> None:
 
     net = layered((2, 3), rng=0, scale=1.0, autoregressive=True)
     states = np.array([[-1, -1, 0, 1, 0]], np.int8)
-    summing(net, np.arange(2, 5), MeanField()).climb(net.model, net.bias, states, None, row_weight=np.ones(1))
+    summing(net, np.arange(2, 5), MeanField()).maximise(net.model, net.bias, states, None, row_weight=np.ones(1))
 
 
 def _switches() -> None:
     from sbnet.estimators.mixture_sums import estimates, switching
 
     net, states = add_column_mixtures(layered((1,)), units=["x0"], count=2, rng=0), np.array([[-1, -1, 1]], np.int8)
-    switching(net, np.array([2]), MeanField()).climb(net.model, net.bias, states, None, row_weight=np.ones(1))
+    switching(net, np.array([2]), MeanField()).maximise(net.model, net.bias, states, None, row_weight=np.ones(1))
     estimates(net, np.full((1, 3), -1, np.int8), np.array([2]), 2, Inline())
 
 

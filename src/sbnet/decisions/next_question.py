@@ -138,8 +138,8 @@ def next_question(
     whose answer changes nothing. Both answers to each question are put to :func:`infer_many`; :math:`p_s` is in
     proportion to :math:`e^{L_s}`, L being the bounds. That is exact where the evidence couples 12 hidden units at most,
     or there are as few positive findings of independent causes, and sums over all states stand in the place of a
-    solver; else it is as good as the solver. Where units are states of one variable, or switches of a table, all of it
-    is estimated from samples instead.
+    solver; else it is as good as the solver. Where units are states of one variable, all of it is estimated from samples
+    instead.
 
     Parameters
     ----------

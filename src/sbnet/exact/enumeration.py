@@ -104,8 +104,8 @@ def predictions(network: Network, row: States, means: FloatArray, units: IndexAr
     log_off = -bias + np.bincount(child, np.where(label[parent] < 0, alone, 0.0), network.n_units)
     rest = np.flatnonzero((label[parent] >= 0) & known[child])
     rest = rest[np.lexsort((label[parent[rest]], child[rest]))]
-    ends = np.flatnonzero(np.diff(child[rest]) | np.diff(label[parent[rest]])) + 1
-    for mine in np.split(rest, ends) if len(rest) else ():
+    cuts = np.flatnonzero(np.diff(child[rest]) | np.diff(label[parent[rest]])) + 1
+    for mine in np.split(rest, cuts) if len(rest) else ():
         i, several = child[mine[0]], sums[label[parent[mine[0]]]]
         if len(mine) == 1:
             log_off[i] += alone[mine[0]]
@@ -189,7 +189,7 @@ class _Part:
 def _sum_large(
     network: Network, states: States, rows: IndexArray, effort: Effort, log_p: FloatArray, means: FloatArray
 ) -> None:
-    """The same for rows with a large group, part by part: the same parts in the same order, whoever adds them up."""
+    """ln P and means of rows with a large group, part by part: always in the same order, whoever adds them up."""
     sums = []
     for r in rows:
         bias = absorb(network, states[r : r + 1])[0]
@@ -320,8 +320,7 @@ def group_sums(
     factors = label[problem.parent[problem.ptr[:-1]]]
     units_of, factors_of = members(label, len(sizes)), members(factors, len(sizes))
     flips = _flips(problem, states, bias)
-    roots = problem.factor_of < 0
-    off = np.where(roots, gates.log_p(problem.gate[problem.hidden], 0, bias[problem.hidden]), 0.0)
+    off = np.where(problem.factor_of < 0, gates.log_p(problem.gate[problem.hidden], 0, bias[problem.hidden]), 0.0)
     for units, mine in zip(units_of, factors_of, strict=True):
         if limit is None or len(units) <= limit:
             yield GroupSum(flips, problem.hidden[units], units, mine, float(off[units].sum()))

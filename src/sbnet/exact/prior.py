@@ -30,7 +30,7 @@ _drawn: _Kept = WeakKeyDictionary()
 
 
 def predicted_prior(network: Network) -> FloatArray:
-    """The predictions of mean field theory: each unit's chance if its parents were independent, parents first.
+    """The predictions of mean field theory: probabilities if parents were independent, parents first.
 
     Units that the evidence says nothing about have the same prediction in a mean field posterior, to the last digit.
     """

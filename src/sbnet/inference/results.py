@@ -62,7 +62,7 @@ class Posterior(Readable):
 
         Units without observed descendants have their prediction, the average of :math:`\\sigma(z)` over their parents.
         Mean field theory has none that say anything where hidden units are tied to each other by weights of 40 and
-        more, as states of one variable and switches of a table are: an :class:`~sbnet.errors.ApproximationWarning`
+        more, as states of one variable are: an :class:`~sbnet.errors.ApproximationWarning`
         says so.
         """
         _warn_of_ties(int(self.doubtful))
@@ -332,7 +332,7 @@ _COUNTED = 1000
 _STATUSES = tuple(Status)
 
 
-_TIED = "hidden units are tied by weights of 40 and more, as states of one variable and switches of a table are"
+_TIED = "hidden units are tied by weights of 40 and more, as states of one variable are"
 
 
 def _doubtful(network: Network, evidence: States, solution: Solution) -> BoolArray:

@@ -50,7 +50,7 @@ def codes(good: BoolArray, yes: Status, no: Status) -> States:
 
 @dataclass(frozen=True, eq=False)
 class Xi:
-    """Which bound was climbed, one that is a sum over units, and the parameters of its logarithm terms.
+    """Which bound was maximised, one that is a sum over units, and the parameters of its logarithm terms.
 
     Attributes
     ----------

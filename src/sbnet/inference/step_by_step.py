@@ -137,24 +137,24 @@ def steps(
     question.check_possible()
     stop = Stop(checks.tolerance("tol", tol), checks.whole("max_sweeps", max_sweeps, 1))
     point = check_start(question.given, start)
-    return _steps(question, _Climb(question.parts[0], None if point is None else point[0]), stop)
+    return _steps(question, _Ascent(question.parts[0], None if point is None else point[0]), stop)
 
 
-def _steps(question: Question, climb: _Climb, stop: Stop) -> Iterator[Step]:
-    yield climb.step(question, 0, "start", None, 0.0)
+def _steps(question: Question, ascent: _Ascent, stop: Stop) -> Iterator[Step]:
+    yield ascent.step(question, 0, "start", None, 0.0)
     for sweep in range(1, stop.max_sweeps + 1):
-        before = climb.bound
-        for j in climb.hidden:
-            gain = climb.try_mean(j, climb.best_mean(j))
-            yield climb.step(question, sweep, "mean", j, gain)
-        for i in climb.with_xi:
-            gain = climb.try_xi(i, climb.best_xi(i))
-            yield climb.step(question, sweep, "xi", i, gain)
-        if climb.bound - before < stop.tol:
+        before = ascent.bound
+        for j in ascent.hidden:
+            gain = ascent.take(ascent.mu, j, ascent.best_mean(j))
+            yield ascent.step(question, sweep, "mean", j, gain)
+        for i in ascent.with_xi:
+            gain = ascent.take(ascent.xi, i, ascent.best_xi(i))
+            yield ascent.step(question, sweep, "xi", i, gain)
+        if ascent.bound - before < stop.tol:
             return
 
 
-class _Climb:
+class _Ascent:
     """Means, xi and bound of one pattern, after the exact reductions: evidence absorbed, barren units left out."""
 
     def __init__(self, part: Part, start: FloatArray | None) -> None:
@@ -224,13 +224,7 @@ class _Climb:
                 low = one
         return (low + high) / 2.0
 
-    def try_mean(self, j: int, new: float) -> float:
-        return self._try(self.mu, j, new)
-
-    def try_xi(self, i: int, new: float) -> float:
-        return self._try(self.xi, i, new)
-
-    def _try(self, values: FloatArray, k: int, new: float) -> float:
+    def take(self, values: FloatArray, k: int, new: float) -> float:
         """Take a new value, unless rounding would let the bound fall; returns what is gained."""
         old, before = float(values[k]), self.bound
         values[k] = new
@@ -249,7 +243,7 @@ class _Climb:
         return Step(network, sweep, what, unit, means[0].copy(), xi[0].copy(), bound, gain)
 
     def _predicted(self) -> FloatArray:
-        """The means, with those of units that were left out, which follow from their parents: a climb of no sweeps."""
+        """The means, with those of units that were left out, which follow from their parents: no sweep is done."""
         part = self.part
         means: FloatArray = self.mu[None, :].copy()
         if len(self.live) < len(means[0]):

@@ -127,7 +127,7 @@ def _gradient(
 ) -> Gradient:
     states, start, row_weight = block.columns
     model = model._replace(weight=weight)
-    solution, slope = solver.climb(model, bias, states, start, row_weight=row_weight)
+    solution, slope = solver.maximise(model, bias, states, start, row_weight=row_weight)
     if slope is None:
-        raise ParameterError(f"solver is {solver!r}; its climb() gives no gradient, though row_weight asks for one")
+        raise ParameterError(f"solver is {solver!r}; its maximise() gives no gradient, though row_weight asks for one")
     return Gradient(solution.bound, solution.means, *slope)

@@ -5,8 +5,7 @@ The internal form is an ``int8`` array, rows by units: 0, 1, or -1 for "not obse
 One pattern or many, and what comes back, is the same everywhere: one pattern is answered by numbers (or by the record
 of one), a table by arrays with an axis of rows in front (or by the record of many). A mapping and a list of numbers are
 one pattern (:data:`OnePattern`); a data frame and a list of mappings, of lists or of arrays are tables
-(:data:`Table`). Of an array only its dimensions tell, which its type does not: functions that take either have three
-signatures, and the third promises one of the two.
+(:data:`Table`). Of an array only its dimensions tell, which its type does not (:class:`~sbnet.questions.batches.Answers`).
 
 Tables are read in :mod:`sbnet.tables.frames`, and the words and numbers in them in :mod:`sbnet.tables.codings`. The
 units of a network have their meaning already: words that neither say what they mean nor stand in the note of their unit
@@ -56,7 +55,7 @@ _BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
 
 @dataclass(frozen=True)
 class Reading:
-    """Evidence in the internal form, whether it was one pattern, and the codings that had to be guessed, by unit."""
+    """Evidence in the internal form, whether it was one pattern, and the codings that had to be inferred, by unit."""
 
     states: States
     single: bool
@@ -124,7 +123,7 @@ def read(
 def _read(
     network: Network, evidence: EvidenceLike, missing: Any, known: Mapping[int, Coding]
 ) -> tuple[Reading, list[str]]:
-    """The same, and what may have been meant otherwise."""
+    """Evidence in any form, and what may have been meant otherwise."""
     check_kinds(network, evidence)
     reader = _Reader(network, (*frames.missing_values(missing), -1.0), known)
     return _read_by(reader, evidence), reader.doubts
@@ -174,11 +173,11 @@ def _series(evidence: Any) -> Any:
 
 
 class _Reader:
-    """Puts columns in the places of their units; keeps what had to be guessed, and what may be meant otherwise."""
+    """Puts columns in the places of their units; keeps what had to be inferred, and what may be meant otherwise."""
 
     def __init__(self, network: Network, gone: tuple[Any, ...], known: Mapping[int, Coding]) -> None:
         self.network, self.gone, self.known = network, gone, known
-        self.guessed: dict[int, Coding] = {}
+        self.inferred: dict[int, Coding] = {}
         self.doubts: list[str] = []
 
     def frame(self, frame: Any) -> Reading:
@@ -267,8 +266,8 @@ class _Reader:
             name = repr(self.network.names[i])
             what = f"unit {name}" if records else f"column {k} ({name})"
             states[:, i] = self.column(sheet, int(k), int(i), what, "" if records and single else None)
-        self.doubt_guesses()
-        return Reading(states, single, self.guessed)
+        self.doubt_inferred()
+        return Reading(states, single, self.inferred)
 
     def column(self, sheet: frames.Sheet, k: int, i: int, what: str, where: str | None) -> States:
         """One column, by the coding that is known, by its words, or by the order of its two values."""
@@ -300,7 +299,7 @@ class _Reader:
         if strange is not None:
             raise refuse(strange, f"; elsewhere {coding}")
         if not coding.known and noted is None:
-            self.guessed[i] = coding
+            self.inferred[i] = coding
         return states
 
     def noted(self, column: frames.Column, i: int) -> Coding | None:
@@ -334,10 +333,10 @@ class _Reader:
     def hidden(self, n_rows: int) -> States:
         return np.full((n_rows, self.network.n_units), HIDDEN, dtype=np.int8)
 
-    def doubt_guesses(self) -> None:
-        """Of each coding that was guessed here, once."""
-        for coding in dict.fromkeys(coding for i, coding in self.guessed.items() if i not in self.known):
-            units = [repr(self.network.names[i]) for i, other in self.guessed.items() if other == coding]
+    def doubt_inferred(self) -> None:
+        """Of each coding that was inferred here, once."""
+        for coding in dict.fromkeys(coding for i, coding in self.inferred.items() if i not in self.known):
+            units = [repr(self.network.names[i]) for i, other in self.inferred.items() if other == coding]
             shown = ", ".join(units[:3]) + (f" and {len(units) - 3} more" if len(units) > 3 else "")
             text = (
                 f"column{'s' * (len(units) > 1)} {shown}: read as {coding}, the smaller value as 0. A table with only "
@@ -361,8 +360,8 @@ class _Reader:
         for k, i in enumerate(units):
             column = states[:, i]
             if (column == 1).any() and not (column == 0).any():
-                holes = np.flatnonzero(column == HIDDEN)
-                if len(holes) and frames.is_number(sheet.given(int(holes[0]), k), -1.0):
+                missing = np.flatnonzero(column == HIDDEN)
+                if len(missing) and frames.is_number(sheet.given(int(missing[0]), k), -1.0):
                     self.doubts.append(f"column {self.network.names[i]!r} {codings.SIGNS}missing=[-1]")
 
 

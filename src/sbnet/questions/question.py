@@ -85,7 +85,7 @@ class Part(NamedTuple):
         return bound + self.constant + self._rounding(bound)
 
     def below(self, bound: FloatArray) -> FloatArray:
-        """The same for lower bounds: never above."""
+        """Lower bounds of this network as those of the question: never above."""
         return bound + self.constant - self._rounding(bound)
 
     def _rounding(self, bound: FloatArray) -> FloatArray:
@@ -104,7 +104,7 @@ class Part(NamedTuple):
         return own
 
     def widened(self, values: FloatArray, fill: float) -> FloatArray:
-        """The other way: a column for each report too."""
+        """Rows by units of this network: a column for each report is added."""
         if not len(self.owner):
             return values
         return np.pad(values, ((0, 0), (0, len(self.owner))), constant_values=fill)
@@ -147,7 +147,7 @@ class Question:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The same in plain evidence, one part for each network that it takes."""
+        """The question in plain evidence, one part for each network that it takes."""
         n_units = self.network.n_units
         if self.conditions is None:
             nothing = np.broadcast_to(0.0, len(self.states))
@@ -181,7 +181,7 @@ class Question:
         return whole
 
     def collect(self, task: Callable[[Part], Iterable[R]]) -> list[R]:
-        """The same for records."""
+        """The records that a task answers part by part, in order."""
         found: dict[int, R] = {}
         for part in self.parts:
             numbers = np.arange(len(self.states))[part.rows].tolist()
@@ -216,11 +216,6 @@ class Question:
         """ln P, or a bound on it, of each row: minus infinity where the evidence is impossible."""
         return np.where(self.impossible, -np.inf, log_p)
 
-    @property
-    def n_held(self) -> int:
-        """How many units the intervention of a single row holds."""
-        return 0 if self.conditions is None else int((self.conditions.held[0] != HIDDEN).sum())
-
     def text(self) -> str:
         """The conditions of a single row in words, or nothing."""
         if self.conditions is None:
@@ -239,13 +234,13 @@ def ask(network: Network, evidence: EvidenceLike, do: EvidenceLike | None) -> Qu
 
 
 def ask_one(network: Network, evidence: EvidenceLike, do: EvidenceLike | None) -> Question:
-    """The same of one pattern."""
+    """The question of one pattern."""
     certain, reports = _parted(evidence)
     return _question(network, coerce_one(network, certain), True, reports, do)
 
 
 def ask_many(network: Network, evidence: EvidenceLike, do: EvidenceLike | None, *, missing: Any = ()) -> Question:
-    """The same of a table; what is in `missing` is not observed."""
+    """The question of a table; what is in `missing` is not observed."""
     certain, reports = _parted(evidence)
     return _question(network, coerce_many(network, certain, missing=missing), False, reports, do)
 

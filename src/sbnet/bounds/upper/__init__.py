@@ -18,7 +18,7 @@ to sum: :math:`G_c(z) = S_c z - \mathrm{sp}(z)`.
 others move the input by :math:`t = \sum_j J_{cj} S_j`, which lies in an interval, and are replaced by a line:
 :math:`G_c(z + t) \le \lambda_c t + \max_{t'} [G_c(z + t') - \lambda_c t']`. The maximum over the interval has a closed
 form (for a hidden unit if :math:`\omega_c = 1`, so such a unit is in no table), and the line adds
-:math:`\lambda_c J_{cj}` to :math:`\eta_j`. For observed units without tables, on an interval without ends, this is the
+:math:`\lambda_c J_{cj}` to :math:`\eta_j`. For observed units without tables, on an unbounded interval, this is the
 linear bound :math:`\mathrm{sp}(z) \ge \xi z + H(\xi)`, H the entropy of one unit, at :math:`\xi = S_c - \lambda_c`.
 
 *Together.* All states of a table have one weight, so the brackets close in any order. When all units are summed out,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -22,6 +23,7 @@ class OneThread:
     """Linear algebra in one thread, in the whole process, while anyone is inside: the last to leave restores it."""
 
     _lock, _inside = threading.Lock(), 0
+    _limits: Any = None
 
     def __enter__(self) -> None:
         with self._lock:

@@ -1,4 +1,4 @@
-"""Missing cells of more than two values: every value in turn, and what their bounds come to together.
+"""Missing values in columns of more than two: every value in turn, and what their bounds come to together.
 
 Mean field treats hidden units one by one, and units of which only few states are possible tie its hands: it settles on
 one value. The sum over all values is still a lower bound, and a much tighter one.
@@ -16,12 +16,12 @@ from sbnet.inference.solvers.places import Place
 from sbnet.model.network import Network
 
 MOST = 64
-"""Values of missing cells that are taken in turn, for one row, in all; beyond that cells are left to mean field."""
+"""Ways to fill in missing values that are tried for one row, in all; beyond that they are left to mean field."""
 
 
 @dataclass(frozen=True)
 class Completions:
-    """Rows with some of their missing cells filled in, in every way.
+    """Rows with some of their missing values filled in, in every way.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Completions:
 
 
 def complete(network: Network, states: States, places: Sequence[Place], most: int = MOST) -> Completions:
-    """Every row with its missing cells that matter at each of their values, as far as `most` goes.
+    """Every row with its missing values that matter filled in in every way, as far as `most` goes.
 
-    Cells without observed descendants do not matter: they sum to one by themselves.
+    Those without observed descendants do not matter: they sum to one by themselves.
     """
     many = [place for place in places if len(place.codes) > 2]
     needed = _needed(network, states, many)
@@ -64,7 +64,7 @@ def complete(network: Network, states: States, places: Sequence[Place], most: in
 
 
 def _needed(network: Network, states: States, places: Sequence[Place]) -> BoolArray:
-    """Rows by places: is the cell missing, with something observed below it?"""
+    """Rows by places: is the value missing, with something observed below it?"""
     if not places or not (states[:, [place.units[0] for place in places]] == HIDDEN).any():
         return np.zeros((len(states), len(places)), dtype=np.bool_)
     below = informed(network, states)

@@ -40,7 +40,7 @@ class MeanFieldLike(Solver, Protocol):
 
     @property
     def bound(self) -> Bound:
-        """Which bound it climbs."""
+        """Which bound it maximises."""
 
     @property
     def stop(self) -> Stop:
@@ -52,7 +52,7 @@ def check_mean_field(solver: object, why: str) -> None:
     check_solver(solver)
     if not (hasattr(solver, "bound") and hasattr(solver, "stop")):
         raise ParameterError(
-            f"solver is {solver!r}; {why} by mean field theory: give a solver that says which bound it climbs and "
+            f"solver is {solver!r}; {why} by mean field theory: give a solver that says which bound it maximises and "
             "when it stops, such as sbnet.MeanField()"
         )
 
@@ -129,7 +129,7 @@ class Mixture:
     def _grown(self, network: Network, problem: Problem, row: States, bias: FloatArray, mu: FloatArray) -> Grown:
         """The mixture of one part of a row, from the means of a single component."""
         pattern, none = self._pattern(network, problem, row, bias), _no_gates(problem)
-        found = _Climb(pattern, none).alone(mu)
+        found = _Ascent(pattern, none).alone(mu)
         return _grow(pattern, Component(float(found[0][0]), found[1][0], none), int(self.components))
 
     def divide(
@@ -274,25 +274,25 @@ def _grow(pattern: _Pattern, first: Component, components: int) -> Grown:
 def _try(pattern: _Pattern, whole: Component) -> _Trial:
     """Divisions by a gate that follows one unit, the best one of each steepness, as far as a few sweeps show."""
     units = np.argsort(np.abs(whole.mu - 0.5), kind="stable")[:_TRIALS]
-    climb = _Climb(pattern.rough(), whole.gates)
-    halves = _Pairs.joined([climb.by_unit(whole.mu, units, steep).best() for steep in _STEEP])
-    halves, before = climb(halves, _SHORT), climb.alone(whole.mu)[0][0]
+    ascent = _Ascent(pattern.rough(), whole.gates)
+    halves = _Pairs.joined([ascent.by_unit(whole.mu, units, steep).best() for steep in _STEEP])
+    halves, before = ascent(halves, _SHORT), ascent.alone(whole.mu)[0][0]
     return _Trial(float(np.expm1(min(halves.total.max() - before, _MOST))), halves)
 
 
 def _finish(pattern: _Pattern, whole: Component, halves: _Pairs) -> tuple[list[Component], int, bool]:
     """Two components for one; the most sweeps it took, and whether both have settled."""
-    climb, old = _Climb(pattern, whole.gates), whole.gates
-    halves = climb(climb.begin(halves.mu, halves.weight, halves.bias).best(), _LONG)
+    ascent, old = _Ascent(pattern, whole.gates), whole.gates
+    halves = ascent(ascent.begin(halves.mu, halves.weight, halves.bias).best(), _LONG)
     gates = (
         _Gates(np.vstack([old.weight, halves.weight]), np.append(old.bias, halves.bias), np.append(old.side, side))
         for side in np.array([0, 1], np.int8)
     )
     parts = [Component(float(halves.bound[0, m]), halves.mu[0, m], gate) for m, gate in enumerate(gates)]
-    return parts, climb.sweeps, climb.settled
+    return parts, ascent.sweeps, ascent.settled
 
 
-class _Climb:
+class _Ascent:
     """Divisions of one component, improved side by side: the two solutions and the gate between them in turn."""
 
     def __init__(self, pattern: _Pattern, gates: _Gates) -> None:
