@@ -409,9 +409,9 @@ def test_subproblems_share_the_draws_by_weight():
     root = solve(net, limits, row[None, :])
     bounded = Bounded(Reduced(net, row), limits, root, MeanFields(solution.bound, solution.means))
     subproblems = split_each(net, limits, split_each(net, limits, root, [0]), [1, 2])
-    wanted = by_samples.Wanted(0.001, 0.05, 2**18, 0)
-    found = by_samples.sample(bounded._replace(subproblems=subproblems), wanted)
-    whole = by_samples.sample(bounded, wanted)
+    plan = Plan(0.001, 0.05, 2**18)
+    found = by_samples.sample(bounded._replace(subproblems=subproblems), plan, 0)
+    whole = by_samples.sample(bounded, plan, 0)
     assert found.high - found.low <= 0.05
     assert max(found.low, whole.low) < min(found.high, whole.high)
 

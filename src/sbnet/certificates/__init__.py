@@ -18,8 +18,9 @@ from sbnet._types import HIDDEN, RngLike, States
 from sbnet.bounds import proven as _proven
 from sbnet.bounds.lower import bound_terms, check_log_term
 from sbnet.bounds.upper import LIMIT
+from sbnet.certificates.betting import Plan
 from sbnet.certificates.branching import Until, close
-from sbnet.certificates.confidence import DRAWS, WIDTH, Sampled, Wanted, sample
+from sbnet.certificates.confidence import DRAWS, WIDTH, Sampled, sample
 from sbnet.certificates.enclosure import EFFORTS, Enclosed, How, enclose, in_lines
 from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
 from sbnet.errors import EvidenceError, ParameterError
@@ -293,7 +294,7 @@ def _both_bounds(network: Network, row: States, how: How, block: Block) -> list[
         for state in (0, 1):
             with_unit = row.copy()
             with_unit[i] = state
-            enclosed = enclose(network, with_unit, *how)
+            enclosed = enclose(network, with_unit, how)
             both.append([enclosed.lower, enclosed.upper])
         answer.append(both)
     return answer
@@ -333,7 +334,7 @@ def _certificates(network: Network, task: _Task, block: Block) -> list[Certifica
 
 def _certificate(network: Network, row: States, task: _Task) -> Certificate:
     how, begin = task.how, time.monotonic()
-    enclosed = enclose(network, row, *how)
+    enclosed = enclose(network, row, how)
     if enclosed.value is None:
         if task.seconds:
             enclosed = close(enclosed, Until(begin + task.seconds, task.gap))
@@ -371,7 +372,7 @@ def _estimate(enclosed: Enclosed, task: _Task) -> Sampled:
 def _draw(enclosed: Enclosed, task: _Task) -> Sampled:
     """An interval that holds with confidence, and the estimate from the same samples."""
     subproblems = enclosed.subproblems or in_lines(enclosed.row, enclosed.mean_field, task.how)
-    return sample(subproblems, Wanted(1.0 - task.confidence, task.width, DRAWS[task.how.effort], task.seed))
+    return sample(subproblems, Plan(1.0 - task.confidence, task.width, DRAWS[task.how.effort]), task.seed)
 
 
 def _paper_bound(enclosed: Enclosed) -> float:

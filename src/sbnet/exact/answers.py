@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -123,7 +123,10 @@ def exact_posterior(
       rain         0.2689 → 0.3408    █████++
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
-    asked = _asked(network, units)
+    asked = None
+    if units is not None:
+        numbers = dict.fromkeys(network.index(unit) for unit in checks.units("units", units))  # each once
+        asked = np.array(list(numbers), np.int64)
     both = question.gather(lambda part: np.column_stack(_exact_means(part, effort, asked)))
     log_p, means, given = question.rule_out(both[:, 0]), both[:, 1:].copy(), question.given
     means[question.impossible[:, None] & (given == HIDDEN)] = np.nan
@@ -132,13 +135,6 @@ def exact_posterior(
     if question.single:
         return ExactPosterior.of(network, given[0], float(log_p[0]), means[0], question.reason(), asked)
     return ExactPosteriors.of(network, given, log_p, means, units=asked)
-
-
-def _asked(network: Network, units: str | int | Sequence[str | int] | None) -> IndexArray | None:
-    """The numbers of the units asked for, each once; None for all."""
-    if units is None:
-        return None
-    return np.array(list(dict.fromkeys(network.index(unit) for unit in checks.units("units", units))), np.int64)
 
 
 def exact_pairs(
@@ -165,7 +161,7 @@ def exact_pairs(
     ndarray of shape (n_units, n_units), or (n, n_units, n_units) for a table
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
-    pairs = question.gather(lambda part: _exact_pairs(part, effort))
+    pairs = question.gather(lambda part: np.array(list(_pairs(part, effort))).reshape(-1, *2 * [network.n_units]))
     pairs[question.impossible] = np.nan
     return pairs[0] if question.single else pairs
 
@@ -251,23 +247,16 @@ def _fill_known(network: Network, row: States, means: FloatArray) -> None:
     means[loose] = np.exp(log_p_of(network.gate[loose], 1, bias[loose]))
 
 
-def _exact_pairs(part: Part, effort: Effort) -> FloatArray:
-    _, means = _exact_means(part, effort)
-    pairs = np.empty((len(means), part.n_units, part.n_units))
-    for r, row in enumerate(part.states):
-        pairs[r] = _pairs(part, row, means[r], effort)
-    return pairs
-
-
-def _pairs(part: Part, row: States, means: FloatArray, effort: Effort) -> FloatArray:
-    """P(S_i, S_j | V) = P(S_i | V) P(S_j | S_i, V), one more enumeration for each hidden unit i."""
-    given = np.repeat(row[None, :], part.n_units, axis=0)
+def _pairs(part: Part, effort: Effort) -> Iterator[FloatArray]:
+    """P(S_i, S_j | V) = P(S_i | V) P(S_j | S_i, V) of each row, one more enumeration for each hidden unit i."""
     free = np.flatnonzero(part.held == HIDDEN)  # a held unit is cut out of the network
-    given[free, free] = 1
-    possible = np.flatnonzero(means > 0.0)
-    pairs = np.zeros((part.n_units, part.n_units))
-    some = part._replace(states=given[possible], constant=np.zeros(len(possible)))
-    pairs[possible] = means[possible, None] * _exact_means(some, effort)[1]
-    pairs = (pairs + pairs.T) / 2
-    np.fill_diagonal(pairs, means)
-    return pairs
+    for row, means in zip(part.states, _exact_means(part, effort)[1], strict=True):
+        given = np.repeat(row[None, :], part.n_units, axis=0)
+        given[free, free] = 1
+        possible = np.flatnonzero(means > 0.0)
+        pairs = np.zeros((part.n_units, part.n_units))
+        some = part._replace(states=given[possible], constant=np.zeros(len(possible)))
+        pairs[possible] = means[possible, None] * _exact_means(some, effort)[1]
+        pairs = (pairs + pairs.T) / 2
+        np.fill_diagonal(pairs, means)
+        yield pairs

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LIMIT = 20
 """Coupled hidden units among which the best state is found for certain, by default."""
-_STARTS, _SAMPLES, _SHOWN = 4, 16, 12
+_STARTS, _SAMPLES = 4, 16
 _NUMBERS = 13_500_000  # that are worked out in a search without end: a second or so
 
 
@@ -85,27 +85,19 @@ class MostProbable(Readable):
         observed = np.where(self.evidence == HIDDEN, np.nan, self.evidence)
         return framed({"observed": observed, "state": self.state}, units=self.network.names)
 
-    def _headline(self) -> str:
+    def _reading(self) -> Reading:
         if self.log_p == -np.inf:
-            return f"No state: ln P = -inf, {self.impossible or IMPOSSIBLE}"
+            return Reading(f"No state: ln P = -inf, {self.impossible or IMPOSSIBLE}")
+        head = f"Best state found: ln P = {self.log_p:.6g} nats; the best is at most {self.upper:.6g}"
         if self.exact:
-            return f"Most probable state: ln P = {self.log_p:.6g} nats, the best there is"
-        return f"Best state found: ln P = {self.log_p:.6g} nats; the best is at most {self.upper:.6g}"
-
-    def _lines(self) -> list[str]:
-        """The hidden units that are on, and those that are off."""
-        lines: list[str] = []
-        if self.log_p == -np.inf:
-            return lines
+            head = f"Most probable state: ln P = {self.log_p:.6g} nats, the best there is"
+        lines = []
         for state, word in ((1, "on"), (0, "off")):
             found = np.flatnonzero((self.evidence == HIDDEN) & (self.state == state))
-            more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-            names = ", ".join(short(self.network.names[i]) for i in found[:_SHOWN])
+            more = f" and {len(found) - printing.SHOWN} more" if len(found) > printing.SHOWN else ""
+            names = ", ".join(short(self.network.names[i]) for i in found[: printing.SHOWN])
             lines.append(f"{word + ':':<5}{names or 'none'}{more}")
-        return lines
-
-    def _reading(self) -> Reading:
-        return Reading(self._headline(), summary=self._lines())
+        return Reading(head, summary=lines)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -22,7 +22,7 @@ from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, Stop
 from sbnet.errors import NetworkError, short
 from sbnet.exact.probability import entropy_of
-from sbnet.inference.asking import check_start
+from sbnet.inference.solution import check_start
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.meanfield import EDGE
 from sbnet.kernels.reduce import live_units

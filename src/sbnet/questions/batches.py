@@ -96,8 +96,13 @@ class Batch(Readable, Generic[R]):
         raise NotImplementedError
 
     def _some(self, rows: slice | IndexArray) -> Self:
-        columns = {name: _taken(getattr(self, name), rows) for name in self._columns}
-        return replace(self, **columns)  # type: ignore[type-var]
+        columns = {name: getattr(self, name) for name in self._columns}
+        numbers = np.arange(len(self))[rows]
+        some = {
+            name: tuple(column[r] for r in numbers) if isinstance(column, tuple) else column[rows]
+            for name, column in columns.items()
+        }
+        return replace(self, **some)  # type: ignore[type-var]
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern."""
@@ -118,13 +123,6 @@ class NamedBatch(Batch[R], Generic[R, C]):
 
     def _unit(self, name: str) -> C:
         raise NotImplementedError
-
-
-def _taken(column: Any, rows: slice | IndexArray) -> Any:
-    """Some rows of an array, or of a tuple."""
-    if isinstance(column, tuple):
-        return tuple(column[r] for r in np.arange(len(column))[rows])
-    return column[rows]
 
 
 def framed(

@@ -5,7 +5,7 @@ The internal form is an ``int8`` array, rows by units: 0, 1, or -1 for "not obse
 One pattern or many, and what comes back, is the same everywhere: one pattern is answered by numbers (or by the record
 of one), a table by arrays with an axis of rows in front (or by the record of many). A mapping and a list of numbers are
 one pattern (:data:`OnePattern`); a data frame and a list of mappings, of lists or of arrays are tables
-(:data:`Table`). Of an array only its dimensions tell, which its type does not (:class:`~sbnet.questions.batches.Answers`).
+(:data:`Table`). Of an array only its dimensions tell, which its type does not.
 
 Tables are read in :mod:`sbnet.tables.frames`, and the words and numbers in them in :mod:`sbnet.tables.codings`. The
 units of a network have their meaning already: words that neither say what they mean nor stand in the note of their unit
@@ -183,7 +183,8 @@ class _Reader:
     def frame(self, frame: Any) -> Reading:
         labels: list[Any] = list(frame.columns)
         if frames.are_default(labels) or not any(isinstance(label, str) for label in labels):
-            return self.by_position(frames.from_frame(frame, frames.names_of(frame), self.gone))
+            sheet = frames.from_frame(frame, frames.names_of(frame), self.gone)
+            return self.place(sheet, range(self.first(len(sheet.columns)), self.network.n_units))
         if any(is_variable(self.network, label) for label in labels):
             return self.records(list(frame.iter_rows(named=True)))
         units = [_unit_index(self.network, label) for label in labels]
@@ -199,11 +200,6 @@ class _Reader:
         reading = self.place(sheet, units)
         self.doubt_signs(sheet, units, reading.states)
         return reading
-
-    def by_position(self, sheet: frames.Sheet) -> Reading:
-        """Fewer columns than units are the last units, the bottom layer."""
-        first = self.first(len(sheet.columns))
-        return self.place(sheet, range(first, self.network.n_units))
 
     def array(self, table: np.ndarray[Any, Any], single: bool) -> Reading:
         """An array; if it is one of numbers, zeros and ones are seen at once, for many columns together."""
@@ -293,8 +289,17 @@ class _Reader:
         coding = self.known.get(i) or noted or codings.learn(column)
         if coding is None or (not coding.known and i not in self.known and not codings.are_states(coding)):
             raise refuse(codings.first_strange(column), _several(column))
-        if noted is None and i not in self.known and not self.understands(coding, column, i):
-            raise self.strange_words(column, i, what)
+        if noted is None and i not in self.known:  # which value is 1 is said by the words, or by their order
+            words = self.network.notes[self.network.names[i]].states
+            said = not words or Coding(*words).is_translatable if coding.known else column.ordered
+            if not (coding.has_order or said):
+                own = (
+                    f"its states are {' and '.join(words)}"
+                    if words
+                    else "say yes and no, or name them in Note(states=(…, …))"
+                )
+                values = codings.listing(codings.distinct(column))
+                raise TableError(f"{what} holds {values}, which the network does not know; {own}, or 0 and 1")
         states, strange = codings.read(column, coding)
         if strange is not None:
             raise refuse(strange, f"; elsewhere {coding}")
@@ -309,20 +314,8 @@ class _Reader:
             return None
         return Coding(*words)
 
-    def understands(self, coding: Coding, column: frames.Column, i: int) -> bool:
-        """Whether the values of a column that its unit has no note of say which of them is 1, or have an order."""
-        words = self.network.notes[self.network.names[i]].states
-        if coding.known:
-            return coding.has_order or not words or Coding(*words).is_translatable
-        return coding.has_order or column.ordered
-
-    def strange_words(self, column: frames.Column, i: int, what: str) -> TableError:
-        values = codings.distinct(column)
-        own = self.network.notes[self.network.names[i]].states
-        way = f"its states are {' and '.join(own)}" if own else "say yes and no, or name them in Note(states=(…, …))"
-        return TableError(f"{what} holds {codings.listing(values)}, which the network does not know; {way}, or 0 and 1")
-
     def first(self, width: int) -> int:
+        """Fewer columns than units are the last units, the bottom layer."""
         if width > self.network.n_units:
             raise EvidenceError(
                 f"evidence has {width} columns, but the network has only {self.network.n_units} units; "

@@ -157,7 +157,8 @@ class Question:
 
     def _part(self, rows: IndexArray) -> Part:
         assert self.conditions is not None
-        held = self.conditions.held[0 if len(self.conditions.held) == 1 else rows[0]] if len(rows) else _none(self)
+        free = np.full(self.network.n_units, HIDDEN)
+        held = self.conditions.held[0 if len(self.conditions.held) == 1 else rows[0]] if len(rows) else free
         network, at, slack = intervene(self.network, held)
         states = np.where(held == HIDDEN, self.states[rows], at)
         mine = [self.conditions.reports[r] for r in rows]
@@ -323,19 +324,11 @@ def _groups(conditions: Conditions, n: int) -> list[IndexArray]:
     return parts or [np.empty(0, np.int64)]
 
 
-def _none(question: Question) -> States:
-    return np.full(question.network.n_units, HIDDEN)
-
-
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
 def _is_mapping(evidence: Any) -> bool:
     return isinstance(evidence, Mapping) and not hasattr(evidence, "toarray")  # as in `evidence.coerce`
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, tuple | list) or (isinstance(value, np.ndarray) and value.ndim != 0)
 
 
 def _parted(evidence: EvidenceLike) -> tuple[EvidenceLike, list[dict[Any, Any]]]:
@@ -350,7 +343,11 @@ def _parted(evidence: EvidenceLike) -> tuple[EvidenceLike, list[dict[Any, Any]]]
 
 
 def _parted_row(row: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], dict[Any, Any]]:
-    pairs = {key: value for key, value in row.items() if _is_pair(value)}
+    pairs = {
+        key: value
+        for key, value in row.items()
+        if isinstance(value, tuple | list) or (isinstance(value, np.ndarray) and value.ndim != 0)
+    }
     return ({**row, **dict.fromkeys(pairs)}, pairs) if pairs else (row, pairs)
 
 
@@ -362,7 +359,10 @@ def _question(
     if not any(pairs) and np.all(held == HIDDEN):
         return Question(network, states, single)
     pairs = pairs or [{}] * len(states)
-    reports = [_reports(network, row, f" in row {r}" * (not single)) for r, row in enumerate(pairs)]
+    reports = [
+        [(network.index(i), *_logarithms(network, i, pair, f" in row {r}" * (not single))) for i, pair in row.items()]
+        for r, row in enumerate(pairs)
+    ]
     return _with_conditions(network, states.copy(), single, reports, held)
 
 
@@ -399,11 +399,6 @@ def _check_agreement(network: Network, states: States, held: States) -> None:
         )
 
 
-def _reports(network: Network, pairs: dict[Any, Any], where: str) -> list[tuple[int, float, float]]:
-    """Unit, ln l0 and ln l1 of each pair."""
-    return [(network.index(unit), *_logarithms(network, unit, pair, where)) for unit, pair in pairs.items()]
-
-
 def _logarithms(network: Network, unit: Any, pair: Any, where: str) -> tuple[float, float]:
     try:
         both = checks.floats(pair)
@@ -416,8 +411,4 @@ def _logarithms(network: Network, unit: Any, pair: Any, where: str) -> tuple[flo
             f"unit {name!r} holds {checks.shown(pair)}{where}; soft evidence is a pair of likelihoods, of the report "
             "if the unit is 0 and if it is 1: finite, not negative and not both zero"
         )
-    return _log(off), _log(on)
-
-
-def _log(likelihood: float) -> float:
-    return math.log(likelihood) if likelihood else -math.inf
+    return math.log(off) if off else -math.inf, math.log(on) if on else -math.inf

@@ -85,9 +85,9 @@ def _highest_present(c: Any, lam: Any, low: Any, high: Any) -> Any:
 def highest_hidden(gate: int, c: Any, eta: Any, lam: Any, low: Any, high: Any) -> Any:
     """Not below the maximum over [low, high] of g(t) = sp(c + t + eta) - sp(c + t) - lam t, sp(z) = ln(1 + e^z).
 
-    For eta > 0, g is convex up to t = m = -c - eta / 2 and concave from there: the maximum is at low, high or m, or below a
-    tangent in the concave part. For eta < 0 it is the mirror image, since sp(z) = z + sp(-z). A noisy-OR unit has
-    ln(e^eta + (1 - e^eta) e^-(c + t)) - lam t, convex for eta < 0 and concave for eta > 0.
+    For eta > 0, g is convex up to t = m = -c - eta / 2 and concave from there: the maximum is at low, at high, at m, or
+    below a tangent in the concave part. For eta < 0 it is the mirror image, since sp(z) = z + sp(-z). A noisy-OR unit
+    has ln(e^eta + (1 - e^eta) e^-(c + t)) - lam t, convex for eta < 0 and concave for eta > 0.
     """
     if gate not in (SIGMOID, NOISY_OR):
         return c * math.nan

@@ -120,7 +120,8 @@ class Mixture:
             solution.bound[r] = bound
             solution.means[r] = _means(network, mixed, row, bias[r])
             solution.sweeps[r] = max(solution.sweeps[r], *(one.sweeps for one in mixed))
-            paths[r] = _joint_path(mixed)
+            rises = [rise for one in mixed for rise in np.diff(one.path)]  # one part is divided after the other
+            paths[r] = (sum(one.path[0] for one in mixed) + np.cumsum(rises)).tolist()
             if not all(one.settled for one in mixed):
                 solution.status[r] = Status.MAX_SWEEPS.code
         path = None if first.trace is None else lengthened(first.trace, paths, solution.bound)
@@ -369,12 +370,6 @@ def _means(network: Network, mixtures: Sequence[Grown], row: States, bias: Float
         means[0, moved] = np.clip(one.share @ found[:, moved], 0.0, 1.0)
     answer: FloatArray = means[0]
     return answer
-
-
-def _joint_path(mixtures: Sequence[Grown]) -> list[float]:
-    """The bound of all parts together while one after the other is divided."""
-    rises = [rise for one in mixtures for rise in np.diff(one.path)]
-    return [float(bound) for bound in sum(one.path[0] for one in mixtures) + np.cumsum(rises)]
 
 
 def lengthened(trace: FloatArray, paths: Sequence[Sequence[float]], bound: FloatArray) -> FloatArray:

@@ -90,7 +90,9 @@ def expand(problem: Problem, states: States, bias: FloatArray, enumerate_up_to: 
     """The sum for one row; `bias` has the evidence absorbed."""
     total = _Sum(len(problem.hidden))
     _known(total, problem, states, bias)
-    cap = _most_nodes(problem, enumerate_up_to)
+    sizes = np.diff(problem.ptr)
+    slots_in_sums = int(sizes[sizes > enumerate_up_to].sum())
+    cap = int(np.clip(_MOST // max(slots_in_sums, 1), _FEWEST, MAX_NODES))  # frequencies of a sum, at most
     for f, i in enumerate(problem.factor.tolist()):
         slots = slice(problem.ptr[f], problem.ptr[f + 1])
         one = _One(
@@ -150,13 +152,6 @@ def _indicators(units: tuple[int, ...], table: FloatArray) -> Factor:
     states = np.argwhere(table != 0.0).T  # units by terms
     phi = np.stack([states == 0, states == 1], axis=1).astype(np.complex128)
     return Factor(units, phi, table[table != 0.0].astype(np.complex128))
-
-
-def _most_nodes(problem: Problem, enumerate_up_to: int) -> int:
-    """Frequencies of a sum, at most: fewer where there are very many slots."""
-    sizes = np.diff(problem.ptr)
-    slots = int(sizes[sizes > enumerate_up_to].sum())
-    return int(np.clip(_MOST // max(slots, 1), _FEWEST, MAX_NODES))
 
 
 def _sigmoid(total: _Sum, one: _One, cap: int) -> None:

@@ -7,20 +7,8 @@ from typing import NamedTuple, Protocol
 from sbnet import checks
 from sbnet._types import FloatArray, Model, States
 from sbnet.errors import ParameterError
-from sbnet.inference.solution import Chains, Solution, Status, Xi
+from sbnet.inference.solution import Solution
 from sbnet.model.network import Network
-
-__all__ = [
-    "BoundGradient",
-    "Chains",
-    "DifferentiableSolver",
-    "Solution",
-    "Solver",
-    "Status",
-    "Xi",
-    "check_differentiable",
-    "check_solver",
-]
 
 
 class BoundGradient(NamedTuple):
