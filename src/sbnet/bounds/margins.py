@@ -79,22 +79,18 @@ def of_mean_field(network: Network, which: Bound, states: States) -> FloatArray:
     """
     seen = states >= 0
     if len(states) and (seen == seen[0]).all():
-        return np.full(len(states), _of_mask(network, which, states[0], seen[0].tobytes()))
+        key = which, seen[0].tobytes()  # kept: who asks once will ask again, with other states of the same units
+        kept: float | None = network._notes.get(key)
+        if kept is None:
+            kept = float(of_terms(scale(network), which, live_units(network.model, states[0])[None, :])[0])
+            if len(network._notes) < _MOST_KEPT:
+                network._notes[key] = kept
+        return np.full(len(states), kept)
     first = np.flatnonzero(np.append(True, np.any(seen[1:] != seen[:-1], axis=1)))[: len(states)]  # of rows seen alike
     live = np.empty((len(first), network.n_units), np.bool_)
     for k, r in enumerate(first):
         live[k] = live_units(network.model, states[r])
     return np.repeat(of_terms(scale(network), which, live), np.diff(np.append(first, len(states))))
-
-
-def _of_mask(network: Network, which: Bound, row: States, mask: bytes) -> float:
-    """The margin of one row, kept: who asks once will ask again, with other states of the same units."""
-    kept: float | None = network._notes.get((which, mask))
-    if kept is None:
-        kept = float(of_terms(scale(network), which, live_units(network.model, row)[None, :])[0])
-        if len(network._notes) < _MOST_KEPT:
-            network._notes[which, mask] = kept
-    return kept
 
 
 def of_terms(scale: Scale, which: Bound, live: BoolArray) -> FloatArray:

@@ -96,17 +96,14 @@ class Certificate(Readable):
                 lines.append(("that is", f"P(evidence) between {p_low:.3g} and {p_high:.3g}"))
             lines += [("lower bound", self.lower_from), ("upper bound", self.upper_from)]
             if self.confidence < 1.0:
-                lines.append((f"{100 * self.confidence:.12g} %", self._with_confidence()))
+                (left, right), drawn = self.interval, f"{self.samples:,} samples"
+                held = f"with that confidence, between {_outward(left, right)} ({right - left:.2g} nats); {drawn}"
+                lines.append((f"{100 * self.confidence:.12g} %", held))
             lines.append(("estimate", f"{self.estimate:.6g} ± {self.error:.2g}, from samples (not proven)"))
         spread = f"{cost:.3g}" if self.exact else f"{low:.3g} to {high:.3g} nats, about {cost:.3g}"
         lines.append(("mean field", f"{self.mean_field:.6g}; taking the hidden units as independent costs {spread}"))
         lines.append(("", f"the paper's logarithm terms would cost {self.logarithm:.3g} more"))
         return [*lines, ("rounding", _ROUNDING[self.proven])]
-
-    def _with_confidence(self) -> str:
-        low, high = self.interval
-        held = f"with that confidence, between {_outward(low, high)} ({high - low:.2g} nats)"
-        return f"{held}; {self.samples:,} samples"
 
     def _headline(self) -> str:
         gap = self.gap

@@ -161,10 +161,6 @@ def contributions(
 _TOGETHER = "give a mapping from what a finding is called to the units that say it, such as {'age': ['age > 3', …]}"
 
 
-def _is_one(name: Any, found: Mapping[str, Any]) -> bool:
-    return isinstance(name, str) and name in found
-
-
 def _together(
     network: Network, found: Mapping[str, Any], given: Mapping[str, Iterable[str]] | None
 ) -> dict[str, list[str]]:
@@ -176,7 +172,9 @@ def _together(
         return {title if len(names) > 1 else names[0]: names for title, names in groups.items()}
     given = checks.mapping("together", given, _TOGETHER)
     listed = {title: checks.listed(f"together[{title!r}]", names, _TOGETHER) for title, names in given.items()}
-    chosen = {title: [name for name in names if _is_one(name, found)] for title, names in listed.items()}
+    chosen = {
+        title: [name for name in names if isinstance(name, str) and name in found] for title, names in listed.items()
+    }
     grouped = {name for names in chosen.values() for name in names}
     return {title: names for title, names in chosen.items() if names} | {
         name: [name] for name in found if name not in grouped

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -171,7 +171,12 @@ def next_question(
     """
     checks.whole("tries", tries, 1)
     present = Present.of(network, evidence)
-    targets, candidates = _units_asked(network, present.findings, about, among)
+    targets = np.array(units_about(network, present.findings, about), np.int64)
+    named = roles.findings(network, targets.tolist())
+    if among is not None:
+        named = [network.index(unit) for unit in checks.units("among", among)]
+    unknown = [i for i in dict.fromkeys(named) if network.names[i] not in present.findings]
+    candidates = np.array(unknown, np.int64)
     considered = len(candidates)
     if considered > tries:
         present, candidates = _promising(present, candidates, targets, tries)
@@ -187,17 +192,6 @@ def next_question(
         told.exact,
         np.arange(1, len(order) + 1),
     )
-
-
-def _units_asked(network: Network, found: Mapping[str, Any], about: Any, among: Any) -> tuple[IndexArray, IndexArray]:
-    """The places of the units to learn about, and of those that can be asked for."""
-    targets = units_about(network, found, about)
-    if among is not None:
-        named = [network.index(unit) for unit in checks.units("among", among)]
-    else:
-        named = roles.findings(network, targets)
-    candidates = [i for i in dict.fromkeys(named) if network.names[i] not in found]
-    return np.array(targets, np.int64), np.array(candidates, np.int64)
 
 
 class _Told(NamedTuple):

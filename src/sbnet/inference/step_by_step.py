@@ -19,15 +19,14 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from sbnet import checks
-from sbnet._types import HIDDEN, Bound, FloatArray, Stop
+from sbnet._types import HIDDEN, FloatArray, Stop
 from sbnet.errors import NetworkError, short
 from sbnet.exact.probability import entropy_of
 from sbnet.inference.solution import check_start
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.meanfield import EDGE
 from sbnet.kernels.reduce import live_units
-from sbnet.kernels.rows import Answers, solve_rows
-from sbnet.kernels.terms import LOG_TERMS
+from sbnet.kernels.rows import predict_rows
 from sbnet.model.network import Network
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.question import Part, Question, ask_one
@@ -237,21 +236,13 @@ class _Ascent:
     def step(self, question: Question, sweep: int, what: What, k: int | None, gain: float) -> Step:
         """What a user sees of it."""
         network, part = question.network, self.part
-        means, xi = part.shown(self._predicted()), part.shown(self.xi[None, :], np.nan)
+        found = np.full((1, part.network.n_units), np.nan)
+        found[:, self.live] = self.mu[self.live]
+        predict_rows(part.network.model, part.states, self.bias[None, :], found)  # those that were left out
+        means, xi = part.shown(found), part.shown(self.xi[None, :], np.nan)
         unit = None if k is None else network.names[k]
         bound = self.bound + float(part.constant[0])
         return Step(network, sweep, what, unit, means[0].copy(), xi[0].copy(), bound, gain)
-
-    def _predicted(self) -> FloatArray:
-        """The means, with those of units that were left out, which follow from their parents: no sweep is done."""
-        part = self.part
-        means: FloatArray = self.mu[None, :].copy()
-        if len(self.live) < len(means[0]):
-            nothing = np.empty(1), means, np.empty_like(means), np.empty(1, np.int64), np.empty(1, np.bool_)
-            answers = Answers(*nothing, np.empty((1, 0)))
-            which, network = Bound(LOG_TERMS["xi"], 0), part.network
-            solve_rows(network.model, which, Stop(1.0, 0), part.states, self.bias[None, :], True, answers)
-        return means
 
 
 def _log_mix(mu: float, t: float) -> float:

@@ -288,18 +288,17 @@ class _Reader:
         noted = self.noted(column, i)
         coding = self.known.get(i) or noted or codings.learn(column)
         if coding is None or (not coding.known and i not in self.known and not codings.are_states(coding)):
-            raise refuse(codings.first_strange(column), _several(column))
+            values = codings.distinct(column)
+            many = "; say missing=[…] for those that are no state" if len(values) > 2 else codings.clash(values)
+            raise refuse(codings.first_strange(column), f". It holds {codings.listing(values)}{many}" if many else "")
         if noted is None and i not in self.known:  # which value is 1 is said by the words, or by their order
             words = self.network.notes[self.network.names[i]].states
             said = not words or Coding(*words).is_translatable if coding.known else column.ordered
             if not (coding.has_order or said):
-                own = (
-                    f"its states are {' and '.join(words)}"
-                    if words
-                    else "say yes and no, or name them in Note(states=(…, …))"
-                )
-                values = codings.listing(codings.distinct(column))
-                raise TableError(f"{what} holds {values}, which the network does not know; {own}, or 0 and 1")
+                own = f"its states are {' and '.join(words)}"
+                way = own if words else "say yes and no, or name them in Note(states=(…, …))"
+                found = codings.listing(codings.distinct(column))
+                raise TableError(f"{what} holds {found}, which the network does not know; {way}, or 0 and 1")
         states, strange = codings.read(column, coding)
         if strange is not None:
             raise refuse(strange, f"; elsewhere {coding}")
@@ -369,14 +368,6 @@ def _plain_states(values: list[Any]) -> list[int] | None:
         else:
             return None
     return states
-
-
-def _several(column: frames.Column) -> str:
-    """More about a column of too many values, and the way out."""
-    values = codings.distinct(column)
-    if len(values) > 2:
-        return f". It holds {codings.listing(values)}; say missing=[…] for those that are no state"
-    return f". It holds {codings.listing(values)}{clash}" if (clash := codings.clash(values)) else ""
 
 
 def _outside() -> int:

@@ -289,23 +289,18 @@ def _with_reports(network: Network, reports: Sequence[Report]) -> Network:
     if not reports:
         return network
     graph, ratio = network.graph, np.array([report.ratio for report in reports])
+    names, mark = [f"report {k} on {network.names[report.unit]}" for k, report in enumerate(reports)], ""
+    while any(name + mark in network._index for name in names):
+        mark += "'"  # until no unit is called so
     indptr = np.concatenate([graph.indptr, graph.indptr[-1] + 1 + np.arange(len(reports))])
     parent = np.concatenate([graph.parent, [report.unit for report in reports]])
     return Network(
-        (*network.names, *_new_names(network, reports)),
+        (*network.names, *(name + mark for name in names)),
         Graph(indptr, parent),
         np.concatenate([network.weight, 2.0 * ratio]),
         np.concatenate([network.bias, -ratio]),
         np.concatenate([network.gate, np.full(len(reports), SIGMOID, np.int8)]),
     )
-
-
-def _new_names(network: Network, reports: Sequence[Report]) -> list[str]:
-    """Names that no unit has."""
-    names, mark = [f"report {k} on {network.names[report.unit]}" for k, report in enumerate(reports)], ""
-    while any(name + mark in network._index for name in names):
-        mark += "'"
-    return [name + mark for name in names]
 
 
 def _groups(conditions: Conditions, n: int) -> list[IndexArray]:
@@ -363,12 +358,7 @@ def _question(
         [(network.index(i), *_logarithms(network, i, pair, f" in row {r}" * (not single))) for i, pair in row.items()]
         for r, row in enumerate(pairs)
     ]
-    return _with_conditions(network, states.copy(), single, reports, held)
-
-
-def _with_conditions(
-    network: Network, states: States, single: bool, reports: list[list[tuple[int, float, float]]], held: States
-) -> Question:
+    states = states.copy()
     constant, slack, kept = np.zeros(len(states)), np.zeros(len(states)), list[tuple[Report, ...]]()
     for r, row in enumerate(reports):
         by_do, own = held[0 if len(held) == 1 else r], list[Report]()
@@ -383,12 +373,6 @@ def _with_conditions(
                 own.append(Report(unit, on - off))
             slack[r] += _ROUNDING * len(row) * (1.0 + sum(abs(log) for log in (off, on) if log > -math.inf))
         kept.append(tuple(own))
-    _check_agreement(network, states, held)
-    return Question(network, states, single, Conditions(held, tuple(kept), constant, slack))
-
-
-def _check_agreement(network: Network, states: States, held: States) -> None:
-    """A unit is not observed in a state that it is not held at."""
     clash = (states != HIDDEN) & (held != HIDDEN) & (states != held)
     if clash.any():
         r, i = (int(k) for k in np.argwhere(clash)[0])
@@ -397,6 +381,7 @@ def _check_agreement(network: Network, states: States, held: States) -> None:
             f"unit {network.names[i]!r} is observed as {seen} and held at {at} by do, in row {r}; "
             "such evidence is impossible: leave it out of one of the two"
         )
+    return Question(network, states, single, Conditions(held, tuple(kept), constant, slack))
 
 
 def _logarithms(network: Network, unit: Any, pair: Any, where: str) -> tuple[float, float]:

@@ -105,7 +105,12 @@ def expand(problem: Problem, states: States, bias: FloatArray, enumerate_up_to: 
             _noisy_or(total, one)
         else:
             _sigmoid(total, one, cap)
-    factors = [_indicators(units, table) for units, table in total.tables.items() if np.any(table)]
+    factors = []
+    for units, table in total.tables.items():
+        if np.any(table):  # a term for each state in which the table is not zero
+            found = np.argwhere(table != 0.0).T
+            phi = np.stack([found == 0, found == 1], axis=1).astype(np.complex128)
+            factors.append(Factor(units, phi, table[table != 0.0].astype(np.complex128)))
     return Expansion(total.constant, total.field, factors + total.sums, total.size)
 
 
@@ -145,13 +150,6 @@ def _enumerated(total: _Sum, one: _One) -> None:
     else:
         both = np.stack([array_gates.log_p(one.gate, s, x) for s in (0, 1)], axis=1)
         total.table([*units, one.own], both.reshape((2,) * (n + 1)))
-
-
-def _indicators(units: tuple[int, ...], table: FloatArray) -> Factor:
-    """A term for each state in which the table is not zero."""
-    states = np.argwhere(table != 0.0).T  # units by terms
-    phi = np.stack([states == 0, states == 1], axis=1).astype(np.complex128)
-    return Factor(units, phi, table[table != 0.0].astype(np.complex128))
 
 
 def _sigmoid(total: _Sum, one: _One, cap: int) -> None:
