@@ -123,18 +123,15 @@ def exact_posterior(
       rain         0.2689 → 0.3408    █████++
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
-    asked = None
-    if units is not None:
-        numbers = dict.fromkeys(network.index(unit) for unit in checks.units("units", units))  # each once
-        asked = np.array(list(numbers), np.int64)
-    both = question.gather(lambda part: np.column_stack(_exact_means(part, effort, asked)))
+    every = range(network.n_units) if units is None else map(network.index, checks.units("units", units))
+    asked = np.array(list(dict.fromkeys(every)), np.int64)
+    both = question.gather(lambda part: np.column_stack(_exact_means(part, effort, None if units is None else asked)))
     log_p, means, given = question.rule_out(both[:, 0]), both[:, 1:].copy(), question.given
     means[question.impossible[:, None] & (given == HIDDEN)] = np.nan
-    if asked is not None:
-        means = means[:, asked]
+    means = means[:, asked]
     if question.single:
-        return ExactPosterior.of(network, given[0], float(log_p[0]), means[0], question.reason(), asked)
-    return ExactPosteriors.of(network, given, log_p, means, units=asked)
+        return ExactPosterior.of(network, given[0], asked, means[0], float(log_p[0]), question.reason())
+    return ExactPosteriors.of(network, given, asked, means, log_p)
 
 
 def exact_pairs(

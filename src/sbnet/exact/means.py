@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -19,33 +19,24 @@ from sbnet.questions.support import IMPOSSIBLE
 if TYPE_CHECKING:
     import pandas
 
-_M = TypeVar("_M", bound="_Means")
-
 
 class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
     """An array of means with names. What is computed from it is a plain array, and so is a part of the units."""
 
     network: Network
     evidence: States
+    units: IndexArray  # whose means these are
     _log_p: Any
     _impossible: str
-    _units: IndexArray | None
     __array_priority__: ClassVar[float] = -1.0  # others decide what comes of the two
 
     @classmethod
     def of(
-        cls: type[_M],
-        network: Network,
-        evidence: States,
-        log_p: Any,
-        means: FloatArray,
-        impossible: str = "",
-        units: IndexArray | None = None,
-    ) -> _M:
-        """The means of some units, or all, for evidence in its internal form; why it is impossible, if one row is."""
+        cls, network: Network, evidence: States, units: IndexArray, means: FloatArray, log_p: Any, impossible: str = ""
+    ) -> Self:
+        """The means of some units for evidence in its internal form; why it is impossible, if one row is."""
         new = means.view(cls)
-        new.network, new.evidence, new._log_p, new._impossible = network, evidence, log_p, impossible
-        new._units = units
+        new.network, new.evidence, new.units, new._log_p, new._impossible = network, evidence, units, log_p, impossible
         return new
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -54,14 +45,13 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
     def __reduce__(self) -> Any:
         if not hasattr(self, "network"):
             return self.means.__reduce__()
-        parts = (self.network, self.evidence, self._log_p, self.means, self._impossible, self._units)
-        return type(self).of, parts
+        return type(self).of, (self.network, self.evidence, self.units, self.means, self._log_p, self._impossible)
 
-    def copy(self: _M, order: Any = "C") -> _M:
+    def copy(self, order: Any = "C") -> Self:
         """A copy that keeps the names."""
-        return self.of(self.network, self.evidence, self._log_p, self.means.copy(order), self._impossible, self._units)
+        return self.of(self.network, self.evidence, self.units, self.means.copy(order), self._log_p, self._impossible)
 
-    def __deepcopy__(self: _M, memo: Any) -> _M:
+    def __deepcopy__(self, memo: Any) -> Self:
         return self.copy()
 
     def __repr__(self) -> str:
@@ -77,21 +67,11 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
     @property
     def names(self) -> tuple[str, ...]:
         """The units that the means are of."""
-        if self._units is None:
-            return self.network.names
-        return tuple(self.network.names[i] for i in self._units)
-
-    @property
-    def units(self) -> IndexArray:
-        """Their numbers in the network."""
-        return np.arange(self.network.n_units) if self._units is None else self._units
+        return tuple(self.network.names[i] for i in self.units)
 
     def _place(self, name: str) -> int:
         """Where the mean of a unit stands."""
-        unit = self.network.index(name)
-        if self._units is None:
-            return unit
-        places = np.flatnonzero(self._units == unit)
+        places = np.flatnonzero(self.units == self.network.index(name))
         if not len(places):
             raise UnknownUnitError(f"there is no mean of unit {name!r}; ask for it with units=[{name!r}, ...]")
         return int(places[0])
@@ -174,10 +154,10 @@ class ExactPosteriors(NamedBatch[ExactPosterior, FloatArray], _Means):  # type: 
         return self.means[:, self._place(name)]
 
     def _one(self, r: int) -> ExactPosterior:
-        return ExactPosterior.of(self.network, self.evidence[r], self._log_p[r], self.means[r], units=self._units)
+        return ExactPosterior.of(self.network, self.evidence[r], self.units, self.means[r], self._log_p[r])
 
-    def _some(self, rows: slice | IndexArray) -> ExactPosteriors:
-        return self.of(self.network, self.evidence[rows], self._log_p[rows], self.means[rows], units=self._units)
+    def _some(self, rows: slice | IndexArray) -> Self:
+        return self.of(self.network, self.evidence[rows], self.units, self.means[rows], self._log_p[rows])
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: ln P, and the mean of every unit."""
