@@ -56,12 +56,12 @@ def test_the_ends_enclose_the_truth_and_a_higher_effort_is_never_wider(effort, n
         exact = sb.log_likelihood(net, row)
         widest = (-math.inf, math.inf)
         for name in EFFORTS[: EFFORTS.index(effort) + 1]:
-            ends = enclosure.enclose(net, sb.questions.evidence.coerce(net, row)[0][0], enclosure.How(name, False))
-            assert ends.lower - rounding <= exact <= ends.upper + rounding, (seed, name)
-            assert widest[0] <= ends.lower + rounding, (seed, name)
-            assert ends.upper <= widest[1] + rounding, (seed, name)
-            assert ends.lower <= ends.upper <= 0.0
-            widest = ends.lower, ends.upper
+            found = enclosure.enclose(net, sb.questions.evidence.coerce(net, row)[0][0], enclosure.How(name, False))
+            assert found.lower - rounding <= exact <= found.upper + rounding, (seed, name)
+            assert widest[0] <= found.lower + rounding, (seed, name)
+            assert found.upper <= widest[1] + rounding, (seed, name)
+            assert found.lower <= found.upper <= 0.0
+            widest = found.lower, found.upper
 
 
 @few
@@ -133,10 +133,10 @@ def test_proven_ends_enclose_the_exact_ball_on_hostile_networks():
     for seed in range(60):
         net, row, _ = hostile(seed)
         states = sb.questions.evidence.coerce(net, row)[0][0]
-        ends = enclosure.enclose(net, states, enclosure.How("fast", True))
+        found = enclosure.enclose(net, states, enclosure.How("fast", True))
         ball = sb.bounds.proven.upper.exact(net, states)
-        assert not ball < ends.lower, seed
-        assert not ball > ends.upper, seed
+        assert not ball < found.lower, seed
+        assert not ball > found.upper, seed
 
 
 def test_many_parents_are_averaged_by_the_trapezoid_rule_in_balls_too():

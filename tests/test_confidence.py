@@ -399,7 +399,7 @@ def test_a_table_has_a_pair_of_arrays_and_a_row_has_one_answer_wherever_it_stand
     assert many[1:3].interval[0].tolist() == low[1:3].tolist()
     assert sb.certify(wide(), table[0], confidence=0.99, rng=1).interval != many[0].interval
     empty = sb.certify(wide(), np.empty((0, 4)), confidence=0.99)
-    assert [len(ends) for ends in empty.interval] == [0, 0]
+    assert [len(bounds) for bounds in empty.interval] == [0, 0]
 
 
 def test_subproblems_share_the_draws_by_weight():

@@ -117,8 +117,8 @@ def test_intervals_know_what_is_certain(case):
     """P(S = 1 | V) is 0 or 1 exactly where V with the other state is impossible."""
     network, tables, row, held = case
     assume(is_possible(tables, row, held))
-    ends = sb.posterior_intervals(network, row, do=held)
-    for name, (low, high) in ends.items():
+    intervals = sb.posterior_intervals(network, row, do=held)
+    for name, (low, high) in intervals.items():
         off, on = (is_possible(tables, {**row, name: state}, held) for state in (0, 1))
         assert (high == 0.0) == (not on)
         assert (low == 1.0) == (not off)

@@ -283,7 +283,8 @@ def _check(effort: str, proven: bool, settings: CertifySettings | None) -> tuple
         _proven.load()
     settings = checks.settings(settings, CertifySettings)
     where = pool(settings.executor, 1 if proven else settings.threads)  # balls are no faster in threads
-    return How(effort, bool(proven), settings.exact_up_to), where
+    most = settings.exact_up_to
+    return How(effort, bool(proven), None if most is None else int(most)), where
 
 
 def _both_bounds(network: Network, row: States, how: How, block: Block) -> list[list[list[float]]]:

@@ -207,8 +207,8 @@ def upper_bound(
     limits = Limits(
         checks.whole("exact_up_to", exact_up_to, 0, LIMIT),
         checks.whole("table_up_to", table_up_to, 0, MAX_TABLE),
-        chosen.max_steps,
-        chosen.tol,
+        int(chosen.max_steps),
+        float(chosen.tol),
     )
     units, most = _check_condition(network, condition)
     announce(evaluate)
