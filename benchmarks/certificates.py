@@ -159,12 +159,16 @@ def _closing() -> Table:
         say(f"certificates: branch and bound, {name}")
         if not columns:  # compile
             _curve(network, pattern)
-            _processor(network, pattern, confidence=0.999, exact_up_to=0)
+            _processor(network, pattern, confidence=0.999, settings=sb.solvers.CertifySettings(exact_up_to=0))
         column = []
         for effort in ("fast", "normal", "high"):
-            found, spent = _processor(network, pattern, effort=effort, exact_up_to=0, threads=1)
+            found, spent = _processor(
+                network, pattern, effort=effort, settings=sb.solvers.CertifySettings(exact_up_to=0, threads=1)
+            )
             column.append(f"{found.gap:.3g}; {seconds(spent)}")
-        found, spent = _processor(network, pattern, confidence=0.999, exact_up_to=0, threads=1)
+        found, spent = _processor(
+            network, pattern, confidence=0.999, settings=sb.solvers.CertifySettings(exact_up_to=0, threads=1)
+        )
         sure = f"{found.interval[1] - found.interval[0]:.3g}; {seconds(spent)}"
         columns.append([*column, *_curve(network, pattern), sure])
     marks = [f"branch and bound, {mark:g} s" for mark in MARKS]
@@ -184,7 +188,7 @@ def _confidence() -> Table:
         say(f"certificates: with confidence, digit {digit}")
         network, mine = _learned(digit), []
         for image in digits.test[digits.test_target == digit][:DIGITS]:
-            found, spent = _processor(network, image, confidence=0.999, threads=1)
+            found, spent = _processor(network, image, confidence=0.999, settings=sb.solvers.CertifySettings(threads=1))
             mine.append((found.interval[1] - found.interval[0], spent, found.gap, found.samples))
         width, spent, gap, samples = np.array(mine).T
         widths, times = [*widths, *width], [*times, *spent]

@@ -56,7 +56,7 @@ def _one_symptom() -> Table:
     ways: dict[str, Callable[[], Any]] = {
         "infer_many, mean field": lambda: sb.infer_many(net, rows, threads=1).bound,
         "log_likelihood, quickscore": lambda: sb.log_likelihood(net, rows, threads=1),
-        "upper_bound": lambda: sb.upper_bound(net, rows[:20], threads=1).bound,
+        "upper_bound": lambda: sb.upper_bound(net, rows[:20], settings=sb.solvers.UpperBoundSettings(threads=1)).bound,
     }
     for work in ways.values():
         work()  # compile
@@ -264,14 +264,16 @@ def _bounds(net: sb.Network) -> dict[str, Callable[[np.ndarray], tuple[float, fl
 
     def certified(effort: Any) -> Callable[[np.ndarray], tuple[float, float]]:
         def ends(row: np.ndarray) -> tuple[float, float]:
-            found = sb.certify(net, row, effort=effort, exact_up_to=0, threads=1)
+            found = sb.certify(net, row, effort=effort, settings=sb.solvers.CertifySettings(exact_up_to=0, threads=1))
             return found.lower, found.upper
 
         return ends
 
     def above(table_up_to: int) -> Callable[[np.ndarray], tuple[float, float]]:
         def ends(row: np.ndarray) -> tuple[float, float]:
-            found = sb.upper_bound(net, row, exact_up_to=0, table_up_to=table_up_to, threads=1)
+            found = sb.upper_bound(
+                net, row, exact_up_to=0, table_up_to=table_up_to, settings=sb.solvers.UpperBoundSettings(threads=1)
+            )
             return np.nan, found.bound
 
         return ends

@@ -102,8 +102,10 @@ def _digits() -> Table:
     }.items():
         say(f"tightness: {name}")
         start = time.perf_counter()
-        estimated = sb.estimate(net, X, solver=exact, threads=1, progress=False, **options)
-        rows.append((name, f"{estimated.lower.mean():.3f}", seconds((time.perf_counter() - start) / len(X))))
-    last = f"{estimated.log_probability.mean():.3f} ± {estimated.error.mean():.3f}"
+        estimate = sb.estimate(
+            net, X, solver=exact, progress=False, settings=sb.solvers.EstimateSettings(threads=1), **options
+        )
+        rows.append((name, f"{estimate.lower.mean():.3f}", seconds((time.perf_counter() - start) / len(X))))
+    last = f"{estimate.log_probability.mean():.3f} ± {estimate.error.mean():.3f}"
     note = f"{len(X)} images. The last estimate itself: {last} nats (the error is that of one image)."
     return Table("tightness: a digit network, 8 × 24 × 64", ("", "mean lower bound", "time per row"), rows, (note,))

@@ -92,13 +92,13 @@ def test_lines_bound_every_part_and_are_exact_where_nothing_is_free():
     states = np.where(rng.random((50, 12)) < 0.5, rng.integers(0, 2, (50, 12)), row).astype(np.int8)
     states[:, 7:] = 1
     slope = rng.uniform(-1, 1, (50, 12))
-    lines = maximum._by_lines(group, states, slope, *maximum._inputs(group, states))
+    lines = maximum._by_lines(group, states, slope, *group.inputs(states))
     for r, part in enumerate(states):
         inside = oracle.all_states(np.where(part < 0, np.nan, part))
         exact = oracle.log_joint(network.weight_matrix(), network.bias, inside)
         assert lines.value[r] >= exact.max() - 1e-12
     full = sb.sample(network, 50, rng=0, do=row)
-    lines = maximum._by_lines(group, full, slope, *maximum._inputs(group, full))
+    lines = maximum._by_lines(group, full, slope, *group.inputs(full))
     assert np.allclose(lines.value, sb.log_joint(network, full), rtol=0, atol=1e-12)
 
 

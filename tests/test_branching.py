@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
 
 import oracle
 import sbnet as sb
 from sbnet.bounds import margins
 from sbnet.bounds.branch_and_bound import branch_and_bound, upper
-from sbnet.bounds.upper.descent import descend
+from sbnet.bounds.upper.descent import OneThread, descend
 from sbnet.bounds.upper.regions import Parameters, divide, free_places, start
 from sbnet.bounds.upper.subproblems import Limits, _scratch, solve
 from sbnet.certificates import branching
@@ -204,7 +205,7 @@ def test_subproblems_serve_the_samples_too():
 def test_the_certain_ends_hold_where_all_states_can_be_summed():
     for seed in range(8):
         net, row, exact, rounding = small(seed)
-        found = sb.certify(net, row[-5:], gap=0.3, exact_up_to=0)
+        found = sb.certify(net, row[-5:], gap=0.3, settings=sb.solvers.CertifySettings(exact_up_to=0))
         assert found.lower - rounding <= exact <= found.upper + rounding
         assert found.gap <= 0.3 + 2.0 * rounding
         assert sb.certify(net, row[-5:], gap=0.3).exact
@@ -216,8 +217,11 @@ def test_causes_with_findings_have_subproblems_of_their_own():
     leak = {f"f{i}": 0.01 for i in range(13)}
     net = sb.noisy_or(causes=causes, leak=leak, prior={f"d{k}": 0.05 for k in range(20)})
     present = {f"f{i}": 1 for i in range(13)}
-    wide, exact = sb.certify(net, present, exact_up_to=0), sb.log_likelihood(net, present, limit=20)
-    found = sb.certify(net, present, exact_up_to=0, gap=0.5 * wide.gap)
+    wide, exact = (
+        sb.certify(net, present, settings=sb.solvers.CertifySettings(exact_up_to=0)),
+        sb.log_likelihood(net, present, limit=20),
+    )
+    found = sb.certify(net, present, gap=0.5 * wide.gap, settings=sb.solvers.CertifySettings(exact_up_to=0))
     assert found.gap <= 0.5 * wide.gap
     assert found.lower <= exact <= found.upper
 
@@ -249,7 +253,7 @@ def python_value(problem, regions, free, x, gradient, some, slopes):
 
 
 @pytest.mark.parametrize("table_up_to", [0, 3])
-def test_the_compiled_descent_goes_where_the_plain_one_goes(table_up_to):
+def test_the_compiled_descent_finds_the_minimum_that_scipy_finds(table_up_to):
     net, row = dense()
     states = sb.questions.evidence.coerce(net, row)[0][0]
     problem, bias = reduce(net.model, states), absorb(net, states[None, :])[0]
@@ -258,9 +262,24 @@ def test_the_compiled_descent_goes_where_the_plain_one_goes(table_up_to):
     x = start(problem, regions, given)
     free, gradient = free_places(problem, regions), np.empty_like(x)
     search = Search(free, np.zeros(len(free), np.bool_), x.copy(), gradient)
-    for steps in (1, 2, 12, 25):  # more than the moves it remembers; later, rounding leads them apart
-        slow, fast = x[free].copy(), x[free].copy()
-        value = descend(partial(python_value, problem, regions, free, x.copy(), gradient), slow, steps, 1e-9)
-        found = lower(problem, regions, search, fast, _scratch(len(free)), steps, 1e-9)
-        assert found == pytest.approx(value, abs=1e-6)
-        assert fast == pytest.approx(slow, abs=1e-3)
+    some = x[free].copy()
+    with OneThread():
+        value = descend(partial(python_value, problem, regions, free, x.copy(), gradient), some, 1000, 1e-12)
+    values = [
+        lower(problem, regions, search, x[free].copy(), _scratch(len(free)), steps, 1e-9) for steps in (1, 25, 1000)
+    ]
+    assert np.all(np.diff(values) <= 0.0)
+    assert values[-1] == pytest.approx(value, abs=0.02)
+
+
+def test_linear_algebra_has_its_threads_again_when_the_last_has_left():
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before, inner = threads(), OneThread()
+    with OneThread():
+        assert set(threads()) == {1}
+        inner.__enter__()
+    assert set(threads()) == {1}
+    inner.__exit__()
+    assert threads() == before

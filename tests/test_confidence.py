@@ -226,7 +226,9 @@ def runs_outside(runs, confidence, sizes, scale):
     for run in range(runs):
         net = sb.layered(sizes, rng=[1996, run], scale=scale)
         row = np.random.default_rng(run).integers(0, 2, sizes[-1])
-        low, high = sb.certify(net, row, confidence=confidence, exact_up_to=0, rng=run).interval
+        low, high = sb.certify(
+            net, row, confidence=confidence, rng=run, settings=sb.solvers.CertifySettings(exact_up_to=0)
+        ).interval
         outside += not low <= sb.log_likelihood(net, row) <= high
         width += (high - low) / runs
     return outside, width
@@ -308,7 +310,9 @@ def misses(family, confidence, runs, first=0):
     outside, width = 0, 0.0
     for run in range(first, first + runs):
         net, given = family(np.random.default_rng([1996, run // 4]))
-        low, high = sb.certify(net, given, confidence=confidence, exact_up_to=0, rng=run).interval
+        low, high = sb.certify(
+            net, given, confidence=confidence, rng=run, settings=sb.solvers.CertifySettings(exact_up_to=0)
+        ).interval
         outside += not low <= sb.log_likelihood(net, given) <= high
         width += (high - low) / runs
     return outside, width
@@ -322,7 +326,9 @@ def test_intervals_of_hostile_networks_miss_no_more_often_than_they_say(family, 
 
 def test_a_mean_that_rises_late_does_not_raise_the_lower_end_above_the_truth():
     net, given = far_apart(np.random.default_rng(122))
-    low, high = sb.certify(net, given, confidence=0.999, exact_up_to=0, rng=1).interval
+    low, high = sb.certify(
+        net, given, confidence=0.999, rng=1, settings=sb.solvers.CertifySettings(exact_up_to=0)
+    ).interval
     assert low <= sb.log_likelihood(net, given) <= high  # -56.84
 
 
@@ -381,16 +387,19 @@ def test_an_interval_with_confidence_is_inside_the_certain_one_and_holds_the_gue
 def test_a_table_has_a_pair_of_arrays_and_a_row_has_one_answer_wherever_it_stands():
     table = np.random.default_rng(0).integers(0, 2, (5, 4)).astype(float)
     table[2] = table[0]
-    many = sb.certify(wide(), table, confidence=0.99, threads=2)
+    many = sb.certify(wide(), table, confidence=0.99, settings=sb.solvers.CertifySettings(threads=2))
     low, high = many.interval
     assert low.shape == high.shape == (5,)
-    alone = [sb.certify(wide(), row, confidence=0.99, threads=1).interval for row in table]
+    alone = [
+        sb.certify(wide(), row, confidence=0.99, settings=sb.solvers.CertifySettings(threads=1)).interval
+        for row in table
+    ]
     assert list(zip(low.tolist(), high.tolist(), strict=True)) == alone
     assert many[0].interval == many[2].interval
     assert many[1:3].interval[0].tolist() == low[1:3].tolist()
     assert sb.certify(wide(), table[0], confidence=0.99, rng=1).interval != many[0].interval
     empty = sb.certify(wide(), np.empty((0, 4)), confidence=0.99)
-    assert [len(ends) for ends in empty.interval] == [0, 0]
+    assert [len(bounds) for bounds in empty.interval] == [0, 0]
 
 
 def test_subproblems_share_the_draws_by_weight():
@@ -400,9 +409,9 @@ def test_subproblems_share_the_draws_by_weight():
     root = solve(net, limits, row[None, :])
     bounded = Bounded(Reduced(net, row), limits, root, MeanFields(solution.bound, solution.means))
     subproblems = split_each(net, limits, split_each(net, limits, root, [0]), [1, 2])
-    wanted = by_samples.Wanted(0.001, 0.05, 2**18, 0)
-    found = by_samples.sample(bounded._replace(subproblems=subproblems), wanted)
-    whole = by_samples.sample(bounded, wanted)
+    plan = Plan(0.001, 0.05, 2**18)
+    found = by_samples.sample(bounded._replace(subproblems=subproblems), plan, 0)
+    whole = by_samples.sample(bounded, plan, 0)
     assert found.high - found.low <= 0.05
     assert max(found.low, whole.low) < min(found.high, whole.high)
 
@@ -420,7 +429,9 @@ def test_noisy_or_findings_have_an_interval_too():
     net = sb.noisy_or(
         causes=causes, leak=dict.fromkeys(["f0", "f1", "f2"], 0.01), prior={f"d{k}": 0.05 for k in range(30)}
     )
-    found = sb.certify(net, {"f0": 1, "f1": 0, "f2": 1}, confidence=0.999, exact_up_to=0)
+    found = sb.certify(
+        net, {"f0": 1, "f1": 0, "f2": 1}, confidence=0.999, settings=sb.solvers.CertifySettings(exact_up_to=0)
+    )
     assert found.interval[0] <= sb.log_likelihood(net, {"f0": 1, "f1": 0, "f2": 1}) <= found.interval[1]
     assert found.interval[1] - found.interval[0] < found.gap
 

@@ -25,11 +25,11 @@ both = pytest.mark.parametrize("options", [{}, {"method": "annealed", "steps": 5
 def test_the_mean_weight_is_the_probability(options, seed):
     network = sb.layered((2, 3, 4), rng=seed, scale=1.5, autoregressive=seed % 2 == 1)
     evidence = np.r_[np.full(5, np.nan), np.random.default_rng(seed).choice([0.0, 1.0, np.nan], 4)]
-    guess = sb.estimate(network, evidence, samples=50_000, rng=seed, **options)
+    estimate = sb.estimate(network, evidence, samples=50_000, rng=seed, **options)
     true = np.exp(sb.log_likelihood(network, evidence))
-    assert abs(np.exp(guess.log_probability) - true) <= 4.5 * guess.error * true + 1e-12
-    assert guess.error < 0.03
-    assert guess.bound <= guess.lower <= np.log(true) + 1e-12
+    assert abs(np.exp(estimate.log_probability) - true) <= 4.5 * estimate.error * true + 1e-12
+    assert estimate.error < 0.03
+    assert estimate.bound <= estimate.lower <= np.log(true) + 1e-12
 
 
 @both
@@ -42,17 +42,17 @@ def test_bad_means_do_no_harm_to_the_mean(options):
 
     network = sb.layered((2, 3, 4), rng=1, scale=1.0)
     true = sb.log_likelihood(network, np.zeros(4))
-    guess = sb.estimate(network, np.zeros(4), samples=50_000, solver=Wrong(), rng=1, **options)
+    estimate = sb.estimate(network, np.zeros(4), samples=50_000, solver=Wrong(), rng=1, **options)
     good = sb.estimate(network, np.zeros(4), samples=50_000, rng=1, **options)
-    assert abs(guess.log_probability - true) <= 4.5 * guess.error + 1e-12
-    assert guess.effective_samples < good.effective_samples
+    assert abs(estimate.log_probability - true) <= 4.5 * estimate.error + 1e-12
+    assert estimate.effective_samples < good.effective_samples
 
 
 def test_the_error_is_that_of_the_estimate():
     network = sb.layered((3, 6), rng=0, scale=1.5)
     true = sb.log_likelihood(network, np.zeros(6))
-    guesses = [sb.estimate(network, np.zeros(6), samples=2000, rng=k) for k in range(200)]
-    scaled = np.array([(np.exp(g.log_probability - true) - 1) / g.error for g in guesses])
+    estimates = [sb.estimate(network, np.zeros(6), samples=2000, rng=k) for k in range(200)]
+    scaled = np.array([(np.exp(g.log_probability - true) - 1) / g.error for g in estimates])
     assert abs(scaled.mean()) < 0.25
     assert 0.85 < scaled.std() < 1.15
 
@@ -84,14 +84,14 @@ def test_weights_are_bounded_by_the_defence():
 @settings(max_examples=30)
 def test_hostile_networks_give_finite_numbers(options, case):
     network, evidence = case
-    guess = sb.estimate(network, evidence, samples=16, **options)
+    estimate = sb.estimate(network, evidence, samples=16, **options)
     exact = sb.log_likelihood(network, evidence)
-    numbers = (guess.log_probability, guess.error, guess.lower, guess.bound, guess.effective_samples)
+    numbers = (estimate.log_probability, estimate.error, estimate.lower, estimate.bound, estimate.effective_samples)
     assert np.all(np.isfinite(numbers))
-    assert 1 - 1e-9 <= guess.effective_samples <= 16 + 1e-9
+    assert 1 - 1e-9 <= estimate.effective_samples <= 16 + 1e-9
     if not np.isnan(evidence).any():
-        assert abs(guess.log_probability - exact) <= 1e-9 * (1 + abs(exact))
-        assert guess.error <= 1e-9
+        assert abs(estimate.log_probability - exact) <= 1e-9 * (1 + abs(exact))
+        assert estimate.error <= 1e-9
 
 
 def test_annealing_is_worth_its_steps():
@@ -109,7 +109,14 @@ def test_a_row_has_the_answer_it_would_have_alone(options):
     X[::3, 0] = np.nan
     table = sb.estimate(network, X, samples=50, rng=3, **options)
     assert table.log_probability.shape == table.lower.shape == (12,)
-    again = sb.estimate(network, X[::-1], samples=50, rng=np.random.default_rng(3), threads=2, **options)
+    again = sb.estimate(
+        network,
+        X[::-1],
+        samples=50,
+        rng=np.random.default_rng(3),
+        settings=sb.solvers.EstimateSettings(threads=2),
+        **options,
+    )
     alone = [sb.estimate(network, row, samples=50, rng=3, **options) for row in X]
     for name in ("log_probability", "error", "lower", "bound", "effective_samples"):
         assert np.array_equal(getattr(table, name), getattr(again, name)[::-1])
@@ -133,12 +140,12 @@ def test_a_row_has_the_answer_it_would_have_alone(options):
 
 
 def test_it_says_what_it_is(sprinkler):
-    guess = sb.estimate(sprinkler, {"wet": 1}, samples=1000)
-    first, second = repr(guess).splitlines()
-    assert first.startswith(f"ln P ≈ {guess.log_probability:.6g} ± ")
+    estimate = sb.estimate(sprinkler, {"wet": 1}, samples=1000)
+    first, second = repr(estimate).splitlines()
+    assert first.startswith(f"ln P ≈ {estimate.log_probability:.6g} ± ")
     assert first.endswith("effective of 1,000 samples")
-    assert second == f"  ln P ≥ {guess.lower:.6g} with 0.95 confidence, ≥ {guess.bound:.6g} for certain"
-    assert type(guess.log_probability) is float
+    assert second == f"  ln P ≥ {estimate.lower:.6g} with 0.95 confidence, ≥ {estimate.bound:.6g} for certain"
+    assert type(estimate.log_probability) is float
 
 
 @pytest.mark.small
@@ -149,10 +156,15 @@ def test_it_says_what_it_is(sprinkler):
         ({"steps": 0}, "steps is 0; it must be a whole number, one or more"),
         ({"method": "magic"}, "method is 'magic'; choose one of 'importance', 'annealed'"),
         ({"delta": 0.0}, "delta is 0.0; it must lie between 0 and 1"),
-        ({"defence": 1}, "defence is 1; it must lie between 0 and 1"),
+        (
+            {"settings": {"threads": 1}},
+            "settings is {'threads': 1}; write settings=EstimateSettings(threads=1), for example",
+        ),
     ],
 )
 def test_settings_that_cannot_be_are_refused(sprinkler, arguments, text):
     with pytest.raises(sb.errors.ParameterError) as caught:
         sb.estimate(sprinkler, {"wet": 1}, **arguments)
     assert str(caught.value) == text
+    with pytest.raises(sb.errors.ParameterError, match="defence is 1; it must lie between 0 and 1"):
+        sb.solvers.EstimateSettings(defence=1)

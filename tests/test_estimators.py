@@ -194,9 +194,9 @@ class Quick:
     def solve(self, network, states, *, start, trace):
         return sb.MeanField(log_term="jensen", tol=1e-2).solve(network, states, start=start, trace=trace)
 
-    def climb(self, model, bias, states, start, *, row_weight=None, trace=False):
+    def maximise(self, model, bias, states, start, *, row_weight=None, trace=False):
         solver = sb.MeanField(log_term="jensen", tol=1e-2)
-        return solver.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
+        return solver.maximise(model, bias, states, start, row_weight=row_weight, trace=trace)
 
 
 @pytest.mark.parametrize("make", ALL)

@@ -65,13 +65,23 @@ def ask(name, executor):
         result = sb.fit(NETWORK, ROWS, executor=executor, **settings)
         return result.network.weight.tobytes(), result.network.bias.tobytes(), result.held_out.tobytes()
     if name == "certify":
-        return repr(list(sb.certify(NETWORK, rows, executor=executor)))
+        return repr(list(sb.certify(NETWORK, rows, settings=sb.solvers.CertifySettings(executor=executor))))
     if name == "upper_bound":
-        return sb.upper_bound(NETWORK, rows, max_steps=5, executor=executor).bound.tobytes()
+        return sb.upper_bound(
+            NETWORK, rows, settings=sb.solvers.UpperBoundSettings(max_steps=5, executor=executor)
+        ).bound.tobytes()
     if name == "estimate":
-        return sb.estimate(NETWORK, rows, executor=executor).log_probability.tobytes()
+        return sb.estimate(
+            NETWORK, rows, settings=sb.solvers.EstimateSettings(executor=executor)
+        ).log_probability.tobytes()
     if name == "posterior_intervals":
-        return repr(dict(sb.posterior_intervals(NETWORK, rows[0], units=[0, 1], executor=executor)))
+        return repr(
+            dict(
+                sb.posterior_intervals(
+                    NETWORK, rows[0], units=[0, 1], settings=sb.solvers.CertifySettings(executor=executor)
+                )
+            )
+        )
     if name == "most_probable":
         return sb.most_probable(NETWORK, rows, executor=executor).log_p.tobytes()
     assert name == "gradient"

@@ -73,7 +73,7 @@ def test_certificates_hold_without_exact_sums(seed, n, present, absent, hostile,
     net, evidence = clinic(seed, n, present, absent, hostile)
     assume(not sb.infer(net, evidence).impossible)
     exact, error = truth(net, evidence)
-    found = sb.certify(net, evidence, effort=effort, exact_up_to=0)
+    found = sb.certify(net, evidence, effort=effort, settings=sb.solvers.CertifySettings(exact_up_to=0))
     assert found.lower - error <= exact <= found.upper + error
     assert found.lower <= found.estimate <= found.upper
     assert sb.infer(net, evidence).bound <= found.lower + error
@@ -112,7 +112,7 @@ def test_the_ends_are_close_where_quickscore_knows_the_value():
                 break
         evidence = {int(k): 0 for k in range(120, 270) if k not in on} | {int(k): 1 for k in on[:present]}
         exact = sb.log_likelihood(net, evidence)
-        found = sb.certify(net, evidence, effort="normal", exact_up_to=0)
+        found = sb.certify(net, evidence, effort="normal", settings=sb.solvers.CertifySettings(exact_up_to=0))
         assert not found.exact
         assert exact - 0.15 <= found.lower <= exact <= found.upper <= exact + 0.5
         assert sb.certify(net, evidence, effort="normal").exact
@@ -122,11 +122,14 @@ def test_the_ends_are_close_where_quickscore_knows_the_value():
 def test_how_many_units_may_be_summed_over_is_checked():
     net = sb.noisy_or({("a", "x"): 0.5}, leak=0.1, prior=0.1)
     with pytest.raises(ParameterError, match="exact_up_to is -1"):
-        sb.certify(net, {"x": 1}, exact_up_to=-1)
+        sb.certify(net, {"x": 1}, settings=sb.solvers.CertifySettings(exact_up_to=-1))
 
 
 def test_more_effort_never_widens_the_interval():
     net, evidence = clinic(3, 8, 6, 2, False)
-    found = [sb.certify(net, evidence, effort=effort, exact_up_to=0) for effort in ("fast", "normal")]
+    found = [
+        sb.certify(net, evidence, effort=effort, settings=sb.solvers.CertifySettings(exact_up_to=0))
+        for effort in ("fast", "normal")
+    ]
     assert found[0].gap >= found[1].gap
     assert "subproblems of causes" in found[1].upper_from

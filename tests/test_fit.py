@@ -271,9 +271,9 @@ class Wrapped:
     def solve(self, network, states, *, start, trace):
         return self.inner.solve(network, states, start=start, trace=trace)
 
-    def climb(self, model, bias, states, start, *, row_weight=None, trace=False):
+    def maximise(self, model, bias, states, start, *, row_weight=None, trace=False):
         self.starts.append(start)
-        return self.inner.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
+        return self.inner.maximise(model, bias, states, start, row_weight=row_weight, trace=trace)
 
 
 def test_any_climber_can_learn(data, tmp_path):
@@ -286,13 +286,13 @@ def test_any_climber_can_learn(data, tmp_path):
     path = tmp_path / "run"
     sb.fit(start(), data[:50], solver=Wrapped(), checkpoint=path, **{**settings, "epochs": 1})
     assert sb.fit(start(), data[:50], solver=Wrapped(), resume=path, **settings).network == learned.network
-    with pytest.raises(ParameterError, match=r"solver is Silent.*; its climb\(\) gives no gradient, though row_weight"):
+    with pytest.raises(ParameterError, match=r"its maximise\(\) gives no gradient, though row_weight"):
         sb.fit(start(), data[:2], solver=Silent())
 
 
 class Silent(Wrapped):
-    def climb(self, model, bias, states, start, *, row_weight=None, trace=False):
-        return super().climb(model, bias, states, start)
+    def maximise(self, model, bias, states, start, *, row_weight=None, trace=False):
+        return super().maximise(model, bias, states, start)
 
 
 def test_the_first_epoch_has_no_starting_point_and_later_ones_the_means_before(data):

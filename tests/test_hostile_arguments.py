@@ -218,6 +218,9 @@ def goods() -> dict[str, Good]:
         "Mixture": good(sb.Mixture),
         "Conditioned": good(sb.Conditioned),
         "Structured": good(sb.Structured),
+        "CertifySettings": good(sb.solvers.CertifySettings),
+        "EstimateSettings": good(sb.solvers.EstimateSettings),
+        "UpperBoundSettings": good(sb.solvers.UpperBoundSettings),
         "Note": good(sb.Note),
         "Graph": good(sb.Graph, **GRAPH),
         "Network": good(sb.Network, names=("rain", "wet"), graph=sb.Graph(**GRAPH), weight=[1.0], bias=[0.0, 0.0]),
@@ -334,7 +337,7 @@ NOT_CALLED = {
         (
             *("SGD.init", "SGD.step", "SGD.size", "Adam.init", "Adam.step", "Adam.size"),
             *("Gaussian.gradient", "Laplace.gradient"),
-            *("Gibbs.solve", "MeanField.solve", "MeanField.climb", "Mixture.solve", "Mixture.divide"),
+            *("Gibbs.solve", "MeanField.solve", "MeanField.maximise", "Mixture.solve", "Mixture.divide"),
             *("Conditioned.solve", "Conditioned.problems", "Structured.solve"),
         ),
         PROTOCOL,

@@ -270,7 +270,7 @@ def test_estimates_are_unbiased():
     exact = sb.log_likelihood(net, evidence)
     shares = [np.exp(sb.estimate(net, evidence, samples=400, rng=k).log_probability - exact) for k in range(30)]
     assert np.mean(shares) == pytest.approx(1.0, abs=5 * np.std(shares) / np.sqrt(30) + 1e-3)
-    annealed = sb.estimate(net, evidence, samples=200, method="annealed", steps=200, rng=0)
+    annealed = sb.estimate(net, evidence, samples=200, method="annealed", rng=0, steps=200)
     assert annealed.log_probability == pytest.approx(exact, abs=5 * annealed.error + 1e-6)
 
 

@@ -91,9 +91,11 @@ def test_upper_bounds_and_certificates_hold(case):
     assert row.lower - rounding <= log_p <= row.upper + rounding
     assert row.mean_field <= log_p + rounding
     assert abs(row.estimate - log_p) <= rounding
-    ends = sb.posterior_intervals(network, evidence, do=do)
-    assert list(ends) == [network.names[i] for i in np.flatnonzero(sb.infer(network, evidence, do=do).evidence < 0)]
-    for name, (low, high) in ends.items():
+    intervals = sb.posterior_intervals(network, evidence, do=do)
+    assert list(intervals) == [
+        network.names[i] for i in np.flatnonzero(sb.infer(network, evidence, do=do).evidence < 0)
+    ]
+    for name, (low, high) in intervals.items():
         assert low - 1e-9 - rounding <= means[network.index(name)] <= high + 1e-9 + rounding
 
 
@@ -136,9 +138,9 @@ def test_estimates_are_near_the_truth():
     network = sb.layered((2, 4, 6), rng=0, scale=2.0)
     evidence, do = {"x0": 1, "x1": (0.2, 0.6), "h2_1": (3.0, 1.0)}, {"h2_0": 1}
     truth = sb.log_likelihood(network, evidence, do=do)
-    guess = sb.estimate(network, evidence, do=do, samples=4000)
-    assert abs(guess.log_probability - truth) < 5 * guess.error
-    assert guess.bound <= guess.lower <= truth + 1e-9
+    estimate = sb.estimate(network, evidence, do=do, samples=4000)
+    assert abs(estimate.log_probability - truth) < 5 * estimate.error
+    assert estimate.bound <= estimate.lower <= truth + 1e-9
 
 
 # --- what it means ----------------------------------------------------------------------------------------------------
@@ -226,7 +228,7 @@ def test_each_row_of_a_table_has_the_answer_it_has_alone(most, monkeypatch):
     many = sb.infer_many(network, rows, do=held)
     exact, means = sb.log_likelihood(network, rows, do=held), sb.exact_posterior(network, rows, do=held)
     upper, certain = sb.upper_bound(network, rows, do=held), sb.certify(network, rows, do=held)
-    guess, joint = sb.estimate(network, rows, do=held, samples=10), sb.exact_pairs(network, rows, do=held)
+    estimate, joint = sb.estimate(network, rows, do=held, samples=10), sb.exact_pairs(network, rows, do=held)
     for r, (row, do) in enumerate(zip(rows, held, strict=True)):
         one = sb.infer(network, row, do=do)
         assert many.bound[r] == one.bound
@@ -239,7 +241,7 @@ def test_each_row_of_a_table_has_the_answer_it_has_alone(most, monkeypatch):
         assert np.array_equal(joint[r], sb.exact_pairs(network, row, do=do))
         assert upper.bound[r] == sb.upper_bound(network, row, do=do).bound
         assert certain[r] == sb.certify(network, row, do=do)
-        assert guess[r].bound == one.bound
+        assert estimate[r].bound == one.bound
 
 
 def test_one_intervention_may_hold_for_a_whole_table(sprinkler):

@@ -54,10 +54,10 @@ def test_gradients_of_sums_are_differences(case, weight):
     net, columns, states = case
     assume(np.abs(net.weight).sum() + np.abs(net.bias).sum() < 140 and net.n_edges)
     solver, row_weight = marginalising(net, columns, sb.MeanField()), np.array([1.0, 0.5, weight, 0.0, 1.0, 2.0])
-    _, slope = solver.climb(net.model, net.bias, states, None, row_weight=row_weight)
+    _, slope = solver.maximise(net.model, net.bias, states, None, row_weight=row_weight)
 
     def total(weight, bias):
-        return row_weight @ solver.climb(net.model._replace(weight=weight), bias, states, None)[0].bound
+        return row_weight @ solver.maximise(net.model._replace(weight=weight), bias, states, None)[0].bound
 
     step = 1e-5
     for e in range(net.n_edges):
@@ -82,7 +82,7 @@ def test_many_columns_and_states_are_summed_as_the_equations_say(switches):
     states = np.full((11, net.n_units), -1, np.int8)
     states[:, columns] = rng.integers(0, 2, (11, 110))
     row_weight = rng.normal(size=11)
-    found, slope = marginalising(net, columns, sb.MeanField()).climb(
+    found, slope = marginalising(net, columns, sb.MeanField()).maximise(
         net.model, net.bias, states, None, row_weight=row_weight
     )
     J, evidence = net.weight_matrix(), np.where(states < 0, np.nan, states)
@@ -115,11 +115,13 @@ def test_rows_with_holes_and_other_networks_are_left_to_mean_field_theory():
     net = sb.layered((2, 4), autoregressive=True, rng=0, scale=2.0)
     columns, states = np.arange(2, 6), np.array([[-1, -1, 1, 0, 1, 1], [-1, -1, 1, -1, 1, 0]], np.int8)
     plain = sb.MeanField(log_term="xi")
-    both, slope = marginalising(net, columns, plain).climb(net.model, net.bias, states, None, row_weight=np.ones(2))
-    alone, more = plain.climb(net.model, net.bias, states[1:], None, row_weight=np.ones(1))
+    both, slope = marginalising(net, columns, plain).maximise(net.model, net.bias, states, None, row_weight=np.ones(2))
+    alone, more = plain.maximise(net.model, net.bias, states[1:], None, row_weight=np.ones(1))
     assert both.bound[1] == alone.bound[0]
     assert_allclose(both.means[1], alone.means[0])
-    first, rest = marginalising(net, columns, plain).climb(net.model, net.bias, states[:1], None, row_weight=np.ones(1))
+    first, rest = marginalising(net, columns, plain).maximise(
+        net.model, net.bias, states[:1], None, row_weight=np.ones(1)
+    )
     assert both.bound[0] == first.bound[0]
     assert_allclose(slope.weight, more.weight + rest.weight)
     assert plan_of(sb.layered((2, 2, 4)), np.arange(4, 8)) is None

@@ -31,20 +31,20 @@ some = settings(max_examples=60)
 CASES = 100_000
 
 
-def lower_ends(network, rows) -> Iterator[tuple[str, np.ndarray]]:
+def lower_bounds(network, rows) -> Iterator[tuple[str, np.ndarray]]:
     """Mean field bounds with all logarithm terms, sums over states among them in every other network."""
     for name in LOG_TERMS:
         solver = sb.MeanField(log_term=name, enumerate_up_to=4 * (network.n_edges % 2))
         yield f"mean field, {name}", sb.infer_many(network, rows, solver=solver).bound
 
 
-def more_lower_ends(network, rows) -> Iterator[tuple[str, np.ndarray]]:
+def more_lower_bounds(network, rows) -> Iterator[tuple[str, np.ndarray]]:
     paper, few = sb.MeanField(log_term="xi"), sb.MeanField(enumerate_up_to=4 * (network.n_edges % 2))
     for solver in (sb.Conditioned(2), sb.Conditioned("roots", paper), sb.Mixture(2), sb.Structured(solver=few)):
         yield type(solver).__name__, sb.infer_many(network, rows, solver=solver).bound
 
 
-def upper_ends(network, rows) -> Iterator[tuple[str, np.ndarray]]:
+def upper_bounds(network, rows) -> Iterator[tuple[str, np.ndarray]]:
     yield "upper bound, lines", sb.upper_bound(network, rows, exact_up_to=0, table_up_to=0).bound
     yield "upper bound, tables", sb.upper_bound(network, rows, exact_up_to=0, condition=1).bound
 
@@ -58,32 +58,32 @@ def certificates(network, rows, **options) -> Iterator[tuple[str, np.ndarray, np
 
 @dataclass
 class Count:
-    """How many ends were looked at, and by how much the worst of each kind was on the wrong side."""
+    """How many bounds were looked at, and by how much the worst of each kind was on the wrong side."""
 
-    ends: dict[str, int] = field(default_factory=dict)
+    bounds: dict[str, int] = field(default_factory=dict)
     worst: dict[str, float] = field(default_factory=dict)
 
     def add(self, kind: str, excess: float) -> None:
         assert not math.isnan(excess), kind
-        self.ends[kind] = self.ends.get(kind, 0) + 1
+        self.bounds[kind] = self.bounds.get(kind, 0) + 1
         self.worst[kind] = max(self.worst.get(kind, -math.inf), excess)
 
     def __str__(self) -> str:
         return "; ".join(
-            f"{kind}: {n:,} ends, worst excess {self.worst[kind] + 0.0:.2g}" for kind, n in self.ends.items()
+            f"{kind}: {n:,} bounds, worst excess {self.worst[kind] + 0.0:.2g}" for kind, n in self.bounds.items()
         )
 
 
 def check(count: Count, network, rows, lower=(), upper=(), both=()) -> None:
-    """Hold ends against the truth."""
+    """Hold bounds against the truth."""
     joint = exact_arithmetic.Joint(network)
     truths = [joint.truth(row) for row in rows]
-    for kind, ends in lower:
-        for truth, end in zip(truths, ends, strict=True):
-            count.add(kind, truth.excess(end))
-    for kind, ends in upper:
-        for truth, end in zip(truths, ends, strict=True):
-            count.add(kind, truth.shortfall(end))
+    for kind, bounds in lower:
+        for truth, bound in zip(truths, bounds, strict=True):
+            count.add(kind, truth.excess(bound))
+    for kind, bounds in upper:
+        for truth, bound in zip(truths, bounds, strict=True):
+            count.add(kind, truth.shortfall(bound))
     for kind, low, high in both:
         for truth, one, other in zip(truths, low, high, strict=True):
             count.add(kind, max(truth.excess(one), truth.shortfall(other)))
@@ -108,7 +108,9 @@ def test_large_weights_move_the_sums_and_not_the_logarithm():
     )
     count, row = Count(), [np.nan, np.nan, 1.0]
     check_intervals(count, network, row)
-    check(count, network, [row], lower_ends(network, [row]), upper_ends(network, [row]), certificates(network, [row]))
+    check(
+        count, network, [row], lower_bounds(network, [row]), upper_bounds(network, [row]), certificates(network, [row])
+    )
     assert max(count.worst.values()) <= 0.0, count
 
 
@@ -117,8 +119,8 @@ def test_large_weights_move_the_sums_and_not_the_logarithm():
 def test_no_end_is_on_the_wrong_side(seed):
     network = hostile.network(seed)
     rows, count = hostile.rows(network, seed, 2), Count()
-    check(count, network, rows, lower_ends(network, rows), upper_ends(network, rows), certificates(network, rows))
-    check(count, network, rows[:1], more_lower_ends(network, rows[:1]))
+    check(count, network, rows, lower_bounds(network, rows), upper_bounds(network, rows), certificates(network, rows))
+    check(count, network, rows[:1], more_lower_bounds(network, rows[:1]))
     check_intervals(count, network, rows[0])
     assert max(count.worst.values()) <= 0.0, count
 
@@ -128,8 +130,8 @@ def test_no_end_is_on_the_wrong_side(seed):
 def test_nor_with_noisy_or_units(seed):
     network = hostile.mixed(seed)
     rows, count = hostile.rows(network, seed, 2), Count()
-    check(count, network, rows, lower_ends(network, rows), upper_ends(network, rows), certificates(network, rows))
-    check(count, network, rows[:1], more_lower_ends(network, rows[:1]))
+    check(count, network, rows, lower_bounds(network, rows), upper_bounds(network, rows), certificates(network, rows))
+    check(count, network, rows[:1], more_lower_bounds(network, rows[:1]))
     check(count, network, rows[:1], both=[("certify, proven", *np.transpose(proven_ends(network, rows[:1])))])
     check_intervals(count, network, rows[0])
     assert max(count.worst.values()) <= 0.0, count
@@ -148,16 +150,16 @@ def test_nor_where_nothing_is_summed(seed):
 
 @pytest.mark.parametrize("scale", [0.5, 30.0, 1e4, 1e8])
 def test_nor_with_more_parents_than_are_enumerated(scale):
-    """Too many states for decimals: the truth is between the ends of a ball."""
+    """Too many states for decimals: the truth is between the bounds of a ball."""
     network = sb.layered((6, 2, 6), rng=0, scale=scale, autoregressive=True)
     rows = np.where(np.arange(14) < 8, np.nan, sb.sample(network, 2, rng=0))
     rows[1, 8:] = 1 - rows[0, 8:]
     truths = [proven.upper.enclosed(network, row) for row in sb.questions.evidence.coerce(network, rows)[0]]
     low, high = np.transpose(truths)
-    for kind, ends in [*lower_ends(network, rows), *more_lower_ends(network, rows)]:
-        assert np.all(ends <= low), kind
-    for kind, ends in upper_ends(network, rows):
-        assert np.all(ends >= high), kind
+    for kind, bounds in [*lower_bounds(network, rows), *more_lower_bounds(network, rows)]:
+        assert np.all(bounds <= low), kind
+    for kind, bounds in upper_bounds(network, rows):
+        assert np.all(bounds >= high), kind
     certificate = sb.certify(network, rows)
     assert np.all((certificate.lower < low) & (high < certificate.upper) | (certificate.upper == 0.0))
 
@@ -281,15 +283,15 @@ def test_a_users_precision_neither_matters_nor_changes(precision):
 
 @pytest.mark.slow
 def test_a_hundred_thousand_hostile_cases():
-    """A case is a network and a pattern; all have the four mean field bounds, and some all other ends as well."""
+    """A case is a network and a pattern; all have the four mean field bounds, and some all other bounds as well."""
     count, each, n_cases = Count(), 50, 0
     for seed in range(CASES // each):
         network = hostile.network(seed)
         rows = hostile.rows(network, seed, each)
-        check(count, network, rows, lower_ends(network, rows))
+        check(count, network, rows, lower_bounds(network, rows))
         check(count, network, rows[:10], both=certificates(network, rows[:10]))
         few = rows[:2]
-        check(count, network, few, more_lower_ends(network, few), upper_ends(network, few))
+        check(count, network, few, more_lower_bounds(network, few), upper_bounds(network, few))
         check_intervals(count, network, rows[seed % each])
         if seed % 20 == 0:
             check(count, network, few, both=[("certify, proven", *np.transpose(proven_ends(network, few)))])
@@ -306,9 +308,9 @@ def test_ten_thousand_hostile_cases_with_noisy_or_units():
     for seed in range(500):
         network = hostile.mixed(seed)
         rows = hostile.rows(network, seed, each)
-        check(count, network, rows, lower_ends(network, rows), both=certificates(network, rows))
+        check(count, network, rows, lower_bounds(network, rows), both=certificates(network, rows))
         few = rows[:2]
-        check(count, network, few, more_lower_ends(network, few), upper_ends(network, few))
+        check(count, network, few, more_lower_bounds(network, few), upper_bounds(network, few))
         check_intervals(count, network, rows[seed % each])
         if seed % 10 == 0:
             check(count, network, few, both=[("certify, proven", *np.transpose(proven_ends(network, few)))])

@@ -117,8 +117,8 @@ def test_intervals_know_what_is_certain(case):
     """P(S = 1 | V) is 0 or 1 exactly where V with the other state is impossible."""
     network, tables, row, held = case
     assume(is_possible(tables, row, held))
-    ends = sb.posterior_intervals(network, row, do=held)
-    for name, (low, high) in ends.items():
+    intervals = sb.posterior_intervals(network, row, do=held)
+    for name, (low, high) in intervals.items():
         off, on = (is_possible(tables, {**row, name: state}, held) for state in (0, 1))
         assert (high == 0.0) == (not on)
         assert (low == 1.0) == (not off)
@@ -197,7 +197,15 @@ def test_soft_evidence_with_a_zero_is_certain(clinic):
 
 @pytest.mark.small
 @pytest.mark.parametrize(
-    "options", [{}, {"confidence": 0.99}, {"seconds": 0.1}, {"gap": 0.1}, {"exact_up_to": 0}, {"effort": "high"}]
+    "options",
+    [
+        {},
+        {"confidence": 0.99},
+        {"seconds": 0.1},
+        {"gap": 0.1},
+        {"settings": sb.solvers.CertifySettings(exact_up_to=0)},
+        {"effort": "high"},
+    ],
 )
 def test_certificates_of_impossible_evidence_are_exact(clinic, options):
     made = sb.certify(clinic, {"cold": 1, "cough": 0}, **options)

@@ -54,12 +54,12 @@ def test_gradients_of_sums_are_differences(case, weight):
     net, columns, states = case
     assume(np.abs(net.weight).sum() + np.abs(net.bias).sum() < 200)
     solver, row_weight = with_column_mixtures(net, columns, sb.MeanField()), np.array([1.0, 0.5, weight, 0.0, 1.0, 2.0])
-    _, slope = solver.climb(net.model, net.bias, states, None, row_weight=row_weight)
+    _, slope = solver.maximise(net.model, net.bias, states, None, row_weight=row_weight)
     n, step = net.n_edges, 1e-5
     everything = np.concatenate([net.weight, net.bias])
 
     def total(p):
-        return row_weight @ solver.climb(net.model._replace(weight=p[:n]), p[n:], states, None)[0].bound
+        return row_weight @ solver.maximise(net.model._replace(weight=p[:n]), p[n:], states, None)[0].bound
 
     moves = step * np.eye(len(everything))
     differences = [(total(everything + move) - total(everything - move)) / (2 * step) for move in moves]

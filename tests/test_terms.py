@@ -298,17 +298,17 @@ def test_gibbs_means_are_exact_ones_within_their_error(sprinkler):
 @pytest.mark.parametrize(("method", "steps"), [("importance", 1), ("annealed", 5), ("annealed", 70)])
 def test_estimates_are_ln_p_within_their_error(sprinkler, method, steps):
     samples = 400 if steps < 50 else 50
-    guess = sb.estimate(sprinkler, {"slippery": 1, "rain": 0}, samples=samples, method=method, steps=steps)
+    estimate = sb.estimate(sprinkler, {"slippery": 1, "rain": 0}, samples=samples, method=method, steps=steps)
     truth = sb.log_likelihood(sprinkler, {"slippery": 1, "rain": 0})
-    assert abs(guess.log_probability - truth) <= 6 * guess.error + 1e-12
-    assert guess.error < 0.2
+    assert abs(estimate.log_probability - truth) <= 6 * estimate.error + 1e-12
+    assert estimate.error < 0.2
 
 
 @wraps
 def test_weights_have_the_mean_of_p_where_the_prior_is_drawn_from_too():
     network = sb.layered((2, 3, 3), rng=1, scale=2.0)
-    guess = sb.estimate(network, [1, 0, 1], samples=400, defence=0.5)
-    assert abs(guess.log_probability - sb.log_likelihood(network, [1, 0, 1])) <= 6 * guess.error
+    estimate = sb.estimate(network, [1, 0, 1], samples=400, settings=sb.solvers.EstimateSettings(defence=0.5))
+    assert abs(estimate.log_probability - sb.log_likelihood(network, [1, 0, 1])) <= 6 * estimate.error
 
 
 def test_samples_have_the_frequencies_of_the_network(sprinkler):

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import oracle
 import sbnet as sb
-from sbnet.bounds import UpperBound, upper_bound
+from sbnet.bounds import UpperBound, UpperBoundSettings, upper_bound
 from sbnet.bounds.upper.regions import Parameters, divide, start
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.reduce import reduce
@@ -38,7 +38,7 @@ def rounding(network):
 
 
 def bound_of(network, evidence, **options):
-    return upper_bound(network, evidence, **{"exact_up_to": 0, "threads": 1, **options}).bound
+    return upper_bound(network, evidence, **{"exact_up_to": 0, **options}).bound
 
 
 # --- never below ln P -----------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def test_all_units_conditioned_or_summed_is_exact(case):
     exact, atol = sb.log_likelihood(network, evidence), rounding(network)
     summed = upper_bound(network, evidence)
     assert summed.exact
-    assert summed.n_cells == 1
+    assert summed.n_subproblems == 1
     assert_allclose(summed.bound, min(exact, 0.0), rtol=0, atol=atol)
     split = upper_bound(network, evidence, exact_up_to=0, condition=network.names)
     assert_allclose(split.bound, exact, rtol=0, atol=4 * atol)
@@ -122,7 +122,7 @@ def test_a_single_hidden_unit_above_many_observed_ones_is_exact_by_one_split():
     split = upper_bound(network, pattern, exact_up_to=0, condition="h1_0")
     assert split.exact
     assert split.conditioned == ("h1_0",)
-    assert split.n_cells == 2
+    assert split.n_subproblems == 2
     assert_allclose(split.bound, sb.log_likelihood(network, pattern), rtol=0, atol=1e-12)
 
 
@@ -224,14 +224,14 @@ def test_a_table_gives_what_its_rows_give_one_by_one(table):
     network, rows = table
     for options in ({"exact_up_to": 0}, {"exact_up_to": 0, "condition": 2}):
         many = upper_bound(network, rows, **options)
-        assert many.bound.shape == many.exact.shape == many.n_cells.shape == (len(rows),)
+        assert many.bound.shape == many.exact.shape == many.n_subproblems.shape == (len(rows),)
         assert len(many.conditioned) == len(rows)
         for r, row in enumerate(rows):
             one = upper_bound(network, row, **options)
-            assert (type(one.bound), type(one.exact), type(one.n_cells)) == (float, bool, int)
+            assert (type(one.bound), type(one.exact), type(one.n_subproblems)) == (float, bool, int)
             assert one.bound == many.bound[r]
             assert one.exact == many.exact[r]
-            assert one.n_cells == many.n_cells[r]
+            assert one.n_subproblems == many.n_subproblems[r]
             assert one.conditioned == many.conditioned[r]
 
 
@@ -246,7 +246,7 @@ def test_special_evidence(sprinkler):
     assert_allclose(upper_bound(single, {"a": 0}).bound, -np.log1p(np.exp(0.7)), rtol=0, atol=1e-14)
     observed = upper_bound(sprinkler, {"wet": 1}, exact_up_to=0, condition=["wet", "slippery", "rain"])
     assert observed.conditioned == ("rain",)  # one is observed, one has no observed descendant
-    assert observed.n_cells == 2
+    assert observed.n_subproblems == 2
 
 
 @pytest.mark.small
@@ -272,11 +272,14 @@ def test_what_is_printed(sprinkler):
         ({"condition": "rian"}, "condition names unit 'rian', which is not in the network; did you mean 'rain'?"),
         ({"exact_up_to": 26}, "exact_up_to is 26; it must be a whole number from 0 to 25"),
         ({"table_up_to": 1.5}, "table_up_to is 1.5; it must be a whole number from 0 to 12"),
-        ({"max_steps": 0}, "max_steps is 0; it must be a whole number, one or more"),
-        ({"tol": -1.0}, "tol is -1.0; it must be zero or more nats"),
+        ({"settings": 1}, "settings is 1; write settings=UpperBoundSettings(threads=1), for example"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(sprinkler, options, text):
     with pytest.raises(sb.errors.SBNetError) as caught:
         upper_bound(sprinkler, {"wet": 1}, **options)
     assert str(caught.value) == text
+    with pytest.raises(sb.errors.ParameterError, match="max_steps is 0; it must be a whole number, one or more"):
+        UpperBoundSettings(max_steps=0)
+    with pytest.raises(sb.errors.ParameterError, match="tol is -1.0; it must be zero or more nats"):
+        UpperBoundSettings(tol=-1.0)

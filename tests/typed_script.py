@@ -46,13 +46,13 @@ assert_type(result.network, sb.Network)
 assert_type(result.bounds, Floats)
 assert_type(result.held_out, Floats | None)
 
-guess = sb.estimate(net, {"wet": 1}, method="annealed")
-assert_type(guess, sb.results.Estimate)
-assert_type(guess.log_probability, float)
-guesses = sb.estimate(net, [{"wet": 1}, {}])
-assert_type(guesses, sb.results.Estimates)
-assert_type(guesses.error, Floats)
-assert_type(guesses[0], sb.results.Estimate)
+estimate = sb.estimate(net, {"wet": 1}, method="annealed")
+assert_type(estimate, sb.results.Estimate)
+assert_type(estimate.log_probability, float)
+estimates = sb.estimate(net, [{"wet": 1}, {}])
+assert_type(estimates, sb.results.Estimates)
+assert_type(estimates.error, Floats)
+assert_type(estimates[0], sb.results.Estimate)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Doubled:
         two = self.second.solve(network, states, start=start, trace=trace)
         return replace(one, bound=np.maximum(one.bound, two.bound), parameters=None)
 
-    def climb(
+    def maximise(
         self,
         model: Model,
         bias: Floats,
@@ -79,11 +79,11 @@ class Doubled:
         row_weight: Floats | None = None,
         trace: bool = False,
     ) -> tuple[sb.solvers.Solution, sb.solvers.BoundGradient | None]:
-        return self.first.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
+        return self.first.maximise(model, bias, states, start, row_weight=row_weight, trace=trace)
 
 
 mine = Doubled(sb.MeanField(log_term="quadratic"), sb.MeanField(log_term="xi"))
 assert_type(sb.infer(net, {"wet": 1}, solver=mine), sb.results.Posterior)
 assert_type(sb.fit(net, [[0, 1, 1]], epochs=1, solver=mine).network, sb.Network)
-slope = sb.gradient(net, {"wet": 1}, solver=mine)
-assert_type(slope.weight, Floats)
+gradient = sb.gradient(net, {"wet": 1}, solver=mine)
+assert_type(gradient.weight, Floats)

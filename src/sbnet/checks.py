@@ -117,6 +117,15 @@ def no_class(name: str, value: object) -> None:
         raise ParameterError(f"{name} is the class {value.__name__}; write {name}={prefix}{value.__name__}()")
 
 
+def settings(value: object, kind: type[_T]) -> _T:
+    """A record of settings; the one with all defaults if there is none."""
+    if value is None:
+        return kind()
+    if isinstance(value, kind):
+        return value
+    raise ParameterError(f"settings is {shown(value)}; write settings={kind.__name__}(threads=1), for example")
+
+
 def units(name: str, value: Any) -> list[str | int]:
     """Units as a list; one unit may stand alone."""
     if isinstance(value, str) or is_whole(value):

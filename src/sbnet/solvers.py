@@ -1,11 +1,14 @@
-"""Solvers and what a solver of one's own is made of: the protocols, the solution that it returns, its gradient."""
+"""Solvers, what a solver of one's own is made of, and the settings of functions that have many."""
 
 from __future__ import annotations
 
+from sbnet.bounds import UpperBoundSettings
+from sbnet.certificates import CertifySettings
 from sbnet.inference import (
     BoundGradient,
     Conditioned,
     DifferentiableSolver,
+    EstimateSettings,
     Gibbs,
     MeanField,
     Mixture,
@@ -18,8 +21,10 @@ from sbnet.inference.solvers.enumeration import Sampled
 
 __all__ = [
     "BoundGradient",
+    "CertifySettings",
     "Conditioned",
     "DifferentiableSolver",
+    "EstimateSettings",
     "Gibbs",
     "MeanField",
     "Mixture",
@@ -27,5 +32,6 @@ __all__ = [
     "Solution",
     "Solver",
     "Structured",
+    "UpperBoundSettings",
     "Xi",
 ]

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from sbnet.bounds.lower import Breakdown, lower_bound
-from sbnet.bounds.upper import UpperBound, UpperBounds, upper_bound
+from sbnet.bounds.upper import UpperBound, UpperBounds, UpperBoundSettings, upper_bound
 
-__all__ = ["Breakdown", "UpperBound", "UpperBounds", "lower_bound", "upper_bound"]
+__all__ = ["Breakdown", "UpperBound", "UpperBoundSettings", "UpperBounds", "lower_bound", "upper_bound"]

@@ -53,7 +53,10 @@ class Partition(Generic[S]):
 
     def split(self, divide: Callable[[list[S]], Sequence[Sequence[S]]], at_once: int, negligible: float) -> bool:
         """Split those with the highest priorities; was any of them worth it?"""
-        least = self._top() + math.log(negligible) if negligible else -math.inf
+        least = -math.inf
+        if negligible:
+            every = *(problem.upper for _, problem in self._closed), *(problem.upper for _, _, problem in self._queue)
+            least = max(every, default=-math.inf) + math.log(negligible)
         chosen = list[tuple[float, int, S]]()
         most = min(1 + len(self) // 4, at_once)
         while self._queue and len(chosen) < most and -self._queue[0][0] > least:
@@ -64,11 +67,6 @@ class Partition(Generic[S]):
             else:
                 self._closed.append((made, problem))
         return bool(chosen)
-
-    def _top(self) -> float:
-        """The largest upper bound."""
-        every = (problem.upper for _, problem in self._closed)
-        return max(*every, *(problem.upper for _, _, problem in self._queue), -math.inf)
 
 
 def branch_and_bound(

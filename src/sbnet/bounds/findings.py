@@ -30,7 +30,7 @@ from scipy.special import expit
 from sbnet._types import FloatArray, IndexArray
 from sbnet.bounds import margins
 from sbnet.bounds.branch_and_bound import branch_and_bound, upper
-from sbnet.bounds.upper.descent import descend
+from sbnet.bounds.upper.descent import OneThread, descend
 from sbnet.exact.quickscore import TwoLevels, firing_of
 from sbnet.kernels import lobatto
 from sbnet.kernels._compile import plain
@@ -60,26 +60,21 @@ class Steps(NamedTuple):
     tol: float
 
 
-_FIRST, _NEXT = Steps(60, 1e-4), Steps(20, 1e-3)  # of the root, and of a subproblem that starts where its whole ended
+_FIRST, _NEXT = Steps(60, 2e-5), Steps(20, 2e-4)  # of the whole, and of a subproblem that starts where its whole ended
 
 
 def enclose(levels: TwoLevels, kept: int, subproblems: int) -> Found:
     """Bounds with up to `kept` findings summed over, never all of several, in up to so many subproblems of causes."""
     network = _Network(levels, min(kept, max(levels.positive - 1, 1)))
-    with np.errstate(all="ignore"):  # what overflows is no bound, and is given up
-        made = _partition(network.root(), subproblems)
+    with np.errstate(all="ignore"), OneThread():  # what overflows is no bound, and is given up
+        *_, last = branch_and_bound(
+            [network.whole()], lambda problems: [problem.halves() for problem in problems], most=subproblems
+        )
+        made = sorted(last.subproblems(), key=lambda subproblem: -subproblem.upper)
         parts = np.array([subproblem.lower() for subproblem in made])
         known = parts[parts > -np.inf]
         lower = margins.log_sum_below(known) if len(known) else -np.inf
         return Found(lower, upper(made), len(made))
-
-
-def _partition(root: _Subproblem, most: int) -> list[_Subproblem]:
-    """Up to `most` subproblems, each time splitting the one with the largest bound; the largest comes first."""
-    *_, last = branch_and_bound(
-        [root], lambda subproblems: [subproblem.halves() for subproblem in subproblems], most=most
-    )
-    return sorted(last.subproblems(), key=lambda subproblem: -subproblem.upper)
 
 
 class _Network:
@@ -96,7 +91,8 @@ class _Network:
         self.off = levels.constant - float(np.logaddexp(0.0, self.log_odds).sum())  # ln P with all causes off
         self.size = abs(levels.constant) + float(np.abs(self.log_odds).sum() + self.weight.sum() + self.leak.sum())
 
-    def root(self) -> _Subproblem:
+    def whole(self) -> _Subproblem:
+        """All states: no cause is on or off yet."""
         n, m = self.weight.shape
         most = self.constant + margins.UNIT * (n + m + 64) * self.size  # no probability is above 1
         return _Subproblem(self, np.full(n, -1, np.int8), np.zeros(m), most, _FIRST)
@@ -172,7 +168,7 @@ class _Subproblem:
         return self.upper
 
     def halves(self) -> tuple[_Subproblem, ...]:
-        """The same states in two parts, at the cause that promises most; none if no split lowers the bound."""
+        """Its states in two parts, at the cause that promises most; none if no split lowers the bound."""
         slope = np.exp(np.clip(self.log_slope[self.others], -_STEEPEST, _STEEPEST))
         pull = np.minimum(self.weight * slope, _SPLIT_WEIGHT)
         score = self.means * (1.0 - self.means) * np.sum(pull * pull, axis=1)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, States
-from sbnet.errors import EvidenceError, short
+from sbnet.errors import EvidenceError
 from sbnet.exact.probability import entropy_of
 from sbnet.kernels.array_gates import loads
 from sbnet.kernels.evaluate import log_terms
 from sbnet.kernels.terms import LOG_TERMS
 from sbnet.model.network import Network
-from sbnet.questions.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
+from sbnet.questions import printing
+from sbnet.questions.batches import answers, framed
+from sbnet.questions.evidence import EvidenceLike, check_means, coerce
+from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.reduction import absorb
 from sbnet.questions.support import impossible
 
@@ -28,15 +31,8 @@ __all__ = ["LOG_TERMS", "Breakdown", "lower_bound"]
 MAX_ENUMERATED = 12
 
 
-class _Options(TypedDict, total=False):
-    """What :func:`lower_bound` takes after the data, for its signatures."""
-
-    log_term: str
-    enumerate_up_to: int
-
-
-@dataclass(frozen=True)
-class Breakdown:
+@dataclass(frozen=True, repr=False)
+class Breakdown(Readable):
     """A bound, term by term and unit by unit: what each unit adds to it, in nats.
 
     Attributes
@@ -73,36 +69,20 @@ class Breakdown:
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit."""
-        pd = checks.extra("pandas", "to_frame()")
         columns = {"energy": self.energy, "log_term": self.log_term, "entropy": self.entropy, "total": self.by_unit}
-        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
-        return frame
+        return framed(columns, units=self.names)
 
-    def __str__(self) -> str:
-        lines = [f"{'unit':<16}{'energy':>12}{'log term':>12}{'entropy':>12}{'total':>12}"]
-        worst = np.argsort(self.by_unit)[:10]
-        for i in sorted(worst.tolist()):
-            row = (self.energy[i], self.log_term[i], self.entropy[i], self.by_unit[i])
-            lines.append(f"{short(self.names[i], 15):<16}" + "".join(f"{value:>12.4f}" for value in row))
-        if len(self.names) > len(worst):
-            lines.append(f"... and {len(self.names) - len(worst)} units more")
-        totals = (*self.by_term.values(), self.bound)
-        lines.append(f"{'all':<16}" + "".join(f"{value:>12.4f}" for value in totals))
-        return "\n".join(lines)
+    def _reading(self) -> Reading:
+        head = f"The bound is {self.bound:.6g} nats: what each unit adds, those that cost most"
+        columns = (self.energy, self.log_term, self.entropy, self.by_unit)
+        worst = sorted(np.argsort(self.by_unit)[: printing.SHOWN].tolist())
+        rows = [(self.names[i], *(f"{column[i]:.4f}" for column in columns)) for i in worst]
+        total = ("all", *(f"{column.sum():.4f}" for column in columns))
+        titles = ("unit", "energy", "log term", "entropy", "total")
+        return Reading(head, (titles, *rows, *printing.more(len(self.names) - len(worst)), total))
 
 
-@overload
-def lower_bound(
-    network: Network, evidence: OnePattern, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
-) -> float: ...
-@overload
-def lower_bound(
-    network: Network, evidence: Table, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
-) -> FloatArray: ...
-@overload
-def lower_bound(
-    network: Network, evidence: EvidenceLike, means: ArrayLike, xi: ArrayLike | None = ..., **options: Unpack[_Options]
-) -> float | FloatArray: ...
+@answers(float, FloatArray)
 def lower_bound(
     network: Network,
     evidence: EvidenceLike,

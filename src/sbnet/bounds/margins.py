@@ -79,7 +79,13 @@ def of_mean_field(network: Network, which: Bound, states: States) -> FloatArray:
     """
     seen = states >= 0
     if len(states) and (seen == seen[0]).all():
-        return np.full(len(states), _of_mask(network, which, states[0], seen[0].tobytes()))
+        key = which, seen[0].tobytes()  # kept: who asks once will ask again, with other states of the same units
+        kept: float | None = network._cache.get(key)
+        if kept is None:
+            kept = float(of_terms(scale(network), which, live_units(network.model, states[0])[None, :])[0])
+            if len(network._cache) < _MOST_KEPT:
+                network._cache[key] = kept
+        return np.full(len(states), kept)
     first = np.flatnonzero(np.append(True, np.any(seen[1:] != seen[:-1], axis=1)))[: len(states)]  # of rows seen alike
     live = np.empty((len(first), network.n_units), np.bool_)
     for k, r in enumerate(first):
@@ -87,18 +93,8 @@ def of_mean_field(network: Network, which: Bound, states: States) -> FloatArray:
     return np.repeat(of_terms(scale(network), which, live), np.diff(np.append(first, len(states))))
 
 
-def _of_mask(network: Network, which: Bound, row: States, mask: bytes) -> float:
-    """The same for one row, and kept: who asks once will ask again, with other states of the same units."""
-    kept: float | None = network._cache.get((which, mask))
-    if kept is None:
-        kept = float(of_terms(scale(network), which, live_units(network.model, row)[None, :])[0])
-        if len(network._cache) < _MOST_KEPT:
-            network._cache[which, mask] = kept
-    return kept
-
-
 def of_terms(scale: Scale, which: Bound, live: BoolArray) -> FloatArray:
-    """The same for rows of units that are involved.
+    """The margins of mean field bounds, for rows of units that are involved.
 
     A term goes through three roundings for each parent (the input, its mean, a product or a mean over states), and some
     twenty more; then all units are added up.
@@ -125,7 +121,7 @@ def _over(live: BoolArray, numbers: NDArray[Any]) -> FloatArray:
 
 
 def of_components(scale: Scale, which: Bound, gate_weight: FloatArray, gate_bias: FloatArray) -> float:
-    """The same for components of a mixture: gates are units with all hidden units as parents. One margin for all."""
+    """One margin for all components of a mixture: gates are units with all hidden units as parents."""
     gates = np.abs(gate_bias) + np.abs(gate_weight).sum(axis=2) + 2.0  # components by gates
     n_gates, n_hidden = gate_weight.shape[1:]
     widest = Scale(np.append(scale.size, gates.max(axis=0)), np.append(scale.parents, np.full(n_gates, n_hidden)))

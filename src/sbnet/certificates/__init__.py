@@ -6,10 +6,10 @@ import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, overload
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,59 +18,61 @@ from sbnet._types import HIDDEN, RngLike, States
 from sbnet.bounds import proven as _proven
 from sbnet.bounds.lower import bound_terms, check_log_term
 from sbnet.bounds.upper import LIMIT
+from sbnet.certificates.betting import Plan
 from sbnet.certificates.branching import Until, close
-from sbnet.certificates.confidence import DRAWS, WIDTH, Sampled, Wanted, sample
+from sbnet.certificates.confidence import DRAWS, WIDTH, Sampled, sample
 from sbnet.certificates.enclosure import EFFORTS, Enclosed, How, enclose, in_lines
 from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.inference.estimation import Draw, weigh
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool, row_blocks
-from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
+from sbnet.questions.batches import answers
+from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.question import Part, Question, ask
 
-__all__ = ["Certificate", "Certificates", "PosteriorIntervals", "certify", "posterior_intervals"]
+__all__ = ["Certificate", "Certificates", "CertifySettings", "PosteriorIntervals", "certify", "posterior_intervals"]
 
 Effort: TypeAlias = Literal["fast", "normal", "high"]
 
 
-class _Options(TypedDict, total=False):
-    """What :func:`certify` takes after the data, for its signatures."""
+@dataclass(frozen=True)
+class CertifySettings:
+    """What :func:`certify` and :func:`posterior_intervals` are seldom told.
 
-    do: EvidenceLike | None
-    effort: Effort
-    exact_up_to: int | None
-    proven: bool
-    confidence: float
-    seconds: float | None
-    gap: float | None
-    rng: RngLike
-    threads: int | None
-    executor: Executor | None
-    progress: bool | None
+    Attributes
+    ----------
+    exact_up_to : int, optional
+        Groups of at most that many coupled hidden units, or of causes with as many findings present, are summed
+        exactly, whatever the effort says. 0: no exact sums, so that the bounds show what they can do.
+    threads, executor
+        As in :func:`sbnet.infer_many`.
+    """
+
+    exact_up_to: int | None = None
+    threads: int | None = None
+    executor: Executor | None = None
+
+    def __post_init__(self) -> None:
+        if self.exact_up_to is not None:
+            checks.whole("exact_up_to", self.exact_up_to, 0, LIMIT)
+        pool(self.executor, self.threads)
 
 
-@overload
-def certify(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> Certificate: ...
-@overload
-def certify(network: Network, evidence: Table, **options: Unpack[_Options]) -> Certificates: ...
-@overload
-def certify(network: Network, evidence: EvidenceLike, **options: Unpack[_Options]) -> Certificate | Certificates: ...
+@answers(Certificate, Certificates)
 def certify(
     network: Network,
     evidence: EvidenceLike,
     *,
     do: EvidenceLike | None = None,
     effort: Effort = "fast",
-    exact_up_to: int | None = None,
     proven: bool = False,
     confidence: float = 1.0,
     seconds: float | None = None,
     gap: float | None = None,
     rng: RngLike = 0,
-    threads: int | None = None,
-    executor: Executor | None = None,
     progress: bool | None = None,
+    settings: CertifySettings | None = None,
 ) -> Certificate | Certificates:
     """An interval that is certain to hold ln P(evidence), as narrow as the effort makes it.
 
@@ -94,9 +96,6 @@ def certify(
         Where all causes are independent and have only observed noisy-OR findings, both bounds come from
         :mod:`sbnet.bounds.findings` instead (unless `proven`): sums over 6, 8 and 10 findings, in 1, 30 and 100
         subproblems.
-    exact_up_to : int, optional
-        Groups of at most that many coupled hidden units, or of causes with as many findings present, are summed
-        exactly, whatever the effort says. 0: no exact sums, so that the bounds show what they can do.
     proven : bool
         Evaluate both bounds in ball arithmetic, where every rounding is counted as it comes about, instead of taking
         off a margin for the worst; needs ``sbnet[proven]``. Exact sums end at 14 units.
@@ -116,8 +115,10 @@ def certify(
         `interval` at which no more samples are drawn, instead of a tenth; branch and bound is then for `seconds` only.
     rng
         Seed of the samples; the certain bounds do not depend on it.
-    threads, executor, progress
+    progress
         As in :func:`sbnet.infer_many`.
+    settings : CertifySettings, optional
+        What is seldom told: the limit of exact sums, threads, an executor.
 
     Returns
     -------
@@ -135,8 +136,8 @@ def certify(
       rounding:   covered, by a margin for the worst; proven=True counts it in ball arithmetic
     """
     question = ask(network, evidence, do)
-    how = _check(effort, exact_up_to, proven)
-    task = _Task(how, _check_search(proven, confidence, seconds, gap), int(checks.generator(rng).integers(2**63)))
+    how, executor = _check(effort, proven, settings)
+    task = _Task(how, *_check_search(proven, confidence, seconds, gap), int(checks.generator(rng).integers(2**63)))
 
     def certified(part: Part) -> list[Certificate]:
         numbers = np.arange(len(question.states))[part.rows]
@@ -144,7 +145,7 @@ def certify(
         blocks = map_blocks(
             partial(_certificates, part.network, task),
             RowBlocks(possible.states, most=16),
-            executor=pool(executor, 1 if proven else threads),  # balls are no faster in threads
+            executor=executor,
             progress=Bar("certificates", len(possible.states), progress),
         )
         found = iter(_shifted(possible, [row for block in blocks for row in block]))
@@ -158,7 +159,7 @@ def _impossible(reason: str, task: _Task) -> Certificate:
     """The certificate of evidence whose probability is zero."""
     none, how = -math.inf, task.how
     known = (none, none, none, 0.0, True, reason, reason, none, 0.0, how.effort, how.proven, (none, none))
-    return Certificate(*known, task.search.confidence)
+    return Certificate(*known, task.confidence)
 
 
 def _shifted(part: Part, rows: list[Certificate]) -> list[Certificate]:
@@ -185,11 +186,9 @@ def posterior_intervals(
     do: EvidenceLike | None = None,
     units: str | int | Sequence[str | int] | None = None,
     effort: Effort = "fast",
-    exact_up_to: int | None = None,
     proven: bool = False,
-    threads: int | None = None,
-    executor: Executor | None = None,
     progress: bool | None = None,
+    settings: CertifySettings | None = None,
 ) -> PosteriorIntervals:
     r"""An interval that is certain to hold P(S_i = 1 | evidence), for each hidden unit.
 
@@ -210,7 +209,7 @@ def posterior_intervals(
         Units held by intervention, as in :func:`sbnet.infer`.
     units
         The units asked for, by name or number; all hidden ones by default.
-    effort, exact_up_to, proven, threads, executor, progress
+    effort, proven, progress, settings
         As in :func:`certify`; each unit takes two certificates.
 
     Returns
@@ -233,7 +232,7 @@ def posterior_intervals(
             "posterior_intervals() takes one pattern, but the evidence is a table; call it for each row"
         )
     question.check_possible()
-    how = _check(effort, exact_up_to, proven)
+    how, executor = _check(effort, proven, settings)
     (part,) = question.parts
     row, slack = question.given[0], 2.0 * float(part.slack[0])
     wanted = np.flatnonzero(row == HIDDEN).tolist() if units is None else checks.units("units", units)
@@ -243,14 +242,14 @@ def posterior_intervals(
     blocks = map_blocks(
         partial(_both_bounds, part.network, part.states[0], how),
         RowBlocks(open_, most=16),
-        executor=pool(executor, 1 if proven else threads),
+        executor=executor,
         progress=Bar("posterior intervals", len(open_), progress),
     )
     for i, enclosed in zip(open_, (unit for block in blocks for unit in block), strict=True):
         (low_0, high_0), (low_1, high_1) = enclosed
         known[i] = _outward(low_1 - high_0 - slack, high_1 - low_0 + slack)
     answer = {network.names[i]: known[i] for i in asked}
-    return PosteriorIntervals.of(network, row, answer, effort, proven)
+    return PosteriorIntervals.of(network, row, answer, effort, how.proven)
 
 
 def _known(question: Question, asked: list[int]) -> dict[int, tuple[float, float]]:
@@ -278,13 +277,14 @@ def _sigmoid(x: float) -> float:
     return (1.0 if x >= 0.0 else tail) / (1.0 + tail)
 
 
-def _check(effort: str, exact_up_to: int | None, proven: bool) -> How:
+def _check(effort: str, proven: bool, settings: CertifySettings | None) -> tuple[How, Executor]:
     checks.choice("effort", effort, EFFORTS)
     if checks.flag("proven", proven):
         _proven.load()
-    return How(
-        effort, bool(proven), None if exact_up_to is None else checks.whole("exact_up_to", exact_up_to, 0, LIMIT)
-    )
+    settings = checks.settings(settings, CertifySettings)
+    where = pool(settings.executor, 1 if proven else settings.threads)  # balls are no faster in threads
+    most = settings.exact_up_to
+    return How(effort, bool(proven), None if most is None else int(most)), where
 
 
 def _both_bounds(network: Network, row: States, how: How, block: Block) -> list[list[list[float]]]:
@@ -295,30 +295,27 @@ def _both_bounds(network: Network, row: States, how: How, block: Block) -> list[
         for state in (0, 1):
             with_unit = row.copy()
             with_unit[i] = state
-            enclosed = enclose(network, with_unit, *how)
+            enclosed = enclose(network, with_unit, how)
             both.append([enclosed.lower, enclosed.upper])
         answer.append(both)
     return answer
 
 
-class _Search(NamedTuple):
-    """What is wanted beside the bounds that an effort finds."""
+class _Task(NamedTuple):
+    """What a row is asked for: bounds by an effort, and what is wanted beyond that."""
 
+    how: How
     confidence: float
     width: float  # of the interval with confidence
     seconds: float  # for branch and bound; none without any
     gap: float  # of the certain bounds, at which it stops
-
-
-class _Task(NamedTuple):
-    """All that a row is asked for."""
-
-    how: How
-    search: _Search
     seed: int
 
 
-def _check_search(proven: bool, confidence: float, seconds: float | None, gap: float | None) -> _Search:
+def _check_search(
+    proven: bool, confidence: float, seconds: float | None, gap: float | None
+) -> tuple[float, float, float, float]:
+    """Confidence, width, seconds and gap of a task."""
     sure = isinstance(confidence, Real) and confidence == 1.0
     confidence = 1.0 if sure else checks.fraction("confidence", confidence)
     if proven and (seconds is not None or (gap is not None and sure)):
@@ -327,9 +324,9 @@ def _check_search(proven: bool, confidence: float, seconds: float | None, gap: f
             "leave out seconds= and gap=, and choose an effort"
         )
     near = 0.0 if gap is None else checks.positive("gap", gap)
-    if seconds is not None:
-        return _Search(confidence, near or WIDTH, checks.positive("seconds", seconds), near)
-    return _Search(confidence, near or WIDTH, math.inf if near and sure else 0.0, near)
+    if seconds is None:
+        return confidence, near or WIDTH, math.inf if near and sure else 0.0, near
+    return confidence, near or WIDTH, checks.positive("seconds", seconds), near
 
 
 def _certificates(network: Network, task: _Task, block: Block) -> list[Certificate]:
@@ -337,15 +334,15 @@ def _certificates(network: Network, task: _Task, block: Block) -> list[Certifica
 
 
 def _certificate(network: Network, row: States, task: _Task) -> Certificate:
-    (how, search, seed), begin = task, time.monotonic()
-    enclosed = enclose(network, row, *how)
-    if search.seconds and enclosed.value is None:
-        enclosed = close(enclosed, Until(begin + search.seconds, search.gap))
-    known = Sampled(
-        enclosed.lower, enclosed.upper, enclosed.lower if enclosed.value is None else enclosed.value, 0.0, 0
-    )
+    how, begin = task.how, time.monotonic()
+    enclosed = enclose(network, row, how)
     if enclosed.value is None:
-        known = _estimate(enclosed, how, seed) if search.confidence == 1.0 else _draw(enclosed, task)
+        if task.seconds:
+            enclosed = close(enclosed, Until(begin + task.seconds, task.gap))
+        drawn = _estimate(enclosed, task) if task.confidence == 1.0 else _draw(enclosed, task)
+        known = drawn.within(enclosed.lower, enclosed.upper)
+    else:
+        known = Sampled(enclosed.lower, enclosed.upper, enclosed.value, 0.0, 0)
     mean_field = float(enclosed.mean_field.bound[0])
     return Certificate(
         enclosed.lower,
@@ -360,29 +357,23 @@ def _certificate(network: Network, row: States, task: _Task) -> Certificate:
         how.effort,
         how.proven,
         (known.low, known.high),
-        search.confidence,
+        task.confidence,
         known.samples,
     )
 
 
-def _estimate(enclosed: Enclosed, how: How, seed: int) -> Sampled:
-    """An estimate of ln P between the certain bounds, and its error, from samples around the means that were found."""
-    samples, anneal = (100, 100) if how.effort == "high" else (1000, 0)
-    own_seed = np.random.default_rng(seed).integers(2**64, dtype=np.uint64)
-    log_p, error, _, _ = weigh([enclosed.row], enclosed.mean_field, Draw(samples, anneal, 0.05, 0.1, own_seed))
-    return Sampled(enclosed.lower, enclosed.upper, float(log_p[0]), float(error[0]), 0).within(
-        enclosed.lower, enclosed.upper
-    )
+def _estimate(enclosed: Enclosed, task: _Task) -> Sampled:
+    """An estimate of ln P and its error, from samples around the means that were found."""
+    samples, anneal = (100, 100) if task.how.effort == "high" else (1000, 0)
+    seed = np.random.default_rng(task.seed).integers(2**64, dtype=np.uint64)
+    log_p, error, _, _ = weigh([enclosed.row], enclosed.mean_field, Draw(samples, anneal, 0.05, 0.1, seed))
+    return Sampled(enclosed.lower, enclosed.upper, float(log_p[0]), float(error[0]), 0)
 
 
 def _draw(enclosed: Enclosed, task: _Task) -> Sampled:
-    """An interval that holds with confidence, inside the certain one, and the estimate from the same samples."""
-    how, search, seed = task
-    subproblems = (
-        in_lines(enclosed.row, enclosed.mean_field, how) if enclosed.subproblems is None else enclosed.subproblems
-    )
-    found = sample(subproblems, Wanted(1.0 - search.confidence, search.width, DRAWS[how.effort], seed))
-    return found.within(enclosed.lower, enclosed.upper)
+    """An interval that holds with confidence, and the estimate from the same samples."""
+    subproblems = enclosed.subproblems or in_lines(enclosed.row, enclosed.mean_field, task.how)
+    return sample(subproblems, Plan(1.0 - task.confidence, task.width, DRAWS[task.how.effort]), task.seed)
 
 
 def _paper_bound(enclosed: Enclosed) -> float:

@@ -109,9 +109,9 @@ def _settle(stages: list[_Stage], delta: float, before: Mean) -> Mean:
     mean, n = float(numbers.mean()), len(numbers)
     low, high = before.low, before.high
     for stakes, goal in _opponents([s.below for s in stages], _FIXED_BELOW, delta):
-        low = _low_end(stages, stakes, goal, low, mean)
+        low = _lower_bound(stages, stakes, goal, low, mean)
     for stakes, goal in _opponents([s.above for s in stages], _FIXED_ABOVE, delta):
-        high = _high_end(stages, stakes, goal, high, mean)
+        high = _upper_bound(stages, stakes, goal, high, mean)
     return Mean(low, high, mean, float(numbers.std()) / math.sqrt(n), n)
 
 
@@ -134,7 +134,7 @@ def _stakes(found: Mean, plan: Plan) -> tuple[float, float]:
     return min(stake, _MOST), min(stake * found.mean, 0.5)
 
 
-def _high_end(stages: list[_Stage], stakes: list[float], goal: float, high: float, mean: float) -> float:
+def _upper_bound(stages: list[_Stage], stakes: list[float], goal: float, high: float, mean: float) -> float:
     """The least mean that this opponent rules out, if it is below `high`."""
 
     def ruled_out(m: float) -> bool:
@@ -143,7 +143,7 @@ def _high_end(stages: list[_Stage], stakes: list[float], goal: float, high: floa
     return _bisect(ruled_out, high, min(max(mean, _LEAST), high), _LEAST) if ruled_out(high) else high
 
 
-def _low_end(stages: list[_Stage], stakes: list[float], goal: float, low: float, mean: float) -> float:
+def _lower_bound(stages: list[_Stage], stakes: list[float], goal: float, low: float, mean: float) -> float:
     """The largest mean that this opponent rules out, if it is above `low`."""
 
     def ruled_out(m: float) -> bool:

@@ -24,15 +24,6 @@ _EDGES = 4096  # in networks with more, as many fewer weights are drawn
 _ALPHA = 0.75  # the share of the draws from the proposal of the upper bound; weights are at most U / alpha
 
 
-class Wanted(NamedTuple):
-    """The probability with which an interval may fail, the width that is enough, and what is drawn."""
-
-    delta: float
-    width: float
-    most: int
-    seed: int
-
-
 class Sampled(NamedTuple):
     """Both bounds of ln P(evidence), an estimate of it and its standard error, and the number of weights drawn."""
 
@@ -72,16 +63,16 @@ class _Sampler(NamedTuple):
         return weights
 
 
-def sample(bounded: Bounded, wanted: Wanted) -> Sampled:
-    """An interval for ln P(evidence) that fails with a probability of at most `delta`."""
-    sampler = _sampler(bounded, np.uint64(wanted.seed))
+def sample(bounded: Bounded, plan: Plan, seed: int) -> Sampled:
+    """An interval for ln P(evidence) that fails with a probability of at most `plan.delta`."""
+    sampler = _sampler(bounded, np.uint64(seed))
     log_scale = float(logsumexp(sampler.log_bounds)) - math.log(_ALPHA)
     margin = max(p.margin for p in sampler.proposals) + 64.0 * margins.UNIT * (abs(log_scale) + 4.0)
     variation = max(p.variation for p in sampler.proposals) + 16.0 * margins.UNIT * len(sampler.cumulative)
     size = max(len(p.joint.weight) + 32 * len(p.joint.gate) for p in sampler.proposals)
 
-    most = max(int(wanted.most * min(_EDGES / max(size, 1), 1.0)), 1)
-    found = bet(sampler.weights, Plan(wanted.delta, wanted.width, most))
+    most = max(int(plan.most * min(_EDGES / max(size, 1), 1.0)), 1)
+    found = bet(sampler.weights, plan._replace(most=most))
     low = math.log(found.low - variation) - margin if found.low > variation else -math.inf
     high = math.log(found.high + variation) + margin
     estimate, error = (

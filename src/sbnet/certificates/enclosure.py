@@ -17,14 +17,14 @@ from sbnet.bounds.upper.subproblems import Limits, Subproblems, solve_row, split
 from sbnet.exact.enumeration import Reduced, group_sums, known_part
 from sbnet.exact.quickscore import two_levels
 from sbnet.inference import Conditioned, MeanField, Mixture
+from sbnet.inference.solution import Solution
 from sbnet.inference.solvers.mixture import Component
-from sbnet.inference.solvers.protocol import Solution
 from sbnet.model.graph import Graph
 from sbnet.model.network import MAX_PARAMETER, Network
 
 _MAX_STEPS, _TOL = 200, 1e-5
 _GROUP = 12  # coupled hidden units that an upper bound sums exactly
-_PROVEN_UP_TO = 14  # the same, for a sum in ball arithmetic, which is a thousand times slower
+_PROVEN_UP_TO = 14  # for a sum in ball arithmetic, which is a thousand times slower
 
 
 class Effort(NamedTuple):
@@ -97,8 +97,9 @@ class How(NamedTuple):
     exact_up_to: int | None = None  # coupled hidden units that are summed exactly; None: as the effort says
 
 
-def enclose(network: Network, states: States, effort: str, proven: bool, exact_up_to: int | None = None) -> Enclosed:
+def enclose(network: Network, states: States, how: How) -> Enclosed:
     """The best bounds that an effort, or a lower one, finds."""
+    effort, proven, exact_up_to = how
     tried = list(EFFORTS.values())[: list(EFFORTS).index(effort) + 1]
     row, solver = Reduced(network, states), MeanField()
     first = solver.solve(network, states[None, :], start=None, trace=False)
@@ -109,14 +110,16 @@ def enclose(network: Network, states: States, effort: str, proven: bool, exact_u
         together = f"sum over all states, {count(group, 'hidden unit')} at most together"
         if group > most:
             together = f"sum over all findings that are present, of {count(group, 'cause')} at most together"
-        how = together if group else "product of known factors"
+        source = together if group else "product of known factors"
         low, high = ball_upper.enclosed(network, states) if proven else (value - margin, min(value + margin, 0.0))
-        return Enclosed(low, high, 0.5 * (low + high) if proven else min(value, 0.0), how, how, row, first, None, None)
+        return Enclosed(
+            low, high, 0.5 * (low + high) if proven else min(value, 0.0), source, source, row, first, None, None
+        )
     enclosed = None if proven else clinic(row, tried, first)
     if enclosed is not None:
         return enclosed
     lower, lower_from, pieces = float(first.bound[0]), "mean field", [Piece(network, states, first.means[0])]
-    best = lines = in_lines(row, first, How(effort, proven, exact_up_to))  # may be as good as tables
+    best = lines = in_lines(row, first, how)  # may be as good as tables
     upper = float(best.subproblems.bound[0])
     order: IndexArray | None = None
     roots = dict[int, Subproblems]()
@@ -132,9 +135,9 @@ def enclose(network: Network, states: States, effort: str, proven: bool, exact_u
             total = min(margins.log_sum_above(subproblems.bound), 0.0)
             if total < upper:
                 upper, best = total, best._replace(limits=limits, subproblems=subproblems)
-        for total, how, parts in _tighter(row, first, order[: level.lower_units], level.components):
+        for total, source, parts in _tighter(row, first, order[: level.lower_units], level.components):
             if total > lower:
-                lower, lower_from, pieces = total, how, parts
+                lower, lower_from, pieces = total, source, parts
     found = best.subproblems
     upper_from = f"Hölder's inequality, {count(len(found.bound), 'subproblem')}"
     if proven:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sbnet import checks
 from sbnet._types import FloatArray, States
 from sbnet.errors import UnknownUnitError, unknown_unit
 from sbnet.exact.prior import MOST_EDGES, best_prior
 from sbnet.model.network import Network
-from sbnet.questions import batches, printing
-from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions import printing
+from sbnet.questions.batches import Batch, framed
 from sbnet.questions.printing import Readable, Reading, Span
 
 if TYPE_CHECKING:
     import pandas
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Readable):
     r"""An interval that holds ln P(evidence), in nats, and where it comes from.
 
     Attributes
@@ -99,17 +96,14 @@ class Certificate:
                 lines.append(("that is", f"P(evidence) between {p_low:.3g} and {p_high:.3g}"))
             lines += [("lower bound", self.lower_from), ("upper bound", self.upper_from)]
             if self.confidence < 1.0:
-                lines.append((f"{100 * self.confidence:.12g} %", self._with_confidence()))
+                (left, right), drawn = self.interval, f"{self.samples:,} samples"
+                held = f"with that confidence, between {_outward(left, right)} ({right - left:.2g} nats); {drawn}"
+                lines.append((f"{100 * self.confidence:.12g} %", held))
             lines.append(("estimate", f"{self.estimate:.6g} ± {self.error:.2g}, from samples (not proven)"))
         spread = f"{cost:.3g}" if self.exact else f"{low:.3g} to {high:.3g} nats, about {cost:.3g}"
         lines.append(("mean field", f"{self.mean_field:.6g}; taking the hidden units as independent costs {spread}"))
         lines.append(("", f"the paper's logarithm terms would cost {self.logarithm:.3g} more"))
         return [*lines, ("rounding", _ROUNDING[self.proven])]
-
-    def _with_confidence(self) -> str:
-        low, high = self.interval
-        held = f"with that confidence, between {_outward(low, high)} ({high - low:.2g} nats)"
-        return f"{held}; {self.samples:,} samples"
 
     def _headline(self) -> str:
         gap = self.gap
@@ -124,24 +118,15 @@ class Certificate:
             f"(gap {gap:.2g} nats, so P is known within {ratio})"
         )
 
-    def __str__(self) -> str:
+    def _reading(self) -> Reading:
         sentences = self._sentences()
         width = max((len(label) + 2 for label, _ in sentences), default=0)
-        lines = [f"  {label + ':' if label else '':<{width}}{text}" for label, text in sentences]
-        return "\n".join([self._headline(), *lines])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{label}</th><td style='text-align:left'>{html.escape(text)}</td></tr>"
-            for label, text in self._sentences()
-        )
-        return f"<table><caption style='text-align:left'><b>{html.escape(self._headline())}</b></caption>{rows}</table>"
+        lines = [f"{label + ':' if label else '':<{width}}{text}" for label, text in sentences]
+        return Reading(self._headline(), summary=lines)
 
 
-@dataclass(frozen=True)
-class Certificates(Sequence[Certificate]):
+@dataclass(frozen=True, repr=False)
+class Certificates(Batch[Certificate]):
     """The certificates of a table, one for each row: ``certificates[3]``, ``certificates.lower``.
 
     A slice, or an array of row numbers or of truth values, gives the certificates of those rows.
@@ -149,20 +134,10 @@ class Certificates(Sequence[Certificate]):
 
     rows: tuple[Certificate, ...]
 
-    def __len__(self) -> int:
-        return len(self.rows)
+    _columns = ("rows",)
 
-    @overload
-    def __getitem__(self, key: OneRow) -> Certificate: ...
-    @overload
-    def __getitem__(self, key: SomeRows) -> Certificates: ...
-    def __getitem__(self, key: OneRow | SomeRows) -> Certificate | Certificates:
-        if batches.are_some(key):
-            return Certificates(tuple(self.rows[r] for r in batches.some(key, len(self))))
-        return self.rows[batches.one(key, len(self))]
-
-    def __iter__(self) -> Iterator[Certificate]:
-        return iter(self.rows)
+    def _one(self, r: int) -> Certificate:
+        return self.rows[r]
 
     def _column(self, name: str) -> FloatArray:
         return np.array([getattr(row, name) for row in self.rows], dtype=np.float64)
@@ -180,7 +155,7 @@ class Certificates(Sequence[Certificate]):
     @property
     def interval(self) -> tuple[FloatArray, FloatArray]:
         """The bounds that hold with confidence, in each row: all lower ones, and all upper ones."""
-        low, high = np.array([row.interval for row in self.rows], dtype=np.float64).reshape(-1, 2).T.copy()
+        low, high = self._column("interval").reshape(-1, 2).T.copy()
         return low, high
 
     @property
@@ -195,33 +170,25 @@ class Certificates(Sequence[Certificate]):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern."""
-        pd = checks.extra("pandas", "to_frame()")
         names = ("lower", "upper", "estimate", "error", "gap", "mean_field", "logarithm")
         low, high = self.interval
-        columns = {name: self._column(name) for name in names} | {"low": low, "high": high}
-        frame: pandas.DataFrame = pd.DataFrame({**columns, "exact": [row.exact for row in self.rows]})
-        return frame
+        exact = [row.exact for row in self.rows]
+        return framed({name: self._column(name) for name in names} | {"low": low, "high": high, "exact": exact})
 
-    def __repr__(self) -> str:
-        n = len(self)
-        head = f"Certificates: {n:,} row{'s' * (n != 1)}"
-        if n == 0:
-            return head
-        possible = self[self.upper > -np.inf]
+    def _reading(self) -> Reading:
+        n, possible = len(self), self[self.upper > -np.inf]
+        head, impossible = f"Certificates: {printing.rows(n)}", f"{n - len(possible):,} impossible"
         if not len(possible):
-            return f"{head}\n  {n:,} impossible"
+            return Reading(head, summary=[impossible] * (n > 0))
         exact = sum(row.exact for row in possible)
         total = f"mean ln P between {possible.lower.mean():.6g} and {possible.upper.mean():.6g} nats"
         gaps = f"gap {possible.gap.mean():.3g} on average, {possible.gap.max():.3g} at most; {exact:,} exact"
-        lines = [f"{total}; {gaps}" + (f"; {n - len(possible):,} impossible" if len(possible) < n else "")]
+        lines = [f"{total}; {gaps}" + (f"; {impossible}" if len(possible) < n else "")]
         if min(row.confidence for row in self.rows) < 1.0:
             width = np.subtract(*possible.interval[::-1])
             sure = f"with {100 * self.rows[0].confidence:.12g} % confidence in each row"
             lines.append(f"{sure}: width {width.mean():.3g} on average, {width.max():.3g} at most")
-        return "\n  ".join([head, *lines])
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
+        return Reading(head, summary=lines)
 
 
 _ROUNDING = {
@@ -253,10 +220,10 @@ class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
 
     @classmethod
     def of(
-        cls, network: Network, evidence: States, ends: dict[str, tuple[float, float]], effort: str, proven: bool
+        cls, network: Network, evidence: States, bounds: dict[str, tuple[float, float]], effort: str, proven: bool
     ) -> PosteriorIntervals:
         """The intervals of one pattern."""
-        new = cls(ends)
+        new = cls(bounds)
         new.network, new.evidence, new.effort, new.proven = network, evidence, effort, proven
         return new
 
@@ -287,43 +254,46 @@ class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: prior, lower and upper bound."""
-        pd = checks.extra("pandas", "to_frame()")
-        columns = {"prior": self.prior, "lower": self.lower, "upper": self.upper}
-        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
-        return frame
+        return framed({"prior": self.prior, "lower": self.lower, "upper": self.upper}, units=self.names)
 
     def _reading(self) -> Reading:
         head = f"Posterior intervals {printing.given(self.evidence)}: P(unit = 1) lies between"
         known = self.network.n_edges <= MOST_EDGES
         middle = 0.5 * (self.lower + self.upper)
         prior = self.prior if known else middle
-        ranked, ends = printing.by_change(prior, middle, np.arange(len(self))), list(self.items())
+        ranked, bounds = printing.by_change(prior, middle, np.arange(len(self))), list(self.items())
         top = printing.scale(self.upper[ranked[: printing.SHOWN]])
         titles = ("unit", "prior" if known else "", "from", "to", f"0 to {top:g}")
         rows = [
-            (name, printing.probability(prior[k]) if known else "", *_ends(low, high), Span(low, high, top))
-            for k, (name, (low, high)) in ((k, ends[k]) for k in ranked[: printing.SHOWN].tolist())
+            (
+                name,
+                printing.probability(prior[k]) if known else "",
+                _rounded(low, 4, -1),
+                _rounded(high, 4, 1),
+                Span(low, high, top),
+            )
+            for k, (name, (low, high)) in ((k, bounds[k]) for k in ranked[: printing.SHOWN].tolist())
         ]
         covered = "covered, by ball arithmetic" if self.proven else "covered by a margin; proven=True proves it"
         remarks = (f"effort {self.effort!r}; rounding is {covered}",)
-        return Reading(head, (titles, *rows, *printing.more(len(ends) - len(rows))), remarks)
-
-
-def _ends(low: float, high: float) -> tuple[str, str]:
-    """Both bounds to four digits, rounded outwards, so that what is printed holds too."""
-    return f"{math.floor(low * 1e4) / 1e4:.4f}", f"{math.ceil(high * 1e4) / 1e4:.4f}"
+        return Reading(head, (titles, *rows, *printing.more(len(bounds) - len(rows))), remarks)
 
 
 def _digits(gap: float) -> int:
-    """Decimals that tell the ends of an interval apart."""
+    """Decimals that tell the bounds of an interval apart."""
     return min(max(3, 1 - math.floor(math.log10(gap))), 15) if gap > 0.0 else 4
 
 
-def _outward(low: float, high: float) -> str:
-    """Both bounds, rounded outwards, so that what is printed holds too."""
-    digits = _digits(high - low)
+def _rounded(bound: float, digits: int, sign: int) -> str:
+    """A bound, rounded down or up, so that what is printed holds too."""
     scale = 10.0**digits
-    return f"{math.floor(low * scale) / scale:.{digits}f} and {math.ceil(high * scale) / scale:.{digits}f}"
+    return f"{(math.floor if sign < 0 else math.ceil)(bound * scale) / scale:.{digits}f}"
+
+
+def _outward(low: float, high: float) -> str:
+    """Both bounds, rounded outwards."""
+    digits = _digits(high - low)
+    return f"{_rounded(low, digits, -1)} and {_rounded(high, digits, 1)}"
 
 
 def _three_digits(p: float, sign: int) -> float:

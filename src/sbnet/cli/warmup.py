@@ -20,7 +20,7 @@ import numpy as np
 from sbnet import bounds
 from sbnet._types import FloatArray, LogTerm
 from sbnet.bounds.upper import upper_bound
-from sbnet.certificates import certify, posterior_intervals
+from sbnet.certificates import CertifySettings, certify, posterior_intervals
 from sbnet.cli import commands
 from sbnet.errors import ParameterError
 from sbnet.exact.answers import exact_pairs, exact_posterior, kl, log_likelihood
@@ -144,14 +144,14 @@ def _shared_latents() -> None:
 
     net = layered((2, 3), rng=0, scale=1.0, autoregressive=True)
     states = np.array([[-1, -1, 0, 1, 0]], np.int8)
-    marginalising(net, np.arange(2, 5), MeanField()).climb(net.model, net.bias, states, None, row_weight=np.ones(1))
+    marginalising(net, np.arange(2, 5), MeanField()).maximise(net.model, net.bias, states, None, row_weight=np.ones(1))
 
 
 def _column_mixtures() -> None:
     from sbnet.estimators.marginal import estimates, with_column_mixtures
 
     net, states = add_column_mixtures(layered((1,)), units=["x0"], count=2, rng=0), np.array([[-1, -1, 1]], np.int8)
-    with_column_mixtures(net, np.array([2]), MeanField()).climb(
+    with_column_mixtures(net, np.array([2]), MeanField()).maximise(
         net.model, net.bias, states, None, row_weight=np.ones(1)
     )
     estimates(net, np.full((1, 3), -1, np.int8), np.array([2]), 2, Inline())
@@ -180,7 +180,7 @@ def _noisy_or() -> None:
             gradient(net, np.ones((1, 3)), solver=MeanField(log_term=term))
             infer(net, _ROW, solver=MeanField(log_term=term))
     exact_posterior(many, _ROW)
-    certify(many, _ROW, exact_up_to=0)
+    certify(many, _ROW, settings=CertifySettings(exact_up_to=0))
 
 
 _JOBS: dict[str, Callable[[], object]] = {

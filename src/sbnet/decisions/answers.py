@@ -32,8 +32,12 @@ class Present(NamedTuple):
     def of(cls, network: Network, evidence: OnePattern | Posterior) -> Present:
         """From evidence, or from an answer to it; impossible evidence is refused."""
         given = evidence if isinstance(evidence, Posterior) else None
-        if given is not None:
-            _check_posterior(network, given)
+        if given is not None and given.network != network:
+            raise ParameterError("the posterior is that of another network; give one of this network, or evidence")
+        if given is not None and given.question is not None:
+            raise ParameterError(
+                "the posterior has reports or interventions, which it does not tell apart by finding; give the evidence"
+            )
         question = ask_one(network, evidence.evidence if isinstance(evidence, Posterior) else evidence, None)
         question.check_possible()
         states = question.states[0]
@@ -46,23 +50,10 @@ class Present(NamedTuple):
         """The answer that is known, if it is what this solver would say of these units."""
         for one in self.known:
             summed = not isinstance(one.solver, Sums) or one.solver.sums(self.question.network, targets)
-            if _same(one.solver, solver) and summed:
+            alike = isinstance(one.solver, Sums | Sampled) and type(one.solver) is type(solver)
+            if summed and (one.solver is solver or alike):  # settings are not compared: some are arrays
                 return one
         return None
-
-
-def _check_posterior(network: Network, posterior: Posterior) -> None:
-    if posterior.network != network:
-        raise ParameterError("the posterior is that of another network; give one of this network, or evidence")
-    if posterior.question is not None:
-        raise ParameterError(
-            "the posterior has reports or interventions, which it does not tell apart by finding; give the evidence"
-        )
-
-
-def _same(one: Solver | None, other: Solver) -> bool:
-    """Is it one solver? Settings are not compared: those of some solvers are arrays."""
-    return one is other or (isinstance(one, Sums | Sampled) and type(one) is type(other))
 
 
 def units_about(network: Network, findings: Mapping[str, Any], about: Any) -> list[int]:

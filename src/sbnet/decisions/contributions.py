@@ -16,6 +16,7 @@ from sbnet.errors import not_among
 from sbnet.inference import Posterior, Solver
 from sbnet.model.network import Network
 from sbnet.questions import printing
+from sbnet.questions.batches import framed
 from sbnet.questions.evidence import OnePattern
 from sbnet.questions.printing import Readable, Reading, Terms
 
@@ -67,11 +68,7 @@ class Contributions(Readable):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, a row for each unit asked about and a column for each finding, in nats."""
-        pd = checks.extra("pandas", "to_frame()")
-        frame: pandas.DataFrame = pd.DataFrame(
-            self.nats, index=pd.Index(self.about, name="unit"), columns=list(self.findings)
-        )
-        return frame
+        return framed({}, self.nats, self.findings, units=self.about)
 
     def _reading(self) -> Reading:
         head = f"What {len(self.findings):,} finding{'s' * (len(self.findings) != 1)} add in nats of log-odds"
@@ -164,10 +161,6 @@ def contributions(
 _TOGETHER = "give a mapping from what a finding is called to the units that say it, such as {'age': ['age > 3', …]}"
 
 
-def _is_one(name: Any, found: Mapping[str, Any]) -> bool:
-    return isinstance(name, str) and name in found
-
-
 def _together(
     network: Network, found: Mapping[str, Any], given: Mapping[str, Iterable[str]] | None
 ) -> dict[str, list[str]]:
@@ -179,7 +172,9 @@ def _together(
         return {title if len(names) > 1 else names[0]: names for title, names in groups.items()}
     given = checks.mapping("together", given, _TOGETHER)
     listed = {title: checks.listed(f"together[{title!r}]", names, _TOGETHER) for title, names in given.items()}
-    chosen = {title: [name for name in names if _is_one(name, found)] for title, names in listed.items()}
+    chosen = {
+        title: [name for name in names if isinstance(name, str) and name in found] for title, names in listed.items()
+    }
     grouped = {name for names in chosen.values() for name in names}
     return {title: names for title, names in chosen.items() if names} | {
         name: [name] for name in found if name not in grouped

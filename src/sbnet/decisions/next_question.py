@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -21,10 +21,10 @@ from sbnet.inference.solvers.weighing import draws
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.model.ties import tied_rows
-from sbnet.questions import batches, printing
-from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions import printing
+from sbnet.questions.batches import Batch, framed
 from sbnet.questions.evidence import OnePattern
-from sbnet.questions.printing import Readable, Reading
+from sbnet.questions.printing import Reading
 from sbnet.questions.question import Part
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ class NextQuestion(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Questions(Readable, Sequence[NextQuestion]):
+class Questions(Batch[NextQuestion]):
     """Findings worth asking next, the most informative first.
 
-    ``questions[0]`` is the first, with a rank, a name, its information and its probability of a yes; a slice gives
-    some.
+    ``questions[0]`` is the first, with a rank, a name, its information and its probability of a yes; a slice, or an
+    array of numbers or of truth values, gives some.
 
     Attributes
     ----------
@@ -67,6 +67,8 @@ class Questions(Readable, Sequence[NextQuestion]):
         How many units could be asked for; if they are many, only the best of them were worked out.
     exact : bool
         Are the numbers sums over all states, and not those of a solver?
+    rank : ndarray of int
+        From 1.
     """
 
     names: tuple[str, ...]
@@ -76,33 +78,18 @@ class Questions(Readable, Sequence[NextQuestion]):
     entropy: float
     considered: int
     exact: bool
+    rank: IndexArray
 
-    def __len__(self) -> int:
-        return len(self.names)
+    _columns = ("names", "information", "probability", "rank")
 
-    def __iter__(self) -> Iterator[NextQuestion]:
-        return (self[k] for k in range(len(self)))
-
-    @overload
-    def __getitem__(self, key: OneRow) -> NextQuestion: ...
-    @overload
-    def __getitem__(self, key: SomeRows) -> Sequence[NextQuestion]: ...
-    def __getitem__(self, key: OneRow | SomeRows) -> NextQuestion | Sequence[NextQuestion]:
-        if batches.are_some(key):
-            return [self[int(k)] for k in np.arange(len(self))[batches.some(key, len(self))]]
-        k = batches.one(key, len(self))
-        return NextQuestion(k + 1, self.names[k], float(self.information[k]), float(self.probability[k]))
+    def _one(self, r: int) -> NextQuestion:
+        number = float(self.information[r]), float(self.probability[r])
+        return NextQuestion(int(self.rank[r]), self.names[r], *number)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each question: rank, information, and the probability of a yes."""
-        pd = checks.extra("pandas", "to_frame()")
-        columns = {
-            "rank": np.arange(1, len(self) + 1),
-            "information": self.information,
-            "probability": self.probability,
-        }
-        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
-        return frame
+        columns = {"rank": self.rank, "information": self.information, "probability": self.probability}
+        return framed(columns, units=self.names)
 
     def _reading(self) -> Reading:
         who = ", ".join(map(short, self.about)) if len(self.about) <= 3 else f"{len(self.about):,} units"
@@ -143,8 +130,8 @@ def next_question(
     whose answer changes nothing. Both answers to each question are put to :func:`infer_many`; :math:`p_s` is in
     proportion to :math:`e^{L_s}`, L being the bounds. That is exact where the evidence couples 12 hidden units at most,
     or there are as few positive findings of independent causes, and sums over all states stand in the place of a
-    solver; else it is as good as the solver. Where units are states of one variable, or switches of a table, all of it
-    is estimated from samples instead.
+    solver; else it is as good as the solver. Where units are states of one variable, samples stand in its
+    place.
 
     Parameters
     ----------
@@ -184,7 +171,12 @@ def next_question(
     """
     checks.whole("tries", tries, 1)
     present = Present.of(network, evidence)
-    targets, candidates = _units_asked(network, present.findings, about, among)
+    targets = np.array(units_about(network, present.findings, about), np.int64)
+    named = roles.findings(network, targets.tolist())
+    if among is not None:
+        named = [network.index(unit) for unit in checks.units("among", among)]
+    unknown = [i for i in dict.fromkeys(named) if network.names[i] not in present.findings]
+    candidates = np.array(unknown, np.int64)
     considered = len(candidates)
     if considered > tries:
         present, candidates = _promising(present, candidates, targets, tries)
@@ -198,18 +190,8 @@ def next_question(
         told.entropy,
         considered,
         told.exact,
+        np.arange(1, len(order) + 1),
     )
-
-
-def _units_asked(network: Network, found: Mapping[str, Any], about: Any, among: Any) -> tuple[IndexArray, IndexArray]:
-    """The places of the units to learn about, and of those that can be asked for."""
-    targets = units_about(network, found, about)
-    if among is not None:
-        named = [network.index(unit) for unit in checks.units("among", among)]
-    else:
-        named = roles.findings(network, targets)
-    candidates = [i for i in dict.fromkeys(named) if network.names[i] not in found]
-    return np.array(targets, np.int64), np.array(candidates, np.int64)
 
 
 class _Told(NamedTuple):

@@ -98,9 +98,7 @@ def _go_on(
     estimator: Any, network: Network, source: _Partitions | _Blocks, rows: Rows, generator: np.random.Generator
 ) -> FitResult:
     """All rows of a source, from the network that `rows`, some of them, have given."""
-    settings = copy.copy(estimator._settings())
-    if getattr(estimator, "report_", None) is not None:  # the sample has chosen the scales of the prior
-        settings.prior = estimator.report_.priors
+    settings = _with_chosen_prior(estimator)
     epochs = source.epochs if _priors.is_auto(settings.epochs) else settings.epochs
     result = fit(
         network,

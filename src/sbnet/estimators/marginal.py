@@ -126,7 +126,7 @@ class SharedLatents:
         rest = self.other.solve(network, states[~done], start=None if start is None else start[~done], trace=False)
         return _both(found, rest, done)
 
-    def climb(
+    def maximise(
         self,
         model: Model,
         bias: FloatArray,
@@ -138,11 +138,11 @@ class SharedLatents:
     ) -> tuple[Solution, BoundGradient | None]:
         """The likelihood of each row, and the gradient of their weighted sum."""
         if trace:
-            return self.other.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
+            return self.other.maximise(model, bias, states, start, row_weight=row_weight, trace=trace)
         found, gradient, done = self._summed(model, bias, states, row_weight)
         if not done.all():
             point, weight = None if start is None else start[~done], None if row_weight is None else row_weight[~done]
-            rest, more = self.other.climb(model, bias, states[~done], point, row_weight=weight)
+            rest, more = self.other.maximise(model, bias, states[~done], point, row_weight=weight)
             found = _both(found, rest, done)
             if gradient is not None and more is not None:
                 gradient = BoundGradient(gradient.weight + more.weight, gradient.bias + more.bias)

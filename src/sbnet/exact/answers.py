@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypedDict, Unpack, overload
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +19,8 @@ from sbnet.kernels.terms.enumerated import mean_t
 from sbnet.model.mirrors import Mirrors, mirrors
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken
-from sbnet.questions.evidence import EvidenceLike, OnePattern, Table, check_means, coerce
+from sbnet.questions.batches import answers
+from sbnet.questions.evidence import EvidenceLike, check_means, coerce
 from sbnet.questions.question import Part, ask
 from sbnet.questions.reduction import absorb
 from sbnet.questions.support import impossible
@@ -31,36 +31,7 @@ _MANY = 16
 """Predictions of one row that are worth a reduction of their own; fewer are sums beside those of other rows."""
 
 
-@overload
-def log_likelihood(
-    network: Network,
-    evidence: OnePattern,
-    *,
-    do: EvidenceLike | None = ...,
-    limit: int = ...,
-    threads: int | None = ...,
-    progress: bool | None = ...,
-) -> float: ...
-@overload
-def log_likelihood(
-    network: Network,
-    evidence: Table,
-    *,
-    do: EvidenceLike | None = ...,
-    limit: int = ...,
-    threads: int | None = ...,
-    progress: bool | None = ...,
-) -> FloatArray: ...
-@overload
-def log_likelihood(
-    network: Network,
-    evidence: EvidenceLike,
-    *,
-    do: EvidenceLike | None = ...,
-    limit: int = ...,
-    threads: int | None = ...,
-    progress: bool | None = ...,
-) -> float | FloatArray: ...
+@answers(float, FloatArray)
 def log_likelihood(
     network: Network,
     evidence: EvidenceLike,
@@ -110,24 +81,7 @@ def log_likelihood(
     return float(log_p[0]) if question.single else log_p
 
 
-class _Options(TypedDict, total=False):
-    """What :func:`exact_posterior` takes after the data, for its signatures."""
-
-    do: EvidenceLike | None
-    units: str | int | Sequence[str | int] | None
-    limit: int
-    threads: int | None
-    progress: bool | None
-
-
-@overload
-def exact_posterior(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> ExactPosterior: ...
-@overload
-def exact_posterior(network: Network, evidence: Table, **options: Unpack[_Options]) -> ExactPosteriors: ...
-@overload
-def exact_posterior(
-    network: Network, evidence: EvidenceLike, **options: Unpack[_Options]
-) -> ExactPosterior | ExactPosteriors: ...
+@answers(ExactPosterior, ExactPosteriors)
 def exact_posterior(
     network: Network,
     evidence: EvidenceLike,
@@ -169,22 +123,15 @@ def exact_posterior(
       rain         0.2689 → 0.3408    █████++
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
-    asked = _asked(network, units)
-    both = question.gather(lambda part: np.column_stack(_exact_means(part, effort, asked)))
+    every = range(network.n_units) if units is None else map(network.index, checks.units("units", units))
+    asked = np.array(list(dict.fromkeys(every)), np.int64)
+    both = question.gather(lambda part: np.column_stack(_exact_means(part, effort, None if units is None else asked)))
     log_p, means, given = question.rule_out(both[:, 0]), both[:, 1:].copy(), question.given
     means[question.impossible[:, None] & (given == HIDDEN)] = np.nan
-    if asked is not None:
-        means = means[:, asked]
+    means = means[:, asked]
     if question.single:
-        return ExactPosterior.of(network, given[0], float(log_p[0]), means[0], question.reason(), asked)
-    return ExactPosteriors.of(network, given, log_p, means, units=asked)
-
-
-def _asked(network: Network, units: str | int | Sequence[str | int] | None) -> IndexArray | None:
-    """The numbers of the units asked for, each once; None for all."""
-    if units is None:
-        return None
-    return np.array(list(dict.fromkeys(network.index(unit) for unit in checks.units("units", units))), np.int64)
+        return ExactPosterior.of(network, given[0], asked, means[0], float(log_p[0]), question.reason())
+    return ExactPosteriors.of(network, given, asked, means, log_p)
 
 
 def exact_pairs(
@@ -211,17 +158,12 @@ def exact_pairs(
     ndarray of shape (n_units, n_units), or (n, n_units, n_units) for a table
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
-    pairs = question.gather(lambda part: _exact_pairs(part, effort))
+    pairs = question.gather(lambda part: np.array(list(_pairs(part, effort))).reshape(-1, *2 * [network.n_units]))
     pairs[question.impossible] = np.nan
     return pairs[0] if question.single else pairs
 
 
-@overload
-def kl(network: Network, evidence: OnePattern, means: ArrayLike, *, limit: int = ...) -> float: ...
-@overload
-def kl(network: Network, evidence: Table, means: ArrayLike, *, limit: int = ...) -> FloatArray: ...
-@overload
-def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int = ...) -> float | FloatArray: ...
+@answers(float, FloatArray)
 def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int = LIMIT) -> float | FloatArray:
     r"""Kullback-Leibler divergence of a factorial distribution from the exact posterior, eq. (12), in nats.
 
@@ -302,23 +244,16 @@ def _fill_known(network: Network, row: States, means: FloatArray) -> None:
     means[loose] = np.exp(log_p_of(network.gate[loose], 1, bias[loose]))
 
 
-def _exact_pairs(part: Part, effort: Effort) -> FloatArray:
-    _, means = _exact_means(part, effort)
-    pairs = np.empty((len(means), part.n_units, part.n_units))
-    for r, row in enumerate(part.states):
-        pairs[r] = _pairs(part, row, means[r], effort)
-    return pairs
-
-
-def _pairs(part: Part, row: States, means: FloatArray, effort: Effort) -> FloatArray:
-    """P(S_i, S_j | V) = P(S_i | V) P(S_j | S_i, V), one more enumeration for each hidden unit i."""
-    given = np.repeat(row[None, :], part.n_units, axis=0)
+def _pairs(part: Part, effort: Effort) -> Iterator[FloatArray]:
+    """P(S_i, S_j | V) = P(S_i | V) P(S_j | S_i, V) of each row, one more enumeration for each hidden unit i."""
     free = np.flatnonzero(part.held == HIDDEN)  # a held unit is cut out of the network
-    given[free, free] = 1
-    possible = np.flatnonzero(means > 0.0)
-    pairs = np.zeros((part.n_units, part.n_units))
-    some = part._replace(states=given[possible], constant=np.zeros(len(possible)))
-    pairs[possible] = means[possible, None] * _exact_means(some, effort)[1]
-    pairs = (pairs + pairs.T) / 2
-    np.fill_diagonal(pairs, means)
-    return pairs
+    for row, means in zip(part.states, _exact_means(part, effort)[1], strict=True):
+        given = np.repeat(row[None, :], part.n_units, axis=0)
+        given[free, free] = 1
+        possible = np.flatnonzero(means > 0.0)
+        pairs = np.zeros((part.n_units, part.n_units))
+        some = part._replace(states=given[possible], constant=np.zeros(len(possible)))
+        pairs[possible] = means[possible, None] * _exact_means(some, effort)[1]
+        pairs = (pairs + pairs.T) / 2
+        np.fill_diagonal(pairs, means)
+        yield pairs

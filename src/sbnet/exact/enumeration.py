@@ -45,7 +45,10 @@ class Effort(NamedTuple):
 def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[FloatArray, FloatArray]:
     """ln P(V) and the means of each row; those of barren units, and of causes if none are asked for, may be NaN."""
     checks.whole("limit", effort.limit, 0, 60)
-    largest = _largest_groups(network, states)
+    largest = np.zeros(len(states), np.int64)  # hidden units in the largest coupled group of each row
+    for rows in row_blocks(len(states), network.n_units):
+        nothing = np.zeros(states[rows].shape)
+        enumerate_rows(network.model, states[rows], nothing, -1, nothing, largest[rows])
     log_p = np.empty(len(states))
     means = np.where(states == HIDDEN, np.nan, states.astype(np.float64))
     if network.gate.any():  # where findings are fewer than causes, their subsets are the smaller sum
@@ -61,8 +64,8 @@ def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[
         executor=Inline() if tiny else Threads(effort.threads),
         progress=Bar("exact sums", len(small), effort.progress),
     )
-    for block in blocks:
-        log_p[block.rows], means[block.rows] = block.log_p, block.means
+    for chosen, *found in blocks:
+        log_p[chosen], means[chosen] = found
     if np.any(largest > _PART):
         _sum_large(network, states, np.flatnonzero(largest > _PART), effort, log_p, means)
     return log_p, means
@@ -104,8 +107,8 @@ def predictions(network: Network, row: States, means: FloatArray, units: IndexAr
     log_off = -bias + np.bincount(child, np.where(label[parent] < 0, alone, 0.0), network.n_units)
     rest = np.flatnonzero((label[parent] >= 0) & known[child])
     rest = rest[np.lexsort((label[parent[rest]], child[rest]))]
-    ends = np.flatnonzero(np.diff(child[rest]) | np.diff(label[parent[rest]])) + 1
-    for mine in np.split(rest, ends) if len(rest) else ():
+    cuts = np.flatnonzero(np.diff(child[rest]) | np.diff(label[parent[rest]])) + 1
+    for mine in np.split(rest, cuts) if len(rest) else ():
         i, several = child[mine[0]], sums[label[parent[mine[0]]]]
         if len(mine) == 1:
             log_off[i] += alone[mine[0]]
@@ -151,27 +154,12 @@ def _coupled_causes(
     return label, sums
 
 
-def _largest_groups(network: Network, states: States) -> IndexArray:
-    """For each row, how many hidden units the largest coupled group has."""
-    largest = np.zeros(len(states), np.int64)
-    for rows in row_blocks(len(states), network.n_units):
-        nothing = np.zeros(states[rows].shape)
-        enumerate_rows(network.model, states[rows], nothing, -1, nothing, largest[rows])
-    return largest
-
-
-class _Rows(NamedTuple):
-    rows: IndexArray
-    log_p: FloatArray
-    means: FloatArray
-
-
-def _sum_rows(network: Network, block: Block) -> _Rows:
+def _sum_rows(network: Network, block: Block) -> tuple[IndexArray, FloatArray, FloatArray]:
     states, rows = block.columns
     means = np.where(states == HIDDEN, np.nan, states.astype(np.float64))
     largest = np.empty(len(states), np.int64)
     log_p = enumerate_rows(network.model, states, absorb(network, states), _PART, means, largest)
-    return _Rows(rows, log_p, means)
+    return rows, log_p, means
 
 
 @dataclass(frozen=True)
@@ -185,11 +173,14 @@ class _Part:
     def __len__(self) -> int:
         return self.last - self.first
 
+    def total(self) -> FloatArray:
+        return self.sum.between(self.first, self.last)
+
 
 def _sum_large(
     network: Network, states: States, rows: IndexArray, effort: Effort, log_p: FloatArray, means: FloatArray
 ) -> None:
-    """The same for rows with a large group, part by part: the same parts in the same order, whoever adds them up."""
+    """ln P and means of rows with a large group, part by part: always in the same order, whoever adds them up."""
     sums = []
     for r in rows:
         bias = absorb(network, states[r : r + 1])[0]
@@ -198,7 +189,7 @@ def _sum_large(
         sums += [(int(r), group) for group in group_sums(problem, states[r], bias)]
     found = iter(
         map_blocks(
-            _sum_part,
+            _Part.total,
             (part for _, group in sums for part in _parts(group)),
             executor=Threads(effort.threads),
             progress=Bar("exact sum", sum(2 ** len(group.units) for _, group in sums), effort.progress, unit="terms"),
@@ -217,10 +208,6 @@ def _parts(group: GroupSum) -> Iterator[_Part]:
         yield _Part(group, first, min(first + 2**_PART, n))
 
 
-def _sum_part(part: _Part) -> FloatArray:
-    return part.sum.between(part.first, part.last)
-
-
 def _sum_findings(network: Network, row: States, effort: Effort, log_p: FloatArray, means: FloatArray) -> bool:
     """ln P and means of one row whose groups are causes and noisy-OR findings, or small; is it one?"""
     problem: Problem = reduce(network.model, row)
@@ -237,7 +224,7 @@ def _sum_findings(network: Network, row: States, effort: Effort, log_p: FloatArr
             if not error <= _WORST:
                 return False
         else:
-            part, probabilities = group.joined(np.array([group.between(p.first, p.last) for p in _parts(group)]))
+            part, probabilities = group.joined(np.array([part.total() for part in _parts(group)]))
         value += part
         found[id(group)] = group.hidden, probabilities
     log_p[0] = value
@@ -320,8 +307,7 @@ def group_sums(
     factors = label[problem.parent[problem.ptr[:-1]]]
     units_of, factors_of = members(label, len(sizes)), members(factors, len(sizes))
     flips = _flips(problem, states, bias)
-    roots = problem.factor_of < 0
-    off = np.where(roots, gates.log_p(problem.gate[problem.hidden], 0, bias[problem.hidden]), 0.0)
+    off = np.where(problem.factor_of < 0, gates.log_p(problem.gate[problem.hidden], 0, bias[problem.hidden]), 0.0)
     for units, mine in zip(units_of, factors_of, strict=True):
         if limit is None or len(units) <= limit:
             yield GroupSum(flips, problem.hidden[units], units, mine, float(off[units].sum()))

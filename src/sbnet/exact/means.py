@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import UnknownUnitError
 from sbnet.exact.prior import MOST_EDGES, best_prior
 from sbnet.model.network import Network
-from sbnet.questions import batches, printing
-from sbnet.questions.batches import OneRow, SomeRows
+from sbnet.questions import printing
+from sbnet.questions.batches import NamedBatch, framed
 from sbnet.questions.printing import Bar, Readable, Reading
 from sbnet.questions.support import IMPOSSIBLE
 
 if TYPE_CHECKING:
     import pandas
-
-_M = TypeVar("_M", bound="_Means")
 
 
 class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
@@ -28,25 +25,18 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
 
     network: Network
     evidence: States
+    units: IndexArray  # whose means these are
     _log_p: Any
     _impossible: str
-    _units: IndexArray | None
     __array_priority__: ClassVar[float] = -1.0  # others decide what comes of the two
 
     @classmethod
     def of(
-        cls: type[_M],
-        network: Network,
-        evidence: States,
-        log_p: Any,
-        means: FloatArray,
-        impossible: str = "",
-        units: IndexArray | None = None,
-    ) -> _M:
-        """The means of some units, or all, for evidence in its internal form; why it is impossible, if one row is."""
+        cls, network: Network, evidence: States, units: IndexArray, means: FloatArray, log_p: Any, impossible: str = ""
+    ) -> Self:
+        """The means of some units for evidence in its internal form; why it is impossible, if one row is."""
         new = means.view(cls)
-        new.network, new.evidence, new._log_p, new._impossible = network, evidence, log_p, impossible
-        new._units = units
+        new.network, new.evidence, new.units, new._log_p, new._impossible = network, evidence, units, log_p, impossible
         return new
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -55,20 +45,13 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
     def __reduce__(self) -> Any:
         if not hasattr(self, "network"):
             return self.means.__reduce__()
-        return type(self).of, (
-            self.network,
-            self.evidence,
-            self._log_p,
-            self.means,
-            self._impossible,
-            self._units,
-        )
+        return type(self).of, (self.network, self.evidence, self.units, self.means, self._log_p, self._impossible)
 
-    def copy(self: _M, order: Any = "C") -> _M:
+    def copy(self, order: Any = "C") -> Self:
         """A copy that keeps the names."""
-        return self.of(self.network, self.evidence, self._log_p, self.means.copy(order), self._impossible, self._units)
+        return self.of(self.network, self.evidence, self.units, self.means.copy(order), self._log_p, self._impossible)
 
-    def __deepcopy__(self: _M, memo: Any) -> _M:
+    def __deepcopy__(self, memo: Any) -> Self:
         return self.copy()
 
     def __repr__(self) -> str:
@@ -84,21 +67,11 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
     @property
     def names(self) -> tuple[str, ...]:
         """The units that the means are of."""
-        if self._units is None:
-            return self.network.names
-        return tuple(self.network.names[i] for i in self._units)
-
-    @property
-    def units(self) -> IndexArray:
-        """Their numbers in the network."""
-        return np.arange(self.network.n_units) if self._units is None else self._units
+        return tuple(self.network.names[i] for i in self.units)
 
     def _place(self, name: str) -> int:
         """Where the mean of a unit stands."""
-        unit = self.network.index(name)
-        if self._units is None:
-            return unit
-        places = np.flatnonzero(self._units == unit)
+        places = np.flatnonzero(self.units == self.network.index(name))
         if not len(places):
             raise UnknownUnitError(f"there is no mean of unit {name!r}; ask for it with units=[{name!r}, ...]")
         return int(places[0])
@@ -131,12 +104,9 @@ class ExactPosterior(_Means):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, prior and posterior mean."""
-        pd = checks.extra("pandas", "to_frame()")
         given = self.evidence[self.units]
         observed = np.where(given == HIDDEN, np.nan, given)
-        columns = {"observed": observed, "prior": self.prior, "mean": self.means}
-        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
-        return frame
+        return framed({"observed": observed, "prior": self.prior, "mean": self.means}, units=self.names)
 
     @property
     def impossible(self) -> str:
@@ -152,7 +122,7 @@ class ExactPosterior(_Means):
         return Reading(head, posterior_table(self.network, shown, means, lambda: best_prior(self.network), None))
 
 
-class ExactPosteriors(_Means):
+class ExactPosteriors(NamedBatch[ExactPosterior, FloatArray], _Means):  # type: ignore[misc]
     """Exact posterior means for a table: an array of shape (n, n_units), with names.
 
     ``exact["rain"]`` are the means of a unit in all rows; ``exact[3]`` is the :class:`ExactPosterior` of row 3; a
@@ -164,48 +134,39 @@ class ExactPosteriors(_Means):
     evidence : ndarray of int8, rows by units
     """
 
+    _columns = ("means",)
+
     @property
     def log_likelihood(self) -> FloatArray:
         """Exact ln P(evidence) of each row, in nats."""
         return np.asarray(self._log_p)
 
-    @overload  # type: ignore[override]
-    def __getitem__(self, key: str) -> FloatArray: ...
-    @overload
-    def __getitem__(self, key: OneRow) -> ExactPosterior: ...
-    @overload
-    def __getitem__(self, key: SomeRows) -> ExactPosteriors: ...
-    @overload
-    def __getitem__(self, key: Any) -> Any: ...
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, str):
-            return self.means[:, self._place(key)]
-        if not hasattr(self, "network") or not _by_row(key):
-            return self.means[key]
-        if batches.are_some(key):
-            rows = batches.some(key, len(self))
-            return self.of(self.network, self.evidence[rows], self._log_p[rows], self.means[rows], units=self._units)
-        r = batches.one(key, len(self))
-        return ExactPosterior.of(self.network, self.evidence[r], self._log_p[r], self.means[r], units=self._units)
+    if not TYPE_CHECKING:  # its types are those of every batch; it is an array as well, and has the keys of one
+
+        def __getitem__(self, key):
+            chosen = isinstance(key, tuple) or key is None or key is Ellipsis or np.ndim(key) > 1  # not whole rows
+            return self.means[key] if chosen or not hasattr(self, "network") else super().__getitem__(key)
+
+        def __iter__(self):
+            return (self[r] for r in range(len(self)))
+
+    def _unit(self, name: str) -> FloatArray:
+        return self.means[:, self._place(name)]
+
+    def _one(self, r: int) -> ExactPosterior:
+        return ExactPosterior.of(self.network, self.evidence[r], self.units, self.means[r], self._log_p[r])
+
+    def _some(self, rows: slice | IndexArray) -> Self:
+        return self.of(self.network, self.evidence[rows], self.units, self.means[rows], self._log_p[rows])
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: ln P, and the mean of every unit."""
-        pd = checks.extra("pandas", "to_frame()")
-        columns = {"log_likelihood": self.log_likelihood, **dict(zip(self.names, self.means.T, strict=True))}
-        frame: pandas.DataFrame = pd.DataFrame(columns)
-        return frame
+        return framed({"log_likelihood": self.log_likelihood}, self.means, self.names)
 
     def _reading(self) -> Reading:
         n = len(self)
         head = f"Exact posteriors: {printing.rows(n)} × {len(self.names):,} units"
         return Reading(head, summary=(f"ln P: {printing.spread(self.log_likelihood)}",) if n else ())
-
-
-def _by_row(key: Any) -> bool:
-    """Does a key choose whole rows? (A table of truth values, or a tuple, chooses units as well.)"""
-    if isinstance(key, tuple) or key is None or key is Ellipsis:
-        return False
-    return isinstance(key, slice) or np.ndim(key) <= 1
 
 
 def posterior_table(

@@ -6,12 +6,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from sbnet._types import HIDDEN, Bound, FloatArray, Stop
+from sbnet._types import HIDDEN, FloatArray
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, enumerate_states
-from sbnet.kernels.rows import Answers, solve_rows
+from sbnet.kernels.rows import predict_rows
 from sbnet.kernels.sampling import ancestral
-from sbnet.kernels.terms import LOG_TERMS
 from sbnet.model.graph import read_only
 from sbnet.model.network import Network
 from sbnet.model.ties import is_tied
@@ -30,12 +29,14 @@ _drawn: _Kept = WeakKeyDictionary()
 
 
 def predicted_prior(network: Network) -> FloatArray:
-    """The predictions of mean field theory: each unit's chance if its parents were independent, parents first.
+    """The predictions of mean field theory: probabilities if parents were independent, parents first.
 
     Units that the evidence says nothing about have the same prediction in a mean field posterior, to the last digit.
     """
     if network not in _predicted:
-        _predicted[network] = read_only(_predict(network))
+        nothing, means = np.full((1, network.n_units), HIDDEN), np.full((1, network.n_units), np.nan)
+        predict_rows(network.model, nothing, absorb(network, nothing), means)
+        _predicted[network] = read_only(means[0])
     return _predicted[network]
 
 
@@ -76,15 +77,3 @@ def _enumerate(network: Network) -> FloatArray:
     np.fill_diagonal(on, 1)
     log_p, _ = enumerate_states(network, on, Effort(_COUPLED, None, progress=False))
     return np.exp(np.minimum(log_p, 0.0))
-
-
-def _predict(network: Network) -> FloatArray:
-    nothing = np.full((1, network.n_units), HIDDEN)
-    means, no_trace = np.full(nothing.shape, 0.5), np.empty((1, 0))
-    answers = Answers(
-        np.empty(1), means, np.empty(nothing.shape), np.empty(1, np.int64), np.empty(1, np.bool_), no_trace
-    )
-    bound, stop = Bound(LOG_TERMS["exact"], 4), Stop(1e-6, 1)
-    solve_rows(network.model, bound, stop, nothing, absorb(network, nothing), False, answers)
-    one: FloatArray = means[0]
-    return one

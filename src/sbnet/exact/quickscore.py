@@ -84,7 +84,7 @@ def firing_of(weight: FloatArray, leak: FloatArray) -> Firing:
 
 
 def total(levels: TwoLevels, *, with_means: bool = True) -> tuple[float, FloatArray, float]:
-    """ln of the sum, the chance of each cause to be on (NaN if not asked for), and a bound on the relative error."""
+    """ln of the sum, the probability of each cause (NaN if not asked for), and a bound on the relative error."""
     means = np.asarray(expit(levels.log_odds))
     if levels.positive == 0:
         return levels.constant, means, 0.0

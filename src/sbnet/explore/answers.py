@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from sbnet.certificates import certify, posterior_intervals
+from sbnet.certificates import CertifySettings, certify, posterior_intervals
 from sbnet.decisions import Contributions, Questions, contributions, next_question
 from sbnet.errors import EvidenceError, TooManyHiddenError
 from sbnet.inference import MeanField, Posterior, Solver, infer
@@ -109,7 +109,7 @@ def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, floa
 
 def certificate(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
     """An interval that is certain to hold ln P(evidence)."""
-    found = certify(network, evidence_of(network, asked), threads=1, progress=False)
+    found = certify(network, evidence_of(network, asked), progress=False, settings=CertifySettings(threads=1))
     if found.upper == -math.inf:
         raise EvidenceError(found.upper_from)
     return {"lower": found.lower, "upper": found.upper}
@@ -118,7 +118,7 @@ def certificate(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
 def intervals(network: Network, asked: Mapping[str, Any]) -> dict[str, list[float]]:
     """Intervals that are certain to hold the probabilities of a few units; the page asks for some at a time."""
     evidence, wanted = evidence_of(network, asked), units_of(network, asked, MOST_INTERVALS)
-    inside = posterior_intervals(network, evidence, units=wanted, threads=1, progress=False)
+    inside = posterior_intervals(network, evidence, units=wanted, progress=False, settings=CertifySettings(threads=1))
     return {str(i): list(inside[network.names[i]]) for i in wanted}
 
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sbnet._types import Bound, FloatArray, Model, Stop
 from sbnet.errors import ConvergenceWarning
-from sbnet.inference.asking import as_asked, check_start
 from sbnet.inference.best_state import MostProbable, MostProbableBatch, most_probable
 from sbnet.inference.comparison import Comparison
 from sbnet.inference.equal_rows import by_mask, first_equal
-from sbnet.inference.estimation import Estimate, Estimates, estimate
+from sbnet.inference.estimation import Estimate, Estimates, EstimateSettings, estimate
 from sbnet.inference.lazy import LazyPosteriors, answer_lazily
 from sbnet.inference.results import Posterior, PosteriorBatch
-from sbnet.inference.solution import Chains, Gather, Solution, Status, Xi
+from sbnet.inference.solution import Chains, Gather, Solution, Status, Xi, check_start
 from sbnet.inference.solvers.conditioned import Conditioned
 from sbnet.inference.solvers.gibbs import Gibbs
 from sbnet.inference.solvers.mean_field import MeanField
@@ -36,7 +36,6 @@ from sbnet.inference.step_by_step import Step, steps
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, Taken, each_block, pool
 from sbnet.parallel.lazy import LazyTable, is_lazy
-from sbnet.questions.batches import Asked
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.question import Part, Question, ask_many, ask_one
 
@@ -48,6 +47,7 @@ __all__ = [
     "Conditioned",
     "DifferentiableSolver",
     "Estimate",
+    "EstimateSettings",
     "Estimates",
     "Gibbs",
     "LazyPosteriors",
@@ -121,11 +121,15 @@ def infer(
     return _answer(ask_one(network, evidence, do), solver, start, None, trace=True)[0]
 
 
-class _Options(Asked, total=False):
+class _Options(TypedDict, total=False):
     """What :func:`infer_many` takes after the data, for its signatures."""
 
+    do: EvidenceLike | None
     solver: Solver | None
     start: ArrayLike | None
+    threads: int | None
+    executor: Executor | None
+    progress: bool | None
     missing: Any
 
 
@@ -210,7 +214,7 @@ def _answer(
             found = solver.solve(part.network, part.states, start=begin, trace=trace)
         else:
             found = _gathered(part, solver, begin, executor, trace, progress)
-        solution = found if question.conditions is None else as_asked(part, found)
+        solution = found if question.conditions is None else _as_asked(part, found)
         if len(question.parts) > 1:
             whole.put(part.rows, solution)
     solution = whole.solution() if len(question.parts) > 1 else solution
@@ -218,6 +222,19 @@ def _answer(
     _warn_if_stopped(solution)
     asked = None if question.conditions is None else question
     return PosteriorBatch(question.network, given, solution, index, asked, solver)
+
+
+def _as_asked(part: Part, solution: Solution) -> Solution:
+    """A solution without the units that stand for reports, and with what the reports add to ln P."""
+    terms, chains, trace = solution.parameters, solution.chains, solution.trace
+    return replace(
+        solution,
+        bound=part.below(solution.bound),
+        means=part.shown(solution.means),
+        parameters=None if terms is None else Xi(terms.bound, part.shown(terms.xi, np.nan)),
+        chains=None if chains is None else Chains(part.shown(chains.error, 0.0), part.shown(chains.r_hat, 1.0)),
+        trace=None if trace is None else trace + part.constant[:, None],
+    )
 
 
 def _gathered(

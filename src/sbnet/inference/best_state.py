@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Unpack, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from sbnet.kernels import array_gates as gates
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.questions import printing
-from sbnet.questions.batches import Asked, NamedBatch, framed
-from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
+from sbnet.questions.batches import NamedBatch, answers, framed
+from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, Question, ask
 from sbnet.questions.reduction import absorb
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LIMIT = 20
 """Coupled hidden units among which the best state is found for certain, by default."""
-_STARTS, _SAMPLES, _SHOWN = 4, 16, 12
+_STARTS, _SAMPLES = 4, 16
 _NUMBERS = 13_500_000  # that are worked out in a search without end: a second or so
 
 
@@ -82,31 +82,22 @@ class MostProbable(Readable):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, and the most probable one."""
-        pd = checks.extra("pandas", "to_frame()")
         observed = np.where(self.evidence == HIDDEN, np.nan, self.evidence)
-        return framed({"observed": observed, "state": self.state}, index=pd.Index(self.network.names, name="unit"))
-
-    def _headline(self) -> str:
-        if self.log_p == -np.inf:
-            return f"No state: ln P = -inf, {self.impossible or IMPOSSIBLE}"
-        if self.exact:
-            return f"Most probable state: ln P = {self.log_p:.6g} nats, the best there is"
-        return f"Best state found: ln P = {self.log_p:.6g} nats; the best is at most {self.upper:.6g}"
-
-    def _lines(self) -> list[str]:
-        """The hidden units that are on, and those that are off."""
-        lines: list[str] = []
-        if self.log_p == -np.inf:
-            return lines
-        for state, word in ((1, "on"), (0, "off")):
-            found = np.flatnonzero((self.evidence == HIDDEN) & (self.state == state))
-            more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-            names = ", ".join(short(self.network.names[i]) for i in found[:_SHOWN])
-            lines.append(f"{word + ':':<5}{names or 'none'}{more}")
-        return lines
+        return framed({"observed": observed, "state": self.state}, units=self.network.names)
 
     def _reading(self) -> Reading:
-        return Reading(self._headline(), summary=self._lines())
+        if self.log_p == -np.inf:
+            return Reading(f"No state: ln P = -inf, {self.impossible or IMPOSSIBLE}")
+        head = f"Best state found: ln P = {self.log_p:.6g} nats; the best is at most {self.upper:.6g}"
+        if self.exact:
+            head = f"Most probable state: ln P = {self.log_p:.6g} nats, the best there is"
+        lines = []
+        for state, word in ((1, "on"), (0, "off")):
+            found = np.flatnonzero((self.evidence == HIDDEN) & (self.state == state))
+            more = f" and {len(found) - printing.SHOWN} more" if len(found) > printing.SHOWN else ""
+            names = ", ".join(short(self.network.names[i]) for i in found[: printing.SHOWN])
+            lines.append(f"{word + ':':<5}{names or 'none'}{more}")
+        return Reading(head, summary=lines)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,22 +144,7 @@ class MostProbableBatch(NamedBatch[MostProbable, States]):
         return Reading(head, summary=(f"ln P: {printing.spread(self.log_p)}", best) if n else ())
 
 
-class _Options(Asked, total=False):
-    """What :func:`most_probable` takes after the data, for its signatures."""
-
-    limit: int
-    parts: int | None
-    rng: RngLike
-
-
-@overload
-def most_probable(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> MostProbable: ...
-@overload
-def most_probable(network: Network, evidence: Table, **options: Unpack[_Options]) -> MostProbableBatch: ...
-@overload
-def most_probable(
-    network: Network, evidence: EvidenceLike, **options: Unpack[_Options]
-) -> MostProbable | MostProbableBatch: ...
+@answers(MostProbable, MostProbableBatch)
 def most_probable(
     network: Network,
     evidence: EvidenceLike,

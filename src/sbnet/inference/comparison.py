@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import unknown_unit
 from sbnet.questions import printing
+from sbnet.questions.batches import framed
 from sbnet.questions.printing import Readable, Reading
 
 if TYPE_CHECKING:
@@ -59,8 +59,9 @@ class Comparison(Readable):
     @property
     def evidence_changes(self) -> dict[str, tuple[State, State]]:
         """The units whose evidence differs: their states before and after, None for a hidden unit."""
-        before, after = self.evidence
-        return {self.names[i]: (_state(before[i]), _state(after[i])) for i in np.flatnonzero(before != after)}
+        pairs = np.stack(self.evidence, axis=1)
+        states = [(None if a == HIDDEN else a, None if b == HIDDEN else b) for a, b in pairs.tolist()]
+        return {name: both for name, both in zip(self.names, states, strict=True) if both[0] != both[1]}
 
     def __getitem__(self, unit: str) -> float:
         if not isinstance(unit, str) or unit not in self.names:
@@ -69,36 +70,25 @@ class Comparison(Readable):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: its mean before and after, and the change."""
-        pd = checks.extra("pandas", "to_frame()")
-        columns = {"before": self.means[0], "after": self.means[1], "change": self.change}
-        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.names, name="unit"))
-        return frame
+        return framed({"before": self.means[0], "after": self.means[1], "change": self.change}, units=self.names)
 
     def _reading(self) -> Reading:
         hidden = np.flatnonzero((self.evidence[0] == HIDDEN) & (self.evidence[1] == HIDDEN))
         (_, _, scale), *rows = printing.moved(self.names, *self.means, hidden)
-        remarks = () if self.same_network else ("the two networks have the same units, but other edges or numbers",)
-        titles = ("hidden in both", "before → after", scale)
-        return Reading(f"Comparison: {self._bound_text()}", (titles, *rows), remarks, (self._evidence_text(),))
-
-    def _bound_text(self) -> str:
         before, after = self.bounds
         if math.isnan(self.bound_change):
-            return "one of the two has no bound" if math.isnan(before) != math.isnan(after) else "no bounds"
-        moved = "rises" if self.bound_change > 0.0 else "falls"
-        verb = f"{moved} by {abs(self.bound_change):.4g} nats" if self.bound_change else "stays"
-        return f"the bound {verb}, {before:.6g} → {after:.6g}"
-
-    def _evidence_text(self) -> str:
+            bound = "one of the two has no bound" if math.isnan(before) != math.isnan(after) else "no bounds"
+        else:
+            moved = "rises" if self.bound_change > 0.0 else "falls"
+            verb = f"{moved} by {abs(self.bound_change):.4g} nats" if self.bound_change else "stays"
+            bound = f"the bound {verb}, {before:.6g} → {after:.6g}"
         changes = [_spoken(name, *states) for name, states in self.evidence_changes.items()]
-        if not changes:
-            return "the evidence is the same"
         left = len(changes) - printing.SHOWN
-        return "evidence: " + ", ".join(changes[: printing.SHOWN]) + (f", and {left:,} more" if left > 0 else "")
-
-
-def _state(value: np.int8) -> State:
-    return None if value == HIDDEN else int(value)
+        more = f", and {left:,} more" if left > 0 else ""
+        evidence = f"evidence: {', '.join(changes[: printing.SHOWN])}{more}" if changes else "the evidence is the same"
+        remarks = () if self.same_network else ("the two networks have the same units, but other edges or numbers",)
+        titles = ("hidden in both", "before → after", scale)
+        return Reading(f"Comparison: {bound}", (titles, *rows), remarks, (evidence,))
 
 
 def _spoken(name: str, before: State, after: State) -> str:

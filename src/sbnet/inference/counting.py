@@ -23,16 +23,11 @@ def count_terms(network: Network, states: States, terms: Xi | None) -> IndexArra
     masks = np.where(states == HIDDEN, HIDDEN, np.int8(0))
     first = first_equal(masks)
     for r in np.unique(first):
-        parents = _hidden_parents(network, masks[r])[live_units(network.model, masks[r])]
+        children = network.graph.child_of_edge[masks[r][network.graph.parent] == HIDDEN]
+        parents = np.bincount(children, minlength=network.n_units)[live_units(network.model, masks[r])]
         few = (parents > 0) & (parents <= terms.bound.enumerate_up_to)
         counts[r] = few.sum(), (parents > 0).sum()
     return counts[first]
-
-
-def _hidden_parents(network: Network, row: States) -> IndexArray:
-    """The number of hidden parents of each unit."""
-    children = network.graph.child_of_edge[row[network.graph.parent] == HIDDEN]
-    return np.bincount(children, minlength=network.n_units).astype(np.int64, copy=False)
 
 
 def remark(counts: IndexArray, terms: Xi | None, where: str = "") -> tuple[str, ...]:

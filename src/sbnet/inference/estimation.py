@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias, Unpack, get_args, overload
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import logsumexp
@@ -22,8 +22,8 @@ from sbnet.kernels.estimate import anneal_rows
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, join, map_blocks, pool
 from sbnet.questions import printing
-from sbnet.questions.batches import Asked, Batch
-from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
+from sbnet.questions.batches import Batch, answers
+from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, ask
 from sbnet.questions.support import IMPOSSIBLE
@@ -52,7 +52,7 @@ class Estimate(Readable):
     samples : int
         Number of weights drawn.
     delta : float
-        Chance that `lower` is too high.
+        Probability that `lower` is too high.
     impossible : str
         Why the evidence is impossible, if it is: then all logarithms are minus infinity, and nothing was drawn.
     """
@@ -122,24 +122,28 @@ class Estimates(Batch[Estimate]):
 _SHOWN = 5
 
 
-class _Options(Asked, total=False):
-    """What :func:`estimate` takes after the data, for its signatures."""
+@dataclass(frozen=True)
+class EstimateSettings:
+    """What :func:`estimate` is seldom told.
 
-    samples: int
-    method: Method
-    steps: int
-    delta: float
-    solver: Solver | None
-    defence: float
-    rng: RngLike
+    Attributes
+    ----------
+    defence : float
+        Share of the samples from the network itself, of the method "importance".
+    threads, executor
+        As in :func:`infer_many`.
+    """
+
+    defence: float = 0.1
+    threads: int | None = None
+    executor: Executor | None = None
+
+    def __post_init__(self) -> None:
+        checks.fraction("defence", self.defence)
+        pool(self.executor, self.threads)
 
 
-@overload
-def estimate(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> Estimate: ...
-@overload
-def estimate(network: Network, evidence: Table, **options: Unpack[_Options]) -> Estimates: ...
-@overload
-def estimate(network: Network, evidence: EvidenceLike, **options: Unpack[_Options]) -> Estimate | Estimates: ...
+@answers(Estimate, Estimates)
 def estimate(
     network: Network,
     evidence: EvidenceLike,
@@ -150,11 +154,9 @@ def estimate(
     steps: int = 100,
     delta: float = 0.05,
     solver: Solver | None = None,
-    defence: float = 0.1,
     rng: RngLike = 0,
-    threads: int | None = None,
-    executor: Executor | None = None,
     progress: bool | None = None,
+    settings: EstimateSettings | None = None,
 ) -> Estimate | Estimates:
     r"""Estimate P(evidence) by sampling the hidden units, around the means that a solver finds.
 
@@ -184,15 +186,15 @@ def estimate(
     steps : int
         Intermediate distributions of the annealed method.
     delta : float
-        Chance that `lower` may be too high.
+        Probability that `lower` may be too high.
     solver
         Gives the means of Q; :class:`MeanField` by default.
-    defence : float
-        Share of the samples from the network itself.
     rng
         Seed. Equal seeds give equal answers, wherever the work is done and wherever a row stands in a table.
-    threads, executor, progress
+    progress
         As in :func:`infer_many`.
+    settings : EstimateSettings, optional
+        What is seldom told: the share of samples from the network itself, threads, an executor.
 
     Returns
     -------
@@ -208,18 +210,21 @@ def estimate(
     """
     solver = MeanField() if solver is None else solver
     check_solver(solver)
-    _check(samples, method, steps, delta, defence)
+    samples = checks.whole("samples", samples, 2)
+    checks.choice("method", method, get_args(Method))
+    steps = checks.whole("steps", steps, 1)
+    delta = checks.fraction("delta", delta)
+    chosen = checks.settings(settings, EstimateSettings)
     seed = checks.generator(rng).integers(2**64, dtype=np.uint64)
     question = ask(network, evidence, do)
-    samples = int(samples)
-    draw = Draw(samples, int(steps) if method == "annealed" else 0, float(delta), float(defence), seed)
-    where = pool(executor, threads)
+    draw = Draw(samples, steps if method == "annealed" else 0, delta, float(chosen.defence), seed)
+    where = pool(chosen.executor, chosen.threads)
     table = question.gather(lambda part: _table(part, solver, draw, where, progress))
     log_p, error, lower, effective, bound = table.T.copy()
     lower = np.fmax(lower, bound)  # the bound is certain, so that the larger of the two holds as often
     log_p, lower, bound = (question.rule_out(values) for values in (log_p, lower, bound))
     error[question.impossible] = effective[question.impossible] = 0.0
-    found = Estimates(log_p, error, lower, bound, effective, samples, float(delta))
+    found = Estimates(log_p, error, lower, bound, effective, samples, delta)
     return replace(found[0], impossible=question.reason()) if question.single else found
 
 
@@ -286,11 +291,3 @@ def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray,
         means = logsumexp(kept, axis=2) - np.log(size)
         lower = np.maximum(lower, means.mean(axis=1) + np.log(delta / len(sizes)) / batches)
     return log_mean, error, lower, effective
-
-
-def _check(samples: int, method: str, steps: int, delta: float, defence: float) -> None:
-    checks.whole("samples", samples, 2)
-    checks.choice("method", method, get_args(Method))
-    checks.whole("steps", steps, 1)
-    checks.fraction("delta", delta)
-    checks.fraction("defence", defence)

@@ -9,6 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, FloatArray, Problem, States
+from sbnet.exact.enumeration import known_part
 from sbnet.kernels import array_gates as gates
 from sbnet.kernels._compile import plain
 from sbnet.kernels.random import GOLDEN, mix
@@ -25,8 +26,7 @@ def log_weights(
     H comes from the factorial distribution Q with the given means, or with probability `defence` from the network with
     the evidence held fixed, and w = P(H, V) / [(1 - defence) Q(H) + defence P(H)] is at most 1 / defence.
     """
-    known = problem.known[states[problem.known] >= 0]
-    constant = float(gates.log_p(problem.gate[known], states[known], bias[known]).sum())
+    constant = known_part(problem, states, bias)
     n, n_factors = len(problem.hidden), len(problem.factor)
     if n == 0:
         return np.full(samples, constant)

@@ -15,6 +15,9 @@ two units meet:
 whose maximum is that of each unit alone. It is convex in :math:`\alpha`, and a few subgradient steps lower it. Where
 some units are fixed, the intervals are shorter and the bound is tighter; where all are, it is ln P itself. So: branch
 on one unit after the other, and bound. What has not been searched when patience ends is still bounded.
+
+This search does not use :mod:`sbnet.bounds.branch_and_bound`, which is for sums: a maximum passes over parts that
+cannot beat the best state known, which a sum may not, and its bounds are so cheap that 256 parts are one array.
 """
 
 from __future__ import annotations
@@ -75,14 +78,15 @@ class Group:
         return int(self.weight.nnz) + 10 * len(self.bias)
 
     @cached_property
-    def falling(self) -> scipy.sparse.csr_array:
-        """The weights below zero."""
-        return self.weight.minimum(0.0)
+    def signed(self) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
+        """The weights below zero, and those above."""
+        return self.weight.minimum(0.0), self.weight.maximum(0.0)
 
-    @cached_property
-    def rising(self) -> scipy.sparse.csr_array:
-        """The weights above zero."""
-        return self.weight.maximum(0.0)
+    def inputs(self, states: States) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest inputs that free units can give."""
+        free, known = states == HIDDEN, (self.weight @ (states == 1).T).T + self.bias
+        low, high = (known + (weight @ free.T).T for weight in self.signed)
+        return low, high
 
     @cached_property
     def margin(self) -> float:
@@ -149,12 +153,6 @@ class _Line(NamedTuple):
     gradient: FloatArray
 
 
-def _inputs(group: Group, states: States) -> tuple[FloatArray, FloatArray]:
-    """The least and the largest inputs that free units can give."""
-    free, known = states == HIDDEN, (group.weight @ (states == 1).T).T + group.bias
-    return known + (group.falling @ free.T).T, known + (group.rising @ free.T).T
-
-
 def _by_lines(group: Group, states: States, slope: FloatArray, low: FloatArray, high: FloatArray) -> _Line:
     free = states == HIDDEN
     best = [gates.touching(group.gate, s, slope, low, high) for s in (0, 1)]
@@ -170,7 +168,7 @@ def _bounded(group: Group, parts: _Parts, target: float, steps: int) -> tuple[_P
     """Lower the bounds by steps of Polyak's length, towards the best value known; also the states on the way."""
     steepest = np.where(group.gate == NOISY_OR, _STEEPEST, 1.0)
     slope, kept, bound, seen = parts.slope, parts.slope, parts.bound, []
-    low, high = _inputs(group, parts.states)
+    low, high = group.inputs(parts.states)
     for k in range(steps + 1):
         line = _by_lines(group, parts.states, slope, low, high)
         better = line.value < bound
@@ -266,8 +264,11 @@ class Found(NamedTuple):
 
 def largest(group: Group, starts: Callable[[], States], patience: int) -> Found:
     """Search a group, from complete states of all units if it takes any, splitting at most so many parts."""
-    if len(group.hidden) <= _ENUMERATED:
-        return _enumerated(group)
+    if (n := len(group.hidden)) <= _ENUMERATED:
+        states = np.repeat(group.fixed[None, :], 2**n, axis=0)
+        states[:, group.hidden] = np.arange(2**n)[:, None] >> np.arange(n) & 1
+        values = group.log_p(states)
+        return Found(states[values.argmax()], float(values.max()), float(values.max()) + group.margin, True)
     state, value = good_state(group, starts()[:, group.units])
     whole = _Parts(group.fixed[None, :], np.zeros((1, len(group.fixed))), np.array([np.inf]))
     waiting, seen = _bounded(group, whole, value, _ROOT_STEPS)
@@ -281,7 +282,9 @@ def largest(group: Group, starts: Callable[[], States], patience: int) -> Found:
         waiting = waiting.take(open_)
         if not len(waiting.bound) or split >= patience:
             break
-        chosen = _chosen(waiting)
+        # those that might hold most, or where there are very many, those with the fewest states
+        rank = waiting.bound if len(waiting.bound) <= _WIDE else (waiting.states != HIDDEN).sum(axis=1)
+        chosen = np.argsort(-rank, kind="stable")[:_BATCH]
         halves, seen = _bounded(group, _halves(waiting.take(chosen), order), value, _STEPS)
         state, value = _better(group, seen, state, value)
         split += len(chosen)
@@ -292,26 +295,11 @@ def largest(group: Group, starts: Callable[[], States], patience: int) -> Found:
     return Found(state, value, float(upper), not len(waiting.bound))
 
 
-def _enumerated(group: Group) -> Found:
-    n = len(group.hidden)
-    states = np.repeat(group.fixed[None, :], 2**n, axis=0)
-    states[:, group.hidden] = np.arange(2**n)[:, None] >> np.arange(n) & 1
-    values = group.log_p(states)
-    best = float(values.max())
-    return Found(states[values.argmax()], best, best + group.margin, True)
-
-
 def _better(group: Group, seen: States, state: States, value: float) -> tuple[States, float]:
     values = group.log_p(seen)
     if values.max() <= value:
         return state, value
     return improve(group, seen[[values.argmax()]])
-
-
-def _chosen(waiting: _Parts) -> IndexArray:
-    """Which parts to split: those that might hold most, or where there are very many, those with the fewest states."""
-    rank = waiting.bound if len(waiting.bound) <= _WIDE else (waiting.states != HIDDEN).sum(axis=1)
-    return np.argsort(-rank, kind="stable")[:_BATCH]
 
 
 def _halves(parts: _Parts, order: IndexArray) -> _Parts:

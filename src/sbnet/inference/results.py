@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds.lower import Breakdown, bound_terms
 from sbnet.errors import ApproximationWarning, EvidenceError, ParameterError
 from sbnet.exact.means import ExactPosterior, posterior_table
 from sbnet.exact.prior import best_prior, predicted_prior
-from sbnet.inference.asking import broken_down
 from sbnet.inference.comparison import Comparison
 from sbnet.inference.counting import count_terms, remark
-from sbnet.inference.solution import Solution, Status
+from sbnet.inference.solution import Solution, Status, Xi
 from sbnet.inference.solvers.protocol import Solver
 from sbnet.model.network import Network
 from sbnet.model.ties import emulates, tied_rows
@@ -63,7 +61,7 @@ class Posterior(Readable):
 
         Units without observed descendants have their prediction, the average of :math:`\\sigma(z)` over their parents.
         Mean field theory has none that say anything where hidden units are tied to each other by weights of 40 and
-        more, as states of one variable and switches of a table are: an :class:`~sbnet.errors.ApproximationWarning`
+        more, as states of one variable are: an :class:`~sbnet.errors.ApproximationWarning`
         says so.
         """
         _warn_of_ties(int(self.doubtful))
@@ -158,10 +156,8 @@ class Posterior(Readable):
         terms = self.solution.parameters
         if terms is None:
             raise ParameterError("this bound is not a sum over units; use the MeanField solver")
-        if self.question is not None:
-            return broken_down(self.question, self.means, terms)
-        parts = bound_terms(self.network, self.evidence[None, :], self.solution.means, terms.xi.copy(), terms.bound)
-        return Breakdown(self.network.names, *(part[0] for part in parts))
+        question = self.question or Question(self.network, self.evidence[None, :], True)
+        return _broken_down(question, self.solution.means, terms)
 
     def compare(self, other: Posterior | ExactPosterior) -> Comparison:
         """What changes from this answer to another one, for other evidence or from another solver.
@@ -188,25 +184,20 @@ class Posterior(Readable):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, mean, and Monte Carlo error if there is one."""
-        pd = checks.extra("pandas", "to_frame()")
         observed = np.where(self.evidence == HIDDEN, np.nan, self.evidence)
         columns: dict[str, Any] = {"observed": observed, "mean": self.means}
         if self.error is not None:
             columns |= {"error": self.error, "r_hat": self.r_hat}
-        frame: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(self.network.names, name="unit"))
-        return frame
-
-    def _given(self) -> str:
-        """What was observed, and what else was asked."""
-        if self.question is None:
-            return printing.given(self.evidence)
-        return printing.given(self.question.states[0]) + self.question.text()
+        return framed(columns, units=self.network.names)
 
     def _reading(self) -> Reading:
+        given = printing.given(self.evidence)
+        if self.question is not None:
+            given = printing.given(self.question.states[0]) + self.question.text()
         if self.impossible:
-            return Reading(f"No posterior {self._given()}: {self.impossible}")
+            return Reading(f"No posterior {given}: {self.impossible}")
         bound = _no_bound(self.solution) if np.isnan(self.bound) else f"ln P ≥ {self.bound:.6g} nats"
-        head = f"Posterior {self._given()}: {bound}"
+        head = f"Posterior {given}: {bound}"
         remarks = (*remark(self._terms, self.solution.parameters), self.status.value)
         if self.doubtful:
             return Reading(head, (), (f"no means are shown: {_TIED}", *remarks))
@@ -311,7 +302,7 @@ class PosteriorBatch(NamedBatch[Posterior, FloatArray]):
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: its bound, whether it settled, and the mean of every unit."""
         head = {"bound": self.bound, "converged": self.converged}
-        return framed(head, self.means, self.network.names, self.index)
+        return framed(head, self.means, self.network.names, index=self.index)
 
     def _reading(self) -> Reading:
         n = len(self)
@@ -335,7 +326,7 @@ _COUNTED = 1000
 _STATUSES = tuple(Status)
 
 
-_TIED = "hidden units are tied by weights of 40 and more, as states of one variable and switches of a table are"
+_TIED = "hidden units are tied by weights of 40 and more, as states of one variable are"
 
 
 def _doubtful(network: Network, evidence: States, solution: Solution) -> BoolArray:
@@ -371,3 +362,16 @@ def _xi(solution: Solution) -> FloatArray:
 
 def _no_bound(solution: Solution) -> str:
     return "no bound" if solution.chains is None else "no bound, means by sampling"
+
+
+def _broken_down(question: Question, means: FloatArray, terms: Xi) -> Breakdown:
+    """The bound of one row by term and by unit; a report is part of its unit, and so is what it adds to ln P."""
+    (part,) = question.parts
+    wide = part.widened(means, 0.5), part.widened(terms.xi.copy(), np.nan)
+    parts = [rows[0] for rows in bound_terms(part.network, part.states, *wide, terms.bound)]
+    for values in parts:
+        np.add.at(values, part.owner, values[part.n_units :])
+    energy, log_term, entropy = (values[: part.n_units] for values in parts)
+    owners = part.owner if len(part.owner) else np.arange(part.n_units)
+    energy[owners[:1]] += part.constant
+    return Breakdown(question.network.names, energy, log_term, entropy)

@@ -7,10 +7,11 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, Bound, FloatArray, IndexArray, States
-from sbnet.errors import ParameterError
+from sbnet.errors import EvidenceError, ParameterError
 from sbnet.parallel.blocks import row_blocks
 
 Rows: TypeAlias = "slice | IndexArray | BoolArray"
@@ -50,7 +51,7 @@ def codes(good: BoolArray, yes: Status, no: Status) -> States:
 
 @dataclass(frozen=True, eq=False)
 class Xi:
-    """Which bound was climbed, one that is a sum over units, and the parameters of its logarithm terms.
+    """Which bound was maximised, one that is a sum over units, and the parameters of its logarithm terms.
 
     Attributes
     ----------
@@ -215,3 +216,18 @@ class Gather:
                 room[:, : whole.shape[1]] = whole
             self._whole[name] = whole = room
         return whole
+
+
+def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:
+    """Starting means for every row and unit, or an error."""
+    if start is None:
+        return None
+    array = checks.numbers("start", start)
+    if array.shape not in (states.shape, states.shape[1:]):
+        raise EvidenceError(f"start has shape {array.shape}; expected {states.shape}, a mean for every unit")
+    point = np.array(np.broadcast_to(array, states.shape))
+    used = point[states == HIDDEN]
+    if np.any((used < 0.0) | (used > 1.0)):
+        raise EvidenceError("starting means must lie between 0 and 1; NaN stands for one half")
+    point[np.isnan(point)] = 0.5
+    return point

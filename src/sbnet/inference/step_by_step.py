@@ -19,15 +19,14 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from sbnet import checks
-from sbnet._types import HIDDEN, Bound, FloatArray, Stop
+from sbnet._types import HIDDEN, FloatArray, Stop
 from sbnet.errors import NetworkError, short
 from sbnet.exact.probability import entropy_of
-from sbnet.inference.asking import check_start
+from sbnet.inference.solution import check_start
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.meanfield import EDGE
 from sbnet.kernels.reduce import live_units
-from sbnet.kernels.rows import Answers, solve_rows
-from sbnet.kernels.terms import LOG_TERMS
+from sbnet.kernels.rows import predict_rows
 from sbnet.model.network import Network
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.question import Part, Question, ask_one
@@ -137,24 +136,24 @@ def steps(
     question.check_possible()
     stop = Stop(checks.tolerance("tol", tol), checks.whole("max_sweeps", max_sweeps, 1))
     point = check_start(question.given, start)
-    return _steps(question, _Climb(question.parts[0], None if point is None else point[0]), stop)
+    return _steps(question, _Ascent(question.parts[0], None if point is None else point[0]), stop)
 
 
-def _steps(question: Question, climb: _Climb, stop: Stop) -> Iterator[Step]:
-    yield climb.step(question, 0, "start", None, 0.0)
+def _steps(question: Question, ascent: _Ascent, stop: Stop) -> Iterator[Step]:
+    yield ascent.step(question, 0, "start", None, 0.0)
     for sweep in range(1, stop.max_sweeps + 1):
-        before = climb.bound
-        for j in climb.hidden:
-            gain = climb.try_mean(j, climb.best_mean(j))
-            yield climb.step(question, sweep, "mean", j, gain)
-        for i in climb.with_xi:
-            gain = climb.try_xi(i, climb.best_xi(i))
-            yield climb.step(question, sweep, "xi", i, gain)
-        if climb.bound - before < stop.tol:
+        before = ascent.bound
+        for j in ascent.hidden:
+            gain = ascent.take(ascent.mu, j, ascent.best_mean(j))
+            yield ascent.step(question, sweep, "mean", j, gain)
+        for i in ascent.with_xi:
+            gain = ascent.take(ascent.xi, i, ascent.best_xi(i))
+            yield ascent.step(question, sweep, "xi", i, gain)
+        if ascent.bound - before < stop.tol:
             return
 
 
-class _Climb:
+class _Ascent:
     """Means, xi and bound of one pattern, after the exact reductions: evidence absorbed, barren units left out."""
 
     def __init__(self, part: Part, start: FloatArray | None) -> None:
@@ -224,13 +223,7 @@ class _Climb:
                 low = one
         return (low + high) / 2.0
 
-    def try_mean(self, j: int, new: float) -> float:
-        return self._try(self.mu, j, new)
-
-    def try_xi(self, i: int, new: float) -> float:
-        return self._try(self.xi, i, new)
-
-    def _try(self, values: FloatArray, k: int, new: float) -> float:
+    def take(self, values: FloatArray, k: int, new: float) -> float:
         """Take a new value, unless rounding would let the bound fall; returns what is gained."""
         old, before = float(values[k]), self.bound
         values[k] = new
@@ -243,21 +236,13 @@ class _Climb:
     def step(self, question: Question, sweep: int, what: What, k: int | None, gain: float) -> Step:
         """What a user sees of it."""
         network, part = question.network, self.part
-        means, xi = part.shown(self._predicted()), part.shown(self.xi[None, :], np.nan)
+        found = np.full((1, part.network.n_units), np.nan)
+        found[:, self.live] = self.mu[self.live]
+        predict_rows(part.network.model, part.states, self.bias[None, :], found)  # those that were left out
+        means, xi = part.shown(found), part.shown(self.xi[None, :], np.nan)
         unit = None if k is None else network.names[k]
         bound = self.bound + float(part.constant[0])
         return Step(network, sweep, what, unit, means[0].copy(), xi[0].copy(), bound, gain)
-
-    def _predicted(self) -> FloatArray:
-        """The means, with those of units that were left out, which follow from their parents: a climb of no sweeps."""
-        part = self.part
-        means: FloatArray = self.mu[None, :].copy()
-        if len(self.live) < len(means[0]):
-            nothing = np.empty(1), means, np.empty_like(means), np.empty(1, np.int64), np.empty(1, np.bool_)
-            answers = Answers(*nothing, np.empty((1, 0)))
-            which, network = Bound(LOG_TERMS["xi"], 0), part.network
-            solve_rows(network.model, which, Stop(1.0, 0), part.states, self.bias[None, :], True, answers)
-        return means
 
 
 def _log_mix(mu: float, t: float) -> float:

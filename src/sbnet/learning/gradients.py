@@ -138,7 +138,7 @@ def _gradient(
 ) -> Gradient:
     states, start, row_weight = block.columns
     model = model._replace(weight=weight)
-    solution, gradient = solver.climb(model, bias, states, start, row_weight=row_weight)
+    solution, gradient = solver.maximise(model, bias, states, start, row_weight=row_weight)
     if gradient is None:
-        raise ParameterError(f"solver is {solver!r}; its climb() gives no gradient, though row_weight asks for one")
+        raise ParameterError(f"solver is {solver!r}; its maximise() gives no gradient, though row_weight asks for one")
     return Gradient(solution.bound, solution.means, *gradient)

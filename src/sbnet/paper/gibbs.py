@@ -55,7 +55,7 @@ def run(settings: Settings) -> Experiment:
 def _measure(settings: Settings, scale: float) -> Points:
     network, rows = layered(SIZES, rng=0, scale=scale), settings.size(50, 4)
     X = sample(network, rows, rng=1)[:, -SIZES[-1] :]
-    exact = exact_posterior(network, X)
+    exact = exact_posterior(network, X).means
     hidden = slice(0, network.n_units - SIZES[-1])
     solvers: dict[str, Solver] = {name: MeanField(log_term=term, enumerate_up_to=0) for name, term in FIELDS.items()}
     for samples in SAMPLES[: settings.size(5, 2)]:

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypedDict, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +25,8 @@ from numpy.typing import NDArray
 from sbnet import checks
 from sbnet._types import IndexArray
 from sbnet.errors import KindError, RowError
-from sbnet.questions.evidence import EvidenceLike
+from sbnet.model.network import Network
+from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
 from sbnet.questions.printing import Readable
 
 if TYPE_CHECKING:
@@ -22,18 +34,37 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 C = TypeVar("C")
+P = ParamSpec("P")
+One = TypeVar("One", covariant=True)
+Many = TypeVar("Many", covariant=True)
 
 OneRow: TypeAlias = "int | np.integer[Any]"
 SomeRows: TypeAlias = "slice | Sequence[int] | Sequence[bool] | NDArray[Any]"
 
 
-class Asked(TypedDict, total=False):
-    """What every function that answers a table takes after the data, for their signatures."""
+class Answers(Protocol[P, One, Many]):
+    """A function of a network and evidence: one pattern is answered by one record, a table by a batch.
 
-    do: EvidenceLike | None
-    threads: int | None
-    executor: Executor | None
-    progress: bool | None
+    Of an array only its dimensions tell which of the two it is, and those its type does not say.
+    """
+
+    @overload
+    def __call__(self, network: Network, evidence: OnePattern, *args: P.args, **options: P.kwargs) -> One: ...
+    @overload
+    def __call__(self, network: Network, evidence: Table, *args: P.args, **options: P.kwargs) -> Many: ...
+    @overload
+    def __call__(self, network: Network, evidence: EvidenceLike, *args: P.args, **options: P.kwargs) -> One | Many: ...
+
+
+def answers(
+    one: type[One], many: type[Many]
+) -> Callable[[Callable[Concatenate[Network, EvidenceLike, P], One | Many]], Answers[P, One, Many]]:
+    """Tell type checkers what a function returns for one pattern and for a table; it stays as it is."""
+
+    def unchanged(function: Any) -> Any:
+        return function
+
+    return unchanged
 
 
 class Batch(Readable, Generic[R]):
@@ -65,8 +96,13 @@ class Batch(Readable, Generic[R]):
         raise NotImplementedError
 
     def _some(self, rows: slice | IndexArray) -> Self:
-        columns = {name: _taken(getattr(self, name), rows) for name in self._columns}
-        return replace(self, **columns)  # type: ignore[type-var]
+        columns = {name: getattr(self, name) for name in self._columns}
+        numbers = np.arange(len(self))[rows]
+        some = {
+            name: tuple(column[r] for r in numbers) if isinstance(column, tuple) else column[rows]
+            for name, column in columns.items()
+        }
+        return replace(self, **some)  # type: ignore[type-var]
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern."""
@@ -89,18 +125,17 @@ class NamedBatch(Batch[R], Generic[R, C]):
         raise NotImplementedError
 
 
-def _taken(column: Any, rows: slice | IndexArray) -> Any:
-    """Some rows of an array, or of a tuple."""
-    if isinstance(column, tuple):
-        return tuple(column[r] for r in np.arange(len(column))[rows])
-    return column[rows]
-
-
 def framed(
-    head: Mapping[str, Any], table: NDArray[Any] | None = None, names: Sequence[str] = (), index: Any = None
+    head: Mapping[str, Any],
+    table: NDArray[Any] | None = None,
+    names: Sequence[str] = (),
+    *,
+    index: Any = None,
+    units: Sequence[str] | None = None,
 ) -> pandas.DataFrame:
-    """A pandas table with these columns, and after them those of a table; names may occur twice."""
+    """A pandas table with these columns, and after them those of a table; names may occur twice. Rows may be units."""
     pd = checks.extra("pandas", "to_frame()")
+    index = index if units is None else pd.Index(units, name="unit")
     frame: pandas.DataFrame = pd.DataFrame(head, index=index)
     if table is None:
         return frame

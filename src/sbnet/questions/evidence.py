@@ -5,8 +5,7 @@ The internal form is an ``int8`` array, rows by units: 0, 1, or -1 for "not obse
 One pattern or many, and what comes back, is the same everywhere: one pattern is answered by numbers (or by the record
 of one), a table by arrays with an axis of rows in front (or by the record of many). A mapping and a list of numbers are
 one pattern (:data:`OnePattern`); a data frame and a list of mappings, of lists or of arrays are tables
-(:data:`Table`). Of an array only its dimensions tell, which its type does not: functions that take either have three
-signatures, and the third promises one of the two.
+(:data:`Table`). Of an array only its dimensions tell, which its type does not.
 
 Tables are read in :mod:`sbnet.tables.frames`, and the words and numbers in them in :mod:`sbnet.tables.codings`. The
 units of a network have their meaning already: words that neither say what they mean nor stand in the note of their unit
@@ -56,7 +55,7 @@ _BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
 
 @dataclass(frozen=True)
 class Reading:
-    """Evidence in the internal form, whether it was one pattern, and the codings that had to be guessed, by unit."""
+    """Evidence in the internal form, whether it was one pattern, and the codings that had to be inferred, by unit."""
 
     states: States
     single: bool
@@ -124,7 +123,7 @@ def read(
 def _read(
     network: Network, evidence: EvidenceLike, missing: Any, known: Mapping[int, Coding]
 ) -> tuple[Reading, list[str]]:
-    """The same, and what may have been meant otherwise."""
+    """Evidence in any form, and what may have been meant otherwise."""
     check_kinds(network, evidence)
     reader = _Reader(network, (*frames.missing_values(missing), -1.0), known)
     return _read_by(reader, evidence), reader.doubts
@@ -174,17 +173,18 @@ def _series(evidence: Any) -> Any:
 
 
 class _Reader:
-    """Puts columns in the places of their units; keeps what had to be guessed, and what may be meant otherwise."""
+    """Puts columns in the places of their units; keeps what had to be inferred, and what may be meant otherwise."""
 
     def __init__(self, network: Network, gone: tuple[Any, ...], known: Mapping[int, Coding]) -> None:
         self.network, self.gone, self.known = network, gone, known
-        self.guessed: dict[int, Coding] = {}
+        self.inferred: dict[int, Coding] = {}
         self.doubts: list[str] = []
 
     def frame(self, frame: Any) -> Reading:
         labels: list[Any] = list(frame.columns)
         if frames.are_default(labels) or not any(isinstance(label, str) for label in labels):
-            return self.by_position(frames.from_frame(frame, frames.names_of(frame), self.gone))
+            sheet = frames.from_frame(frame, frames.names_of(frame), self.gone)
+            return self.place(sheet, range(self.first(len(sheet.columns)), self.network.n_units))
         if any(is_variable(self.network, label) for label in labels):
             return self.records(list(frame.iter_rows(named=True)))
         units = [_unit_index(self.network, label) for label in labels]
@@ -200,11 +200,6 @@ class _Reader:
         reading = self.place(sheet, units)
         self.doubt_signs(sheet, units, reading.states)
         return reading
-
-    def by_position(self, sheet: frames.Sheet) -> Reading:
-        """Fewer columns than units are the last units, the bottom layer."""
-        first = self.first(len(sheet.columns))
-        return self.place(sheet, range(first, self.network.n_units))
 
     def array(self, table: np.ndarray[Any, Any], single: bool) -> Reading:
         """An array; if it is one of numbers, zeros and ones are seen at once, for many columns together."""
@@ -267,8 +262,8 @@ class _Reader:
             name = repr(self.network.names[i])
             what = f"unit {name}" if records else f"column {k} ({name})"
             states[:, i] = self.column(sheet, int(k), int(i), what, "" if records and single else None)
-        self.doubt_guesses()
-        return Reading(states, single, self.guessed)
+        self.doubt_inferred()
+        return Reading(states, single, self.inferred)
 
     def column(self, sheet: frames.Sheet, k: int, i: int, what: str, where: str | None) -> States:
         """One column, by the coding that is known, by its words, or by the order of its two values."""
@@ -293,14 +288,22 @@ class _Reader:
         noted = self.noted(column, i)
         coding = self.known.get(i) or noted or codings.learn(column)
         if coding is None or (not coding.known and i not in self.known and not codings.are_states(coding)):
-            raise refuse(codings.first_strange(column), _several(column))
-        if noted is None and i not in self.known and not self.understands(coding, column, i):
-            raise self.strange_words(column, i, what)
+            values = codings.distinct(column)
+            many = "; say missing=[…] for those that are no state" if len(values) > 2 else codings.clash(values)
+            raise refuse(codings.first_strange(column), f". It holds {codings.listing(values)}{many}" if many else "")
+        if noted is None and i not in self.known:  # which value is 1 is said by the words, or by their order
+            words = self.network.notes[self.network.names[i]].states
+            said = not words or Coding(*words).is_translatable if coding.known else column.ordered
+            if not (coding.has_order or said):
+                own = f"its states are {' and '.join(words)}"
+                way = own if words else "say yes and no, or name them in Note(states=(…, …))"
+                found = codings.listing(codings.distinct(column))
+                raise TableError(f"{what} holds {found}, which the network does not know; {way}, or 0 and 1")
         states, strange = codings.read(column, coding)
         if strange is not None:
             raise refuse(strange, f"; elsewhere {coding}")
         if not coding.known and noted is None:
-            self.guessed[i] = coding
+            self.inferred[i] = coding
         return states
 
     def noted(self, column: frames.Column, i: int) -> Coding | None:
@@ -310,20 +313,8 @@ class _Reader:
             return None
         return Coding(*words)
 
-    def understands(self, coding: Coding, column: frames.Column, i: int) -> bool:
-        """Whether the values of a column that its unit has no note of say which of them is 1, or have an order."""
-        words = self.network.notes[self.network.names[i]].states
-        if coding.known:
-            return coding.has_order or not words or Coding(*words).is_translatable
-        return coding.has_order or column.ordered
-
-    def strange_words(self, column: frames.Column, i: int, what: str) -> TableError:
-        values = codings.distinct(column)
-        own = self.network.notes[self.network.names[i]].states
-        way = f"its states are {' and '.join(own)}" if own else "say yes and no, or name them in Note(states=(…, …))"
-        return TableError(f"{what} holds {codings.listing(values)}, which the network does not know; {way}, or 0 and 1")
-
     def first(self, width: int) -> int:
+        """Fewer columns than units are the last units, the bottom layer."""
         if width > self.network.n_units:
             raise EvidenceError(
                 f"evidence has {width} columns, but the network has only {self.network.n_units} units; "
@@ -334,10 +325,10 @@ class _Reader:
     def hidden(self, n_rows: int) -> States:
         return np.full((n_rows, self.network.n_units), HIDDEN, dtype=np.int8)
 
-    def doubt_guesses(self) -> None:
-        """Of each coding that was guessed here, once."""
-        for coding in dict.fromkeys(coding for i, coding in self.guessed.items() if i not in self.known):
-            units = [repr(self.network.names[i]) for i, other in self.guessed.items() if other == coding]
+    def doubt_inferred(self) -> None:
+        """Of each coding that was inferred here, once."""
+        for coding in dict.fromkeys(coding for i, coding in self.inferred.items() if i not in self.known):
+            units = [repr(self.network.names[i]) for i, other in self.inferred.items() if other == coding]
             shown = ", ".join(units[:3]) + (f" and {len(units) - 3} more" if len(units) > 3 else "")
             text = (
                 f"column{'s' * (len(units) > 1)} {shown}: read as {coding}, the smaller value as 0. A table with only "
@@ -361,8 +352,8 @@ class _Reader:
         for k, i in enumerate(units):
             column = states[:, i]
             if (column == 1).any() and not (column == 0).any():
-                holes = np.flatnonzero(column == HIDDEN)
-                if len(holes) and frames.is_number(sheet.given(int(holes[0]), k), -1.0):
+                missing = np.flatnonzero(column == HIDDEN)
+                if len(missing) and frames.is_number(sheet.given(int(missing[0]), k), -1.0):
                     self.doubts.append(f"column {self.network.names[i]!r} {codings.SIGNS}missing=[-1]")
 
 
@@ -377,14 +368,6 @@ def _plain_states(values: list[Any]) -> list[int] | None:
         else:
             return None
     return states
-
-
-def _several(column: frames.Column) -> str:
-    """More about a column of too many values, and the way out."""
-    values = codings.distinct(column)
-    if len(values) > 2:
-        return f". It holds {codings.listing(values)}; say missing=[…] for those that are no state"
-    return f". It holds {codings.listing(values)}{clash}" if (clash := codings.clash(values)) else ""
 
 
 def _outside() -> int:

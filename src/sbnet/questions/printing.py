@@ -17,7 +17,7 @@ from sbnet.errors import width as screen_width
 
 SHOWN = 12
 """Units in a table; the others are counted."""
-_CELLS = 20
+_LENGTH = 20
 _SHORTEST = 8
 """Characters of a name beside its number."""
 _NARROWEST, _LEGIBLE = 16, 40
@@ -38,7 +38,7 @@ class Move:
 
     def text(self) -> str:
         """Twenty characters are the top."""
-        kept, end = sorted((_cells(self.before, self.top), _cells(self.after, self.top)))
+        kept, end = sorted((_length(self.before, self.top), _length(self.after, self.top)))
         return "█" * kept + ("+" if self.after > self.before else "-") * (end - kept)
 
     def html(self) -> str:
@@ -57,9 +57,9 @@ class Span:
 
     def text(self) -> str:
         """Twenty characters, of which those that the interval touches are █."""
-        first = min(int(_CELLS * self.low / self.top), _CELLS - 1)
-        last = min(max(first + 1, math.ceil(_CELLS * self.high / self.top)), _CELLS)
-        return "·" * first + "█" * (last - first) + "·" * (_CELLS - last)
+        first = min(int(_LENGTH * self.low / self.top), _LENGTH - 1)
+        last = min(max(first + 1, math.ceil(_LENGTH * self.high / self.top)), _LENGTH)
+        return "·" * first + "█" * (last - first) + "·" * (_LENGTH - last)
 
     def html(self) -> str:
         """The interval in colour."""
@@ -144,7 +144,7 @@ class Reading:
         caption = f"<caption style='{_LEFT};white-space:nowrap'><b>{html.escape(self.headline)}</b>{small}</caption>"
         titles, *rows = self._table()
         head = "".join(f"<th style='{_LEFT}'>{html.escape(str(title))}</th>" for title in titles)
-        body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+        body = "".join(f"<tr>{''.join(map(_html, row))}</tr>" for row in rows)
         return f"<table>{caption}<tr>{head}</tr>{body}</table>"
 
     def _table(self) -> Sequence[Sequence[Cell]]:
@@ -308,11 +308,11 @@ def _share(wanted: Sequence[int], room: int, least: int) -> int:
     return max(wanted, default=0)
 
 
-def _cells(value: float, top: float) -> int:
-    return min(round(_CELLS * float(value / top)), _CELLS)
+def _length(value: float, top: float) -> int:
+    return min(round(_LENGTH * float(value / top)), _LENGTH)
 
 
-def _cell(cell: Cell) -> str:
+def _html(cell: Cell) -> str:
     return f"<td style='{_LEFT}'>{html.escape(cell) if isinstance(cell, str) else cell.html()}</td>"
 
 

@@ -85,7 +85,7 @@ class Part(NamedTuple):
         return bound + self.constant + self._rounding(bound)
 
     def below(self, bound: FloatArray) -> FloatArray:
-        """The same for lower bounds: never above."""
+        """Lower bounds of this network as those of the question: never above."""
         return bound + self.constant - self._rounding(bound)
 
     def _rounding(self, bound: FloatArray) -> FloatArray:
@@ -104,7 +104,7 @@ class Part(NamedTuple):
         return own
 
     def widened(self, values: FloatArray, fill: float) -> FloatArray:
-        """The other way: a column for each report too."""
+        """Rows by units of this network: a column for each report is added."""
         if not len(self.owner):
             return values
         return np.pad(values, ((0, 0), (0, len(self.owner))), constant_values=fill)
@@ -147,7 +147,7 @@ class Question:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The same in plain evidence, one part for each network that it takes."""
+        """The question in plain evidence, one part for each network that it takes."""
         n_units = self.network.n_units
         if self.conditions is None:
             nothing = np.broadcast_to(0.0, len(self.states))
@@ -157,7 +157,8 @@ class Question:
 
     def _part(self, rows: IndexArray) -> Part:
         assert self.conditions is not None
-        held = self.conditions.held[0 if len(self.conditions.held) == 1 else rows[0]] if len(rows) else _none(self)
+        free = np.full(self.network.n_units, HIDDEN)
+        held = self.conditions.held[0 if len(self.conditions.held) == 1 else rows[0]] if len(rows) else free
         network, at, slack = intervene(self.network, held)
         states = np.where(held == HIDDEN, self.states[rows], at)
         mine = [self.conditions.reports[r] for r in rows]
@@ -181,7 +182,7 @@ class Question:
         return whole
 
     def collect(self, task: Callable[[Part], Iterable[R]]) -> list[R]:
-        """The same for records."""
+        """The records that a task answers part by part, in order."""
         found: dict[int, R] = {}
         for part in self.parts:
             numbers = np.arange(len(self.states))[part.rows].tolist()
@@ -216,11 +217,6 @@ class Question:
         """ln P, or a bound on it, of each row: minus infinity where the evidence is impossible."""
         return np.where(self.impossible, -np.inf, log_p)
 
-    @property
-    def n_held(self) -> int:
-        """How many units the intervention of a single row holds."""
-        return 0 if self.conditions is None else int((self.conditions.held[0] != HIDDEN).sum())
-
     def text(self) -> str:
         """The conditions of a single row in words, or nothing."""
         if self.conditions is None:
@@ -239,13 +235,13 @@ def ask(network: Network, evidence: EvidenceLike, do: EvidenceLike | None) -> Qu
 
 
 def ask_one(network: Network, evidence: EvidenceLike, do: EvidenceLike | None) -> Question:
-    """The same of one pattern."""
+    """The question of one pattern."""
     certain, reports = _parted(evidence)
     return _question(network, coerce_one(network, certain), True, reports, do)
 
 
 def ask_many(network: Network, evidence: EvidenceLike, do: EvidenceLike | None, *, missing: Any = ()) -> Question:
-    """The same of a table; what is in `missing` is not observed."""
+    """The question of a table; what is in `missing` is not observed."""
     certain, reports = _parted(evidence)
     return _question(network, coerce_many(network, certain, missing=missing), False, reports, do)
 
@@ -293,23 +289,18 @@ def _with_reports(network: Network, reports: Sequence[Report]) -> Network:
     if not reports:
         return network
     graph, ratio = network.graph, np.array([report.ratio for report in reports])
+    names, mark = [f"report {k} on {network.names[report.unit]}" for k, report in enumerate(reports)], ""
+    while any(name + mark in network._index for name in names):
+        mark += "'"  # until no unit is called so
     indptr = np.concatenate([graph.indptr, graph.indptr[-1] + 1 + np.arange(len(reports))])
     parent = np.concatenate([graph.parent, [report.unit for report in reports]])
     return Network(
-        (*network.names, *_new_names(network, reports)),
+        (*network.names, *(name + mark for name in names)),
         Graph(indptr, parent),
         np.concatenate([network.weight, 2.0 * ratio]),
         np.concatenate([network.bias, -ratio]),
         np.concatenate([network.gate, np.full(len(reports), SIGMOID, np.int8)]),
     )
-
-
-def _new_names(network: Network, reports: Sequence[Report]) -> list[str]:
-    """Names that no unit has."""
-    names, mark = [f"report {k} on {network.names[report.unit]}" for k, report in enumerate(reports)], ""
-    while any(name + mark in network._index for name in names):
-        mark += "'"
-    return [name + mark for name in names]
 
 
 def _groups(conditions: Conditions, n: int) -> list[IndexArray]:
@@ -328,19 +319,11 @@ def _groups(conditions: Conditions, n: int) -> list[IndexArray]:
     return parts or [np.empty(0, np.int64)]
 
 
-def _none(question: Question) -> States:
-    return np.full(question.network.n_units, HIDDEN)
-
-
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
 def _is_mapping(evidence: Any) -> bool:
     return isinstance(evidence, Mapping) and not hasattr(evidence, "toarray")  # as in `evidence.coerce`
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, tuple | list) or (isinstance(value, np.ndarray) and value.ndim != 0)
 
 
 def _parted(evidence: EvidenceLike) -> tuple[EvidenceLike, list[dict[Any, Any]]]:
@@ -355,7 +338,11 @@ def _parted(evidence: EvidenceLike) -> tuple[EvidenceLike, list[dict[Any, Any]]]
 
 
 def _parted_row(row: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], dict[Any, Any]]:
-    pairs = {key: value for key, value in row.items() if _is_pair(value)}
+    pairs = {
+        key: value
+        for key, value in row.items()
+        if isinstance(value, tuple | list) or (isinstance(value, np.ndarray) and value.ndim != 0)
+    }
     return ({**row, **dict.fromkeys(pairs)}, pairs) if pairs else (row, pairs)
 
 
@@ -367,13 +354,11 @@ def _question(
     if not any(pairs) and np.all(held == HIDDEN):
         return Question(network, states, single)
     pairs = pairs or [{}] * len(states)
-    reports = [_reports(network, row, f" in row {r}" * (not single)) for r, row in enumerate(pairs)]
-    return _with_conditions(network, states.copy(), single, reports, held)
-
-
-def _with_conditions(
-    network: Network, states: States, single: bool, reports: list[list[tuple[int, float, float]]], held: States
-) -> Question:
+    reports = [
+        [(network.index(i), *_logarithms(network, i, pair, f" in row {r}" * (not single))) for i, pair in row.items()]
+        for r, row in enumerate(pairs)
+    ]
+    states = states.copy()
     constant, slack, kept = np.zeros(len(states)), np.zeros(len(states)), list[tuple[Report, ...]]()
     for r, row in enumerate(reports):
         by_do, own = held[0 if len(held) == 1 else r], list[Report]()
@@ -388,12 +373,6 @@ def _with_conditions(
                 own.append(Report(unit, on - off))
             slack[r] += _ROUNDING * len(row) * (1.0 + sum(abs(log) for log in (off, on) if log > -math.inf))
         kept.append(tuple(own))
-    _check_agreement(network, states, held)
-    return Question(network, states, single, Conditions(held, tuple(kept), constant, slack))
-
-
-def _check_agreement(network: Network, states: States, held: States) -> None:
-    """A unit is not observed in a state that it is not held at."""
     clash = (states != HIDDEN) & (held != HIDDEN) & (states != held)
     if clash.any():
         r, i = (int(k) for k in np.argwhere(clash)[0])
@@ -402,11 +381,7 @@ def _check_agreement(network: Network, states: States, held: States) -> None:
             f"unit {network.names[i]!r} is observed as {seen} and held at {at} by do, in row {r}; "
             "such evidence is impossible: leave it out of one of the two"
         )
-
-
-def _reports(network: Network, pairs: dict[Any, Any], where: str) -> list[tuple[int, float, float]]:
-    """Unit, ln l0 and ln l1 of each pair."""
-    return [(network.index(unit), *_logarithms(network, unit, pair, where)) for unit, pair in pairs.items()]
+    return Question(network, states, single, Conditions(held, tuple(kept), constant, slack))
 
 
 def _logarithms(network: Network, unit: Any, pair: Any, where: str) -> tuple[float, float]:
@@ -421,8 +396,4 @@ def _logarithms(network: Network, unit: Any, pair: Any, where: str) -> tuple[flo
             f"unit {name!r} holds {checks.shown(pair)}{where}; soft evidence is a pair of likelihoods, of the report "
             "if the unit is 0 and if it is 1: finite, not negative and not both zero"
         )
-    return _log(off), _log(on)
-
-
-def _log(likelihood: float) -> float:
-    return math.log(likelihood) if likelihood else -math.inf
+    return math.log(off) if off else -math.inf, math.log(on) if on else -math.inf

@@ -16,7 +16,7 @@ def absorb(network: Network, states: States) -> FloatArray:
 
 
 def absorb_rows(model: Model, bias: FloatArray, states: States) -> FloatArray:
-    """The same for parameters that are not, or not yet, those of a network.
+    """Biases with the evidence absorbed, for parameters that are not, or not yet, those of a network.
 
     Exact (an observed parent only shifts its child's bias), and one product for all rows whatever their masks.
     """
@@ -27,7 +27,7 @@ def absorb_rows(model: Model, bias: FloatArray, states: States) -> FloatArray:
     if not on[:, parents].any():  # all that is observed to be 1 are leaves, as a rule
         return np.repeat(bias[None, :], len(states), axis=0)
     on = on.astype(np.float64)
-    if len(on) == 1:  # the same sums in the same order, without the cost of setting up a sparse matrix
+    if len(on) == 1:  # as below, in the same order, without the cost of setting up a sparse matrix
         child = np.repeat(np.arange(n), np.diff(model.indptr))
         sums = np.bincount(child, weights=model.weight * on[0, model.parent], minlength=n)
         shifted = sums.astype(np.float64, copy=False)[None, :]
@@ -89,8 +89,8 @@ def _part(problem: Problem, units: IndexArray, factors: IndexArray) -> Problem:
 def stretches(ptr: IndexArray, which: IndexArray) -> tuple[IndexArray, IndexArray]:
     """The places between ``ptr[k]`` and ``ptr[k + 1]`` for each k, end to end, and where each stretch begins."""
     size = np.diff(ptr)[which]
-    ends = np.concatenate([[0], np.cumsum(size)])
-    return np.arange(ends[-1]) + np.repeat(ptr[which] - ends[:-1], size), ends
+    begins = np.concatenate([[0], np.cumsum(size)])
+    return np.arange(begins[-1]) + np.repeat(ptr[which] - begins[:-1], size), begins
 
 
 def _places(chosen: IndexArray, n: int) -> IndexArray:

@@ -27,6 +27,7 @@ from sbnet._types import HIDDEN, BoolArray, IndexArray, States
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.model.network import CERTAIN, Network
 from sbnet.parallel.blocks import row_blocks
+from sbnet.questions.reduction import stretches
 
 IMPOSSIBLE = "the evidence is impossible"
 _ROUNDING = 1e-9  # of a log-odds of 1000 that is the sum of a weight and a bias
@@ -34,20 +35,19 @@ _NAMED = 3  # causes that a sentence names
 
 
 class _Links(NamedTuple):
-    """Some of the edges, by one of their ends: the other ends of unit u are ``other[ptr[u]:ptr[u + 1]]``."""
+    """Some of the edges, by one of their two units: unit u is linked to ``other[ptr[u]:ptr[u + 1]]``."""
 
     ptr: IndexArray
     other: IndexArray
 
     def of(self, unit: int) -> IndexArray:
-        """The other ends of one unit."""
+        """The units that one unit is linked to."""
         return self.other[self.ptr[unit] : self.ptr[unit + 1]]
 
     def from_(self, rows: IndexArray, units: IndexArray) -> tuple[IndexArray, IndexArray, IndexArray]:
-        """For each of some units in rows, each of its links: row, unit and other end."""
+        """For each of some units in rows, each of its links: row, unit and other unit."""
         size = self.ptr[units + 1] - self.ptr[units]
-        ends = np.cumsum(size)
-        place = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(self.ptr[units] - (ends - size), size)
+        place, _ = stretches(self.ptr, units)
         return np.repeat(rows, size), np.repeat(units, size), self.other[place]
 
 
@@ -95,9 +95,9 @@ def _found(network: Network) -> _Rules:
     )
 
 
-def _links(end: IndexArray, other: IndexArray, n: int) -> _Links:
-    counts = np.bincount(end, minlength=n)
-    return _Links(np.concatenate([[0], np.cumsum(counts)]), other[np.argsort(end, kind="stable")])
+def _links(unit: IndexArray, other: IndexArray, n: int) -> _Links:
+    counts = np.bincount(unit, minlength=n)
+    return _Links(np.concatenate([[0], np.cumsum(counts)]), other[np.argsort(unit, kind="stable")])
 
 
 class _Known(NamedTuple):
@@ -146,8 +146,8 @@ def _propagated(rules: _Rules, states: States, held: States) -> _Known:
     known = _Known(np.where(given == 0, 0, -1), np.where(given == 1, 0, -1))
     left = np.repeat(np.diff(rules.causes.ptr)[None, :], len(states), axis=0)  # causes that may be on
     n = len(rules.needs)
-    ends = np.repeat(np.arange(n), np.diff(rules.causes.ptr))
-    which = np.bincount(ends, weights=rules.causes.other, minlength=n).astype(np.int64)
+    child = np.repeat(np.arange(n), np.diff(rules.causes.ptr))
+    which = np.bincount(child, weights=rules.causes.other, minlength=n).astype(np.int64)
     which = np.repeat(which[None, :], len(states), axis=0)  # the sum of their numbers: the last one's own
     off = _joined(_where(given == 0), _new(known.off, _where(free & rules.needs & (left == 0)), 1))
     on = _joined(_where(given == 1), _new(known.on, _where(free & rules.always), 1))

@@ -61,18 +61,18 @@ def highest_observed(gate: int, state: int, c: Any, lam: Any, low: Any, high: An
     if gate != SIGMOID:
         return c * math.nan
     arb, slope = type(c), state - lam
-    s, ends = float(slope), (float(low), float(high))
+    s, limits = float(slope), (float(low), float(high))
     if s <= 0.0 or s >= 1.0:
-        t = arb(ends[s >= 1.0])
+        t = arb(limits[s >= 1.0])
     else:
-        t = arb(min(max(math.log(s) - math.log1p(-s) - float(c), ends[0]), ends[1]))
+        t = arb(min(max(math.log(s) - math.log1p(-s) - float(c), limits[0]), limits[1]))
     value = slope * t - softplus(c + t)
     rise = slope - 1 / (1 + (-(c + t)).exp())
     return state * c + value + _larger(rise * (low - t), rise * (high - t))
 
 
 def _highest_present(c: Any, lam: Any, low: Any, high: Any) -> Any:
-    """The same for a noisy-OR unit that is on; below LEAST, where its probability is level, low and high decide."""
+    """That of a noisy-OR unit that is on; below LEAST, where its probability is level, low and high decide."""
     least = type(c)(LEAST)
     at = type(c)(plain(upper_gates.highest_observed)(NOISY_OR, 1, float(c), float(lam), float(low), float(high)))
     x = (c + at).max(least)
@@ -85,9 +85,9 @@ def _highest_present(c: Any, lam: Any, low: Any, high: Any) -> Any:
 def highest_hidden(gate: int, c: Any, eta: Any, lam: Any, low: Any, high: Any) -> Any:
     """Not below the maximum over [low, high] of g(t) = sp(c + t + eta) - sp(c + t) - lam t, sp(z) = ln(1 + e^z).
 
-    For eta > 0, g is convex up to t = m = -c - eta / 2 and concave from there: the maximum is at an end, at m, or below
-    a tangent in the concave part. For eta < 0 it is the mirror image, since sp(z) = z + sp(-z). A noisy-OR unit has
-    ln(e^eta + (1 - e^eta) e^-(c + t)) - lam t, convex for eta < 0 and concave for eta > 0.
+    For eta > 0, g is convex up to t = m = -c - eta / 2 and concave from there: the maximum is at low, at high, at m, or
+    below a tangent in the concave part. For eta < 0 it is the mirror image, since sp(z) = z + sp(-z). A noisy-OR unit
+    has ln(e^eta + (1 - e^eta) e^-(c + t)) - lam t, convex for eta < 0 and concave for eta > 0.
     """
     if gate not in (SIGMOID, NOISY_OR):
         return c * math.nan
@@ -101,11 +101,11 @@ def highest_hidden(gate: int, c: Any, eta: Any, lam: Any, low: Any, high: Any) -
     def g(t: Any) -> Any:
         return softplus(c + t + eta) - softplus(c + t) - lam * t
 
-    ends = _larger(g(low), g(high))
+    at_limits = _larger(g(low), g(high))
     m = -c - eta / 2
     if m >= high:
-        return ends
-    # The slope falls from m on, and is zero where floating point says, or too far out to matter.
+        return at_limits
+    # The derivative falls from m on, and is zero where floating point says, or too far out to matter.
     y = plain(turn)(float(eta), float(lam)) if lam > 1e-300 else math.inf
     t = type(c)(min(max(float(m) + y, float(low)), float(high)))
     if not t >= m:  # the middle of a ball may be on the wrong side of m
@@ -113,11 +113,11 @@ def highest_hidden(gate: int, c: Any, eta: Any, lam: Any, low: Any, high: Any) -
     rise = 1 / (1 + (-(c + t + eta)).exp()) - 1 / (1 + (-(c + t)).exp()) - lam
     first = low if m <= low else m
     tangent = g(t) + _larger(rise * (first - t), rise * (high - t))
-    return _larger(ends, _larger(g(first), tangent))
+    return _larger(at_limits, _larger(g(first), tangent))
 
 
 def _highest_noisy(c: Any, eta: Any, lam: Any, low: Any, high: Any) -> Any:
-    """The same for a noisy-OR unit; its probability is level below LEAST, so that nothing there is much above that."""
+    """That of a noisy-OR unit; its probability is level below LEAST, so that nothing there is much above that."""
     least = type(c)(LEAST)
 
     def g(x: Any) -> Any:
@@ -127,7 +127,7 @@ def _highest_noisy(c: Any, eta: Any, lam: Any, low: Any, high: Any) -> Any:
     if eta < 0:
         return _larger(g(first), g(last)) + more
     x = type(c)(plain(upper_gates.noisy_turn)(float(eta), float(lam))).max(first).min(last)
-    on, off = eta - x, -x  # the slope of ln(e^eta - (e^eta - 1) e^-x)
+    on, off = eta - x, -x  # the derivative of ln(e^eta - (e^eta - 1) e^-x)
     rise = (on.exp() - off.exp()) / (eta.exp() - on.exp() + off.exp()) - lam
     return g(x) + _larger(rise * (first - x), rise * (last - x)) + more
 

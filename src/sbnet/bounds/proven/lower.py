@@ -76,10 +76,16 @@ def _term(
 def _log_term(flint: Any, weight: list[Any], mu: list[Any], bias: Any, mean: Any, xi: float) -> Any:
     """The least of several upper bounds on <ln(1 + e^z)>."""
     variance = sum(w * w * m * (1 - m) for w, m in zip(weight, mu, strict=True))
-    terms = [_paper(weight, mu, bias, mean, flint.arb(xi)), _quadratic(flint, mean, mean * mean + variance)]
-    nodes = _nodes([float(w) for w in weight], float(bias), float(mean), float(variance))
-    if 0 < nodes <= MAX_NODES:
-        terms.append(_trapezoid(flint, weight, mu, bias, mean, mean * mean + variance, nodes))
+    second = mean * mean + variance
+    c = flint.arb(max(math.sqrt(float(second)), 1e-3))  # near the root of <z^2>; the parabola at any c > 0 would do
+    quadratic = (c / 2).tanh() / (4 * c) * (second - c * c) + (mean - c) / 2 + softplus(c)
+    terms = [_paper(weight, mu, bias, mean, flint.arb(xi)), quadratic]
+    plain_weight = np.array([float(w) for w in weight])
+    low, high = (float(bias) + sum(limit(plain_weight, 0.0).tolist()) for limit in (np.minimum, np.maximum))
+    widest = float(np.abs(plain_weight).max())
+    n = int(plain(nodes)(low, high, float(mean), float(variance), widest, math.inf))  # any number gives a bound
+    if 0 < n <= MAX_NODES:
+        terms.append(_trapezoid(flint, weight, mu, bias, mean, second, n))
     return min(terms, key=lambda term: float(term.upper()))
 
 
@@ -98,18 +104,6 @@ def _paper(weight: list[Any], mu: list[Any], bias: Any, mean: Any, xi: Any) -> A
         log_a += (1 - m + m * (-xi * w).exp()).log()
         log_b += (1 - m + m * ((1 - xi) * w).exp()).log()
     return xi * mean + log_sum([log_a, log_b])
-
-
-def _quadratic(flint: Any, mean: Any, second: Any) -> Any:
-    """The parabola at c, the root of <z^2>: any c > 0 would do, so one float near it is taken."""
-    c = flint.arb(max(math.sqrt(float(second)), 1e-3))
-    return (c / 2).tanh() / (4 * c) * (second - c * c) + (mean - c) / 2 + softplus(c)
-
-
-def _nodes(weight: list[float], bias: float, mean: float, variance: float) -> int:
-    """How many frequencies are enough, to the kernels; the bound holds for any number of them."""
-    low, high = bias + sum(min(w, 0.0) for w in weight), bias + sum(max(w, 0.0) for w in weight)
-    return int(plain(nodes)(low, high, mean, variance, max(map(abs, weight)), math.inf))
 
 
 def _trapezoid(flint: Any, weight: list[Any], mu: list[Any], bias: Any, mean: Any, second: Any, nodes: int) -> Any:

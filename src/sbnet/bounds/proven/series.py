@@ -78,7 +78,7 @@ def _octave(arb: Any) -> list[Any]:
 
 
 def _lobatto(arb: Any, moments: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The rule for a measure on [-1, 1] with both ends among its nodes, from its moments.
+    """The rule for a measure on [-1, 1] with -1 and 1 among its nodes, from its moments.
 
     The nodes inside are the roots of the polynomial that is orthogonal under (1 - y^2) times the measure; the weights
     make the rule exact for all powers of y below the number of nodes.

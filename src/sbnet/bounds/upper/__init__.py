@@ -18,7 +18,7 @@ to sum: :math:`G_c(z) = S_c z - \mathrm{sp}(z)`.
 others move the input by :math:`t = \sum_j J_{cj} S_j`, which lies in an interval, and are replaced by a line:
 :math:`G_c(z + t) \le \lambda_c t + \max_{t'} [G_c(z + t') - \lambda_c t']`. The maximum over the interval has a closed
 form (for a hidden unit if :math:`\omega_c = 1`, so such a unit is in no table), and the line adds
-:math:`\lambda_c J_{cj}` to :math:`\eta_j`. For observed units without tables, on an interval without ends, this is the
+:math:`\lambda_c J_{cj}` to :math:`\eta_j`. For observed units without tables, on an unbounded interval, this is the
 linear bound :math:`\mathrm{sp}(z) \ge \xi z + H(\xi)`, H the entropy of one unit, at :math:`\xi = S_c - \lambda_c`.
 
 *Together.* All states of a table have one weight, so the brackets close in any order. When all units are summed out,
@@ -40,7 +40,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Unpack, overload
+from typing import Any
 
 import numpy as np
 
@@ -55,21 +55,21 @@ from sbnet.kernels.upper import evaluate
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.questions import printing
-from sbnet.questions.batches import Asked, Batch
-from sbnet.questions.evidence import EvidenceLike, OnePattern, Table
-from sbnet.questions.printing import Reading
+from sbnet.questions.batches import Batch, answers
+from sbnet.questions.evidence import EvidenceLike
+from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, ask
 from sbnet.questions.support import IMPOSSIBLE
 
-__all__ = ["UpperBound", "UpperBounds", "upper_bound"]
+__all__ = ["UpperBound", "UpperBoundSettings", "UpperBounds", "upper_bound"]
 
 LIMIT = 25
 MAX_CONDITIONED = 16
 MAX_TABLE = 12
 
 
-@dataclass(frozen=True)
-class UpperBound:
+@dataclass(frozen=True, repr=False)
+class UpperBound(Readable):
     """An upper bound on ln P(evidence).
 
     Attributes
@@ -79,7 +79,7 @@ class UpperBound:
         proportion to weights and biases, :mod:`sbnet.bounds.margins`, has been added.
     exact : bool
         Is the bound ln P itself, but for that margin, because everything could be summed?
-    n_cells : int
+    n_subproblems : int
         Number of parts into which the states of the hidden units were split; one without conditioning.
     conditioned : tuple of str
         The units at which they were split.
@@ -89,16 +89,16 @@ class UpperBound:
 
     bound: float
     exact: bool
-    n_cells: int
+    n_subproblems: int
     conditioned: tuple[str, ...]
     impossible: str = ""
 
-    def __repr__(self) -> str:
+    def _reading(self) -> Reading:
         if self.bound == -np.inf:
-            return f"UpperBound: ln P = -inf, {self.impossible or IMPOSSIBLE}"
+            return Reading(f"UpperBound: ln P = -inf, {self.impossible or IMPOSSIBLE}")
         relation = "=" if self.exact else "≤"
-        parts = f"{self.n_cells} subproblem{'s' * (self.n_cells != 1)}"
-        return f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {parts}"
+        parts = f"{self.n_subproblems} subproblem{'s' * (self.n_subproblems != 1)}"
+        return Reading(f"UpperBound: ln P {relation} {self.bound:.6g} nats, from {parts}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,13 +110,13 @@ class UpperBounds(Batch[UpperBound]):
 
     bound: FloatArray
     exact: BoolArray
-    n_cells: IndexArray
+    n_subproblems: IndexArray
     conditioned: tuple[tuple[str, ...], ...]
 
-    _columns = ("bound", "exact", "n_cells", "conditioned")
+    _columns = ("bound", "exact", "n_subproblems", "conditioned")
 
     def _one(self, r: int) -> UpperBound:
-        return UpperBound(float(self.bound[r]), bool(self.exact[r]), int(self.n_cells[r]), self.conditioned[r])
+        return UpperBound(float(self.bound[r]), bool(self.exact[r]), int(self.n_subproblems[r]), self.conditioned[r])
 
     def _reading(self) -> Reading:
         n, head = len(self), f"UpperBounds: {printing.rows(len(self))}"
@@ -126,22 +126,32 @@ class UpperBounds(Batch[UpperBound]):
         return Reading(head, summary=summary)
 
 
-class _Options(Asked, total=False):
-    """What :func:`upper_bound` takes after the data, for its signatures."""
+@dataclass(frozen=True)
+class UpperBoundSettings:
+    """What :func:`upper_bound` is seldom told.
 
-    condition: int | str | Sequence[str | int] | None
-    exact_up_to: int
-    table_up_to: int
-    tol: float
-    max_steps: int
+    Attributes
+    ----------
+    tol : float
+        Stop when three steps in a row lower a bound by less than this, in nats.
+    max_steps : int
+        Stop after that many steps; the bound is valid all the same.
+    threads, executor
+        As in :func:`sbnet.infer_many`.
+    """
+
+    tol: float = 1e-5
+    max_steps: int = 200
+    threads: int | None = None
+    executor: Executor | None = None
+
+    def __post_init__(self) -> None:
+        checks.tolerance("tol", self.tol)
+        checks.whole("max_steps", self.max_steps, 1)
+        pool(self.executor, self.threads)
 
 
-@overload
-def upper_bound(network: Network, evidence: OnePattern, **options: Unpack[_Options]) -> UpperBound: ...
-@overload
-def upper_bound(network: Network, evidence: Table, **options: Unpack[_Options]) -> UpperBounds: ...
-@overload
-def upper_bound(network: Network, evidence: EvidenceLike, **options: Unpack[_Options]) -> UpperBound | UpperBounds: ...
+@answers(UpperBound, UpperBounds)
 def upper_bound(
     network: Network,
     evidence: EvidenceLike,
@@ -150,11 +160,8 @@ def upper_bound(
     condition: int | str | Sequence[str | int] | None = None,
     exact_up_to: int = 12,
     table_up_to: int = 8,
-    tol: float = 1e-5,
-    max_steps: int = 200,
-    threads: int | None = None,
-    executor: Executor | None = None,
     progress: bool | None = None,
+    settings: UpperBoundSettings | None = None,
 ) -> UpperBound | UpperBounds:
     r"""A rigorous upper bound on the log-likelihood of the evidence, in nats.
 
@@ -178,16 +185,10 @@ def upper_bound(
     table_up_to : int
         The states of that many hidden parents of a unit, those with the largest weights, are enumerated; the others
         are bounded by a line, which is quicker and looser. Zero: lines only.
-    tol : float
-        Stop when three steps in a row lower a bound by less than this, in nats.
-    max_steps : int
-        Stop after that many steps; the bound is valid all the same.
-    threads
-        Number of threads; all cores by default.
-    executor : concurrent.futures.Executor, optional
-        Where the work is done instead, as in :func:`sbnet.infer_many`.
     progress
         Show a progress bar; by default, if the work is long and standard error is a terminal.
+    settings : UpperBoundSettings, optional
+        What is seldom told: when to stop, threads, an executor.
 
     Returns
     -------
@@ -202,7 +203,13 @@ def upper_bound(
     True
     """
     question = ask(network, evidence, do)
-    limits = _check(exact_up_to, table_up_to, tol, max_steps)
+    chosen = checks.settings(settings, UpperBoundSettings)
+    limits = Limits(
+        checks.whole("exact_up_to", exact_up_to, 0, LIMIT),
+        checks.whole("table_up_to", table_up_to, 0, MAX_TABLE),
+        int(chosen.max_steps),
+        float(chosen.tol),
+    )
     units, most = _check_condition(network, condition)
     announce(evaluate)
 
@@ -210,7 +217,7 @@ def upper_bound(
         blocks = map_blocks(
             partial(_solve, part.network, limits, units, most),
             RowBlocks(part.states, most=min(256, MOST_NUMBERS // (part.network.n_edges + 3 * part.network.n_units))),
-            executor=pool(executor, threads),
+            executor=pool(chosen.executor, chosen.threads),
             progress=Bar("upper bounds", len(part.states), progress),
         )
         found = [row for block in blocks for row in block]
@@ -225,7 +232,7 @@ def upper_bound(
     return UpperBounds(
         np.array([row.bound for row in rows], np.float64),
         np.array([row.exact for row in rows], np.bool_),
-        np.array([row.n_cells for row in rows], np.int64),
+        np.array([row.n_subproblems for row in rows], np.int64),
         tuple(row.conditioned for row in rows),
     )
 
@@ -235,24 +242,18 @@ def _solve(network: Network, limits: Limits, units: list[int], most: int, block:
     whole = solve(network, limits, states)
     rows = []
     for k, row in enumerate(states):
-        bound, exact, n_cells, used = float(whole.bound[k]), bool(whole.exact[k]), 1, list[int]()
+        bound, exact, n_subproblems, used = float(whole.bound[k]), bool(whole.exact[k]), 1, list[int]()
         if most > 1 and not exact and units:
             live = live_units(network.model, row)
             used = [i for i in units if live[i] and row[i] == HIDDEN]
             answer = split_all(network, limits, pick(whole, [k]), used)
-            bound, exact, n_cells = float(answer[0][0]), bool(answer[1][0]), int(answer[2][0])
+            bound, exact, n_subproblems = float(answer[0][0]), bool(answer[1][0]), int(answer[2][0])
         elif most > 1 and not exact:
-            bound, exact, n_cells, used = split_best(network, limits, pick(whole, [k]), most)
-        names = tuple(network.names[i] for i in sorted(used)) if n_cells > 1 else ()
-        bound = bound if n_cells == 1 else min(widened(bound), float(whole.bound[k]))
-        rows.append(UpperBound(bound, exact, n_cells, names))
+            bound, exact, n_subproblems, used = split_best(network, limits, pick(whole, [k]), most)
+        names = tuple(network.names[i] for i in sorted(used)) if n_subproblems > 1 else ()
+        bound = bound if n_subproblems == 1 else min(widened(bound), float(whole.bound[k]))
+        rows.append(UpperBound(bound, exact, n_subproblems, names))
     return rows
-
-
-def _check(exact_up_to: int, table_up_to: int, tol: float, max_steps: int) -> Limits:
-    exact = checks.whole("exact_up_to", exact_up_to, 0, LIMIT)
-    table = checks.whole("table_up_to", table_up_to, 0, MAX_TABLE)
-    return Limits(exact, table, checks.whole("max_steps", max_steps, 1), checks.tolerance("tol", tol))
 
 
 def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:

@@ -139,7 +139,7 @@ def split_all(
     )
 
 
-def split_best(network: Network, limits: Limits, root: Subproblems, n_cells: int) -> tuple[float, bool, int, list[int]]:
+def split_best(network: Network, limits: Limits, root: Subproblems, most: int) -> tuple[float, bool, int, list[int]]:
     """Split subproblems one after the other, each time where it lowers the sum most; also the units that were split."""
     used = set[int]()
 
@@ -149,7 +149,7 @@ def split_best(network: Network, limits: Limits, root: Subproblems, n_cells: int
         return [[_Leaf(subproblem, *_best_split(network, limits, subproblem)) for subproblem in both] for both in parts]
 
     first = _Leaf(root, *_best_split(network, limits, root))
-    *_, partition = branch_and_bound([first], divide, most=n_cells, negligible=_NOTHING)
+    *_, partition = branch_and_bound([first], divide, most=most, negligible=_NOTHING)
     leaves = partition.subproblems()
     return min(upper(leaves), first.upper), all(leaf.subproblem.exact[0] for leaf in leaves), len(leaves), list(used)
 

@@ -1,4 +1,4 @@
-"""Gibbs sampling of missing cells, a whole cell at a time: each is drawn from all its values, given everything else.
+"""Gibbs sampling of missing values, a whole cell at a time: each is drawn from all its values, given everything else.
 
 A sampler that moves one unit at a time would have to leave a category before it can enter another; drawn as one, a cell
 goes from any value to any other. Two columns that say the same would still hold each other; so chains start from the
@@ -102,20 +102,20 @@ class Chains:
             own, codes = block.place.units, block.place.codes.astype(np.float64)
             fan = weight[np.ix_(block.changed, own)].T
             before = self.on[np.ix_(block.rows, own)]
-            chance = self._chances(z, block, before, codes, fan)
+            probability = self._probabilities(z, block, before, codes, fan)
             draw = numbers[block.rows]
-            value = np.minimum((chance.cumsum(axis=1) <= draw[:, None]).sum(axis=1), len(codes) - 1)
+            value = np.minimum((probability.cumsum(axis=1) <= draw[:, None]).sum(axis=1), len(codes) - 1)
             self.on[np.ix_(block.rows, own)] = codes[value]
             z[np.ix_(block.rows, block.changed)] += (codes[value] - before) @ fan
-            found.append(chance)
+            found.append(probability)
         return found
 
-    def _chances(
+    def _probabilities(
         self, z: FloatArray, block: _Block, before: FloatArray, codes: FloatArray, fan: FloatArray
     ) -> FloatArray:
         """Of each value of a block: what changes in ln P(S) are the terms of its own units and of their children."""
-        cells = np.ix_(block.rows, block.changed)
-        rest, on = z[cells] - before @ fan, self.on[cells]
+        places = np.ix_(block.rows, block.changed)
+        rest, on = z[places] - before @ fan, self.on[places]
         mine, logs = np.searchsorted(block.changed, block.place.units), np.empty((len(on), len(codes)))
         for k, code in enumerate(codes):
             x = rest + code @ fan
@@ -123,8 +123,8 @@ class Chains:
             logs[:, k] = (on * x - np.maximum(x, 0.0) - np.log1p(np.exp(-np.abs(x)))).sum(axis=1)
         logs[~block.open] = -np.inf
         logs = np.exp(logs - logs.max(axis=1, keepdims=True))
-        chance: FloatArray = logs / logs.sum(axis=1, keepdims=True)
-        return chance
+        probability: FloatArray = logs / logs.sum(axis=1, keepdims=True)
+        return probability
 
 
 class Averages(NamedTuple):
@@ -139,11 +139,11 @@ def cell_probabilities(network: Network, states: States, places: Sequence[Place]
     """Rows by values, for each place: the probability of each value where the cell is missing; 0 elsewhere."""
     means, found = block_means(network, states).means, []
     for place in places:
-        chance = np.zeros((len(states), len(place.codes)))
+        probability = np.zeros((len(states), len(place.codes)))
         rows = np.flatnonzero((states[:, place.units] == HIDDEN).any(axis=1))
         if len(rows):
-            chance[rows] = place.probabilities(means[rows][:, place.units])
-        found.append(chance)
+            probability[rows] = place.probabilities(means[rows][:, place.units])
+        found.append(probability)
     return found
 
 
@@ -196,7 +196,7 @@ def _batch(network: Network, states: States, places: Sequence[Place], number: in
     for sweep in range(_SWEEPS):
         uniforms = np.tile(rng.random((len(places), CHAINS)), n)
         found = chains.sweep(network, uniforms[[number_of[id(block.place)] for block in chains.blocks]])
-        for block, chance in zip(chains.blocks, found, strict=True) if sweep else ():
-            sums[np.ix_(block.rows, block.place.units)] += chance @ block.place.codes
+        for block, probability in zip(chains.blocks, found, strict=True) if sweep else ():
+            sums[np.ix_(block.rows, block.place.units)] += probability @ block.place.codes
     means: FloatArray = (sums / (_SWEEPS - 1)).reshape(n, CHAINS, -1).mean(axis=1)
     return means

@@ -85,7 +85,7 @@ class Conditioned:
                 if not part.converged.all():
                     solution.status[r] = part.status[~part.converged][0]
                 solution.sweeps[r] = max(solution.sweeps[r], part.sweeps.max())
-                if bound > solution.bound[r]:  # only rounding, or a solver that does not climb, can bring it below
+                if bound > solution.bound[r]:  # only rounding, or a solver whose bound may fall, can bring it below
                     solution.bound[r] = bound
                     solution.means[r] = np.clip(share @ part.means / share.sum(), 0.0, 1.0)
         solution.means[states != HIDDEN] = states[states != HIDDEN]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -50,43 +49,23 @@ def couplings(problem: Problem, states: States, bias: FloatArray, mu: FloatArray
         slots = slots[np.argsort(-np.abs(problem.weight[slots]), kind="stable")[:_PARENTS]]
         near, w, own = problem.parent[slots], problem.weight[slots], int(problem.own[f])
         if own >= 0:
-            found.append(_with_parents(problem.gate[i : i + 1], own, near, w, x - w * mu[near]))
+            gate, base = problem.gate[i : i + 1], x - w * mu[near]
+            moved = array_gates.log_odds(gate, base + w) - array_gates.log_odds(gate, base)
+            found.append(Links(near, np.full(len(near), own), moved))  # parents come first
         noisy, state = problem.gate[i] == NOISY_OR, mu[own] if own >= 0 else float(states[i])
         load = state if noisy else 1.0
         if len(near) > 1 and load > 0.0:
-            a, b = _pairs(len(near))
-            bend = _bend(noisy, x, w * mu[near], w, a, b)
+            a, b = np.triu_indices(len(near), 1)
+            t, mean = array_gates.rarity if noisy else array_gates.softplus, w * mu[near]
+            base = x - mean[a] - mean[b]
+            bend = t(base + w[a] + w[b]) - t(base + w[a]) - t(base + w[b]) + t(base)  # its second difference
             found.append(Links(np.minimum(near[a], near[b]), np.maximum(near[a], near[b]), -load * bend))
-    return _added_up(len(problem.hidden), found)
-
-
-def _with_parents(gate: States, own: int, near: IndexArray, w: FloatArray, base: FloatArray) -> Links:
-    """How far each parent moves the log odds of a hidden unit; parents come first."""
-    moved = array_gates.log_odds(gate, base + w) - array_gates.log_odds(gate, base)
-    return Links(near, np.full(len(near), own), moved)
-
-
-@cache
-def _pairs(n: int) -> tuple[IndexArray, IndexArray]:
-    one, other = np.triu_indices(n, 1)
-    return one, other
-
-
-def _bend(noisy: bool, x: float, mean: FloatArray, w: FloatArray, a: IndexArray, b: IndexArray) -> FloatArray:
-    """The second difference of t in two parents."""
-    t = array_gates.rarity if noisy else array_gates.softplus
-    base = x - mean[a] - mean[b]
-    bend: FloatArray = t(base + w[a] + w[b]) - t(base + w[a]) - t(base + w[b]) + t(base)
-    return bend
-
-
-def _added_up(n: int, found: list[Links]) -> Links:
     if not found:
         return Links(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    n = len(problem.hidden)
     one, other, strength = (np.concatenate(parts) for parts in zip(*found, strict=True))
     pairs, place = np.unique(one * n + other, return_inverse=True)
-    total = np.abs(np.bincount(place, weights=strength, minlength=len(pairs)))
-    return Links(pairs // n, pairs % n, total)
+    return Links(pairs // n, pairs % n, np.abs(np.bincount(place, weights=strength, minlength=len(pairs))))
 
 
 def spanning(links: Links, n: int) -> Links:

@@ -79,12 +79,12 @@ class MeanField:
 
     @property
     def bound(self) -> Bound:
-        """Which bound is climbed."""
+        """Which bound is maximised."""
         return check_log_term(self.log_term, self.enumerate_up_to)
 
     @property
     def stop(self) -> Stop:
-        """When a climb ends."""
+        """When coordinate ascent ends."""
         return Stop(float(self.tol), int(self.max_sweeps))
 
     @cached_property
@@ -93,12 +93,12 @@ class MeanField:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row from each starting point, and keep the best."""
-        best, _ = self.climb(network.model, network.bias, states, start, trace=trace)
+        best, _ = self.maximise(network.model, network.bias, states, start, trace=trace)
         for k in range(1, self.restarts):
             # The same starting point for every row, so that a row's answer does not depend on its neighbours.
             point = np.random.default_rng([self._seed, k]).random(network.n_units)
             start = np.repeat(point[None, :], len(states), axis=0)
-            new, _ = self.climb(network.model, network.bias, states, start, trace=trace)
+            new, _ = self.maximise(network.model, network.bias, states, start, trace=trace)
             best = best.where(new.bound > best.bound, new)
         margin = margins.of_mean_field(network, self.bound, states)
         best.bound[:] -= margin
@@ -106,7 +106,7 @@ class MeanField:
             best.trace[:] -= margin[:, None]
         return best
 
-    def climb(
+    def maximise(
         self,
         model: Model,
         bias: FloatArray,
@@ -127,13 +127,13 @@ class MeanField:
         answers = Answers(
             np.empty(n), means, np.empty(states.shape), np.empty(n, np.int64), np.empty(n, np.bool_), path
         )
-        slope, slopes = None, NO_SLOPES
+        gradient, slopes = None, NO_SLOPES
         if row_weight is not None:
-            slope = BoundGradient(np.zeros(len(model.weight)), np.zeros(len(bias)))
-            slopes = Slopes(np.asarray(row_weight, dtype=np.float64), *slope)
+            gradient = BoundGradient(np.zeros(len(model.weight)), np.zeros(len(bias)))
+            slopes = Slopes(np.asarray(row_weight, dtype=np.float64), *gradient)
         absorbed = absorb_rows(model, bias, states)
         solve_rows(model, self.bound, stop, states, absorbed, start is not None, answers, slopes)
         status = codes(answers.converged, Status.CONVERGED, Status.MAX_SWEEPS)
         parameters = Xi(self.bound, answers.xi)
         solution = Solution(answers.bound, means, status, answers.sweeps, parameters, trace=path if trace else None)
-        return solution, slope
+        return solution, gradient

@@ -40,7 +40,7 @@ class MeanFieldLike(Solver, Protocol):
 
     @property
     def bound(self) -> Bound:
-        """Which bound it climbs."""
+        """Which bound it maximises."""
 
     @property
     def stop(self) -> Stop:
@@ -52,7 +52,7 @@ def check_mean_field(solver: object, why: str) -> None:
     check_solver(solver)
     if not (hasattr(solver, "bound") and hasattr(solver, "stop")):
         raise ParameterError(
-            f"solver is {solver!r}; {why} by mean field theory: give a solver that says which bound it climbs and "
+            f"solver is {solver!r}; {why} by mean field theory: give a solver that says which bound it maximises and "
             "when it stops, such as sbnet.MeanField()"
         )
 
@@ -120,7 +120,8 @@ class Mixture:
             solution.bound[r] = bound
             solution.means[r] = _means(network, mixed, row, bias[r])
             solution.sweeps[r] = max(solution.sweeps[r], *(one.sweeps for one in mixed))
-            paths[r] = _joint_path(mixed)
+            rises = [rise for one in mixed for rise in np.diff(one.path)]  # one part is divided after the other
+            paths[r] = (sum(one.path[0] for one in mixed) + np.cumsum(rises)).tolist()
             if not all(one.settled for one in mixed):
                 solution.status[r] = Status.MAX_SWEEPS.code
         path = None if first.trace is None else lengthened(first.trace, paths, solution.bound)
@@ -129,7 +130,7 @@ class Mixture:
     def _grown(self, network: Network, problem: Problem, row: States, bias: FloatArray, mu: FloatArray) -> Grown:
         """The mixture of one part of a row, from the means of a single component."""
         pattern, none = self._pattern(network, problem, row, bias), _no_gates(problem)
-        found = _Climb(pattern, none).alone(mu)
+        found = _Ascent(pattern, none).alone(mu)
         return _grow(pattern, Component(float(found[0][0]), found[1][0], none), int(self.components))
 
     def divide(
@@ -274,25 +275,25 @@ def _grow(pattern: _Pattern, first: Component, components: int) -> Grown:
 def _try(pattern: _Pattern, whole: Component) -> _Trial:
     """Divisions by a gate that follows one unit, the best one of each steepness, as far as a few sweeps show."""
     units = np.argsort(np.abs(whole.mu - 0.5), kind="stable")[:_TRIALS]
-    climb = _Climb(pattern.rough(), whole.gates)
-    halves = _Pairs.joined([climb.by_unit(whole.mu, units, steep).best() for steep in _STEEP])
-    halves, before = climb(halves, _SHORT), climb.alone(whole.mu)[0][0]
+    ascent = _Ascent(pattern.rough(), whole.gates)
+    halves = _Pairs.joined([ascent.by_unit(whole.mu, units, steep).best() for steep in _STEEP])
+    halves, before = ascent(halves, _SHORT), ascent.alone(whole.mu)[0][0]
     return _Trial(float(np.expm1(min(halves.total.max() - before, _MOST))), halves)
 
 
 def _finish(pattern: _Pattern, whole: Component, halves: _Pairs) -> tuple[list[Component], int, bool]:
     """Two components for one; the most sweeps it took, and whether both have settled."""
-    climb, old = _Climb(pattern, whole.gates), whole.gates
-    halves = climb(climb.begin(halves.mu, halves.weight, halves.bias).best(), _LONG)
+    ascent, old = _Ascent(pattern, whole.gates), whole.gates
+    halves = ascent(ascent.begin(halves.mu, halves.weight, halves.bias).best(), _LONG)
     gates = (
         _Gates(np.vstack([old.weight, halves.weight]), np.append(old.bias, halves.bias), np.append(old.side, side))
         for side in np.array([0, 1], np.int8)
     )
     parts = [Component(float(halves.bound[0, m]), halves.mu[0, m], gate) for m, gate in enumerate(gates)]
-    return parts, climb.sweeps, climb.settled
+    return parts, ascent.sweeps, ascent.settled
 
 
-class _Climb:
+class _Ascent:
     """Divisions of one component, improved side by side: the two solutions and the gate between them in turn."""
 
     def __init__(self, pattern: _Pattern, gates: _Gates) -> None:
@@ -369,12 +370,6 @@ def _means(network: Network, mixtures: Sequence[Grown], row: States, bias: Float
         means[0, moved] = np.clip(one.share @ found[:, moved], 0.0, 1.0)
     answer: FloatArray = means[0]
     return answer
-
-
-def _joint_path(mixtures: Sequence[Grown]) -> list[float]:
-    """The bound of all parts together while one after the other is divided."""
-    rises = [rise for one in mixtures for rise in np.diff(one.path)]
-    return [float(bound) for bound in sum(one.path[0] for one in mixtures) + np.cumsum(rises)]
 
 
 def lengthened(trace: FloatArray, paths: Sequence[Sequence[float]], bound: FloatArray) -> FloatArray:

@@ -31,7 +31,7 @@ class Place:
     labels: tuple[str, ...]
 
     def values_of(self, states: States) -> IndexArray:
-        """The number of the value in each row; -1 where the cell is missing."""
+        """The number of the value in each row; -1 where it is missing."""
         own = states[:, self.units]
         same = (own[:, None, :] == self.codes).all(axis=2)
         return np.where((own == HIDDEN).any(axis=1), -1, same.argmax(axis=1))

@@ -44,7 +44,7 @@ _FEWEST = 32
 
 
 class Factor(NamedTuple):
-    """Re of the sum of coefficients times products: `phi` has units by two states by waves."""
+    """Re of the sum of coefficients times products: `phi` has units by two states by terms."""
 
     units: tuple[int, ...]
     phi: ComplexArray
@@ -67,7 +67,7 @@ class _Sum:
         self.constant, self.size = 0.0, 0.0
         self.field = np.zeros((n, 2))
         self.tables: dict[tuple[int, ...], FloatArray] = {}
-        self.waves: list[Factor] = []
+        self.sums: list[Factor] = []
 
     def add(self, constant: float, size: float) -> None:
         self.constant += constant
@@ -90,7 +90,9 @@ def expand(problem: Problem, states: States, bias: FloatArray, enumerate_up_to: 
     """The sum for one row; `bias` has the evidence absorbed."""
     total = _Sum(len(problem.hidden))
     _known(total, problem, states, bias)
-    cap = _most_nodes(problem, enumerate_up_to)
+    sizes = np.diff(problem.ptr)
+    slots_in_sums = int(sizes[sizes > enumerate_up_to].sum())
+    cap = int(np.clip(_MOST // max(slots_in_sums, 1), _FEWEST, MAX_NODES))  # frequencies of a sum, at most
     for f, i in enumerate(problem.factor.tolist()):
         slots = slice(problem.ptr[f], problem.ptr[f + 1])
         one = _One(
@@ -103,8 +105,13 @@ def expand(problem: Problem, states: States, bias: FloatArray, enumerate_up_to: 
             _noisy_or(total, one)
         else:
             _sigmoid(total, one, cap)
-    factors = [_indicators(units, table) for units, table in total.tables.items() if np.any(table)]
-    return Expansion(total.constant, total.field, factors + total.waves, total.size)
+    factors = []
+    for units, table in total.tables.items():
+        if np.any(table):  # a term for each state in which the table is not zero
+            found = np.argwhere(table != 0.0).T
+            phi = np.stack([found == 0, found == 1], axis=1).astype(np.complex128)
+            factors.append(Factor(units, phi, table[table != 0.0].astype(np.complex128)))
+    return Expansion(total.constant, total.field, factors + total.sums, total.size)
 
 
 class _One(NamedTuple):
@@ -145,20 +152,6 @@ def _enumerated(total: _Sum, one: _One) -> None:
         total.table([*units, one.own], both.reshape((2,) * (n + 1)))
 
 
-def _indicators(units: tuple[int, ...], table: FloatArray) -> Factor:
-    """A wave for each state in which the table is not zero."""
-    states = np.argwhere(table != 0.0).T  # units by waves
-    phi = np.stack([states == 0, states == 1], axis=1).astype(np.complex128)
-    return Factor(units, phi, table[table != 0.0].astype(np.complex128))
-
-
-def _most_nodes(problem: Problem, enumerate_up_to: int) -> int:
-    """Frequencies of a sum, at most: fewer where there are very many slots."""
-    sizes = np.diff(problem.ptr)
-    slots = int(sizes[sizes > enumerate_up_to].sum())
-    return int(np.clip(_MOST // max(slots, 1), _FEWEST, MAX_NODES))
-
-
 def _sigmoid(total: _Sum, one: _One, cap: int) -> None:
     """S x - ln(1 + e^x), with an upper bound in place of the logarithm."""
     weight, h = one.weight, one.bias
@@ -184,9 +177,9 @@ def _sigmoid(total: _Sum, one: _One, cap: int) -> None:
     alias = math.exp(reach / heat - 2.0 * math.pi / step)
     total.add(-heat * (math.log(2.0) + w.sum() + tail + alias) - 0.5 * h, heat * w.sum())
     total.field[one.parents, 1] -= 0.5 * weight
-    waves = np.exp(1j * np.outer(weight / heat, omega))
-    phi = np.stack([np.ones_like(waves), waves], axis=1)
-    total.waves.append(Factor(tuple(one.parents.tolist()), phi, heat * w * np.exp(1j * (h / heat) * omega)))
+    on = np.exp(1j * np.outer(weight / heat, omega))
+    phi = np.stack([np.ones_like(on), on], axis=1)
+    total.sums.append(Factor(tuple(one.parents.tolist()), phi, heat * w * np.exp(1j * (h / heat) * omega)))
 
 
 def _noisy_or(total: _Sum, one: _One) -> None:
@@ -208,8 +201,8 @@ def _noisy_or(total: _Sum, one: _One) -> None:
     decay = np.exp(-np.outer(np.where(counts, weight, 0.0), NODES[:n]))
     w = WEIGHTS[:n] * np.exp(-NODES[:n] * h)
     none = float(array_gates.rarity(np.array([h]))[0]) - w.sum() - tail  # where no cause is on, t itself
-    waves = np.hstack([decay, np.where(counts, 0.0, 1.0)[:, None]])
-    phi = np.stack([np.ones_like(waves), waves], axis=1).astype(np.complex128)
+    on = np.hstack([decay, np.where(counts, 0.0, 1.0)[:, None]])
+    phi = np.stack([np.ones_like(on), on], axis=1).astype(np.complex128)
     units = one.parents.tolist()
     total.size += float(w.sum() + abs(none) + tail)
     if one.own < 0:
@@ -218,7 +211,7 @@ def _noisy_or(total: _Sum, one: _One) -> None:
         total.field[one.own, 1] -= tail
         mine = np.stack([np.zeros(n + 1), np.ones(n + 1)]).astype(np.complex128)
         units, phi = [*units, one.own], np.concatenate([phi, mine[None]])
-    total.waves.append(Factor(tuple(units), phi, -np.append(w, none).astype(np.complex128)))
+    total.sums.append(Factor(tuple(units), phi, -np.append(w, none).astype(np.complex128)))
 
 
 # --- a forest under it ------------------------------------------------------------------------------------------------
@@ -283,12 +276,12 @@ def _arrays(
     factors: Sequence[Factor], entries: Sequence[_Entry], piece_ptr: IndexArray, factor_of: IndexArray,
     tree_of: IndexArray, forest: Forest,
 ) -> Products:  # fmt: skip
-    """The same as arrays."""
-    waves = _whole([len(factor.coefficient) for factor in factors])
+    """Pieces and entries as arrays."""
+    sizes = _whole([len(factor.coefficient) for factor in factors])
     unit, piece, above, slot = (
         (_whole(column) for column in zip(*entries, strict=True)) if entries else [_whole([])] * 4
     )
-    n = waves[factor_of[piece]]
+    n = sizes[factor_of[piece]]
     hangs = np.flatnonzero(above >= 0)
     below_ptr, below = _by(above[hangs], len(unit))
     phi_ptr = _starts([factor.phi.size for factor in factors])
@@ -297,10 +290,10 @@ def _arrays(
     none = np.empty(0, np.complex128)
     return Products(
         np.concatenate([none, *(factor.coefficient for factor in factors)]),
-        _starts(waves),
+        _starts(sizes),
         piece_ptr,
         factor_of,
-        _starts(waves[factor_of])[:-1],
+        _starts(sizes[factor_of])[:-1],
         tree_ptr,
         tree_piece,
         unit,

@@ -1,4 +1,4 @@
-"""What a solver is: a frozen record of its settings, with one method that answers rows; a climber has two."""
+"""What a solver is: a frozen record of its settings that answers rows; a differentiable one knows the gradient."""
 
 from __future__ import annotations
 
@@ -7,20 +7,8 @@ from typing import NamedTuple, Protocol
 from sbnet import checks
 from sbnet._types import FloatArray, Model, States
 from sbnet.errors import ParameterError
-from sbnet.inference.solution import Chains, Solution, Status, Xi
+from sbnet.inference.solution import Solution
 from sbnet.model.network import Network
-
-__all__ = [
-    "BoundGradient",
-    "Chains",
-    "DifferentiableSolver",
-    "Solution",
-    "Solver",
-    "Status",
-    "Xi",
-    "check_differentiable",
-    "check_solver",
-]
 
 
 class BoundGradient(NamedTuple):
@@ -48,7 +36,7 @@ class Solver(Protocol):
 class DifferentiableSolver(Solver, Protocol):
     """A solver whose bound has a gradient in weights and biases, so that :func:`sbnet.fit` can learn with it."""
 
-    def climb(
+    def maximise(
         self,
         model: Model,
         bias: FloatArray,
@@ -74,7 +62,7 @@ def check_solver(solver: object) -> None:
 def check_differentiable(solver: object) -> None:
     """Can it answer rows and tell the gradient of its bound?"""
     check_solver(solver)
-    _check(solver, "climb", "learning needs a solver whose bound has a gradient, such as sbnet.MeanField()")
+    _check(solver, "maximise", "learning needs a solver whose bound has a gradient, such as sbnet.MeanField()")
 
 
 def _check(solver: object, method: str, way_out: str) -> None:

@@ -37,8 +37,8 @@ class Structured:
 
     where :math:`q(k)` is one other hidden unit, or none (Saul & Jordan 1995). Chains of hidden units, as in a network
     that is repeated step by step, keep their couplings at a cost that grows with their length, not exponentially: for
-    one hidden Markov chain the bound is ln P itself. The climb begins at the answer of `solver`, and no sweep lowers
-    the bound, so it is never below that of `solver`; the trace goes on from there.
+    one hidden Markov chain the bound is ln P itself. Coordinate ascent begins at the answer of `solver`, and no sweep
+    lowers the bound, so it is never below that of `solver`; the trace goes on from there.
 
     The means of ln(1 + e^z) are exact whatever the `log_term` of `solver`, as sums of products over the tree: over
     states where a unit has few hidden parents (`enumerate_up_to`), over frequencies otherwise, with a proven error of
@@ -53,7 +53,7 @@ class Structured:
         all others at their means: the size of J for a parent and its child. ``"auto"`` takes all hidden units for one
         group, but leaves out couplings below 0.01 nats. Units that are observed in a row are passed over.
     solver : MeanField
-        Where the climb begins, and when it stops; or any solver that has its `bound` and `stop`.
+        Where coordinate ascent begins, and when it stops; or any solver that has its `bound` and `stop`.
 
     Notes
     -----
@@ -81,7 +81,7 @@ class Structured:
             object.__setattr__(self, "groups", _check_groups(self.groups))
         elif self.groups != "auto":
             raise ParameterError(f"groups is {self.groups!r}; it must be 'auto' or a list of groups of units")
-        check_mean_field(self.solver, "the climb begins")
+        check_mean_field(self.solver, "coordinate ascent begins")
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row without structure first, and go on from there."""
@@ -93,7 +93,7 @@ class Structured:
             problem = reduce(network.model, row)
             if len(problem.hidden) == 0:
                 continue
-            found = self._climbed(network, problem, row, bias[r], first.means[r, problem.hidden], label)
+            found = self._maximised(network, problem, row, bias[r], first.means[r, problem.hidden], label)
             if not found.path[-1] > solution.bound[r]:
                 continue
             solution.bound[r], paths[r] = found.path[-1], found.path
@@ -118,10 +118,10 @@ class Structured:
                 label[i] = g
         return label
 
-    def _climbed(
+    def _maximised(
         self, network: Network, problem: Problem, row: States, bias: FloatArray, mu: FloatArray,
         label: IndexArray | None,
-    ) -> _Climbed:  # fmt: skip
+    ) -> _Found:  # fmt: skip
         """The answer for one row, from factorial means."""
         n, stop = len(mu), self.solver.stop
         whole = expand(problem, row, bias, self.solver.bound.enumerate_up_to)
@@ -132,16 +132,16 @@ class Structured:
             one, other = label[problem.hidden[links.one]], label[problem.hidden[links.other]]
             links = links.some((one == other) & (one >= 0) & (links.strength > 0.0))
         planted, products = _planted(spanning(links, n), whole, n)
-        theta, chance, trace = np.repeat(mu, 2), np.empty(2 * n), np.empty(stop.max_sweeps + 1)
+        theta, probability, trace = np.repeat(mu, 2), np.empty(2 * n), np.empty(stop.max_sweeps + 1)
         sweeps, settled = climb(
-            planted.forest, products, whole.field.ravel(), whole.constant, stop, theta, chance, trace
+            planted.forest, products, whole.field.ravel(), whole.constant, stop, theta, probability, trace
         )
         scale = margins.scale(network).of(margins.involved(problem, row))
         path = np.maximum.accumulate(trace[: sweeps + 1]) - _margin(scale, whole, planted, products)
-        return _Climbed(path.tolist(), np.clip(chance[1::2], 0.0, 1.0), settled)
+        return _Found(path.tolist(), np.clip(probability[1::2], 0.0, 1.0), settled)
 
 
-class _Climbed(NamedTuple):
+class _Found(NamedTuple):
     """The bounds on the way, the means of the hidden units, and whether it is done."""
 
     path: list[float]

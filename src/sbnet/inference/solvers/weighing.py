@@ -65,7 +65,7 @@ def draws(network: Network, row: States) -> Iterator[tuple[FloatArray, FloatArra
     if total < _FEWEST:
         raise TooRareError(
             f"of {n:,} samples {total:,.0f} agree with the evidence, too few for an answer; and mean field theory has "
-            "none where units are states of one variable or switches of a table. Give fewer findings, or ask for "
+            "none where units are states of one variable. Give fewer findings, or ask for "
             "guaranteed intervals: posterior_intervals(), --certain"
         )
 
