@@ -353,10 +353,10 @@ class Counting:
     def solve(self, network, states, *, start, trace):
         return self.plain.solve(network, states, start=start, trace=trace)
 
-    def climb(self, model, bias, states, start, *, row_weight=None, trace=False):
+    def maximise(self, model, bias, states, start, *, row_weight=None, trace=False):
         self.afresh += len(states) if start is None else 0
         self.begun += 0 if start is None else len(states)
-        return self.plain.climb(model, bias, states, start, row_weight=row_weight, trace=trace)
+        return self.plain.maximise(model, bias, states, start, row_weight=row_weight, trace=trace)
 
 
 def test_tuning_solves_a_row_once_a_step():

@@ -314,8 +314,10 @@ def test_interventions_and_soft_evidence(question):
     J, h = network.weight_matrix(), network.bias
     S, weight = oracle.log_weights(J, h, *arrays, gate=network.gate)
     size = oracle.rounding(J, h, network.gate) + 1e-11
-    assume(np.isfinite(weight).any())
     exact = np.logaddexp.reduce(weight)
+    assume(
+        exact > -600.0
+    )  # the oracle's probability of what cannot be is 1e-300; the library says that it is impossible
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         assert sb.log_likelihood(network, given_, do=held) == pytest.approx(exact, abs=size, rel=1e-12)
