@@ -66,7 +66,7 @@ html_theme_options = {
 }
 _WIDE = (
     "index install migration command_line formats explore noisy_or tables queries inference certificates learning "
-    "estimators densities reproduce measured theory files changelog auto_examples/*"
+    "estimators densities reproduce benchmarks theory files changelog auto_examples/*"
 )
 html_sidebars = {page: [] for page in _WIDE.split()}
 
