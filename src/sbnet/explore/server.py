@@ -98,7 +98,7 @@ def application(network: Network, page: str, port: int, token: str) -> ASGIApp:
         if request.headers.get("content-type", "").split(";")[0] != "application/json":
             return JSONResponse({"error": "send application/json"}, status_code=415)
         try:
-            asked = _parsed(await _body(request))
+            asked = await _asked(request)
             return JSONResponse(_finite(await run_in_threadpool(verb, network, asked)))
         except SBNetError as error:
             return JSONResponse({"error": str(error)}, status_code=400)
@@ -107,14 +107,20 @@ def application(network: Network, page: str, port: int, token: str) -> ASGIApp:
     return Guard(Starlette(routes=routes), port, token)
 
 
-async def _body(request: Request) -> bytes:
+async def _asked(request: Request) -> dict[str, Any]:
     """What was sent, as long as it is not too long."""
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > LARGEST:
             raise ParameterError(f"a request has at most {LARGEST:,} bytes")
-    return body
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ParameterError("the request is not JSON") from None
+    if not isinstance(asked, dict):
+        raise ParameterError("the request is not an object of JSON")
+    return asked
 
 
 def _finite(reply: Any) -> Any:
@@ -124,16 +130,6 @@ def _finite(reply: Any) -> Any:
     if isinstance(reply, list):
         return [_finite(value) for value in reply]
     return None if isinstance(reply, float) and not math.isfinite(reply) else reply
-
-
-def _parsed(body: bytes) -> dict[str, Any]:
-    try:
-        asked = json.loads(body)
-    except (ValueError, RecursionError):
-        raise ParameterError("the request is not JSON") from None
-    if not isinstance(asked, dict):
-        raise ParameterError("the request is not an object of JSON")
-    return asked
 
 
 class Punctual(H11Protocol):
@@ -179,7 +175,14 @@ class Served:
     """A server that has a place to listen at."""
 
     def __init__(self, network: Network, page: str, port: int) -> None:
-        self.socket = _listening(port)
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            self.socket.bind((HOST, port))
+        except OSError as error:
+            self.socket.close()
+            way_out = f"nothing can listen at port {port} ({error.strerror}); port=0 takes a free one"
+            raise ParameterError(way_out) from None
+        self.socket.listen()
         self.port: int = self.socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
         config = uvicorn.Config(
@@ -206,17 +209,6 @@ class Served:
             self.server.run(sockets=[self.socket])
         finally:
             self.socket.close()
-
-
-def _listening(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        listener.bind((HOST, port))
-    except OSError as error:
-        listener.close()
-        raise ParameterError(f"nothing can listen at port {port} ({error.strerror}); port=0 takes a free one") from None
-    listener.listen()
-    return listener
 
 
 @contextmanager

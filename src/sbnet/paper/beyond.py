@@ -18,10 +18,10 @@ from sklearn.utils.parallel import Parallel, delayed
 import sbnet as sb
 from sbnet._types import FloatArray, IndexArray
 from sbnet.model.mixtures import log_mean
-from sbnet.paper import baselines
-from sbnet.paper.digits import data, trained
+from sbnet.paper.digits import Digit, data, trained
 from sbnet.paper.drawing import FIRST, SECOND, tile
 from sbnet.paper.record import NOTHING, Experiment, Picture, Settings, Table, signed
+from sbnet.paper.tables import score_baseline
 
 GRID = np.arange(64).reshape(8, 8)
 ORDERS: list[IndexArray] = [
@@ -41,14 +41,6 @@ class Kind(NamedTuple):
     mixtures: bool
     near: bool
     order: int = 0
-
-
-class Learned(NamedTuple):
-    """A network for one digit, its bounds for all test images, and processor seconds for both."""
-
-    network: sb.Network
-    bounds: FloatArray
-    seconds: float
 
 
 class Score(NamedTuple):
@@ -129,8 +121,8 @@ def run(settings: Settings) -> Experiment:
         f"mixture of {n} scan orders": rate(together, targets, sum(seconds[kind] for kind in best)),
     }
     settings.say("beyond: other classifiers")
-    done = Parallel(n_jobs=settings.jobs)(delayed(_peer)(settings.quiet, name) for name in PEERS)
-    peers = dict(zip(PEERS, done, strict=True))
+    done = Parallel(n_jobs=settings.jobs)(delayed(score_baseline)(settings.quiet, name, 0) for name in PEERS)
+    peers = {name: Score(100 * error, None, seconds) for name, (error, seconds) in zip(PEERS, done, strict=True)}
     final = list(rows.values())[-1]
     deviation = _standard_error(final, len(targets))
     cells = [(name, *score.cells) for name, score in {**rows, **peers}.items()]
@@ -189,10 +181,10 @@ def run(settings: Settings) -> Experiment:
     )
 
 
-def _learn_all(settings: Settings, kinds: list[Kind]) -> dict[Kind, list[Learned]]:
+def _learn_all(settings: Settings, kinds: list[Kind]) -> dict[Kind, list[Digit]]:
     """Ten networks of each kind, side by side in processes of one thread."""
     begin, pairs = time.monotonic(), [(kind, digit) for kind in kinds for digit in range(10)]
-    made: dict[Kind, list[Learned]] = {kind: [] for kind in kinds}
+    made: dict[Kind, list[Digit]] = {kind: [] for kind in kinds}
     tasks = (delayed(_learn)(settings.quiet, kind, digit) for kind, digit in pairs)
     results = Parallel(n_jobs=settings.jobs, return_as="generator")(tasks)
     for count, ((kind, _), one) in enumerate(zip(pairs, results, strict=True), 1):
@@ -201,7 +193,7 @@ def _learn_all(settings: Settings, kinds: list[Kind]) -> dict[Kind, list[Learned
     return made
 
 
-def _learn(settings: Settings, kind: Kind, digit: int) -> Learned:
+def _learn(settings: Settings, kind: Kind, digit: int) -> Digit:
     begin, digits, epochs = time.process_time(), data(settings), settings.size(EPOCHS, 1)
     rng = np.random.default_rng([kind.order, digit])
     network, prior = build(kind, rng)
@@ -218,22 +210,14 @@ def _learn(settings: Settings, kind: Kind, digit: int) -> Learned:
         progress=False,
     ).network
     bounds = sb.infer_many(network, table(network, digits.test), threads=1, progress=False).bound
-    return Learned(network, bounds, time.process_time() - begin)
+    return Digit(network, bounds, time.process_time() - begin)
 
 
-def _peer(settings: Settings, name: str) -> Score:
-    begin, digits = time.process_time(), data(settings)
-    model = baselines.make(name, 0, quick=settings.quick).fit(digits.train, digits.train_target)
-    error = 100 * np.mean(model.predict(digits.test) != digits.test_target)
-    return Score(float(error), None, time.process_time() - begin)
-
-
-def _draw_digits(settings: Settings, orders: list[list[Learned]]) -> list[list[Any]]:
+def _draw_digits(settings: Settings, orders: list[list[Digit]]) -> list[list[Any]]:
     """Rows of ten images: first from the paper's networks, then from the mixture, whose order is drawn too."""
     n, rng = settings.size(3, 1), np.random.default_rng(0)
-    rows = []
-    for _ in range(n):
-        rows.append([sb.sample(network, 1, rng=rng)[0, -64:] for network in trained(settings).networks[0]])
+    papers = trained(settings).networks[0]
+    rows = [[sb.sample(network, 1, rng=rng)[0, -64:] for network in papers] for _ in range(n)]
     for _ in range(n):
         chosen = [orders[rng.integers(len(orders))][digit].network for digit in range(10)]
         rows.append([sb.sample(network, 1, rng=rng)[0, pixels(network)] for network in chosen])

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from sbnet._types import FloatArray
 from sbnet.estimators import SBNDensity
 from sbnet.paper.baselines import COMPONENTS, BernoulliMixture
 from sbnet.paper.digits import data, trained
 from sbnet.paper.record import Experiment, Settings, Table, signed
-
-
-class _Learned(NamedTuple):
-    """The mean test bound of a digit, and what was chosen."""
-
-    bound: float
-    chosen: str
 
 
 def run(settings: Settings) -> Experiment:
@@ -30,10 +22,11 @@ def run(settings: Settings) -> Experiment:
     rival = BernoulliMixture(components=COMPONENTS[: settings.size(len(COMPONENTS), 1)])
     density = rival.fit(digits.train, digits.train_target).log_density(digits.test)
     own = [digits.test_target == digit for digit in range(10)]
-    means = np.array([[density[rows, k].mean(), paper[rows, k].mean(), learned[k].bound] for k, rows in enumerate(own)])
+    bounds, chosen = zip(*learned, strict=True)
+    means = np.array([[density[rows, k].mean(), paper[rows, k].mean(), bounds[k]] for k, rows in enumerate(own)])
     names = ("mixture", "paper", "ours")
-    cells = [(str(k), *_texts(row), learned[k].chosen) for k, row in enumerate(means)]
-    cells.append(("mean", *_texts(means.mean(axis=0)), ""))
+    lines = [*((str(k), row, chosen[k]) for k, row in enumerate(means)), ("mean", means.mean(axis=0), "")]
+    cells = [(name, *(signed(value, ".1f") for value in row), what) for name, row, what in lines]
     table = Table("Mean ln P of test images, nats", ("digit", *names, "chosen"), tuple(cells), best=frozenset({10}))
     return Experiment(
         "densities",
@@ -49,14 +42,11 @@ def run(settings: Settings) -> Experiment:
     )
 
 
-def _learn(settings: Settings, digit: int) -> _Learned:
+def _learn(settings: Settings, digit: int) -> tuple[float, str]:
+    """The mean test bound of a digit, and what was chosen."""
     digits = data(settings)
     epochs: Any = 1 if settings.quick else "auto"
     density = SBNDensity(epochs=epochs, random_state=0, n_jobs=1).fit(digits.train[digits.train_target == digit])
     report, bound = density.report_, density.score(digits.test[digits.test_target == digit])
     chosen = "" if report is None else f"{report.hidden} + {report.column_mixtures}"
-    return _Learned(bound, chosen)
-
-
-def _texts(means: FloatArray) -> list[str]:
-    return [signed(value, ".1f") for value in means]
+    return bound, chosen
