@@ -24,14 +24,6 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _float(value: object) -> float:
-    """A number as a float; NaN for anything else, and for numbers that no float can hold."""
-    try:
-        return float(value) if isinstance(value, Real) else math.nan
-    except OverflowError:
-        return math.nan
-
-
 def whole(name: str, value: object, least: int, most: int | None = None) -> int:
     """A whole number from `least` to `most`, or to the largest that can be counted to."""
     if is_whole(value) and least <= value <= (MOST if most is None else most):
@@ -43,8 +35,12 @@ def whole(name: str, value: object, least: int, most: int | None = None) -> int:
 
 
 def _within(name: str, value: object, inside: Callable[[float], bool], wanted: str) -> float:
-    """A number in a range, `wanted` being the way out; NaN is in none."""
-    if inside(number := _float(value)):
+    """A number in a range, `wanted` being the way out; NaN, which no range holds, stands for what no float can hold."""
+    try:
+        number = float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        number = math.nan
+    if inside(number):
         return number
     raise ParameterError(f"{name} is {shown(value)}; {wanted}")
 
