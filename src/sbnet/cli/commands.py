@@ -84,18 +84,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     every, each = parser([named] if named in COMMANDS else [])
     chosen, rest = every.parse_known_args(words)
     if rest and (any(one.startswith("-") for one in rest) or not hasattr(chosen, "evidence")):
-        every.error(f"unrecognized arguments: {' '.join(rest)}{_meant(each[chosen.command], rest)}")
+        known = [flag for action in each[chosen.command]._actions for flag in action.option_strings]
+        wrong = next((word.partition("=")[0] for word in rest if word.startswith("-")), "")
+        near = near_name(wrong, known, 0.6)
+        meant = "" if near is None else f"; did you mean {near}?"
+        every.error(f"unrecognized arguments: {' '.join(rest)}{meant}")
     if rest:
         chosen.evidence += rest
     return chosen
-
-
-def _meant(one: Parser, rest: Sequence[str]) -> str:
-    """The option that the first unknown one may stand for."""
-    known = [flag for action in one._actions for flag in action.option_strings]
-    wrong = next((word.partition("=")[0] for word in rest if word.startswith("-")), None)
-    near = None if wrong is None else near_name(wrong, known, 0.6)
-    return "" if near is None else f"; did you mean {near}?"
 
 
 def whole(text: str) -> int:

@@ -46,7 +46,7 @@ def run(chosen: argparse.Namespace) -> int:
             for block, states in table.blocks():
                 filled = _filled(table, block, states, chosen.means)
                 for column in table.columns.columns if chosen.json else ():
-                    if column.is_numeric:
+                    if all(frames.as_number(label) is not None for label in column.labels):
                         filled[column.position] = [_for_json(cell, source) for cell in filled[column.position]]
                 writer.put(filled)
     return 0

@@ -92,7 +92,11 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
         raise EvidenceError(f"{posterior.impossible}. Leave out a finding, or give the unit a leak")
     if posterior.doubtful:
         raise ParameterError(_DOUBTFUL)
-    intervals = _intervals(posterior, units) if chosen.certain else {}
+    intervals: dict[str, tuple[float, float]] = {}
+    if chosen.certain and len(units):
+        from sbnet.certificates import posterior_intervals
+
+        intervals = dict(posterior_intervals(network, posterior.evidence, units=units.tolist()))
     means = posterior.means.copy()
     for name, (low, high) in intervals.items():  # what is proven goes before what mean field theory says
         means[network.index(name)] = np.clip(means[network.index(name)], low, high)
@@ -131,13 +135,6 @@ def _before(posterior: Posterior, exact: bool, why: Contributions | None) -> Flo
     prior = posterior.prior.copy()
     prior[[posterior.network.index(name) for name in why.about]] = why.prior
     return prior
-
-
-def _intervals(posterior: Posterior, units: IndexArray) -> dict[str, tuple[float, float]]:
-    from sbnet.certificates import posterior_intervals
-
-    names = [posterior.network.names[i] for i in units]
-    return dict(posterior_intervals(posterior.network, posterior.evidence, units=names)) if names else {}
 
 
 @dataclass(frozen=True)
@@ -217,10 +214,6 @@ class _Answer:
         bar = printing.Move(prior, mean, top)
         row: list[Cell] = [name, f"{printing.probability(prior)} → {printing.probability(mean)}{error}", bar]
         if self.intervals:
-            row.append("{:.4f} to {:.4f}".format(*_outwards(self.intervals[name])))
+            low, high = self.intervals[name]  # rounded outwards, so that what is printed holds too
+            row.append(f"{np.floor(low * 1e4) / 1e4:.4f} to {np.ceil(high * 1e4) / 1e4:.4f}")
         return [*row, *([terms(self.why[name])] if self.why is not None else [])]
-
-
-def _outwards(interval: tuple[float, float]) -> tuple[float, float]:
-    """To four digits, so that what is printed holds too."""
-    return float(np.floor(interval[0] * 1e4) / 1e4), float(np.ceil(interval[1] * 1e4) / 1e4)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sbnet._types import HIDDEN, FloatArray
+from sbnet._types import HIDDEN
 from sbnet.cli import rows
 from sbnet.cli.evidence import listed_units
 from sbnet.cli.units import open_units
@@ -32,7 +32,7 @@ def run(network: Network, chosen: argparse.Namespace) -> int:
         with open_writer(chosen.out, names, table.source.delimiter) as writer:
             for block, states in table.blocks():
                 batch = rows.answers(network, states)
-                means = [_six_digits(column) for column in batch.means.T[units]]
+                means = [np.array([float(f"{p:.6g}") for p in column.tolist()]) for column in batch.means.T[units]]
                 writer.put([*table.names(block), batch.bound, batch.converged.astype(int).tolist(), *means])
     return 0
 
@@ -49,10 +49,6 @@ def _check_options(chosen: argparse.Namespace) -> None:
         )
     if chosen.json and chosen.out != "-":
         raise ParameterError("--json with --table goes to standard output, a line for each row; leave -o away")
-
-
-def _six_digits(values: FloatArray) -> FloatArray:
-    return np.array([float(f"{value:.6g}") for value in values.tolist()])
 
 
 def _print_lines(network: Network, table: rows.Table, units: list[int], top: int | None) -> None:

@@ -25,7 +25,14 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst")
 def read_model(chosen: argparse.Namespace) -> Network:
     """The network that a command names: a file, or standard input in the format of an ending, or by its first bytes."""
     if chosen.model != "-":
-        _refuse_table(chosen.model)
+        plain = chosen.model
+        for ending in _PACKED:
+            plain = plain.removesuffix(ending)
+        if plain.endswith(_TABLES):  # model and table are easily swapped
+            raise ParameterError(
+                f"{chosen.model} is a table; the model comes first, as in sbnet score model.sbn {chosen.model}. sbnet "
+                "fit learns a model"
+            )
         return _read(_place(chosen.model), chosen)
     data = sys.stdin.buffer.read()
     if not data:
@@ -55,17 +62,6 @@ def _read(path: str, chosen: argparse.Namespace) -> Network:
     if not isinstance(network, Network):
         raise FileFormatError(f"{path} holds a mixture of networks, and a command takes one; sbnet.read() reads it")
     return network
-
-
-def _refuse_table(name: str) -> None:
-    """Model and table are easily swapped."""
-    plain = name
-    for ending in _PACKED:
-        plain = plain.removesuffix(ending)
-    if plain.endswith(_TABLES):
-        raise ParameterError(
-            f"{name} is a table; the model comes first, as in sbnet score model.sbn {name}. sbnet fit learns a model"
-        )
 
 
 def write_model(network: Network, name: str, ending: str | None = None) -> None:

@@ -77,9 +77,8 @@ def _label(network: Network, name: str) -> Place:
 def _titles(label: Place) -> list[str]:
     if not label.labels:
         return [f"P({label.name})"]
-    own = [f"{label.name} {word}" if _is_interval(word) else f"{label.name}={word}" for word in label.labels]
-    return [f"P({text})" for text in (own if len(own) > 2 else own[1:])]
-
-
-def _is_interval(word: str) -> bool:
-    return word.startswith(("up to ", "above ")) or " to " in word
+    titles = []
+    for word in label.labels if len(label.labels) > 2 else label.labels[1:]:
+        interval = word.startswith(("up to ", "above ")) or " to " in word
+        titles.append(f"P({label.name}{' ' if interval else '='}{word})")
+    return titles

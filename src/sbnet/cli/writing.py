@@ -60,17 +60,12 @@ def open_writer(
                 writer = _Npz(file, names)
             else:
                 tab = out.removesuffix(".gz").endswith(".tsv")
-                writer = _Text(_text_file(out, file, stack), names, "\t" if tab else delimiter)
+                own = stack.enter_context(os.fdopen(os.dup(file.fileno()), "wb"))  # which is closed before the file
+                packed = _COMPRESSED.get(os.path.splitext(out)[1], lambda plain: plain)(own)
+                text = stack.enter_context(io.TextIOWrapper(packed, encoding="utf-8", newline=""))
+                writer = _Text(text, names, "\t" if tab else delimiter)
         yield writer
         writer.close()
-
-
-def _text_file(out: str, file: BinaryIO, stack: ExitStack) -> io.TextIOWrapper:
-    """Text into a file, compressed by the ending of its name, by way of a handle of its own, which is closed."""
-    own = stack.enter_context(os.fdopen(os.dup(file.fileno()), "wb"))
-    compressed = _COMPRESSED.get(os.path.splitext(out)[1])
-    packed = own if compressed is None else compressed(own)
-    return stack.enter_context(io.TextIOWrapper(packed, encoding="utf-8", newline=""))
 
 
 def _zstandard(file: BinaryIO) -> Any:
@@ -108,13 +103,13 @@ def _texts(column: Cells) -> list[Any]:
     """Answers in ten digits; numbers of other tables in all of theirs, whole ones without a point; "" for nothing."""
     if isinstance(column, np.ndarray):
         return [f"{number:.10g}" for number in column.tolist()]
-    return [_text_of(cell) if isinstance(cell, float) else cell for cell in column]
-
-
-def _text_of(number: float) -> str:
-    if number != number:
-        return ""
-    return str(int(number)) if number.is_integer() and abs(number) < _WHOLE else repr(number)
+    texts = []
+    for cell in column:
+        if isinstance(cell, float):
+            whole = cell.is_integer() and abs(cell) < _WHOLE
+            cell = "" if cell != cell else str(int(cell)) if whole else repr(cell)
+        texts.append(cell)
+    return texts
 
 
 class _JsonLines:
