@@ -17,7 +17,6 @@ MOST_BYTES = 200_000_000
 """Of a text, at most; what is larger is better kept by :func:`sbnet.save`."""
 
 _CHUNK = 1_000_000
-_OTHER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 
 
 def at(place: Place | str, message: str, name: str) -> FileFormatError:
@@ -30,9 +29,8 @@ def at(place: Place | str, message: str, name: str) -> FileFormatError:
 def read_text(name: str) -> str:
     """The text of a file in UTF-8, with lines that end in a newline alone."""
     data = read_bytes(name)
-    for mark, coding in _OTHER_MARKS.items():
-        if data.startswith(mark):
-            raise FileFormatError(f"{name} is written in {coding}; save it as UTF-8")
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise FileFormatError(f"{name} is written in UTF-16; save it as UTF-8")
     data = data.removeprefix(codecs.BOM_UTF8)
     try:
         return data.decode().replace("\r\n", "\n")
@@ -79,9 +77,7 @@ def read_xml(name: str) -> Element:
     except expat.ExpatError as error:
         place = Place(error.lineno, error.offset + 1)
         raise at(place, f"this is not XML: {expat.ErrorString(error.code)}", name) from None
-    except FileFormatError as error:
-        raise FileFormatError(f"{name} cannot be read: {error}") from None
-    except (LookupError, ValueError) as error:  # an encoding that nobody knows
+    except (LookupError, ValueError) as error:  # an entity, which is refused; an encoding that nobody knows
         raise FileFormatError(f"{name} cannot be read: {error}") from None
 
 

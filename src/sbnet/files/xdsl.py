@@ -44,8 +44,13 @@ class _Nodes:
         self.name = name
         self.cpts: dict[str, Element] = {}
         for node in nodes:
-            self.check_kind(node)
-            self.cpts[node.get("id", "")] = node
+            own, kind = node.get("id", ""), str(node.tag)
+            if kind != "cpt":
+                way_out = _WAYS_OUT.get(kind, f"only nodes with a table can be read; {_AS_TABLE}")
+                raise self.wrong(f"node {own[:60]!r} is of kind {kind[:40]!r}: {way_out}")
+            if not own or own in self.cpts:
+                raise self.wrong(f"there are two nodes {own[:60]!r}" if own else "a node has no name (id)")
+            self.cpts[own] = node
         self.states = {own: self.state_names(own) for own in self.cpts}
         labels = root.iterfind("extensions/genie//node")
         self.about = {node.get("id", ""): (node.findtext("name") or "").strip() for node in labels}
@@ -54,14 +59,6 @@ class _Nodes:
 
     def wrong(self, message: str) -> FileFormatError:
         return FileFormatError(f"{message} ({self.name[-60:]})")
-
-    def check_kind(self, node: Element) -> None:
-        own, kind = node.get("id", ""), str(node.tag)
-        if kind != "cpt":
-            way_out = _WAYS_OUT.get(kind, f"only nodes with a table can be read; {_AS_TABLE}")
-            raise self.wrong(f"node {own[:60]!r} is of kind {kind[:40]!r}: {way_out}")
-        if not own or own in self.cpts:
-            raise self.wrong(f"there are two nodes {own[:60]!r}" if own else "a node has no name (id)")
 
     def state_names(self, own: str) -> tuple[str, ...]:
         states = tuple(state.get("id", "") for state in self.cpts[own].iterfind("state"))
