@@ -43,8 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, SBNetError) as error:
-        named = isinstance(error, OSError) and error.filename
-        what = f"{error.filename}: {error.strerror}" if named else str(error)
+        what = str(error)
+        if isinstance(error, OSError) and error.filename:
+            what = f"{error.filename}: {error.strerror}"
         print(f"sbnet: error: {in_line(' '.join(what.split()))}", file=sys.stderr)
         return 2
     return status

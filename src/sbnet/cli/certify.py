@@ -21,7 +21,6 @@ EXAMPLES = """
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Model, evidence, effort."""
     commands.model(one)
     commands.evidence(one)
     one.add_argument("--about", nargs="+", metavar="UNIT", help="units whose probabilities to enclose too")
@@ -34,7 +33,6 @@ def options(one: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Prove."""
     network = read_model(chosen)
     about = findings_apart(network, chosen.about, chosen.evidence)
     found = pattern(network, chosen.evidence)

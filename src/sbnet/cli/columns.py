@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbnet._types import HIDDEN, IndexArray, States
+from sbnet._types import IndexArray
 from sbnet.cli.stored import coding_of, stored_columns, units_of
 from sbnet.errors import CodingWarning, ParameterError, TableError, enumerated, near_name, shortened, unknown_unit
 from sbnet.inference.solvers.places import BINARY, Place
@@ -64,7 +64,6 @@ class TableHead:
         return cls(replace(source, blocks=chain(head, source.blocks)), head, gone)
 
     def cells(self, position: int) -> Iterator[Any]:
-        """Of one column, in the first rows."""
         return (cell for block in self.head for cell in block.columns[position])
 
     def column(self, position: int) -> frames.Column:
@@ -146,30 +145,7 @@ class TableColumn(Place):
             ) from None
 
 
-@dataclass(frozen=True, eq=False)
-class TableColumns:
-    """The columns of a table that are units of a model."""
-
-    network: Network
-    columns: tuple[TableColumn, ...]
-
-    def states(self, block: Block, source: Source) -> States:
-        """Rows by all units of the network."""
-        states = np.full((len(block), self.network.n_units), HIDDEN, dtype=np.int8)
-        for column in self.columns:
-            index = column.read(block, source)
-            found = column.codes[index]
-            found[index < 0] = HIDDEN
-            states[:, column.units] = found
-        return states
-
-    @property
-    def many_valued(self) -> bool:
-        """Has a column more than one unit, so that not all states of its units are possible?"""
-        return any(len(column.codes) > 2 for column in self.columns)
-
-
-def match(network: Network, table: TableHead, left_out: Iterable[str]) -> TableColumns:
+def match(network: Network, table: TableHead, left_out: Iterable[str]) -> tuple[TableColumn, ...]:
     """The columns of a table in a network."""
     source, left = table.source, set(left_out)
     for name in left.difference(source.names):
@@ -201,7 +177,7 @@ def match(network: Network, table: TableHead, left_out: Iterable[str]) -> TableC
     for column in found:  # what is wrong with the first rows is said before there are answers
         for block in table.head:
             column.read(block, source)
-    return TableColumns(network, tuple(found))
+    return tuple(found)
 
 
 def _index_of(reader: Reader, column: frames.Column) -> int:
@@ -301,10 +277,10 @@ def told_of(refused: Sequence[NotTwoValued], room: int) -> str:
     return enumerated(names, room)
 
 
-def _as_they_stand(cells: Iterable[Any], most: int = 3) -> str:
+def _as_they_stand(cells: Iterable[Any]) -> str:
     """The first different cells of a column, numbers digit by digit; nothing, if there are none or one."""
     texts = dict.fromkeys(str(cell).strip() for cell in cells if cell == cell)
     told = [c[:20] if frames.as_number(c) is not None else codings.show(c) for c in texts if c not in ("", "None")]
     if len(told) < 2:
         return ""
-    return ", ".join(told[:most]) + ", …" if len(told) > most else f"{', '.join(told[:-1])} and {told[-1]}"
+    return ", ".join(told[:3]) + ", …" if len(told) > 3 else f"{', '.join(told[:-1])} and {told[-1]}"

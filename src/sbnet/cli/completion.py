@@ -16,12 +16,10 @@ EXAMPLES = """
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Which shell."""
     one.add_argument("shell", choices=("bash", "zsh", "fish"))
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Print the script."""
     known: dict[str, dict[str, str]] = {}  # each long option of each command, and what it does
     for name, parser in commands.parser()[1].items():
         words = {flag: action for action in parser._actions for flag in action.option_strings if flag[:2] == "--"}

@@ -35,7 +35,6 @@ EXAMPLES = """
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Table, and how to learn."""
     commands.table(one)
     one.add_argument("--label", metavar="COLUMN", help="a column to be predicted from the others: it is learned last")
     one.add_argument("--hidden", metavar="N[,N…]", default="auto", help="sizes of the hidden layers (default: chosen)")
@@ -47,7 +46,6 @@ def options(one: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Read, learn, write."""
     check_out(chosen.out, chosen)
     settings = {"hidden": _layers(chosen.hidden), "epochs": _epochs(chosen.epochs), "random_state": chosen.seed}
     with open_table(chosen.table, hints(chosen)) as source:

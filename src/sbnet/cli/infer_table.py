@@ -21,7 +21,15 @@ from sbnet.model.network import Network
 
 def run(network: Network, chosen: argparse.Namespace) -> int:
     """Write a column for each unit; or, with --json, an object for each row, each on a line."""
-    _check_options(chosen)
+    if chosen.evidence:
+        raise ParameterError("findings come from the command or from a table; give UNIT=STATE or --table, not both")
+    if chosen.certain:
+        raise ParameterError("--certain is for one pattern; leave it away, or give its findings as UNIT=STATE")
+    if chosen.top is not None and not chosen.json:
+        way_out = "a table has a column for each; say --about or --json"
+        raise ParameterError(f"--top ranks the units of each row, and {way_out}")
+    if chosen.json and chosen.out != "-":
+        raise ParameterError("--json with --table goes to standard output, a line for each row; leave -o away")
     named = open_units(network) if chosen.about is None else listed_units(network, chosen.about, "--about")
     units = [network.index(name) for name in named]
     with rows.opened_for(network, chosen) as table:
@@ -35,20 +43,6 @@ def run(network: Network, chosen: argparse.Namespace) -> int:
                 means = [np.array([float(f"{p:.6g}") for p in column.tolist()]) for column in batch.means.T[units]]
                 writer.put([*table.names(block), batch.bound, batch.converged.astype(int).tolist(), *means])
     return 0
-
-
-def _check_options(chosen: argparse.Namespace) -> None:
-    """Refuse options that mean nothing for a table, rather than leave them out of account."""
-    if chosen.evidence:
-        raise ParameterError("findings come from the command or from a table; give UNIT=STATE or --table, not both")
-    if chosen.certain:
-        raise ParameterError("--certain is for one pattern; leave it away, or give its findings as UNIT=STATE")
-    if chosen.top is not None and not chosen.json:
-        raise ParameterError(
-            "--top ranks the units of each row, and a table has a column for each; say --about or --json"
-        )
-    if chosen.json and chosen.out != "-":
-        raise ParameterError("--json with --table goes to standard output, a line for each row; leave -o away")
 
 
 def _print_lines(network: Network, table: rows.Table, units: list[int], top: int | None) -> None:

@@ -23,7 +23,13 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def read_model(chosen: argparse.Namespace) -> Network:
-    """The network that a command names: a file, or standard input in the format of an ending, or by its first bytes."""
+    """The network that a command names: a file, or standard input in the format of an ending, or by its first bytes.
+
+    What is wrong with the place of the output, or with a second input, is said before.
+    """
+    if chosen.model == "-" == getattr(chosen, "table", None):
+        raise ParameterError("the model and the table are both -, but there is one standard input")
+    check_out(getattr(chosen, "out", "-"), chosen)
     if chosen.model != "-":
         plain = chosen.model
         for ending in _PACKED:
@@ -44,7 +50,6 @@ def read_model(chosen: argparse.Namespace) -> Network:
 
 
 def _place(name: str) -> str:
-    """Where a model stands."""
     return os.fspath(clinic_path()) if name == EXAMPLE and not os.path.exists(name) else name
 
 
@@ -105,9 +110,3 @@ def _passing(ending: str) -> Iterator[str]:
         ending = f".{ending}"
     with tempfile.TemporaryDirectory() as folder:
         yield os.path.join(folder, f"standard{ending}")
-
-
-def one_input(*names: str | None) -> None:
-    """Standard input can be read once."""
-    if [*names].count("-") > 1:
-        raise ParameterError("the model and the table are both -, but there is one standard input")

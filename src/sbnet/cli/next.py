@@ -22,7 +22,6 @@ _SHOWN = 10
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Model, evidence, what about."""
     commands.model(one)
     commands.evidence(one)
     one.add_argument("--about", nargs="+", metavar="UNIT", help="units to learn about (default: causes)")
@@ -32,7 +31,6 @@ def options(one: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Ask what to ask."""
     network = read_model(chosen)
     about, among = (findings_apart(network, words, chosen.evidence) for words in (chosen.about, chosen.among))
     about = None if about is None else listed_units(network, about, "--about")

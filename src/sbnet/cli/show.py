@@ -28,14 +28,12 @@ _SHOWN = 40
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Model, and units."""
     commands.model(one)
     one.add_argument("units", nargs="*", metavar="UNIT", help="show what these depend on")
     one.add_argument("--top", type=commands.whole, metavar="N", help=f"units to list (a terminal has {_SHOWN})")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Print."""
     network = read_model(chosen)
     units = listed_units(network, chosen.units, "the command")
     prior = best_prior(network) if network.n_edges <= MOST_EDGES and (chosen.json or not units) else None

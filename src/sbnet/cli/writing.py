@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
@@ -28,14 +28,8 @@ _WHOLE = 1e15
 """Doubles below this are whole numbers to the last digit."""
 
 
-class Writer(Protocol):
-    """Takes rows, column by column."""
-
-    def put(self, columns: Sequence[Cells]) -> None:
-        """Some rows."""
-
-    def close(self) -> None:
-        """There are no more."""
+Writer: TypeAlias = "_Text | _JsonLines | _Parquet | _Npz"
+"""Takes rows, column by column: `put` some, and `close` when there are no more."""
 
 
 @contextmanager
@@ -61,7 +55,8 @@ def open_writer(
             else:
                 tab = out.removesuffix(".gz").endswith(".tsv")
                 own = stack.enter_context(os.fdopen(os.dup(file.fileno()), "wb"))  # which is closed before the file
-                packed = _COMPRESSED.get(os.path.splitext(out)[1], lambda plain: plain)(own)
+                compressed = _COMPRESSED.get(os.path.splitext(out)[1])
+                packed = own if compressed is None else compressed(own)
                 text = stack.enter_context(io.TextIOWrapper(packed, encoding="utf-8", newline=""))
                 writer = _Text(text, names, "\t" if tab else delimiter)
         yield writer
@@ -117,19 +112,16 @@ class _JsonLines:
         self._names = names
 
     def put(self, columns: Sequence[Cells]) -> None:
-        for row in zip(*map(_for_json, columns), strict=True):
+        cells = [  # minus infinity, of impossible evidence, is null
+            [x if math.isfinite(x) else None for x in column.tolist()] if isinstance(column, np.ndarray) else column
+            for column in columns
+        ]
+        for row in zip(*cells, strict=True):
             print(json.dumps(dict(zip(self._names, row, strict=True)), default=str))
         sys.stdout.flush()
 
     def close(self) -> None:
         sys.stdout.flush()
-
-
-def _for_json(column: Cells) -> Sequence[Any]:
-    """Answers as JSON has them: minus infinity, of impossible evidence, is null."""
-    if not isinstance(column, np.ndarray):
-        return column
-    return [number if math.isfinite(number) else None for number in column.tolist()]
 
 
 class _Parquet:

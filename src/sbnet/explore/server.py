@@ -138,7 +138,6 @@ class Punctual(H11Protocol):
     deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request."""
         super().connection_made(transport)
         self._await_request()
         waiting = [one for one in self.connections if isinstance(one, Punctual) and one.waiting]
@@ -146,12 +145,10 @@ class Punctual(H11Protocol):
             min(waiting, key=lambda one: one.deadline.when() if one.deadline else 0.0).transport.abort()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
         self._await_request()  # first: the next request may be there already, and be answered in the next line
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
         if self.deadline is not None:
             self.deadline.cancel()
         super().connection_lost(exc)
@@ -164,11 +161,7 @@ class Punctual(H11Protocol):
     def _await_request(self) -> None:
         if self.deadline is not None:
             self.deadline.cancel()
-        self.deadline = self.loop.call_later(PATIENCE, self._close_if_waiting)
-
-    def _close_if_waiting(self) -> None:
-        if self.waiting:
-            self.transport.abort()
+        self.deadline = self.loop.call_later(PATIENCE, lambda: self.transport.abort() if self.waiting else None)
 
 
 class Served:
@@ -200,11 +193,9 @@ class Served:
 
     @property
     def address(self) -> str:
-        """Where the page is."""
         return f"http://{HOST}:{self.port}/{self.token}/"
 
     def run(self) -> None:
-        """Answer until someone stops it."""
         try:
             self.server.run(sockets=[self.socket])
         finally:

@@ -31,9 +31,7 @@ def alone(name: str) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         owner = "?"
-        with contextlib.suppress(
-            OSError
-        ):  # it has ended just now, or the system shows a locked file to its owner alone
+        with contextlib.suppress(OSError):  # it has just ended, or the system shows a locked file to its owner alone
             owner = beside.read_text(errors="replace")[:20].strip() or "?"
         raise TargetError(
             f"{name} is being written by process {owner}, and two runs would overwrite each other's "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
-from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
@@ -45,22 +44,16 @@ def read_bytes(name: str) -> bytes:
     packed = name.lower().endswith(".gz")
     with open(name, "rb") as file, cast(BinaryIO, gzip.open(file)) if packed else file as plain:
         try:
-            data = b"".join(_chunks(plain))
+            chunks, size = [], 0  # asking for all at once would take that memory first
+            while size <= MOST_BYTES and (chunk := plain.read(_CHUNK)):
+                chunks.append(chunk)
+                size += len(chunk)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise FileFormatError(f"{name} cannot be unpacked: {error}") from None
-    if len(data) > MOST_BYTES:
-        raise FileFormatError(
-            f"{name} has more than {MOST_BYTES // 10**6} MB of text; keep such a network in a .sbn file"
-        )
-    return data
-
-
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    """What a file holds, up to the limit and a little more; asking for all at once would take that memory first."""
-    size = 0
-    while size <= MOST_BYTES and (chunk := file.read(_CHUNK)):
-        size += len(chunk)
-        yield chunk
+    if size > MOST_BYTES:
+        most = f"{MOST_BYTES // 10**6} MB"
+        raise FileFormatError(f"{name} has more than {most} of text; keep such a network in a .sbn file")
+    return b"".join(chunks)
 
 
 def read_xml(name: str) -> Element:

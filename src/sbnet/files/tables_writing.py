@@ -121,7 +121,6 @@ def as_variable(
 
 
 def write_bif(network: Network, name: str) -> None:
-    """Write a network as BIF."""
     variables = as_variables(network)
     lines = ["network unknown {", "}"]
     for one in variables:

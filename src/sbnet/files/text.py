@@ -122,9 +122,8 @@ class _Document:
         """Are all its keys known, and do they belong to its gate?"""
         table = self.units[unit]
         if not isinstance(table, dict):
-            raise self.wrong(
-                f"unit {unit!r} is {table!r}; write [units.{unit}] and below it prior = 0.05", "units", unit
-            )
+            text = f"unit {unit!r} is {table!r}; write [units.{unit}] and below it prior = 0.05"
+            raise self.wrong(text, "units", unit)
         if not unit:
             raise self.wrong("a unit has an empty name", "units", unit)
         self.check_keys(table, _KEYS, f"unit {unit!r}", "units", unit)
@@ -137,9 +136,8 @@ class _Document:
             if one in table and two in table:
                 text = f"{unit!r} has {one} and {two}, which say the same; keep one"
                 if two == "weights":
-                    text = (
-                        f"{unit!r} has a prior and weights; a unit with parents has a bias, its log-odds without them"
-                    )
+                    instead = "a unit with parents has a bias, its log-odds without them"
+                    text = f"{unit!r} has a prior and weights; {instead}"
                 raise self.wrong(text, "units", unit, two)
 
     def gate(self, unit: str) -> str:

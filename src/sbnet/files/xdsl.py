@@ -34,7 +34,10 @@ def read_xdsl(name: str) -> list[Variable]:
         raise FileFormatError(f"{name} is not an XDSL file of GeNIe: it has no <smile> with <nodes> in it")
     if root.find("dynamic") is not None:
         raise FileFormatError(f"{name} is a dynamic network, of several time steps; unroll it in GeNIe first")
-    return _Nodes(name, root, nodes).variables()
+    read = _Nodes(name, root, nodes)
+    if not read.cpts:
+        raise read.wrong("there is no node in the file")
+    return [read.variable(own, node) for own, node in read.cpts.items()]
 
 
 class _Nodes:
@@ -66,11 +69,6 @@ class _Nodes:
             what = "two of them have the same name" if len(states) > 1 else "a unit needs two or more"
             raise self.wrong(f"variable {own[:60]!r} has {len(states)} states; {what}")
         return states
-
-    def variables(self) -> list[Variable]:
-        if not self.cpts:
-            raise self.wrong("there is no node in the file")
-        return [self.variable(own, node) for own, node in self.cpts.items()]
 
     def variable(self, own: str, node: Element) -> Variable:
         parents = tuple((node.findtext("parents") or "").split())

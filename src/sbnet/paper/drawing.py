@@ -43,12 +43,12 @@ RC: dict[str, Any] = {
 }
 
 
-def tile(figure: Figure, images: Sequence[Sequence[Any]], *, titles: Sequence[str] = (), side: int = 8) -> None:
+def tile(figure: Figure, images: Sequence[Sequence[Any]], *, titles: Sequence[str] = ()) -> None:
     """Draw images in rows: black ink on nothing, thin for means between 0 and 1, and NaN, for hidden pixels, as orange.
 
     A page can turn black ink white for dark paper, which it could not do with a white background.
     """
-    step, columns = side + 1, max(len(row) for row in images)
+    side, step, columns = 8, 9, max(len(row) for row in images)
     sheet = np.zeros((len(images) * step, columns * step, 4))
     ax = figure.subplots()
     for r, row in enumerate(images):

@@ -65,7 +65,6 @@ def run(settings: Settings) -> Experiment:
         for name, group in courses.items()
     )
     return Experiment(
-        name="figure6",
         title="Figure 6: the true log-likelihood and its bound during learning",
         paper="Raising the bound can affect the true log-likelihood in two ways: both increase together, or the true "
         "log-likelihood decreases, closing the gap to the bound, which acts as a form of regularisation.",

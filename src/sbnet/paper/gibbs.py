@@ -37,7 +37,6 @@ def run(settings: Settings) -> Experiment:
     cells = tuple((name, *(text for scale in SCALES for text in texts[scale, name])) for name in names)
     header = ("solver", *(text for scale in SCALES for text in (f"error, ±{scale:g}", f"ms a row, ±{scale:g}")))
     return Experiment(
-        name="gibbs",
         title="Gibbs sampling: accuracy against time",
         paper="“Though similar results can be obtained via Gibbs sampling, this seems to require considerably more "
         "computation than methods based on maximizing a lower bound.”",

@@ -43,7 +43,6 @@ def run(settings: Settings) -> Experiment:
     bold = frozenset(k for k, name in enumerate(ranked) if name in (OURS, CLASSIFIER))
     typical = ", ".join(f"{value:.1f}" for value in np.median([behind[p.name][:, 1] for p in PIPELINES], axis=0))
     return Experiment(
-        name="missing",
         title="Missing pixels",
         paper="“It places no restrictions on the locations of visible units; they may occur anywhere within the "
         "network — an important feature for handling problems with missing data.” The paper measures nothing of the "

@@ -38,7 +38,6 @@ def write(folder: Path, done: Sequence[Experiment], settings: Settings, *, start
 
 
 def show(console: Console, one: Experiment) -> None:
-    """A compact table in a terminal."""
     agree, judged = one.verdict
     verdict = f", {agree} of {judged} agree with the paper" if judged else ""
     console.print(f"[bold]{one.title}[/] [dim]({one.seconds:.1f} s{verdict})[/]", highlight=False)
@@ -54,7 +53,6 @@ def show(console: Console, one: Experiment) -> None:
 
 
 def page(done: Sequence[Experiment], facts: dict[str, Any]) -> str:
-    """The whole page."""
     counts = [one.verdict for one in done]
     agree, judged = (sum(count[k] for count in counts) for k in (0, 1))
     summary = f"{agree} of {judged} published numbers agree with ours within the spread." if judged else ""

@@ -52,7 +52,6 @@ def table1(settings: Settings) -> Experiment:
     off = ~np.eye(10, dtype=bool)
     likeness = float(np.corrcoef(mean[off], published.TABLE_1[off])[0, 1])
     return Experiment(
-        name="table1",
         title="Table 1: confusion matrix",
         paper="There were 184 errors in classification out of a possible 4,000, an error rate of 4.6 %.",
         found="The paper’s protocol: one 8×24×64 network for each digit, 700 images, five sweeps at rate 0.05; an "
@@ -123,7 +122,6 @@ def table2(settings: Settings) -> Experiment:
         deviation = f" ± {values.std(ddof=1):.2f}" if len(values) > 1 else ""
         cells.append((f"{values.mean():.2f}{deviation}", signed(values.mean() - ours, "+.2f")))
     return Experiment(
-        name="table2",
         title="Table 2: classification errors",
         paper="Nearest neighbour 6.7 %, back-propagation 5.6 %, wake-sleep 4.8 %, mean field 4.6 %; the first three "
         "were reported by Hinton and others (1995) for the same partition of the data.",
@@ -189,7 +187,6 @@ def table3(settings: Settings) -> Experiment:
     rank = float(spearmanr(mean, published.TABLE_3)[0])
     off = float(np.abs(mean - published.TABLE_3).max())
     return Experiment(
-        name="table3",
         title="Table 3: log-likelihood score of each digit",
         paper="Mean bound of the test images of a digit under its network, normalised so that a network with zero "
         "weights and biases scores −1. Zeros, ones and sevens are more easily modelled than the rest; the average is "

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from sbnet import checks
-from sbnet._types import HIDDEN, FloatArray, States
+from sbnet._types import HIDDEN, FloatArray
 from sbnet.bounds import Breakdown
 from sbnet.errors import ParameterError, cut
+from sbnet.exact.means import ExactPosterior
 from sbnet.inference import Posterior, infer
 from sbnet.model.graph import count
 from sbnet.model.network import Network
 from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, THIRD, axes_of, plain, signed
 
 
-class Answer(Protocol):
-    """What can be ranked: the means of the units of a network, given evidence."""
-
-    @property
-    def network(self) -> Network: ...
-    @property
-    def evidence(self) -> States: ...
-    @property
-    def means(self) -> FloatArray: ...
-
-
 def means(
-    posterior: Answer,
+    posterior: Posterior | ExactPosterior,
     intervals: Mapping[str, tuple[float, float]] | None = None,
     *,
     n: int = 15,
