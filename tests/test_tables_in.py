@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 import sbnet as sb
 from sbnet.errors import LONGEST_MESSAGE, ConversionWarning, FileFormatError, MissingExtraError
-from sbnet.files.agrum import from_tensors
+from sbnet.files.agrum import check_all_read, declared_in, from_tensors
 from sbnet.files.conversion import convert
-from sbnet.files.declared import check_all_read, declared_in
 from sbnet.files.uai import read_uai
 from sbnet.files.variables import Variable
 from strategies import mixed_networks, networks, seeds

@@ -70,7 +70,7 @@ def no_work(monkeypatch):
     monkeypatch.setattr("sbnet.learning.gradients.map_blocks", fail)
     monkeypatch.setattr("sbnet.learning.sources.read_many", fail)
     monkeypatch.setattr("sbnet.cli.infer.infer", fail)
-    monkeypatch.setattr("sbnet.cli.infer.read_model", fail)
+    monkeypatch.setattr("sbnet.cli.models.read", fail)
 
 
 # --- what is not a regular file -------------------------------------------------------------------------------------

@@ -24,14 +24,6 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _float(value: object) -> float:
-    """A number as a float; NaN for anything else, and for numbers that no float can hold."""
-    try:
-        return float(value) if isinstance(value, Real) else math.nan
-    except OverflowError:
-        return math.nan
-
-
 def whole(name: str, value: object, least: int, most: int | None = None) -> int:
     """A whole number from `least` to `most`, or to the largest that can be counted to."""
     if is_whole(value) and least <= value <= (MOST if most is None else most):
@@ -42,51 +34,32 @@ def whole(name: str, value: object, least: int, most: int | None = None) -> int:
     raise ParameterError(f"{name} is {shown(value)}; it must be a whole number{wanted}")
 
 
-def _within(name: str, value: object, inside: Callable[[float], bool], wanted: str) -> float:
-    """A number in a range, `wanted` being the way out; NaN is in none."""
-    if inside(number := _float(value)):
-        return number
-    raise ParameterError(f"{name} is {shown(value)}; {wanted}")
+def _range(inside: Callable[[float], bool], wanted: str) -> Callable[[str, object], float]:
+    """A check for a number in a range, `wanted` being the way out."""
+
+    def check(name: str, value: object) -> float:
+        try:
+            number = float(value) if isinstance(value, Real) else math.nan  # which no range holds
+        except OverflowError:
+            number = math.nan
+        if inside(number):
+            return number
+        raise ParameterError(f"{name} is {shown(value)}; {wanted}")
+
+    return check
 
 
-def fraction(name: str, value: object) -> float:
-    """A number between 0 and 1, neither of them."""
-    return _within(name, value, lambda x: 0.0 < x < 1.0, "it must lie between 0 and 1")
-
-
-def probability(name: str, value: object) -> float:
-    """A number from 0 to 1, both included."""
-    return _within(name, value, lambda x: 0.0 <= x <= 1.0, "it must be a probability, from 0 to 1")
-
-
-def below_one(name: str, value: object) -> float:
-    """A number from 0 up to 1, without 1."""
-    return _within(name, value, lambda x: 0.0 <= x < 1.0, "it must be at least 0 and less than 1")
-
-
-def positive(name: str, value: object) -> float:
-    """A finite number above zero."""
-    return _within(name, value, lambda x: 0.0 < x < math.inf, "it must be positive and finite")
+fraction = _range(lambda x: 0.0 < x < 1.0, "it must lie between 0 and 1")
+probability = _range(lambda x: 0.0 <= x <= 1.0, "it must be a probability, from 0 to 1")
+below_one = _range(lambda x: 0.0 <= x < 1.0, "it must be at least 0 and less than 1")
+positive = _range(lambda x: 0.0 < x < math.inf, "it must be positive and finite")
+not_negative = _range(lambda x: 0.0 <= x < math.inf, "it must be finite and not negative")
+finite = _range(math.isfinite, "it must be a finite number")
+tolerance = _range(lambda x: x >= 0.0, "it must be zero or more nats")  # an infinity accepts anything
 
 
 def positive_or_infinite(name: str, value: object, wanted: str) -> float:
-    """A number above zero, `wanted` being the way out; an infinity is one."""
-    return _within(name, value, lambda x: x > 0.0, wanted)
-
-
-def not_negative(name: str, value: object) -> float:
-    """A finite number, zero or more."""
-    return _within(name, value, lambda x: 0.0 <= x < math.inf, "it must be finite and not negative")
-
-
-def finite(name: str, value: object) -> float:
-    """A finite number."""
-    return _within(name, value, math.isfinite, "it must be a finite number")
-
-
-def tolerance(name: str, value: object) -> float:
-    """Nats, zero or more; an infinity accepts anything."""
-    return _within(name, value, lambda x: x >= 0.0, "it must be zero or more nats")
+    return _range(lambda x: x > 0.0, wanted)(name, value)
 
 
 def flag(name: str, value: object) -> bool:
@@ -97,14 +70,12 @@ def flag(name: str, value: object) -> bool:
 
 
 def choice(name: str, value: _T, options: Collection[_T]) -> _T:
-    """One of the options."""
     if any(isinstance(value, type(option)) and value == option for option in options):
         return value
     raise ParameterError(f"{name} is {shown(value)}; choose one of {', '.join(map(repr, options))}")
 
 
 def text(name: str, value: object) -> str:
-    """A text."""
     if isinstance(value, str):
         return value
     raise ParameterError(f"{name} is {shown(value)}; it must be a text")
@@ -174,7 +145,6 @@ def _takes_three(function: Callable[..., Any]) -> bool:
 
 
 def generator(rng: Any, name: str = "rng") -> np.random.Generator:
-    """The generator of a seed."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
@@ -204,7 +174,6 @@ def numbers(
 
 
 def axes(value: Any) -> Any:
-    """Axes of matplotlib."""
     from matplotlib.axes import Axes  # whoever draws has it already
 
     if isinstance(value, Axes):

@@ -42,17 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        return _complain(what)
-    except SBNetError as error:
-        return _complain(str(error))
+    except (OSError, SBNetError) as error:
+        what = str(error)
+        if isinstance(error, OSError) and error.filename:
+            what = f"{error.filename}: {error.strerror}"
+        print(f"sbnet: error: {in_line(' '.join(what.split()))}", file=sys.stderr)
+        return 2
     return status
-
-
-def _complain(message: str) -> int:
-    print(f"sbnet: error: {in_line(' '.join(message.split()))}", file=sys.stderr)
-    return 2
 
 
 def _remark(*, quiet: bool) -> Any:

@@ -6,9 +6,8 @@ import argparse
 import json
 import math
 from dataclasses import asdict
-from typing import Any
 
-from sbnet.certificates import Certificate, certify, posterior_intervals
+from sbnet.certificates import certify, posterior_intervals
 from sbnet.cli import commands
 from sbnet.cli.evidence import findings_apart, listed_units, pattern
 from sbnet.cli.models import read_model
@@ -22,7 +21,6 @@ EXAMPLES = """
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Model, evidence, effort."""
     commands.model(one)
     commands.evidence(one)
     one.add_argument("--about", nargs="+", metavar="UNIT", help="units whose probabilities to enclose too")
@@ -35,7 +33,6 @@ def options(one: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Prove."""
     network = read_model(chosen)
     about = findings_apart(network, chosen.about, chosen.evidence)
     found = pattern(network, chosen.evidence)
@@ -45,19 +42,14 @@ def run(chosen: argparse.Namespace) -> int:
     possible = units and whole.upper > -math.inf
     intervals = posterior_intervals(network, found, units=units, **how) if possible else None
     if chosen.json:
+        fields = asdict(whole)
+        if whole.upper == -math.inf:  # of impossible evidence; JSON has no infinity
+            fields |= dict.fromkeys(("lower", "upper", "estimate", "mean_field", "interval"))
         ends = {} if intervals is None else intervals
         means = {name: {"lower": low, "upper": high} for name, (low, high) in ends.items()}
-        print(json.dumps({**_told(whole), "gap": whole.gap, "evidence": found, "units": means}))
+        print(json.dumps({**fields, "gap": whole.gap, "evidence": found, "units": means}))
         return 0
     for told in (whole, intervals):
         if told is not None:
             print(str(told).replace("proven=True", "--proven"))
     return 0
-
-
-def _told(whole: Certificate) -> dict[str, Any]:
-    """Its fields as JSON has them: minus infinity, of impossible evidence, is null."""
-    fields = asdict(whole)
-    if whole.upper == -math.inf:
-        fields |= dict.fromkeys(("lower", "upper", "estimate", "mean_field", "interval"))
-    return fields

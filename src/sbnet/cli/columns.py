@@ -10,18 +10,18 @@ model has a note on how.
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbnet._types import HIDDEN, IndexArray, States
+from sbnet._types import IndexArray
 from sbnet.cli.stored import coding_of, stored_columns, units_of
 from sbnet.errors import CodingWarning, ParameterError, TableError, enumerated, near_name, shortened, unknown_unit
 from sbnet.inference.solvers.places import BINARY, Place
@@ -64,7 +64,6 @@ class TableHead:
         return cls(replace(source, blocks=chain(head, source.blocks)), head, gone)
 
     def cells(self, position: int) -> Iterator[Any]:
-        """Of one column, in the first rows."""
         return (cell for block in self.head for cell in block.columns[position])
 
     def column(self, position: int) -> frames.Column:
@@ -128,11 +127,6 @@ class TableColumn(Place):
     position: int
     lexicon: Lexicon = field(repr=False)
 
-    @property
-    def is_numeric(self) -> bool:
-        """Are its values numbers, in digits or not?"""
-        return all(frames.as_number(label) is not None for label in self.labels)
-
     def read(self, block: Block, source: Source) -> IndexArray:
         """The number of the value of each cell."""
         cells = block.columns[self.position]
@@ -151,30 +145,7 @@ class TableColumn(Place):
             ) from None
 
 
-@dataclass(frozen=True, eq=False)
-class TableColumns:
-    """The columns of a table that are units of a model."""
-
-    network: Network
-    columns: tuple[TableColumn, ...]
-
-    def states(self, block: Block, source: Source) -> States:
-        """Rows by all units of the network."""
-        states = np.full((len(block), self.network.n_units), HIDDEN, dtype=np.int8)
-        for column in self.columns:
-            index = column.read(block, source)
-            found = column.codes[index]
-            found[index < 0] = HIDDEN
-            states[:, column.units] = found
-        return states
-
-    @property
-    def many_valued(self) -> bool:
-        """Has a column more than one unit, so that not all states of its units are possible?"""
-        return any(len(column.codes) > 2 for column in self.columns)
-
-
-def match(network: Network, table: TableHead, left_out: Iterable[str]) -> TableColumns:
+def match(network: Network, table: TableHead, left_out: Iterable[str]) -> tuple[TableColumn, ...]:
     """The columns of a table in a network."""
     source, left = table.source, set(left_out)
     for name in left.difference(source.names):
@@ -188,7 +159,7 @@ def match(network: Network, table: TableHead, left_out: Iterable[str]) -> TableC
         table.check_cells(k)
         name = source.names[k]
         if (one := stored.get(normal(name))) is not None:
-            lexicon = Lexicon(table, _by_index(one.reader))
+            lexicon = Lexicon(table, partial(_index_of, one.reader))
             found.append(TableColumn(name, units_of(network, one), one.codes, one.labels, k, lexicon))
             continue
         i = network.index(name)
@@ -200,17 +171,17 @@ def match(network: Network, table: TableHead, left_out: Iterable[str]) -> TableC
     if refused:
         s = "s" * (len(refused) > 1)
         raise TableError(
-            f"{source.what}: column{s} {_not_two_valued(refused, 120)}; a unit is 0 or 1. Say --missing for those that "
+            f"{source.what}: column{s} {told_of(refused, 120)}; a unit is 0 or 1. Say --missing for those that "
             f"are no state, or --ignore the column{s}"
         )
     for column in found:  # what is wrong with the first rows is said before there are answers
         for block in table.head:
             column.read(block, source)
-    return TableColumns(network, tuple(found))
+    return tuple(found)
 
 
-def _by_index(reader: Reader) -> Callable[[frames.Column], int]:
-    return lambda column: int(reader.index(column.values)[0])
+def _index_of(reader: Reader, column: frames.Column) -> int:
+    return int(reader.index(column.values)[0])
 
 
 def _check_known(names: Sequence[str], network: Network, source: Source) -> None:
@@ -259,7 +230,11 @@ def decide(table: TableHead, position: int) -> Coding:
         values = codings.distinct(column)
         told = _as_they_stand(table.cells(position)) or codings.listing(values)
         raise NotTwoValued(column.name, told + codings.clash(values))
-    _warn_of_signs(table, position)
+    cells = set(table.cells(position))
+    signs = {number for number in (-1.0, 1.0) for cell in cells if frames.is_number(cell, number)}
+    if len(cells) == len(signs) == 2 and codings.may_be_signs(sum(map(len, table.head)), table.gone):
+        text = f"{table.source.what}: column {column.name!r} {codings.SIGNS}--missing -1"
+        warnings.warn(text, CodingWarning, stacklevel=2)  # as evidence does: -1 may have been meant for "no"
     return coding
 
 
@@ -272,15 +247,6 @@ def check_choice(table: TableHead, position: int) -> None:
         values = codings.distinct(table.whole_column(position))
         if len(values) == 1:
             raise NotTwoValued(column.name, f"{codings.show(values[0])} and blanks alone")
-
-
-def refuse(source: Source, refused: Sequence[NotTwoValued]) -> TableError:
-    """All columns that cannot be learned as they are, and the ways out."""
-    told = _not_two_valued(refused, 170)
-    return TableError(
-        f"{os.path.basename(source.what)[:30]}: not two-valued: {told}. Say --encode auto (categories, numbers), "
-        "--missing -99 (no values), --id or --ignore COLUMN (no unit)"
-    )
 
 
 def _understood(coding: Coding, name: str, source: Source) -> Coding:
@@ -300,16 +266,7 @@ def _understood(coding: Coding, name: str, source: Source) -> Coding:
     return coding
 
 
-def _warn_of_signs(table: TableHead, position: int) -> None:
-    """As evidence does: -1 may have been meant for "no"."""
-    cells = set(table.cells(position))
-    signs = {number for number in (-1.0, 1.0) for cell in cells if frames.is_number(cell, number)}
-    if len(cells) == len(signs) == 2 and codings.may_be_signs(sum(map(len, table.head)), table.gone):
-        text = f"{table.source.what}: column {table.source.names[position]!r} {codings.SIGNS}--missing -1"
-        warnings.warn(text, CodingWarning, stacklevel=2)
-
-
-def _not_two_valued(refused: Sequence[NotTwoValued], room: int) -> str:
+def told_of(refused: Sequence[NotTwoValued], room: int) -> str:
     """All columns that are wrong, by name, and some cells of the first ones where there is room."""
     names = [error.args[0] for error in refused]
     for k in range(len(refused), 0, -1):
@@ -320,10 +277,10 @@ def _not_two_valued(refused: Sequence[NotTwoValued], room: int) -> str:
     return enumerated(names, room)
 
 
-def _as_they_stand(cells: Iterable[Any], most: int = 3) -> str:
+def _as_they_stand(cells: Iterable[Any]) -> str:
     """The first different cells of a column, numbers digit by digit; nothing, if there are none or one."""
     texts = dict.fromkeys(str(cell).strip() for cell in cells if cell == cell)
     told = [c[:20] if frames.as_number(c) is not None else codings.show(c) for c in texts if c not in ("", "None")]
     if len(told) < 2:
         return ""
-    return ", ".join(told[:most]) + ", …" if len(told) > most else f"{', '.join(told[:-1])} and {told[-1]}"
+    return ", ".join(told[:3]) + ", …" if len(told) > 3 else f"{', '.join(told[:-1])} and {told[-1]}"

@@ -26,7 +26,8 @@ COMMANDS = {
     "warmup": "compile all kernels now",
     "completion": "print a script that completes commands in a shell",
 }
-"""Each command and what it does; the module of that name has the rest, and is imported when it is needed."""
+"""Each command and what it does. The module of that name is imported when it is needed; its docstring and `EXAMPLES`
+are the help, `options` adds arguments to a parser, and `run` does the work and returns the exit code."""
 _EXIT = """exit codes:
   0    done; also if the reader of a pipe, such as head, has seen enough
   2    bad input, or a wrong argument: one line on standard error says what
@@ -37,7 +38,6 @@ class Parser(argparse.ArgumentParser):
     """One line for a wrong argument, and the way out."""
 
     def error(self, message: str) -> NoReturn:
-        """Leave with status 2."""
         end = "" if message.endswith("?") else "."
         self.exit(2, f"{self.prog}: error: {in_line(message)}{end} See {self.prog} --help\n")
 
@@ -63,18 +63,14 @@ def parser(needed: Collection[str] = tuple(COMMANDS)) -> tuple[Parser, dict[str,
     added = whole.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     each = {name: added.add_parser(name, help=summary) for name, summary in COMMANDS.items()}
     for name in needed:
-        _fill(each[name], import_module(f"sbnet.cli.{name}"))
+        one, module = each[name], import_module(f"sbnet.cli.{name}")
+        one.description, one.formatter_class = module.__doc__, argparse.RawDescriptionHelpFormatter
+        one.epilog = f"examples:{module.EXAMPLES.rstrip()}\n\n{_EXIT}"
+        module.options(one)
+        one.add_argument("--json", action="store_true", help="print JSON")
+        one.add_argument("--quiet", action="store_true", help="say nothing on standard error unless it is an error")
+        one.set_defaults(run=module.run)
     return whole, each
-
-
-def _fill(one: Parser, module: Any) -> None:
-    """The options of a command; the docstring of its module says what it does, `EXAMPLES` how it is used."""
-    one.description, one.formatter_class = module.__doc__, argparse.RawDescriptionHelpFormatter
-    one.epilog = f"examples:{module.EXAMPLES.rstrip()}\n\n{_EXIT}"
-    module.options(one)
-    one.add_argument("--json", action="store_true", help="print JSON")
-    one.add_argument("--quiet", action="store_true", help="say nothing on standard error unless it is an error")
-    one.set_defaults(run=module.run)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -84,18 +80,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     every, each = parser([named] if named in COMMANDS else [])
     chosen, rest = every.parse_known_args(words)
     if rest and (any(one.startswith("-") for one in rest) or not hasattr(chosen, "evidence")):
-        every.error(f"unrecognized arguments: {' '.join(rest)}{_meant(each[chosen.command], rest)}")
+        known = [flag for action in each[chosen.command]._actions for flag in action.option_strings]
+        wrong = next((word.partition("=")[0] for word in rest if word.startswith("-")), "")
+        near = near_name(wrong, known, 0.6)
+        meant = "" if near is None else f"; did you mean {near}?"
+        every.error(f"unrecognized arguments: {' '.join(rest)}{meant}")
     if rest:
         chosen.evidence += rest
     return chosen
-
-
-def _meant(one: Parser, rest: Sequence[str]) -> str:
-    """The option that the first unknown one may stand for."""
-    known = [flag for action in one._actions for flag in action.option_strings]
-    wrong = next((word.partition("=")[0] for word in rest if word.startswith("-")), None)
-    near = None if wrong is None else near_name(wrong, known, 0.6)
-    return "" if near is None else f"; did you mean {near}?"
 
 
 def whole(text: str) -> int:
@@ -122,9 +114,8 @@ def _separator(text: str) -> str:
 def model(one: argparse.ArgumentParser) -> None:
     """The argument that every command about a network begins with."""
     one.add_argument("model", metavar="MODEL", help="a network in any format that sbnet reads; - is standard input")
-    one.add_argument(
-        "--from", dest="ending", metavar="ENDING", help="how to read standard input, such as .toml or .bif"
-    )
+    ending = "how to read standard input, such as .toml or .bif"
+    one.add_argument("--from", dest="ending", metavar="ENDING", help=ending)
     off = "how far a table of a BIF or UAI file may be from a unit to become one (default: %(default)g)"
     one.add_argument("--tol", type=float, metavar="P", default=1e-6, help=off)
     most = "hidden units that any other table may take (default: %(default)s)"
@@ -132,7 +123,6 @@ def model(one: argparse.ArgumentParser) -> None:
 
 
 def evidence(one: argparse.ArgumentParser) -> None:
-    """What was observed, in words."""
     one.add_argument(
         "evidence",
         nargs="*",
@@ -142,7 +132,6 @@ def evidence(one: argparse.ArgumentParser) -> None:
 
 
 def table(one: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """A table, and how it is read."""
     what = "CSV with any separator, .gz, .bz2, .xz, .zst; Parquet; NPZ; - is standard input"
     if required:
         one.add_argument("table", metavar="TABLE", help=what)
@@ -156,7 +145,6 @@ def table(one: argparse.ArgumentParser, *, required: bool = True) -> None:
 
 
 def output(one: argparse.ArgumentParser, what: str, *, required: bool = False) -> None:
-    """Where to."""
     one.add_argument(
         "-o", "--out", metavar="OUT", required=required, default="-",
         help=f"{what}, written whole or not at all; - is standard output",

@@ -16,13 +16,14 @@ EXAMPLES = """
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Which shell."""
     one.add_argument("shell", choices=("bash", "zsh", "fish"))
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Print the script."""
-    known = {name: _options(parser) for name, parser in commands.parser()[1].items()}
+    known: dict[str, dict[str, str]] = {}  # each long option of each command, and what it does
+    for name, parser in commands.parser()[1].items():
+        words = {flag: action for action in parser._actions for flag in action.option_strings if flag[:2] == "--"}
+        known[name] = {k: (a.help or "").replace("%(default)s", str(a.default)) for k, a in words.items()}
     if chosen.json:
         print(json.dumps({name: list(flags) for name, flags in known.items()}))
     elif chosen.shell == "fish":
@@ -30,16 +31,6 @@ def run(chosen: argparse.Namespace) -> int:
     else:
         print(("autoload -U bashcompinit && bashcompinit\n" if chosen.shell == "zsh" else "") + _bash(known))
     return 0
-
-
-def _options(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Each long option, and what it does."""
-    return {
-        flag: (action.help or "").replace("%(default)s", str(action.default))
-        for action in parser._actions
-        for flag in action.option_strings
-        if flag.startswith("--")
-    }
 
 
 def _bash(known: Mapping[str, Mapping[str, str]]) -> str:

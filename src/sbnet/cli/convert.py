@@ -6,7 +6,7 @@ import argparse
 import json
 
 from sbnet.cli import commands
-from sbnet.cli.models import check_out, read_model, write_model
+from sbnet.cli.models import read_model, write_model
 
 EXAMPLES = """
   sbnet convert asia.bif -o asia.toml      to read it and change it by hand
@@ -15,15 +15,12 @@ EXAMPLES = """
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Model, and where to."""
     commands.model(one)
     commands.output(one, "the new file", required=True)
     one.add_argument("--to", metavar="ENDING", help="the format of standard output, such as .sbn (default: .toml)")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Read, write."""
-    check_out(chosen.out, chosen)
     network = read_model(chosen)
     write_model(network, chosen.out, chosen.to)
     if chosen.json and chosen.out != "-":

@@ -104,7 +104,6 @@ class _Vocabulary:
         return alike[0] if len(alike) == 1 else None
 
     def kind(self, name: str) -> str:
-        """What a name stands for."""
         if name in self._network._index:
             return "unit"
         return "column" if name in self._columns else "variable"

@@ -19,7 +19,6 @@ EXAMPLES = """
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Model, evidence, and where the page goes."""
     commands.model(one)
     commands.evidence(one)
     one.add_argument("--html", metavar="OUT", help="write the page there instead; - is standard output")
@@ -29,7 +28,6 @@ def options(one: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Write, or serve until Ctrl-C."""
     from sbnet import explore
 
     if chosen.html is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sbnet.cli import commands
-from sbnet.cli.columns import NotTwoValued, TableHead, check_choice, decide, refuse, two_valued
+from sbnet.cli.columns import NotTwoValued, TableHead, check_choice, decide, told_of, two_valued
 from sbnet.cli.models import check_out, write_model
 from sbnet.cli.rows import Progress, hints
 from sbnet.cli.stored import COLUMNS, ReadingOptions, notes_on, with_reading_options
@@ -20,7 +21,7 @@ from sbnet.model.names import spelled
 from sbnet.model.notes import Note
 from sbnet.model.roles import HIDDEN_UNITS
 from sbnet.tables import frames, reading
-from sbnet.tables.codings import NOT_CHOSEN, PLAIN, Coding, word
+from sbnet.tables.codings import PLAIN, Coding, word
 from sbnet.tables.reading import Block, open_table
 
 if TYPE_CHECKING:  # this brings scikit-learn along, which takes a second
@@ -34,7 +35,6 @@ EXAMPLES = """
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Table, and how to learn."""
     commands.table(one)
     one.add_argument("--label", metavar="COLUMN", help="a column to be predicted from the others: it is learned last")
     one.add_argument("--hidden", metavar="N[,N…]", default="auto", help="sizes of the hidden layers (default: chosen)")
@@ -46,7 +46,6 @@ def options(one: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Read, learn, write."""
     check_out(chosen.out, chosen)
     settings = {"hidden": _layers(chosen.hidden), "epochs": _epochs(chosen.epochs), "random_state": chosen.seed}
     with open_table(chosen.table, hints(chosen)) as source:
@@ -55,7 +54,9 @@ def run(chosen: argparse.Namespace) -> int:
         density, notes, n = _learned(table, positions, settings, chosen)
     names = density.network_.names
     network = density.network_.with_notes({name: notes.get(name) or Note(group=HIDDEN_UNITS) for name in names})
-    read = ReadingOptions(tuple(chosen.missing), tuple(chosen.id), (*chosen.ignore, *_unread(density)))
+    columns = () if density.encoder_ is None else density.encoder_.columns_
+    unread = [column.name for column in columns if not column.units]  # they tell nothing, here and in other tables
+    read = ReadingOptions(tuple(chosen.missing), tuple(chosen.id), (*chosen.ignore, *unread))
     network = with_reading_options(network, read)
     write_model(network, chosen.out, chosen.to)
     bound, width = float(density.bounds_[-1]), len(positions)
@@ -110,7 +111,7 @@ def _learned(
     if chosen.encode is not None:
         rows = _records(table, positions, chosen.quiet)
         density = SBNDensity(**settings, encode="auto", missing=list(table.gone)).fit(rows)
-        return density, _notes_on_encoded(density), len(rows)
+        return density, notes_on(density.encoder_), len(rows)
     known = _decided(table, positions)
     states = _states(table, dict(zip(positions, known.values(), strict=True)), chosen.quiet)
     density = SBNDensity(**settings, missing=[-1]).fit(states)
@@ -143,7 +144,10 @@ def _decided(table: TableHead, positions: Sequence[int]) -> dict[str, Coding]:
         except NotTwoValued as error:
             refused.append(error)
     if refused:
-        raise refuse(table.source, refused)
+        raise TableError(
+            f"{os.path.basename(table.source.what)[:30]}: not two-valued: {told_of(refused, 170)}. Say --encode auto "
+            "(categories, numbers), --missing -99 (no values), --id or --ignore COLUMN (no unit)"
+        )
     return known
 
 
@@ -170,20 +174,3 @@ def _records(table: TableHead, positions: Sequence[int], quiet: bool) -> list[di
         columns = [[reading.value(cell, delimiter) for cell in block.columns[k]] for k in positions]
         rows += [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     return rows
-
-
-def _unread(density: SBNDensity) -> list[str]:
-    """The columns without a unit: they tell nothing, and are passed over in other tables too."""
-    columns = () if density.encoder_ is None else density.encoder_.columns_
-    return [column.name for column in columns if not column.units]
-
-
-def _notes_on_encoded(density: SBNDensity) -> dict[str, Note]:
-    """Which units are columns, and how a later table with these columns is to be read."""
-    encoder: Any = density.encoder_
-    fills = [
-        ["" if label == NOT_CHOSEN else word(encoder.values_[k][v]) for v, label in enumerate(column.labels)]
-        for k, column in enumerate(encoder.columns_)
-    ]
-    units = {unit: Note(group=COLUMNS) for column in encoder.columns_ for unit in column.units}
-    return units | notes_on(encoder.columns_, fills)

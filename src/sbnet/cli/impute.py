@@ -13,7 +13,7 @@ from sbnet import checks
 from sbnet._types import HIDDEN, States
 from sbnet.cli import commands, rows
 from sbnet.cli.columns import TableColumn
-from sbnet.cli.models import check_out, one_input, read_model
+from sbnet.cli.models import read_model
 from sbnet.cli.writing import open_writer
 from sbnet.errors import ParameterError, TableError
 from sbnet.tables import codings, frames, reading
@@ -26,7 +26,6 @@ EXAMPLES = """
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Model, table, what to fill in, where to."""
     commands.model(one)
     commands.table(one)
     one.add_argument("--means", action="store_true", help="fill with the probability of the second value instead")
@@ -34,19 +33,16 @@ def options(one: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Impute, block by block."""
-    one_input(chosen.model, chosen.table)
-    check_out(chosen.out, chosen)
     network = read_model(chosen)
     with rows.opened_for(network, chosen) as table:
-        if chosen.means and table.columns.many_valued:
+        if chosen.means and table.many_valued:
             raise ParameterError("--means is for two-valued columns; the model has columns of more values")
         source, schema = table.source, _schema(table, chosen.means)
         with open_writer(chosen.out, source.names, source.delimiter, schema=schema, as_json=chosen.json) as writer:
             for block, states in table.blocks():
                 filled = _filled(table, block, states, chosen.means)
-                for column in table.columns.columns if chosen.json else ():
-                    if column.is_numeric:
+                for column in table.columns if chosen.json else ():
+                    if all(frames.as_number(label) is not None for label in column.labels):
                         filled[column.position] = [_for_json(cell, source) for cell in filled[column.position]]
                 writer.put(filled)
     return 0
@@ -58,7 +54,7 @@ def _schema(table: rows.Table, means: bool) -> Any:
     if schema is None or not means:
         return schema
     pyarrow = checks.extra("pyarrow", "Parquet", of="tables")
-    for column in table.columns.columns:
+    for column in table.columns:
         if _kind_of(table.source, column, ()) is not str:
             schema = schema.set(column.position, schema.field(column.position).with_type(pyarrow.float64()))
     return schema
@@ -66,7 +62,7 @@ def _schema(table: rows.Table, means: bool) -> Any:
 
 def _filled(table: rows.Table, block: Block, states: States, means: bool) -> list[list[Any]]:
     """The columns of a block without missing values; every other cell stays as it was, to the letter."""
-    filled, columns = [list(column) for column in block.columns], table.columns.columns
+    filled, columns = [list(column) for column in block.columns], table.columns
     kinds = [_kind_of(table.source, column, block.columns[column.position]) for column in columns]
     if means:
         for column, kind in zip(columns, kinds, strict=True):
@@ -79,7 +75,7 @@ def _filled(table: rows.Table, block: Block, states: States, means: bool) -> lis
         return filled
     from sbnet.estimators import SBNImputer
 
-    found = SBNImputer.from_networks(table.columns.network).cell_probabilities(states[some], columns)
+    found = SBNImputer.from_networks(table.network).cell_probabilities(states[some], columns)
     for k, (column, kind, probabilities) in enumerate(zip(columns, kinds, found, strict=True)):
         for r in np.flatnonzero(missing[some, k]).tolist():
             if means:
@@ -105,7 +101,6 @@ def _kind_of(source: Source, column: TableColumn, cells: Sequence[Any]) -> type:
 
 
 def _as_cell(word: Any, kind: type, column: str) -> Any:
-    """A value in the type of its column."""
     if kind is str or not isinstance(word, str):
         return word
     number = frames.as_number(word)

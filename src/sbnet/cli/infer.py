@@ -14,7 +14,7 @@ import numpy as np
 from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.cli import commands
 from sbnet.cli.evidence import findings, findings_apart, listed_units, together
-from sbnet.cli.models import check_out, one_input, read_model
+from sbnet.cli.models import read_model
 from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
 from sbnet.decisions import Contributions, contributions
 from sbnet.decisions.contributions import terms
@@ -48,7 +48,6 @@ _CONTRIBUTING = 100
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Model, evidence or a table, and how much to show."""
     commands.model(one)
     commands.evidence(one)
     commands.table(one, required=False)
@@ -62,9 +61,6 @@ def options(one: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Ask."""
-    one_input(chosen.model, chosen.table)
-    check_out(chosen.out, chosen)
     network = read_model(chosen)
     if chosen.table is not None:
         from sbnet.cli import infer_table
@@ -92,7 +88,11 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
         raise EvidenceError(f"{posterior.impossible}. Leave out a finding, or give the unit a leak")
     if posterior.doubtful:
         raise ParameterError(_DOUBTFUL)
-    intervals = _intervals(posterior, units) if chosen.certain else {}
+    intervals: dict[str, tuple[float, float]] = {}
+    if chosen.certain and len(units):
+        from sbnet.certificates import posterior_intervals
+
+        intervals = dict(posterior_intervals(network, posterior.evidence, units=units.tolist()))
     means = posterior.means.copy()
     for name, (low, high) in intervals.items():  # what is proven goes before what mean field theory says
         means[network.index(name)] = np.clip(means[network.index(name)], low, high)
@@ -101,7 +101,9 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     if 0 < len(evidence) <= _CONTRIBUTING and len(units) and posterior.error is None:
         titles = {one.title: one.states for one in found}
         why = contributions(network, posterior, about=units.tolist(), together=titles)
-    answer = _Answer(posterior, exact, means, intervals, why, _before(posterior, exact, why), chosen.about is None)
+    before = _before(posterior, exact, why)
+    prior = posterior.prior if before is None else before
+    answer = _Answer(posterior, exact, means, intervals, why, prior, before is not None, chosen.about is None)
     if chosen.json:
         told = answer.as_json(units[: chosen.top])
         return json.dumps(told, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
@@ -133,13 +135,6 @@ def _before(posterior: Posterior, exact: bool, why: Contributions | None) -> Flo
     return prior
 
 
-def _intervals(posterior: Posterior, units: IndexArray) -> dict[str, tuple[float, float]]:
-    from sbnet.certificates import posterior_intervals
-
-    names = [posterior.network.names[i] for i in units]
-    return dict(posterior_intervals(posterior.network, posterior.evidence, units=names)) if names else {}
-
-
 @dataclass(frozen=True)
 class _Answer:
     """What is to be told: the means, by unit; intervals, if they were asked for; contributions, if there are some."""
@@ -149,17 +144,14 @@ class _Answer:
     means: FloatArray
     intervals: dict[str, tuple[float, float]]
     why: Contributions | None
-    prior: FloatArray | None
-    """What was known before, by unit; None for predictions."""
+    prior: FloatArray
+    """What was known before, by unit."""
+    summed: bool
+    """Is it the sum over all states, and no prediction?"""
     every: bool
     """Was no unit asked for by name?"""
 
-    @property
-    def _prior(self) -> FloatArray:
-        return self.posterior.prior if self.prior is None else self.prior
-
     def as_json(self, units: IndexArray) -> dict[str, Any]:
-        """All of it, for the units given."""
         posterior, network = self.posterior, self.posterior.network
         seen = np.flatnonzero(posterior.evidence != HIDDEN)
         observed = {network.names[i]: int(posterior.evidence[i]) for i in seen}
@@ -170,7 +162,7 @@ class _Answer:
 
     def _unit(self, i: int) -> dict[str, Any]:
         name, note = self.posterior.network.names[i], self.posterior.network.notes[self.posterior.network.names[i]]
-        one: dict[str, Any] = {"name": name, "prior": float(self._prior[i]), "mean": float(self.means[i])}
+        one: dict[str, Any] = {"name": name, "prior": float(self.prior[i]), "mean": float(self.means[i])}
         if self.posterior.error is not None:
             one["error"] = float(self.posterior.error[i])
         if name in self.intervals:
@@ -180,11 +172,10 @@ class _Answer:
         return one | {key: value for key in ("about", "group") if (value := getattr(note, key))}
 
     def reading(self, units: IndexArray, most: int) -> Reading:
-        """The first of the units, in lines."""
         posterior, shown = self.posterior, units[:most]
-        top = printing.scale(self._prior[shown], self.means[shown]) if len(shown) else 1.0
+        top = printing.scale(self.prior[shown], self.means[shown]) if len(shown) else 1.0
         names = [posterior.network.names[i] for i in shown]
-        predicted = self.prior is None and is_predicted(posterior.network, names)
+        predicted = not self.summed and is_predicted(posterior.network, names)
         before = "predicted" if predicted else "prior"
         titles = ["unit", f"{before} → mean", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
         table: list[list[Cell]] = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
@@ -212,15 +203,11 @@ class _Answer:
         return [[f"... {n:,} finding{'s' * (n != 1)}, which --about lists"]] if n and not grouped else []
 
     def _row(self, i: int, top: float) -> list[Cell]:
-        name, prior, mean = self.posterior.network.names[i], self._prior[i], self.means[i]
+        name, prior, mean = self.posterior.network.names[i], self.prior[i], self.means[i]
         error = printing.plus_minus(self.posterior.error, i)
         bar = printing.Move(prior, mean, top)
         row: list[Cell] = [name, f"{printing.probability(prior)} → {printing.probability(mean)}{error}", bar]
         if self.intervals:
-            row.append("{:.4f} to {:.4f}".format(*_outwards(self.intervals[name])))
+            low, high = self.intervals[name]  # rounded outwards, so that what is printed holds too
+            row.append(f"{np.floor(low * 1e4) / 1e4:.4f} to {np.ceil(high * 1e4) / 1e4:.4f}")
         return [*row, *([terms(self.why[name])] if self.why is not None else [])]
-
-
-def _outwards(interval: tuple[float, float]) -> tuple[float, float]:
-    """To four digits, so that what is printed holds too."""
-    return float(np.floor(interval[0] * 1e4) / 1e4), float(np.ceil(interval[1] * 1e4) / 1e4)

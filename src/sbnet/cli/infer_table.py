@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sbnet._types import HIDDEN, FloatArray
+from sbnet._types import HIDDEN
 from sbnet.cli import rows
 from sbnet.cli.evidence import listed_units
 from sbnet.cli.units import open_units
@@ -21,7 +21,15 @@ from sbnet.model.network import Network
 
 def run(network: Network, chosen: argparse.Namespace) -> int:
     """Write a column for each unit; or, with --json, an object for each row, each on a line."""
-    _check_options(chosen)
+    if chosen.evidence:
+        raise ParameterError("findings come from the command or from a table; give UNIT=STATE or --table, not both")
+    if chosen.certain:
+        raise ParameterError("--certain is for one pattern; leave it away, or give its findings as UNIT=STATE")
+    if chosen.top is not None and not chosen.json:
+        way_out = "a table has a column for each; say --about or --json"
+        raise ParameterError(f"--top ranks the units of each row, and {way_out}")
+    if chosen.json and chosen.out != "-":
+        raise ParameterError("--json with --table goes to standard output, a line for each row; leave -o away")
     named = open_units(network) if chosen.about is None else listed_units(network, chosen.about, "--about")
     units = [network.index(name) for name in named]
     with rows.opened_for(network, chosen) as table:
@@ -32,27 +40,9 @@ def run(network: Network, chosen: argparse.Namespace) -> int:
         with open_writer(chosen.out, names, table.source.delimiter) as writer:
             for block, states in table.blocks():
                 batch = rows.answers(network, states)
-                means = [_six_digits(column) for column in batch.means.T[units]]
+                means = [np.array([float(f"{p:.6g}") for p in column.tolist()]) for column in batch.means.T[units]]
                 writer.put([*table.names(block), batch.bound, batch.converged.astype(int).tolist(), *means])
     return 0
-
-
-def _check_options(chosen: argparse.Namespace) -> None:
-    """Refuse options that mean nothing for a table, rather than leave them out of account."""
-    if chosen.evidence:
-        raise ParameterError("findings come from the command or from a table; give UNIT=STATE or --table, not both")
-    if chosen.certain:
-        raise ParameterError("--certain is for one pattern; leave it away, or give its findings as UNIT=STATE")
-    if chosen.top is not None and not chosen.json:
-        raise ParameterError(
-            "--top ranks the units of each row, and a table has a column for each; say --about or --json"
-        )
-    if chosen.json and chosen.out != "-":
-        raise ParameterError("--json with --table goes to standard output, a line for each row; leave -o away")
-
-
-def _six_digits(values: FloatArray) -> FloatArray:
-    return np.array([float(f"{value:.6g}") for value in values.tolist()])
 
 
 def _print_lines(network: Network, table: rows.Table, units: list[int], top: int | None) -> None:

@@ -23,9 +23,22 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def read_model(chosen: argparse.Namespace) -> Network:
-    """The network that a command names: a file, or standard input in the format of an ending, or by its first bytes."""
+    """The network that a command names: a file, or standard input in the format of an ending, or by its first bytes.
+
+    What is wrong with the place of the output, or with a second input, is said before.
+    """
+    if chosen.model == "-" == getattr(chosen, "table", None):
+        raise ParameterError("the model and the table are both -, but there is one standard input")
+    check_out(getattr(chosen, "out", "-"), chosen)
     if chosen.model != "-":
-        _refuse_table(chosen.model)
+        plain = chosen.model
+        for ending in _PACKED:
+            plain = plain.removesuffix(ending)
+        if plain.endswith(_TABLES):  # model and table are easily swapped
+            raise ParameterError(
+                f"{chosen.model} is a table; the model comes first, as in sbnet score model.sbn {chosen.model}. sbnet "
+                "fit learns a model"
+            )
         return _read(_place(chosen.model), chosen)
     data = sys.stdin.buffer.read()
     if not data:
@@ -37,7 +50,6 @@ def read_model(chosen: argparse.Namespace) -> Network:
 
 
 def _place(name: str) -> str:
-    """Where a model stands."""
     return os.fspath(clinic_path()) if name == EXAMPLE and not os.path.exists(name) else name
 
 
@@ -55,17 +67,6 @@ def _read(path: str, chosen: argparse.Namespace) -> Network:
     if not isinstance(network, Network):
         raise FileFormatError(f"{path} holds a mixture of networks, and a command takes one; sbnet.read() reads it")
     return network
-
-
-def _refuse_table(name: str) -> None:
-    """Model and table are easily swapped."""
-    plain = name
-    for ending in _PACKED:
-        plain = plain.removesuffix(ending)
-    if plain.endswith(_TABLES):
-        raise ParameterError(
-            f"{name} is a table; the model comes first, as in sbnet score model.sbn {name}. sbnet fit learns a model"
-        )
 
 
 def write_model(network: Network, name: str, ending: str | None = None) -> None:
@@ -109,9 +110,3 @@ def _passing(ending: str) -> Iterator[str]:
         ending = f".{ending}"
     with tempfile.TemporaryDirectory() as folder:
         yield os.path.join(folder, f"standard{ending}")
-
-
-def one_input(*names: str | None) -> None:
-    """Standard input can be read once."""
-    if [*names].count("-") > 1:
-        raise ParameterError("the model and the table are both -, but there is one standard input")

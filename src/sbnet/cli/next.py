@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any
 
 from sbnet.cli import commands
 from sbnet.cli.evidence import findings_apart, listed_units, pattern
@@ -23,7 +22,6 @@ _SHOWN = 10
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Model, evidence, what about."""
     commands.model(one)
     commands.evidence(one)
     one.add_argument("--about", nargs="+", metavar="UNIT", help="units to learn about (default: causes)")
@@ -33,7 +31,6 @@ def options(one: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Ask what to ask."""
     network = read_model(chosen)
     about, among = (findings_apart(network, words, chosen.evidence) for words in (chosen.about, chosen.among))
     about = None if about is None else listed_units(network, about, "--about")
@@ -41,21 +38,16 @@ def run(chosen: argparse.Namespace) -> int:
     found = pattern(network, chosen.evidence)
     questions = next_question(network, found, about=about, among=among, tries=max(chosen.tries, chosen.top or 1))
     if chosen.json:
-        print(json.dumps(_as_json(network, questions, found, chosen.top)))
+        listed = []
+        for one in questions[: chosen.top]:
+            words = network.notes[one.name].about
+            listed.append(one._asdict() | ({"about": words} if words else {}))
+        whole = {"about": questions.about, "entropy": questions.entropy, "exact": questions.exact}
+        print(json.dumps({**whole, "considered": questions.considered, "evidence": found, "questions": listed}))
     else:
         most = chosen.top or (_SHOWN if sys.stdout.isatty() else len(questions))
         print(_reading(network, questions, most))
     return 0
-
-
-def _as_json(network: Network, questions: Questions, found: dict[str, int], top: int | None) -> dict[str, Any]:
-    listed = [one._asdict() | _about(network, one.name) for one in questions[:top]]
-    whole = {"about": questions.about, "entropy": questions.entropy, "exact": questions.exact}
-    return {**whole, "considered": questions.considered, "evidence": found, "questions": listed}
-
-
-def _about(network: Network, name: str) -> dict[str, str]:
-    return {"about": network.notes[name].about} if network.notes[name].about else {}
 
 
 def _reading(network: Network, questions: Questions, most: int) -> Reading:

@@ -21,7 +21,6 @@ EXAMPLES = """
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Which, how often, where to."""
     one.add_argument("names", nargs="*", default=["all"], metavar="EXPERIMENT", help="figure5, table1 …; all; list")
     one.add_argument("--seeds", type=commands.whole, default=5, help="repetitions (default: %(default)s)")
     one.add_argument("-o", "--out", type=Path, default=Path("report"), help="folder (default: %(default)s)")
@@ -30,7 +29,6 @@ def options(one: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Run the experiments and write the report."""
     from rich.console import Console
 
     from sbnet.paper import EXPERIMENTS, Experiment, Settings, choose, report, run

@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sbnet._types import FloatArray, States
-from sbnet.cli.columns import TableColumns, TableHead, match
+import numpy as np
+
+from sbnet._types import HIDDEN, FloatArray, States
+from sbnet.cli.columns import TableColumn, TableHead, match
 from sbnet.cli.stored import reading_options
 from sbnet.errors import ParameterError
 from sbnet.inference import PosteriorBatch, infer_many
@@ -26,10 +28,11 @@ from sbnet.tables.reading import Block, Hints, Source, open_table
 
 @dataclass(frozen=True)
 class Table:
-    """A table that is being read for a model; `ids` are the columns that name its rows."""
+    """A table that is being read for a network: the columns that are units, and the `ids` that name its rows."""
 
+    network: Network
     source: Source
-    columns: TableColumns
+    columns: tuple[TableColumn, ...]
     ids: tuple[str, ...]
     quiet: bool
 
@@ -37,11 +40,26 @@ class Table:
         """Some rows at a time, as they were read, and as states of the units."""
         with Progress(self.quiet) as progress:
             for block in self.source.blocks:
-                yield block, self.columns.states(block, self.source)
+                states = np.full((len(block), self.network.n_units), HIDDEN, dtype=np.int8)
+                for column in self.columns:
+                    index = column.read(block, self.source)
+                    found = column.codes[index]
+                    found[index < 0] = HIDDEN
+                    states[:, column.units] = found
+                yield block, states
                 progress.more(len(block))
 
+    @property
+    def many_valued(self) -> bool:
+        """Has a column more than one unit, so that not all states of its units are possible?"""
+        return any(len(column.codes) > 2 for column in self.columns)
+
+    def bounds(self, states: States) -> FloatArray:
+        """A bound for each row; missing cells of more than two values are taken at each of them, as estimators do."""
+        whole = complete(self.network, states, self.columns)
+        return whole.sum(warn_of_impossible(infer_many(self.network, whole.states, progress=False)).bound)
+
     def names(self, block: Block) -> list[Any]:
-        """The columns that name rows."""
         return [block.columns[self.source.names.index(name)] for name in self.ids]
 
 
@@ -67,20 +85,14 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
         ids = said or [name for name in ids if name in known and name not in ignored]
         head = TableHead.begin(source, gone)
         columns = match(network, head, [*ids, *ignored, *known])
-        if not columns.columns:
+        if not columns:
             raise ParameterError(f"{source.what} has no column that is a unit of the model")
-        yield Table(head.source, columns, tuple(ids), chosen.quiet)
+        yield Table(network, head.source, columns, tuple(ids), chosen.quiet)
 
 
 def answers(network: Network, states: States) -> PosteriorBatch:
     """The answers of a block; where units are tied to each other, means from samples."""
     return warn_of_impossible(infer_many(network, states, solver=Sampled(), progress=False))
-
-
-def bounds(columns: TableColumns, states: States) -> FloatArray:
-    """A bound for each row; missing cells of more than two values are taken at each of them, as estimators do."""
-    whole = complete(columns.network, states, columns.columns)
-    return whole.sum(warn_of_impossible(infer_many(columns.network, whole.states, progress=False)).bound)
 
 
 class Progress:
@@ -94,7 +106,6 @@ class Progress:
         return self
 
     def more(self, rows: int) -> None:
-        """Some more rows are done."""
         self._rows += rows
         now = time.monotonic() - self._begin
         if self._on and now - self._last > 0.5:

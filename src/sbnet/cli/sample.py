@@ -10,7 +10,7 @@ import numpy as np
 
 from sbnet.cli import commands
 from sbnet.cli.evidence import pattern
-from sbnet.cli.models import check_out, read_model
+from sbnet.cli.models import read_model
 from sbnet.cli.stored import COLUMNS, stored_columns, units_of
 from sbnet.cli.writing import open_writer
 from sbnet.errors import ParameterError
@@ -27,7 +27,6 @@ _BLOCK = 4096
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Model, how many, where to."""
     commands.model(one)
     one.add_argument("n", type=commands.whole, nargs="?", metavar="N", help="how many rows")
     one.add_argument("-n", "--rows", type=commands.whole, metavar="N", help="how many rows, as an option")
@@ -41,8 +40,6 @@ def options(one: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Draw, block by block."""
-    check_out(chosen.out, chosen)
     n = _number(chosen)
     network = read_model(chosen)
     held = pattern(network, chosen.do) or None

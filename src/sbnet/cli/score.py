@@ -9,7 +9,7 @@ import numpy as np
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.cli import commands, rows
 from sbnet.cli.evidence import words_of
-from sbnet.cli.models import check_out, one_input, read_model
+from sbnet.cli.models import read_model
 from sbnet.cli.stored import stored_columns, units_of
 from sbnet.cli.writing import open_writer
 from sbnet.errors import not_among
@@ -26,7 +26,6 @@ EXAMPLES = """
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Model, table, where to."""
     commands.model(one)
     commands.table(one)
     label = "a column that is taken as missing, and whose probabilities are told instead"
@@ -35,9 +34,6 @@ def options(one: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Score, block by block."""
-    one_input(chosen.model, chosen.table)
-    check_out(chosen.out, chosen)
     network = read_model(chosen)
     label = None if chosen.label is None else _label(network, chosen.label)
     with rows.opened_for(network, chosen) as table:
@@ -50,16 +46,15 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _scores(table: rows.Table, states: States, label: Place | None) -> list[FloatArray]:
     """The bounds of the rows, and the probabilities of the values of the label; of two values, one says all."""
-    columns = table.columns
     if label is None:
-        return [rows.bounds(columns, states)]
+        return [table.bounds(states)]
     states[:, label.units] = HIDDEN
-    if len(label.codes) == 2 and not columns.many_valued:
-        batch = rows.answers(columns.network, states)
+    if len(label.codes) == 2 and not table.many_valued:
+        batch = rows.answers(table.network, states)
         return [batch.bound, batch.means[:, label.units[0]]]
-    others = [column for column in columns.columns if column.name != label.name]
-    found = cell_probabilities(columns.network, states, [label, *others])[0]
-    return [rows.bounds(columns, states), *(found.T if len(label.codes) > 2 else [found[:, 1]])]
+    others = [column for column in table.columns if column.name != label.name]
+    found = cell_probabilities(table.network, states, [label, *others])[0]
+    return [table.bounds(states), *(found.T if len(label.codes) > 2 else [found[:, 1]])]
 
 
 def _label(network: Network, name: str) -> Place:
@@ -77,9 +72,8 @@ def _label(network: Network, name: str) -> Place:
 def _titles(label: Place) -> list[str]:
     if not label.labels:
         return [f"P({label.name})"]
-    own = [f"{label.name} {word}" if _is_interval(word) else f"{label.name}={word}" for word in label.labels]
-    return [f"P({text})" for text in (own if len(own) > 2 else own[1:])]
-
-
-def _is_interval(word: str) -> bool:
-    return word.startswith(("up to ", "above ")) or " to " in word
+    titles = []
+    for word in label.labels if len(label.labels) > 2 else label.labels[1:]:
+        interval = word.startswith(("up to ", "above ")) or " to " in word
+        titles.append(f"P({label.name}{' ' if interval else '='}{word})")
+    return titles

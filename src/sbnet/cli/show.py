@@ -28,31 +28,25 @@ _SHOWN = 40
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """Model, and units."""
     commands.model(one)
     one.add_argument("units", nargs="*", metavar="UNIT", help="show what these depend on")
     one.add_argument("--top", type=commands.whole, metavar="N", help=f"units to list (a terminal has {_SHOWN})")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Print."""
     network = read_model(chosen)
     units = listed_units(network, chosen.units, "the command")
+    prior = best_prior(network) if network.n_edges <= MOST_EDGES and (chosen.json or not units) else None
     if chosen.json:
         listed = units or open_units(network)[: chosen.top]
-        prior = _prior(network)
         about = {"units": network.n_units, "edges": network.n_edges, "layers": network.layers}
         print(json.dumps({"size": about, "units": [_unit(network, name, prior) for name in listed]}))
     elif units:
         print("\n\n".join(_dependence(network, name) for name in units))
     else:
         most = chosen.top or (_SHOWN if sys.stdout.isatty() else network.n_units)
-        print(_list(network, most))
+        print(_list(network, prior, most))
     return 0
-
-
-def _prior(network: Network) -> Any:
-    return best_prior(network) if network.n_edges <= MOST_EDGES else None
 
 
 def _unit(network: Network, name: str, prior: Any) -> dict[str, Any]:
@@ -79,8 +73,7 @@ def _dependence(network: Network, name: str) -> str:
     return "\n".join([*about, repr(network.conditional(name)), *more])
 
 
-def _list(network: Network, most: int) -> Reading:
-    prior = _prior(network)
+def _list(network: Network, prior: Any, most: int) -> Reading:
     grouped = any(note.group for note in network.notes.values())
     listed = open_units(network)
     predicted = prior is not None and is_predicted(network, listed)

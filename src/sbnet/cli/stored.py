@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from sbnet._types import IndexArray
 from sbnet.errors import FileFormatError
 from sbnet.model.network import Network
 from sbnet.model.notes import Note
-from sbnet.tables.codings import Coding
+from sbnet.tables.codings import NOT_CHOSEN, Coding, word
 
 if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
     from sbnet.estimators.codings import ColumnCoding, Reader
@@ -42,24 +41,27 @@ def units_of(network: Network, column: ColumnCoding) -> IndexArray:
 # --- columns ----------------------------------------------------------------------------------------------------------
 
 
-def notes_on(columns: Sequence[ColumnCoding], fills: Sequence[Sequence[Any]]) -> dict[str, Note]:
-    """How the columns of an encoded table are read, for the first unit of each."""
+def notes_on(encoder: Any) -> dict[str, Note]:
+    """Which units are columns of an encoded table, and, beside the first unit of each, how a later table is read."""
     from sbnet.estimators.codings import Chosen, Known, Thresholds
 
-    notes, how = dict[str, Note](), dict[str, Any]()
-    for column, fill in zip(columns, fills, strict=True):
+    notes = {unit: Note(group=COLUMNS) for column in encoder.columns_ for unit in column.units}
+    how = dict[str, Any]()
+    for column, values in zip(encoder.columns_, encoder.values_, strict=True):
         match column.reader:
             case Chosen(value=value):
                 how = {"chosen": value}
-            case Known(values=values):
-                how = {"values": values}
+            case Known(values=known):
+                how = {"values": known}
             case Thresholds(cuts=cuts):
                 how = {"cuts": cuts}
         if not column.units:
             continue
+        labels = enumerate(column.labels)
+        fill = ["" if label == NOT_CHOSEN else word(values[k]) for k, label in labels]
         words = {"name": column.name, "kind": column.kind.value, "units": column.units, "codes": column.codes.tolist()}
         notes[column.units[0]] = Note(
-            about=repr(column), group=COLUMNS, note=_COLUMN + json.dumps({**words, **how, "fill": list(fill)})
+            about=repr(column), group=COLUMNS, note=_COLUMN + json.dumps({**words, **how, "fill": fill})
         )
     return notes
 
@@ -75,10 +77,11 @@ def _parsed(text: str) -> ColumnCoding:
 
     try:
         words = json.loads(text.removeprefix(_COLUMN))
-        reader: Reader = (
-            Known(tuple(words["values"])) if "values" in words else Thresholds(tuple(words.get("cuts", ())))
-        )
-        reader = Chosen(words["chosen"]) if "chosen" in words else reader
+        reader: Reader = Thresholds(tuple(words.get("cuts", ())))
+        if "chosen" in words:
+            reader = Chosen(words["chosen"])
+        elif "values" in words:
+            reader = Known(tuple(words["values"]))
         units, codes = tuple(words["units"]), np.array(words["codes"], np.int8).reshape(-1, len(words["units"]))
         none = np.empty(0)
         fill = tuple(map(str, words["fill"]))
@@ -110,13 +113,11 @@ def with_reading_options(network: Network, options: ReadingOptions) -> Network:
 
 def reading_options(network: Network) -> ReadingOptions:
     """How the table was read that a model was learned from; nothing, if it was not."""
-    texts: Iterable[str] = (note.source for note in network.notes.values() if note.source.startswith(_TABLE))
-    text = next(iter(texts), None)
+    text = next((note.source for note in network.notes.values() if note.source.startswith(_TABLE)), None)
     if text is None:
         return ReadingOptions()
     try:
-        return ReadingOptions(
-            **{key: tuple(map(str, words)) for key, words in json.loads(text.removeprefix(_TABLE)).items()}
-        )
+        said = json.loads(text.removeprefix(_TABLE))
+        return ReadingOptions(**{key: tuple(map(str, words)) for key, words in said.items()})
     except (ValueError, TypeError, AttributeError) as error:
         raise FileFormatError(f"the model has a note on its table that cannot be read: {error}") from None

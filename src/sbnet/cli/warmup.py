@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 import numpy as np
 
 from sbnet import bounds
-from sbnet._types import FloatArray, LogTerm
+from sbnet._types import LogTerm
 from sbnet.bounds.upper import upper_bound
 from sbnet.certificates import CertifySettings, certify, posterior_intervals
 from sbnet.cli import commands
@@ -31,7 +31,6 @@ from sbnet.kernels._compile import FOLDER
 from sbnet.learning import fit, gradient, wake_sleep
 from sbnet.learning.regressions import Design, regress_columns
 from sbnet.model.build import add_column_mixtures, layered
-from sbnet.model.network import Network
 from sbnet.parallel.blocks import Inline
 
 EXAMPLES = """
@@ -42,12 +41,10 @@ _ROW = {"x0": 1, "x1": 0, "x2": 1}
 
 
 def options(one: argparse.ArgumentParser) -> None:
-    """How many at once."""
     one.add_argument("--jobs", type=commands.whole, default=os.cpu_count() or 1, help="processes (default: all cores)")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Compile all kernels, in several processes, and keep them for processes to come."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         raise ParameterError("NUMBA_DISABLE_JIT is set, so nothing is compiled; unset it")
     if FOLDER is None:
@@ -79,23 +76,13 @@ def _run(name: str) -> float:
 # --- small problems ---------------------------------------------------------------------------------------------------
 
 
-def _small() -> Network:
-    """Units with parents few enough to enumerate, and units with more."""
-    return layered((2, 6, 4), rng=0, scale=1.0)
-
-
-def _wide() -> Network:
-    """More hidden units than are summed exactly anywhere, so that both ends of an interval must be bounded."""
-    return layered((26, 3), rng=0, scale=0.5)
-
-
-def _shapes() -> tuple[Network, ...]:
-    """One for each set of terms that is compiled on its own: few parents, many, both; and any term at all."""
-    return layered((2, 3), rng=0), _wide(), _small(), layered((26, 3), rng=0, scale=1e4)
-
-
-def _table() -> FloatArray:
-    return np.array([[1.0, 0.0, np.nan, 1.0], [0.0, 1.0, 1.0, 1.0], [1.0, 0.0, np.nan, 1.0]])
+_SMALL = layered((2, 6, 4), rng=0, scale=1.0)
+"""Units with parents few enough to enumerate, and units with more."""
+_WIDE = layered((26, 3), rng=0, scale=0.5)
+"""More hidden units than are summed exactly anywhere, so that both ends of an interval must be bounded."""
+_SHAPES = (layered((2, 3), rng=0), _WIDE, _SMALL, layered((26, 3), rng=0, scale=1e4))
+"""One for each set of terms that is compiled on its own: few parents, many, both; and any term at all."""
+_TABLE = np.array([[1.0, 0.0, np.nan, 1.0], [0.0, 1.0, 1.0, 1.0], [1.0, 0.0, np.nan, 1.0]])
 
 
 # --- jobs -------------------------------------------------------------------------------------------------------------
@@ -103,40 +90,39 @@ def _table() -> FloatArray:
 
 def _infer() -> None:
     for term in _TERMS:
-        for net in _shapes():
+        for net in _SHAPES:
             infer(net, _ROW, solver=MeanField(log_term=term, restarts=2))
 
 
 def _infer_many() -> None:
     for term in _TERMS:
-        many = infer_many(_small(), _table(), solver=MeanField(log_term=term))
-        bounds.lower_bound(_small(), _table(), many.means, log_term=term)
+        many = infer_many(_SMALL, _TABLE, solver=MeanField(log_term=term))
+        bounds.lower_bound(_SMALL, _TABLE, many.means, log_term=term)
 
 
 def _fit() -> None:
     for term in _TERMS:
-        for net in _shapes():
-            gradient(net, _table()[1:2, :3], solver=MeanField(log_term=term))
-    fit(_small(), _table(), epochs=1, rng=0, progress=False)
-    fit(_small(), _table(), epochs=1, batch_size=2, validation=_table(), rng=0, progress=False)
+        for net in _SHAPES:
+            gradient(net, _TABLE[1:2, :3], solver=MeanField(log_term=term))
+    fit(_SMALL, _TABLE, epochs=1, rng=0, progress=False)
+    fit(_SMALL, _TABLE, epochs=1, batch_size=2, validation=_TABLE, rng=0, progress=False)
 
 
 def _certify() -> None:
     for effort in ("fast", "normal", "high"):
-        certify(_wide(), _ROW, effort=effort)
-    certify(_wide(), _ROW, confidence=0.9)
+        certify(_WIDE, _ROW, effort=effort)
+    certify(_WIDE, _ROW, confidence=0.9)
 
 
 def _upper_bound() -> None:
-    upper_bound(_wide(), _ROW, condition=1)
-    upper_bound(_small(), _table())
+    upper_bound(_WIDE, _ROW, condition=1)
+    upper_bound(_SMALL, _TABLE)
 
 
 def _exact() -> None:
-    net = _small()
-    exact_pairs(net, _ROW)
-    log_likelihood(net, _table())
-    kl(net, _ROW, exact_posterior(net, _ROW))
+    exact_pairs(_SMALL, _ROW)
+    log_likelihood(_SMALL, _TABLE)
+    kl(_SMALL, _ROW, exact_posterior(_SMALL, _ROW))
 
 
 def _shared_latents() -> None:
@@ -160,12 +146,12 @@ def _column_mixtures() -> None:
 def _particles() -> None:
     states = np.full((1, 12), -1, np.int8)
     states[0, -1] = 1
-    particles(_small(), states, seeds_of_rows(0, states), number=2, executor=Inline())
+    particles(_SMALL, states, seeds_of_rows(0, states), number=2, executor=Inline())
 
 
 def _estimate() -> None:
     for method in ("importance", "annealed"):
-        estimate(_small(), _ROW, samples=10, method=method, steps=2)
+        estimate(_SMALL, _ROW, samples=10, method=method, steps=2)
 
 
 def _regressions() -> None:
@@ -186,18 +172,18 @@ def _noisy_or() -> None:
 _JOBS: dict[str, Callable[[], object]] = {
     "infer": _infer,
     "upper_bound": _upper_bound,
-    "Gibbs": lambda: infer_many(_small(), _table(), solver=Gibbs(samples=4, burn_in=1)),
+    "Gibbs": lambda: infer_many(_SMALL, _TABLE, solver=Gibbs(samples=4, burn_in=1)),
     "log_likelihood, exact_posterior, kl": _exact,
-    "wake_sleep": lambda: wake_sleep(_small(), _table()[1:2], epochs=1, rng=0, progress=False),
-    "sample, log_joint": lambda: log_joint(_small(), sample(_small(), 2, rng=0)),
-    "Mixture": lambda: infer(_small(), _ROW, solver=Mixture(2)),
-    "Structured": lambda: infer(_small(), _ROW, solver=Structured()),
+    "wake_sleep": lambda: wake_sleep(_SMALL, _TABLE[1:2], epochs=1, rng=0, progress=False),
+    "sample, log_joint": lambda: log_joint(_SMALL, sample(_SMALL, 2, rng=0)),
+    "Mixture": lambda: infer(_SMALL, _ROW, solver=Mixture(2)),
+    "Structured": lambda: infer(_SMALL, _ROW, solver=Structured()),
     "fit, gradient": _fit,
     "infer_many, bounds": _infer_many,
     "estimate": _estimate,
     "certify": _certify,
-    "posterior_intervals": lambda: posterior_intervals(_small(), _ROW),
-    "Conditioned": lambda: infer(_small(), _ROW, solver=Conditioned(1)),
+    "posterior_intervals": lambda: posterior_intervals(_SMALL, _ROW),
+    "Conditioned": lambda: infer(_SMALL, _ROW, solver=Conditioned(1)),
     "noisy-OR units": _noisy_or,
     "regressions": _regressions,
     "particles": _particles,

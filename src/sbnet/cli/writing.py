@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
@@ -28,14 +28,8 @@ _WHOLE = 1e15
 """Doubles below this are whole numbers to the last digit."""
 
 
-class Writer(Protocol):
-    """Takes rows, column by column."""
-
-    def put(self, columns: Sequence[Cells]) -> None:
-        """Some rows."""
-
-    def close(self) -> None:
-        """There are no more."""
+Writer: TypeAlias = "_Text | _JsonLines | _Parquet | _Npz"
+"""Takes rows, column by column: `put` some, and `close` when there are no more."""
 
 
 @contextmanager
@@ -60,17 +54,13 @@ def open_writer(
                 writer = _Npz(file, names)
             else:
                 tab = out.removesuffix(".gz").endswith(".tsv")
-                writer = _Text(_text_file(out, file, stack), names, "\t" if tab else delimiter)
+                own = stack.enter_context(os.fdopen(os.dup(file.fileno()), "wb"))  # which is closed before the file
+                compressed = _COMPRESSED.get(os.path.splitext(out)[1])
+                packed = own if compressed is None else compressed(own)
+                text = stack.enter_context(io.TextIOWrapper(packed, encoding="utf-8", newline=""))
+                writer = _Text(text, names, "\t" if tab else delimiter)
         yield writer
         writer.close()
-
-
-def _text_file(out: str, file: BinaryIO, stack: ExitStack) -> io.TextIOWrapper:
-    """Text into a file, compressed by the ending of its name, by way of a handle of its own, which is closed."""
-    own = stack.enter_context(os.fdopen(os.dup(file.fileno()), "wb"))
-    compressed = _COMPRESSED.get(os.path.splitext(out)[1])
-    packed = own if compressed is None else compressed(own)
-    return stack.enter_context(io.TextIOWrapper(packed, encoding="utf-8", newline=""))
 
 
 def _zstandard(file: BinaryIO) -> Any:
@@ -108,13 +98,13 @@ def _texts(column: Cells) -> list[Any]:
     """Answers in ten digits; numbers of other tables in all of theirs, whole ones without a point; "" for nothing."""
     if isinstance(column, np.ndarray):
         return [f"{number:.10g}" for number in column.tolist()]
-    return [_text_of(cell) if isinstance(cell, float) else cell for cell in column]
-
-
-def _text_of(number: float) -> str:
-    if number != number:
-        return ""
-    return str(int(number)) if number.is_integer() and abs(number) < _WHOLE else repr(number)
+    texts = []
+    for cell in column:
+        if isinstance(cell, float):
+            whole = cell.is_integer() and abs(cell) < _WHOLE
+            cell = "" if cell != cell else str(int(cell)) if whole else repr(cell)
+        texts.append(cell)
+    return texts
 
 
 class _JsonLines:
@@ -122,19 +112,16 @@ class _JsonLines:
         self._names = names
 
     def put(self, columns: Sequence[Cells]) -> None:
-        for row in zip(*map(_for_json, columns), strict=True):
+        cells = [  # minus infinity, of impossible evidence, is null
+            [x if math.isfinite(x) else None for x in column.tolist()] if isinstance(column, np.ndarray) else column
+            for column in columns
+        ]
+        for row in zip(*cells, strict=True):
             print(json.dumps(dict(zip(self._names, row, strict=True)), default=str))
         sys.stdout.flush()
 
     def close(self) -> None:
         sys.stdout.flush()
-
-
-def _for_json(column: Cells) -> Sequence[Any]:
-    """Answers as JSON has them: minus infinity, of impossible evidence, is null."""
-    if not isinstance(column, np.ndarray):
-        return column
-    return [number if math.isfinite(number) else None for number in column.tolist()]
 
 
 class _Parquet:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sbnet.datasets.clinic import make_clinic
+from sbnet.datasets.clinic import clinic_path, example_clinic, make_clinic
 from sbnet.datasets.digits import Digits, load_digits
-from sbnet.datasets.example import clinic_path, example_clinic
 
 __all__ = ["Digits", "clinic_path", "example_clinic", "load_digits", "make_clinic"]

@@ -1,11 +1,14 @@
-"""A synthetic clinic: diseases and findings in the numbers, and as sparse, as in large diagnostic networks."""
+"""Two clinics: a small one written by hand, and synthetic ones as large and as sparse as diagnostic networks."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, RngLike
+from sbnet.files import read
 from sbnet.kernels import gates
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
@@ -16,6 +19,33 @@ CAUSES, SPREAD = 6.0, 1.0
 """Median number of causes of a finding, beside the first, and the standard deviation of its logarithm."""
 FREQUENCIES = (0.025, 0.2, 0.5, 0.8, 0.985)
 SHARES = (0.2, 0.35, 0.25, 0.15, 0.05)
+
+
+def clinic_path() -> Path:
+    """Where the file of the small clinic stands: a TOML text to read, to copy and to change.
+
+    It has fifteen causes and thirty findings. All its numbers are made up: nothing in it is medical knowledge.
+
+    Examples
+    --------
+    >>> from sbnet.datasets import clinic_path
+    >>> print(clinic_path().read_text(encoding="utf-8").split("\\n")[0])
+    # A made-up clinic: fifteen causes and thirty findings of a walk-in practice.
+    """
+    return Path(__file__).with_name("clinic.toml")
+
+
+def example_clinic() -> Network:
+    """The small clinic: fifteen causes and thirty findings, with notes. All its numbers are made up.
+
+    Examples
+    --------
+    >>> from sbnet.datasets import example_clinic
+    >>> clinic = example_clinic()
+    >>> clinic.notes["short-breath"].about
+    'shortness of breath'
+    """
+    return read(clinic_path())
 
 
 def make_clinic(diseases: int = 600, findings: int = 4000, *, rng: RngLike = None) -> Network:

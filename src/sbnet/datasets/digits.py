@@ -77,7 +77,14 @@ def load_digits(*, size: Literal[8, 16] = 8) -> Digits:
     name = f"digits_{size}x{size}.npy"
     if name not in _SHA256:
         raise ParameterError(f"size is {size!r}; the digits come as 8 × 8 and 16 × 16 images: give 8 or 16")
-    packed = np.load(io.BytesIO(_verified(name)), allow_pickle=False)  # (digit, image, bytes)
+    content = _read(name)
+    found = hashlib.sha256(content).hexdigest()
+    if found != _SHA256[name]:
+        raise FileFormatError(
+            f"the data file {name} is damaged: its sha256 begins with {found[:12]}, expected {_SHA256[name][:12]}. "
+            "Install sbnet again, or make the file anew with scripts/make_digits.py"
+        )
+    packed = np.load(io.BytesIO(content), allow_pickle=False)  # (digit, image, bytes)
     images = np.unpackbits(packed, axis=2)
     n_digits, n_images, n_pixels = images.shape
     digit = np.arange(n_digits, dtype=np.uint8)
@@ -87,18 +94,6 @@ def load_digits(*, size: Literal[8, 16] = 8) -> Digits:
         test=images[:, N_TRAIN:].reshape(-1, n_pixels),
         test_target=np.repeat(digit, n_images - N_TRAIN),
     )
-
-
-def _verified(name: str) -> bytes:
-    """The bytes of a data file, if they are those of the release."""
-    content = _read(name)
-    found = hashlib.sha256(content).hexdigest()
-    if found != _SHA256[name]:
-        raise FileFormatError(
-            f"the data file {name} is damaged: its sha256 begins with {found[:12]}, expected {_SHA256[name][:12]}. "
-            "Install sbnet again, or make the file anew with scripts/make_digits.py"
-        )
-    return content
 
 
 def _read(name: str) -> bytes:

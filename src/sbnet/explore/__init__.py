@@ -54,7 +54,8 @@ def html(network: Network, *, title: str | None = None, evidence: OnePattern | N
     '<!doctype html>'
     """
     check_network(network)
-    return document(network, _heading(title), {} if evidence is None else evidence, server=False)
+    heading = _TITLE if title is None else str(title)
+    return document(network, heading, {} if evidence is None else evidence, server=False)
 
 
 def serve(
@@ -89,7 +90,8 @@ def serve(
         checks.extra(module, "explore.serve()", of="explore")
     from sbnet.explore.server import Served
 
-    page = document(network, _heading(title), {} if evidence is None else evidence, server=True)
+    heading = _TITLE if title is None else str(title)
+    page = document(network, heading, {} if evidence is None else evidence, server=True)
     served = Served(network, page, port)
     answer(network, {"evidence": {}})  # compiles what the first click needs, before there is anything to click
     with suppress(TooRareError):
@@ -143,7 +145,3 @@ def widget(
     """
     checks.whole("height", height, 1)
     return Widget(html(network, title=title, evidence=evidence), int(height))
-
-
-def _heading(title: str | None) -> str:
-    return _TITLE if title is None else str(title)

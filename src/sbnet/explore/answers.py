@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from sbnet.certificates import CertifySettings, certify, posterior_intervals
-from sbnet.decisions import Contributions, Questions, contributions, next_question
+from sbnet.decisions import contributions, next_question
 from sbnet.errors import EvidenceError, TooManyHiddenError
-from sbnet.inference import MeanField, Posterior, Solver, infer
+from sbnet.inference import MeanField, Posterior, infer
 from sbnet.inference.solvers.enumeration import Sampled, Sums
 from sbnet.model import roles
 from sbnet.model.network import Network
@@ -34,27 +34,26 @@ MEAN_FIELD = MeanField(log_term="xi", tol=1e-9)
 T = TypeVar("T")
 
 
-def _best(network: Network, units: Iterable[int], ask: Callable[[Solver], T], present: Posterior | None = None) -> T:
+def _best(network: Network, units: Iterable[int], ask: Callable[..., T], present: Posterior | None = None) -> T:
     """What a function of a solver returns, by sums where these are small for all it asks.
 
     They are not tried where they were too large for the present evidence, which is part of all that is asked.
     """
     if present is None or isinstance(present.solver, Sums):
         try:
-            return ask(Sums(frozenset(network.names[i] for i in units)))
+            return ask(solver=Sums(frozenset(network.names[i] for i in units)))
         except TooManyHiddenError:
             pass
-    return ask(Sampled() if strong_edges(network).size else MEAN_FIELD)
+    return ask(solver=Sampled() if strong_edges(network).size else MEAN_FIELD)
 
 
 @lru_cache(maxsize=4)
 def _solved(network: Network, evidence: frozenset[tuple[int, int]], causes: tuple[int, ...]) -> Posterior:
     """The answer to some evidence, kept: after it, the page asks for reasons and for questions."""
-    return _best(network, causes, lambda solver: infer(network, dict(evidence), solver=solver))
+    return _best(network, causes, partial(infer, network, dict(evidence)))
 
 
 def _present(network: Network, evidence: Mapping[int, int]) -> Posterior:
-    """The answer to the present evidence."""
     found = _solved(network, frozenset(evidence.items()), tuple(roles.causes(network)))
     if found.impossible:
         raise EvidenceError(found.impossible)
@@ -76,15 +75,10 @@ def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, dict[str, f
     """What each finding adds to some units, in nats of log-odds."""
     evidence = evidence_of(network, asked)
     about = [i for i in units_of(network, asked, MOST_REASONS) if i not in evidence]
-    names, present = [network.names[i] for i in about], _present(network, evidence)
-
-    def ask(solver: Solver) -> Contributions:  # by unit, as the page has them: `together` is empty
-        return contributions(network, present, about=names, together={}, solver=solver)
-
+    present = _present(network, evidence)
+    ask = partial(contributions, network, present, about=about, together={})  # by unit, as the page has them
     found = _best(network, about, ask, present)
-    return {
-        str(i): {str(network.index(f)): x for f, x in found[name].items()} for i, name in zip(about, names, strict=True)
-    }
+    return {str(i): {str(network.index(f)): x for f, x in found[network.names[i]].items()} for i in about}
 
 
 def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, float]]:
@@ -96,10 +90,7 @@ def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, floa
     if not about or not among:
         return []
     present = _present(network, evidence)
-
-    def ask(solver: Solver) -> Questions:
-        return next_question(network, present, about=about, among=among, tries=TRIES, solver=solver)
-
+    ask = partial(next_question, network, present, about=about, among=among, tries=TRIES)
     found = _best(network, about, ask, present)
     return [
         {"unit": network.index(one.name), "information": one.information, "probability": one.probability}

@@ -23,9 +23,9 @@ from sbnet.questions.evidence import OnePattern
 from sbnet.questions.question import ask_one
 
 _SOLVER, _ASKING = ("solver.js", "sums.js"), ("engine.js", "asking.js", "drawing.js", "page.js")
-_UNSEEN = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
-)  # controls and marks of direction; joiners, which letters and emoji need, are not among them
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
+"""Controls and marks of direction, which show nothing; they stand as escapes, as ``page.js`` has them. Joiners, which
+letters and emoji need, are not among them."""
 POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:"
 """What the page may load: nothing. Its script and its style are allowed by their digests."""
 
@@ -34,28 +34,19 @@ def document(network: Network, title: str, evidence: OnePattern, *, server: bool
     """The page, for a server or by itself."""
     script = _joined(_ASKING if server else _SOLVER + _ASKING)
     style = _joined(("page.css",))
+    whole = title.encode("utf-8", "replace").decode()  # half a character is none
+    policy = f"{POLICY}; script-src {_digest(script)}; style-src {_digest(style)}"
+    policy += "; connect-src 'self'" if server else ""
     parts = {
-        "policy": markup.escape(policy(script, style, server=server)),
+        "policy": markup.escape(policy),
         "version": __version__,
-        "title": markup.escape(_visible(title)),
+        "title": markup.escape(_UNSEEN.sub(lambda match: ascii(match[0])[1:-1], whole)),
         "style": style,
         "network": as_json(contents(network, evidence) | {"server": server}),
         "script": script,
     }
     # one pass: what is filled in is never looked at again
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _joined(("page.html",)))
-
-
-def _visible(text: str) -> str:
-    """A text in which characters that show nothing stand as escapes, as ``page.js`` has them."""
-    whole = text.encode("utf-8", "replace").decode()  # half a character is none
-    return _UNSEEN.sub(lambda match: ascii(match[0])[1:-1], whole)
-
-
-def policy(script: str, style: str, *, server: bool) -> str:
-    """The content security policy of the page."""
-    own = f"{POLICY}; script-src {_digest(script)}; style-src {_digest(style)}"
-    return f"{own}; connect-src 'self'" if server else own
 
 
 def _digest(text: str) -> str:

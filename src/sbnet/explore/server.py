@@ -98,7 +98,7 @@ def application(network: Network, page: str, port: int, token: str) -> ASGIApp:
         if request.headers.get("content-type", "").split(";")[0] != "application/json":
             return JSONResponse({"error": "send application/json"}, status_code=415)
         try:
-            asked = _parsed(await _body(request))
+            asked = await _asked(request)
             return JSONResponse(_finite(await run_in_threadpool(verb, network, asked)))
         except SBNetError as error:
             return JSONResponse({"error": str(error)}, status_code=400)
@@ -107,14 +107,20 @@ def application(network: Network, page: str, port: int, token: str) -> ASGIApp:
     return Guard(Starlette(routes=routes), port, token)
 
 
-async def _body(request: Request) -> bytes:
+async def _asked(request: Request) -> dict[str, Any]:
     """What was sent, as long as it is not too long."""
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > LARGEST:
             raise ParameterError(f"a request has at most {LARGEST:,} bytes")
-    return body
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ParameterError("the request is not JSON") from None
+    if not isinstance(asked, dict):
+        raise ParameterError("the request is not an object of JSON")
+    return asked
 
 
 def _finite(reply: Any) -> Any:
@@ -126,23 +132,12 @@ def _finite(reply: Any) -> Any:
     return None if isinstance(reply, float) and not math.isfinite(reply) else reply
 
 
-def _parsed(body: bytes) -> dict[str, Any]:
-    try:
-        asked = json.loads(body)
-    except (ValueError, RecursionError):
-        raise ParameterError("the request is not JSON") from None
-    if not isinstance(asked, dict):
-        raise ParameterError("the request is not an object of JSON")
-    return asked
-
-
 class Punctual(H11Protocol):
     """HTTP for clients that send their requests soon; answers may take as long as they take."""
 
     deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request."""
         super().connection_made(transport)
         self._await_request()
         waiting = [one for one in self.connections if isinstance(one, Punctual) and one.waiting]
@@ -150,12 +145,10 @@ class Punctual(H11Protocol):
             min(waiting, key=lambda one: one.deadline.when() if one.deadline else 0.0).transport.abort()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
         self._await_request()  # first: the next request may be there already, and be answered in the next line
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
         if self.deadline is not None:
             self.deadline.cancel()
         super().connection_lost(exc)
@@ -168,18 +161,21 @@ class Punctual(H11Protocol):
     def _await_request(self) -> None:
         if self.deadline is not None:
             self.deadline.cancel()
-        self.deadline = self.loop.call_later(PATIENCE, self._close_if_waiting)
-
-    def _close_if_waiting(self) -> None:
-        if self.waiting:
-            self.transport.abort()
+        self.deadline = self.loop.call_later(PATIENCE, lambda: self.transport.abort() if self.waiting else None)
 
 
 class Served:
     """A server that has a place to listen at."""
 
     def __init__(self, network: Network, page: str, port: int) -> None:
-        self.socket = _listening(port)
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            self.socket.bind((HOST, port))
+        except OSError as error:
+            self.socket.close()
+            way_out = f"nothing can listen at port {port} ({error.strerror}); port=0 takes a free one"
+            raise ParameterError(way_out) from None
+        self.socket.listen()
         self.port: int = self.socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
         config = uvicorn.Config(
@@ -197,26 +193,13 @@ class Served:
 
     @property
     def address(self) -> str:
-        """Where the page is."""
         return f"http://{HOST}:{self.port}/{self.token}/"
 
     def run(self) -> None:
-        """Answer until someone stops it."""
         try:
             self.server.run(sockets=[self.socket])
         finally:
             self.socket.close()
-
-
-def _listening(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        listener.bind((HOST, port))
-    except OSError as error:
-        listener.close()
-        raise ParameterError(f"nothing can listen at port {port} ({error.strerror}); port=0 takes a free one") from None
-    listener.listen()
-    return listener
 
 
 @contextmanager

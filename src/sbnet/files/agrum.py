@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +13,8 @@ from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError, ParameterError
 from sbnet.files.conversion import announced, convert
-from sbnet.files.declared import check_all_read, declared_in
 from sbnet.files.nearest_units import Fit, from_probes
+from sbnet.files.plain import read_text, read_xml
 from sbnet.files.tables_writing import arranged, as_variable, parents_of
 from sbnet.files.variables import Variable
 from sbnet.kernels.gates import NOISY_OR
@@ -27,6 +30,9 @@ _WHOLE = 14
 """Parents up to which a table is read whole; of more, a logit or noisy-OR node is known by some rows."""
 _MOST = 20
 """Parents of a table that is handed to pyAgrum."""
+_ASIDE = re.compile(r'"(?:[^"\\]|\\.)*+"?|//[^\n]*|%[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+"""Texts and comments, in which anything may stand."""
+_NODE = re.compile(r"\bnode\s+([^\s{};]{1,200})\s*\{(?:\s*TYPE\s*=\s*(\w{1,40}))?")
 
 
 def read_pyagrum(name: str) -> list[Variable]:
@@ -46,6 +52,42 @@ def read_pyagrum(name: str) -> list[Variable]:
     variables = from_tensors(network)
     check_all_read(name, declared, {variable.name for variable in variables})
     return variables
+
+
+def declared_in(name: str) -> list[str]:
+    """The variables that a file declares; one that has no table of probabilities is refused, by its name."""
+    suffix, kinds = os.path.splitext(name.lower())[1], ("CPT", "")
+    if suffix == ".jgum":  # names stand before what describes the states: `A[2]`, `B{yes|no}`
+        try:
+            return [re.split(r"[\[{]", node, maxsplit=1)[0].strip() for node in json.loads(read_text(name))["nodes"]]
+        except (KeyError, TypeError, ValueError, RecursionError):  # what it is, pyAgrum knows
+            return []
+    if suffix == ".bifxml":
+        variables = read_xml(name).iter("VARIABLE")
+        found = [((one.findtext("NAME") or "").strip(), one.get("TYPE", "nature")) for one in variables]
+        kinds = ("nature", "discrete")
+    elif suffix in (".dsl", ".net"):
+        found = _NODE.findall(_ASIDE.sub(" ", read_text(name)))
+    else:  # a format of pyAgrum's own, which reads all that it writes
+        found = []
+    for own, kind in found:
+        if kind not in kinds and suffix != ".net":
+            raise FileFormatError(
+                f"variable {own[:60]!r} is of kind {kind[:40]!r}; only variables with a table of probabilities are "
+                f"read. Make it one, or remove it, in the program that wrote {name[-60:]}"
+            )
+    return [own for own, _ in found]
+
+
+def check_all_read(name: str, declared: list[str], read: set[str]) -> None:
+    """Refuse a file of which pyAgrum has read less than stands in it."""
+    lacking = [own for own in declared if own not in read]
+    if lacking:
+        listed = ", ".join(repr(own[:40]) for own in lacking[:3]) + (", …" if len(lacking) > 3 else "")
+        raise FileFormatError(
+            f"pyAgrum read {len(read)} of the {len(declared)} variables of {name[-60:]} and left out {listed}; "
+            "save the network as BIF with a table for every variable"
+        )
 
 
 def from_pyagrum(network: pyagrum.BayesNet, *, tol: float = 1e-6, max_hidden: int = 64) -> Network:
@@ -72,9 +114,8 @@ def _variable(network: Any, node: int) -> Variable:
     about = "" if about == own.name() else about
     if len(parents) <= _WHOLE:
         return Variable(own.name(), states, parents, _table(tensor, [*parents, own.name()]), about)
-    return Variable(
-        own.name(), states, parents, np.zeros((0, len(states))), about, _probed(network, node, parents, states)
-    )
+    fit = _probed(network, node, parents, states)
+    return Variable(own.name(), states, parents, np.zeros((0, len(states))), about, fit)
 
 
 def _table(tensor: Any, names: list[str]) -> FloatArray:
@@ -146,18 +187,13 @@ def to_pyagrum(network: Network) -> pyagrum.BayesNet:
             made.addLogit(own, float(network.bias[unit]))
         for parent, weight in weights.items():
             made.addWeightedArc(parent, block.name, weight)
-    for one in tables:
-        _add_table(made, one)
+    for one in tables:  # in pyAgrum the node itself runs fastest, then its first parent
+        for parent in one.parents:
+            made.addArc(parent, one.name)
+        sizes = [made.variable(parent).domainSize() for parent in one.parents]
+        table = one.table.reshape(*sizes, -1).transpose(*reversed(range(len(sizes))), len(sizes))
+        made.cpt(one.name).fillWith(table.ravel().tolist())
     return made
-
-
-def _add_table(made: Any, one: Variable) -> None:
-    """Arcs and numbers of a node; in pyAgrum the node itself runs fastest, then its first parent."""
-    for parent in one.parents:
-        made.addArc(parent, one.name)
-    sizes = [made.variable(parent).domainSize() for parent in one.parents]
-    table = one.table.reshape(*sizes, -1).transpose(*reversed(range(len(sizes))), len(sizes))
-    made.cpt(one.name).fillWith(table.ravel().tolist())
 
 
 def _weights(network: Network, unit: int) -> dict[str, float]:

@@ -107,20 +107,17 @@ class _Reader:
             elif block == "probability":
                 self.probability()
             else:
-                raise self.wrong(
-                    f"{block[:40]!r} is not a block of a BIF file; these are network, variable, probability"
-                )
+                known = "network, variable, probability"
+                raise self.wrong(f"{block[:40]!r} is not a block of a BIF file; these are {known}")
         if not self.states:
             raise self.wrong("there is no variable in the file; is it BIF?")
         return [self.finished(variable) for variable in self.states]
 
     def network(self) -> None:
-        while not self.sees("{") and self.now.kind != "end":
-            self.take()
-        self.expect("{")
-        while not self.sees("}") and self.now.kind != "end":
-            self.take()
-        self.expect("}")
+        for sign in "{}":
+            while not self.sees(sign) and self.now.kind != "end":
+                self.take()
+            self.expect(sign)
 
     def variable(self) -> None:
         offset, name = self.now.offset, self.named("the name of a variable")
@@ -234,19 +231,16 @@ class _Reader:
         sizes = [len(self.states[parent]) for parent in table.parents]
         entries = entries_of((*sizes, len(states)))
         if entries > MOST_ENTRIES:
-            raise self.wrong(
-                f"the table of {name!r} has more than {MOST_ENTRIES:,} entries; that is the limit", table.offset
-            )
+            text = f"the table of {name!r} has more than {MOST_ENTRIES:,} entries; that is the limit"
+            raise self.wrong(text, table.offset)
         self.filled += entries if table.default and table.parents else 0
         if self.filled > MOST_FILLED:
-            raise self.wrong(
-                f"defaults fill more than {MOST_FILLED:,} entries of tables; that is the limit", table.offset
-            )
+            text = f"defaults fill more than {MOST_FILLED:,} entries of tables; that is the limit"
+            raise self.wrong(text, table.offset)
         values = self.whole(name, table, sizes) if table.table else self.by_rows(name, table, sizes)
         return Variable(name, tuple(states), table.parents, values, place=lambda row: self.place(table, sizes, row))
 
     def place(self, table: _Table, sizes: list[int], row: int) -> str:
-        """Where a row stands."""
         states = np.unravel_index(row, sizes) if sizes else ()
         key = tuple(list(self.states[parent])[int(s)] for parent, s in zip(table.parents, states, strict=True))
         return str(place_at(self.text, table.places.get(key, table.places[()])))
@@ -269,9 +263,8 @@ class _Reader:
             if key == () and not row and table.parents:
                 continue  # there is no default
             if len(row) != n_states:
-                raise self.wrong(
-                    f"a row of the table of {name!r} has {len(row)} numbers for {n_states} states", table.offset
-                )
+                text = f"a row of the table of {name!r} has {len(row)} numbers for {n_states} states"
+                raise self.wrong(text, table.offset)
             values[tuple(place[state] for place, state in zip(places, key, strict=False))] = row
         lacking = np.argwhere(np.isnan(values[..., 0]))
         if len(lacking):

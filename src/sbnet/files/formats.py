@@ -132,8 +132,12 @@ def write(network: Network | NetworkMixture, path: PathLike) -> None:
     name = as_name(path)
     if not isinstance(network, NetworkMixture):
         check_network(network)
-    suffix = _suffix(name)
-    _check_written(name, suffix)
+    suffix, listed = _suffix(name), ", ".join(_WRITTEN)
+    if suffix not in _WRITTEN and suffix.removesuffix(".gz") in _READ:
+        raise FileFormatError(f"{name} can be read, but not written: {_called(suffix)}; end its name in {listed}")
+    near = None if suffix in _WRITTEN else near_name(suffix, _READ, _NEAR)
+    if near not in (None, OWN):
+        raise FileFormatError(f"{name} cannot be written: {_called(suffix)}; did you mean {near}? Known are {listed}")
     if suffix not in _WRITERS:
         write_own(network, name)
     elif isinstance(network, NetworkMixture):
@@ -157,18 +161,6 @@ def _read(path: PathLike, tol: float, max_hidden: int) -> Network | NetworkMixtu
         listed = ", ".join(_READ)
         raise FileFormatError(f"{name} cannot be read: {_called(suffix)}, none of {listed}, nor is its content sbnet's")
     return convert(_TABLES[suffix](name), tol=float(tol), max_hidden=max_hidden, name=name)
-
-
-def _check_written(name: str, suffix: str) -> None:
-    """Refuse a suffix that stands for another format than would be written."""
-    if suffix in _WRITTEN:
-        return
-    listed = ", ".join(_WRITTEN)
-    if suffix.removesuffix(".gz") in _READ:
-        raise FileFormatError(f"{name} can be read, but not written: {_called(suffix)}; end its name in {listed}")
-    near = near_name(suffix, _READ, _NEAR)
-    if near not in (None, OWN):
-        raise FileFormatError(f"{name} cannot be written: {_called(suffix)}; did you mean {near}? Known are {listed}")
 
 
 def _suffix(name: str) -> str:

@@ -30,8 +30,11 @@ def alone(name: str) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
+        owner = "?"
+        with contextlib.suppress(OSError):  # it has just ended, or the system shows a locked file to its owner alone
+            owner = beside.read_text(errors="replace")[:20].strip() or "?"
         raise TargetError(
-            f"{name} is being written by process {_owner(beside)}, and two runs would overwrite each other's "
+            f"{name} is being written by process {owner}, and two runs would overwrite each other's "
             "checkpoints; wait until it has ended, or give another name"
         ) from None
     except OSError as error:
@@ -45,10 +48,3 @@ def alone(name: str) -> Iterator[None]:
         with contextlib.suppress(OSError):
             beside.unlink()  # before the lock is let go: who opens the name from now on makes a new file
         lock.release()
-
-
-def _owner(beside: Path) -> str:
-    try:
-        return beside.read_text(errors="replace")[:20].strip() or "?"
-    except OSError:  # it has ended just now, or the system shows a locked file to its owner alone
-        return "?"

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from sbnet.model.mixtures import NetworkMixture
 from sbnet.model.network import Network
 from sbnet.model.notes import WORDS, Note, as_words, written
 
+_T = TypeVar("_T")
 NETWORK = Kind("sbnet-network", 2, "one that sbnet.write() wrote")
 MIXTURE = Kind("sbnet-mixture", 1, "one that sbnet.write() wrote")
 _SIGMOID_ONLY = NETWORK._replace(version=1)
@@ -53,13 +55,8 @@ def read_own(name: str) -> Network | NetworkMixture:
     """Read what :func:`write_own` wrote, or say in one sentence why it cannot be read."""
     stored = read_tensors(name, NETWORK, MIXTURE)
     if stored.metadata["format"] == NETWORK.name:
-        return _network_of(stored)
-    try:
-        return _mixture(stored)
-    except FileFormatError:
-        raise
-    except ValueError as error:
-        raise FileFormatError(f"{stored.name} does not describe a mixture: {error}") from None
+        return _made("network", _network, stored)
+    return _made("mixture", _mixture, stored)
 
 
 def _described(network: Network) -> tuple[dict[str, Any], dict[str, str]]:
@@ -75,14 +72,14 @@ def _described(network: Network) -> tuple[dict[str, Any], dict[str, str]]:
     return arrays, texts
 
 
-def _network_of(stored: Stored) -> Network:
-    """The network that arrays and texts describe, or one sentence on why they do not."""
+def _made(what: str, make: Callable[[Stored], _T], stored: Stored) -> _T:
+    """What arrays and texts describe, or one sentence on why they do not."""
     try:
-        return _network(stored)
+        return make(stored)
     except FileFormatError:
         raise
     except ValueError as error:
-        raise FileFormatError(f"{stored.name} does not describe a network: {error}") from None
+        raise FileFormatError(f"{stored.name} does not describe a {what}: {error}") from None
 
 
 def _network(stored: Stored) -> Network:
@@ -92,8 +89,8 @@ def _network(stored: Stored) -> Network:
     if lacking:
         raise ValueError(f"it lacks {lacking[0]!r}")
     known = _ARRAYS | {"gate": "int64"}
-    if arrays.keys() - known.keys():
-        raise ValueError(f"nothing is known about its array {min(arrays.keys() - known.keys())[:40]!r}")
+    if unknown := arrays.keys() - known.keys():
+        raise ValueError(f"nothing is known about its array {min(unknown)[:40]!r}")
     if any(array.dtype != known[part] for part, array in arrays.items()):
         raise FileFormatError(f"{stored.name} holds arrays of unexpected types")
     names, layers = stored.metadata["names"], stored.metadata["layers"]
@@ -115,8 +112,8 @@ def _notes(text: str, most: int) -> dict[str, Note]:
     if not isinstance(values, dict) or not all(isinstance(note, dict) for note in values.values()):
         raise ValueError(f"{text[:40]!r} are no notes")
     for note in values.values():
-        if note.keys() - {*WORDS, "states"}:
-            raise ValueError(f"nothing is known about {min(note.keys() - {*WORDS, 'states'})[:40]!r} in its notes")
+        if unknown := note.keys() - {*WORDS, "states"}:
+            raise ValueError(f"nothing is known about {min(unknown)[:40]!r} in its notes")
     return {name: Note(**note) for name, note in values.items()}
 
 
@@ -132,16 +129,7 @@ def _mixture(stored: Stored) -> NetworkMixture:
     count, columns = stored.metadata.get("networks", ""), stored.metadata.get("columns")
     if not _COUNT.fullmatch(count) or int(count) > _MOST or columns is None:
         raise ValueError("it does not say how many networks there are, and of which columns")
-    networks = [_network_of(part) for part in _parts(stored, int(count))]
-    names = _listed(columns, networks[0].n_units)
-    if not all(isinstance(name, str) for name in names):
-        raise ValueError("the names of its columns are not all texts")
-    return NetworkMixture(tuple(networks), names)
-
-
-def _parts(stored: Stored, count: int) -> list[Stored]:
-    """What belongs to each network, without the number of it."""
-    parts = {str(number): Stored(stored.name, {}, {}) for number in range(count)}
+    parts = {str(number): Stored(stored.name, {}, {}) for number in range(int(count))}
     for key, array in stored.arrays.items():
         number, _, own = key.partition(".")
         if number not in parts:
@@ -151,4 +139,8 @@ def _parts(stored: Stored, count: int) -> list[Stored]:
         number, dot, own = key.partition(".")
         if dot and number in parts:
             parts[number].metadata[own] = text
-    return list(parts.values())
+    networks = [_made("network", _network, part) for part in parts.values()]
+    names = _listed(columns, networks[0].n_units)
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("the names of its columns are not all texts")
+    return NetworkMixture(tuple(networks), names)

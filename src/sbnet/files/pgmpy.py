@@ -37,12 +37,10 @@ def to_pgmpy(network: Network) -> DiscreteBayesianNetwork:
     made.add_nodes_from(states)
     made.add_edges_from((parent, one.name) for one in variables for parent in one.parents)
     for one in variables:
-        given: dict[str, Any] = {
-            "evidence": list(one.parents),
-            "evidence_card": [len(states[parent]) for parent in one.parents],
-        }
+        sizes = [len(states[parent]) for parent in one.parents]
+        given: dict[str, Any] = {"evidence": list(one.parents), "evidence_card": sizes} if sizes else {}
         named = {name: states[name] for name in (one.name, *one.parents)}
-        cpd = TabularCPD(one.name, len(one.states), one.table.T, **(given if one.parents else {}), state_names=named)
+        cpd = TabularCPD(one.name, len(one.states), one.table.T, **given, state_names=named)
         made.add_cpds(cpd)
     return made
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
-from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
@@ -17,7 +16,6 @@ MOST_BYTES = 200_000_000
 """Of a text, at most; what is larger is better kept by :func:`sbnet.save`."""
 
 _CHUNK = 1_000_000
-_OTHER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 
 
 def at(place: Place | str, message: str, name: str) -> FileFormatError:
@@ -30,9 +28,8 @@ def at(place: Place | str, message: str, name: str) -> FileFormatError:
 def read_text(name: str) -> str:
     """The text of a file in UTF-8, with lines that end in a newline alone."""
     data = read_bytes(name)
-    for mark, coding in _OTHER_MARKS.items():
-        if data.startswith(mark):
-            raise FileFormatError(f"{name} is written in {coding}; save it as UTF-8")
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise FileFormatError(f"{name} is written in UTF-16; save it as UTF-8")
     data = data.removeprefix(codecs.BOM_UTF8)
     try:
         return data.decode().replace("\r\n", "\n")
@@ -47,22 +44,16 @@ def read_bytes(name: str) -> bytes:
     packed = name.lower().endswith(".gz")
     with open(name, "rb") as file, cast(BinaryIO, gzip.open(file)) if packed else file as plain:
         try:
-            data = b"".join(_chunks(plain))
+            chunks, size = [], 0  # asking for all at once would take that memory first
+            while size <= MOST_BYTES and (chunk := plain.read(_CHUNK)):
+                chunks.append(chunk)
+                size += len(chunk)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise FileFormatError(f"{name} cannot be unpacked: {error}") from None
-    if len(data) > MOST_BYTES:
-        raise FileFormatError(
-            f"{name} has more than {MOST_BYTES // 10**6} MB of text; keep such a network in a .sbn file"
-        )
-    return data
-
-
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    """What a file holds, up to the limit and a little more; asking for all at once would take that memory first."""
-    size = 0
-    while size <= MOST_BYTES and (chunk := file.read(_CHUNK)):
-        size += len(chunk)
-        yield chunk
+    if size > MOST_BYTES:
+        most = f"{MOST_BYTES // 10**6} MB"
+        raise FileFormatError(f"{name} has more than {most} of text; keep such a network in a .sbn file")
+    return b"".join(chunks)
 
 
 def read_xml(name: str) -> Element:
@@ -79,9 +70,7 @@ def read_xml(name: str) -> Element:
     except expat.ExpatError as error:
         place = Place(error.lineno, error.offset + 1)
         raise at(place, f"this is not XML: {expat.ErrorString(error.code)}", name) from None
-    except FileFormatError as error:
-        raise FileFormatError(f"{name} cannot be read: {error}") from None
-    except (LookupError, ValueError) as error:  # an encoding that nobody knows
+    except (LookupError, ValueError) as error:  # an entity, which is refused; an encoding that nobody knows
         raise FileFormatError(f"{name} cannot be read: {error}") from None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 _TOKEN = re.compile(
     r'(?P<text>"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\')'
@@ -31,7 +31,10 @@ class Place(NamedTuple):
 
 def place_of(text: str, path: tuple[str, ...]) -> Place:
     """Where the last of the keys of `path` stands, or the nearest one above it that does."""
-    offsets = _offsets(text)
+    walk = _Walk()  # `tomllib` has read the text already, so that nothing in it is wrong
+    for token in _TOKEN.finditer(text):
+        walk.step(str(token.lastgroup), token.group(), token.start())
+    offsets = walk.found
     while path and path not in offsets:
         path = path[:-1]
     return place_at(text, offsets.get(path, 0))
@@ -57,14 +60,6 @@ def deep_key(text: str) -> Place | None:
     return None
 
 
-def _offsets(text: str) -> dict[tuple[str, ...], int]:
-    """The first place of every key of a text that `tomllib` has read already, so that nothing in it is wrong."""
-    walk = _Walk()
-    for token in _TOKEN.finditer(text):
-        walk.step(str(token.lastgroup), token.group(), token.start())
-    return walk.found
-
-
 class _Walk:
     """Follows keys through tables, dotted keys and inline tables.
 
@@ -86,7 +81,8 @@ class _Walk:
         elif kind == "sign":
             self.sign(token)
         elif kind != "comment" and not self.in_value and not (self.stack and self.stack[-1] is None):
-            self.keys.append(_unquoted(token))
+            quoted = token[0] in "\"'"  # quotes and escapes are TOML's
+            self.keys.append(str(tomllib.loads(f"key = {token}")["key"]) if quoted else token)
             self.found.setdefault(self.path(), offset)
 
     def path(self) -> tuple[str, ...]:
@@ -110,11 +106,3 @@ class _Walk:
             self.in_value = True
         elif token == "]":
             self.table = tuple(self.keys)
-
-
-def _unquoted(token: str) -> str:
-    """A key as it is meant: quotes and escapes are TOML's."""
-    if token[0] not in "\"'":
-        return token
-    value: Any = tomllib.loads(f"key = {token}")["key"]
-    return str(value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
@@ -91,7 +90,14 @@ def as_variable(
     from sbnet.kernels import array_gates
 
     sizes = [len(parent.states) for parent in parents]
-    _check_size(block.name, sizes, most, into)
+    rows = math.prod(sizes)
+    if rows > 2**most:
+        count = f"2**{len(sizes)}" if set(sizes) == {2} else f"{rows:,}"
+        limit = f"{most} parents" if set(sizes) == {2} else f"{2**most:,} rows"
+        raise FileFormatError(
+            f"{block.name!r} has {len(sizes)} parents, and {into} has a row for each of their {count} states; the "
+            f"limit is {limit}. Keep such a network in a .toml or .sbn file"
+        )
     shape = (*sizes, len(block.states))
     joint = np.indices(shape).reshape(len(shape), -1)
     value = {
@@ -110,42 +116,26 @@ def as_variable(
     table = np.exp(log_p)
     table[table < 2e-300] = 0.0
     about = network.notes[block.name].about if block.name in network.notes else ""
-    return Variable(
-        block.name, block.states, tuple(parent.name for parent in parents), table.reshape(-1, len(block.states)), about
-    )
-
-
-def _check_size(name: str, sizes: list[int], most: int, into: str) -> None:
-    rows = math.prod(sizes)
-    if rows > 2**most:
-        count = f"2**{len(sizes)}" if set(sizes) == {2} else f"{rows:,}"
-        limit = f"{most} parents" if set(sizes) == {2} else f"{2**most:,} rows"
-        raise FileFormatError(
-            f"{name!r} has {len(sizes)} parents, and {into} has a row for each of their {count} states; the limit is "
-            f"{limit}. Keep such a network in a .toml or .sbn file"
-        )
+    names = tuple(parent.name for parent in parents)
+    return Variable(block.name, block.states, names, table.reshape(-1, len(block.states)), about)
 
 
 def write_bif(network: Network, name: str) -> None:
-    """Write a network as BIF."""
     variables = as_variables(network)
     lines = ["network unknown {", "}"]
     for one in variables:
         states = ", ".join(map(_quoted, one.states))
         lines += [f"variable {_quoted(one.name)} {{", f"  type discrete [ {len(one.states)} ] {{ {states} }};", "}"]
+    states_of = {one.name: one.states for one in variables}
     for one in variables:
-        lines += _probability(one, {other.name: other.states for other in variables})
+        given = f" | {', '.join(map(_quoted, one.parents))}" if one.parents else ""
+        lines.append(f"probability ( {_quoted(one.name)}{given} ) {{")
+        keys = itertools.product(*(states_of[parent] for parent in one.parents))
+        for key, row in zip(keys, one.table.tolist(), strict=True):
+            head = f"({', '.join(map(_quoted, key))})" if key else "table"
+            lines.append(f"  {head} {', '.join(map(repr, row))};")
+        lines.append("}")
     write_atomically(name, ("\n".join(lines) + "\n").encode())
-
-
-def _probability(one: Variable, states: dict[str, tuple[str, ...]]) -> Iterator[str]:
-    given = f" | {', '.join(map(_quoted, one.parents))}" if one.parents else ""
-    yield f"probability ( {_quoted(one.name)}{given} ) {{"
-    keys = itertools.product(*(states[parent] for parent in one.parents))
-    for key, row in zip(keys, one.table.tolist(), strict=True):
-        head = f"({', '.join(map(_quoted, key))})" if key else "table"
-        yield f"  {head} {', '.join(map(repr, row))};"
-    yield "}"
 
 
 def _quoted(name: str) -> str:

@@ -49,18 +49,16 @@ def _parsed(name: str, text: str) -> dict[str, Any]:
         found = _PLACE.search(str(error))
         where = (found[1] or f"line {text.count(chr(10)) + 1}, at the end") if found else "somewhere"
         line = re.search(r"line (\d+)", where)
-        hint = _hint(text.split("\n")[int(line[1]) - 1]) if line else ""
+        hint = ""
+        if line:
+            typed = text.split("\n")[int(line[1]) - 1][:_LONGEST_LINE]
+            hint = next((f"; {way_out}" for pattern, way_out in _HINTS if pattern.search(typed)), "")
         raise at(where, f"this is not TOML: {_PLACE.sub('', str(error))}{hint}", name) from None
-
-
-def _hint(line: str) -> str:
-    """The way out of the typing errors that people make most, by the line where reading ended."""
-    return next((f"; {way_out}" for pattern, way_out in _HINTS if pattern.search(line[:_LONGEST_LINE])), "")
 
 
 _LONGEST_LINE = 1_000
 """Characters of a line in which a typing error is looked for."""
-_HINTS = [
+_HINTS = [  # the typing errors that people make most, by the line where reading ended
     (re.compile(pattern), way_out)
     for pattern, way_out in (
         ("[\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb]", 'texts stand in straight quotes, "influenza"'),
@@ -124,9 +122,8 @@ class _Document:
         """Are all its keys known, and do they belong to its gate?"""
         table = self.units[unit]
         if not isinstance(table, dict):
-            raise self.wrong(
-                f"unit {unit!r} is {table!r}; write [units.{unit}] and below it prior = 0.05", "units", unit
-            )
+            text = f"unit {unit!r} is {table!r}; write [units.{unit}] and below it prior = 0.05"
+            raise self.wrong(text, "units", unit)
         if not unit:
             raise self.wrong("a unit has an empty name", "units", unit)
         self.check_keys(table, _KEYS, f"unit {unit!r}", "units", unit)
@@ -137,7 +134,11 @@ class _Document:
                     raise self.wrong(_misplaced(unit, key, gate), "units", unit, key)
         for one, two in (("prior", "bias"), ("prior", "weights"), ("leak", "leak_theta")):
             if one in table and two in table:
-                raise self.wrong(_both(unit, one, two), "units", unit, two)
+                text = f"{unit!r} has {one} and {two}, which say the same; keep one"
+                if two == "weights":
+                    instead = "a unit with parents has a bias, its log-odds without them"
+                    text = f"{unit!r} has a prior and weights; {instead}"
+                raise self.wrong(text, "units", unit, two)
 
     def gate(self, unit: str) -> str:
         gate = self.units[unit].get("gate", "sigmoid")
@@ -163,14 +164,6 @@ class _Document:
     def edge(self, unit: str, key: str, parent: str, value: Any, seen: set[str]) -> float:
         """A number that is not as usual: a whole one, or what is wrong with it."""
         path = "units", unit, key, parent
-        self.check_parent(unit, parent, value, path)
-        if parent in seen:
-            raise self.wrong(f"{parent!r} stands in causes and in theta of {unit!r}; keep one", *path)
-        what = f"the {'probability' if key == 'causes' else 'weight'} {parent!r} -> {unit!r}"
-        number = self.probability if key == "causes" else self.positive if key == "theta" else self.number
-        return number(what, value, path)
-
-    def check_parent(self, unit: str, parent: str, value: Any, path: tuple[str, ...]) -> None:
         if isinstance(value, dict):
             full = f'"{parent}.{next(iter(value), "")}"'
             raise self.wrong(f"{parent!r} is a table; a name with a dot stands in quotes: {full} = 0.9", *path)
@@ -179,6 +172,11 @@ class _Document:
         if parent not in self.units:
             way_out = hint(parent, self.units, f"add a table [units.{parent}] for it", 0.6)
             raise self.wrong(f"{parent!r} is not a unit{way_out}", *path)
+        if parent in seen:
+            raise self.wrong(f"{parent!r} stands in causes and in theta of {unit!r}; keep one", *path)
+        what = f"the {'probability' if key == 'causes' else 'weight'} {parent!r} -> {unit!r}"
+        number = self.probability if key == "causes" else self.positive if key == "theta" else self.number
+        return number(what, value, path)
 
     def bias(self, unit: str) -> float:
         table, path = self.units[unit], ("units", unit)
@@ -215,13 +213,13 @@ class _Document:
 
     def note(self, unit: str) -> Note:
         table = self.units[unit]
-        for key in (*WORDS, "states"):
-            if key in table:
-                try:
-                    Note(**{key: table[key]})
-                except NetworkError as error:
-                    raise self.wrong(str(error), "units", unit, key) from None
-        return Note(**{key: table[key] for key in (*WORDS, "states") if key in table})
+        given = {key: table[key] for key in (*WORDS, "states") if key in table}
+        for key, value in given.items():
+            try:
+                Note(**{key: value})
+            except NetworkError as error:
+                raise self.wrong(str(error), "units", unit, key) from None
+        return Note(**given)
 
     def layers(self, n_units: int) -> tuple[int, ...] | None:
         if "layers" not in self.data:
@@ -244,15 +242,6 @@ def _misplaced(unit: str, key: str, gate: str) -> str:
     if gate == "sigmoid":
         meant = 'add gate = "noisy-or", or write bias and weights'
         return f"{key!r} is for noisy-OR units, and {unit!r} is a sigmoid unit; {meant}"
-    instead = {
-        "prior": "leak = 0.01, its probability without causes",
-        "bias": "leak = 0.01",
-        "weights": "causes = { flu = 0.9 }",
-    }
+    leak = "leak = 0.01"
+    instead = {"prior": f"{leak}, its probability without causes", "bias": leak, "weights": "causes = { flu = 0.9 }"}
     return f"{key!r} is for sigmoid units, and {unit!r} is a noisy-OR unit; write {instead[key]}"
-
-
-def _both(unit: str, one: str, two: str) -> str:
-    if two == "weights":
-        return f"{unit!r} has a prior and weights; a unit with parents has a bias, its log-odds without them"
-    return f"{unit!r} has {one} and {two}, which say the same; keep one"

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from scipy.special import expit
@@ -19,7 +18,7 @@ from sbnet.errors import FileFormatError
 from sbnet.files.atomic import write_atomically
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.model.network import Network
-from sbnet.model.notes import Note, as_words
+from sbnet.model.notes import as_words
 from sbnet.model.probabilities import CERTAIN, log_odds, never
 
 _BARE = re.compile("[A-Za-z0-9_-]+")
@@ -41,67 +40,44 @@ def write_toml(network: Network, name: str) -> None:
 
 
 def as_toml(network: Network) -> str:
-    """The text of the file."""
     parts = [] if network.layers is None else [f"layers = {list(network.layers)}\n"]
-    return "\n".join([*parts, *("\n".join(lines) + "\n" for lines in _units(network))])
-
-
-def _units(network: Network) -> Iterator[Iterator[str]]:
-    """The lines of each unit. Probabilities and keys are made for all at once, as there may be a million edges."""
+    # Probabilities and keys are made for all units at once, as there may be a million edges.
     noisy, degree = network.gate == NOISY_OR, np.diff(network.graph.indptr)
-    into_noisy, bias = np.repeat(noisy, degree), np.full(network.n_units, np.nan)
-    edges = np.full(network.n_edges, np.nan)
-    edges[into_noisy] = as_probabilities(network.weight[into_noisy], never, _cause, _theta)
-    bias[noisy] = as_probabilities(network.bias[noisy], never, _cause, _theta)
-    alone = ~noisy & (degree == 0)
-    bias[alone] = as_probabilities(network.bias[alone], log_odds, expit, _log_odds)
-    keys = [_key(name) for name in network.names]
+    into_noisy, alone = np.repeat(noisy, degree), ~noisy & (degree == 0)
+    causes, own_p = np.full(network.n_edges, np.nan), np.full(network.n_units, np.nan)
+    causes[into_noisy] = as_probabilities(network.weight[into_noisy], never, _cause, _theta)
+    own_p[noisy] = as_probabilities(network.bias[noisy], never, _cause, _theta)
+    own_p[alone] = as_probabilities(network.bias[alone], log_odds, expit, _log_odds)
+    keys = [name if _BARE.fullmatch(name) else _text(name) for name in network.names]
     for i, name in enumerate(network.names):
+        lines = [f"[units.{keys[i]}]"]
+        for key, value in as_words(network.notes[name]).items():
+            text = _text(value) if isinstance(value, str) else f"[{', '.join(map(_text, value))}]"
+            lines.append(f"{key} = {text}")
         own = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
         parents = [keys[parent] for parent in network.graph.parent[own].tolist()]
-        given = (parents, network.weight[own].tolist(), edges[own].tolist())
-        own_bias = float(network.bias[i]), float(bias[i])
-        numbers = (
-            _noisy_or(f"units.{keys[i]}", own_bias, *given)
-            if noisy[i]
-            else _sigmoid(f"units.{keys[i]}", own_bias, *given[:2])
-        )
-        yield chain([f"[units.{keys[i]}]"], _notes(network.notes[name]), numbers)
+        edges = list(zip(parents, network.weight[own].tolist(), causes[own].tolist(), strict=True))
+        bias, p = float(network.bias[i]), float(own_p[i])
+        if noisy[i]:
+            lines += ['gate = "noisy-or"', f"leak_theta = {bias!r}" if math.isnan(p) else f"leak = {p!r}"]
+            known = [f"{k} = {q!r}" for k, _, q in edges if q == q]
+            rest = [f"{k} = {w!r}" for k, w, q in edges if q != q]
+            lines += _mappings(f"units.{keys[i]}", {"causes": known, "theta": rest})
+        else:
+            longer = math.isnan(p) or len(repr(p)) > len(repr(bias))
+            lines.append(f"bias = {bias!r}" if longer else f"prior = {p!r}")
+            lines += _mappings(f"units.{keys[i]}", {"weights": [f"{k} = {w!r}" for k, w, _ in edges]})
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
 
 
-def _notes(note: Note) -> Iterator[str]:
-    for key, value in as_words(note).items():
-        yield f"{key} = {_text(value) if isinstance(value, str) else '[' + ', '.join(map(_text, value)) + ']'}"
-
-
-def _sigmoid(table: str, bias: tuple[float, float], parents: list[str], weights: list[float]) -> Iterator[str]:
-    log_odds, prior = bias
-    longer = math.isnan(prior) or len(repr(prior)) > len(repr(log_odds))
-    yield f"bias = {log_odds!r}" if longer else f"prior = {prior!r}"
-    yield from _mapping(table, {"weights": [f"{k} = {v!r}" for k, v in zip(parents, weights, strict=True)]})
-
-
-def _noisy_or(
-    table: str, bias: tuple[float, float], parents: list[str], weights: list[float], causes: list[float]
-) -> Iterator[str]:
-    theta, leak = bias
-    yield 'gate = "noisy-or"'
-    yield f"leak_theta = {theta!r}" if math.isnan(leak) else f"leak = {leak!r}"
-    known = [f"{k} = {p!r}" for k, p in zip(parents, causes, strict=True) if p == p]
-    rest = [f"{k} = {v!r}" for k, v, p in zip(parents, weights, causes, strict=True) if p != p]
-    yield from _mapping(table, {"causes": known, "theta": rest})
-
-
-def _mapping(table: str, parts: Mapping[str, list[str]]) -> Iterator[str]:
+def _mappings(table: str, parts: Mapping[str, list[str]]) -> list[str]:
     """Numbers by name, in one line each or, where one is long, in tables of their own at the end."""
     short = {key: sum(map(len, own)) + 2 * len(own) + len(key) + 5 <= _LINE for key, own in parts.items()}
+    lines = [f"{key} = {{ {', '.join(own)} }}" for key, own in parts.items() if own and short[key]]
     for key, own in parts.items():
-        if own and short[key]:
-            yield f"{key} = {{ {', '.join(own)} }}"
-    for key, own in parts.items():
-        if not short[key]:
-            yield f"\n[{table}.{key}]"
-            yield from own
+        lines += [] if short[key] else [f"\n[{table}.{key}]", *own]
+    return lines
 
 
 @np.errstate(all="ignore")  # the logarithm of zero, and what is too small for a power of ten
@@ -151,10 +127,6 @@ def _theta(p: FloatArray) -> FloatArray:
 
 def _log_odds(p: FloatArray) -> FloatArray:
     return np.asarray(np.log(p) - np.log1p(-p))
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _text(name)
 
 
 def _text(text: str) -> str:

@@ -28,22 +28,8 @@ def read_uai(name: str) -> list[Variable]:
     text = read_text(name)
     names = list(_names(text))
     variables = _Numbers(name, _COMMENT.sub(lambda found: " " * len(found.group()), text)).variables()
-    if len(names) != len(variables) or len(set(names)) < len(names):
-        _check_order(variables, name)
-        return variables
-    return [_as_pyagrum(variable, variables, names) for variable in variables]
-
-
-def _names(text: str) -> Iterator[str]:
-    """The names behind `#`, where the variables of a table stand before it, as pyAgrum writes them."""
-    for line in text.split("\n"):
-        scope, mark, name = line.partition("#")
-        if mark and name.strip() and scope[-1:].isspace() and scope.split() and "".join(scope.split()).isdecimal():
-            yield name.strip()
-
-
-def _check_order(variables: list[Variable], name: str) -> None:
-    """Refuse a table that adds up only if the variable itself runs slowest, as pgmpy writes."""
+    if len(names) == len(variables) == len(set(names)):
+        return [_as_pyagrum(variable, variables, names) for variable in variables]
     for variable in variables:
         table = variable.table
         turned = table.reshape(table.shape[::-1]).T
@@ -53,6 +39,15 @@ def _check_order(variables: list[Variable], name: str) -> None:
                 "in UAI it runs fastest. Take sb.convert.from_pgmpy(model) or a .bif file"
             )
             raise at(variable.place(0), text, name)
+    return variables
+
+
+def _names(text: str) -> Iterator[str]:
+    """The names behind `#`, where the variables of a table stand before it, as pyAgrum writes them."""
+    for line in text.split("\n"):
+        scope, mark, name = line.partition("#")
+        if mark and name.strip() and scope[-1:].isspace() and scope.split() and "".join(scope.split()).isdecimal():
+            yield name.strip()
 
 
 def _adds_up(table: FloatArray) -> bool:
@@ -115,7 +110,12 @@ class _Numbers:
             raise self.wrong(f"variable {small} has one state; a unit needs two")
         if self.whole("the number of tables", 0, 10**9) != n:
             raise self.wrong(f"a Bayesian network of {n} variables has {n} tables")
-        scopes = [self.scope(k, n) for k in range(n)]
+        scopes = []
+        for k in range(n):
+            count = self.whole(f"the number of variables in table {k}", 1, n)
+            scopes.append([self.whole(f"a variable of table {k}", 0, n - 1) for _ in range(count)])
+            if len(set(scopes[k])) < count:
+                raise self.wrong(f"table {k} names a variable twice")
         tables = {scope[-1]: self.table(scope, sizes) for scope in scopes}
         if len(tables) < n:
             twice = Counter(scope[-1] for scope in scopes).most_common(1)[0][0]
@@ -129,27 +129,18 @@ class _Numbers:
         states, names = tuple(map(str, range(size))), tuple(map(str, parents))
         return Variable(str(i), states, names, table, place=lambda row: str(place_at(self.text, offsets[row])))
 
-    def scope(self, k: int, n: int) -> list[int]:
-        count = self.whole(f"the number of variables in table {k}", 1, n)
-        scope = [self.whole(f"a variable of table {k}", 0, n - 1) for _ in range(count)]
-        if len(set(scope)) < count:
-            raise self.wrong(f"table {k} names a variable twice")
-        return scope
-
     def table(self, scope: list[int], sizes: list[int]) -> tuple[FloatArray, list[int]]:
         """The table of a variable, and where each of its rows begins."""
         entries = entries_of(sizes[i] for i in scope)
-        what = f"the number of entries of the table of variable {scope[-1]}"
+        own = f"the table of variable {scope[-1]}"
         if entries > MOST_ENTRIES:
-            raise self.wrong(
-                f"the table of variable {scope[-1]} has more than {MOST_ENTRIES:,} entries; that is the limit"
-            )
-        found = self.whole(what, 0, 10**9)
+            raise self.wrong(f"{own} has more than {MOST_ENTRIES:,} entries; that is the limit")
+        found = self.whole(f"the number of entries of {own}", 0, 10**9)
         if found != entries:
-            raise self.wrong(f"{what} is {found}; its variables have {entries} joint states")
-        values, offsets, what = [], [], f"an entry of the table of variable {scope[-1]}"
+            raise self.wrong(f"the number of entries of {own} is {found}; its variables have {entries} joint states")
+        values, offsets = [], []
         for k in range(entries):
-            values.append(self.probability(what))
+            values.append(self.probability(f"an entry of {own}"))
             if k % sizes[scope[-1]] == 0:
                 offsets.append(self.at)
         return np.array(values).reshape(-1, sizes[scope[-1]]), offsets

@@ -34,7 +34,10 @@ def read_xdsl(name: str) -> list[Variable]:
         raise FileFormatError(f"{name} is not an XDSL file of GeNIe: it has no <smile> with <nodes> in it")
     if root.find("dynamic") is not None:
         raise FileFormatError(f"{name} is a dynamic network, of several time steps; unroll it in GeNIe first")
-    return _Nodes(name, root, nodes).variables()
+    read = _Nodes(name, root, nodes)
+    if not read.cpts:
+        raise read.wrong("there is no node in the file")
+    return [read.variable(own, node) for own, node in read.cpts.items()]
 
 
 class _Nodes:
@@ -44,8 +47,13 @@ class _Nodes:
         self.name = name
         self.cpts: dict[str, Element] = {}
         for node in nodes:
-            self.check_kind(node)
-            self.cpts[node.get("id", "")] = node
+            own, kind = node.get("id", ""), str(node.tag)
+            if kind != "cpt":
+                way_out = _WAYS_OUT.get(kind, f"only nodes with a table can be read; {_AS_TABLE}")
+                raise self.wrong(f"node {own[:60]!r} is of kind {kind[:40]!r}: {way_out}")
+            if not own or own in self.cpts:
+                raise self.wrong(f"there are two nodes {own[:60]!r}" if own else "a node has no name (id)")
+            self.cpts[own] = node
         self.states = {own: self.state_names(own) for own in self.cpts}
         labels = root.iterfind("extensions/genie//node")
         self.about = {node.get("id", ""): (node.findtext("name") or "").strip() for node in labels}
@@ -55,25 +63,12 @@ class _Nodes:
     def wrong(self, message: str) -> FileFormatError:
         return FileFormatError(f"{message} ({self.name[-60:]})")
 
-    def check_kind(self, node: Element) -> None:
-        own, kind = node.get("id", ""), str(node.tag)
-        if kind != "cpt":
-            way_out = _WAYS_OUT.get(kind, f"only nodes with a table can be read; {_AS_TABLE}")
-            raise self.wrong(f"node {own[:60]!r} is of kind {kind[:40]!r}: {way_out}")
-        if not own or own in self.cpts:
-            raise self.wrong(f"there are two nodes {own[:60]!r}" if own else "a node has no name (id)")
-
     def state_names(self, own: str) -> tuple[str, ...]:
         states = tuple(state.get("id", "") for state in self.cpts[own].iterfind("state"))
         if len(states) < 2 or len(set(states)) < len(states):
             what = "two of them have the same name" if len(states) > 1 else "a unit needs two or more"
             raise self.wrong(f"variable {own[:60]!r} has {len(states)} states; {what}")
         return states
-
-    def variables(self) -> list[Variable]:
-        if not self.cpts:
-            raise self.wrong("there is no node in the file")
-        return [self.variable(own, node) for own, node in self.cpts.items()]
 
     def variable(self, own: str, node: Element) -> Variable:
         parents = tuple((node.findtext("parents") or "").split())

@@ -18,6 +18,7 @@ from sbnet.kernels import gates
 from sbnet.model.graph import Graph, as_floats, topological_order
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network, warn_of_near_names
+from sbnet.model.validation import check_names
 
 if TYPE_CHECKING:
     import networkx
@@ -55,11 +56,11 @@ def from_edges(
     >>> net.names
     ('rain', 'sprinkler', 'wet')
     """
-    number = _numbered(names)
-    n_named = len(number)
-    parent: list[int] = []
-    child: list[int] = []
-    weight: list[float] = []
+    named = () if names is None else _names(names)
+    if named:
+        check_names(named)
+    number = {name: k for k, name in enumerate(named)}
+    parent, child, weight = list[int](), list[int](), list[float]()
     for item in _triples(edges):
         try:
             a, b, w = item
@@ -71,16 +72,17 @@ def from_edges(
         parent.append(number.setdefault(a, len(number)))
         child.append(number.setdefault(b, len(number)))
         weight.append(w)
-    biases = _biases(bias, number)
+    if not (bias is None or isinstance(bias, Mapping)):
+        name = next(iter(number), "rain")
+        raise NetworkError(f"bias is {bias!r}; give numbers by name, such as bias={{{name!r}: -1.0}}")
+    biases = bias or {}
     warn_of_near_names(number, biases)
     for name in biases:
         number.setdefault(name, len(number))
     listed = tuple(number)
-    if names is not None and len(listed) > n_named:
-        raise NetworkError(f"unit {listed[n_named]!r} is not among the given names")
-    h = [0.0] * len(listed)
-    for name, value in biases.items():
-        h[number[name]] = value
+    if names is not None and len(listed) > len(named):
+        raise NetworkError(f"unit {listed[len(named)]!r} is not among the given names")
+    h = [biases.get(name, 0.0) for name in listed]
     network = _assemble(listed, np.array(parent, np.int64), np.array(child, np.int64), weight, h)
     return network if gate is None else replace(network, gate=gate_codes(network, gate))
 
@@ -107,18 +109,6 @@ def gate_code(word: Any, unit: str) -> int:
     return gates.NAMES.index(word)
 
 
-def _numbered(names: Sequence[str] | None) -> dict[str, int]:
-    """The places of the units that are listed; each once."""
-    number: dict[str, int] = {}
-    for name in () if names is None else _names(names):
-        if not isinstance(name, str):
-            raise NetworkError(f"unit names are strings; {checks.shown(name)} is of type {type(name).__name__}")
-        if name in number:
-            raise NetworkError(f"two units are called {name!r}; names must differ")
-        number[name] = len(number)
-    return number
-
-
 def _names(names: Any, what: str = "names") -> tuple[Any, ...]:
     """Names as a tuple; those of a text are its letters."""
     if isinstance(names, str):
@@ -128,22 +118,13 @@ def _names(names: Any, what: str = "names") -> tuple[Any, ...]:
 
 def _triples(edges: Any) -> Iterable[Any]:
     if not isinstance(edges, Mapping):
-        yield from checks.listed("edges", edges, _EDGES, NetworkError)
+        wanted = "give a mapping such as {('rain', 'wet'): 2.0}, or (parent, child, weight) triples; {} for no edges"
+        yield from checks.listed("edges", edges, wanted, NetworkError)
         return
     for key, weight in edges.items():
         if not (isinstance(key, tuple) and len(key) == 2):
             raise NetworkError(f"the keys of a mapping of edges are (parent, child); got {key!r}")
         yield *key, weight
-
-
-_EDGES = "give a mapping such as {('rain', 'wet'): 2.0}, or (parent, child, weight) triples; {} for no edges"
-
-
-def _biases(bias: Any, number: Mapping[str, int]) -> Mapping[str, float]:
-    if bias is None or isinstance(bias, Mapping):
-        return bias or {}
-    name = next(iter(number), "rain")
-    raise NetworkError(f"bias is {bias!r}; give numbers by name, such as bias={{{name!r}: -1.0}}")
 
 
 def from_weight_matrix(
@@ -214,7 +195,14 @@ def layered(
     >>> sb.layered((8, 24, 64), rng=0)
     <Network: 96 units, 1,728 edges, layers 8 × 24 × 64, largest weight -0.1 (h2_15 -> x27)>
     """
-    layers = _layer_sizes(sizes)
+    wanted = "give the sizes of the layers, top to bottom, such as (8, 24, 64)"
+    layers = (sizes,) if checks.is_whole(sizes) else tuple(checks.listed("sizes", sizes, wanted, NetworkError))
+    if not layers:
+        raise NetworkError("the network is empty; give the size of at least one layer")
+    for size in layers:
+        if not checks.is_whole(size) or not 1 <= size <= checks.MOST:
+            raise NetworkError(f"the size of a layer is a positive whole number; got {checks.shown(size)}")
+    layers = tuple(map(int, layers))
     scale, autoregressive = checks.not_negative("scale", scale), checks.flag("autoregressive", autoregressive)
     bottom = tuple(f"x{k}" for k in range(layers[-1])) if bottom_names is None else _names(bottom_names, "bottom_names")
     if len(bottom) != layers[-1]:
@@ -296,37 +284,23 @@ def add_column_mixtures(
         chosen = {network.index(unit) for unit in checks.units("units", units)}
     generator = checks.generator(rng)
     place = np.cumsum([1 + (count if i in chosen else 0) for i in range(network.n_units)]) - 1
-    names, bias = [], []
-    parents: list[IndexArray] = []
-    weights: list[FloatArray] = []
+    names, bias = list[str](), list[float]()
+    parents, weights = list[IndexArray](), list[FloatArray]()
     for i, name in enumerate(network.names):
         edges = slice(graph.indptr[i], graph.indptr[i + 1])
         above, weight, h = place[graph.parent[edges]], network.weight[edges], network.bias[i]
         own = np.arange(place[i] - count, place[i]) if i in chosen else np.zeros(0, np.int64)
-        for k in range(len(own)):
-            names.append(f"{name}.switch{k + 1}")
-            bias.append(0.0)
+        names += [*(f"{name}.switch{k + 1}" for k in range(len(own))), name]
+        bias += [*([0.0] * len(own)), h - 0.5 * strength * len(own)]
+        for _ in own:
             parents.append(above)
             weights.append(generator.uniform(-scale, scale, size=len(above)))
-        names.append(name)
-        bias.append(h - 0.5 * strength * len(own))
         parents.append(np.concatenate([above, own]))
         weights.append(np.concatenate([weight, np.full(len(own), float(strength))]))
     larger = Graph(np.concatenate([[0], np.cumsum([len(p) for p in parents])]), np.concatenate(parents))
     gate = np.full(len(names), gates.SIGMOID, dtype=np.int8)
     gate[place] = network.gate
     return Network(tuple(names), larger, np.concatenate(weights), np.array(bias), gate, notes=network.notes)
-
-
-def _layer_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
-    wanted = "give the sizes of the layers, top to bottom, such as (8, 24, 64)"
-    layers = (sizes,) if checks.is_whole(sizes) else tuple(checks.listed("sizes", sizes, wanted, NetworkError))
-    if not layers:
-        raise NetworkError("the network is empty; give the size of at least one layer")
-    for size in layers:
-        if not checks.is_whole(size) or not 1 <= size <= checks.MOST:
-            raise NetworkError(f"the size of a layer is a positive whole number; got {checks.shown(size)}")
-    return tuple(int(size) for size in layers)
 
 
 def from_networkx(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ _ALL = 5
 """Parents up to which every state is listed: 32 lines fit a screen."""
 _WIDE, _NARROW = 120, 16
 """Characters of a line where there is no terminal, and of a label at least."""
+_GIVEN = "give a mapping from parents to 0 or 1, or the parents that are on, or a list of either"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,13 +63,11 @@ class Conditional:
         lines = []
         for state, p in zip(self.states, self.p, strict=True):
             on = [name for name, s in zip(self.parents, state, strict=True) if s]
-            lines.append((self._label(on), _digits(p)))
+            label = " + ".join(on) or "none of its parents"
+            label = f"all {len(on)} parents" if _ALL < len(on) == len(self.parents) else label
+            digits = ".4f" if p == 0.0 or 1e-3 <= p <= 0.9995 else ".3g" if p < 0.5 else ".6g"
+            lines.append((label, f"{p:{digits}}"))
         return lines
-
-    def _label(self, on: list[str]) -> str:
-        if len(on) > _ALL and len(on) == len(self.parents):
-            return f"all {len(on)} parents"
-        return " + ".join(on) if on else "none of its parents"
 
     def __repr__(self) -> str:
         room = (errors.width() or _WIDE) - 4 - max(len(p) for _, p in self._lines())
@@ -105,24 +104,14 @@ def _chosen(unit: str, parents: tuple[str, ...], given: Any) -> States:
     rows = [given] if isinstance(given, Mapping) else checks.listed("given", given, _GIVEN)
     states = np.zeros((len(rows), n), dtype=np.int8)
     for r, row in enumerate(rows):
-        for name, state in _named(row):
+        if isinstance(row, Mapping):
+            pairs = list(row.items())
+        else:  # parents that are only named are on
+            pairs = [(name, 1) for name in ([row] if isinstance(row, str) else checks.listed("given", row, _GIVEN))]
+        for name, state in pairs:
             if not isinstance(name, str) or name not in parents:
                 raise not_among(name, parents, f"the parents of {unit!r}")
             if not isinstance(state, Real | np.bool_) or state not in (0, 1):
                 raise NetworkError(f"parent {name!r} is given as {checks.shown(state)}; units are 0 or 1")
             states[r, parents.index(name)] = state == 1
     return states
-
-
-_GIVEN = "give a mapping from parents to 0 or 1, or the parents that are on, or a list of either"
-
-
-def _named(row: Any) -> Iterable[tuple[Any, Any]]:
-    """Parents and their states; those that are only named are on."""
-    if isinstance(row, Mapping):
-        return row.items()
-    return [(name, 1) for name in ([row] if isinstance(row, str) else checks.listed("given", row, _GIVEN))]
-
-
-def _digits(p: float) -> str:
-    return f"{p:.4f}" if p == 0.0 or 1e-3 <= p <= 0.9995 else f"{p:.3g}" if p < 0.5 else f"{p:.6g}"

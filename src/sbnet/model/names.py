@@ -37,6 +37,5 @@ class Index(dict[str, int]):
         return self._normal[normal(name)]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The number of a name, if it is there."""
         i = super().get(name)
         return self._normal.get(normal(name), default) if i is None else i

@@ -78,12 +78,16 @@ class Network:
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__  # the one place where a frozen record is filled in
-        names = _listed("names", self.names)
+        names = checks.listed("names", self.names, "it must be a list", NetworkError)
         set_(self, "names", tuple(str(name) if isinstance(name, str) else name for name in names))
         set_(self, "weight", frozen(self.weight))
         set_(self, "bias", frozen(self.bias))
         if self.layers is not None:
-            set_(self, "layers", _sizes(self.layers))
+            sizes = checks.listed("layers", self.layers, "it must be a list", NetworkError)
+            for size in sizes:
+                if not checks.is_whole(size):
+                    raise NetworkError(f"the sizes of layers are whole numbers; got {checks.shown(size)}")
+            set_(self, "layers", tuple(int(size) for size in sizes))
         check_names(self.names)
         if not isinstance(self.graph, Graph):
             raise NetworkError(f"graph is {self.graph!r}; give a Graph(indptr, parent), or use from_edges()")
@@ -222,11 +226,13 @@ class Network:
         bias
             One number per unit, or a mapping from names to the biases that change.
         """
-        return replace(
-            self,
-            weight=self.weight if weight is None else self._edge_weights(weight),
-            bias=self.bias if bias is None else self._unit_biases(bias),
-        )
+        edges = self.weight if weight is None else self._edge_weights(weight)
+        biases = self.bias if bias is None or isinstance(bias, Mapping) else as_floats(bias)
+        if isinstance(bias, Mapping):
+            biases = self.bias.copy()
+            for name, value in bias.items():
+                biases[self.index(name)] = _number(value)
+        return replace(self, weight=edges, bias=biases)
 
     def _edge_weights(self, weight: Any) -> FloatArray:
         if isinstance(weight, Mapping) and not scipy.sparse.issparse(weight):  # scipy's dok matrices are mappings too
@@ -258,17 +264,6 @@ class Network:
         if outside:
             raise NetworkError(f"weight has {outside} entries other than zero where the network has no edge")
         return values
-
-    def _unit_biases(self, bias: Any) -> FloatArray:
-        if isinstance(bias, Mapping):
-            changed = self.bias.copy()
-            for name, value in bias.items():
-                changed[self.index(name)] = _number(value)
-            return changed
-        array = as_floats(bias)
-        if array.shape != (self.n_units,):
-            raise NetworkError(f"bias has shape {array.shape}; expected ({self.n_units},), one number per unit")
-        return array
 
     def subnetwork(self, units: Iterable[str | int]) -> Network:
         """The network of the given units and the edges among them, in the order of this network."""
@@ -308,25 +303,16 @@ class Network:
             e = int(np.argmax(np.abs(self.weight)))
             parent, child = self.names[self.graph.parent[e]], self.names[self.graph.child_of_edge[e]]
             strongest = f"{self.weight[e]:+.3g} ({short(parent)} -> {short(child)})"
+        sizes = np.bincount(self.graph.depths).tolist() if self.layers is None else self.layers
+        layers = " × ".join(f"{size:,}" for size in sizes)
+        kinds = np.bincount(self.gate, minlength=len(gates.NAMES)).tolist()
         return [
             ("units", f"{self.n_units:,}"),
             ("edges", f"{self.n_edges:,}"),
-            ("layers", self._layer_text()),
-            ("gates", self._gate_text()),
+            ("layers", layers if self.layers is not None or len(sizes) <= 6 else f"{len(sizes):,} levels"),
+            ("gates", ", ".join(f"{n:,} {name}" for n, name in zip(kinds, gates.NAMES, strict=True) if n)),
             ("largest weight", strongest),
         ]
-
-    def _gate_text(self) -> str:
-        counts = np.bincount(self.gate, minlength=len(gates.NAMES)).tolist()
-        return ", ".join(f"{n:,} {name}" for n, name in zip(counts, gates.NAMES, strict=True) if n)
-
-    def _layer_text(self) -> str:
-        if self.layers is not None:
-            return " × ".join(f"{size:,}" for size in self.layers)
-        sizes = np.bincount(self.graph.depths).tolist()
-        if len(sizes) > 6:
-            return f"{len(sizes):,} levels"
-        return " × ".join(f"{size:,}" for size in sizes)
 
     def __repr__(self) -> str:
         _, _, layers, gate, strongest = (value for _, value in self._summary())
@@ -352,16 +338,3 @@ def _number(value: Any) -> float:
     if number.ndim:
         raise NetworkError(f"a weight or a bias is one number; got {checks.shown(value)}")
     return float(number)
-
-
-def _listed(what: str, values: Any) -> tuple[Any, ...]:
-    """The values one by one; a text is not a list of its letters."""
-    return tuple(checks.listed(what, values, "it must be a list", NetworkError))
-
-
-def _sizes(layers: Any) -> tuple[int, ...]:
-    sizes = _listed("layers", layers)
-    bad = [size for size in sizes if not checks.is_whole(size)]
-    if bad:
-        raise NetworkError(f"the sizes of layers are whole numbers; got {checks.shown(bad[0])}")
-    return tuple(int(size) for size in sizes)

@@ -82,20 +82,15 @@ def notes_of(names: Sequence[str], given: Any) -> Mapping[str, Note]:
         if not isinstance(note, Note):
             raise NetworkError(f"the note of {name!r} is {note!r}; write Note(about=…)")
         notes[name] = note
-    _check_variables(notes)
-    return MappingProxyType(notes)
-
-
-def _check_variables(notes: Mapping[str, Note]) -> None:
-    """Every state of a variable has one unit."""
     seen: dict[tuple[str, str], str] = {}
-    for name, note in notes.items():
+    for name, note in notes.items():  # every state of a variable has one unit
         key = note.variable, note.state
         if bool(note.variable) != bool(note.state):
             raise NetworkError(f"the note of {name!r} has variable {key[0]!r} and state {key[1]!r}; give both or none")
         if note.variable and key in seen:
             raise NetworkError(f"{seen[key]!r} and {name!r} both stand for {key[0]!r} being {key[1]!r}; one unit does")
         seen[key] = name
+    return MappingProxyType(notes)
 
 
 def as_words(note: Note) -> dict[str, Any]:

@@ -97,7 +97,10 @@ def from_probabilities(
     """
     if not isinstance(causes, Mapping):
         raise NetworkError(f"causes is a mapping from (cause, effect) to a probability; got {type(causes).__name__}")
-    effects = dict.fromkeys(effect for _, effect in _pairs(causes))
+    for key in causes:
+        if not (isinstance(key, tuple) and len(key) == 2):
+            raise NetworkError(f"the keys of causes are (cause, effect); got {key!r}")
+    effects = dict.fromkeys(effect for _, effect in causes)
     first = dict.fromkeys(cause for cause, _ in causes if cause not in effects)
     leaks = _by_name("leak", leak, effects, "the effects")
     priors = {} if prior is None else _by_name("prior", prior, first, "the units without causes")
@@ -105,11 +108,12 @@ def from_probabilities(
         if name not in priors:
             raise NetworkError(f"{name!r} has no prior; give prior={{{name!r}: 0.05, …}}, or one number for all")
     kinds = _kinds(gate, effects)
-    base = {effect: _base(kinds[effect], leaks.get(effect, 0.0)) for effect in effects}
-    weights = {
-        (cause, effect): _weight(kinds[effect], checks.probability(f"causes[{cause!r}, {effect!r}]", p), base[effect])
-        for (cause, effect), p in causes.items()
-    }
+    noisy = {effect for effect, kind in kinds.items() if kind == "noisy-or"}
+    base = {effect: (never if effect in noisy else log_odds)(leaks.get(effect, 0.0)) for effect in effects}
+    weights = {}
+    for (cause, effect), given in causes.items():
+        p = checks.probability(f"causes[{cause!r}, {effect!r}]", given)
+        weights[cause, effect] = never(p) if effect in noisy else log_odds(p) - base[effect]
     bias = {name: log_odds(priors[name]) for name in first} | base
     return from_edges(weights, bias=bias, gate=kinds)
 
@@ -124,13 +128,6 @@ def _kinds(gate: Any, effects: Iterable[str]) -> dict[str, str]:
     for effect, kind in kinds.items():
         gate_code(kind, repr(effect))
     return kinds
-
-
-def _pairs(causes: Mapping[Any, Any]) -> list[tuple[str, str]]:
-    for key in causes:
-        if not (isinstance(key, tuple) and len(key) == 2):
-            raise NetworkError(f"the keys of causes are (cause, effect); got {key!r}")
-    return list(causes)
 
 
 def _by_name(what: str, given: Any, names: Mapping[str, None], whose: str) -> dict[str, float]:
@@ -151,14 +148,6 @@ def log_odds(p: float) -> float:
 def never(p: float) -> float:
     """-ln(1 - p), where certainty is a thousand nats."""
     return -float(np.log1p(-p)) if p < 1.0 else CERTAIN
-
-
-def _base(kind: str, leak: float) -> float:
-    return never(leak) if kind == "noisy-or" else log_odds(leak)
-
-
-def _weight(kind: str, p: float, base: float) -> float:
-    return never(p) if kind == "noisy-or" else log_odds(p) - base
 
 
 class Nearest(NamedTuple):

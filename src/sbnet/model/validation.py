@@ -28,7 +28,7 @@ def check_names(names: Sequence[str]) -> None:
         raise NetworkError("the network is empty; give at least one unit, by an edge or by a bias")
     for name in names:
         if not isinstance(name, str):
-            raise NetworkError(f"unit names are strings; {name!r} is of type {type(name).__name__}")
+            raise NetworkError(f"unit names are strings; {checks.shown(name)} is of type {type(name).__name__}")
         if not name:
             raise NetworkError("a unit has an empty name")
     if len(set(names)) < len(names):

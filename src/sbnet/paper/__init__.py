@@ -13,7 +13,7 @@ from dataclasses import replace
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
 from sbnet.errors import ParameterError, hint
-from sbnet.paper import beyond, densities, digits, figure5, figure6, figures, generated, gibbs, missing, tables
+from sbnet.paper import beyond, digits, figure5, figure6, figures, gibbs, missing, tables
 from sbnet.paper.record import Experiment, Settings
 
 __all__ = ["EXPERIMENTS", "Experiment", "Settings", "choose", "run"]
@@ -31,10 +31,10 @@ EXPERIMENTS: dict[str, Callable[[Settings], Experiment]] = {
     "table3": tables.table3,
     "gibbs": gibbs.run,
     # Beyond the paper: what its networks can do that it does not show, and what is better today.
-    "generated": generated.run,
+    "generated": beyond.generated,
     "missing": missing.run,
     "beyond": beyond.run,
-    "densities": densities.run,
+    "densities": beyond.densities,
 }
 
 
@@ -56,5 +56,5 @@ def run(names: Iterable[str], settings: Settings) -> Iterator[Experiment]:
         begin = time.monotonic()
         with threadpool_limits(1):  # work is shared out over processes; threads of matrix products would get in the way
             done = EXPERIMENTS[name](settings)
-        yield replace(done, seconds=time.monotonic() - begin)
+        yield replace(done, name=name, seconds=time.monotonic() - begin)
     digits.trained.cache_clear()

@@ -59,7 +59,6 @@ class Pipeline(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in tables."""
         if self.imputer == "none":
             return f"{self.classifier}, no imputer"
         return f"{self.imputer} imputer + {self.classifier}"
@@ -105,12 +104,10 @@ class NearestNeighbour:
     """The published one: Hamming distance; of equally near images the first decides."""
 
     def fit(self, X: Any, y: Any) -> NearestNeighbour:
-        """Keep the training images."""
         self.X, self.y = np.asarray(X, dtype=np.float32), np.asarray(y)
         return self
 
     def predict(self, X: Any) -> Any:
-        """The class of the nearest training image."""
         distance = self.X.sum(axis=1) - 2.0 * np.asarray(X, dtype=np.float32) @ self.X.T  # less a constant; exact
         return self.y[distance.argmin(axis=1)]
 
@@ -141,7 +138,6 @@ class BernoulliMixture:
         return np.column_stack([_log_density(X.astype(np.float64), *part) for part in self.parts_])
 
     def predict(self, X: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The class under which each row is most likely."""
         best: NDArray[np.uint8] = self.classes_[self.log_density(X).argmax(axis=1)]
         return best
 

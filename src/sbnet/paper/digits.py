@@ -86,16 +86,12 @@ def trained(settings: Settings, algorithm: str = "mean field") -> Trained:
     return Trained(networks, bounds, digits.test_target, sum(one.seconds for one in made))
 
 
-def start(settings: Settings, seed: int, digit: int) -> Network:
-    """The network that learning starts from."""
-    sizes = (2, 4, 64) if settings.quick else published.SIZES
-    return layered(sizes, rng=np.random.default_rng([seed, digit]), scale=0.1)
-
-
 def _learn(algorithm: str, settings: Settings, seed: int, digit: int) -> Digit:
     """Section 4: five sweeps through the training images of a digit at rate 0.05; then the bounds of test images."""
     begin, digits, rng = time.process_time(), data(settings), np.random.default_rng([seed, digit, 1])
-    network, X = start(settings, seed, digit), digits.train[digits.train_target == digit]
+    sizes = (2, 4, 64) if settings.quick else published.SIZES
+    network = layered(sizes, rng=np.random.default_rng([seed, digit]), scale=0.1)
+    X = digits.train[digits.train_target == digit]
     if algorithm == "wake-sleep":
         epochs = settings.size(WAKE_SLEEP_EPOCHS, 2)
         network = wake_sleep(network, X, epochs=epochs, rate=published.RATE, rng=rng, progress=False).network

@@ -43,12 +43,12 @@ RC: dict[str, Any] = {
 }
 
 
-def tile(figure: Figure, images: Sequence[Sequence[Any]], *, titles: Sequence[str] = (), side: int = 8) -> None:
+def tile(figure: Figure, images: Sequence[Sequence[Any]], *, titles: Sequence[str] = ()) -> None:
     """Draw images in rows: black ink on nothing, thin for means between 0 and 1, and NaN, for hidden pixels, as orange.
 
     A page can turn black ink white for dark paper, which it could not do with a white background.
     """
-    step, columns = side + 1, max(len(row) for row in images)
+    side, step, columns = 8, 9, max(len(row) for row in images)
     sheet = np.zeros((len(images) * step, columns * step, 4))
     ax = figure.subplots()
     for r, row in enumerate(images):
@@ -86,7 +86,9 @@ def render(picture: Picture, name: str) -> str:
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = _own_names(svg, name)
+    used = set(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", svg))  # other identifiers go
+    svg = re.sub(r' id="([^"]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", svg)
+    svg = re.sub(r"(url\(#|href=\"#)", rf"\g<1>{name}-", svg)
     for colour, own in _OF_THE_PAGE.items():
         svg = svg.replace(colour, own)
     width, height = (72 * inches for inches in picture.size)
@@ -96,10 +98,3 @@ def render(picture: Picture, name: str) -> str:
         f'style="max-width:{1.5 * width:.0f}px">'
     )
     return re.sub(r"<svg[^>]*>", lambda _: head, svg, count=1).strip()
-
-
-def _own_names(svg: str, name: str) -> str:
-    """Identifiers that are used get the name of the drawing in front; the others go."""
-    used = set(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", svg))
-    svg = re.sub(r' id="([^"]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", svg)
-    return re.sub(r"(url\(#|href=\"#)", rf"\g<1>{name}-", svg)

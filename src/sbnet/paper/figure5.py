@@ -26,18 +26,14 @@ def run(settings: Settings) -> Experiment:
     uniform = 100 * (SIZES[-1] * np.log(0.5) / log_p - 1)
     rms = float(np.sqrt(np.mean(uniform**2)))
     rms_error = float((uniform**2).std() / np.sqrt(n) / (2 * rms))  # of a root of a mean
+    mean = {term: float(values.mean()) for term, values in error.items()}
+    spread = {term: _spread(values.std() / np.sqrt(n)) for term, values in error.items()}
     rows = [
-        Row(
-            TERMS["xi"] + ": mean",
-            float(error["xi"].mean()),
-            _spread(error["xi"].std() / np.sqrt(n)),
-            published.FIGURE_5["mean field"],
-        ),
+        Row(TERMS["xi"] + ": mean", mean["xi"], spread["xi"], published.FIGURE_5["mean field"]),
         Row("all states equally likely: root mean square", rms, _spread(rms_error), published.FIGURE_5["uniform"]),
-        Row(TERMS["exact"] + ": mean", float(error["exact"].mean()), _spread(error["exact"].std() / np.sqrt(n))),
+        Row(TERMS["exact"] + ": mean", mean["exact"], spread["exact"]),
     ]
     return Experiment(
-        name="figure5",
         title="Figure 5: relative error of the log-likelihood",
         paper="Over 10,000 random 2×4×6 networks, weights and biases uniform in ±1, bottom layer all zero: the mean "
         "relative error of the bound is 1.6 %. If all states of the bottom layer are assumed equally likely, the "
@@ -53,7 +49,7 @@ def run(settings: Settings) -> Experiment:
         numbers={
             "networks": n,
             "seed": SEED,
-            "mean relative error, %": {term: float(values.mean()) for term, values in error.items()},
+            "mean relative error, %": mean,
             "largest relative error, %": {term: float(values.max()) for term, values in error.items()},
             "smallest relative error, %": {term: float(values.min()) for term, values in error.items()},
             "root mean square relative error of the uniform approximation, %": rms,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -64,7 +65,6 @@ def run(settings: Settings) -> Experiment:
         for name, group in courses.items()
     )
     return Experiment(
-        name="figure6",
         title="Figure 6: the true log-likelihood and its bound during learning",
         paper="Raising the bound can affect the true log-likelihood in two ways: both increase together, or the true "
         "log-likelihood decreases, closing the gap to the bound, which acts as a form of regularisation.",
@@ -84,7 +84,7 @@ def run(settings: Settings) -> Experiment:
         pictures=tuple(
             Picture(
                 f"start: {name}",
-                _drawing(group[shown]),
+                partial(_draw, course=group[shown]),
                 f"Two curves against epochs, starting from {name}: the log-likelihood above, its bound below.",
             )
             for name, group in courses.items()
@@ -130,19 +130,15 @@ def learn(seed: int, informed: bool, epochs: int) -> Course:
     return Course(np.array(exact), np.array(bound))
 
 
-def _drawing(course: Course) -> Any:
-    def draw(figure: Figure) -> None:
-        ax = figure.subplots()
-        epochs = EVERY * np.arange(len(course.bound))
-        ax.plot(epochs, course.log_likelihood, color=SECOND, label="ln P(V), exact")
-        ax.plot(epochs, course.bound, color=FIRST, label="bound")
-        peak = int(course.log_likelihood.argmax())
-        if course.fall > CLEARLY:  # the fall is small beside the rise before it: look at what is near the peak
-            ax.plot(epochs[peak], course.log_likelihood[peak], "o", color=SECOND)
-            low = float(course.bound[max(peak - 1, 0)])
-            high = float(course.log_likelihood[peak])
-            ax.set_ylim(low - 0.1 * (high - low), high + 0.15 * (high - low))
-        ax.set(xlabel="epoch", ylabel="nats per pattern")
-        ax.legend(loc="lower right")
-
-    return draw
+def _draw(figure: Figure, course: Course) -> None:
+    ax = figure.subplots()
+    epochs = EVERY * np.arange(len(course.bound))
+    ax.plot(epochs, course.log_likelihood, color=SECOND, label="ln P(V), exact")
+    ax.plot(epochs, course.bound, color=FIRST, label="bound")
+    peak = int(course.log_likelihood.argmax())
+    if course.fall > CLEARLY:  # the fall is small beside the rise before it: look at what is near the peak
+        ax.plot(epochs[peak], course.log_likelihood[peak], "o", color=SECOND)
+        low, high = float(course.bound[max(peak - 1, 0)]), float(course.log_likelihood[peak])
+        ax.set_ylim(low - 0.1 * (high - low), high + 0.15 * (high - low))
+    ax.set(xlabel="epoch", ylabel="nats per pattern")
+    ax.legend(loc="lower right")

@@ -36,7 +36,6 @@ def figure1(_: Settings) -> Experiment:
         ax.set(xlabel="z", ylabel="σ(z)")
 
     return Experiment(
-        name="figure1",
         title="Figure 1: the sigmoid function",
         paper="If z is the sum of weighted inputs to unit S, then P(S = 1 | z) = σ(z) = 1 / (1 + e⁻ᶻ).",
         found="Points: a unit with one parent, observed as 1, asked for its probability; z is the weight. They lie "
@@ -74,7 +73,6 @@ def figure2(settings: Settings) -> Experiment:
         ax.legend(loc="upper center")
 
     return Experiment(
-        name="figure2",
         title="Figure 2: the bound on ⟨ln(1 + eᶻ)⟩ as a function of ξ",
         paper="For a Gaussian z with mean 0 and variance 1 the exact value is 0.806; the best ξ gives 0.818, and the "
         "standard bound from Jensen’s inequality, ξ = 0, gives 0.974. The bound is convex in ξ.",
@@ -106,7 +104,6 @@ def figure3(_: Settings) -> Experiment:
     network = from_edges(edges)
     blanket = markov_blanket(network, UNIT)
     return Experiment(
-        name="figure3",
         title="Figure 3: the Markov blanket of a unit",
         paper="The Markov blanket of unit Sᵢ includes its parents and children, and the other parents of its "
         "children: all that enters its mean field equation, eq. (24).",
@@ -128,7 +125,6 @@ def figure4(_: Settings) -> Experiment:
     """The architecture of the numerical experiments."""
     network = layered((2, 4, 6), rng=1996, scale=1.0)
     return Experiment(
-        name="figure4",
         title="Figure 4: a three-layer network",
         paper="A 2×4×6 network with top-down propagation of beliefs. For the digits: 8×24×64, the bottom layer being "
         "the pixels of 8×8 images.",
@@ -150,7 +146,6 @@ def figure7(settings: Settings) -> Experiment:
     digits = data(settings)
     images = [list(digits.train[digits.train_target == digit][:8]) for digit in (2, 5)]
     return Experiment(
-        name="figure7",
         title="Figure 7: binary images of handwritten digits",
         paper="Two and five, as 8×8 binary images, of 11,000 digits from the US Postal Service.",
         found="The same collection: 700 training and 400 test images of each digit, embedded in sbnet. How the paper "

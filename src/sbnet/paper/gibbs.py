@@ -29,10 +29,14 @@ def run(settings: Settings) -> Experiment:
     """Networks small enough to enumerate, weak and strong, their bottom layers observed."""
     measured = {scale: _measure(settings, scale) for scale in SCALES}
     names = list(measured[SCALES[0]])
-    cells = tuple((name, *(text for scale in SCALES for text in _texts(measured[scale][name]))) for name in names)
+    texts = {
+        (scale, name): (f"{error:.4f}", f"{1000 * seconds:.3f}")
+        for scale, points in measured.items()
+        for name, (error, seconds) in points.items()
+    }
+    cells = tuple((name, *(text for scale in SCALES for text in texts[scale, name])) for name in names)
     header = ("solver", *(text for scale in SCALES for text in (f"error, ±{scale:g}", f"ms a row, ±{scale:g}")))
     return Experiment(
-        name="gibbs",
         title="Gibbs sampling: accuracy against time",
         paper="“Though similar results can be obtained via Gibbs sampling, this seems to require considerably more "
         "computation than methods based on maximizing a lower bound.”",
@@ -86,10 +90,6 @@ def _crossing(scale: float, points: Points) -> str:
         return f"Weights in ±{scale:g}: sampling does not become as accurate as the paper’s mean field here."
     ratio = f"{min(enough) / seconds:.2g} times its time"
     return f"Weights in ±{scale:g}: sampling is at least as accurate as the paper’s mean field in {ratio}."
-
-
-def _texts(point: tuple[float, float]) -> tuple[str, str]:
-    return f"{point[0]:.4f}", f"{1000 * point[1]:.3f}"
 
 
 def _draw(figure: Figure, points: Points) -> None:

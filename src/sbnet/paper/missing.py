@@ -43,7 +43,6 @@ def run(settings: Settings) -> Experiment:
     bold = frozenset(k for k, name in enumerate(ranked) if name in (OURS, CLASSIFIER))
     typical = ", ".join(f"{value:.1f}" for value in np.median([behind[p.name][:, 1] for p in PIPELINES], axis=0))
     return Experiment(
-        name="missing",
         title="Missing pixels",
         paper="“It places no restrictions on the locations of visible units; they may occur anywhere within the "
         "network — an important feature for handling problems with missing data.” The paper measures nothing of the "
@@ -172,22 +171,18 @@ def _verdict(wrong: Wrong, names: Sequence[str]) -> str:
         groups: dict[str, list[str]] = {}
         for s, share in enumerate(SHARES):
             best = min(names, key=lambda other: wrong[other][s].mean())
-            groups.setdefault(_judge(*_behind(wrong[best], wrong[name])[s]), []).append(f"{100 * share:.0f}")
-        parts = [f"{verdict} with {_list(shares)} % missing" for verdict, shares in groups.items()]
+            behind, error = _behind(wrong[best], wrong[name])[s]
+            verdict = "level" if abs(behind) <= 2 * error else "fewer errors" if behind > 0 else "more errors"
+            groups.setdefault(verdict, []).append(f"{100 * share:.0f}")
+        parts = []
+        for verdict, shares in groups.items():
+            listed = " and ".join(filter(None, [", ".join(shares[:-1]), shares[-1]]))
+            parts.append(f"{verdict} with {listed} % missing")
         texts.append(f"{start}: {', '.join(parts)}.")
     return (
         "Against the best pipeline at each share, by the standard error of the difference on the same images, two of "
         f"which count as a difference. {' '.join(texts)}"
     )
-
-
-def _judge(behind: float, error: float) -> str:
-    """A difference within two standard errors is none."""
-    return "level" if abs(behind) <= 2 * error else "fewer errors" if behind > 0 else "more errors"
-
-
-def _list(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 
 def draw(figure: Figure, wrong: Wrong) -> None:
@@ -196,7 +191,11 @@ def draw(figure: Figure, wrong: Wrong) -> None:
     Whiskers are standard errors of the difference to the paper's networks, which have none themselves.
     """
     errors = {name: 100 * flags.mean(axis=1) for name, flags in wrong.items()}
-    names = [CLASSIFIER, OURS, *_best_of_each(errors)]
+    groups: dict[str, list[str]] = {}
+    for pipeline in PIPELINES:
+        groups.setdefault(pipeline.classifier, []).append(pipeline.name)
+    best = [min(group, key=lambda name: errors[name][1:].mean()) for group in groups.values()]
+    names = [CLASSIFIER, OURS, *best]
     behind = {name: _behind(wrong[name], wrong[OURS]) for name in names}
     panels = figure.subplots(len(SHARES), 1)
     rows = [name.replace(", ", ",\n").replace(" + ", "\n+ ") for name in names]
@@ -215,11 +214,3 @@ def draw(figure: Figure, wrong: Wrong) -> None:
         ax.grid(axis="y", color="#88888844", linewidth=0.6)
         ax.set_title(f"{100 * share:.0f} % of the pixels missing", loc="left", fontsize=9)
     panels[-1].set_xlabel("error, %")
-
-
-def _best_of_each(errors: dict[str, FloatArray]) -> list[str]:
-    """The best pipeline of each classifier, over the shares above zero."""
-    groups: dict[str, list[str]] = {}
-    for pipeline in PIPELINES:
-        groups.setdefault(pipeline.classifier, []).append(pipeline.name)
-    return [min(group, key=lambda name: errors[name][1:].mean()) for group in groups.values()]

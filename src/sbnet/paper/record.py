@@ -120,7 +120,7 @@ class Experiment:
 
     Attributes
     ----------
-    name, title : str
+    title : str
     paper : str
         What the paper says.
     found : str
@@ -129,17 +129,17 @@ class Experiment:
     pictures : tuple of Picture
     numbers : mapping
         Everything behind the tables and pictures that is worth keeping; goes to ``results.json``.
-    seconds : float
-        Wall-clock time, filled in by the one who runs it.
+    name : str
+        That of its command, and `seconds`, wall-clock time, are filled in by the one who runs it.
     """
 
-    name: str
     title: str
     paper: str
     found: str
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     numbers: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
     seconds: float = 0.0
 
     @property

@@ -21,7 +21,7 @@ from sbnet._version import __version__
 from sbnet.files.atomic import write_atomically
 from sbnet.paper import published
 from sbnet.paper.drawing import render
-from sbnet.paper.record import Experiment, Picture, Settings, Table
+from sbnet.paper.record import Experiment, Settings, Table
 
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "matplotlib")
 _MARKS = {"yes": "✓", "no": "✗"}
@@ -38,7 +38,6 @@ def write(folder: Path, done: Sequence[Experiment], settings: Settings, *, start
 
 
 def show(console: Console, one: Experiment) -> None:
-    """A compact table in a terminal."""
     agree, judged = one.verdict
     verdict = f", {agree} of {judged} agree with the paper" if judged else ""
     console.print(f"[bold]{one.title}[/] [dim]({one.seconds:.1f} s{verdict})[/]", highlight=False)
@@ -54,42 +53,37 @@ def show(console: Console, one: Experiment) -> None:
 
 
 def page(done: Sequence[Experiment], facts: dict[str, Any]) -> str:
-    """The whole page."""
     counts = [one.verdict for one in done]
     agree, judged = (sum(count[k] for count in counts) for k in (0, 1))
     summary = f"{agree} of {judged} published numbers agree with ours within the spread." if judged else ""
     if facts["quick"]:
         summary = "A quick run of tiny versions: its numbers mean nothing. " + summary
+    contents = ""
+    for one, (agree, judged) in zip(done, counts, strict=True):
+        mark = f'<span class="count">{agree}/{judged}</span>' if judged else ""
+        contents += f'<li><a href="#{one.name}">{_prose(one.title)}</a> {mark}</li>'
     return Template((Path(__file__).parent / "page.html").read_text(encoding="utf-8")).substitute(
         summary=html.escape(summary),
         citation=html.escape(published.CITATION),
-        contents="".join(_entry(one) for one in done),
+        contents=contents,
         sections="".join(_section(one) for one in done),
         facts=_prose(_sentence(facts)),
     )
 
 
-def _entry(one: Experiment) -> str:
-    agree, judged = one.verdict
-    mark = f'<span class="count">{agree}/{judged}</span>' if judged else ""
-    return f'<li><a href="#{one.name}">{_prose(one.title)}</a> {mark}</li>'
-
-
 def _section(one: Experiment) -> str:
     tables = "".join(_table(table) for table in one.tables)
-    pictures = "".join(_figure(picture, f"{one.name}-{k}") for k, picture in enumerate(one.pictures))
+    pictures = ""
+    for k, picture in enumerate(one.pictures):
+        kind, drawn = ' class="wide"' * (picture.size[0] > 6), render(picture, f"{one.name}-{k}")
+        pictures += f"<figure{kind}>{drawn}<figcaption>{_prose(picture.title)}</figcaption></figure>"
+    here = "".join(f"<p>{'<b>Here.</b> ' * (k == 0)}{_prose(p)}</p>" for k, p in enumerate(one.found.split("\n\n")))
     return (
         f'<section id="{one.name}"><h2>{_prose(one.title)}</h2>'
         f'<p class="paper"><b>The paper.</b> {_prose(one.paper)}</p>'
-        f"{_paragraphs('<b>Here.</b> ', one.found)}"
-        f'<div class="pictures">{pictures}</div>{tables}'
+        f'{here}<div class="pictures">{pictures}</div>{tables}'
         f'<p class="seconds">{one.seconds:.1f} s</p></section>'
     )
-
-
-def _figure(picture: Picture, name: str) -> str:
-    kind = ' class="wide"' * (picture.size[0] > 6)
-    return f"<figure{kind}>{render(picture, name)}<figcaption>{_prose(picture.title)}</figcaption></figure>"
 
 
 def _table(table: Table) -> str:
@@ -131,10 +125,6 @@ def _facts(settings: Settings, started: str, seconds: float) -> dict[str, Any]:
     }
 
 
-def _paragraphs(first: str, text: str) -> str:
-    return "".join(f"<p>{first * (k == 0)}{_prose(part)}</p>" for k, part in enumerate(text.split("\n\n")))
-
-
 def _prose(text: str) -> str:
     """Escaped, with what stands between backquotes as code, and exponents raised."""
     text = re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text)).replace(" %", "\N{NO-BREAK SPACE}%")
@@ -155,21 +145,20 @@ def _sentence(facts: dict[str, Any]) -> str:
 
 
 def _as_data(one: Experiment) -> dict[str, Any]:
+    tables = []
+    for table in one.tables:
+        rows: list[Any] = [row._asdict() | {"agree": row.agree} for row in table.rows]
+        rows = rows or [dict(zip(table.header, cells, strict=True)) for cells in table.cells]
+        tables.append({"title": table.title, "note": table.note, "rows": rows})
     return {
         "name": one.name,
         "title": one.title,
         "seconds": round(one.seconds, 2),
         "paper": one.paper,
         "found": one.found,
-        "tables": [_table_as_data(table) for table in one.tables],
+        "tables": tables,
         "numbers": dict(one.numbers),
     }
-
-
-def _table_as_data(table: Table) -> dict[str, Any]:
-    rows: list[Any] = [row._asdict() | {"agree": row.agree} for row in table.rows]
-    rows = rows or [dict(zip(table.header, cells, strict=True)) for cells in table.cells]
-    return {"title": table.title, "note": table.note, "rows": rows}
 
 
 def _plain(value: Any) -> Any:

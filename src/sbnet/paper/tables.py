@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sbnet._types import FloatArray
 from sbnet.paper import baselines, published
-from sbnet.paper.digits import Trained, another_split, data, trained
+from sbnet.paper.digits import another_split, data, trained
 from sbnet.paper.drawing import FIRST, INK, SECOND
 from sbnet.paper.record import Experiment, Picture, Row, Settings, Table, compared, signed, tolerance
 
@@ -38,7 +38,9 @@ _SCORES = (
 def table1(settings: Settings) -> Experiment:
     """Ten networks for each seed, and the digits they name."""
     result = trained(settings)
-    confusion = confusion_matrices(result)
+    confusion = np.zeros((len(result.networks), 10, 10))  # how often digit i was named j, for each seed
+    for counts, predicted in zip(confusion, result.predicted, strict=True):
+        np.add.at(counts, (result.targets, predicted), 1)
     per_digit = result.targets.size // 10
     factor = published.N_TEST / per_digit  # only in quick mode are there fewer images
     wrong = factor * (per_digit - np.diagonal(confusion, axis1=1, axis2=2))  # seeds × digits
@@ -50,7 +52,6 @@ def table1(settings: Settings) -> Experiment:
     off = ~np.eye(10, dtype=bool)
     likeness = float(np.corrcoef(mean[off], published.TABLE_1[off])[0, 1])
     return Experiment(
-        name="table1",
         title="Table 1: confusion matrix",
         paper="There were 184 errors in classification out of a possible 4,000, an error rate of 4.6 %.",
         found="The paper’s protocol: one 8×24×64 network for each digit, 700 images, five sweeps at rate 0.05; an "
@@ -70,14 +71,6 @@ def table1(settings: Settings) -> Experiment:
             "processor seconds to make the networks": result.seconds,
         },
     )
-
-
-def confusion_matrices(result: Trained) -> FloatArray:
-    """How often digit i was named j, for each seed."""
-    counts = np.zeros((len(result.networks), 10, 10))
-    for seed, predicted in enumerate(result.predicted):
-        np.add.at(counts[seed], (result.targets, predicted), 1)
-    return counts
 
 
 def _errors(label: str, ours: FloatArray, paper: int, n: int) -> Row:
@@ -100,13 +93,6 @@ def _confusion(figure: Figure, counts: FloatArray) -> None:
     ax.set_aspect("equal")
 
 
-class Score(NamedTuple):
-    """Share of test images named wrongly, and processor seconds to learn and to name them."""
-
-    error: float
-    seconds: float
-
-
 def table2(settings: Settings) -> Experiment:
     """The paper's four algorithms, then today's, all on the same split."""
     tasks = [
@@ -114,25 +100,28 @@ def table2(settings: Settings) -> Experiment:
         for name in ("nearest neighbour", "back-propagation", *PEERS)
         for seed in range(settings.seeds if name in SEEDED else 1)
     ]
-    scores: dict[str, list[Score]] = {}
-    done = Parallel(n_jobs=settings.jobs, return_as="generator")(
-        delayed(_score)(settings.quiet, *task) for task in tasks
-    )
+    scores: dict[str, list[tuple[float, float]]] = {}
+    jobs = (delayed(score_baseline)(settings.quiet, *task) for task in tasks)
+    done = Parallel(n_jobs=settings.jobs, return_as="generator")(jobs)
     for (name, seed), score in zip(tasks, done, strict=True):
         settings.say(f"table 2: {name}, seed {seed}")
         scores.setdefault(name, []).append(score)
-    percent = {name: 100 * np.array([score.error for score in group]) for name, group in scores.items()}
+    percent = {name: 100 * np.array([error for error, _ in group]) for name, group in scores.items()}
     percent["wake-sleep"] = 100 * trained(settings, "wake-sleep").errors
     percent["mean field"] = 100 * trained(settings).errors
     n = len(data(settings).test)
-    rows = tuple(_error_rate(name, percent[name], paper, n) for name, paper in published.TABLE_2.items())
+    rows = []
+    for name, paper in published.TABLE_2.items():
+        rate = float(percent[name].mean()) / 100
+        sampling = 100 * another_split(np.sqrt(rate * (1 - rate)), n)
+        rows.append(Row(name, 100 * rate, tolerance(percent[name], sampling, 0.05), paper))
     ours = float(percent["mean field"].mean())
     ranked = sorted([*PEERS, "mean field"], key=lambda name: percent[name].mean())
-    cells = tuple(
-        (name, _with_deviation(percent[name]), signed(percent[name].mean() - ours, "+.2f")) for name in ranked
-    )
+    cells = []
+    for values in (percent[name] for name in ranked):
+        deviation = f" ± {values.std(ddof=1):.2f}" if len(values) > 1 else ""
+        cells.append((f"{values.mean():.2f}{deviation}", signed(values.mean() - ours, "+.2f")))
     return Experiment(
-        name="table2",
         title="Table 2: classification errors",
         paper="Nearest neighbour 6.7 %, back-propagation 5.6 %, wake-sleep 4.8 %, mean field 4.6 %; the first three "
         "were reported by Hinton and others (1995) for the same partition of the data.",
@@ -147,21 +136,16 @@ def table2(settings: Settings) -> Experiment:
             Table(
                 "algorithms of today on the same images: error, %",
                 ("algorithm", "error, %", "minus mean field"),
-                cells,
+                tuple((name, *texts) for name, texts in zip(ranked, cells, strict=True)),
                 "Mean field here is the paper’s, of 1996, learned without looking at the other digits.",
                 frozenset({ranked.index("mean field")}),
             ),
         ),
         numbers={
             "error by seed, %": {name: values.tolist() for name, values in percent.items()},
-            "seconds": {name: [score.seconds for score in group] for name, group in scores.items()},
+            "seconds": {name: [seconds for _, seconds in group] for name, group in scores.items()},
         },
     )
-
-
-def _error_rate(name: str, values: FloatArray, paper: float, n: int) -> Row:
-    rate = float(values.mean()) / 100
-    return Row(name, 100 * rate, tolerance(values, 100 * another_split(np.sqrt(rate * (1 - rate)), n), 0.05), paper)
 
 
 def _order(percent: dict[str, FloatArray]) -> str:
@@ -172,12 +156,8 @@ def _order(percent: dict[str, FloatArray]) -> str:
     return f"From worst to best, the order of the four is not that of the paper but: {', '.join(here)}."
 
 
-def _with_deviation(values: FloatArray) -> str:
-    return f"{values.mean():.2f}" + (f" ± {values.std(ddof=1):.2f}" if len(values) > 1 else "")
-
-
-def _score(settings: Settings, name: str, seed: int) -> Score:
-    """Learn from the training images, and count wrong names of test images."""
+def score_baseline(settings: Settings, name: str, seed: int) -> tuple[float, float]:
+    """The share of test images named wrongly, and processor seconds to learn and to name them."""
     digits, begin = data(settings), time.process_time()
     components = (2,) if settings.quick else baselines.COMPONENTS
     makers: dict[str, Callable[[], Any]] = {
@@ -188,7 +168,7 @@ def _score(settings: Settings, name: str, seed: int) -> Score:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is a setting that was chosen
         predicted = model.fit(digits.train, digits.train_target).predict(digits.test)
-    return Score(float(np.mean(predicted != digits.test_target)), time.process_time() - begin)
+    return float(np.mean(predicted != digits.test_target)), time.process_time() - begin
 
 
 def table3(settings: Settings) -> Experiment:
@@ -207,7 +187,6 @@ def table3(settings: Settings) -> Experiment:
     rank = float(spearmanr(mean, published.TABLE_3)[0])
     off = float(np.abs(mean - published.TABLE_3).max())
     return Experiment(
-        name="table3",
         title="Table 3: log-likelihood score of each digit",
         paper="Mean bound of the test images of a digit under its network, normalised so that a network with zero "
         "weights and biases scores −1. Zeros, ones and sevens are more easily modelled than the rest; the average is "

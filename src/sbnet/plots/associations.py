@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from sbnet import checks
 from sbnet.errors import ParameterError, cut
-from sbnet.model.network import Network
 from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, axes_of, plain, signed
 
 Pairs = dict[tuple[str, str], float]
@@ -70,18 +69,11 @@ def pairs_of(density: Any) -> Pairs:
     total: Pairs = {}
     place = {name: k for k, name in enumerate(mixture.columns)}
     for network in mixture:
-        for pair, weight in _edges(network, place):
-            total[pair] = total.get(pair, 0.0) + weight / len(mixture)
+        for one, other, weight in network.edges():
+            if one in place and other in place:
+                pair = (one, other) if place[one] < place[other] else (other, one)
+                total[pair] = total.get(pair, 0.0) + weight / len(mixture)
     return {pair: weight for pair, weight in total.items() if weight}
-
-
-def _edges(network: Network, place: dict[str, int]) -> list[tuple[tuple[str, str], float]]:
-    graph, names, found = network.graph, network.names, []
-    for parent, child, weight in zip(graph.parent, graph.child_of_edge, network.weight, strict=True):
-        one, other = names[parent], names[child]
-        if one in place and other in place:
-            found.append(((one, other) if place[one] < place[other] else (other, one), float(weight)))
-    return found
 
 
 def _stability(density: Any, X: Any, bootstrap: int, seed: int, pairs: Pairs) -> dict[tuple[str, str], float]:

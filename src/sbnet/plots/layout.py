@@ -109,15 +109,11 @@ def _by_barycentre(
             if sweep < 16:
                 row.sort(key=lambda k: (part[k], target[k]))
             apart = [after[a] + before[b] for a, b in pairwise(row)]
-            x[row] = _spread([target[k] for k in row], apart, [1.0 if k < net.n_units else 4.0 for k in row])
+            # The places nearest to their targets that keep the order and these distances: isotonic regression.
+            offset, wanted = np.concatenate([[0.0], np.cumsum(apart)]), [target[k] for k in row]
+            weight = [1.0 if k < net.n_units else 4.0 for k in row]
+            x[row] = isotonic_regression(wanted - offset, weights=weight).x + offset
     return x, chains
-
-
-def _spread(target: list[float], apart: list[float], weight: list[float]) -> FloatArray:
-    """The places nearest to `target` that keep the order and these distances: isotonic regression."""
-    offset = np.concatenate([[0.0], np.cumsum(apart)])
-    places: FloatArray = isotonic_regression(target - offset, weights=weight).x + offset
-    return places
 
 
 def _curve(points: FloatArray, gap: float, width: float, plain: bool) -> FloatArray:

@@ -67,7 +67,9 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
     check_size(net)
     state = coerce_one(net, {} if evidence is None else evidence)[0]
     mean = np.where(state == HIDDEN, _means(net, means), np.nan)
-    if _is_strip(net):
+    level = layer_of_units(net)
+    levels = int(level.max()) + 1
+    if levels > MAX_LEVELS and int(np.bincount(level).max()) < levels / 2:
         return _as_heat_map(net, state, mean, ax)
     text = text_of(net, state, mean)
     edges = np.argsort(np.abs(net.weight), kind="stable")[-MAX_EDGES:]  # the heaviest last, on top
@@ -87,8 +89,7 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
     if net.gate.any():  # room for what the marks mean
         low[1] -= 0.4 * grow
         high[0] = max(high[0], low[0] + grow * (extent(_LEGEND, 8.0)[0] + 0.2))
-    ax = _new_axes(high - low) if ax is None else checks.axes(ax)
-    zoom = _frame(ax, low, high)
+    ax, zoom = _framed(ax, low, high)
     if lines:
         _draw_edges(ax, weight, lines, zoom)
     _draw_units(ax, place, state, mean, zoom)
@@ -101,13 +102,6 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
     if means is not None:
         _draw_bar(ax, high[0] - 0.8 * grow, (low[1] + high[1]) / 2, grow, zoom * grow)
     return ax
-
-
-def _is_strip(net: Network) -> bool:
-    """Would the rows make a strip: many, and short?"""
-    level = layer_of_units(net)
-    levels = int(level.max()) + 1
-    return levels > MAX_LEVELS and int(np.bincount(level).max()) < levels / 2
 
 
 def _as_heat_map(net: Network, state: States, mean: FloatArray, ax: Axes | None) -> Axes:
@@ -155,21 +149,20 @@ def _clip(route: FloatArray, first: int, last: int) -> FloatArray:
     return route[outside]
 
 
-def _new_axes(size: FloatArray) -> Axes:
-    inches = size * POINTS / 72
-    inches *= min(1.0, 13.0 / inches[0], 24.0 / inches[1])
-    title = 0.35  # kept free above
-    figure = plt.figure(figsize=(max(float(inches[0]), 2.0), float(inches[1]) + title))
-    return figure.add_axes((0.0, 0.0, 1.0, 1.0 - title / figure.get_figheight()))
-
-
-def _frame(ax: Axes, low: FloatArray, high: FloatArray) -> float:
-    """Fit the axes around the picture, and tell how much larger than composed it will come out."""
+def _framed(ax: Axes | None, low: FloatArray, high: FloatArray) -> tuple[Axes, float]:
+    """Axes that fit the picture, new ones if there are none, and how much larger than composed it will come out."""
+    if ax is None:
+        inches = (high - low) * POINTS / 72
+        inches *= min(1.0, 13.0 / inches[0], 24.0 / inches[1])
+        title = 0.35  # kept free above
+        figure = plt.figure(figsize=(max(float(inches[0]), 2.0), float(inches[1]) + title))
+        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0 - title / figure.get_figheight()))
+    ax = checks.axes(ax)
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
     ax.axis("off")
     box, page = ax.get_position(original=True), ax.figure.bbox
     points = np.array([box.width * page.width, box.height * page.height]) * 72 / ax.figure.dpi
-    return float(np.min(points / (high - low))) / POINTS
+    return ax, float(np.min(points / (high - low))) / POINTS
 
 
 def _draw_edges(ax: Axes, weight: FloatArray, lines: list[FloatArray], zoom: float) -> None:
@@ -180,15 +173,13 @@ def _draw_edges(ax: Axes, weight: FloatArray, lines: list[FloatArray], zoom: flo
     alpha = 0.9 * max(thin, 0.6) * (thin**2 + (1 - thin**2) * size**2)
     ax.add_collection(LineCollection(lines, colors=colours, linewidths=width, alpha=alpha, zorder=1))
     if len(lines) <= MAX_ARROWS:
-        heads = [_arrow_head(line, 0.06 + 0.05 * s) for line, s in zip(lines, size, strict=True)]
+        heads = []
+        for line, s in zip(lines, size, strict=True):
+            tip, back = line[-1], line[max(len(line) - 5, 0)]
+            along = (0.12 + 0.1 * s) * (tip - back) / np.hypot(*(tip - back))
+            across = np.array([-along[1], along[0]]) / 2
+            heads.append([tip, tip - along + across, tip - along - across])
         ax.add_collection(PolyCollection(heads, facecolors=colours, zorder=2))
-
-
-def _arrow_head(line: FloatArray, size: float) -> FloatArray:
-    tip, back = line[-1], line[max(len(line) - 5, 0)]
-    along = 2 * size * (tip - back) / np.hypot(*(tip - back))
-    across = np.array([-along[1], along[0]]) / 2
-    return np.array([tip, tip - along + across, tip - along - across])
 
 
 def _draw_units(ax: Axes, place: FloatArray, state: States, mean: FloatArray, zoom: float) -> None:

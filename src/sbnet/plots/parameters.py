@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -48,15 +47,19 @@ def weights(network: Network, *, order: Sequence[str | int] | None = None, ax: A
     """
     check_size(network)
     units = list(range(network.n_units)) if order is None else _distinct(network, "order", order)
-    table = _weights_or_nan(network)[np.ix_(units, units)]
+    table = np.full((network.n_units, network.n_units), np.nan)  # no edge is another thing than a weight of zero
+    table[network.graph.child_of_edge, network.graph.parent] = network.weight
+    table = table[np.ix_(units, units)]
     names = [cut(network.names[unit], 20) for unit in units]
     children, parents = _span(table.T), _span(table)
     ax = axes_of(ax, min(3.0 + 0.24 * len(parents), 9.8), min(2.2 + 0.24 * len(children), 9.0))
     _heat(ax, table)
     ax.set(xlim=(parents[0] - 0.5, parents[-1] + 0.5), ylim=(children[-1] + 0.5, children[0] - 0.5))
     ax.set_aspect("equal" if 1 / 3 <= len(children) / len(parents) <= 3 else "auto")
-    ax.set_yticks(*_ticks(children, names), size=_size(children))
-    ax.set_xticks(*_ticks(parents, names), size=_size(parents), rotation=90)
+    for units_shown, set_ticks, rotation in ((children, ax.set_yticks, 0), (parents, ax.set_xticks, 90)):
+        some = units_shown[:: math.ceil(len(units_shown) / MAX_TICKS)]  # not more names than can be read
+        size = 9 if len(units_shown) <= 20 else 7
+        set_ticks(some, [names[k] for k in some], size=size, rotation=rotation)
     plain(ax)
     ax.set(xlabel="parent", ylabel="child")
     ax.tick_params(length=2)
@@ -100,7 +103,11 @@ def receptive_fields(
     >>> ax = sb.plots.receptive_fields(sb.layered((5, 12), rng=0), shape=(3, 4))
     """
     check_network(network)
-    rows, columns = _sides(shape)
+    wanted = "give the rows and the columns of an image, such as (8, 8)"
+    sides = checks.listed("shape", shape, wanted)
+    if len(sides) != 2:
+        raise ParameterError(f"shape is {checks.shown(shape)}; {wanted}")
+    rows, columns = checks.whole("rows", sides[0], 1), checks.whole("columns", sides[1], 1)
     painted = _pixels(network, rows * columns, pixels)
     table = network.sparse_weights().tocsc()
     drawn = _painters(network, painted) if units is None else _distinct(network, "units", units)
@@ -109,19 +116,22 @@ def receptive_fields(
         part = slice(table.indptr[unit], table.indptr[unit + 1])
         fields[k, table.indices[part]] = table.data[part]
     across = min(math.ceil(math.sqrt(1.6 * len(drawn) * rows / columns)), len(drawn))
-    sheet = _sheet(fields[:, painted].reshape(-1, rows, columns), across)
+    # Images beside and below one another, a pixel apart, with two above each for its name.
+    sheet = np.full((math.ceil(len(drawn) / across) * (rows + 2), across * (columns + 1) - 1), np.nan)
     wide = min(max(0.9 * across, 2.4), 11.0)
     ax = axes_of(ax, wide + 0.8, min(max(wide * sheet.shape[0] / sheet.shape[1], 1.6) + 0.2, 20.0))
-    _heat(ax, sheet)
-    ax.axis("off")
     size = 8 if across <= 12 else 6
-    for k, unit in enumerate(drawn):
-        top, left = (k // across) * (rows + 2) + 0.5, (k % across) * (columns + 1) - 0.5
-        ax.add_patch(Rectangle((left, top), columns, rows, fill=False, edgecolor="#bbbbbb", linewidth=0.6))
+    for k, (unit, field) in enumerate(zip(drawn, fields[:, painted], strict=True)):
+        top, left = (k // across) * (rows + 2) + 1, (k % across) * (columns + 1)
+        sheet[top : top + rows, left : left + columns] = field.reshape(rows, columns)
+        outline = Rectangle((left - 0.5, top - 0.5), columns, rows, fill=False, edgecolor="#bbbbbb", linewidth=0.6)
+        ax.add_patch(outline)
         if len(drawn) <= MAX_TITLES:
             name = cut(network.names[unit], max(columns + 2, 6))
-            ax.text(left + columns / 2, top - 0.2, name, size=size, color=INK, ha="center", va="bottom", gid="unit",
-                    parse_math=False)  # fmt: skip
+            ax.text(left + (columns - 1) / 2, top - 0.7, name, size=size, color=INK, ha="center", va="bottom",
+                    gid="unit", parse_math=False)  # fmt: skip
+    _heat(ax, sheet)
+    ax.axis("off")
     return ax
 
 
@@ -135,13 +145,6 @@ def check_size(network: Network) -> None:
         )
 
 
-def _weights_or_nan(network: Network) -> FloatArray:
-    """Child by parent; NaN where there is no edge, which is another thing than a weight of zero."""
-    table = np.full((network.n_units, network.n_units), np.nan)
-    table[network.graph.child_of_edge, network.graph.parent] = network.weight
-    return table
-
-
 def _distinct(network: Network, name: str, units: Sequence[str | int]) -> list[int]:
     """Units by number; each once."""
     places = [network.index(unit) for unit in checks.units(name, units)]
@@ -151,15 +154,6 @@ def _distinct(network: Network, name: str, units: Sequence[str | int]) -> list[i
         if place in places[:k]:
             raise ParameterError(f"unit {network.names[place]!r} is named twice")
     return places
-
-
-def _sides(shape: Any) -> tuple[int, int]:
-    """Rows and columns of an image."""
-    wanted = "give the rows and the columns of an image, such as (8, 8)"
-    sides = checks.listed("shape", shape, wanted)
-    if len(sides) != 2:
-        raise ParameterError(f"shape is {checks.shown(shape)}; {wanted}")
-    return checks.whole("rows", sides[0], 1), checks.whole("columns", sides[1], 1)
 
 
 def _is_latent(network: Network, name: str) -> bool:
@@ -193,30 +187,10 @@ def _painters(network: Network, pixels: Sequence[int]) -> list[int]:
     return found
 
 
-def _sheet(fields: FloatArray, across: int) -> FloatArray:
-    """Images beside and below one another, a pixel apart, with two above each for its name."""
-    n, rows, columns = fields.shape
-    sheet = np.full((math.ceil(n / across) * (rows + 2), across * (columns + 1) - 1), np.nan)
-    for k, field in enumerate(fields):
-        top, left = (k // across) * (rows + 2) + 1, (k % across) * (columns + 1)
-        sheet[top : top + rows, left : left + columns] = field
-    return sheet
-
-
 def _span(table: FloatArray) -> range:
     """The columns from the first that holds an edge to the last; all of them if none does."""
     held = np.flatnonzero(~np.isnan(table).all(axis=0))
     return range(int(held[0]), int(held[-1]) + 1) if held.size else range(table.shape[1])
-
-
-def _ticks(units: range, names: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Where names stand, and which: not more than can be read."""
-    some = units[:: math.ceil(len(units) / MAX_TICKS)]
-    return list(some), [names[k] for k in some]
-
-
-def _size(units: range) -> int:
-    return 9 if len(units) <= 20 else 7
 
 
 def _heat(ax: Axes, table: FloatArray) -> None:

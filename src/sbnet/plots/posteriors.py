@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from sbnet import checks
-from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet._types import HIDDEN, FloatArray
 from sbnet.bounds import Breakdown
 from sbnet.errors import ParameterError, cut
+from sbnet.exact.means import ExactPosterior
 from sbnet.inference import Posterior, infer
 from sbnet.model.graph import count
 from sbnet.model.network import Network
 from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, THIRD, axes_of, plain, signed
 
 
-class Answer(Protocol):
-    """What can be ranked: the means of the units of a network, given evidence."""
-
-    @property
-    def network(self) -> Network: ...
-    @property
-    def evidence(self) -> States: ...
-    @property
-    def means(self) -> FloatArray: ...
-
-
 def means(
-    posterior: Answer,
+    posterior: Posterior | ExactPosterior,
     intervals: Mapping[str, tuple[float, float]] | None = None,
     *,
     n: int = 15,
@@ -78,14 +68,20 @@ def means(
     n = checks.whole("n", n, 1)
     checks.choice("by", by, ("change", "mean"))
     bounds = _bounds(net, intervals)
-    prior = _prior(posterior)
+    before = getattr(posterior, "prior", None)
+    prior = infer(net, {}).means if before is None else np.asarray(before, dtype=np.float64)
     hidden = np.flatnonzero(np.asarray(posterior.evidence) == HIDDEN)
     if not hidden.size:
         raise ParameterError("all units are observed; there are no means to draw")
-    shown = _ranked(hidden, mean, prior, by)[:n]
+    size = np.abs(mean - prior)[hidden].round(12) if by == "change" else mean[hidden]
+    shown = hidden[np.lexsort((-mean[hidden], -size))][:n]  # equal ones by mean, then in the order of the network
     ax = axes_of(ax, 6.4, 1.3 + 0.3 * len(shown))
     places = np.arange(len(shown))
-    _whiskers(ax, bounds[shown], places)
+    given, held = ~np.isnan(bounds[shown, 0]), bounds[shown]
+    if given.any():
+        middle, half = held[given].mean(axis=1), np.ptp(held[given], axis=1) / 2
+        look: dict[str, Any] = {"ecolor": NEGATIVE, "elinewidth": 1.8, "capsize": 5, "capthick": 1.8, "zorder": 1}
+        ax.errorbar(middle, places[given], xerr=half, fmt="none", label="holds it for certain", **look)
     ax.hlines(places, prior[shown], mean[shown], color=POSITIVE, linewidth=1.2, alpha=0.45, zorder=2)
     ax.scatter(prior[shown], places, marker="|", s=110, color=FAINT, label="before", zorder=3, gid="prior")
     ax.scatter(mean[shown], places, s=34, color=POSITIVE, label="given the evidence", zorder=4, gid="mean")
@@ -189,19 +185,6 @@ def _check_answer(posterior: Any, *parts: str) -> None:
         raise ParameterError(f"posterior is {checks.shown(posterior)}; give an answer, such as sbnet.infer() returns")
 
 
-def _prior(posterior: Answer) -> FloatArray:
-    """What the answer says its means were before; if it says nothing, what inference answers without evidence."""
-    own = getattr(posterior, "prior", None)
-    return infer(posterior.network, {}).means if own is None else np.asarray(own, dtype=np.float64)
-
-
-def _ranked(hidden: IndexArray, mean: FloatArray, prior: FloatArray, by: str) -> IndexArray:
-    """By size; equal ones by mean, and then in the order of the network."""
-    size = np.abs(mean - prior)[hidden].round(12) if by == "change" else mean[hidden]
-    order: IndexArray = hidden[np.lexsort((-mean[hidden], -size))]
-    return order
-
-
 def _bounds(network: Network, intervals: Mapping[str, tuple[float, float]] | None) -> FloatArray:
     """A lower and an upper bound for each unit; NaN where no interval is given."""
     bounds = np.full((network.n_units, 2), np.nan)
@@ -215,14 +198,6 @@ def _bounds(network: Network, intervals: Mapping[str, tuple[float, float]] | Non
             raise ParameterError(f"the interval of unit {name!r} runs from {low} to {high}; it must lie within 0 and 1")
         bounds[network.index(name)] = low, high
     return bounds
-
-
-def _whiskers(ax: Axes, bounds: FloatArray, places: IndexArray) -> None:
-    given = ~np.isnan(bounds[:, 0])
-    if given.any():
-        middle, half = bounds[given].mean(axis=1), np.ptp(bounds[given], axis=1) / 2
-        look: dict[str, Any] = {"ecolor": NEGATIVE, "elinewidth": 1.8, "capsize": 5, "capthick": 1.8, "zorder": 1}
-        ax.errorbar(middle, places[given], xerr=half, fmt="none", label="holds it for certain", **look)
 
 
 def _name_rows(ax: Axes, names: list[str]) -> None:
