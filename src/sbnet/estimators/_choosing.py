@@ -16,11 +16,9 @@ import numpy as np
 
 from sbnet.estimators import _learning
 from sbnet.estimators._autoregressive import Autoregressive, Scales
-from sbnet.estimators._priors import is_auto
-from sbnet.estimators._report import Report
 from sbnet.estimators._rows import Rows, place
-from sbnet.estimators._search import GENTLE, LEARNED, MOST_STAGES, Candidate, Search, best_of, last_stage
-from sbnet.estimators.settings import Settings
+from sbnet.estimators._search import GENTLE, LEARNED, MOST_STAGES, Candidate, Report, Search, best_of, last_stage
+from sbnet.estimators.settings import Settings, is_auto
 from sbnet.inference import infer_many
 from sbnet.learning import FitResult
 from sbnet.learning.regressions import without_edges

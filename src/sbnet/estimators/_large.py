@@ -10,21 +10,25 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import wraps
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _encoding, _learning, _priors
+from sbnet.estimators import _learning
 from sbnet.estimators._completing import completed
-from sbnet.estimators._partitions import bare, ordered
+from sbnet.estimators._learning import make_seed
 from sbnet.estimators._rows import Rows, enforce, place
+from sbnet.estimators.settings import is_auto, prior_for
 from sbnet.learning import FitResult, fit
 from sbnet.learning.streams import Files, blocks_of, is_once, is_stream
 from sbnet.model.network import Network
@@ -34,6 +38,7 @@ from sbnet.tables.frames import as_array, as_frame, is_records
 if TYPE_CHECKING:
     from sbnet.estimators._base import SBNEstimator
     from sbnet.estimators.classifier import SBNClassifier
+
 
 LIMIT = 20_000
 """Rows that are looked at in one place."""
@@ -99,7 +104,7 @@ def _go_on(
 ) -> FitResult:
     """All rows of a source, from the network that `rows`, some of them, have given."""
     settings = _with_chosen_prior(estimator)
-    epochs = source.epochs if _priors.is_auto(settings.epochs) else settings.epochs
+    epochs = source.epochs if is_auto(settings.epochs) else settings.epochs
     result = fit(
         network,
         source.states(estimator, network),
@@ -107,7 +112,7 @@ def _go_on(
         optimizer=settings.optimizer_until(epochs),
         batch_size=max(settings.batch_size, source.fewest),
         solver=_learning.solver_for(settings, network, rows.names),
-        prior=_priors.for_network(settings.prior, network, rows.names),
+        prior=prior_for(settings.prior, network, rows.names),
         frozen=_learning.frozen(network, rows),
         rng=generator,
         progress=bool(settings.verbose),
@@ -138,7 +143,7 @@ def _states(estimator: Any, network: Network, table: Any, kept: BoolArray | None
     if estimator.encoder_ is None:
         return states
     rng = np.random.default_rng([_learning.make_seed(estimator._settings().random_state), 3, number])
-    return completed(network, states, _encoding.places(estimator.encoder_, network), rng)
+    return completed(network, states, estimator._places(network), rng)
 
 
 class _Partitions:
@@ -204,7 +209,7 @@ class _Blocks:
             self._X = chain(first, X)
         if not self.is_all:
             _check_orders(settings, "a stream")
-            if self._once and not _priors.is_auto(settings.epochs) and settings.epochs != 1:
+            if self._once and not is_auto(settings.epochs) and settings.epochs != 1:
                 raise ParameterError(
                     f"epochs is {settings.epochs!r}, but an iterator can be gone through once; give a function that "
                     "makes one, or epochs=1"
@@ -295,3 +300,78 @@ def _taken(table: Any, rows: IndexArray) -> Any:
 def _check_orders(settings: Any, what: str) -> None:
     if settings.orders > 1:
         raise ParameterError(f"a mixture is learned from {LIMIT:,} rows at most of {what}; set orders=1")
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=Any)
+
+
+def by_partition(method: F) -> F:
+    """A method of rows, which for a Dask collection becomes a task for each partition: lazy in, lazy out."""
+
+    @wraps(method)
+    def either(self: Any, X: Any) -> Any:
+        return _lazily(self, method, X) if lazy.is_lazy(X) else method(self, X)
+
+    return cast(F, either)
+
+
+def transforms_by_partition(transformer: C) -> C:
+    """`transform` of a class :func:`by_partition`, outside of scikit-learn's ``set_output``, which would compute a lazy
+    answer to put it into a frame.
+    """
+    at_once, transform = transformer.fit_transform, by_partition(transformer.transform)
+
+    @wraps(at_once)
+    def fit_transform(self: Any, X: Any, y: Any = None, **settings: Any) -> Any:
+        return self.fit(X, y, **settings).transform(X) if lazy.is_lazy(X) else at_once(self, X, y, **settings)
+
+    transformer.transform, transformer.fit_transform = transform, fit_transform
+    return transformer
+
+
+def _lazily(estimator: Any, method: Callable[..., Any], X: Any) -> Any:
+    parts = lazy.Partitions.of(ordered(estimator, X))
+    meta = method(estimator, _blank(estimator))[:0]
+    shared = (method.__name__, bare(estimator), meta)
+    pieces = lazy.mapped(_answered, shared, parts.pieces, range(len(parts.pieces)))
+    return lazy.collected(pieces, parts.sizes, meta)
+
+
+def _answered(name: str, estimator: Any, nothing: Any, table: Any, number: int) -> Any:
+    """In a worker: one partition, to which the estimators of scikit-learn would object if it has no rows.
+
+    Draws depend on where a row stands; so that they are not the same in every partition, each has a seed of its own.
+    """
+    if not len(table):
+        return nothing
+    if get_tags(estimator).non_deterministic:
+        seed = make_seed(estimator._settings().random_state)
+        estimator = copy.copy(estimator)
+        estimator.random_state = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+    return getattr(estimator, name)(table)
+
+
+def bare(estimator: Any) -> Any:
+    """A copy that can travel, and that works in one thread: a worker has several tasks at once."""
+    copied = copy.copy(estimator)
+    if get_tags(estimator).non_deterministic:
+        copied.random_state = make_seed(estimator._settings().random_state)  # once, for all partitions
+    copied.n_jobs = 1 if estimator.n_jobs is None else estimator.n_jobs
+    return copied
+
+
+def ordered(estimator: Any, X: Any) -> Any:
+    """A data frame with its columns as they were learned from."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None or not hasattr(X, "columns") or set(names) != set(X.columns):
+        return X
+    return X if list(names) == list(X.columns) else X[list(names)]
+
+
+def _blank(estimator: Any) -> Any:
+    """A row of which nothing is known."""
+    check_is_fitted(estimator)
+    row = np.full((1, estimator.n_features_in_), np.nan)
+    names = getattr(estimator, "feature_names_in_", None)
+    return row if names is None else checks.extra("pandas", "a Dask data frame").DataFrame(row, columns=list(names))

@@ -12,11 +12,10 @@ from sklearn.utils import check_random_state
 
 from sbnet._types import BoolArray
 from sbnet.errors import NetworkError, ParameterError
-from sbnet.estimators import _priors
 from sbnet.estimators._completing import Resumed, is_needed, learn_completing
 from sbnet.estimators._rows import Rows, columns, enforce, free, inside, place
 from sbnet.estimators.marginal import marginalising
-from sbnet.estimators.settings import Settings
+from sbnet.estimators.settings import Settings, is_auto, prior_for
 from sbnet.inference import MeanField
 from sbnet.learning import FitResult, fit
 from sbnet.learning.priors import shared
@@ -126,7 +125,7 @@ def _fully_connected(
 
 def _scale(settings: Settings) -> float:
     """How large weights are at first."""
-    scale: float = WEIGHT_SCALE if _priors.is_auto(settings.weight_scale) else settings.weight_scale
+    scale: float = WEIGHT_SCALE if is_auto(settings.weight_scale) else settings.weight_scale
     return scale
 
 
@@ -175,13 +174,13 @@ def learn(
     fraction = None if quiet or len(rows.cells) < 2 else settings.validation_fraction  # one row cannot be divided
     if epochs is None:
         epochs = settings.epochs
-        if _priors.is_auto(epochs):
+        if is_auto(epochs):
             epochs = _epochs(len(rows.cells), settings.batch_size, network.n_edges)
     stepping = settings.optimizer_until(max(epochs, 1)) if stepping is None else stepping
     options = {
         "batch_size": settings.batch_size,
         "solver": solver_for(settings, network, rows.names),
-        "prior": shared(prior or _priors.for_network(settings.prior, network, rows.names), prior_share),
+        "prior": shared(prior or prior_for(settings.prior, network, rows.names), prior_share),
         "frozen": frozen(network, rows),
         "rng": generator,
         "threads": threads(settings),
@@ -250,7 +249,7 @@ def check_size(settings: Settings, width: int) -> None:
 def column_mixtures_of(settings: Settings, width: int = 0) -> int:
     """Mixture variables of each column; none are taken unasked where columns are many."""
     automatic = COLUMN_MIXTURES if width * (width - 1) // 2 <= MANY else 0
-    return automatic if _priors.is_auto(settings.column_mixtures) else int(settings.column_mixtures)
+    return automatic if is_auto(settings.column_mixtures) else int(settings.column_mixtures)
 
 
 def _epochs(n_rows: int, batch_size: int, weights: int) -> int:

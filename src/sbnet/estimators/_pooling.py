@@ -17,9 +17,8 @@ import scipy.sparse
 from sbnet._types import BoolArray, FloatArray, States
 from sbnet.estimators import _learning
 from sbnet.estimators._autoregressive import Autoregressive, Scales
-from sbnet.estimators._priors import is_auto
 from sbnet.estimators._rows import Rows
-from sbnet.estimators.settings import Settings
+from sbnet.estimators.settings import Settings, is_auto
 from sbnet.learning import Adam, FitResult, Gaussian
 from sbnet.model.build import add_column_mixtures
 from sbnet.model.graph import Graph

@@ -17,16 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _choosing, _learning, _pooling, _priors, _tuning, marginal
-from sbnet.estimators._large import fit_classes
+from sbnet.estimators import _choosing, _learning, _pooling, _tuning, marginal
+from sbnet.estimators._large import by_partition, fit_classes
 from sbnet.estimators._learning import make_seed
-from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._pooling import Pooled
 from sbnet.estimators._rows import columns, place
-from sbnet.estimators._template import FromTemplate
 from sbnet.estimators._tuning import Labelled, Mixture
-from sbnet.estimators.density import SBNDensity
-from sbnet.estimators.settings import Training, check_particles, flag
+from sbnet.estimators.density import FromTemplate, SBNDensity
+from sbnet.estimators.settings import DEFAULT_PRIOR, Training, check_particles, flag, is_auto, prior_for
 from sbnet.learning import FitResult
 from sbnet.learning.streams import is_stream
 from sbnet.model.network import Network
@@ -150,7 +148,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
 
     def _auto(self) -> dict[str, Any]:
         hidden, mixtures = (0, 2) if self.tune else ((8, 24), 0)
-        return {"hidden": hidden, "column_mixtures": mixtures, "prior": _priors.DEFAULT}
+        return {"hidden": hidden, "column_mixtures": mixtures, "prior": DEFAULT_PRIOR}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SBNClassifier:
         """Learn a network from the rows of each class.
@@ -192,7 +190,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     def _check(self) -> None:
         if self.tune is not None and not (isinstance(self.tune, str) and self.tune == "discriminative"):
             raise ParameterError(f"tune is {checks.shown(self.tune)}; give None or 'discriminative'")
-        if not isinstance(self.pooled, bool | np.bool_) and not _priors.is_auto(self.pooled):
+        if not isinstance(self.pooled, bool | np.bool_) and not is_auto(self.pooled):
             raise ParameterError(f"pooled is {checks.shown(self.pooled)}; give True, False or 'auto'")
         flag("calibrate", self.calibrate)
         if self.particles is not None:
@@ -201,7 +199,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     def _is_pooled(self, data: Labelled) -> bool:
         """Is there partial pooling of classes? Only where the prior is left open, and there are columns to be tied."""
         settings, template = self._settings(), self.density or SBNDensity()
-        left_open = _priors.is_auto(template.prior)
+        left_open = is_auto(template.prior)
         possible = left_open and settings.autoregressive and not data.rows.groups
         few = np.bincount(data.label).min() < _FEW
         wanted = (self.tune is not None or few) if self.pooled == "auto" else bool(self.pooled)
@@ -266,7 +264,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         def prior(network: Network, label: int, order: int) -> Any:
             if pooled is not None:
                 return pooled[order].prior(network, label)
-            return _priors.for_network(settings.prior, network, self._names())
+            return prior_for(settings.prior, network, self._names())
 
         priors = [[prior(network, k, m) for m, network in enumerate(each)] for k, each in enumerate(mixtures)]
         return _tuning.tune(settings, mixtures, data, strength, temperature, np.random.default_rng(seed), priors)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
@@ -15,22 +17,24 @@ from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
 from sbnet.estimators import _choosing, _learning
-from sbnet.estimators._base import FromNetworks, Member
-from sbnet.estimators._filling import Completion
+from sbnet.estimators._base import FromNetworks, Member, together
 from sbnet.estimators._given import Given, as_asked
+from sbnet.estimators._large import transforms_by_partition
 from sbnet.estimators._learning import make_seed
-from sbnet.estimators._partitions import transforms_by_partition
-from sbnet.estimators._rows import Rows
-from sbnet.estimators._template import FromTemplate
-from sbnet.estimators.density import SBNDensity
+from sbnet.estimators._rows import Rows, columns, place
+from sbnet.estimators.density import FromTemplate, SBNDensity
 from sbnet.estimators.settings import Training, check_particles, count
 from sbnet.exact.probability import sample
-from sbnet.inference import PosteriorBatch
+from sbnet.inference import PosteriorBatch, infer_many
+from sbnet.inference.impossible import warn_of_impossible
+from sbnet.inference.solvers.block_gibbs import cell_probabilities
 from sbnet.inference.solvers.completions import informed
-from sbnet.inference.solvers.particles import NUMBER
+from sbnet.inference.solvers.enumeration import Sampled
+from sbnet.inference.solvers.particles import NUMBER, Particles, average, particles, seeds_of_places, suits
 from sbnet.inference.solvers.places import Place
 from sbnet.learning.streams import is_stream
 from sbnet.model.network import Network
+from sbnet.model.ties import strong_edges
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
 from sbnet.tables.frames import Array
@@ -237,3 +241,59 @@ def _draw(posterior: PosteriorBatch, generator: np.random.Generator) -> States:
     return sample(
         network, len(states), rng=generator, do=np.where(informed(network, states) & (states == HIDDEN), drawn, states)
     )
+
+
+_T = TypeVar("_T", bound=np.generic)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Networks whose units have the names of columns, and how many particles each row gets, from which seed."""
+
+    networks: Sequence[Network]
+    names: tuple[str, ...]
+    number: int
+    seed: int
+    executor: Executor
+
+    def means(self, cells: States) -> FloatArray:
+        """Posterior means, rows by columns."""
+        parts = [self._averaged(network, place(network, cells, self.names)) for network in self.networks]
+        values = [self._columns(network, part.means) for network, part in zip(self.networks, parts, strict=True)]
+        if len(parts) == 1:
+            return values[0]
+        return np.asarray(together(np.array(values), np.array([part.log_p for part in parts]), None))
+
+    def draw(self, cells: States) -> FloatArray:
+        """Every row completed once, rows by columns. Equal rows are drawn apart, by their numbers."""
+        parts = [self._drawn(network, cells, self.seed + k) for k, network in enumerate(self.networks)]
+        values = [self._columns(n, part.drawn[:, 0]) for n, part in zip(self.networks, parts, strict=True)]
+        if len(parts) > 1:
+            log_p, rng = np.array([part.log_p for part in parts]), np.random.default_rng(self.seed)
+            return np.asarray(together(np.array(values), log_p, rng), dtype=np.float64)
+        return values[0].astype(np.float64)
+
+    def probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
+        """Of the values of each column, rows by values, for rows of states of the units of the first network."""
+        if any(len(place.codes) > 2 for place in places):
+            return cell_probabilities(self.networks[0], states, places)
+        means = self._averaged(self.networks[0], states).means
+        on = [means[:, place.units[0]] for place in places]
+        return [np.column_stack([1.0 - one, one]) for one in on]
+
+    def _averaged(self, network: Network, states: States) -> Particles:
+        """Means of particles; where units are tied to each other, or are not sigmoid units, those of other solvers."""
+        tied = strong_edges(network).size > 0
+        if not tied and suits(network):
+            return average(network, states, number=self.number, seed=self.seed, executor=self.executor)
+        solver = Sampled() if tied else None
+        found = infer_many(network, states, solver=solver, executor=self.executor, progress=False)
+        found = warn_of_impossible(found)
+        return Particles(found.means, found.bound, np.empty((len(states), 0, network.n_units), np.int8))
+
+    def _drawn(self, network: Network, cells: States, seed: int) -> Particles:
+        states, seeds = place(network, cells, self.names), seeds_of_places(seed, len(cells))
+        return particles(network, states, seeds, number=self.number, draws=1, executor=self.executor)
+
+    def _columns(self, network: Network, of_units: NDArray[_T]) -> NDArray[_T]:
+        return of_units[:, columns(network, self.names)]

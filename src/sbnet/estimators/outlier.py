@@ -12,9 +12,8 @@ from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import ParameterError
 from sbnet.estimators._explain import Explanations, explain_rows
-from sbnet.estimators._partitions import by_partition
-from sbnet.estimators._template import FromTemplate
-from sbnet.estimators.density import SBNDensity
+from sbnet.estimators._large import by_partition
+from sbnet.estimators.density import FromTemplate, SBNDensity
 from sbnet.estimators.settings import Training
 from sbnet.learning.streams import is_stream
 

@@ -17,8 +17,9 @@ from sbnet.errors import ParameterError
 from sbnet.exact.answers import log_likelihood as exact_log_likelihood
 from sbnet.files.atomic import PathLike
 from sbnet.inference import DifferentiableSolver, MeanField, check_differentiable
+from sbnet.kernels.array_gates import softplus
+from sbnet.kernels.gates import NOISY_OR
 from sbnet.learning.checkpoint import Run, opened
-from sbnet.learning.coordinates import in_log_odds, moved, rescaled
 from sbnet.learning.gradients import Objective
 from sbnet.learning.optimizers import SGD, Optimizer
 from sbnet.learning.partitions import distributed
@@ -323,3 +324,24 @@ def _moving(network: Network, frozen: Iterable[str | tuple[str, str]] | BoolArra
         else:
             free[network.n_edges + network.index(item)] = False
     return free.astype(np.float64)
+
+
+def in_log_odds(network: Network) -> BoolArray | None:
+    """Which parameters, weights first, are those of noisy-OR units; None if there are none."""
+    noisy = network.gate == NOISY_OR
+    return np.concatenate([noisy[network.graph.child_of_edge], noisy]) if noisy.any() else None
+
+
+def rescaled(parameters: FloatArray, gradient: FloatArray, noisy: BoolArray | None) -> FloatArray:
+    """The gradient in the coordinates of learning."""
+    return gradient if noisy is None else np.where(noisy, -np.expm1(-parameters) * gradient, gradient)
+
+
+def moved(parameters: FloatArray, move: FloatArray, noisy: BoolArray | None) -> FloatArray:
+    """The parameters after a step in those coordinates."""
+    if noisy is None:
+        return parameters + move
+    with np.errstate(divide="ignore", invalid="ignore"):
+        free = np.where(parameters > 30.0, parameters, np.log(np.expm1(np.minimum(parameters, 30.0)))) + move
+    after = np.where(noisy, softplus(np.maximum(free, -700.0)), parameters + move)
+    return np.where(noisy & (parameters <= 0.0), parameters, after)
