@@ -89,6 +89,9 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         known = self.codings_ or dict.fromkeys(names, PLAIN)
         return Given(values, _given.cells(sheet, values, known), tuple(known.values())), y
 
+    def _read_rows(self, X: Any, sample_weight: Any, *, reset: bool = True) -> Rows:
+        return self._rows(self._table(X, reset=reset, sample_weight=sample_weight)[0], sample_weight)
+
     def _rows(self, table: Given, sample_weight: Any) -> Rows:
         """The rows to learn from, those of weight zero among them."""
         weights: FloatArray = _check_sample_weight(sample_weight, table.cells, dtype=np.float64)
@@ -171,7 +174,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         """Learn one network for a whole table; the generator and the sum of the weights are returned."""
         if is_lazy(X) or is_stream(X):
             return _large.fit_one(self, X, sample_weight)
-        return self._fit_rows(self._rows(self._table(X, reset=True, sample_weight=sample_weight)[0], sample_weight))
+        return self._fit_rows(self._read_rows(X, sample_weight))
 
     def _fit_rows(self, rows: Rows) -> tuple[np.random.Generator, float]:
         settings = self._settings()

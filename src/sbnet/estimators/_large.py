@@ -50,7 +50,7 @@ def fit_one(estimator: SBNEstimator, X: Any, sample_weight: Any) -> tuple[np.ran
     """A network from a sample of the rows, and then from all of them."""
     settings = estimator._settings()
     source = _Blocks(X, sample_weight, settings) if is_stream(X) else _Partitions(X, sample_weight, settings)
-    rows = _read(estimator, source.sample, source.weights, reset=True)
+    rows = estimator._read_rows(source.sample, source.weights)
     generator, weight = estimator._fit_rows(rows)
     if source.is_all:
         return generator, weight
@@ -77,7 +77,7 @@ def fit_classes(classifier: SBNClassifier, X: Any, y: Any, sample_weight: Any) -
     unseen = set(np.unique(target)) - set(classifier.classes_)
     if unseen:
         raise ParameterError(f"class {min(unseen)!r} is too rare for a sample of {LIMIT:,} rows; leave it out")
-    rows = _read(classifier, source.sample, source.weights, reset=False)
+    rows = classifier._read_rows(source.sample, source.weights, reset=False)
     seed, networks, bounds = _learning.make_seed(settings.random_state), [], []
     for k, name in enumerate(classifier.classes_):
         generator = np.random.default_rng([seed, k, 1])
@@ -94,16 +94,13 @@ def fit_classes(classifier: SBNClassifier, X: Any, y: Any, sample_weight: Any) -
     return classifier
 
 
-def _read(estimator: Any, sample: Any, weights: Any, *, reset: bool) -> Rows:
-    rows: Rows = estimator._rows(estimator._table(sample, reset=reset, sample_weight=weights)[0], weights)
-    return rows
-
-
 def _go_on(
     estimator: Any, network: Network, source: _Partitions | _Blocks, rows: Rows, generator: np.random.Generator
 ) -> FitResult:
     """All rows of a source, from the network that `rows`, some of them, have given."""
-    settings = _with_chosen_prior(estimator)
+    settings, report = estimator._settings(), getattr(estimator, "report_", None)
+    if report is not None:  # the scales that the sample has chosen
+        settings = replace(settings, prior=report.priors)
     epochs = source.epochs if is_auto(settings.epochs) else settings.epochs
     result = fit(
         network,
@@ -121,12 +118,6 @@ def _go_on(
     if result.interrupted:
         raise KeyboardInterrupt
     return replace(result, network=enforce(result.network, rows.groups))
-
-
-def _with_chosen_prior(estimator: Any) -> Any:
-    """The settings, with the scales that the sample has chosen if the prior was left to be."""
-    settings, report = estimator._settings(), getattr(estimator, "report_", None)
-    return settings if report is None else replace(settings, prior=report.priors)
 
 
 def _states(estimator: Any, network: Network, table: Any, kept: BoolArray | None, number: int) -> States:
@@ -223,19 +214,11 @@ class _Blocks:
         def once() -> Iterator[States]:
             self.n = 0
             for number, block in enumerate(blocks_of(self._X, rng)):
-                states = _states(estimator, network, in_order(estimator, block), None, number)
+                states = _states(estimator, network, ordered(estimator, block), None, number)
                 self.n += len(states)
                 yield states
 
         return once() if self._once else once
-
-
-def in_order(estimator: Any, block: Any) -> Any:
-    """A table of a stream, a data frame of any kind, with its columns as they were learned from."""
-    frame, names = as_frame(block), getattr(estimator, "feature_names_in_", None)
-    if frame is None or names is None or set(names) != set(frame.columns):
-        return block
-    return frame.select(list(names)).to_native()
 
 
 def _first(blocks: Iterator[Any]) -> list[Any]:
@@ -263,7 +246,10 @@ def _drawn(blocks: Iterator[Any], rng: np.random.Generator) -> tuple[Any, int]:
             held, count = _thinned(held), LIMIT
     if not n:
         raise ParameterError("there are no rows to learn from")
-    return _joined([block for block, numbers in _thinned(held) if len(numbers)]), n
+    found = [block for block, numbers in _thinned(held) if len(numbers)]
+    if isinstance(found[0], nw.DataFrame):
+        return nw.concat([block.select(found[0].columns) for block in found]).to_native(), n
+    return list(chain.from_iterable(found)) if isinstance(found[0], list) else np.concatenate(found), n
 
 
 def _thinned(held: list[tuple[Any, FloatArray]]) -> list[tuple[Any, FloatArray]]:
@@ -272,25 +258,17 @@ def _thinned(held: list[tuple[Any, FloatArray]]) -> list[tuple[Any, FloatArray]]
     if len(numbers) <= LIMIT:
         return held
     limit = np.partition(numbers, LIMIT)[LIMIT]
-    kept = [np.flatnonzero(own < limit) for _, own in held]
-    return [(_rows(block, rows), own[rows]) for (block, own), rows in zip(held, kept, strict=True)]
-
-
-def _rows(block: Any, rows: IndexArray) -> Any:
-    return [block[r] for r in rows] if isinstance(block, list) else block[rows]
+    found = []
+    for block, own in held:
+        rows = np.flatnonzero(own < limit)
+        found.append(([block[r] for r in rows] if isinstance(block, list) else block[rows], own[rows]))
+    return found
 
 
 def _block(block: Any) -> Any:
     """A data frame of any kind, a list of records or an array; each knows its length and can be indexed by rows."""
     frame = as_frame(block)
     return frame if frame is not None else list(block) if is_records(block) else as_array(block)
-
-
-def _joined(blocks: list[Any]) -> Any:
-    first = blocks[0]
-    if isinstance(first, nw.DataFrame):
-        return nw.concat([block.select(first.columns) for block in blocks]).to_native()
-    return list(chain.from_iterable(blocks)) if isinstance(first, list) else np.concatenate(blocks)
 
 
 def _taken(table: Any, rows: IndexArray) -> Any:
@@ -311,7 +289,16 @@ def by_partition(method: F) -> F:
 
     @wraps(method)
     def either(self: Any, X: Any) -> Any:
-        return _lazily(self, method, X) if lazy.is_lazy(X) else method(self, X)
+        if not lazy.is_lazy(X):
+            return method(self, X)
+        check_is_fitted(self)
+        names, blank = getattr(self, "feature_names_in_", None), np.full((1, self.n_features_in_), np.nan)
+        if names is not None:
+            blank = checks.extra("pandas", "a Dask data frame").DataFrame(blank, columns=list(names))
+        parts, meta = lazy.Partitions.of(ordered(self, X)), method(self, blank)[:0]
+        shared = (method.__name__, bare(self), meta)
+        pieces = lazy.mapped(_answered, shared, parts.pieces, range(len(parts.pieces)))
+        return lazy.collected(pieces, parts.sizes, meta)
 
     return cast(F, either)
 
@@ -328,14 +315,6 @@ def transforms_by_partition(transformer: C) -> C:
 
     transformer.transform, transformer.fit_transform = transform, fit_transform
     return transformer
-
-
-def _lazily(estimator: Any, method: Callable[..., Any], X: Any) -> Any:
-    parts = lazy.Partitions.of(ordered(estimator, X))
-    meta = method(estimator, _blank(estimator))[:0]
-    shared = (method.__name__, bare(estimator), meta)
-    pieces = lazy.mapped(_answered, shared, parts.pieces, range(len(parts.pieces)))
-    return lazy.collected(pieces, parts.sizes, meta)
 
 
 def _answered(name: str, estimator: Any, nothing: Any, table: Any, number: int) -> Any:
@@ -362,16 +341,8 @@ def bare(estimator: Any) -> Any:
 
 
 def ordered(estimator: Any, X: Any) -> Any:
-    """A data frame with its columns as they were learned from."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None or not hasattr(X, "columns") or set(names) != set(X.columns):
+    """A data frame of any kind, or a Dask one, with its columns as they were learned from."""
+    names, frame = getattr(estimator, "feature_names_in_", None), X if lazy.is_lazy(X) else as_frame(X)
+    if names is None or not hasattr(frame, "columns") or set(names) != set(frame.columns):
         return X
-    return X if list(names) == list(X.columns) else X[list(names)]
-
-
-def _blank(estimator: Any) -> Any:
-    """A row of which nothing is known."""
-    check_is_fitted(estimator)
-    row = np.full((1, estimator.n_features_in_), np.nan)
-    names = getattr(estimator, "feature_names_in_", None)
-    return row if names is None else checks.extra("pandas", "a Dask data frame").DataFrame(row, columns=list(names))
+    return frame[list(names)] if frame is X else frame.select(list(names)).to_native()

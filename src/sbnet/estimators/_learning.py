@@ -27,7 +27,7 @@ from sbnet.model.network import Network
 if TYPE_CHECKING:
     from sbnet.estimators._autoregressive import Autoregressive
 
-COLUMN_MIXTURES, WEIGHT_SCALE = 1, 0.2
+COLUMN_MIXTURES = 1
 FEW = 3_000
 """So many autoregressive edges are all learned: a mixture may need a parent that one regression does not."""
 MANY = 100_000
@@ -79,14 +79,14 @@ def with_mixtures(
     """With mixtures for the columns that have parents: only those have regressions to mix."""
     fan_in = np.diff(network.graph.indptr)
     units = [name for name in rows.names if fan_in[network.index(name)]]
-    return add_column_mixtures(network, units=units, count=count, rng=generator, scale=_scale(settings))
+    return add_column_mixtures(network, units=units, count=count, rng=generator, scale=settings.start_scale)
 
 
 def with_hidden(
     settings: Settings, rows: Rows, generator: np.random.Generator, network: Network, count: int
 ) -> Network:
     """With hidden units above all columns, beside what has been learned; columns keep their means."""
-    graph, scale, own = network.graph, _scale(settings), np.sort(columns(network, rows.names))
+    graph, scale, own = network.graph, settings.start_scale, np.sort(columns(network, rows.names))
     fresh, n = generator.uniform(-scale, scale, (network.n_units, count))[own], network.n_units + count
     child = np.concatenate([np.repeat(own, count), graph.child_of_edge]) + count
     parent = np.concatenate([np.tile(np.arange(count), len(own)), graph.parent + count])
@@ -104,10 +104,13 @@ def _fully_connected(
     """Layers with all their edges; weights between columns are zero, biases of columns those of their means."""
     width = len(rows.names)
     network = layered(
-        (*sizes, width), rng=generator, scale=_scale(settings), autoregressive=autoregressive or bool(rows.groups)
+        (*sizes, width), rng=generator, scale=settings.start_scale, autoregressive=autoregressive or bool(rows.groups)
     )
     hidden = network.names[:-width]
-    open_ = open_cells(rows)
+    open_: BoolArray = np.ones(rows.cells.shape, dtype=np.bool_)  # 0 or 1, after the other units of their column
+    for group in rows.groups:
+        own = np.array([rows.names.index(unit) for unit in group.units])
+        open_[:, own] = free(rows.cells, own, group.is_thermometer)
     ones, zeros = rows.weights @ (open_ & (rows.cells == 1)), rows.weights @ (open_ & (rows.cells == 0))
     bias = network.bias.copy()
     bias[-width:] = np.log((ones + 0.5) / (zeros + 0.5))
@@ -121,12 +124,6 @@ def _fully_connected(
     if rows.groups and not autoregressive:
         network = without_edges(network, beside & ~inside(network, rows.groups))
     return network
-
-
-def _scale(settings: Settings) -> float:
-    """How large weights are at first."""
-    scale: float = WEIGHT_SCALE if is_auto(settings.weight_scale) else settings.weight_scale
-    return scale
 
 
 def _with_autoregressive(network: Network, rows: Rows, autoregressive: Autoregressive) -> Network:
@@ -144,15 +141,6 @@ def _with_autoregressive(network: Network, rows: Rows, autoregressive: Autoregre
     if beside.sum() <= FEW:
         return network
     return without_edges(network, beside & (weight == 0.0) & ~inside(network, rows.groups))
-
-
-def open_cells(rows: Rows) -> BoolArray:
-    """Cells that could be either 0 or 1, after the other units of their column."""
-    found: BoolArray = np.ones(rows.cells.shape, dtype=np.bool_)
-    for group in rows.groups:
-        own = np.array([rows.names.index(unit) for unit in group.units])
-        found[:, own] = free(rows.cells, own, group.is_thermometer)
-    return found
 
 
 def learn(

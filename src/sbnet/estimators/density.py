@@ -14,7 +14,7 @@ from sbnet.errors import ParameterError
 from sbnet.estimators import _learning
 from sbnet.estimators._base import FromNetworks, SBNEstimator, numbers
 from sbnet.estimators._completing import Resumed
-from sbnet.estimators._large import by_partition, in_order, transforms_by_partition
+from sbnet.estimators._large import by_partition, ordered, transforms_by_partition
 from sbnet.estimators._rows import columns, place
 from sbnet.estimators.settings import Settings, Training, is_auto, layers
 from sbnet.exact.probability import sample
@@ -202,13 +202,13 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         """
         if is_stream(X):
             for block in blocks_of(X):
-                self.partial_fit(in_order(self, block))
+                self.partial_fit(ordered(self, block))
             return self
         settings = self._settings()
         if self.orders != 1:
             raise ParameterError(f"orders is {self.orders!r}; partial_fit() learns one network. Use fit(), or orders=1")
         first = not hasattr(self, "network_")
-        rows = self._rows(self._table(X, reset=first, sample_weight=sample_weight)[0], sample_weight)
+        rows = self._read_rows(X, sample_weight, reset=first)
         rows = rows.keep(rows.weights > 0.0)
         if first:
             generator = np.random.default_rng(_learning.make_seed(settings.random_state))

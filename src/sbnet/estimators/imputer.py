@@ -137,7 +137,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         if self.multiple is None:
             self._fit_one(X, sample_weight)
             return self
-        rows = self._rows(self._table(X, reset=True, sample_weight=sample_weight)[0], sample_weight)
+        rows = self._read_rows(X, sample_weight)
         generator, _ = self._fit_rows(rows)
         self.draw_networks_ = tuple(self._learn_again(rows, generator) for _ in range(self.multiple))
         return self

@@ -79,8 +79,8 @@ def _one(prior: Any) -> Any:
 
 _TINY, _MOST_PARTICLES, MOST = sys.float_info.min, 1_000_000, 2**31 - 1
 """The least number above zero; the most particles, and the largest count of anything."""
-HIDDEN_LAYERS, RATE = (8,), 0.03
-"""Hidden layers and learning rate where they are left open and nothing is chosen."""
+HIDDEN_LAYERS, RATE, WEIGHT_SCALE = (8,), 0.03, 0.2
+"""Hidden layers, learning rate and size of the first weights where they are left open and nothing is chosen."""
 _NAMED: dict[str, type[Adam | SGD]] = {"adam": Adam, "sgd": SGD}
 
 
@@ -208,6 +208,11 @@ class Training:
         if hasattr(given, "init") and hasattr(given, "step"):
             return given
         raise ParameterError(f"optimizer is {given!r}; give 'adam', 'sgd', or an object such as sbnet.SGD(0.05)")
+
+    @property
+    def start_scale(self) -> float:
+        """How large weights are at first."""
+        return WEIGHT_SCALE if is_auto(self.weight_scale) else float(self.weight_scale)
 
     @property
     def steps_are_ours(self) -> bool:
