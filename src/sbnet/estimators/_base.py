@@ -81,7 +81,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         if threshold is not None:
             if reset:
                 self.codings_ = None
-            return Given(values, _given.above(values, threshold), (PLAIN,) * len(names)), y
+            states: States = np.where(np.isnan(values), HIDDEN, values > threshold).astype(np.int8)
+            return Given(values, states, (PLAIN,) * len(names)), y
         if reset:
             self.codings_ = _given.learn(sheet, values, names)
             if settings.verbose:

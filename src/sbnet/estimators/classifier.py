@@ -178,7 +178,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         data = Labelled(replace(rows, weights=weights), number, self.class_log_prior_).keep(weights > 0.0)
         seed, pooling = make_seed(self._settings().random_state), self._is_pooled(data)
         self.temperature_, self.strength_, sharpness = 1.0, 0.0, 1.0
-        if self._holds_out(data):
+        counts = np.bincount(data.label)
+        enough = len(data.label) >= _ENOUGH and counts.min() >= _EACH and len(self.classes_) > 1
+        if enough and (self.calibrate or self.tune is not None):
             sharpness = self._choose(data, seed, pooling)
         found, pooled = self._learn(data, seed, pooling)
         self.mixtures_ = self._tuned(found, data, self.strength_, sharpness, seed, pooled)
@@ -204,11 +206,6 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         few = np.bincount(data.label).min() < _FEW
         wanted = (self.tune is not None or few) if self.pooled == "auto" else bool(self.pooled)
         return bool(possible and wanted and len(self.classes_) > 1 and len(data.rows.names) > 1)
-
-    def _holds_out(self, data: Labelled) -> bool:
-        counts = np.bincount(data.label)
-        enough = len(data.label) >= _ENOUGH and counts.min() >= _EACH
-        return bool((self.calibrate or self.tune is not None) and enough and len(self.classes_) > 1)
 
     def _choose(self, data: Labelled, seed: int, pooling: bool) -> float:
         """Strength of tuning, and temperature, by the log-loss of held-out rows; and the temperature to tune at."""
@@ -303,7 +300,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     def _joint(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         cells = self._table(X, reset=False)[0].cells
-        number = self._number()
+        number = self.particles if self.particles is not None else _PARTICLES if self.tune else 0
+        if self.encoder_ is not None:  # units stand together for one column
+            number = 0
         gaps = (cells == HIDDEN).any(axis=1) & bool(number)
         bounds = np.empty((len(cells), len(self.classes_)))
         for rows, score in ((~gaps, self._bounds_of_cells), (gaps, partial(self._estimates, number=number))):
@@ -311,12 +310,6 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
                 bounds[rows] = np.column_stack([score(networks, cells[rows]) for networks in self.mixtures_])
         joint: FloatArray = bounds + self.temperature_ * self.class_log_prior_
         return joint
-
-    def _number(self) -> int:
-        """Particles for rows with missing cells; none where units stand together for one column."""
-        if self.encoder_ is not None:
-            return 0
-        return self.particles if self.particles is not None else _PARTICLES if self.tune else 0
 
     def _bounds_of_cells(self, networks: Mixture, cells: States) -> FloatArray:
         """Mean bounds of the networks of a class: no more than ln of their mean likelihood, by Jensen's inequality.

@@ -89,12 +89,10 @@ class Thresholds:
         """Strictly below: a number on a threshold belongs to the lower side."""
         numbers = values
         if values.dtype.kind == "O":  # text in a column of numbers is not known, and infinity stands for that
-            cells = [
-                np.nan if cell is None else cell if isinstance(cell, float) else np.inf for cell in values.tolist()
-            ]
-            numbers = np.array(cells)
-        found = np.searchsorted(self.cuts, numbers, side="left").astype(np.int64)
-        return np.where(np.isnan(numbers), -1, np.where(np.isinf(numbers), -2, found))
+            found = [np.nan if cell is None else cell if isinstance(cell, float) else np.inf for cell in values]
+            numbers = np.array(found)
+        index = np.searchsorted(self.cuts, numbers, side="left").astype(np.int64)
+        return np.where(np.isnan(numbers), -1, np.where(np.isinf(numbers), -2, index))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -227,9 +225,8 @@ class Rules:
         way = f"at most {MOST_CATEGORIES} are taken. "
         if len(refused) == 1:
             name, n = refused[0]
-            text = (
-                f"column {name!r} holds {n:,} different values, which would be a unit each; {way}Leave the column out"
-            )
+            many = f"{n:,} different values, which would be a unit each"
+            text = f"column {name!r} holds {many}; {way}Leave the column out"
         else:
             named, least = enumerated([name for name, _ in refused]), min(n for _, n in refused)
             text = f"columns {named} hold {least:,} or more different values, a unit each; {way}Leave them out"

@@ -185,13 +185,15 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         if not self.draw_networks_:
             raise ParameterError("draws() gives as many tables as `multiple` says; set it before fit(): multiple=5")
         seed = self._seed()
-        return [self._one_draw(X, network, seed + k) for k, network in enumerate(self.draw_networks_)]
-
-    def _one_draw(self, X: Any, network: Network, seed: int) -> Any:
-        if self.encoder_ is not None:
-            return self._fill_encoded(X, np.random.default_rng(seed), [(network, None)])
-        filled = as_asked(self, self._drawn(self._table(X, reset=False)[0], [(network, None)], seed), X)
-        return _wrap_data_with_container("transform", filled, X, self) if isinstance(filled, np.ndarray) else filled
+        found = []
+        for k, network in enumerate(self.draw_networks_):
+            if self.encoder_ is not None:
+                found.append(self._fill_encoded(X, np.random.default_rng(seed + k), [(network, None)]))
+                continue
+            filled = as_asked(self, self._drawn(self._table(X, reset=False)[0], [(network, None)], seed + k), X)
+            array = isinstance(filled, np.ndarray)
+            found.append(_wrap_data_with_container("transform", filled, X, self) if array else filled)
+        return found
 
     def _learn_again(self, rows: Rows, generator: np.random.Generator) -> Network:
         """A network from rows drawn with replacement: how far it is from the other is what a table leaves open."""
@@ -266,7 +268,10 @@ class Completion:
 
     def draw(self, cells: States) -> FloatArray:
         """Every row completed once, rows by columns. Equal rows are drawn apart, by their numbers."""
-        parts = [self._drawn(network, cells, self.seed + k) for k, network in enumerate(self.networks)]
+        parts = []
+        for k, network in enumerate(self.networks):
+            states, seeds = place(network, cells, self.names), seeds_of_places(self.seed + k, len(cells))
+            parts.append(particles(network, states, seeds, number=self.number, draws=1, executor=self.executor))
         values = [self._columns(n, part.drawn[:, 0]) for n, part in zip(self.networks, parts, strict=True)]
         if len(parts) > 1:
             log_p, rng = np.array([part.log_p for part in parts]), np.random.default_rng(self.seed)
@@ -290,10 +295,6 @@ class Completion:
         found = infer_many(network, states, solver=solver, executor=self.executor, progress=False)
         found = warn_of_impossible(found)
         return Particles(found.means, found.bound, np.empty((len(states), 0, network.n_units), np.int8))
-
-    def _drawn(self, network: Network, cells: States, seed: int) -> Particles:
-        states, seeds = place(network, cells, self.names), seeds_of_places(seed, len(cells))
-        return particles(network, states, seeds, number=self.number, draws=1, executor=self.executor)
 
     def _columns(self, network: Network, of_units: NDArray[_T]) -> NDArray[_T]:
         return of_units[:, columns(network, self.names)]
