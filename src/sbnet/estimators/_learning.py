@@ -18,7 +18,7 @@ from sbnet.estimators.marginal import marginalising
 from sbnet.estimators.settings import Settings, is_auto, prior_for
 from sbnet.inference import MeanField
 from sbnet.learning import FitResult, fit
-from sbnet.learning.priors import shared
+from sbnet.learning.priors import as_penalty
 from sbnet.learning.regressions import without_edges
 from sbnet.model.build import add_column_mixtures, layered
 from sbnet.model.graph import Graph
@@ -165,10 +165,11 @@ def learn(
         if is_auto(epochs):
             epochs = _epochs(len(rows.cells), settings.batch_size, network.n_edges)
     stepping = settings.optimizer_until(max(epochs, 1)) if stepping is None else stepping
+    penalty = as_penalty(prior or prior_for(settings.prior, network, rows.names))
     options = {
         "batch_size": settings.batch_size,
         "solver": solver_for(settings, network, rows.names),
-        "prior": shared(prior or prior_for(settings.prior, network, rows.names), prior_share),
+        "prior": None if penalty is None else penalty.times(prior_share),
         "frozen": frozen(network, rows),
         "rng": generator,
         "threads": threads(settings),

@@ -141,7 +141,13 @@ def distributed(task: Task, generator: np.random.Generator) -> Distributed:
     if weight is not None:
         rows = lazy.kept(lazy.mapped(_weighted, (), rows, _weights(weight, rows)))
     if sources.is_share(held):
-        rows = _divided(rows, checks.fraction("validation", held), int(generator.integers(2**63)))
+        share, seed, counts = checks.fraction("validation", held), int(generator.integers(2**63)), _counts(rows)
+        if counts.sum() < 2:
+            raise ParameterError("one row cannot be divided into rows to learn from and rows to hold out")
+        ends = np.clip(np.round(share * np.cumsum(counts)), 0, counts.sum() - 1).astype(int)
+        ends[-1] = max(ends[-1], 1)  # at least one held out in all, and one kept
+        n_out = np.diff(ends, prepend=0).tolist()
+        rows = lazy.kept(lazy.mapped(_split, (seed,), rows, n_out, range(len(rows))))
         held = [part.out for part in rows]
     elif lazy.is_lazy(held):
         held = _states(_read_all(task, held))
@@ -166,16 +172,6 @@ def _weights(sample_weight: Any, rows: list[Any]) -> list[Any]:
     if len(pieces) != len(rows):
         raise ParameterError(f"sample_weight has {len(pieces)} partitions, X has {len(rows)}; give them the same ones")
     return pieces
-
-
-def _divided(rows: list[Any], share: float, seed: int) -> list[Any]:
-    """A share of the rows of each partition held out, at least one in all, and one kept."""
-    counts = _counts(rows)
-    if counts.sum() < 2:
-        raise ParameterError("one row cannot be divided into rows to learn from and rows to hold out")
-    ends = np.clip(np.round(share * np.cumsum(counts)), 0, counts.sum() - 1).astype(int)
-    ends[-1] = max(ends[-1], 1)
-    return lazy.kept(lazy.mapped(_split, (seed,), rows, np.diff(ends, prepend=0).tolist(), range(len(rows))))
 
 
 def _counts(rows: list[Any]) -> IndexArray:
