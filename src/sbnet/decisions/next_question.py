@@ -97,11 +97,8 @@ class Questions(Batch[NextQuestion]):
         head = f"What to ask next about {who or 'nothing'}: of {self.entropy:.4g} nats an answer is expected to tell"
         if not self.names:
             return Reading("What to ask next: there is nothing left to ask for")
-        shown = self[: printing.SHOWN]
-        rows = [
-            (f"{one.rank}", one.name, f"{one.information:.4f} nats", printing.probability(one.probability))
-            for one in shown
-        ]
+        shown, p = self[: printing.SHOWN], printing.probability
+        rows = [(f"{q.rank}", q.name, f"{q.information:.4f} nats", p(q.probability)) for q in shown]
         how = "sums over all states" if self.exact else "estimates of the solver"
         remarks = [f"information: {how}"]
         if self.considered > len(self):
@@ -215,8 +212,15 @@ def _told(present: Present, candidates: IndexArray, targets: IndexArray, solver:
             return _drawn(part, candidates, targets)
     else:
         found = answers(present, rows, targets, solver)
-    information, probability = _information(found.bound[1:], found.means[1:])
-    return _Told(float(entropy_of(found.means[0]).sum()), information, probability, found.exact)
+    yes = expit(found.bound[2::2] - found.bound[1::2])
+    p, no_means, yes_means = yes[:, None], found.means[1::2], found.means[2::2]
+    # An answer that cannot be has no means; it has no weight either.
+    no_means, yes_means = np.where(p == 1.0, yes_means, no_means), np.where(p == 0.0, no_means, yes_means)
+    mixed = p * yes_means + (1.0 - p) * no_means
+    parts = entropy_of(mixed) - p * entropy_of(yes_means) - (1.0 - p) * entropy_of(no_means)
+    information = parts.sum(axis=1)
+    before = float(entropy_of(found.means[0]).sum())
+    return _Told(before, np.where(information < _NOTHING, 0.0, information), yes, found.exact)
 
 
 def _drawn(part: Part, candidates: IndexArray, targets: IndexArray) -> _Told:
@@ -233,18 +237,6 @@ def _drawn(part: Part, candidates: IndexArray, targets: IndexArray) -> _Told:
     excess = 0.5 * len(targets) * squares / total**2  # Miller and Madow's correction of each mutual information
     information = np.maximum((entropy_of(mean) - left).sum(axis=1) - excess, 0.0)
     return _Told(float(entropy_of(mean).sum()), information, p, False)
-
-
-def _information(bound: FloatArray, means: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The information of each question and its probability of a yes, from the answers to no and yes by turns."""
-    yes = expit(bound[1::2] - bound[::2])
-    p, no_means, yes_means = yes[:, None], means[::2], means[1::2]
-    # An answer that cannot be has no means; it has no weight either.
-    no_means, yes_means = np.where(p == 1.0, yes_means, no_means), np.where(p == 0.0, no_means, yes_means)
-    mixed = p * yes_means + (1.0 - p) * no_means
-    parts = entropy_of(mixed) - p * entropy_of(yes_means) - (1.0 - p) * entropy_of(no_means)
-    information = parts.sum(axis=1)
-    return np.where(information < _NOTHING, 0.0, information), yes
 
 
 def _promising(present: Present, candidates: IndexArray, targets: IndexArray, tries: int) -> tuple[Present, IndexArray]:
