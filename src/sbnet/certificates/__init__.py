@@ -308,7 +308,6 @@ class _Task(NamedTuple):
 def _check_search(
     proven: bool, confidence: float, seconds: float | None, gap: float | None
 ) -> tuple[float, float, float, float]:
-    """Confidence, width, seconds and gap of a task."""
     sure = isinstance(confidence, Real) and confidence == 1.0
     confidence = 1.0 if sure else checks.fraction("confidence", confidence)
     if proven and (seconds is not None or (gap is not None and sure)):

@@ -286,7 +286,6 @@ def _rounded(bound: float, digits: int, sign: int) -> str:
 
 
 def _outward(low: float, high: float) -> str:
-    """Both bounds, rounded outwards."""
     digits = _digits(high - low)
     return f"{_rounded(low, digits, -1)} and {_rounded(high, digits, 1)}"
 

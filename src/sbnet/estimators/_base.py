@@ -16,7 +16,7 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError, not_among
 from sbnet.estimators import _choosing, _given, _large, _learning, _recognition
 from sbnet.estimators._given import Given
-from sbnet.estimators._recognition import Recognising, Recognition
+from sbnet.estimators._recognition import Recognition
 from sbnet.estimators._rows import Group, Rows, columns, place
 from sbnet.estimators.encoder import BinaryEncoder, checked_table
 from sbnet.estimators.settings import Settings, is_auto
@@ -104,7 +104,6 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         return replace(rows.named(tuple(n for n in rows.names if n not in label) + label), label_last=len(label) == 1)
 
     def _groups(self) -> tuple[Group, ...]:
-        """The columns of more than two values."""
         columns = () if self.encoder_ is None else self.encoder_.columns_
         return tuple(Group(column.units, column.is_thermometer) for column in columns if len(column.units) > 1)
 
@@ -124,16 +123,10 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def _infer(self, network: Network, states: States, recognition: Recognition | None = None) -> PosteriorBatch:
         """Posteriors of rows; a recognition says where to start, beside one half, unless a solver is given."""
         settings = self._settings()
-        other = None
-        if recognition is not None and settings.solver is None:
-            other = Recognising(_learning.SOLVER, recognition)
+        solver = _learning.solver_for(settings, network, self._names(), recognition)
+        threads, progress = _learning.threads(settings), None if settings.verbose else False
         return infer_many(
-            network,
-            states,
-            solver=_learning.solver_for(settings, network, self._names(), other),
-            threads=_learning.threads(settings),
-            executor=settings.executor,
-            progress=None if settings.verbose else False,
+            network, states, solver=solver, threads=threads, executor=settings.executor, progress=progress
         )
 
     def _members(self) -> list[Member]:
@@ -234,17 +227,16 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
         Of several networks: their mean, each by how well it explains the row; or given `rng`, that of one of them.
         """
-        rows = np.flatnonzero((table.cells == HIDDEN).any(axis=1))
-        if not len(rows):
-            return table.values.copy()
-        names, parts, bounds = self._names(), [], []
-        for network, recognition in networks or self._members():
-            posterior = self._infer(network, place(network, table.cells[rows], names), recognition)
-            parts.append(values(posterior)[:, columns(network, names)])
-            bounds.append(posterior.bound)
-        if len(parts) == 1:
-            return table.fill(rows, parts[0], certain)
-        return table.fill(rows, together(np.array(parts), np.array(bounds), rng), certain)
+
+        def means(cells: States) -> Any:
+            names, parts, bounds = self._names(), [], []
+            for network, recognition in networks or self._members():
+                posterior = self._infer(network, place(network, cells, names), recognition)
+                parts.append(values(posterior)[:, columns(network, names)])
+                bounds.append(posterior.bound)
+            return parts[0] if len(parts) == 1 else together(np.array(parts), np.array(bounds), rng)
+
+        return table.fill(means, certain)
 
 
 class FromNetworks:

@@ -17,7 +17,7 @@ import numpy as np
 from sbnet.estimators import _learning
 from sbnet.estimators._autoregressive import Autoregressive, Scales
 from sbnet.estimators._rows import Rows, place
-from sbnet.estimators._search import GENTLE, LEARNED, MOST_STAGES, Candidate, Report, Search, best_of, last_stage
+from sbnet.estimators._search import GENTLE, LEARNED, MOST_STAGES, Candidate, Report, Search, best_of
 from sbnet.estimators.settings import Settings, is_auto
 from sbnet.inference import infer_many
 from sbnet.learning import FitResult
@@ -333,7 +333,6 @@ def _gone_on(search: Search, best: Candidate, number: int, share: float) -> Cand
 
 
 def _learn_all(search: Search, rows: Rows, best: Candidate) -> FitResult:
-    """From what was chosen, with all rows."""
     if best.autoregressive is not None and not _needs_training(rows, best):
         regressions = best.autoregressive.refitted(rows, best.scales, search.threads)
         network = search.start(regressions, hidden=(), column_mixtures=0)
@@ -342,7 +341,7 @@ def _learn_all(search: Search, rows: Rows, best: Candidate) -> FitResult:
         mean = np.array([np.average(bound, weights=rows.weights)])
         sparse = without_edges(network, network.weight == 0.0)
         return FitResult(sparse, mean, None, None, 1, False, time.monotonic() - search.begin)
-    result = last_stage(search.settings, rows, best, search.generator)
+    result = search.last_stage(rows, best)
     return replace(result, network=without_edges(result.network, result.network.weight == 0.0))
 
 

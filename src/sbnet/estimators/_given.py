@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,12 +33,16 @@ class Given:
     cells: States
     codings: tuple[Coding, ...]
 
-    def fill(self, rows: Any, found: FloatArray, certain: bool) -> frames.Array:
-        """The table with means of the missing cells of some rows in their places.
+    def fill(self, means_of: Callable[[States], Any], certain: bool = False) -> frames.Array:
+        """The table with means of the missing cells in their places, for the rows that have some.
 
         A column of zeros and ones takes means as they are, unless an answer is to be `certain`; between two other
         values there is none, and the more probable one is filled in.
         """
+        rows = np.flatnonzero((self.cells == HIDDEN).any(axis=1))
+        if not len(rows):
+            return self.values.copy()
+        found = means_of(self.cells[rows])
         words = any(isinstance(value, str) for coding in self.codings for value in (coding.zero, coding.one))
         filled = self.values.astype(object if words else self.values.dtype)  # a column of words may hold none here
         for k, coding in enumerate(self.codings):

@@ -193,7 +193,12 @@ class _Blocks:
         self._seed, self._once = _learning.make_seed(settings.random_state), is_once(X)
         self._X: Any = Files(X) if isinstance(X, str | os.PathLike) else X
         rng, self.epochs = np.random.default_rng([self._seed, 2]), 1 if self._once else EPOCHS
-        first = _first(X) if self._once else []
+        first, count = [], 0
+        for block in X if self._once else ():
+            first.append(block)
+            count += len(_block(block))
+            if count > LIMIT:
+                break
         self.sample, self.n = _drawn(iter(first) if self._once else blocks_of(self._X), rng)
         self.is_all = self.n <= LIMIT
         if self._once:
@@ -219,17 +224,6 @@ class _Blocks:
                 yield states
 
         return once() if self._once else once
-
-
-def _first(blocks: Iterator[Any]) -> list[Any]:
-    """Blocks with more than LIMIT rows together, if there are so many."""
-    found, count = [], 0
-    for block in blocks:
-        found.append(block)
-        count += len(_block(block))
-        if count > LIMIT:
-            break
-    return found
 
 
 def _drawn(blocks: Iterator[Any], rng: np.random.Generator) -> tuple[Any, int]:

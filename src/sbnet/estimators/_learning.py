@@ -192,14 +192,12 @@ def learn(
 
 
 def solver_for(settings: Settings, network: Network, names: tuple[str, ...], other: Any = None) -> Any:
-    """The solver for one network: unless one is given, latent variables are marginalised exactly where they are few."""
-    other = solver(settings) if other is None else other
-    return other if settings.solver is not None else marginalising(network, columns(network, names), other)
-
-
-def solver(settings: Settings) -> Any:
-    """The solver that is given, or mean field theory with the paper's logarithm term."""
-    return SOLVER if settings.solver is None else settings.solver
+    """The solver for one network: the one that is given; or `other`, or mean field theory with the paper's logarithm
+    term, but latent variables are marginalised exactly where they are few.
+    """
+    if settings.solver is not None:
+        return settings.solver
+    return marginalising(network, columns(network, names), SOLVER if other is None else other)
 
 
 def threads(settings: Settings) -> int | None:

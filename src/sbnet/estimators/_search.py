@@ -132,7 +132,6 @@ _FEW, _MANY, _MOST = 8, 12, 20  # epochs of a stage, from and to; and the most o
 _LAST = 6  # the last stage, over all rows, goes at the rate of this one
 _STEPS, _ENOUGH = 400, 1_000  # steps of a stage, at least, and those after which no more epochs are needed
 _LONG = 180_000  # rows in all that the last epochs go over, if there are at least two of them
-_UNKNOWN: FloatArray = np.zeros(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +141,7 @@ class Candidate:
     what: str
     network: Network
     scales: Scales
-    bounds: FloatArray = field(default_factory=lambda: _UNKNOWN)
+    bounds: FloatArray = field(default_factory=lambda: np.zeros(1))
     hidden: tuple[int, ...] = ()
     column_mixtures: int = 0
     hidden_first: bool = False
@@ -212,12 +211,10 @@ class Search:
         """A network after one stage of learning, whose steps are counted; the first of a gentle rate is twice as
         long.
         """
-        auto = min(max(_FEW, -(-_ENOUGH // _steps_of_epoch(self.settings, self.rows))), _MANY)
-        epochs = _epochs(self.settings, self.rows, auto) * (2 if rate == GENTLE and number == 1 else 1)
+        auto = min(max(_FEW, -(-_ENOUGH // self._steps_of_epoch(self.rows))), _MANY)
+        epochs = self._epochs(self.rows, auto) * (2 if rate == GENTLE and number == 1 else 1)
         self.steps += epochs * len(self.rows.cells) * (network.n_edges + _PER_UNIT * network.n_units)
-        return _train(
-            self.settings, self.rows, scales, network, self.generator, epochs, rate, number, quiet=True
-        ).network
+        return self._train(self.rows, scales, network, epochs, rate, number, quiet=True).network
 
     def trained(self, candidate: Candidate, number: int = 1) -> Candidate:
         """A candidate after one more stage, scored."""
@@ -244,63 +241,42 @@ class Search:
             print(f"  {candidate.what}: held-out bound {candidate.mean:.4f}", file=sys.stderr)
         return candidate
 
+    def last_stage(self, rows: Rows, candidate: Candidate) -> FitResult:
+        """The stage over all rows: as many epochs as were asked for, or few, the fewer the longer the table."""
+        epochs = self.settings.epochs
+        if is_auto(epochs):
+            epochs = self._epochs(rows, max(2, min(_MOST, round(_LONG / max(len(rows.cells), 1)))))
+        return self._train(rows, candidate.scales, candidate.network, epochs, candidate.rate, _LAST, quiet=False)
 
-def last_stage(settings: Settings, rows: Rows, candidate: Candidate, generator: np.random.Generator) -> FitResult:
-    """The stage over all rows: as many epochs as were asked for, or few, the fewer the longer the table."""
-    epochs = settings.epochs
-    if is_auto(epochs):
-        epochs = _epochs(settings, rows, max(2, min(_MOST, round(_LONG / max(len(rows.cells), 1)))))
-    return _train(
-        settings, rows, candidate.scales, candidate.network, generator, epochs, candidate.rate, _LAST, quiet=False
-    )
+    def _epochs(self, rows: Rows, auto: int) -> int:
+        """So many, or more for small tables; no more than were asked for."""
+        if is_auto(self.settings.epochs):
+            return max(auto, -(-_STEPS // self._steps_of_epoch(rows)))
+        return min(auto, int(self.settings.epochs))
 
+    def _steps_of_epoch(self, rows: Rows) -> int:
+        return max(-(-len(rows.cells) // self.settings.batch_size), 1)
 
-def _epochs(settings: Settings, rows: Rows, auto: int) -> int:
-    """So many, or more for small tables; no more than were asked for."""
-    if is_auto(settings.epochs):
-        return max(auto, -(-_STEPS // _steps_of_epoch(settings, rows)))
-    return min(auto, int(settings.epochs))
-
-
-def _steps_of_epoch(settings: Settings, rows: Rows) -> int:
-    return max(-(-len(rows.cells) // settings.batch_size), 1)
-
-
-def _train(
-    settings: Settings,
-    rows: Rows,
-    scales: Scales,
-    network: Network,
-    generator: np.random.Generator,
-    epochs: int,
-    rate: float,
-    number: int,
-    *,
-    quiet: bool,
-) -> FitResult:
-    slow = np.where(is_autoregressive(network, rows.names), _SLOW if rate == RATE else _SLOWER, 1.0)
-    factor = np.concatenate([slow, np.ones(network.n_units)])
-    ours = settings.steps_are_ours
-    stepping = _Paced(Adam(rate / number, until=epochs), factor) if ours else settings.optimizer_until(epochs)
-    prior = scales.prior(network, rows.names)
-    return _learning.learn(
-        settings, network, rows, generator, epochs=epochs, prior=prior, stepping=stepping, quiet=quiet
-    )
+    def _train(
+        self, rows: Rows, scales: Scales, network: Network, epochs: int, rate: float, number: int, *, quiet: bool
+    ) -> FitResult:
+        slow = np.where(is_autoregressive(network, rows.names), _SLOW if rate == RATE else _SLOWER, 1.0)
+        stepping: Any = self.settings.optimizer_until(epochs)
+        if self.settings.steps_are_ours:
+            stepping = _Paced(rate / number, until=epochs, factor=np.append(slow, np.ones(network.n_units)))
+        chosen = {"epochs": epochs, "prior": scales.prior(network, rows.names), "stepping": stepping, "quiet": quiet}
+        return _learning.learn(self.settings, network, rows, self.generator, **chosen)
 
 
 @dataclass(frozen=True, eq=False)
-class _Paced:
+class _Paced(Adam):
     """Adam, at a pace of its own for each parameter."""
 
-    adam: Adam
-    factor: FloatArray
-
-    def init(self, n: int) -> tuple[FloatArray, ...]:
-        return self.adam.init(n)
+    factor: FloatArray | float = 1.0
 
     def step(self, gradient: FloatArray, state: tuple[FloatArray, ...], epoch: int) -> Any:
-        move, state = self.adam.step(gradient, state, epoch)
+        move, state = super().step(gradient, state, epoch)
         return move * self.factor, state
 
     def size(self, state: tuple[FloatArray, ...], epoch: int) -> FloatArray:
-        return self.adam.size(state, epoch) * self.factor
+        return super().size(state, epoch) * self.factor

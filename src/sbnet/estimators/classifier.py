@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -215,7 +214,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         sharpness, losses = 1.0, []
         for strength in _tuning.STRENGTHS if self.tune else (0.0,):
             mixtures = self._tuned(found, inside, strength, sharpness, seed, pooled)
-            bounds = np.column_stack([self._bounds_of_cells(networks, outside.rows.cells) for networks in mixtures])
+            bounds = self._scores(mixtures, outside.rows.cells)
             temperature = _tuning.temperature_of(bounds, outside.label, outside.rows.weights, data.log_prior)
             losses.append((_tuning.log_loss(bounds, temperature, outside), strength, temperature))
             sharpness = temperature if strength == 0.0 else sharpness
@@ -305,36 +304,36 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
             number = 0
         gaps = (cells == HIDDEN).any(axis=1) & bool(number)
         bounds = np.empty((len(cells), len(self.classes_)))
-        for rows, score in ((~gaps, self._bounds_of_cells), (gaps, partial(self._estimates, number=number))):
+        for rows, particles in ((~gaps, 0), (gaps, number)):
             if rows.any():
-                bounds[rows] = np.column_stack([score(networks, cells[rows]) for networks in self.mixtures_])
+                bounds[rows] = self._scores(self.mixtures_, cells[rows], particles)
         joint: FloatArray = bounds + self.temperature_ * self.class_log_prior_
         return joint
 
-    def _bounds_of_cells(self, networks: Mixture, cells: States) -> FloatArray:
-        """Mean bounds of the networks of a class: no more than ln of their mean likelihood, by Jensen's inequality.
+    def _scores(self, mixtures: list[Mixture], cells: States, particles: int = 0) -> FloatArray:
+        """Rows by classes: mean bounds of the networks of a class, or estimates of ln P from so many particles.
 
-        It tells classes apart better than that logarithm, which hangs on one network, perhaps another in each class.
+        By Jensen's inequality mean bounds are no more than ln of their mean likelihood. They tell classes apart better
+        than that logarithm, which hangs on one network, perhaps another in each class.
         """
-        names = self._names()
-        mean: FloatArray = np.mean(
-            [self._bounds_of(each, None, place(each, cells, names)) for each in networks], axis=0
-        )
-        return mean
-
-    def _estimates(self, networks: Mixture, cells: States, number: int) -> FloatArray:
-        """Estimates of ln P of the observed cells; of several networks, their mean."""
-        settings, names = self._settings(), self._names()
-        where = pool(settings.executor, _learning.threads(settings))
-        parts = [
-            marginal.estimates(each, place(each, cells, names), columns(each, names), number, where)
-            for each in networks
-        ]
-        mean: FloatArray = np.mean(parts, axis=0)
-        return mean
+        settings, names, means = self._settings(), self._names(), []
+        for networks in mixtures:
+            parts = []
+            for network in networks:
+                states = place(network, cells, names)
+                if particles:
+                    where = pool(settings.executor, _learning.threads(settings))
+                    parts.append(marginal.estimates(network, states, columns(network, names), particles, where))
+                else:
+                    parts.append(self._bounds_of(network, None, states))
+            means.append(np.mean(parts, axis=0))
+        return np.column_stack(means)
 
     def _log_prior(self, share: FloatArray) -> FloatArray:
-        prior = share / share.sum() if self.class_prior is None else _numbers(self.class_prior)
+        try:
+            prior = share / share.sum() if self.class_prior is None else np.asarray(self.class_prior, np.float64)
+        except (TypeError, ValueError, OverflowError):
+            prior = np.array([np.nan])
         if prior.shape != share.shape or np.any(prior < 0.0) or not np.isclose(prior.sum(), 1.0):
             raise ParameterError(
                 f"class_prior is {checks.shown(self.class_prior)}; "
@@ -343,11 +342,3 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             logs: FloatArray = np.log(prior)
         return logs
-
-
-def _numbers(value: Any) -> FloatArray:
-    """An array of numbers, with NaN in the place of what is none."""
-    try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return np.array([np.nan])

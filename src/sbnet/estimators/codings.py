@@ -315,7 +315,6 @@ def _listed(some: _Sample, order: tuple[Any, ...], source: str) -> ColumnCoding:
 
 
 def _above(name: str, labels: tuple[str, ...]) -> tuple[str, ...]:
-    """The units of a thermometer."""
     return tuple(f"{name}>{label}" for label in labels[:-1])
 
 

@@ -326,7 +326,6 @@ class FromTemplate(SBNEstimator):
         return {}
 
     def _settings(self) -> Settings:
-        """Those of the template, with the short-hands in it."""
         template = SBNDensity() if self.density is None else self.density
         if not isinstance(template, SBNDensity):
             raise ParameterError(f"density is {template!r}; give an SBNDensity, such as SBNDensity(epochs=5)")

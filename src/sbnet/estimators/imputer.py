@@ -152,7 +152,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         if sampling:
             filled = self._drawn(table, self._members(), self._seed())
         elif self.particles:
-            filled = _filled(table, self._by_particles(self.networks_, self._fixed_seed()).means, certain)
+            filled = table.fill(self._by_particles(self.networks_, self._fixed_seed()).means, certain)
         else:
             filled = self._fill(table, lambda posterior: posterior.means, certain=certain)
         return as_asked(self, filled, X)
@@ -208,7 +208,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
 
     def _drawn(self, table: Given, networks: list[Member], seed: int) -> Array:
         if self.particles:
-            return _filled(table, self._by_particles([network for network, _ in networks], seed).draw, certain=True)
+            return table.fill(self._by_particles([network for network, _ in networks], seed).draw, certain=True)
         generator = np.random.default_rng(seed)
         return self._fill(table, lambda posterior: _draw(posterior, generator), rng=generator, networks=networks)
 
@@ -224,12 +224,6 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         """For means, which are the same at each call, whatever `random_state` is."""
         given = self._settings().random_state
         return int(given) if checks.is_whole(given) else 0
-
-
-def _filled(table: Given, values: Any, certain: bool) -> Array:
-    """The table with its missing cells filled by values for the rows that have some."""
-    rows = np.flatnonzero((table.cells == HIDDEN).any(axis=1))
-    return table.fill(rows, values(table.cells[rows]), certain) if len(rows) else table.values.copy()
 
 
 def _draw(posterior: PosteriorBatch, generator: np.random.Generator) -> States:

@@ -163,7 +163,6 @@ def _read_all(task: Task, table: Any) -> list[Any]:
 
 
 def _weights(sample_weight: Any, rows: list[Any]) -> list[Any]:
-    """Those of each partition."""
     if not lazy.is_lazy(sample_weight):
         counts = _counts(rows)
         whole = sources.row_weights(int(counts.sum()), sample_weight)
@@ -222,7 +221,6 @@ def _order(seed: int | None, p: int, n: int) -> IndexArray:
 def _batch(
     objective: Objective, parameters: FloatArray, rows: _Rows, order: IndexArray, cut: slice, begin: FloatArray | None
 ) -> tuple[BoundGradient, FloatArray]:
-    """The sum of the gradients of some rows, and their means."""
     chosen, parameters = order[cut], np.array(parameters)
     parameters.setflags(write=False)  # as it is everywhere: one kind of array, one compiled kernel
     start = None if begin is None else begin[chosen]
@@ -238,7 +236,6 @@ def _added(parts: list[BoundGradient]) -> BoundGradient:
 
 
 def _merged(rows: _Rows, order: IndexArray, *means: FloatArray) -> FloatArray:
-    """The means of an epoch, row by row."""
     whole = np.empty(rows.states.shape)
     if means:
         whole[order] = np.concatenate(means)

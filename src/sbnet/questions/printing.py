@@ -267,17 +267,14 @@ def _layout(whole: Sequence[Sequence[Cell]], cuts: Sequence[int], width: int | N
 
 
 def _holds(rows: Sequence[Sequence[Cell]], k: int, *kinds: type) -> bool:
-    """Whether a column has a cell of these kinds."""
     return any(isinstance(row[k], kinds) for row in rows)
 
 
 def _line(texts: Sequence[str], pads: Sequence[int]) -> str:
-    """Cells side by side."""
     return "  " + "  ".join(f"{text:<{pad}}" for text, pad in zip(texts, pads, strict=True)).rstrip()
 
 
 def _plain(cell: Cell) -> str:
-    """A cell as text."""
     return cell.text() if isinstance(cell, Terms) else in_line(cell if isinstance(cell, str) else cell.text())
 
 
