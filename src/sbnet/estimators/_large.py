@@ -336,7 +336,8 @@ def bare(estimator: Any) -> Any:
 
 def ordered(estimator: Any, X: Any) -> Any:
     """A data frame of any kind, or a Dask one, with its columns as they were learned from."""
-    names, frame = getattr(estimator, "feature_names_in_", None), X if lazy.is_lazy(X) else as_frame(X)
+    names = getattr(estimator, "feature_names_in_", None)
+    frame: Any = X if lazy.is_lazy(X) else as_frame(X)
     if names is None or not hasattr(frame, "columns") or set(names) != set(frame.columns):
         return X
     return frame[list(names)] if frame is X else frame.select(list(names)).to_native()
