@@ -18,7 +18,7 @@ import numpy as np
 
 import sbnet as sb
 from sbnet.estimators import SBNDensity
-from sbnet.estimators._report import Report
+from sbnet.estimators._search import Report
 from sbnet.model.mixtures import NetworkMixture
 
 from .report import NONE, Table, say, seconds

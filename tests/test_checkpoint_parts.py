@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import hostile_files
 import sbnet as sb
 from sbnet.errors import FileFormatError, ParameterError
-from sbnet.learning import generators
+from sbnet.learning.checkpoint import GENERATORS, generator_from, state_text
 
 START = sb.layered((2, 3), rng=0)
 ROWS = sb.sample(START, 6, rng=1)[:, 2:].astype(float)
@@ -64,11 +64,11 @@ def test_only_known_generators_are_made(tmp_path, good, monkeypatch, key, name):
     assert called == []
 
 
-@given(st.sampled_from(sorted(generators.KNOWN)), st.integers(0, 2**64), st.integers(0, 1500))
+@given(st.sampled_from(sorted(GENERATORS)), st.integers(0, 2**64), st.integers(0, 1500))
 def test_every_known_generator_goes_on_where_it_was(kind, seed, drawn):
-    generator = np.random.Generator(generators.KNOWN[kind](seed))
+    generator = np.random.Generator(GENERATORS[kind](seed))
     generator.integers(0, 2**31, drawn, dtype=np.int32)  # odd counts leave half a number behind
-    again = generators.from_text(generators.as_text(generator.bit_generator.state))
+    again = generator_from(state_text(generator.bit_generator.state))
     assert again.integers(0, 2**31, 700, dtype=np.int32).tolist() == (
         generator.integers(0, 2**31, 700, dtype=np.int32).tolist()
     )
@@ -96,9 +96,9 @@ def test_every_known_generator_goes_on_where_it_was(kind, seed, drawn):
     ],
 )
 def test_states_that_no_generator_has(kind, change):
-    state = json.loads(generators.as_text(generators.KNOWN[kind](0).state)) | change
+    state = json.loads(state_text(GENERATORS[kind](0).state)) | change
     with pytest.raises(ValueError, match="the state of its random generator"):
-        generators.from_text(json.dumps(state))
+        generator_from(json.dumps(state))
 
 
 class Foreign(np.random.PCG64):
@@ -112,7 +112,7 @@ def test_a_generator_that_could_not_be_brought_back_is_refused_at_once(tmp_path)
 
 
 def test_a_run_does_not_change_its_generator(tmp_path, good):
-    state = generators.as_text(np.random.MT19937(0).state)
+    state = state_text(np.random.MT19937(0).state)
     assert "begins with one random generator and goes on with another" in refusal(tmp_path, good, texts={"rng": state})
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import sbnet as sb
 from sbnet.errors import ParameterError
-from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, _encoding, _large
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, _large
 from sbnet.estimators._rows import columns, enforce, inside
 
 TRUTH = sb.layered((2, 6), rng=0, scale=4.0)
@@ -91,7 +91,7 @@ def test_columns_of_more_than_two_values_stay_whole(monkeypatch):
     table.loc[rng.random(400) < 0.2, "colour"] = None
     blocks = [part.reset_index(drop=True) for _, part in table.groupby(np.arange(400) // 50)]
     density = SBNDensity(encode="auto", random_state=0).fit(blocks)
-    network, groups = density.network_, _encoding.groups(density.encoder_)
+    network, groups = density.network_, density._groups()
     assert inside(network, groups).any()
     np.testing.assert_array_equal(network.weight, enforce(network, groups).weight)
     drawn = density.sample(300)

@@ -143,12 +143,26 @@ def certify(
         numbers = np.arange(len(question.states))[part.rows]
         possible = part.some(~question.impossible[numbers])
         blocks = map_blocks(
-            partial(_certificates, part.network, task),
+            partial(_certified, part.network, task),
             RowBlocks(possible.states, most=16),
             executor=executor,
             progress=Bar("certificates", len(possible.states), progress),
         )
-        found = iter(_shifted(possible, [row for block in blocks for row in block]))
+        rows = [row for block in blocks for row in block]
+        # with what reports add to ln P, outward by the rounding of what was made of them
+        below = possible.below(np.array([[row.lower, row.interval[0]] for row in rows]).T)
+        above = possible.above(np.array([[row.upper, row.interval[1]] for row in rows]).T)
+        found = iter(
+            replace(
+                row,
+                lower=float(below[0, k]),
+                upper=float(above[0, k]),
+                interval=(float(below[1, k]), float(above[1, k])),
+                estimate=row.estimate + float(possible.constant[k]),
+                mean_field=row.mean_field + float(possible.constant[k]),
+            )
+            for k, row in enumerate(rows)
+        )
         return [_impossible(question.reason(r), task) if question.impossible[r] else next(found) for r in numbers]
 
     made = tuple(question.collect(certified))
@@ -160,23 +174,6 @@ def _impossible(reason: str, task: _Task) -> Certificate:
     none, how = -math.inf, task.how
     known = (none, none, none, 0.0, True, reason, reason, none, 0.0, how.effort, how.proven, (none, none))
     return Certificate(*known, task.confidence)
-
-
-def _shifted(part: Part, rows: list[Certificate]) -> list[Certificate]:
-    """With what reports add to ln P, outward by the rounding of what was made of them."""
-    below = part.below(np.array([[row.lower, row.interval[0]] for row in rows]).T)
-    above = part.above(np.array([[row.upper, row.interval[1]] for row in rows]).T)
-    return [
-        replace(
-            row,
-            lower=float(below[0, k]),
-            upper=float(above[0, k]),
-            interval=(float(below[1, k]), float(above[1, k])),
-            estimate=row.estimate + float(part.constant[k]),
-            mean_field=row.mean_field + float(part.constant[k]),
-        )
-        for k, row in enumerate(rows)
-    ]
 
 
 def posterior_intervals(
@@ -287,17 +284,13 @@ def _check(effort: str, proven: bool, settings: CertifySettings | None) -> tuple
     return How(effort, bool(proven), None if most is None else int(most)), where
 
 
-def _both_bounds(network: Network, row: States, how: How, block: Block) -> list[list[list[float]]]:
+def _both_bounds(network: Network, row: States, how: How, block: Block) -> list[list[tuple[float, float]]]:
     """Lower and upper bounds of ln P(V, S_i = 0) and of ln P(V, S_i = 1), for each unit i of the block."""
+    unit = np.arange(len(row))
     answer = []
     for i in block.columns[0]:
-        both = []
-        for state in (0, 1):
-            with_unit = row.copy()
-            with_unit[i] = state
-            enclosed = enclose(network, with_unit, how)
-            both.append([enclosed.lower, enclosed.upper])
-        answer.append(both)
+        both = [enclose(network, np.where(unit == i, state, row).astype(np.int8), how) for state in (0, 1)]
+        answer.append([(enclosed.lower, enclosed.upper) for enclosed in both])
     return answer
 
 
@@ -315,7 +308,6 @@ class _Task(NamedTuple):
 def _check_search(
     proven: bool, confidence: float, seconds: float | None, gap: float | None
 ) -> tuple[float, float, float, float]:
-    """Confidence, width, seconds and gap of a task."""
     sure = isinstance(confidence, Real) and confidence == 1.0
     confidence = 1.0 if sure else checks.fraction("confidence", confidence)
     if proven and (seconds is not None or (gap is not None and sure)):
@@ -329,7 +321,7 @@ def _check_search(
     return confidence, near or WIDTH, checks.positive("seconds", seconds), near
 
 
-def _certificates(network: Network, task: _Task, block: Block) -> list[Certificate]:
+def _certified(network: Network, task: _Task, block: Block) -> list[Certificate]:
     return [_certificate(network, row, task) for row in block.columns[0]]
 
 
@@ -344,22 +336,15 @@ def _certificate(network: Network, row: States, task: _Task) -> Certificate:
     else:
         known = Sampled(enclosed.lower, enclosed.upper, enclosed.value, 0.0, 0)
     mean_field = float(enclosed.mean_field.bound[0])
+    # With the paper's logarithm terms, eq. (20), at the means of mean field theory, with the best xi.
+    states, xi = row[None, :], np.full((1, network.n_units), np.nan)
+    parts = bound_terms(network, states, enclosed.mean_field.means, xi, check_log_term("xi", 0))
+    paper = math.fsum(np.concatenate(parts, axis=None).tolist())  # rounded once: the same beside other rows
     return Certificate(
-        enclosed.lower,
-        enclosed.upper,
-        known.estimate,
-        known.error,
-        enclosed.value is not None,
-        enclosed.lower_from,
-        enclosed.upper_from,
-        mean_field,
-        max(mean_field - _paper_bound(enclosed), 0.0),
-        how.effort,
-        how.proven,
-        (known.low, known.high),
-        task.confidence,
-        known.samples,
-    )
+        enclosed.lower, enclosed.upper, known.estimate, known.error, enclosed.value is not None, enclosed.lower_from,
+        enclosed.upper_from, mean_field, max(mean_field - paper, 0.0), how.effort, how.proven,
+        (known.low, known.high), task.confidence, known.samples,
+    )  # fmt: skip
 
 
 def _estimate(enclosed: Enclosed, task: _Task) -> Sampled:
@@ -374,10 +359,3 @@ def _draw(enclosed: Enclosed, task: _Task) -> Sampled:
     """An interval that holds with confidence, and the estimate from the same samples."""
     subproblems = enclosed.subproblems or in_lines(enclosed.row, enclosed.mean_field, task.how)
     return sample(subproblems, Plan(1.0 - task.confidence, task.width, DRAWS[task.how.effort]), task.seed)
-
-
-def _paper_bound(enclosed: Enclosed) -> float:
-    """The bound with the paper's logarithm terms, eq. (20), at the means of mean field theory, with the best xi."""
-    network, states, means = enclosed.row.network, enclosed.row.states[None, :], enclosed.mean_field.means
-    parts = bound_terms(network, states, means, np.full(states.shape, np.nan), check_log_term("xi", 0))
-    return math.fsum(np.concatenate(parts, axis=None).tolist())  # rounded once: the same beside other rows

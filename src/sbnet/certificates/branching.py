@@ -89,15 +89,8 @@ def _leaves(network: Network, limits: Limits, subproblems: Subproblems, below: M
         if subproblems.exact[k]:
             found = summed(Reduced(network, row), limits.exact_up_to)
             lower = max(lower, found.value - found.margin)
-        leaves.append(
-            Leaf(
-                pick(subproblems, [k]),
-                lower,
-                below.means[k],
-                float(subproblems.bound[k]),
-                bool(subproblems.score[k].any()),
-            )
-        )
+        upper, divisible = float(subproblems.bound[k]), bool(subproblems.score[k].any())
+        leaves.append(Leaf(pick(subproblems, [k]), lower, below.means[k], upper, divisible))
     return leaves
 
 
@@ -121,20 +114,19 @@ def _close(enclosed: Enclosed, root: Bounded, until: Until) -> Enclosed:
         leaves = partition.subproblems()
         lower = margins.log_sum_below(np.array([leaf.lower for leaf in leaves]))
         upper = min(margins.log_sum_above(np.array([leaf.upper for leaf in leaves])), 0.0)
-        subproblems = count(len(leaves), "subproblem")
+        number = count(len(leaves), "subproblem")
         if lower > enclosed.lower:
-            enclosed = enclosed._replace(lower=lower, lower_from=f"mean field in each of {subproblems}")
+            enclosed = enclosed._replace(lower=lower, lower_from=f"mean field in each of {number}")
         if upper < enclosed.upper:
             best = leaves if len(leaves) <= _SAMPLED else best
-            enclosed = enclosed._replace(upper=upper, upper_from=f"Hölder's inequality, {subproblems}")
+            enclosed = enclosed._replace(upper=upper, upper_from=f"Hölder's inequality, {number}")
         if until.reached(enclosed):
             break
     if not best:
         return enclosed
     below = MeanFields(np.array([leaf.lower for leaf in best]), np.array([leaf.means for leaf in best]))
-    return enclosed._replace(
-        subproblems=root._replace(subproblems=joined([leaf.subproblem for leaf in best]), mean_field=below)
-    )
+    subproblems = joined([leaf.subproblem for leaf in best])
+    return enclosed._replace(subproblems=root._replace(subproblems=subproblems, mean_field=below))
 
 
 def _close_clinic(enclosed: Enclosed, until: Until) -> Enclosed:

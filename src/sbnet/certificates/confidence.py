@@ -75,27 +75,23 @@ def sample(bounded: Bounded, plan: Plan, seed: int) -> Sampled:
     found = bet(sampler.weights, plan._replace(most=most))
     low = math.log(found.low - variation) - margin if found.low > variation else -math.inf
     high = math.log(found.high + variation) + margin
-    estimate, error = (
-        (math.log(found.mean) + log_scale, found.error / found.mean) if found.mean > 0.0 else (-math.inf, 1.0)
-    )
+    estimate, error = -math.inf, 1.0
+    if found.mean > 0.0:
+        estimate, error = math.log(found.mean) + log_scale, found.error / found.mean
     low, high = low + log_scale, high + log_scale
     return Sampled(low, high, min(max(estimate, low), high), error, found.samples)
 
 
 def _sampler(bounded: Bounded, seed: np.uint64) -> _Sampler:
     subproblems, solution = bounded.subproblems, bounded.mean_field_in_each()
-    proposals = [
-        propose(
-            bounded.reduced(r), bounded.limits, Parameters(subproblems.edge[r], subproblems.unit[r]), solution.means[r]
-        )
-        for r in range(len(subproblems.bound))
-    ]
+    proposals = []
+    for r, means in enumerate(solution.means):
+        parameters = Parameters(subproblems.edge[r], subproblems.unit[r])
+        proposals.append(propose(bounded.reduced(r), bounded.limits, parameters, means))
     log_bounds = np.array([p.log_bound + p.constant for p in proposals])
     log_shares = solution.bound - logsumexp(solution.bound)
     log_factorial = math.log1p(-_ALPHA) - math.log(_ALPHA) + logsumexp(log_bounds) + log_shares
-    probabilities = np.concatenate(
-        [_ALPHA * np.exp(log_bounds - logsumexp(log_bounds)), (1.0 - _ALPHA) * np.exp(log_shares)]
-    )
-    return _Sampler(
-        bounded.row.states, seed, proposals, log_bounds, log_factorial, np.cumsum(probabilities / probabilities.sum())
-    )
+    of_bounds, of_factorials = _ALPHA * np.exp(log_bounds - logsumexp(log_bounds)), (1.0 - _ALPHA) * np.exp(log_shares)
+    probabilities = np.concatenate([of_bounds, of_factorials])
+    cumulative = np.cumsum(probabilities / probabilities.sum())
+    return _Sampler(bounded.row.states, seed, proposals, log_bounds, log_factorial, cumulative)

@@ -112,9 +112,8 @@ def enclose(network: Network, states: States, how: How) -> Enclosed:
             together = f"sum over all findings that are present, of {count(group, 'cause')} at most together"
         source = together if group else "product of known factors"
         low, high = ball_upper.enclosed(network, states) if proven else (value - margin, min(value + margin, 0.0))
-        return Enclosed(
-            low, high, 0.5 * (low + high) if proven else min(value, 0.0), source, source, row, first, None, None
-        )
+        middle = 0.5 * (low + high) if proven else min(value, 0.0)
+        return Enclosed(low, high, middle, source, source, row, first, None, None)
     enclosed = None if proven else clinic(row, tried, first)
     if enclosed is not None:
         return enclosed
@@ -191,9 +190,8 @@ def clinic(row: Reduced, tried: list[Effort], first: Solution) -> Enclosed | Non
     known = known_part(*given)
     scale = margins.scale(row.network).of(margins.involved(problem, row.states))
     margin = margins.of_sum(scale, problem, np.zeros(len(problem.hidden), np.int64), 0)
-    best = Enclosed(
-        float(first.bound[0]), 0.0, None, "mean field", "no probability is above one", row, first, None, None
-    )
+    lower, above = float(first.bound[0]), "no probability is above one"
+    best = Enclosed(lower, 0.0, None, "mean field", above, row, first, None, None)
     for level in tried:
         found = [findings.enclose(group, level.findings, level.subproblems) for group in clinics]
         lower, upper = (known + sum(getattr(part, end) for part in found) for end in ("lower", "upper"))
@@ -231,12 +229,8 @@ def _tighter(
         given = (row.problem, row.states, row.bias)
         parts = Mixture(components).divide(network, *given, first.bound[0], first.means[0])
         # A component with a gate that no network may have is left out; what is left is a lower bound as well.
-        kept = [
-            part
-            for part in parts
-            if max(np.abs(numbers).max(initial=0.0) for numbers in (part.gates.weight, part.gates.bias))
-            <= MAX_PARAMETER
-        ]
+        sizes = [np.abs(np.append(part.gates.weight, part.gates.bias)).max(initial=0.0) for part in parts]
+        kept = [part for part, size in zip(parts, sizes, strict=True) if size <= MAX_PARAMETER]
         if kept:
             total = margins.log_sum_below(np.array([part.bound for part in kept]))
             pieces = [_with_gates(row, part) for part in kept]
@@ -248,15 +242,11 @@ def _with_gates(row: Reduced, part: Component) -> Piece:
     gates, network, problem, states = part.gates, row.network, row.problem, row.states
     n = network.n_units
     edges = network.n_edges + len(problem.hidden) * np.arange(1, len(gates.bias) + 1)
-    larger = Network(
-        tuple(f"unit {i}" for i in range(n + len(gates.bias))),
-        Graph(
-            np.concatenate([network.graph.indptr, edges]),
-            np.concatenate([network.graph.parent, np.tile(problem.hidden, len(gates.bias))]),
-        ),
-        np.concatenate([network.weight, gates.weight.ravel()]),
-        np.concatenate([network.bias, gates.bias]),
-    )
+    names = tuple(f"unit {i}" for i in range(n + len(gates.bias)))
+    parent = np.concatenate([network.graph.parent, np.tile(problem.hidden, len(gates.bias))])
+    graph = Graph(np.concatenate([network.graph.indptr, edges]), parent)
+    weight, bias = np.append(network.weight, gates.weight), np.append(network.bias, gates.bias)
+    larger = Network(names, graph, weight, bias)
     means = np.concatenate([np.where(states == HIDDEN, 0.5, states), gates.side])
     means[problem.hidden] = part.mu
     return Piece(larger, np.concatenate([states, gates.side]).astype(np.int8), means)

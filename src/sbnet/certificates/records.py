@@ -264,16 +264,11 @@ class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
         ranked, bounds = printing.by_change(prior, middle, np.arange(len(self))), list(self.items())
         top = printing.scale(self.upper[ranked[: printing.SHOWN]])
         titles = ("unit", "prior" if known else "", "from", "to", f"0 to {top:g}")
-        rows = [
-            (
-                name,
-                printing.probability(prior[k]) if known else "",
-                _rounded(low, 4, -1),
-                _rounded(high, 4, 1),
-                Span(low, high, top),
-            )
-            for k, (name, (low, high)) in ((k, bounds[k]) for k in ranked[: printing.SHOWN].tolist())
-        ]
+        rows = []
+        for k in ranked[: printing.SHOWN].tolist():
+            name, (low, high) = bounds[k]
+            before = printing.probability(prior[k]) if known else ""
+            rows.append((name, before, _rounded(low, 4, -1), _rounded(high, 4, 1), Span(low, high, top)))
         covered = "covered, by ball arithmetic" if self.proven else "covered by a margin; proven=True proves it"
         remarks = (f"effort {self.effort!r}; rounding is {covered}",)
         return Reading(head, (titles, *rows, *printing.more(len(bounds) - len(rows))), remarks)
@@ -291,7 +286,6 @@ def _rounded(bound: float, digits: int, sign: int) -> str:
 
 
 def _outward(low: float, high: float) -> str:
-    """Both bounds, rounded outwards."""
     digits = _digits(high - low)
     return f"{_rounded(low, digits, -1)} and {_rounded(high, digits, 1)}"
 

@@ -81,9 +81,9 @@ class Contributions(Readable):
         return Reading(head, (("unit", "prior → posterior", "findings"), *rows, *more))
 
 
-def terms(nats: Mapping[str, float], most: int = 3) -> Terms:
+def terms(nats: Mapping[str, float]) -> Terms:
     """The largest contributions to one unit in a line."""
-    return Terms(tuple((name, f"{value:+.2f}") for name, value in nats.items() if abs(value) >= 0.005), most)
+    return Terms(tuple((name, f"{value:+.2f}") for name, value in nats.items() if abs(value) >= 0.005))
 
 
 def contributions(
@@ -141,16 +141,14 @@ def contributions(
     groups = _together(network, found, together)
     less = [{name: state for name, state in found.items() if name not in gone} for gone in groups.values()]
     solved = answers(present, [*less, {}], targets, solver)
-    means = solved.means
+    means, states = solved.means, [tuple(found[name] for name in names) for names in groups.values()]
     edge = _SAMPLED_EDGE if solved.sampled else _EDGE
     odds = logit(np.clip(means[:-1], edge, 1.0 - edge))
     order = np.argsort(-means[0], kind="stable")
     return Contributions(
         tuple(network.names[targets[k]] for k in order),
         tuple(groups),
-        tuple(
-            found[names[0]] if len(names) == 1 else tuple(found[name] for name in names) for names in groups.values()
-        ),
+        tuple(given[0] if len(given) == 1 else given for given in states),
         (odds[0] - odds[1:]).T[order],
         means[-1, order],
         means[0, order],
@@ -172,10 +170,9 @@ def _together(
         return {title if len(names) > 1 else names[0]: names for title, names in groups.items()}
     given = checks.mapping("together", given, _TOGETHER)
     listed = {title: checks.listed(f"together[{title!r}]", names, _TOGETHER) for title, names in given.items()}
-    chosen = {
-        title: [name for name in names if isinstance(name, str) and name in found] for title, names in listed.items()
-    }
+    chosen: dict[str, list[str]] = {}
+    for title, names in listed.items():
+        if own := [name for name in names if isinstance(name, str) and name in found]:
+            chosen[title] = own
     grouped = {name for names in chosen.values() for name in names}
-    return {title: names for title, names in chosen.items() if names} | {
-        name: [name] for name in found if name not in grouped
-    }
+    return chosen | {name: [name] for name in found if name not in grouped}

@@ -12,12 +12,12 @@ from scipy.special import expit
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
 from sbnet.decisions.answers import Present, answers, sums_about, units_about
-from sbnet.decisions.mutual_information import of_edges
 from sbnet.errors import TooManyHiddenError, short
 from sbnet.exact.probability import entropy_of
 from sbnet.inference import Posterior, Solver, infer_many
 from sbnet.inference.solvers.enumeration import Sampled
 from sbnet.inference.solvers.weighing import draws
+from sbnet.kernels.gates import NOISY_OR
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.model.ties import tied_rows
@@ -29,6 +29,7 @@ from sbnet.questions.question import Part
 
 if TYPE_CHECKING:
     import pandas
+
 
 _NOTHING = 1e-9
 """Nats: what is less than this is the rounding of a solver, and no information."""
@@ -96,11 +97,8 @@ class Questions(Batch[NextQuestion]):
         head = f"What to ask next about {who or 'nothing'}: of {self.entropy:.4g} nats an answer is expected to tell"
         if not self.names:
             return Reading("What to ask next: there is nothing left to ask for")
-        shown = self[: printing.SHOWN]
-        rows = [
-            (f"{one.rank}", one.name, f"{one.information:.4f} nats", printing.probability(one.probability))
-            for one in shown
-        ]
+        shown, p = self[: printing.SHOWN], printing.probability
+        rows = [(f"{q.rank}", q.name, f"{q.information:.4f} nats", p(q.probability)) for q in shown]
         how = "sums over all states" if self.exact else "estimates of the solver"
         remarks = [f"information: {how}"]
         if self.considered > len(self):
@@ -214,8 +212,15 @@ def _told(present: Present, candidates: IndexArray, targets: IndexArray, solver:
             return _drawn(part, candidates, targets)
     else:
         found = answers(present, rows, targets, solver)
-    information, probability = _information(found.bound[1:], found.means[1:])
-    return _Told(float(entropy_of(found.means[0]).sum()), information, probability, found.exact)
+    yes = expit(found.bound[2::2] - found.bound[1::2])
+    p, no_means, yes_means = yes[:, None], found.means[1::2], found.means[2::2]
+    # An answer that cannot be has no means; it has no weight either.
+    no_means, yes_means = np.where(p == 1.0, yes_means, no_means), np.where(p == 0.0, no_means, yes_means)
+    mixed = p * yes_means + (1.0 - p) * no_means
+    parts = entropy_of(mixed) - p * entropy_of(yes_means) - (1.0 - p) * entropy_of(no_means)
+    information = parts.sum(axis=1)
+    before = float(entropy_of(found.means[0]).sum())
+    return _Told(before, np.where(information < _NOTHING, 0.0, information), yes, found.exact)
 
 
 def _drawn(part: Part, candidates: IndexArray, targets: IndexArray) -> _Told:
@@ -232,18 +237,6 @@ def _drawn(part: Part, candidates: IndexArray, targets: IndexArray) -> _Told:
     excess = 0.5 * len(targets) * squares / total**2  # Miller and Madow's correction of each mutual information
     information = np.maximum((entropy_of(mean) - left).sum(axis=1) - excess, 0.0)
     return _Told(float(entropy_of(mean).sum()), information, p, False)
-
-
-def _information(bound: FloatArray, means: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The information of each question and its probability of a yes, from the answers to no and yes by turns."""
-    yes = expit(bound[1::2] - bound[::2])
-    p, no_means, yes_means = yes[:, None], means[::2], means[1::2]
-    # An answer that cannot be has no means; it has no weight either.
-    no_means, yes_means = np.where(p == 1.0, yes_means, no_means), np.where(p == 0.0, no_means, yes_means)
-    mixed = p * yes_means + (1.0 - p) * no_means
-    parts = entropy_of(mixed) - p * entropy_of(yes_means) - (1.0 - p) * entropy_of(no_means)
-    information = parts.sum(axis=1)
-    return np.where(information < _NOTHING, 0.0, information), yes
 
 
 def _promising(present: Present, candidates: IndexArray, targets: IndexArray, tries: int) -> tuple[Present, IndexArray]:
@@ -263,3 +256,34 @@ def _promising(present: Present, candidates: IndexArray, targets: IndexArray, tr
     score = np.bincount(child, information * weight[parent], n) + np.bincount(parent, information * weight[child], n)
     best = np.argsort(-score[candidates], kind="stable")[:tries]
     return present, np.sort(candidates[best])
+
+
+def of_edges(network: Network, means: FloatArray) -> FloatArray:
+    """The mutual information of the two variables of each edge, if the parents of the child were independent."""
+    mu = means[network.graph.parent]
+    off, on = _probabilities_of_edges(network, means, 0.0), _probabilities_of_edges(network, means, 1.0)
+    mixed = mu * on + (1.0 - mu) * off
+    information: FloatArray = np.maximum(entropy_of(mixed) - mu * entropy_of(on) - (1.0 - mu) * entropy_of(off), 0.0)
+    fixed = (means == 0.0) | (means == 1.0)
+    information[fixed[network.graph.child_of_edge]] = 0.0
+    return information
+
+
+def _probabilities_of_edges(network: Network, means: FloatArray, state: float) -> FloatArray:
+    """For each edge, the probability of the child if the parent has that state and its other parents their means.
+
+    That of a noisy-OR unit is a product; the input of a sigmoid unit is taken as Gaussian, and the logistic function as
+    a probit one of the same gradient at 0.
+    """
+    graph, weight, n = network.graph, network.weight, network.n_units
+    child, mu = graph.child_of_edge, means[graph.parent]
+    spread = weight**2 * mu * (1.0 - mu)
+    center = (network.bias + np.bincount(child, weight * mu, n))[child] + weight * (state - mu)
+    variance = np.maximum(np.bincount(child, spread, n)[child] - spread, 0.0)
+    probability: FloatArray = expit(center / np.sqrt(1.0 + np.pi / 8.0 * variance))
+    noisy = network.gate[child] == NOISY_OR
+    if noisy.any():
+        stays = np.log(np.maximum(1.0 + mu * np.expm1(-np.where(noisy, weight, 0.0)), 1e-300))
+        absent = np.bincount(child, stays, n)[child] - stays - network.bias[child] - weight * state
+        probability[noisy] = -np.expm1(np.minimum(absent[noisy], 0.0))
+    return probability

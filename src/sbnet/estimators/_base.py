@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import _check_sample_weight, check_X_y, validate_data
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError, not_among
-from sbnet.estimators import _choosing, _encoding, _given, _large, _learning, _recognition
-from sbnet.estimators._filling import chosen, together
+from sbnet.estimators import _choosing, _given, _large, _learning, _recognition
 from sbnet.estimators._given import Given
-from sbnet.estimators._recognition import Recognising, Recognition
-from sbnet.estimators._rows import Rows, columns, place
-from sbnet.estimators.settings import Settings
+from sbnet.estimators._recognition import Recognition
+from sbnet.estimators._rows import Group, Rows, columns, place
+from sbnet.estimators.encoder import BinaryEncoder, checked_table
+from sbnet.estimators.settings import Settings, is_auto
 from sbnet.inference import PosteriorBatch, infer_many
+from sbnet.inference.solvers.block_gibbs import Chains, cell_probabilities
 from sbnet.inference.solvers.completions import complete
 from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.learning.streams import is_stream
@@ -26,10 +29,7 @@ from sbnet.model.mixtures import NetworkMixture, log_mean
 from sbnet.model.network import Network
 from sbnet.parallel.lazy import is_lazy
 from sbnet.tables.codings import PLAIN, Coding, show
-from sbnet.tables.frames import Array
-
-if TYPE_CHECKING:
-    from sbnet.estimators.encoder import BinaryEncoder
+from sbnet.tables.frames import Array, is_records
 
 Member = tuple[Network, Recognition | None]
 """A network, and what it says of its hidden units before they are solved for."""
@@ -70,7 +70,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         """A checked table, read as zeros and ones, and `y`; with `reset`, its codings are learned and kept."""
         settings = self._settings()
         if settings.encode is not None:
-            return _encoding.checked(self, settings, X, y, reset=reset, sample_weight=sample_weight)
+            return _encoded(self, settings, X, y, reset=reset, sample_weight=sample_weight)
         if reset:
             self.encoder_ = None
         threshold = settings.binarize
@@ -81,7 +81,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         if threshold is not None:
             if reset:
                 self.codings_ = None
-            return Given(values, _given.above(values, threshold), (PLAIN,) * len(names)), y
+            states: States = np.where(np.isnan(values), HIDDEN, values > threshold).astype(np.int8)
+            return Given(values, states, (PLAIN,) * len(names)), y
         if reset:
             self.codings_ = _given.learn(sheet, values, names)
             if settings.verbose:
@@ -89,16 +90,22 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         known = self.codings_ or dict.fromkeys(names, PLAIN)
         return Given(values, _given.cells(sheet, values, known), tuple(known.values())), y
 
+    def _read_rows(self, X: Any, sample_weight: Any, *, reset: bool = True) -> Rows:
+        return self._rows(self._table(X, reset=reset, sample_weight=sample_weight)[0], sample_weight)
+
     def _rows(self, table: Given, sample_weight: Any) -> Rows:
         """The rows to learn from, those of weight zero among them."""
         weights: FloatArray = _check_sample_weight(sample_weight, table.cells, dtype=np.float64)
         if np.any(weights < 0.0) or not np.any(weights > 0.0):
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
-        groups = () if self.encoder_ is None else _encoding.groups(self.encoder_)
-        rows, label = Rows(table.cells, weights, self._names(), groups), self._label_units()
+        rows, label = Rows(table.cells, weights, self._names(), self._groups()), self._label_units()
         if not label:
             return rows
         return replace(rows.named(tuple(n for n in rows.names if n not in label) + label), label_last=len(label) == 1)
+
+    def _groups(self) -> tuple[Group, ...]:
+        columns = () if self.encoder_ is None else self.encoder_.columns_
+        return tuple(Group(column.units, column.is_thermometer) for column in columns if len(column.units) > 1)
 
     def _label_units(self) -> tuple[str, ...]:
         """The column that `label` names, or its units; none without one."""
@@ -116,16 +123,10 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def _infer(self, network: Network, states: States, recognition: Recognition | None = None) -> PosteriorBatch:
         """Posteriors of rows; a recognition says where to start, beside one half, unless a solver is given."""
         settings = self._settings()
-        other = None
-        if recognition is not None and settings.solver is None:
-            other = Recognising(_learning.SOLVER, recognition)
+        solver = _learning.solver_for(settings, network, self._names(), recognition)
+        threads, progress = _learning.threads(settings), None if settings.verbose else False
         return infer_many(
-            network,
-            states,
-            solver=_learning.solver_for(settings, network, self._names(), other),
-            threads=_learning.threads(settings),
-            executor=settings.executor,
-            progress=None if settings.verbose else False,
+            network, states, solver=solver, threads=threads, executor=settings.executor, progress=progress
         )
 
     def _members(self) -> list[Member]:
@@ -144,7 +145,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def _bounds_of(self, network: Network, recognition: Recognition | None, states: States) -> FloatArray:
         if self.encoder_ is None:
             return self._infer(network, states, recognition).bound
-        whole = complete(network, states, _encoding.places(self.encoder_, network))
+        whole = complete(network, states, self._places(network))
         return whole.sum(self._infer(network, whole.states, recognition).bound)
 
     def _moved(self, one: Network, other: Network, states: States) -> States:
@@ -155,21 +156,19 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def _places(self, network: Network) -> list[Place]:
         """The columns as units of the network."""
         if self.encoder_ is not None:
-            return _encoding.places(self.encoder_, network)
-        names = self._names()
-        units = columns(network, names)
-        return [Place(name, units[k : k + 1], BINARY, self._words(name)) for k, name in enumerate(names)]
-
-    def _words(self, name: str) -> tuple[str, str]:
-        """What 0 and 1 stand for in a column."""
-        coding = PLAIN if self.codings_ is None else self.codings_[name]
-        return str(show(coding.zero)).strip("'"), str(show(coding.one)).strip("'")
+            return [Place(c.name, columns(network, c.units), c.codes, c.labels) for c in self.encoder_.columns_]
+        found = []
+        for name in self._names():
+            coding = PLAIN if self.codings_ is None else self.codings_[name]
+            words = tuple(show(value).strip("'") for value in (coding.zero, coding.one))
+            found.append(Place(name, columns(network, (name,)), BINARY, words))
+        return found
 
     def _fit_one(self, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
         """Learn one network for a whole table; the generator and the sum of the weights are returned."""
         if is_lazy(X) or is_stream(X):
             return _large.fit_one(self, X, sample_weight)
-        return self._fit_rows(self._rows(self._table(X, reset=True, sample_weight=sample_weight)[0], sample_weight))
+        return self._fit_rows(self._read_rows(X, sample_weight))
 
     def _fit_rows(self, rows: Rows) -> tuple[np.random.Generator, float]:
         settings = self._settings()
@@ -191,19 +190,28 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         given = encoder.read(X)
         rows, found = np.flatnonzero((given < 0).any(axis=1)), np.full_like(given, -1)
         if len(rows):
-            found[rows] = self._completed(encoder, states[rows], rng, networks or self._members())
+            found[rows] = self._completed(states[rows], rng, networks or self._members())
         return encoder.fill(X, np.where(given < 0, found, -1))
 
-    def _completed(
-        self, encoder: BinaryEncoder, states: States, rng: np.random.Generator | None, networks: Sequence[Member]
-    ) -> IndexArray:
-        """Numbers of values, rows by columns; of several networks each row has the likeliest, or a drawn one."""
+    def _completed(self, states: States, rng: np.random.Generator | None, networks: Sequence[Member]) -> IndexArray:
+        """The number of the value of each cell, rows by columns: where one is missing, the most probable, or a draw.
+
+        Draws of the cells of a row are made together. Of several networks each row has the likeliest, or a drawn one.
+        """
         moved = [self._moved(self.network_, network, states) for network, _ in networks]
-        if len(networks) == 1:
-            return _encoding.completed(encoder, networks[0][0], moved[0], rng)
-        bounds = np.array([self._bounds_of(*member, rows) for member, rows in zip(networks, moved, strict=True)])
-        which = chosen(bounds, rng)
-        parts = [_encoding.completed(encoder, n, rows, rng) for (n, _), rows in zip(networks, moved, strict=True)]
+        which = np.zeros(len(states), np.int64)
+        if len(networks) > 1:
+            pairs = zip(networks, moved, strict=True)
+            which = chosen(np.array([self._bounds_of(*member, rows) for member, rows in pairs]), rng)
+        parts = []
+        for (network, _), rows in zip(networks, moved, strict=True):
+            places = self._places(network)
+            if rng is None:
+                best = np.column_stack([p.argmax(axis=1) for p in cell_probabilities(network, rows, places)])
+                given = numbers(places, rows)
+                parts.append(np.where(given < 0, best, given))
+            else:
+                parts.append(numbers(places, Chains.begin(network, rows, places, rng).run(network, rng).states))
         return np.array(parts)[which, np.arange(len(states))]
 
     def _fill(
@@ -219,17 +227,16 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
         Of several networks: their mean, each by how well it explains the row; or given `rng`, that of one of them.
         """
-        rows = np.flatnonzero((table.cells == HIDDEN).any(axis=1))
-        if not len(rows):
-            return table.values.copy()
-        names, parts, bounds = self._names(), [], []
-        for network, recognition in networks or self._members():
-            posterior = self._infer(network, place(network, table.cells[rows], names), recognition)
-            parts.append(values(posterior)[:, columns(network, names)])
-            bounds.append(posterior.bound)
-        if len(parts) == 1:
-            return table.fill(rows, parts[0], certain)
-        return table.fill(rows, together(np.array(parts), np.array(bounds), rng), certain)
+
+        def means(cells: States) -> Any:
+            names, parts, bounds = self._names(), [], []
+            for network, recognition in networks or self._members():
+                posterior = self._infer(network, place(network, cells, names), recognition)
+                parts.append(values(posterior)[:, columns(network, names)])
+                bounds.append(posterior.bound)
+            return parts[0] if len(parts) == 1 else together(np.array(parts), np.array(bounds), rng)
+
+        return table.fill(means, certain)
 
 
 class FromNetworks:
@@ -273,3 +280,56 @@ class FromNetworks:
         estimator._optimizer_state, estimator.draw_networks_ = None, ()
         made: Self = estimator
         return made
+
+
+def _encoded(
+    estimator: Any, settings: Settings, X: Any, y: Any, *, reset: bool, sample_weight: Any
+) -> tuple[Given, Any]:
+    """A table of categories and numbers as the units of its columns, and `y`; with `reset`, an encoder is fitted."""
+    if settings.binarize is not None:
+        raise ParameterError("encode= and binarize= were both given; numbers are read by the one or by the other")
+    X = checked_table(estimator, X)
+    if not is_records(X):
+        validate_data(estimator, X, y, reset=reset, skip_check_array=True)  # the number of columns, and their names
+    if reset:
+        encode, missing = settings.encode, settings.missing
+        if not isinstance(encode, BinaryEncoder) and not is_auto(encode):
+            raise ParameterError(f"encode is {encode!r}; give None, 'auto', or a BinaryEncoder")
+        encoder = BinaryEncoder() if is_auto(encode) else clone(encode)
+        # the coding that networks need: no unit for the most frequent category
+        encoder.set_params(drop="most_frequent", missing=encoder.missing if missing == () else missing)
+        estimator.encoder_, estimator.codings_ = encoder.fit(X, sample_weight=sample_weight), None
+        if is_records(X):
+            estimator.n_features_in_, estimator.feature_names_in_ = encoder.n_features_in_, encoder.feature_names_in_
+        if not any(coding.units for coding in encoder.columns_):
+            raise ParameterError("no column of the table has two different values, so there is nothing to learn")
+        if settings.verbose:
+            print(encoder.columns_, file=sys.stderr)
+    encoder = estimator.encoder_
+    # What only rows of weight zero hold is not known, and does not matter.
+    units = encoder._units(encoder._read(X, "missing" if reset else encoder.handle_unknown))
+    if not (y is None or isinstance(y, str)):
+        units, y = check_X_y(units, y, dtype=np.float64, ensure_all_finite="allow-nan", estimator=estimator)
+    cells: States = np.where(np.isnan(units), HIDDEN, units).astype(np.int8)
+    return Given(units, cells, (PLAIN,) * units.shape[1]), y
+
+
+def numbers(places: list[Place], states: States) -> IndexArray:
+    """The number of the value of each cell, rows by columns."""
+    return np.column_stack([place.values_of(states) for place in places])
+
+
+def chosen(bounds: FloatArray, rng: np.random.Generator | None) -> IndexArray:
+    """For each row a network: the likeliest, or one that is drawn by how likely they are."""
+    share = softmax(bounds, axis=0)
+    if rng is None:
+        return np.asarray(share.argmax(axis=0), dtype=np.int64)
+    drawn: IndexArray = (share.cumsum(axis=0) < rng.random(share.shape[1])).sum(axis=0)
+    return np.minimum(drawn, len(share) - 1)
+
+
+def together(values: FloatArray, bounds: FloatArray, rng: np.random.Generator | None) -> Any:
+    """Values of each network, rows by columns, as one: their mean, or those of one network for each row."""
+    if rng is not None:
+        return values[chosen(bounds, rng), np.arange(values.shape[1])]
+    return np.einsum("kr,krc->rc", softmax(bounds, axis=0), values)

@@ -16,11 +16,9 @@ import numpy as np
 
 from sbnet.estimators import _learning
 from sbnet.estimators._autoregressive import Autoregressive, Scales
-from sbnet.estimators._priors import is_auto
-from sbnet.estimators._report import Report
 from sbnet.estimators._rows import Rows, place
-from sbnet.estimators._search import GENTLE, LEARNED, MOST_STAGES, Candidate, Search, best_of, last_stage
-from sbnet.estimators.settings import Settings
+from sbnet.estimators._search import GENTLE, LEARNED, MOST_STAGES, Candidate, Report, Search, best_of
+from sbnet.estimators.settings import Settings, is_auto
 from sbnet.inference import infer_many
 from sbnet.learning import FitResult
 from sbnet.learning.regressions import without_edges
@@ -61,17 +59,19 @@ def learn_one(
 ) -> tuple[FitResult, Report | None]:
     """A start and all epochs, from one generator; and what was chosen, now or in an earlier report."""
     _learning.check_size(settings, len(rows.names))
-    if report is not None:
-        return _learn_alike(settings, rows, generator, report), report
     # units that stand for one column are not free to be regressed
-    if is_auto(settings.prior) and not rows.groups and len(rows.cells) >= FEWEST:
+    choosing = is_auto(settings.prior) and not rows.groups and len(rows.cells) >= FEWEST
+    if report is None and not choosing:
+        return _learning.learn(settings, _learning.start(settings, rows, generator), rows, generator), None
+    if is_auto(settings.weight_scale):  # beside weights that have been found already, small ones would stay small
+        settings = replace(settings, weight_scale=1.0)
+    if report is None:
         return _learn_chosen(settings, rows, generator)
-    return _learning.learn(settings, _learning.start(settings, rows, generator), rows, generator), None
+    return _learn_alike(settings, rows, generator, report), report
 
 
 def _learn_chosen(settings: Settings, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
     """Choose on held-out rows, then learn from all."""
-    begin, settings = time.monotonic(), _wide_start(settings)
     search = Search.of(settings, rows, generator)
     best, weaker, order = _choose_autoregressive(search)
     best = _choose_units(search, weaker, best)
@@ -80,7 +80,7 @@ def _learn_chosen(settings: Settings, rows: Rows, generator: np.random.Generator
     report = Report(
         scales.autoregressive, scales.hidden, scales.before, scales.spread, order, best.hidden, best.hidden_first,
         best.column_mixtures, result.network.n_edges, len(search.held.cells), tuple(search.trials), best.stages,
-        best.rate, len(result.bounds) if _needs_training(rows, best) else 0, time.monotonic() - begin,
+        best.rate, len(result.bounds) if _needs_training(rows, best) else 0, time.monotonic() - search.begin,
     )  # fmt: skip
     if settings.verbose:
         print(report, file=sys.stderr)
@@ -89,7 +89,7 @@ def _learn_chosen(settings: Settings, rows: Rows, generator: np.random.Generator
 
 def _learn_alike(settings: Settings, rows: Rows, generator: np.random.Generator, report: Report) -> FitResult:
     """From all rows, what was chosen before for the same table; in the order of these rows."""
-    settings, every = _wide_start(settings), rows
+    every = rows
     if len(rows.cells) > LEARNED:  # as while choosing, some are enough for all but the last epochs
         rows = rows.keep(np.sort(generator.permutation(len(rows.cells))[:LEARNED]))
     search = Search(settings, rows, rows, generator)
@@ -117,11 +117,6 @@ def _learn_alike(settings: Settings, rows: Rows, generator: np.random.Generator,
     return _learn_all(search, every, made)
 
 
-def _wide_start(settings: Settings) -> Settings:
-    """Beside autoregressive weights that have been found already, small weights of hidden units would stay small."""
-    return replace(settings, weight_scale=1.0) if is_auto(settings.weight_scale) else settings
-
-
 def _choose_autoregressive(search: Search) -> tuple[Candidate, Candidate, str]:
     """The best scale for autoregressive weights, or each weight by its own; the weakest prior that is hardly worse; and
     the order of the columns, in which the search has its rows from now on.
@@ -130,8 +125,14 @@ def _choose_autoregressive(search: Search) -> tuple[Candidate, Candidate, str]:
         network = search.start(hidden=(), column_mixtures=0)
         alone = search.scored(Candidate("independent columns", network, Scales(1.0)))
         return alone, alone, AS_GIVEN
-    found = _along_path(search)
-    best = best_of(found)
+    found: list[Candidate] = []
+    for scale in PATH:
+        start = found[-1].autoregressive if found else Autoregressive.of(search.rows)
+        found.append(_solved(search, start, Scales(scale)))
+        best, last = best_of(found), found[-2:]
+        far_below = last[-1].mean < best.mean * (1.0 + _FLAT)
+        if far_below or (len(found) > 2 and best_of(last).mean < best.mean):
+            break
     order, other = _choose_order(search, best)
     if order != AS_GIVEN:
         found = [other]
@@ -144,17 +145,6 @@ def _choose_autoregressive(search: Search) -> tuple[Candidate, Candidate, str]:
     least = first.mean * (1.0 + _FLAT)
     plain = [choice for choice in found if not choice.scales.adaptive and choice.mean >= least]
     return first, max(plain, key=lambda choice: choice.scales.autoregressive) if plain else first, order
-
-
-def _along_path(search: Search) -> list[Candidate]:
-    found: list[Candidate] = []
-    for scale in PATH:
-        found.append(
-            _solved(search, found[-1].autoregressive if found else Autoregressive.of(search.rows), Scales(scale))
-        )
-        if _falls([choice.mean for choice in found]):
-            break
-    return found
 
 
 def _elastic_nets(search: Search, found: list[Candidate]) -> list[Candidate]:
@@ -172,12 +162,6 @@ def _elastic_nets(search: Search, found: list[Candidate]) -> list[Candidate]:
     return [choice for choice in path[1:] if choice.improves(best)]
 
 
-def _falls(bounds: list[float]) -> bool:
-    """Have the last two been below the best, or the last one by more than a little?"""
-    best = max(bounds)
-    return bounds[-1] < best * (1.0 + _FLAT) or (len(bounds) > 2 and max(bounds[-2:]) < best)
-
-
 def _solved(search: Search, regressions: Autoregressive | None, scales: Scales, order: str = "") -> Candidate:
     assert regressions is not None
     regressions = search.solve(regressions, scales)
@@ -192,23 +176,20 @@ def _choose_order(search: Search, best: Candidate) -> tuple[str, Candidate]:
     """Another order of the columns, if the validation log-likelihood improves: parents come first, and what is easily
     told one way round need not be the other way.
     """
-    found = {AS_GIVEN: best}
-    for name, order in _orders(search.rows, search.generator).items():
-        choice = _solved(search, Autoregressive.of(search.rows.named(order)), best.scales, f"columns {name}")
+    found, rows = {AS_GIVEN: best}, search.rows
+    n = len(rows.names) - rows.label_last
+    share = rows.weights @ (rows.cells == 1) / np.maximum(rows.weights @ (rows.cells >= 0), 1e-9)
+    undecided = np.argsort(np.abs(share[:n] - 0.5), kind="stable")
+    random = search.generator.permutation(n)
+    for name, places in {"backwards": range(n)[::-1], "undecided first": undecided, "at random": random}.items():
+        order = tuple(rows.names[k] for k in places) + rows.names[n:]
+        choice = _solved(search, Autoregressive.of(rows.named(order)), best.scales, f"columns {name}")
         if choice.improves(best):
             found[name] = choice
     name = max(found, key=lambda key: found[key].mean)
     if name != AS_GIVEN:
-        search.rows = search.rows.named(found[name].network.names)
+        search.rows = rows.named(found[name].network.names)
     return name, found[name]
-
-
-def _orders(rows: Rows, generator: np.random.Generator) -> dict[str, tuple[str, ...]]:
-    n = len(rows.names) - rows.label_last
-    share = rows.weights @ (rows.cells == 1) / np.maximum(rows.weights @ (rows.cells >= 0), 1e-9)
-    undecided = np.argsort(np.abs(share[:n] - 0.5), kind="stable")
-    found = {"backwards": range(n)[::-1], "undecided first": undecided, "at random": generator.permutation(n)}
-    return {what: tuple(rows.names[k] for k in order) + rows.names[n:] for what, order in found.items()}
 
 
 def _choose_units(search: Search, weaker: Candidate, best: Candidate) -> Candidate:
@@ -269,28 +250,25 @@ def _trained(search: Search, start: Candidate, above: Candidate | None) -> Candi
 
 
 def _with_both(search: Search, scales: Scales, options: list[Candidate]) -> Candidate:
-    """Hidden units and per-column mixtures together: the best without the others, and if that improves, the next."""
+    """Hidden units and per-column mixtures together, the ones on top of the others that have learned already: from the
+    best without the others, and if that improves, from the next.
+    """
     best = top = best_of(options)
     for option in sorted(options, key=lambda candidate: -candidate.mean)[:2]:
         if search.is_late or option.mean < top.mean - _NEARLY * abs(top.mean):
             break
-        made = search.trained(_completed(search, scales, option))
+        add, count = (_learning.with_mixtures, COLUMN_MIXTURES) if option.hidden else (_learning.with_hidden, *HIDDEN)
+        network = add(search.settings, search.rows, search.generator, option.network, count)
+        what = f"{option.kind}, and {'per-column mixtures' if option.hidden else 'hidden units'}"
+        mixtures, first = COLUMN_MIXTURES if option.hidden else option.column_mixtures, option.hidden_first
+        both = Candidate(what, network, scales, hidden=HIDDEN, column_mixtures=mixtures, hidden_first=first)
+        made = search.trained(both)
         if 0.0 <= top.mean - made.mean < _LATE * abs(top.mean):  # the more there is to learn, the longer it takes
             made = _gone_on(search, made, 2, 1.0)
         best = best_of([best, made])
         if best is top:
             break
     return best
-
-
-def _completed(search: Search, scales: Scales, option: Candidate) -> Candidate:
-    """Per-column mixtures on top of hidden units that have learned already, or the other way round."""
-    make, count = (_learning.with_mixtures, COLUMN_MIXTURES) if option.hidden else (_learning.with_hidden, *HIDDEN)
-    network = make(search.settings, search.rows, search.generator, option.network, count)
-    what = f"{option.kind}, and {'per-column mixtures' if option.hidden else 'hidden units'}"
-    mixtures = COLUMN_MIXTURES if option.hidden else option.column_mixtures
-    first = option.hidden_first
-    return Candidate(what, network, scales, hidden=HIDDEN, column_mixtures=mixtures, hidden_first=first)
 
 
 def _hidden_before(search: Search, weaker: Candidate) -> tuple[list[Candidate], Autoregressive]:
@@ -355,21 +333,16 @@ def _gone_on(search: Search, best: Candidate, number: int, share: float) -> Cand
 
 
 def _learn_all(search: Search, rows: Rows, best: Candidate) -> FitResult:
-    """From what was chosen, with all rows."""
     if best.autoregressive is not None and not _needs_training(rows, best):
         regressions = best.autoregressive.refitted(rows, best.scales, search.threads)
         network = search.start(regressions, hidden=(), column_mixtures=0)
         states = place(network, rows.cells, rows.names)
         bound = infer_many(network, states, threads=search.threads, progress=False).bound
         mean = np.array([np.average(bound, weights=rows.weights)])
-        return FitResult(_sparse(network), mean, None, None, 1, False, time.monotonic() - search.begin)
-    result = last_stage(search.settings, rows, best, search.generator)
-    return replace(result, network=_sparse(result.network))
-
-
-def _sparse(network: Network) -> Network:
-    """Without edges of weight zero."""
-    return without_edges(network, network.weight == 0.0)
+        sparse = without_edges(network, network.weight == 0.0)
+        return FitResult(sparse, mean, None, None, 1, False, time.monotonic() - search.begin)
+    result = search.last_stage(rows, best)
+    return replace(result, network=without_edges(result.network, result.network.weight == 0.0))
 
 
 def _needs_training(rows: Rows, best: Candidate) -> bool:

@@ -109,15 +109,11 @@ def _needed(network: Network, states: States, places: Sequence[Place]) -> BoolAr
 def _places(network: Network, rows: Rows) -> list[Place]:
     """The columns of the table; which state means which value does not matter here."""
     grouped = {unit for group in rows.groups for unit in group.units}
-    alone = [Place(name, columns(network, (name,)), BINARY, ("0", "1")) for name in rows.names if name not in grouped]
-    together = [
-        Place(group.units[0], columns(network, group.units), _codes(len(group.units), group.is_thermometer), ())
-        for group in rows.groups
-    ]
-    return alone + together
-
-
-def _codes(n: int, is_thermometer: bool) -> States:
-    if is_thermometer:
-        return np.tri(n + 1, n, -1, dtype=np.int8)
-    return np.vstack([np.zeros((1, n), np.int8), np.eye(n, dtype=np.int8)])
+    places = [Place(name, columns(network, (name,)), BINARY, ("0", "1")) for name in rows.names if name not in grouped]
+    for group in rows.groups:
+        n = len(group.units)
+        codes = np.tri(n + 1, n, -1, dtype=np.int8)
+        if not group.is_thermometer:
+            codes = np.vstack([np.zeros((1, n), np.int8), np.eye(n, dtype=np.int8)])
+        places.append(Place(group.units[0], columns(network, group.units), codes, ()))
+    return places

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import log_softmax
 
-from sbnet._types import FloatArray, IndexArray, States
+from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
 from sbnet.inference.solvers.places import Place
 from sbnet.questions.printing import Readable, Reading, more
@@ -75,7 +75,9 @@ class Explanation(Readable):
         bars = ax.barh(range(shown), self.nats[:shown], color=[_ODD if o else _USUAL for o in odd], height=0.72)
         notes = [f"{self.usual[k]}: {100 * self.probability[k]:.0f} %" if odd[k] else "" for k in range(shown)]
         ax.bar_label(bars, notes, padding=4, fontsize=8, color=_INK)
-        ax.set_yticks(range(shown), [_label(self.names[k], self.values[k]) for k in range(shown)])
+        cells = list(zip(self.names, self.values, strict=True))[:shown]
+        labels = [value if value.startswith(name) else f"{name} = {value}" for name, value in cells]
+        ax.set_yticks(range(shown), [text if len(text) <= 40 else text[:39] + "…" for text in labels])
         ax.invert_yaxis()
         ax.margins(x=0.25)
         ax.set_xlim(left=0.0)
@@ -123,11 +125,6 @@ class Explanations(tuple[Explanation, ...]):
         return f"\n... {len(self) - _SHOWN:,} more rows" if len(self) > _SHOWN else ""
 
 
-def _label(name: str, value: str) -> str:
-    text = value if value.startswith(name) else f"{name} = {value}"
-    return text if len(text) <= 40 else text[:39] + "…"
-
-
 def explain_rows(
     states: States, places: Sequence[Place], score: Callable[[States], FloatArray], labels: Iterable[Any]
 ) -> Explanations:
@@ -136,33 +133,21 @@ def explain_rows(
     The sum of the probabilities over the values of a cell is that of the row without the cell, so the values of one
     cell compare as conditional probabilities do; with bounds in their place they still sum to one.
     """
-    scores, costs = score(states), [_costs(states, place, score) for place in places]
-    return Explanations(_explanation(label, scores[r], costs, r, places) for r, label in enumerate(labels))
-
-
-_Costs = tuple[IndexArray, FloatArray]
-"""Of one column: which value each row has (-1: none), and the logarithm of the probability of each."""
-
-
-def _costs(states: States, place: Place, score: Callable[[States], FloatArray]) -> _Costs:
-    value, logs = place.values_of(states), np.zeros((len(states), len(place.codes)))
-    rows = np.flatnonzero(value >= 0)
-    if len(rows):
-        logs[rows] = log_softmax(score(place.each_value(states[rows])).reshape(len(rows), -1), axis=1)
-    return value, logs
-
-
-def _explanation(label: Any, score: float, costs: list[_Costs], r: int, places: Sequence[Place]) -> Explanation:
-    pairs = zip(places, costs, strict=True)
-    cells = [(place, int(value[r]), logs[r]) for place, (value, logs) in pairs if value[r] >= 0]
-    cells.sort(key=lambda cell: cell[2][cell[1]])  # stable: equal cells keep the order of the columns
-    best = [int(logs.argmax()) for _, _, logs in cells]
-    return Explanation(
-        label,
-        float(score),
-        tuple(place.name for place, _, _ in cells),
-        tuple(place.labels[value] for place, value, _ in cells),
-        np.array([-logs[value] for _, value, logs in cells]) + 0.0,
-        tuple(place.labels[k] for (place, _, _), k in zip(cells, best, strict=True)),
-        np.exp([logs[k] for (_, _, logs), k in zip(cells, best, strict=True)]),
-    )
+    scores, found = score(states), []
+    logs = [np.zeros((len(states), len(place.codes))) for place in places]  # of the probability of each value
+    values = [place.values_of(states) for place in places]
+    for place, value, log in zip(places, values, logs, strict=True):
+        rows = np.flatnonzero(value >= 0)
+        if len(rows):
+            log[rows] = log_softmax(score(place.each_value(states[rows])).reshape(len(rows), -1), axis=1)
+    for r, label in enumerate(labels):
+        triples = zip(places, values, logs, strict=True)
+        cells = [(place, int(value[r]), log[r]) for place, value, log in triples if value[r] >= 0]
+        cells.sort(key=lambda cell: cell[2][cell[1]])  # stable: equal cells keep the order of the columns
+        names = tuple(place.name for place, _, _ in cells)
+        held = tuple(place.labels[value] for place, value, _ in cells)
+        nats = np.array([-log[value] for _, value, log in cells]) + 0.0
+        usual = tuple(place.labels[int(log.argmax())] for place, _, log in cells)
+        probability = np.exp([log.max() for _, _, log in cells])
+        found.append(Explanation(label, float(scores[r]), names, held, nats, usual, probability))
+    return Explanations(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,12 +33,16 @@ class Given:
     cells: States
     codings: tuple[Coding, ...]
 
-    def fill(self, rows: Any, found: FloatArray, certain: bool) -> frames.Array:
-        """The table with means of the missing cells of some rows in their places.
+    def fill(self, means_of: Callable[[States], Any], certain: bool = False) -> frames.Array:
+        """The table with means of the missing cells in their places, for the rows that have some.
 
         A column of zeros and ones takes means as they are, unless an answer is to be `certain`; between two other
         values there is none, and the more probable one is filled in.
         """
+        rows = np.flatnonzero((self.cells == HIDDEN).any(axis=1))
+        if not len(rows):
+            return self.values.copy()
+        found = means_of(self.cells[rows])
         words = any(isinstance(value, str) for coding in self.codings for value in (coding.zero, coding.one))
         filled = self.values.astype(object if words else self.values.dtype)  # a column of words may hold none here
         for k, coding in enumerate(self.codings):
@@ -84,9 +88,19 @@ def learn(sheet: frames.Sheet, values: frames.Array, names: tuple[str, ...]) -> 
     """The coding of each column, by its name; an error for a column that is not one of zeros and ones."""
     if sheet.names is not None:
         _warn_of_choices(sheet, names)
-    if values.dtype.kind == "f" and _all_plain(values):
+    blocks = row_blocks(*values.shape)
+    if values.dtype.kind == "f" and all(codings.zeros_and_ones(values[block])[1].all() for block in blocks):
         return dict.fromkeys(names, PLAIN)
-    return {name: _learn_one(sheet.columns[k], k, name) for k, name in enumerate(names)}
+    found = {}
+    for k, name in enumerate(names):
+        coding = codings.learn(sheet.columns[k])
+        if coding is None:
+            held = codings.distinct(sheet.columns[k])
+            why = {1: "one value alone does not say whether it is 0 or 1", 2: "they do not belong together"}
+            reason = why.get(len(held), "a unit has two values")
+            raise TableError(f"column {k} ({name!r}) holds {codings.listing(held)}; {reason}. {_WAYS}")
+        found[name] = coding
+    return found
 
 
 def cells(sheet: frames.Sheet, values: frames.Array, known: Mapping[str, Coding]) -> States:
@@ -99,7 +113,17 @@ def cells(sheet: frames.Sheet, values: frames.Array, known: Mapping[str, Coding]
             good = good and bool(right.all())
         if good:
             return states
-    columns = [_read_one(sheet, k, name, coding) for k, (name, coding) in enumerate(known.items())]
+    columns = []
+    for k, (name, coding) in enumerate(known.items()):
+        column = sheet.columns[k]
+        read, strange = codings.read(column, coding)
+        if strange is not None:
+            cell = codings.show(column.values[strange])
+            raise TableError(
+                f"column {k} ({name!r}) holds {cell} {sheet.row(strange)}; in fit it was {coding}. "
+                f"Ways out: recode it, or missing=[{cell}] if it marks a missing cell"
+            )
+        columns.append(read)
     return np.column_stack(columns)
 
 
@@ -122,13 +146,6 @@ def tell(known: Mapping[str, Coding]) -> None:
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         text = f"column{'s' * (len(names) > 1)} {', '.join(names[:5])}{more}: {coding}"
         print(in_line(text), file=sys.stderr)
-
-
-def above(values: FloatArray, threshold: float) -> States:
-    """1 above a threshold, 0 elsewhere, and -1 where a cell is missing."""
-    states: States = (values > threshold).astype(np.int8)
-    states[np.isnan(values)] = HIDDEN
-    return states
 
 
 def _sheet(X: Any, gone: tuple[Any, ...], numbers: bool) -> frames.Sheet | None:
@@ -182,7 +199,13 @@ def _stacked(sheet: frames.Sheet, numbers: bool) -> frames.Array:
 
 def _warn_of_choices(sheet: frames.Sheet, names: tuple[str, ...]) -> None:
     """Name the columns of one value and blanks: such a table may mean by a blank what another says with a 0."""
-    found = [name for k, name in enumerate(names) if _is_choice(sheet.columns[k])]
+    found = []
+    for k, name in enumerate(names):
+        column = sheet.columns[k]
+        missing = [cell is None or cell != cell for cell in column.values.tolist()]
+        some = any(missing) and not all(missing) and len(column.categories or ()) < 2
+        if some and [codings.bit(value) for value in codings.distinct(column)] == [1]:
+            found.append(name)
     if found:
         more = ", …" if len(found) > 20 else ""
         warnings.warn(
@@ -191,42 +214,3 @@ def _warn_of_choices(sheet: frames.Sheet, names: tuple[str, ...]) -> None:
             CodingWarning,
             stacklevel=2,
         )
-
-
-def _is_choice(column: frames.Column) -> bool:
-    if column.categories is not None and len(column.categories) > 1:
-        return False
-    missing = (
-        np.isnan(column.values) if column.is_number else np.array([cell is None for cell in column.values.tolist()])
-    )
-    return bool(missing.any() and not missing.all() and _bits(column) == [1])
-
-
-def _bits(column: frames.Column) -> list[int | None]:
-    return [codings.bit(value) for value in codings.distinct(column)]
-
-
-def _all_plain(values: FloatArray) -> bool:
-    return all(codings.zeros_and_ones(values[block])[1].all() for block in row_blocks(*values.shape))
-
-
-def _learn_one(column: frames.Column, k: int, name: str) -> Coding:
-    coding = codings.learn(column)
-    if coding is not None:
-        return coding
-    values = codings.distinct(column)
-    why = {1: "one value alone does not say whether it is 0 or 1", 2: "they do not belong together"}
-    reason = why.get(len(values), "a unit has two values")
-    raise TableError(f"column {k} ({name!r}) holds {codings.listing(values)}; {reason}. {_WAYS}")
-
-
-def _read_one(sheet: frames.Sheet, k: int, name: str, coding: Coding) -> States:
-    column = sheet.columns[k]
-    states, strange = codings.read(column, coding)
-    if strange is not None:
-        cell = codings.show(column.values[strange])
-        raise TableError(
-            f"column {k} ({name!r}) holds {cell} {sheet.row(strange)}; in fit it was {coding}. "
-            f"Ways out: recode it, or missing=[{cell}] if it marks a missing cell"
-        )
-    return states

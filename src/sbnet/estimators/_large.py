@@ -10,21 +10,25 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import wraps
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _encoding, _learning, _priors
+from sbnet.estimators import _learning
 from sbnet.estimators._completing import completed
-from sbnet.estimators._partitions import bare, ordered
+from sbnet.estimators._learning import make_seed
 from sbnet.estimators._rows import Rows, enforce, place
+from sbnet.estimators.settings import is_auto, prior_for
 from sbnet.learning import FitResult, fit
 from sbnet.learning.streams import Files, blocks_of, is_once, is_stream
 from sbnet.model.network import Network
@@ -34,6 +38,7 @@ from sbnet.tables.frames import as_array, as_frame, is_records
 if TYPE_CHECKING:
     from sbnet.estimators._base import SBNEstimator
     from sbnet.estimators.classifier import SBNClassifier
+
 
 LIMIT = 20_000
 """Rows that are looked at in one place."""
@@ -45,7 +50,7 @@ def fit_one(estimator: SBNEstimator, X: Any, sample_weight: Any) -> tuple[np.ran
     """A network from a sample of the rows, and then from all of them."""
     settings = estimator._settings()
     source = _Blocks(X, sample_weight, settings) if is_stream(X) else _Partitions(X, sample_weight, settings)
-    rows = _read(estimator, source.sample, source.weights, reset=True)
+    rows = estimator._read_rows(source.sample, source.weights)
     generator, weight = estimator._fit_rows(rows)
     if source.is_all:
         return generator, weight
@@ -72,7 +77,7 @@ def fit_classes(classifier: SBNClassifier, X: Any, y: Any, sample_weight: Any) -
     unseen = set(np.unique(target)) - set(classifier.classes_)
     if unseen:
         raise ParameterError(f"class {min(unseen)!r} is too rare for a sample of {LIMIT:,} rows; leave it out")
-    rows = _read(classifier, source.sample, source.weights, reset=False)
+    rows = classifier._read_rows(source.sample, source.weights, reset=False)
     seed, networks, bounds = _learning.make_seed(settings.random_state), [], []
     for k, name in enumerate(classifier.classes_):
         generator = np.random.default_rng([seed, k, 1])
@@ -89,17 +94,14 @@ def fit_classes(classifier: SBNClassifier, X: Any, y: Any, sample_weight: Any) -
     return classifier
 
 
-def _read(estimator: Any, sample: Any, weights: Any, *, reset: bool) -> Rows:
-    rows: Rows = estimator._rows(estimator._table(sample, reset=reset, sample_weight=weights)[0], weights)
-    return rows
-
-
 def _go_on(
     estimator: Any, network: Network, source: _Partitions | _Blocks, rows: Rows, generator: np.random.Generator
 ) -> FitResult:
     """All rows of a source, from the network that `rows`, some of them, have given."""
-    settings = _with_chosen_prior(estimator)
-    epochs = source.epochs if _priors.is_auto(settings.epochs) else settings.epochs
+    settings, report = estimator._settings(), getattr(estimator, "report_", None)
+    if report is not None:  # the scales that the sample has chosen
+        settings = replace(settings, prior=report.priors)
+    epochs = source.epochs if is_auto(settings.epochs) else settings.epochs
     result = fit(
         network,
         source.states(estimator, network),
@@ -107,7 +109,7 @@ def _go_on(
         optimizer=settings.optimizer_until(epochs),
         batch_size=max(settings.batch_size, source.fewest),
         solver=_learning.solver_for(settings, network, rows.names),
-        prior=_priors.for_network(settings.prior, network, rows.names),
+        prior=prior_for(settings.prior, network, rows.names),
         frozen=_learning.frozen(network, rows),
         rng=generator,
         progress=bool(settings.verbose),
@@ -116,12 +118,6 @@ def _go_on(
     if result.interrupted:
         raise KeyboardInterrupt
     return replace(result, network=enforce(result.network, rows.groups))
-
-
-def _with_chosen_prior(estimator: Any) -> Any:
-    """The settings, with the scales that the sample has chosen if the prior was left to be."""
-    settings, report = estimator._settings(), getattr(estimator, "report_", None)
-    return settings if report is None else replace(settings, prior=report.priors)
 
 
 def _states(estimator: Any, network: Network, table: Any, kept: BoolArray | None, number: int) -> States:
@@ -138,7 +134,7 @@ def _states(estimator: Any, network: Network, table: Any, kept: BoolArray | None
     if estimator.encoder_ is None:
         return states
     rng = np.random.default_rng([_learning.make_seed(estimator._settings().random_state), 3, number])
-    return completed(network, states, _encoding.places(estimator.encoder_, network), rng)
+    return completed(network, states, estimator._places(network), rng)
 
 
 class _Partitions:
@@ -197,14 +193,19 @@ class _Blocks:
         self._seed, self._once = _learning.make_seed(settings.random_state), is_once(X)
         self._X: Any = Files(X) if isinstance(X, str | os.PathLike) else X
         rng, self.epochs = np.random.default_rng([self._seed, 2]), 1 if self._once else EPOCHS
-        first = _first(X) if self._once else []
+        first, count = [], 0
+        for block in X if self._once else ():
+            first.append(block)
+            count += len(_block(block))
+            if count > LIMIT:
+                break
         self.sample, self.n = _drawn(iter(first) if self._once else blocks_of(self._X), rng)
         self.is_all = self.n <= LIMIT
         if self._once:
             self._X = chain(first, X)
         if not self.is_all:
             _check_orders(settings, "a stream")
-            if self._once and not _priors.is_auto(settings.epochs) and settings.epochs != 1:
+            if self._once and not is_auto(settings.epochs) and settings.epochs != 1:
                 raise ParameterError(
                     f"epochs is {settings.epochs!r}, but an iterator can be gone through once; give a function that "
                     "makes one, or epochs=1"
@@ -218,30 +219,11 @@ class _Blocks:
         def once() -> Iterator[States]:
             self.n = 0
             for number, block in enumerate(blocks_of(self._X, rng)):
-                states = _states(estimator, network, in_order(estimator, block), None, number)
+                states = _states(estimator, network, ordered(estimator, block), None, number)
                 self.n += len(states)
                 yield states
 
         return once() if self._once else once
-
-
-def in_order(estimator: Any, block: Any) -> Any:
-    """A table of a stream, a data frame of any kind, with its columns as they were learned from."""
-    frame, names = as_frame(block), getattr(estimator, "feature_names_in_", None)
-    if frame is None or names is None or set(names) != set(frame.columns):
-        return block
-    return frame.select(list(names)).to_native()
-
-
-def _first(blocks: Iterator[Any]) -> list[Any]:
-    """Blocks with more than LIMIT rows together, if there are so many."""
-    found, count = [], 0
-    for block in blocks:
-        found.append(block)
-        count += len(_block(block))
-        if count > LIMIT:
-            break
-    return found
 
 
 def _drawn(blocks: Iterator[Any], rng: np.random.Generator) -> tuple[Any, int]:
@@ -258,7 +240,10 @@ def _drawn(blocks: Iterator[Any], rng: np.random.Generator) -> tuple[Any, int]:
             held, count = _thinned(held), LIMIT
     if not n:
         raise ParameterError("there are no rows to learn from")
-    return _joined([block for block, numbers in _thinned(held) if len(numbers)]), n
+    found = [block for block, numbers in _thinned(held) if len(numbers)]
+    if isinstance(found[0], nw.DataFrame):
+        return nw.concat([block.select(found[0].columns) for block in found]).to_native(), n
+    return list(chain.from_iterable(found)) if isinstance(found[0], list) else np.concatenate(found), n
 
 
 def _thinned(held: list[tuple[Any, FloatArray]]) -> list[tuple[Any, FloatArray]]:
@@ -267,25 +252,17 @@ def _thinned(held: list[tuple[Any, FloatArray]]) -> list[tuple[Any, FloatArray]]
     if len(numbers) <= LIMIT:
         return held
     limit = np.partition(numbers, LIMIT)[LIMIT]
-    kept = [np.flatnonzero(own < limit) for _, own in held]
-    return [(_rows(block, rows), own[rows]) for (block, own), rows in zip(held, kept, strict=True)]
-
-
-def _rows(block: Any, rows: IndexArray) -> Any:
-    return [block[r] for r in rows] if isinstance(block, list) else block[rows]
+    found = []
+    for block, own in held:
+        rows = np.flatnonzero(own < limit)
+        found.append(([block[r] for r in rows] if isinstance(block, list) else block[rows], own[rows]))
+    return found
 
 
 def _block(block: Any) -> Any:
     """A data frame of any kind, a list of records or an array; each knows its length and can be indexed by rows."""
     frame = as_frame(block)
     return frame if frame is not None else list(block) if is_records(block) else as_array(block)
-
-
-def _joined(blocks: list[Any]) -> Any:
-    first = blocks[0]
-    if isinstance(first, nw.DataFrame):
-        return nw.concat([block.select(first.columns) for block in blocks]).to_native()
-    return list(chain.from_iterable(blocks)) if isinstance(first, list) else np.concatenate(blocks)
 
 
 def _taken(table: Any, rows: IndexArray) -> Any:
@@ -295,3 +272,72 @@ def _taken(table: Any, rows: IndexArray) -> Any:
 def _check_orders(settings: Any, what: str) -> None:
     if settings.orders > 1:
         raise ParameterError(f"a mixture is learned from {LIMIT:,} rows at most of {what}; set orders=1")
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=Any)
+
+
+def by_partition(method: F) -> F:
+    """A method of rows, which for a Dask collection becomes a task for each partition: lazy in, lazy out."""
+
+    @wraps(method)
+    def either(self: Any, X: Any) -> Any:
+        if not lazy.is_lazy(X):
+            return method(self, X)
+        check_is_fitted(self)
+        names, blank = getattr(self, "feature_names_in_", None), np.full((1, self.n_features_in_), np.nan)
+        if names is not None:
+            blank = checks.extra("pandas", "a Dask data frame").DataFrame(blank, columns=list(names))
+        parts, meta = lazy.Partitions.of(ordered(self, X)), method(self, blank)[:0]
+        shared = (method.__name__, bare(self), meta)
+        pieces = lazy.mapped(_answered, shared, parts.pieces, range(len(parts.pieces)))
+        return lazy.collected(pieces, parts.sizes, meta)
+
+    return cast(F, either)
+
+
+def transforms_by_partition(transformer: C) -> C:
+    """`transform` of a class :func:`by_partition`, outside of scikit-learn's ``set_output``, which would compute a lazy
+    answer to put it into a frame.
+    """
+    at_once, transform = transformer.fit_transform, by_partition(transformer.transform)
+
+    @wraps(at_once)
+    def fit_transform(self: Any, X: Any, y: Any = None, **settings: Any) -> Any:
+        return self.fit(X, y, **settings).transform(X) if lazy.is_lazy(X) else at_once(self, X, y, **settings)
+
+    transformer.transform, transformer.fit_transform = transform, fit_transform
+    return transformer
+
+
+def _answered(name: str, estimator: Any, nothing: Any, table: Any, number: int) -> Any:
+    """In a worker: one partition, to which the estimators of scikit-learn would object if it has no rows.
+
+    Draws depend on where a row stands; so that they are not the same in every partition, each has a seed of its own.
+    """
+    if not len(table):
+        return nothing
+    if get_tags(estimator).non_deterministic:
+        seed = make_seed(estimator._settings().random_state)
+        estimator = copy.copy(estimator)
+        estimator.random_state = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+    return getattr(estimator, name)(table)
+
+
+def bare(estimator: Any) -> Any:
+    """A copy that can travel, and that works in one thread: a worker has several tasks at once."""
+    copied = copy.copy(estimator)
+    if get_tags(estimator).non_deterministic:
+        copied.random_state = make_seed(estimator._settings().random_state)  # once, for all partitions
+    copied.n_jobs = 1 if estimator.n_jobs is None else estimator.n_jobs
+    return copied
+
+
+def ordered(estimator: Any, X: Any) -> Any:
+    """A data frame of any kind, or a Dask one, with its columns as they were learned from."""
+    names = getattr(estimator, "feature_names_in_", None)
+    frame: Any = X if lazy.is_lazy(X) else as_frame(X)
+    if names is None or not hasattr(frame, "columns") or set(names) != set(frame.columns):
+        return X
+    return frame[list(names)] if frame is X else frame.select(list(names)).to_native()

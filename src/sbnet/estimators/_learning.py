@@ -12,14 +12,13 @@ from sklearn.utils import check_random_state
 
 from sbnet._types import BoolArray
 from sbnet.errors import NetworkError, ParameterError
-from sbnet.estimators import _priors
 from sbnet.estimators._completing import Resumed, is_needed, learn_completing
 from sbnet.estimators._rows import Rows, columns, enforce, free, inside, place
 from sbnet.estimators.marginal import marginalising
-from sbnet.estimators.settings import Settings
+from sbnet.estimators.settings import Settings, is_auto, prior_for
 from sbnet.inference import MeanField
 from sbnet.learning import FitResult, fit
-from sbnet.learning.priors import shared
+from sbnet.learning.priors import as_penalty
 from sbnet.learning.regressions import without_edges
 from sbnet.model.build import add_column_mixtures, layered
 from sbnet.model.graph import Graph
@@ -28,7 +27,7 @@ from sbnet.model.network import Network
 if TYPE_CHECKING:
     from sbnet.estimators._autoregressive import Autoregressive
 
-COLUMN_MIXTURES, WEIGHT_SCALE = 1, 0.2
+COLUMN_MIXTURES = 1
 FEW = 3_000
 """So many autoregressive edges are all learned: a mixture may need a parent that one regression does not."""
 MANY = 100_000
@@ -80,14 +79,14 @@ def with_mixtures(
     """With mixtures for the columns that have parents: only those have regressions to mix."""
     fan_in = np.diff(network.graph.indptr)
     units = [name for name in rows.names if fan_in[network.index(name)]]
-    return add_column_mixtures(network, units=units, count=count, rng=generator, scale=_scale(settings))
+    return add_column_mixtures(network, units=units, count=count, rng=generator, scale=settings.start_scale)
 
 
 def with_hidden(
     settings: Settings, rows: Rows, generator: np.random.Generator, network: Network, count: int
 ) -> Network:
     """With hidden units above all columns, beside what has been learned; columns keep their means."""
-    graph, scale, own = network.graph, _scale(settings), np.sort(columns(network, rows.names))
+    graph, scale, own = network.graph, settings.start_scale, np.sort(columns(network, rows.names))
     fresh, n = generator.uniform(-scale, scale, (network.n_units, count))[own], network.n_units + count
     child = np.concatenate([np.repeat(own, count), graph.child_of_edge]) + count
     parent = np.concatenate([np.tile(np.arange(count), len(own)), graph.parent + count])
@@ -105,10 +104,13 @@ def _fully_connected(
     """Layers with all their edges; weights between columns are zero, biases of columns those of their means."""
     width = len(rows.names)
     network = layered(
-        (*sizes, width), rng=generator, scale=_scale(settings), autoregressive=autoregressive or bool(rows.groups)
+        (*sizes, width), rng=generator, scale=settings.start_scale, autoregressive=autoregressive or bool(rows.groups)
     )
     hidden = network.names[:-width]
-    open_ = open_cells(rows)
+    open_: BoolArray = np.ones(rows.cells.shape, dtype=np.bool_)  # 0 or 1, after the other units of their column
+    for group in rows.groups:
+        own = np.array([rows.names.index(unit) for unit in group.units])
+        open_[:, own] = free(rows.cells, own, group.is_thermometer)
     ones, zeros = rows.weights @ (open_ & (rows.cells == 1)), rows.weights @ (open_ & (rows.cells == 0))
     bias = network.bias.copy()
     bias[-width:] = np.log((ones + 0.5) / (zeros + 0.5))
@@ -122,12 +124,6 @@ def _fully_connected(
     if rows.groups and not autoregressive:
         network = without_edges(network, beside & ~inside(network, rows.groups))
     return network
-
-
-def _scale(settings: Settings) -> float:
-    """How large weights are at first."""
-    scale: float = WEIGHT_SCALE if _priors.is_auto(settings.weight_scale) else settings.weight_scale
-    return scale
 
 
 def _with_autoregressive(network: Network, rows: Rows, autoregressive: Autoregressive) -> Network:
@@ -145,15 +141,6 @@ def _with_autoregressive(network: Network, rows: Rows, autoregressive: Autoregre
     if beside.sum() <= FEW:
         return network
     return without_edges(network, beside & (weight == 0.0) & ~inside(network, rows.groups))
-
-
-def open_cells(rows: Rows) -> BoolArray:
-    """Cells that could be either 0 or 1, after the other units of their column."""
-    found: BoolArray = np.ones(rows.cells.shape, dtype=np.bool_)
-    for group in rows.groups:
-        own = np.array([rows.names.index(unit) for unit in group.units])
-        found[:, own] = free(rows.cells, own, group.is_thermometer)
-    return found
 
 
 def learn(
@@ -175,13 +162,14 @@ def learn(
     fraction = None if quiet or len(rows.cells) < 2 else settings.validation_fraction  # one row cannot be divided
     if epochs is None:
         epochs = settings.epochs
-        if _priors.is_auto(epochs):
+        if is_auto(epochs):
             epochs = _epochs(len(rows.cells), settings.batch_size, network.n_edges)
     stepping = settings.optimizer_until(max(epochs, 1)) if stepping is None else stepping
+    penalty = as_penalty(prior or prior_for(settings.prior, network, rows.names))
     options = {
         "batch_size": settings.batch_size,
         "solver": solver_for(settings, network, rows.names),
-        "prior": shared(prior or _priors.for_network(settings.prior, network, rows.names), prior_share),
+        "prior": None if penalty is None else penalty.times(prior_share),
         "frozen": frozen(network, rows),
         "rng": generator,
         "threads": threads(settings),
@@ -204,14 +192,12 @@ def learn(
 
 
 def solver_for(settings: Settings, network: Network, names: tuple[str, ...], other: Any = None) -> Any:
-    """The solver for one network: unless one is given, latent variables are marginalised exactly where they are few."""
-    other = solver(settings) if other is None else other
-    return other if settings.solver is not None else marginalising(network, columns(network, names), other)
-
-
-def solver(settings: Settings) -> Any:
-    """The solver that is given, or mean field theory with the paper's logarithm term."""
-    return SOLVER if settings.solver is None else settings.solver
+    """The solver for one network: the one that is given; or `other`, or mean field theory with the paper's logarithm
+    term, but latent variables are marginalised exactly where they are few.
+    """
+    if settings.solver is not None:
+        return settings.solver
+    return marginalising(network, columns(network, names), SOLVER if other is None else other)
 
 
 def threads(settings: Settings) -> int | None:
@@ -250,7 +236,7 @@ def check_size(settings: Settings, width: int) -> None:
 def column_mixtures_of(settings: Settings, width: int = 0) -> int:
     """Mixture variables of each column; none are taken unasked where columns are many."""
     automatic = COLUMN_MIXTURES if width * (width - 1) // 2 <= MANY else 0
-    return automatic if _priors.is_auto(settings.column_mixtures) else int(settings.column_mixtures)
+    return automatic if is_auto(settings.column_mixtures) else int(settings.column_mixtures)
 
 
 def _epochs(n_rows: int, batch_size: int, weights: int) -> int:

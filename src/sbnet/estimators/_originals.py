@@ -48,7 +48,9 @@ class Originals:
         if isinstance(self.columns[0], nw.Series):
             first, *others = (_taken(values, index[:, k]) for k, values in enumerate(self.columns))
             return first.to_frame().with_columns(*others).to_native()
-        array = _stacked([_picked(values, index[:, k]) for k, values in enumerate(self.columns)])
+        columns = [_picked(values, index[:, k]) for k, values in enumerate(self.columns)]
+        numeric = all(column.dtype.kind in "iufb" for column in columns)
+        array = np.column_stack(columns if numeric else [column.astype(object) for column in columns])
         return [dict(zip(self.names, row, strict=True)) for row in array.tolist()] if self.records else array
 
     def fill(self, X: Any, index: IndexArray) -> Any:
@@ -57,32 +59,24 @@ class Originals:
         if frame is not None:
             changed = [k for k in range(index.shape[1]) if np.any(index[:, k] >= 0)]
             return frame.with_columns(*[self._filled(frame[:, k], k, index[:, k]) for k in changed]).to_native()
-        filled = self._fill_array(_array(X, self.names), index)
+        filled = np.array(_array(X, self.names))
+        for k, values in enumerate(self.columns):
+            rows = index[:, k] >= 0
+            filled[rows, k] = values[index[rows, k]]
         if not is_records(X):
             return filled
         return [{**old, **dict(zip(self.names, row, strict=True))} for old, row in zip(X, filled, strict=True)]
 
-    def _fill_array(self, array: Any, index: IndexArray) -> Any:
-        filled = np.array(array)
-        for k, values in enumerate(self.columns):
-            rows = index[:, k] >= 0
-            filled[rows, k] = values[index[rows, k]]
-        return filled
-
     def _filled(self, given: nw.Series[Any], k: int, index: IndexArray) -> nw.Series[Any]:
         new = _taken(self.columns[k], np.maximum(index, 0)).alias(given.name)
         keep = nw.new_series("keep", (index < 0).tolist(), nw.Boolean(), backend=given.implementation)
-        if _other_categories(given, new):  # of the two lists, that of the training table has all the values
-            kind = new.to_native().dtype
+        categorical = given.implementation.is_pandas() and given.dtype in (nw.Categorical, nw.Enum)
+        kind = new.to_native().dtype
+        # pandas does not put different categories together; those of the training table have all the values
+        if categorical and given.to_native().dtype != kind:
             mixed = given.cast(nw.Object()).zip_with(keep, new.cast(nw.Object()))
             return nw.from_native(mixed.to_native().astype(kind), series_only=True)
         return given.zip_with(keep, new if new.dtype == given.dtype else new.cast(given.dtype))
-
-
-def _other_categories(given: nw.Series[Any], new: nw.Series[Any]) -> bool:
-    """Two categorical columns of pandas with different categories, which it does not put together."""
-    pandas = given.implementation.is_pandas() and given.dtype in (nw.Categorical, nw.Enum)
-    return pandas and given.to_native().dtype != new.to_native().dtype
 
 
 def _array(X: Any, names: Sequence[str]) -> Any:
@@ -113,9 +107,3 @@ def _picked(values: Any, rows: IndexArray) -> Any:
     found = found.astype(np.float64 if found.dtype.kind in "iufb" else object)
     found[rows < 0] = np.nan
     return found
-
-
-def _stacked(columns: list[Any]) -> Any:
-    """One array; of objects if its columns are of different kinds."""
-    numeric = all(column.dtype.kind in "iufb" for column in columns)
-    return np.column_stack(columns if numeric else [column.astype(object) for column in columns])

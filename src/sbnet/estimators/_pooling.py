@@ -17,9 +17,8 @@ import scipy.sparse
 from sbnet._types import BoolArray, FloatArray, States
 from sbnet.estimators import _learning
 from sbnet.estimators._autoregressive import Autoregressive, Scales
-from sbnet.estimators._priors import is_auto
 from sbnet.estimators._rows import Rows
-from sbnet.estimators.settings import Settings
+from sbnet.estimators.settings import Settings, is_auto
 from sbnet.learning import Adam, FitResult, Gaussian
 from sbnet.model.build import add_column_mixtures
 from sbnet.model.graph import Graph
@@ -101,7 +100,10 @@ def pool(settings: Settings, rows: Rows, generator: np.random.Generator, *, both
 def with_common_network(settings: Settings, data: Labelled, generator: np.random.Generator, pooled: Pooled) -> Pooled:
     """With a network of all classes, from the rows of all."""
     classes = np.arange(len(data.log_prior))
-    pooled = replace(pooled, labels=tuple(f"{_stem(pooled.names)}{k}" for k in classes))
+    stem = "class"
+    while any(name.startswith(stem) for name in pooled.names):
+        stem += "_"
+    pooled = replace(pooled, labels=tuple(f"{stem}{k}" for k in classes))
     of_row: States = (data.label[:, None] == classes).astype(np.int8)
     cells = np.concatenate([of_row, data.rows.named(pooled.names).cells], axis=1)
     rows = Rows(cells, data.rows.weights, pooled.labels + pooled.names)
@@ -112,28 +114,20 @@ def with_common_network(settings: Settings, data: Labelled, generator: np.random
     return replace(pooled, common=found.network)
 
 
-def _stem(names: tuple[str, ...]) -> str:
-    """What no column begins with."""
-    stem = "class"
-    while any(name.startswith(stem) for name in names):
-        stem += "_"
-    return stem
-
-
 def learn(
     settings: Settings, rows: Rows, generator: np.random.Generator, pooled: list[Pooled], label: int
 ) -> list[tuple[FitResult, None]]:
     """The networks of one class, one for each order."""
-    return [(_learn_one(settings, rows.named(one.names), generator, one, label), None) for one in pooled]
-
-
-def _learn_one(settings: Settings, rows: Rows, generator: np.random.Generator, pooled: Pooled, label: int) -> FitResult:
-    if pooled.common is None:
-        network = _start(settings, rows, generator, pooled)
-    else:
-        network = _learning.without_unseen(pooled.of_class(pooled.common, label), rows)
-    prior = pooled.prior(network, label)
-    return _train(settings, network, rows, generator, pooled.scales(network), prior, ROWS_IN_ALL)
+    found: list[tuple[FitResult, None]] = []
+    for one in pooled:
+        own = rows.named(one.names)
+        if one.common is None:
+            network = _start(settings, own, generator, one)
+        else:
+            network = _learning.without_unseen(one.of_class(one.common, label), own)
+        prior, scale = one.prior(network, label), one.scales(network)
+        found.append((_train(settings, network, own, generator, scale, prior, ROWS_IN_ALL), None))
+    return found
 
 
 def _start(settings: Settings, rows: Rows, generator: np.random.Generator, pooled: Pooled) -> Network:

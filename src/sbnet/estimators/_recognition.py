@@ -15,7 +15,7 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.estimators import _learning
 from sbnet.estimators._rows import Rows, place
 from sbnet.estimators.settings import Settings
-from sbnet.inference import DifferentiableSolver, MeanField, Solution, infer_many
+from sbnet.inference import MeanField, Solution, infer_many
 from sbnet.model.network import Network
 
 _ROWS, _RIDGE, _SURE = 4_000, 1.0, 0.01
@@ -24,7 +24,7 @@ _ROWS, _RIDGE, _SURE = 4_000, 1.0, 0.01
 
 @dataclass(frozen=True, eq=False)
 class Recognition:
-    """Logits of the means of hidden units, linear in the cells: +1, -1, or 0 where a cell is missing.
+    """A solver with a second start: logits of the means of hidden units, linear in the cells (+1, -1, or 0 if missing).
 
     Attributes
     ----------
@@ -37,11 +37,15 @@ class Recognition:
     units: IndexArray
     weight: FloatArray
 
-    def start(self, states: States) -> FloatArray:
-        """Means to start from, rows by units; one half where nothing is known."""
+    def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
+        """Solve every row from one half and from what cells say, and keep the better answer of each."""
+        plain = _learning.SOLVER.solve(network, states, start=start, trace=trace)
+        if trace or start is not None:
+            return plain
         means = np.full(states.shape, 0.5)
         means[:, self.units] = 1.0 / (1.0 + np.exp(-np.clip(_signs(states) @ self.weight.T, -5.0, 5.0)))
-        return means
+        predicted = _learning.SOLVER.solve(network, states, start=means, trace=False)
+        return plain.where(predicted.bound > plain.bound, predicted)
 
 
 def learn(settings: Settings, network: Network, n_hidden: int, rows: Rows) -> Recognition | None:
@@ -50,9 +54,10 @@ def learn(settings: Settings, network: Network, n_hidden: int, rows: Rows) -> Re
         return None
     step = max(1, len(rows.cells) // _ROWS)
     some, share = place(network, rows.cells[::step], rows.names), rows.weights[::step, None]
-    plain = _learning.solver(settings)
-    other = MeanField(plain.log_term, plain.tol, restarts=3) if isinstance(plain, MeanField) else plain
-    solver = _learning.solver_for(settings, network, rows.names, other)
+    several = MeanField(_learning.SOLVER.log_term, _learning.SOLVER.tol, restarts=3)
+    solver = _learning.solver_for(settings, network, rows.names, several)
+    if isinstance(settings.solver, MeanField):
+        solver = MeanField(settings.solver.log_term, settings.solver.tol, restarts=3)
     found = infer_many(network, some, solver=solver, threads=_learning.threads(settings), progress=False)
     units = np.arange(n_hidden)
     means = np.clip(found.means[:, units], _SURE, 1.0 - _SURE)
@@ -65,19 +70,3 @@ def learn(settings: Settings, network: Network, n_hidden: int, rows: Rows) -> Re
 def _signs(states: States) -> FloatArray:
     signs = np.where(states == HIDDEN, 0.0, 2.0 * states - 1.0)
     return np.concatenate([signs, np.ones((len(states), 1))], axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class Recognising:
-    """A solver that starts from what a recognition says, too, and keeps the better answer of each row."""
-
-    solver: DifferentiableSolver
-    recognition: Recognition
-
-    def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
-        """Solve every row twice."""
-        plain = self.solver.solve(network, states, start=start, trace=trace)
-        if trace or start is not None:
-            return plain
-        predicted = self.solver.solve(network, states, start=self.recognition.start(states), trace=False)
-        return plain.where(predicted.bound > plain.bound, predicted)

@@ -109,24 +109,19 @@ def enforce(network: Network, groups: tuple[Group, ...]) -> Network:
     """Set the fixed weights so high that nothing can outweigh them; what is possible keeps its probability."""
     if not groups:
         return network
-    fixed, weight, bias = inside(network, groups), network.weight.copy(), network.bias.copy()
+    graph, fixed = network.graph, inside(network, groups)
+    weight, bias = network.weight.copy(), network.bias.copy()
     for group in groups:
         for k, unit in enumerate(group.units[1:], 1):
-            _hold(network, group, k, network.index(unit), fixed, weight, bias)
+            i = network.index(unit)
+            edges = np.arange(graph.indptr[i], graph.indptr[i + 1])
+            own, others = edges[fixed[edges]], edges[~fixed[edges]]
+            before = weight[own].sum() if group.is_thermometer else 0.0  # what the bias was lowered by
+            strength = STRENGTH + float(np.abs(weight[others]).sum()) + abs(bias[i] + before)
+            if group.is_thermometer:
+                last = graph.parent[own] == network.index(group.units[k - 1])
+                weight[own] = np.where(last, strength, 0.0)
+                bias[i] += before - strength
+            else:
+                weight[own] = -strength
     return network.with_parameters(weight=weight, bias=bias)
-
-
-def _hold(
-    network: Network, group: Group, k: int, i: int, fixed: BoolArray, weight: FloatArray, bias: FloatArray
-) -> None:
-    graph = network.graph
-    edges = np.arange(graph.indptr[i], graph.indptr[i + 1])
-    own, others = edges[fixed[edges]], edges[~fixed[edges]]
-    before = weight[own].sum() if group.is_thermometer else 0.0  # what the bias was lowered by
-    strength = STRENGTH + float(np.abs(weight[others]).sum()) + abs(bias[i] + before)
-    if not group.is_thermometer:
-        weight[own] = -strength
-        return
-    weight[own] = 0.0
-    weight[own[graph.parent[own] == network.index(group.units[k - 1])]] = strength
-    bias[i] += before - strength

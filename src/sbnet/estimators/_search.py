@@ -15,13 +15,104 @@ import numpy as np
 from sbnet._types import FloatArray
 from sbnet.estimators import _learning
 from sbnet.estimators._autoregressive import Autoregressive, Scales
-from sbnet.estimators._priors import is_auto, is_autoregressive
-from sbnet.estimators._report import Trial
 from sbnet.estimators._rows import Rows, place
-from sbnet.estimators.settings import Settings
+from sbnet.estimators.settings import Settings, is_auto, is_autoregressive
 from sbnet.inference import infer_many
-from sbnet.learning import Adam, FitResult
+from sbnet.learning import Adam, FitResult, Gaussian, Laplace
 from sbnet.model.network import Network
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate: what it was, its mean bound on the held-out rows in nats, and the seconds it took."""
+
+    what: str
+    bound: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What :meth:`SBNDensity.fit` has chosen.
+
+    Attributes
+    ----------
+    autoregressive_scale, hidden_scale : float
+        Scales of the Laplace priors on the weights from columns, and on those from hidden units.
+    first_scale : float or None
+        If each autoregressive weight has a scale of its own (an adaptive lasso): the scale under which their sizes were
+        found. That helps where a few strong parents are enough.
+    autoregressive_spread : float
+        The standard deviation of autoregressive weights under a Gaussian prior beside the Laplace prior (an elastic
+        net), which helps where many columns say the same. Infinite where there is none.
+    order : str
+        Of the columns: as given, or another with a better validation log-likelihood, for parents come first.
+    layers : tuple of int
+        Hidden units, layer by layer.
+    hidden_first : bool
+        Were they learned before there were autoregressive edges, or on top of them?
+    column_mixtures : int
+        Mixture variables of each column.
+    n_edges : int
+        Edges of the network; those of weight zero have been dropped.
+    held_out_rows : int
+        Rows that the choice was made on; afterwards they are learned from like all others.
+    trials : tuple of Trial
+        The candidates, in order.
+    stages : int
+        How often the rate fell to nothing while choosing, until held-out bounds rose no more.
+    rate : float
+        The rate of the first of them.
+    epochs : int
+        Passes over all rows after the choice; 0 where regressions were all there was to solve.
+    seconds : float
+    """
+
+    autoregressive_scale: float
+    hidden_scale: float
+    first_scale: float | None
+    autoregressive_spread: float
+    order: str
+    layers: tuple[int, ...]
+    hidden_first: bool
+    column_mixtures: int
+    n_edges: int
+    held_out_rows: int
+    trials: tuple[Trial, ...]
+    stages: int
+    rate: float
+    epochs: int
+    seconds: float
+
+    @property
+    def hidden(self) -> int:
+        """Number of hidden units, those of per-column mixtures not among them."""
+        return sum(self.layers)
+
+    @property
+    def priors(self) -> dict[str, Any]:
+        """By group of edges; without scales of their own for strong weights."""
+        sparse = Laplace(self.autoregressive_scale)
+        spread = self.autoregressive_spread
+        beside = sparse if np.isinf(spread) else sparse.penalty + Gaussian(spread).penalty
+        return {"autoregressive": beside, "hidden": Laplace(self.hidden_scale)}
+
+    def __str__(self) -> str:
+        title = f"mean bound of {self.held_out_rows:,} held-out rows"
+        width = max(len(text) for text in (title, *(t.what for t in self.trials))) + 2
+        lines = [f"{title:<{width + 12}}{'seconds':>11}"]
+        lines += [f"  {t.what:<{width - 2}}{t.bound:>12.4f}{t.seconds:>11.1f}" for t in self.trials]
+        strong = " (adaptive lasso)" if self.first_scale is not None else ""
+        if np.isfinite(self.autoregressive_spread):
+            strong = f" (elastic net, Gaussian scale {self.autoregressive_spread:.3g})"
+        units = f"{self.hidden} hidden units, {self.column_mixtures} mixture variables a column; {self.n_edges:,} edges"
+        lines.append(
+            f"chosen: Laplace prior, scale {self.autoregressive_scale:.3g} for autoregressive edges{strong}, "
+            f"{self.hidden_scale:.3g} for hidden ones; {units}; columns {self.order}"
+        )
+        lines.append(f"learned from all rows: {self.epochs} epochs; {self.seconds:.1f} seconds in all")
+        return "\n".join(lines)
+
 
 LEARNED = 20_000
 """The most rows to learn from while choosing."""
@@ -41,7 +132,6 @@ _FEW, _MANY, _MOST = 8, 12, 20  # epochs of a stage, from and to; and the most o
 _LAST = 6  # the last stage, over all rows, goes at the rate of this one
 _STEPS, _ENOUGH = 400, 1_000  # steps of a stage, at least, and those after which no more epochs are needed
 _LONG = 180_000  # rows in all that the last epochs go over, if there are at least two of them
-_UNKNOWN: FloatArray = np.zeros(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +141,7 @@ class Candidate:
     what: str
     network: Network
     scales: Scales
-    bounds: FloatArray = field(default_factory=lambda: _UNKNOWN)
+    bounds: FloatArray = field(default_factory=lambda: np.zeros(1))
     hidden: tuple[int, ...] = ()
     column_mixtures: int = 0
     hidden_first: bool = False
@@ -121,12 +211,10 @@ class Search:
         """A network after one stage of learning, whose steps are counted; the first of a gentle rate is twice as
         long.
         """
-        auto = min(max(_FEW, -(-_ENOUGH // _steps_of_epoch(self.settings, self.rows))), _MANY)
-        epochs = _epochs(self.settings, self.rows, auto) * (2 if rate == GENTLE and number == 1 else 1)
+        auto = min(max(_FEW, -(-_ENOUGH // self._steps_of_epoch(self.rows))), _MANY)
+        epochs = self._epochs(self.rows, auto) * (2 if rate == GENTLE and number == 1 else 1)
         self.steps += epochs * len(self.rows.cells) * (network.n_edges + _PER_UNIT * network.n_units)
-        return _train(
-            self.settings, self.rows, scales, network, self.generator, epochs, rate, number, quiet=True
-        ).network
+        return self._train(self.rows, scales, network, epochs, rate, number, quiet=True).network
 
     def trained(self, candidate: Candidate, number: int = 1) -> Candidate:
         """A candidate after one more stage, scored."""
@@ -153,63 +241,42 @@ class Search:
             print(f"  {candidate.what}: held-out bound {candidate.mean:.4f}", file=sys.stderr)
         return candidate
 
+    def last_stage(self, rows: Rows, candidate: Candidate) -> FitResult:
+        """The stage over all rows: as many epochs as were asked for, or few, the fewer the longer the table."""
+        epochs = self.settings.epochs
+        if is_auto(epochs):
+            epochs = self._epochs(rows, max(2, min(_MOST, round(_LONG / max(len(rows.cells), 1)))))
+        return self._train(rows, candidate.scales, candidate.network, epochs, candidate.rate, _LAST, quiet=False)
 
-def last_stage(settings: Settings, rows: Rows, candidate: Candidate, generator: np.random.Generator) -> FitResult:
-    """The stage over all rows: as many epochs as were asked for, or few, the fewer the longer the table."""
-    epochs = settings.epochs
-    if is_auto(epochs):
-        epochs = _epochs(settings, rows, max(2, min(_MOST, round(_LONG / max(len(rows.cells), 1)))))
-    return _train(
-        settings, rows, candidate.scales, candidate.network, generator, epochs, candidate.rate, _LAST, quiet=False
-    )
+    def _epochs(self, rows: Rows, auto: int) -> int:
+        """So many, or more for small tables; no more than were asked for."""
+        if is_auto(self.settings.epochs):
+            return max(auto, -(-_STEPS // self._steps_of_epoch(rows)))
+        return min(auto, int(self.settings.epochs))
 
+    def _steps_of_epoch(self, rows: Rows) -> int:
+        return max(-(-len(rows.cells) // self.settings.batch_size), 1)
 
-def _epochs(settings: Settings, rows: Rows, auto: int) -> int:
-    """So many, or more for small tables; no more than were asked for."""
-    if is_auto(settings.epochs):
-        return max(auto, -(-_STEPS // _steps_of_epoch(settings, rows)))
-    return min(auto, int(settings.epochs))
-
-
-def _steps_of_epoch(settings: Settings, rows: Rows) -> int:
-    return max(-(-len(rows.cells) // settings.batch_size), 1)
-
-
-def _train(
-    settings: Settings,
-    rows: Rows,
-    scales: Scales,
-    network: Network,
-    generator: np.random.Generator,
-    epochs: int,
-    rate: float,
-    number: int,
-    *,
-    quiet: bool,
-) -> FitResult:
-    slow = np.where(is_autoregressive(network, rows.names), _SLOW if rate == RATE else _SLOWER, 1.0)
-    factor = np.concatenate([slow, np.ones(network.n_units)])
-    ours = settings.steps_are_ours
-    stepping = _Paced(Adam(rate / number, until=epochs), factor) if ours else settings.optimizer_until(epochs)
-    prior = scales.prior(network, rows.names)
-    return _learning.learn(
-        settings, network, rows, generator, epochs=epochs, prior=prior, stepping=stepping, quiet=quiet
-    )
+    def _train(
+        self, rows: Rows, scales: Scales, network: Network, epochs: int, rate: float, number: int, *, quiet: bool
+    ) -> FitResult:
+        slow = np.where(is_autoregressive(network, rows.names), _SLOW if rate == RATE else _SLOWER, 1.0)
+        stepping: Any = self.settings.optimizer_until(epochs)
+        if self.settings.steps_are_ours:
+            stepping = _Paced(rate / number, until=epochs, factor=np.append(slow, np.ones(network.n_units)))
+        chosen = {"epochs": epochs, "prior": scales.prior(network, rows.names), "stepping": stepping, "quiet": quiet}
+        return _learning.learn(self.settings, network, rows, self.generator, **chosen)
 
 
 @dataclass(frozen=True, eq=False)
-class _Paced:
+class _Paced(Adam):
     """Adam, at a pace of its own for each parameter."""
 
-    adam: Adam
-    factor: FloatArray
-
-    def init(self, n: int) -> tuple[FloatArray, ...]:
-        return self.adam.init(n)
+    factor: FloatArray | float = 1.0
 
     def step(self, gradient: FloatArray, state: tuple[FloatArray, ...], epoch: int) -> Any:
-        move, state = self.adam.step(gradient, state, epoch)
+        move, state = super().step(gradient, state, epoch)
         return move * self.factor, state
 
     def size(self, state: tuple[FloatArray, ...], epoch: int) -> FloatArray:
-        return self.adam.size(state, epoch) * self.factor
+        return super().size(state, epoch) * self.factor

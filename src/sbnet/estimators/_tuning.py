@@ -9,7 +9,6 @@ classes that look like its own. The first term keeps each network a density of i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,18 +72,17 @@ def hold_out(label: IndexArray, share: float, rng: np.random.Generator) -> BoolA
     return out
 
 
-@dataclass
 class _Member:
     """One network on its way: its class, the states of all rows, and what an optimiser needs."""
 
-    label: int
-    network: Network
-    objective: Objective
-    states: Any
-    prior: Any
-    moving: FloatArray
-    parameters: FloatArray
-    memory: Any
+    def __init__(self, settings: Settings, network: Network, label: int, rows: Rows, adam: Adam, prior: Any) -> None:
+        self.label, self.network, self.rows, self.prior = label, network, rows, prior
+        self.parameters = np.concatenate([network.weight, network.bias])
+        self.memory = adam.init(len(self.parameters))
+        self.moving = (~_learning.frozen(network, rows)).astype(np.float64)
+        self.states = place(network, rows.cells, rows.names)
+        solver = _learning.solver_for(settings, network, rows.names)
+        self.objective = Objective.of(network, solver, settings.executor, _learning.threads(settings))
 
     def gradient(self, rows: IndexArray, weights: FloatArray, start: FloatArray | None = None) -> Gradient:
         """The gradient of a weighted sum of bounds, and the bounds; from means that have been solved for, if given."""
@@ -98,10 +96,10 @@ class _Member:
         step, self.memory = adam.step(direction, self.memory, epoch)
         self.parameters = self.parameters + step * self.moving
 
-    def finished(self, rows: Rows) -> Network:
+    def finished(self) -> Network:
         n = self.network.n_edges
         made = self.network.with_parameters(weight=self.parameters[:n], bias=self.parameters[n:])
-        return enforce(made, rows.groups)
+        return enforce(made, self.rows.groups)
 
 
 def tune(
@@ -118,7 +116,7 @@ def tune(
         return [tuple(networks) for networks in mixtures]
     adam = Adam(RATE, until=EPOCHS)
     members = [
-        _member(settings, network, k, data.rows, adam, prior)
+        _Member(settings, network, k, data.rows, adam, prior)
         for k, (ones, theirs) in enumerate(zip(mixtures, priors, strict=True))
         for network, prior in zip(ones, theirs, strict=True)
     ]
@@ -136,17 +134,8 @@ def tune(
                 share = data.rows.weights[rows[heavy]] * signed[heavy, m] / max(data.rows.weights[rows].sum(), 1e-300)
                 found = member.gradient(rows[heavy], share, solved[m].means[heavy])
                 member.move(found, 1.0 / everything, adam, epoch)
-    tuned = [member.finished(data.rows) for member in members]
+    tuned = [member.finished() for member in members]
     return [tuple(one for one, k in zip(tuned, classes, strict=True) if k == label) for label in range(len(mixtures))]
-
-
-def _member(settings: Settings, network: Network, label: int, rows: Rows, adam: Adam, prior: Any) -> _Member:
-    parameters = np.concatenate([network.weight, network.bias])
-    moving = (~_learning.frozen(network, rows)).astype(np.float64)
-    states = place(network, rows.cells, rows.names)
-    solver = _learning.solver_for(settings, network, rows.names)
-    objective = Objective.of(network, solver, settings.executor, _learning.threads(settings))
-    return _Member(label, network, objective, states, prior, moving, parameters, adam.init(len(parameters)))
 
 
 def _signed(

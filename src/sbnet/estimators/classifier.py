@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,16 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _choosing, _learning, _pooling, _priors, _tuning, marginal
-from sbnet.estimators._large import fit_classes
+from sbnet.estimators import _choosing, _learning, _pooling, _tuning, marginal
+from sbnet.estimators._large import by_partition, fit_classes
 from sbnet.estimators._learning import make_seed
-from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._pooling import Pooled
 from sbnet.estimators._rows import columns, place
-from sbnet.estimators._template import FromTemplate
 from sbnet.estimators._tuning import Labelled, Mixture
-from sbnet.estimators.density import SBNDensity
-from sbnet.estimators.settings import Training, check_particles, flag
+from sbnet.estimators.density import FromTemplate, SBNDensity
+from sbnet.estimators.settings import DEFAULT_PRIOR, Training, check_particles, flag, is_auto, prior_for
 from sbnet.learning import FitResult
 from sbnet.learning.streams import is_stream
 from sbnet.model.network import Network
@@ -150,7 +147,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
 
     def _auto(self) -> dict[str, Any]:
         hidden, mixtures = (0, 2) if self.tune else ((8, 24), 0)
-        return {"hidden": hidden, "column_mixtures": mixtures, "prior": _priors.DEFAULT}
+        return {"hidden": hidden, "column_mixtures": mixtures, "prior": DEFAULT_PRIOR}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SBNClassifier:
         """Learn a network from the rows of each class.
@@ -180,7 +177,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         data = Labelled(replace(rows, weights=weights), number, self.class_log_prior_).keep(weights > 0.0)
         seed, pooling = make_seed(self._settings().random_state), self._is_pooled(data)
         self.temperature_, self.strength_, sharpness = 1.0, 0.0, 1.0
-        if self._holds_out(data):
+        counts = np.bincount(data.label)
+        enough = len(data.label) >= _ENOUGH and counts.min() >= _EACH and len(self.classes_) > 1
+        if enough and (self.calibrate or self.tune is not None):
             sharpness = self._choose(data, seed, pooling)
         found, pooled = self._learn(data, seed, pooling)
         self.mixtures_ = self._tuned(found, data, self.strength_, sharpness, seed, pooled)
@@ -192,7 +191,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     def _check(self) -> None:
         if self.tune is not None and not (isinstance(self.tune, str) and self.tune == "discriminative"):
             raise ParameterError(f"tune is {checks.shown(self.tune)}; give None or 'discriminative'")
-        if not isinstance(self.pooled, bool | np.bool_) and not _priors.is_auto(self.pooled):
+        if not isinstance(self.pooled, bool | np.bool_) and not is_auto(self.pooled):
             raise ParameterError(f"pooled is {checks.shown(self.pooled)}; give True, False or 'auto'")
         flag("calibrate", self.calibrate)
         if self.particles is not None:
@@ -201,16 +200,11 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     def _is_pooled(self, data: Labelled) -> bool:
         """Is there partial pooling of classes? Only where the prior is left open, and there are columns to be tied."""
         settings, template = self._settings(), self.density or SBNDensity()
-        left_open = _priors.is_auto(template.prior)
+        left_open = is_auto(template.prior)
         possible = left_open and settings.autoregressive and not data.rows.groups
         few = np.bincount(data.label).min() < _FEW
         wanted = (self.tune is not None or few) if self.pooled == "auto" else bool(self.pooled)
         return bool(possible and wanted and len(self.classes_) > 1 and len(data.rows.names) > 1)
-
-    def _holds_out(self, data: Labelled) -> bool:
-        counts = np.bincount(data.label)
-        enough = len(data.label) >= _ENOUGH and counts.min() >= _EACH
-        return bool((self.calibrate or self.tune is not None) and enough and len(self.classes_) > 1)
 
     def _choose(self, data: Labelled, seed: int, pooling: bool) -> float:
         """Strength of tuning, and temperature, by the log-loss of held-out rows; and the temperature to tune at."""
@@ -220,7 +214,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         sharpness, losses = 1.0, []
         for strength in _tuning.STRENGTHS if self.tune else (0.0,):
             mixtures = self._tuned(found, inside, strength, sharpness, seed, pooled)
-            bounds = np.column_stack([self._bounds_of_cells(networks, outside.rows.cells) for networks in mixtures])
+            bounds = self._scores(mixtures, outside.rows.cells)
             temperature = _tuning.temperature_of(bounds, outside.label, outside.rows.weights, data.log_prior)
             losses.append((_tuning.log_loss(bounds, temperature, outside), strength, temperature))
             sharpness = temperature if strength == 0.0 else sharpness
@@ -266,7 +260,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         def prior(network: Network, label: int, order: int) -> Any:
             if pooled is not None:
                 return pooled[order].prior(network, label)
-            return _priors.for_network(settings.prior, network, self._names())
+            return prior_for(settings.prior, network, self._names())
 
         priors = [[prior(network, k, m) for m, network in enumerate(each)] for k, each in enumerate(mixtures)]
         return _tuning.tune(settings, mixtures, data, strength, temperature, np.random.default_rng(seed), priors)
@@ -305,45 +299,41 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     def _joint(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         cells = self._table(X, reset=False)[0].cells
-        number = self._number()
+        number = self.particles if self.particles is not None else _PARTICLES if self.tune else 0
+        if self.encoder_ is not None:  # units stand together for one column
+            number = 0
         gaps = (cells == HIDDEN).any(axis=1) & bool(number)
         bounds = np.empty((len(cells), len(self.classes_)))
-        for rows, score in ((~gaps, self._bounds_of_cells), (gaps, partial(self._estimates, number=number))):
+        for rows, particles in ((~gaps, 0), (gaps, number)):
             if rows.any():
-                bounds[rows] = np.column_stack([score(networks, cells[rows]) for networks in self.mixtures_])
+                bounds[rows] = self._scores(self.mixtures_, cells[rows], particles)
         joint: FloatArray = bounds + self.temperature_ * self.class_log_prior_
         return joint
 
-    def _number(self) -> int:
-        """Particles for rows with missing cells; none where units stand together for one column."""
-        if self.encoder_ is not None:
-            return 0
-        return self.particles if self.particles is not None else _PARTICLES if self.tune else 0
+    def _scores(self, mixtures: list[Mixture], cells: States, particles: int = 0) -> FloatArray:
+        """Rows by classes: mean bounds of the networks of a class, or estimates of ln P from so many particles.
 
-    def _bounds_of_cells(self, networks: Mixture, cells: States) -> FloatArray:
-        """Mean bounds of the networks of a class: no more than ln of their mean likelihood, by Jensen's inequality.
-
-        It tells classes apart better than that logarithm, which hangs on one network, perhaps another in each class.
+        By Jensen's inequality mean bounds are no more than ln of their mean likelihood. They tell classes apart better
+        than that logarithm, which hangs on one network, perhaps another in each class.
         """
-        names = self._names()
-        mean: FloatArray = np.mean(
-            [self._bounds_of(each, None, place(each, cells, names)) for each in networks], axis=0
-        )
-        return mean
-
-    def _estimates(self, networks: Mixture, cells: States, number: int) -> FloatArray:
-        """Estimates of ln P of the observed cells; of several networks, their mean."""
-        settings, names = self._settings(), self._names()
-        where = pool(settings.executor, _learning.threads(settings))
-        parts = [
-            marginal.estimates(each, place(each, cells, names), columns(each, names), number, where)
-            for each in networks
-        ]
-        mean: FloatArray = np.mean(parts, axis=0)
-        return mean
+        settings, names, means = self._settings(), self._names(), []
+        for networks in mixtures:
+            parts = []
+            for network in networks:
+                states = place(network, cells, names)
+                if particles:
+                    where = pool(settings.executor, _learning.threads(settings))
+                    parts.append(marginal.estimates(network, states, columns(network, names), particles, where))
+                else:
+                    parts.append(self._bounds_of(network, None, states))
+            means.append(np.mean(parts, axis=0))
+        return np.column_stack(means)
 
     def _log_prior(self, share: FloatArray) -> FloatArray:
-        prior = share / share.sum() if self.class_prior is None else _numbers(self.class_prior)
+        try:
+            prior = share / share.sum() if self.class_prior is None else np.asarray(self.class_prior, np.float64)
+        except (TypeError, ValueError, OverflowError):
+            prior = np.array([np.nan])
         if prior.shape != share.shape or np.any(prior < 0.0) or not np.isclose(prior.sum(), 1.0):
             raise ParameterError(
                 f"class_prior is {checks.shown(self.class_prior)}; "
@@ -352,11 +342,3 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             logs: FloatArray = np.log(prior)
         return logs
-
-
-def _numbers(value: Any) -> FloatArray:
-    """An array of numbers, with NaN in the place of what is none."""
-    try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return np.array([np.nan])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -65,11 +66,8 @@ class Chosen:
 
     def index(self, values: Array) -> IndexArray:
         """0 for a blank, 1 for the value."""
-        return np.array([_choice(cell, self.value) for cell in values.tolist()], dtype=np.int64)
-
-
-def _choice(cell: Any, value: Any) -> int:
-    return 0 if cell is None or cell != cell else 1 if cell == value else -2
+        cells = [0 if cell is None or cell != cell else 1 if cell == self.value else -2 for cell in values.tolist()]
+        return np.array(cells, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -89,14 +87,12 @@ class Thresholds:
 
     def index(self, values: Array) -> IndexArray:
         """Strictly below: a number on a threshold belongs to the lower side."""
-        numbers = np.array([_number(cell) for cell in values.tolist()]) if values.dtype.kind == "O" else values
-        found = np.searchsorted(self.cuts, numbers, side="left").astype(np.int64)
-        return np.where(np.isnan(numbers), -1, np.where(np.isinf(numbers), -2, found))
-
-
-def _number(cell: Any) -> float:
-    """NaN for a missing cell; text in a column of numbers is not known, and infinity stands for that."""
-    return np.nan if cell is None else cell if isinstance(cell, float) else np.inf
+        numbers = values
+        if values.dtype.kind == "O":  # text in a column of numbers is not known, and infinity stands for that
+            found = [np.nan if cell is None else cell if isinstance(cell, float) else np.inf for cell in values]
+            numbers = np.array(found)
+        index = np.searchsorted(self.cuts, numbers, side="left").astype(np.int64)
+        return np.where(np.isnan(numbers), -1, np.where(np.isinf(numbers), -2, index))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,19 +169,16 @@ class ColumnCoding:
         return np.where(whole, self.probabilities(np.nan_to_num(means)).argmax(axis=1), -1)
 
     def __repr__(self) -> str:
+        words = f", {_some(self.labels, ' < ' if self.kind is Kind.ORDERED else ', ')}"
         if self.kind is Kind.IDENTIFIER:
-            return in_line(f"{self.name}: {self.kind.value}")
-        return in_line(f"{self.name}: {self.kind.value}, {self._words()}")
-
-    def _words(self) -> str:
-        if self.kind is Kind.TWO:
-            return " and ".join(self.labels)
-        if self.kind is Kind.CHOSEN:
-            return f"{self.labels[1]}, or blank"
-        if self.kind is Kind.NUMBER:
-            assert isinstance(self.reader, Thresholds)
-            return f"threshold{'s' * (len(self.reader.cuts) > 1)} at {', '.join(map(_text, self.reader.cuts))}"
-        return _some(self.labels, " < " if self.kind is Kind.ORDERED else ", ")
+            words = ""
+        elif self.kind is Kind.TWO:
+            words = f", {' and '.join(self.labels)}"
+        elif self.kind is Kind.CHOSEN:
+            words = f", {self.labels[1]}, or blank"
+        elif isinstance(self.reader, Thresholds) and self.kind is Kind.NUMBER:
+            words = f", threshold{'s' * (len(self.reader.cuts) > 1)} at {', '.join(_texts(self.reader.cuts))}"
+        return in_line(f"{self.name}: {self.kind.value}{words}")
 
 
 @dataclass(frozen=True)
@@ -195,7 +188,7 @@ class _Sample:
     column: Column
     weights: FloatArray
 
-    @property
+    @cached_property
     def seen(self) -> set[Any]:
         """The values that are there."""
         return {cell for cell in self.column.values.tolist() if cell is not None and cell == cell}
@@ -218,29 +211,40 @@ class Rules:
         self, columns: Iterable[Column], weights: FloatArray, order: Mapping[str, Sequence[Any]]
     ) -> list[ColumnCoding]:
         """All columns of a table; those with too many values are named at once."""
-        found, refused = list[ColumnCoding](), list[tuple[str, int]]()
+        found, refused, counted = list[ColumnCoding](), list[tuple[str, int]](), np.flatnonzero(weights > 0.0)
         for column in columns:
+            some = _Sample(replace(column, values=column.values[counted]), weights[counted])
             try:
-                found.append(self.code(column, weights, order.get(column.name)))
+                coding = self._code(some, order.get(column.name))
             except _TooManyValues as error:
                 refused.append(error.args)
-        if refused:
-            raise _too_many(refused)
-        return found
-
-    def code(self, column: Column, weights: FloatArray, order: Sequence[Any] | None = None) -> ColumnCoding:
-        """Ordered values; then numbers, few or many; all else is categories. Two values are one unit in each case."""
-        counted = np.flatnonzero(weights > 0.0)
-        some = _Sample(replace(column, values=column.values[counted]), weights[counted])
-        found = self._code(some, order)
-        return replace(found, rows=np.where(found.rows < 0, -1, counted[found.rows]))
+            else:
+                found.append(replace(coding, rows=np.where(coding.rows < 0, -1, counted[coding.rows])))
+        if not refused:
+            return found
+        way = f"at most {MOST_CATEGORIES} are taken. "
+        if len(refused) == 1:
+            name, n = refused[0]
+            many = f"{n:,} different values, which would be a unit each"
+            text = f"column {name!r} holds {many}; {way}Leave the column out"
+        else:
+            named, least = enumerated([name for name, _ in refused]), min(n for _, n in refused)
+            text = f"columns {named} hold {least:,} or more different values, a unit each; {way}Leave them out"
+        raise TableError(f"{text}, merge rare values, or make numbers of them")
 
     def _code(self, some: _Sample, order: Sequence[Any] | None) -> ColumnCoding:
+        """Ordered values; then numbers, few or many; all else is categories. Two values are one unit in each case."""
         column = some.column
         if order is not None:
             return _listed(some, tuple(order), "ordered")
-        if _is_choice(some):
-            return _chosen(some)
+        blank = sum(cell is None or cell != cell for cell in column.values.tolist())
+        # One value and blanks, as where all that apply are ticked: zero is no tick, and listed categories tell more.
+        if len(column.categories or ()) < 2 and 0 < blank < len(column.values) and len(some.seen) == 1:
+            (value,) = some.seen
+            if codings.bit(value) != 0:
+                text = _text(value)
+                unit = column.name if value == 1.0 else f"{column.name}={text}"
+                return _coding(some, Kind.CHOSEN, Chosen(value), (codings.NOT_CHOSEN, text), (unit,))
         if column.is_number and column.categories is None:
             return self._numbers(some)
         if column.ordered and column.categories is not None:
@@ -248,22 +252,27 @@ class Rules:
         return self._categories(some)
 
     def _numbers(self, some: _Sample) -> ColumnCoding:
-        column, values = some.column, some.column.values
+        name, values = some.column.name, some.column.values
         if np.isinf(values).any():
             row = int(np.flatnonzero(np.isinf(values))[0])
-            raise TableError(
-                f"column {column.name!r} holds infinity in row {row}; a number is finite, or NaN if missing"
-            )
+            raise TableError(f"column {name!r} holds infinity in row {row}; a number is finite, or NaN if missing")
         distinct = np.unique(values[~np.isnan(values)])
         whole = bool(np.all(distinct == np.round(distinct)))
         if len(distinct) == 2 and whole:
             return _two(some, tuple(distinct.tolist()))
         if 2 <= len(distinct) <= self.n_levels and whole:
-            return _levels(some, distinct)
+            # A number that was never seen counts as the next level above it, or as the last.
+            labels = _texts(distinct.tolist())
+            return _coding(some, Kind.LEVELS, Thresholds(tuple(distinct[:-1].tolist())), labels, _above(name, labels))
         different = len(distinct) == int((~np.isnan(values)).sum()) >= _ALL_DIFFERENT
         if whole and different and self.identifiers == "leave out":
-            return _left_out(some)
-        return _intervals(some, distinct, self.n_bins)
+            codes: States = np.zeros((1, 0), dtype=np.int8)
+            return ColumnCoding(name, Kind.IDENTIFIER, ("",), (), codes, LeftOut(), np.array([-1]), np.array([1.0]))
+        cuts = _cuts(some, distinct, self.n_bins)
+        ends = _texts(cuts)
+        inner = [f"{low} to {high}" for low, high in pairwise(ends)]
+        labels = (f"up to {ends[0]}", *inner, f"above {ends[-1]}")
+        return _coding(some, Kind.NUMBER, Thresholds(cuts), labels, tuple(f"{name}>{end}" for end in ends))
 
     def _categories(self, some: _Sample) -> ColumnCoding:
         column, seen = some.column, some.seen
@@ -273,61 +282,20 @@ class Rules:
             return _two(some, known)
         if len(known) > MOST_CATEGORIES:
             raise _TooManyValues(column.name, len(known))
-        return self._without_reference(_one_each(some, known))
-
-    def _without_reference(self, coding: ColumnCoding) -> ColumnCoding:
-        """Leave out the unit of the most frequent category, which is then the state with all units at 0."""
-        if self.drop is None or not len(coding.codes):
+        labels = _texts(known)
+        units = tuple(f"{column.name}={label}" for label in labels)
+        coding = _coding(some, Kind.CATEGORIES, Known(known), labels, units)
+        if self.drop is None or not known:
             return coding
-        kept = np.arange(len(coding.codes)) != coding.shares.argmax()
-        units = tuple(unit for unit, keep in zip(coding.units, kept, strict=True) if keep)
-        return replace(coding, units=units, codes=coding.codes[:, kept])
-
-
-def _too_many(refused: Sequence[tuple[str, int]]) -> TableError:
-    """All columns that would need too many units, and the ways out."""
-    way = f"at most {MOST_CATEGORIES} are taken. "
-    if len(refused) == 1:
-        name, n = refused[0]
-        text = f"column {name!r} holds {n:,} different values, which would be a unit each; {way}Leave the column out"
-    else:
-        named, least = enumerated([name for name, _ in refused]), min(n for _, n in refused)
-        text = f"columns {named} hold {least:,} or more different values, a unit each; {way}Leave them out"
-    return TableError(f"{text}, merge rare values, or make numbers of them")
-
-
-def _is_choice(some: _Sample) -> bool:
-    """One value and blanks, as where all that apply are ticked? Zero is no tick, and listed categories tell more."""
-    column = some.column
-    if column.categories is not None and len(column.categories) > 1:
-        return False
-    blank = sum(cell is None or cell != cell for cell in column.values.tolist())
-    seen = some.seen if 0 < blank < len(column.values) else set()
-    return len(seen) == 1 and codings.bit(next(iter(seen))) != 0
-
-
-def _chosen(some: _Sample) -> ColumnCoding:
-    (value,) = some.seen
-    name, text = some.column.name, _text(value)
-    unit = name if value == 1.0 else f"{name}={text}"
-    return _coding(some, Kind.CHOSEN, Chosen(value), (codings.NOT_CHOSEN, text), (unit,))
-
-
-def _left_out(some: _Sample) -> ColumnCoding:
-    codes: States = np.zeros((1, 0), dtype=np.int8)
-    return ColumnCoding(some.column.name, Kind.IDENTIFIER, ("",), (), codes, LeftOut(), np.array([-1]), np.array([1.0]))
+        # The most frequent category has no unit: it is the state with all units at 0.
+        kept = np.arange(len(known)) != coding.shares.argmax()
+        return replace(coding, units=tuple(np.array(units, object)[kept]), codes=coding.codes[:, kept])
 
 
 def _two(some: _Sample, known: tuple[Any, ...]) -> ColumnCoding:
     name = some.column.name
     unit = name if known == (0.0, 1.0) else f"{name}={_text(known[1])}"
     return _coding(some, Kind.TWO, Known(known), _texts(known), (unit,))
-
-
-def _one_each(some: _Sample, known: tuple[Any, ...]) -> ColumnCoding:
-    labels = _texts(known)
-    units = tuple(f"{some.column.name}={label}" for label in labels)
-    return _coding(some, Kind.CATEGORIES, Known(known), labels, units)
 
 
 def _listed(some: _Sample, order: tuple[Any, ...], source: str) -> ColumnCoding:
@@ -343,24 +311,11 @@ def _listed(some: _Sample, order: tuple[Any, ...], source: str) -> ColumnCoding:
     if len(known) == 2:
         return _two(some, known)
     labels = _texts(known)
-    units = tuple(f"{column.name}>{label}" for label in labels[:-1])
-    return _coding(some, Kind.ORDERED, Known(known), labels, units)
+    return _coding(some, Kind.ORDERED, Known(known), labels, _above(column.name, labels))
 
 
-def _levels(some: _Sample, distinct: FloatArray) -> ColumnCoding:
-    """Each whole number is a level; one that was never seen counts as the next level above it, or as the last."""
-    labels = _texts(distinct.tolist())
-    units = tuple(f"{some.column.name}>{label}" for label in labels[:-1])
-    return _coding(some, Kind.LEVELS, Thresholds(tuple(distinct[:-1].tolist())), labels, units)
-
-
-def _intervals(some: _Sample, distinct: FloatArray, n_bins: int) -> ColumnCoding:
-    cuts = _cuts(some, distinct, n_bins)
-    ends = _texts(cuts)
-    inner = [f"{low} to {high}" for low, high in pairwise(ends)]
-    labels = (f"up to {ends[0]}", *inner, f"above {ends[-1]}")
-    units = tuple(f"{some.column.name}>{end}" for end in ends)
-    return _coding(some, Kind.NUMBER, Thresholds(cuts), labels, units)
+def _above(name: str, labels: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{name}>{label}" for label in labels[:-1])
 
 
 def _cuts(some: _Sample, distinct: FloatArray, n_bins: int) -> tuple[float, ...]:
@@ -393,17 +348,13 @@ def _coding(some: _Sample, kind: Kind, reader: Reader, labels: tuple[str, ...], 
     codes = np.eye(n, dtype=np.int8) if kind is Kind.CATEGORIES else np.tri(n, max(n - 1, 0), -1, dtype=np.int8)
     index, name = reader.index(some.column.values), some.column.name
     counts = np.bincount(index[index >= 0], weights=some.weights[index >= 0], minlength=n)
-    rows = np.array([_representative(some, np.flatnonzero(index == k)) for k in range(n)], dtype=np.int64)
+    rows: IndexArray = np.full(n, -1)
+    for k in np.unique(index[index >= 0]):  # the first row with a value; of numbers, that with the (lower) median
+        own = np.flatnonzero(index == k)
+        rows[k] = own[0] if some.column.values.dtype.kind == "O" else _quantile(some, own, 0.5)
     if kind is Kind.NUMBER:  # an interval without a training value borrows the value of its neighbour
         rows = np.where(rows < 0, rows.max(), rows)
     return ColumnCoding(name, kind, labels, units, codes, reader, rows, counts / (counts.sum() or 1.0))
-
-
-def _representative(some: _Sample, rows: IndexArray) -> int:
-    """The first of these rows; of numbers, the one with the median, the lower one of an even number of them."""
-    if not len(rows):
-        return -1
-    return int(rows[0]) if some.column.values.dtype.kind == "O" else _quantile(some, rows, 0.5)
 
 
 def _quantile(some: _Sample, rows: IndexArray, share: float) -> int:

@@ -11,13 +11,12 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from sbnet._types import FloatArray
 from sbnet.errors import ParameterError
-from sbnet.estimators import _encoding, _learning
-from sbnet.estimators._base import FromNetworks, SBNEstimator
+from sbnet.estimators import _learning
+from sbnet.estimators._base import FromNetworks, SBNEstimator, numbers
 from sbnet.estimators._completing import Resumed
-from sbnet.estimators._large import in_order
-from sbnet.estimators._partitions import by_partition, transforms_by_partition
+from sbnet.estimators._large import by_partition, ordered, transforms_by_partition
 from sbnet.estimators._rows import columns, place
-from sbnet.estimators.settings import Settings, Training
+from sbnet.estimators.settings import Settings, Training, is_auto, layers
 from sbnet.exact.probability import sample
 from sbnet.learning.streams import blocks_of, is_stream
 from sbnet.model.mixtures import NetworkMixture
@@ -203,13 +202,13 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         """
         if is_stream(X):
             for block in blocks_of(X):
-                self.partial_fit(in_order(self, block))
+                self.partial_fit(ordered(self, block))
             return self
         settings = self._settings()
         if self.orders != 1:
             raise ParameterError(f"orders is {self.orders!r}; partial_fit() learns one network. Use fit(), or orders=1")
         first = not hasattr(self, "network_")
-        rows = self._rows(self._table(X, reset=first, sample_weight=sample_weight)[0], sample_weight)
+        rows = self._read_rows(X, sample_weight, reset=first)
         rows = rows.keep(rows.weights > 0.0)
         if first:
             generator = np.random.default_rng(_learning.make_seed(settings.random_state))
@@ -260,7 +259,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         drawn = np.array(cells)[which, np.arange(n_samples)]
         if self.encoder_ is not None:
             states = place(self.network_, drawn, names)
-            return self.encoder_.table(_encoding.values(self._places(self.network_), states))
+            return self.encoder_.table(numbers(self._places(self.network_), states))
         return drawn.astype(np.float64)
 
     def transform(self, X: Any) -> FloatArray:
@@ -289,3 +288,54 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
 
     def _settings(self) -> Settings:
         return Settings.of(self, self.settings)
+
+
+_SHORT = ("hidden", "binarize", "encode", "missing", "n_jobs", "random_state", "verbose")
+
+
+class FromTemplate(SBNEstimator):
+    """An estimator with a template, and short-hands for the few settings that are often given."""
+
+    density: Any
+    hidden: Any
+    encode: Any
+    settings: Any
+
+    def set_params(self, **params: Any) -> Any:
+        """Set arguments; those of the template as ``density__epochs=3``, also where none was given.
+
+        Parameters
+        ----------
+        **params
+            Arguments by name.
+
+        Returns
+        -------
+        self
+        """
+        nested = any(name.startswith("density__") for name in params)
+        if nested and params.get("density", self.density) is None:
+            params = {**params, "density": SBNDensity()}
+        return super().set_params(**params)
+
+    def _is_encoded(self) -> bool:
+        return self.encode is not None or getattr(self.density, "encode", None) is not None
+
+    def _auto(self) -> dict[str, Any]:
+        """What "auto" in the template stands for here, where a density alone takes it for something else."""
+        return {}
+
+    def _settings(self) -> Settings:
+        template = SBNDensity() if self.density is None else self.density
+        if not isinstance(template, SBNDensity):
+            raise ParameterError(f"density is {template!r}; give an SBNDensity, such as SBNDensity(epochs=5)")
+        given = {name: getattr(self, name) for name in _SHORT if getattr(self, name) is not None}
+        # Who runs an estimator decides on seeds and cores, as in scikit-learn's ensembles; but of two networks
+        # one would be lost without a word, in a search over density__hidden for instance.
+        both = "hidden" in given and not is_auto(template.hidden)
+        if both and given["hidden"] != template.hidden and layers(given["hidden"]) != layers(template.hidden):
+            raise ParameterError(
+                f"hidden is {self.hidden!r}, but hidden of density is {template.hidden!r}; give one of them"
+            )
+        auto = {k: v for k, v in self._auto().items() if is_auto(given.get(k, getattr(template, k)))}
+        return Settings.of(template, self.settings or template.settings, **{**given, **auto})

@@ -161,14 +161,22 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         BinaryEncoder
         """
-        rules = self._rules()
+        checks.choice("drop", self.drop, (None, "most_frequent"))
+        checks.choice("handle_unknown", self.handle_unknown, ("error", "missing"))
+        checks.choice("identifiers", self.identifiers, ("leave out", "keep"))
+        for name in ("n_bins", "n_levels"):
+            count(name, getattr(self, name), 2)
+        rules = Rules(int(self.n_bins), int(self.n_levels), self.drop, self.identifiers)
         found = self._sheet(X, reset=True)
         order = self._order(found)
         weights = _check_sample_weight(sample_weight, np.empty((found.n_rows, 1)), dtype=np.float64)
         if np.any(weights < 0.0) or not np.any(weights > 0.0):
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
         codings = rules.codes(found.columns, weights, order)
-        self._check_units([unit for coding in codings for unit in coding.units])
+        units = [unit for coding in codings for unit in coding.units]
+        twice = next((unit for k, unit in enumerate(units) if unit in units[:k]), None)
+        if twice is not None:
+            raise TableError(f"two columns would have a unit {twice!r}; rename one of the columns")
         _warn(codings)
         self.columns_ = Columns(codings)
         self._originals = Originals.of(X, codings, [column.name for column in found.columns])
@@ -207,8 +215,12 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             are the medians of the training values in their intervals.
         """
         check_is_fitted(self)
-        means = self._means(X)
+        means: FloatArray = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
         starts = np.cumsum([0, *(len(coding.units) for coding in self.columns_)])
+        if means.shape[1] != starts[-1]:
+            raise ParameterError(f"the table has {means.shape[1]} columns; the encoder makes {starts[-1]} units")
+        if np.any((means < 0.0) | (means > 1.0)):
+            raise ParameterError("means must lie between 0 and 1")
         index = [coding.most_probable(means[:, starts[k] : starts[k + 1]]) for k, coding in enumerate(self.columns_)]
         return self.table(np.column_stack(index))
 
@@ -242,23 +254,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         _check_feature_names_in(self, input_features)
         return np.array([unit for coding in self.columns_ for unit in coding.units], dtype=object)
 
-    def _means(self, X: Any) -> FloatArray:
-        means: FloatArray = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
-        width = sum(len(coding.units) for coding in self.columns_)
-        if means.shape[1] != width:
-            raise ParameterError(f"the table has {means.shape[1]} columns; the encoder makes {width} units")
-        if np.any((means < 0.0) | (means > 1.0)):
-            raise ParameterError("means must lie between 0 and 1")
-        return means
-
-    def _rules(self) -> Rules:
-        checks.choice("drop", self.drop, (None, "most_frequent"))
-        checks.choice("handle_unknown", self.handle_unknown, ("error", "missing"))
-        checks.choice("identifiers", self.identifiers, ("leave out", "keep"))
-        for name in ("n_bins", "n_levels"):
-            count(name, getattr(self, name), 2)
-        return Rules(int(self.n_bins), int(self.n_levels), self.drop, self.identifiers)
-
     def _sheet(self, X: Any, *, reset: bool) -> Sheet:
         """The columns of a table, after scikit-learn's checks of its shape and names."""
         if is_records(X):
@@ -284,12 +279,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if strange:
             raise ParameterError(f"ordered names column {strange[0]!r}, which is not in the table")
         return order
-
-    @staticmethod
-    def _check_units(units: list[str]) -> None:
-        twice = next((unit for k, unit in enumerate(units) if unit in units[:k]), None)
-        if twice is not None:
-            raise TableError(f"two columns would have a unit {twice!r}; rename one of the columns")
 
 
 def _warn(codings: Sequence[ColumnCoding]) -> None:

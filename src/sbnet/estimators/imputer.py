@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
@@ -15,22 +17,24 @@ from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
 from sbnet.estimators import _choosing, _learning
-from sbnet.estimators._base import FromNetworks, Member
-from sbnet.estimators._filling import Completion
+from sbnet.estimators._base import FromNetworks, Member, together
 from sbnet.estimators._given import Given, as_asked
+from sbnet.estimators._large import transforms_by_partition
 from sbnet.estimators._learning import make_seed
-from sbnet.estimators._partitions import transforms_by_partition
-from sbnet.estimators._rows import Rows
-from sbnet.estimators._template import FromTemplate
-from sbnet.estimators.density import SBNDensity
+from sbnet.estimators._rows import Rows, columns, place
+from sbnet.estimators.density import FromTemplate, SBNDensity
 from sbnet.estimators.settings import Training, check_particles, count
 from sbnet.exact.probability import sample
-from sbnet.inference import PosteriorBatch
+from sbnet.inference import PosteriorBatch, infer_many
+from sbnet.inference.impossible import warn_of_impossible
+from sbnet.inference.solvers.block_gibbs import cell_probabilities
 from sbnet.inference.solvers.completions import informed
-from sbnet.inference.solvers.particles import NUMBER
+from sbnet.inference.solvers.enumeration import Sampled
+from sbnet.inference.solvers.particles import NUMBER, Particles, average, particles, seeds_of_places, suits
 from sbnet.inference.solvers.places import Place
 from sbnet.learning.streams import is_stream
 from sbnet.model.network import Network
+from sbnet.model.ties import strong_edges
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
 from sbnet.tables.frames import Array
@@ -133,7 +137,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         if self.multiple is None:
             self._fit_one(X, sample_weight)
             return self
-        rows = self._rows(self._table(X, reset=True, sample_weight=sample_weight)[0], sample_weight)
+        rows = self._read_rows(X, sample_weight)
         generator, _ = self._fit_rows(rows)
         self.draw_networks_ = tuple(self._learn_again(rows, generator) for _ in range(self.multiple))
         return self
@@ -148,7 +152,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         if sampling:
             filled = self._drawn(table, self._members(), self._seed())
         elif self.particles:
-            filled = _filled(table, self._by_particles(self.networks_, self._fixed_seed()).means, certain)
+            filled = table.fill(self._by_particles(self.networks_, self._fixed_seed()).means, certain)
         else:
             filled = self._fill(table, lambda posterior: posterior.means, certain=certain)
         return as_asked(self, filled, X)
@@ -181,13 +185,15 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         if not self.draw_networks_:
             raise ParameterError("draws() gives as many tables as `multiple` says; set it before fit(): multiple=5")
         seed = self._seed()
-        return [self._one_draw(X, network, seed + k) for k, network in enumerate(self.draw_networks_)]
-
-    def _one_draw(self, X: Any, network: Network, seed: int) -> Any:
-        if self.encoder_ is not None:
-            return self._fill_encoded(X, np.random.default_rng(seed), [(network, None)])
-        filled = as_asked(self, self._drawn(self._table(X, reset=False)[0], [(network, None)], seed), X)
-        return _wrap_data_with_container("transform", filled, X, self) if isinstance(filled, np.ndarray) else filled
+        found = []
+        for k, network in enumerate(self.draw_networks_):
+            if self.encoder_ is not None:
+                found.append(self._fill_encoded(X, np.random.default_rng(seed + k), [(network, None)]))
+                continue
+            filled = as_asked(self, self._drawn(self._table(X, reset=False)[0], [(network, None)], seed + k), X)
+            array = isinstance(filled, np.ndarray)
+            found.append(_wrap_data_with_container("transform", filled, X, self) if array else filled)
+        return found
 
     def _learn_again(self, rows: Rows, generator: np.random.Generator) -> Network:
         """A network from rows drawn with replacement: how far it is from the other is what a table leaves open."""
@@ -202,7 +208,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
 
     def _drawn(self, table: Given, networks: list[Member], seed: int) -> Array:
         if self.particles:
-            return _filled(table, self._by_particles([network for network, _ in networks], seed).draw, certain=True)
+            return table.fill(self._by_particles([network for network, _ in networks], seed).draw, certain=True)
         generator = np.random.default_rng(seed)
         return self._fill(table, lambda posterior: _draw(posterior, generator), rng=generator, networks=networks)
 
@@ -220,12 +226,6 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         return int(given) if checks.is_whole(given) else 0
 
 
-def _filled(table: Given, values: Any, certain: bool) -> Array:
-    """The table with its missing cells filled by values for the rows that have some."""
-    rows = np.flatnonzero((table.cells == HIDDEN).any(axis=1))
-    return table.fill(rows, values(table.cells[rows]), certain) if len(rows) else table.values.copy()
-
-
 def _draw(posterior: PosteriorBatch, generator: np.random.Generator) -> States:
     """Complete states of every row.
 
@@ -237,3 +237,58 @@ def _draw(posterior: PosteriorBatch, generator: np.random.Generator) -> States:
     return sample(
         network, len(states), rng=generator, do=np.where(informed(network, states) & (states == HIDDEN), drawn, states)
     )
+
+
+_T = TypeVar("_T", bound=np.generic)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Networks whose units have the names of columns, and how many particles each row gets, from which seed."""
+
+    networks: Sequence[Network]
+    names: tuple[str, ...]
+    number: int
+    seed: int
+    executor: Executor
+
+    def means(self, cells: States) -> FloatArray:
+        """Posterior means, rows by columns."""
+        parts = [self._averaged(network, place(network, cells, self.names)) for network in self.networks]
+        values = [self._columns(network, part.means) for network, part in zip(self.networks, parts, strict=True)]
+        if len(parts) == 1:
+            return values[0]
+        return np.asarray(together(np.array(values), np.array([part.log_p for part in parts]), None))
+
+    def draw(self, cells: States) -> FloatArray:
+        """Every row completed once, rows by columns. Equal rows are drawn apart, by their numbers."""
+        parts = []
+        for k, network in enumerate(self.networks):
+            states, seeds = place(network, cells, self.names), seeds_of_places(self.seed + k, len(cells))
+            parts.append(particles(network, states, seeds, number=self.number, draws=1, executor=self.executor))
+        values = [self._columns(n, part.drawn[:, 0]) for n, part in zip(self.networks, parts, strict=True)]
+        if len(parts) > 1:
+            log_p, rng = np.array([part.log_p for part in parts]), np.random.default_rng(self.seed)
+            return np.asarray(together(np.array(values), log_p, rng), dtype=np.float64)
+        return values[0].astype(np.float64)
+
+    def probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
+        """Of the values of each column, rows by values, for rows of states of the units of the first network."""
+        if any(len(place.codes) > 2 for place in places):
+            return cell_probabilities(self.networks[0], states, places)
+        means = self._averaged(self.networks[0], states).means
+        on = [means[:, place.units[0]] for place in places]
+        return [np.column_stack([1.0 - one, one]) for one in on]
+
+    def _averaged(self, network: Network, states: States) -> Particles:
+        """Means of particles; where units are tied to each other, or are not sigmoid units, those of other solvers."""
+        tied = strong_edges(network).size > 0
+        if not tied and suits(network):
+            return average(network, states, number=self.number, seed=self.seed, executor=self.executor)
+        solver = Sampled() if tied else None
+        found = infer_many(network, states, solver=solver, executor=self.executor, progress=False)
+        found = warn_of_impossible(found)
+        return Particles(found.means, found.bound, np.empty((len(states), 0, network.n_units), np.int8))
+
+    def _columns(self, network: Network, of_units: NDArray[_T]) -> NDArray[_T]:
+        return of_units[:, columns(network, self.names)]

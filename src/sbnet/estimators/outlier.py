@@ -12,9 +12,8 @@ from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import ParameterError
 from sbnet.estimators._explain import Explanations, explain_rows
-from sbnet.estimators._partitions import by_partition
-from sbnet.estimators._template import FromTemplate
-from sbnet.estimators.density import SBNDensity
+from sbnet.estimators._large import by_partition
+from sbnet.estimators.density import FromTemplate, SBNDensity
 from sbnet.estimators.settings import Training
 from sbnet.learning.streams import is_stream
 
@@ -88,7 +87,11 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         self._fit_one(X, sample_weight)
         scores = np.asarray(self.score_samples(X))
         weights = _check_sample_weight(sample_weight, scores[:, None], dtype=np.float64)
-        self.offset_ = _fence(scores, weights) if share is None else _quantile(scores, weights, share)
+        if share is None:
+            least, low, high = (_quantile(scores, weights, at) for at in (0.01, 0.25, 0.75))
+            self.offset_ = max(least, low - 1.5 * (high - low))
+        else:
+            self.offset_ = _quantile(scores, weights, share)
         return self
 
     @by_partition
@@ -137,12 +140,6 @@ def _share(contamination: Any) -> float | None:
             f"contamination is {checks.shown(contamination)}; give 'auto', or a share above 0 and up to 0.5"
         )
     return float(contamination)
-
-
-def _fence(scores: FloatArray, weights: FloatArray) -> float:
-    """One and a half interquartile ranges below the lower quartile, or the lowest hundredth if that is higher."""
-    least, low, high = (_quantile(scores, weights, share) for share in (0.01, 0.25, 0.75))
-    return max(least, low - 1.5 * (high - low))
 
 
 def _quantile(scores: FloatArray, weights: FloatArray, share: float) -> float:

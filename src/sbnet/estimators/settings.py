@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,17 +12,75 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sbnet import checks
+from sbnet._types import BoolArray
 from sbnet.errors import ParameterError
-from sbnet.estimators import _priors
-from sbnet.estimators._priors import is_auto
+from sbnet.estimators._rows import columns
 from sbnet.inference import check_differentiable
-from sbnet.learning import SGD, Adam
+from sbnet.learning import SGD, Adam, Gaussian
+from sbnet.learning.priors import by_edge
+from sbnet.model.network import Network
 from sbnet.tables import frames
+
+GROUPS = ("hidden", "autoregressive")
+DEFAULT_PRIOR = {"hidden": 2.0, "autoregressive": 0.5}
+"""Scales of Gaussian priors where none is given and nothing is chosen."""
+
+
+def is_auto(value: Any) -> bool:
+    """Is this left to be chosen?"""
+    return isinstance(value, str) and value == "auto"
+
+
+def is_autoregressive(network: Network, names: tuple[str, ...]) -> BoolArray:
+    """Edges from columns, to other columns and to their mixture variables; all others are of the group "hidden"."""
+    found: BoolArray = np.isin(network.graph.parent, columns(network, names))
+    return found
+
+
+def prior_for(prior: Any, network: Network, names: tuple[str, ...]) -> Any:
+    """The prior that an argument `prior` puts on the weights of a network, or None."""
+    hidden, autoregressive = by_group(prior)
+    edges = is_autoregressive(network, names)
+    if hidden is autoregressive or not edges.any():
+        return hidden
+    return by_edge(edges, autoregressive, hidden)
+
+
+def by_group(given: Any) -> tuple[Any, Any]:
+    """The priors of the groups "hidden" and "autoregressive" as `prior` says; one for both is the same object twice."""
+    given = DEFAULT_PRIOR if is_auto(given) else given
+    if isinstance(given, Mapping):
+        unknown = [name for name in given if name not in GROUPS]
+        if unknown:
+            raise ParameterError(
+                f"prior names {unknown[0]!r}; the groups of edges are {' and '.join(map(repr, GROUPS))}"
+            )
+        hidden, autoregressive = (_one(given.get(name)) for name in GROUPS)
+        return hidden, autoregressive
+    one = _one(given)
+    return one, one
+
+
+def _one(prior: Any) -> Any:
+    """A penalty, or None: a number is the scale of a Gaussian one, and infinity is none."""
+    checks.no_class("prior", prior)
+    if prior is None or hasattr(prior, "gradient"):
+        return prior
+    number = isinstance(prior, int | float | np.integer | np.floating) and not isinstance(prior, bool)
+    if number and prior == np.inf:
+        return None
+    if number and 0 < prior <= sys.float_info.max:
+        return Gaussian(float(prior))
+    raise ParameterError(
+        f"prior is {checks.shown(prior)}; give 'auto', a positive scale such as 2.0, a penalty such as "
+        'sbnet.Laplace(0.5), None, or one for each group of edges: {"autoregressive": 0.7, "hidden": 2.0}'
+    )
+
 
 _TINY, _MOST_PARTICLES, MOST = sys.float_info.min, 1_000_000, 2**31 - 1
 """The least number above zero; the most particles, and the largest count of anything."""
-HIDDEN_LAYERS, RATE = (8,), 0.03
-"""Hidden layers and learning rate where they are left open and nothing is chosen."""
+HIDDEN_LAYERS, RATE, WEIGHT_SCALE = (8,), 0.03, 0.2
+"""Hidden layers, learning rate and size of the first weights where they are left open and nothing is chosen."""
 _NAMED: dict[str, type[Adam | SGD]] = {"adam": Adam, "sgd": SGD}
 
 
@@ -152,6 +210,11 @@ class Training:
         raise ParameterError(f"optimizer is {given!r}; give 'adam', 'sgd', or an object such as sbnet.SGD(0.05)")
 
     @property
+    def start_scale(self) -> float:
+        """How large weights are at first."""
+        return WEIGHT_SCALE if is_auto(self.weight_scale) else float(self.weight_scale)
+
+    @property
     def steps_are_ours(self) -> bool:
         """Are the optimiser and its rate left to us?"""
         return isinstance(self.optimizer, str) and self.optimizer == "adam" and is_auto(self.learning_rate)
@@ -198,7 +261,7 @@ class Settings(Training):
         need(good, "label", self.label, "give the name of a column, such as 'x3', or None")
         if not is_auto(self.epochs):
             count("epochs", self.epochs, 1, ", or 'auto'")
-        _priors.by_group(self.prior)
+        by_group(self.prior)
         if self.solver is not None:
             check_differentiable(self.solver)
         good = self.binarize is None or _is_number(self.binarize, -math.inf, math.inf)

@@ -17,8 +17,9 @@ from sbnet.errors import ParameterError
 from sbnet.exact.answers import log_likelihood as exact_log_likelihood
 from sbnet.files.atomic import PathLike
 from sbnet.inference import DifferentiableSolver, MeanField, check_differentiable
+from sbnet.kernels.array_gates import softplus
+from sbnet.kernels.gates import NOISY_OR
 from sbnet.learning.checkpoint import Run, opened
-from sbnet.learning.coordinates import in_log_odds, moved, rescaled
 from sbnet.learning.gradients import Objective
 from sbnet.learning.optimizers import SGD, Optimizer
 from sbnet.learning.partitions import distributed
@@ -139,9 +140,12 @@ def fit(
     with opened(checkpoint, resume) as saved:
         generator = saved.generator(rng)
         objective = Objective.of(network, solver, executor, threads)
-        source = _open(
-            Task(network, X, sample_weight, validation, missing, objective, batch_size, shuffle, saved.used), generator
-        )
+        task = Task(network, X, sample_weight, validation, missing, objective, batch_size, shuffle, saved.used)
+        source: Source
+        if is_lazy(X):
+            source = distributed(task, generator)
+        else:
+            source = Stream(task) if is_stream(X) else table(task, generator)
         if log_likelihood:  # refuse now, not after an epoch
             exact_log_likelihood(network, source.most_hidden())
         run = Run(network, optimizer.init(len(moving)), warm=None, rng=generator.bit_generator.state, best=network)
@@ -192,13 +196,6 @@ def fit(
     )
 
 
-def _open(task: Task, generator: np.random.Generator) -> Source:
-    """The rows of a table, of a Dask collection or of a stream, some of them held out if `validation` says so."""
-    if is_lazy(task.X):
-        return distributed(task, generator)
-    return Stream(task) if is_stream(task.X) else table(task, generator)
-
-
 class _Step(NamedTuple):
     """Where an epoch stands: the rows it has gone through, the mean of their bounds, what it has learned."""
 
@@ -222,7 +219,9 @@ def _steps(
     steps; so weights become exactly zero. Otherwise its gradient is added to that of the bound.
     """
     state, total, seen, finished = run.optimizer, 0.0, 0.0, 0
-    parameters, n_edges, noisy = _parameters(run.network), run.network.n_edges, in_log_odds(run.network)
+    parameters, n_edges = _parameters(run.network), run.network.n_edges
+    units = run.network.gate == NOISY_OR
+    noisy = np.concatenate([units[run.network.graph.child_of_edge], units]) if units.any() else None
     size_of: Any = getattr(optimizer, "size", None)
     proximal = penalty is not None and penalty.is_sparse and noisy is None and size_of is not None
     for batch in source.batches(generator):
@@ -232,8 +231,10 @@ def _steps(
         if penalty is not None:
             pull = penalty.gradient(parameters[:n_edges], parameters[n_edges:], smooth=proximal)
             gradient = gradient + pull / everything
-        move, state = optimizer.step(rescaled(parameters, gradient, noisy), state, run.epoch)
-        parameters = moved(parameters, move * moving, noisy)
+        if noisy is not None:  # in the coordinates of `_moved`
+            gradient = np.where(noisy, -np.expm1(-parameters) * gradient, gradient)
+        move, state = optimizer.step(gradient, state, run.epoch)
+        parameters = parameters + move * moving if noisy is None else _moved(parameters, move * moving, noisy)
         if penalty is not None and proximal:
             size = size_of(state, run.epoch) * moving / everything
             parameters = penalty.shrunk(parameters[:n_edges], parameters[n_edges:], size)
@@ -323,3 +324,17 @@ def _moving(network: Network, frozen: Iterable[str | tuple[str, str]] | BoolArra
         else:
             free[network.n_edges + network.index(item)] = False
     return free.astype(np.float64)
+
+
+def _moved(parameters: FloatArray, move: FloatArray, noisy: BoolArray) -> FloatArray:
+    r"""The parameters after a step: in the weights of sigmoid units, in the log-odds of the causes of `noisy` units.
+
+    A weight :math:`\theta = -\ln(1 - p)` of a noisy-OR unit may not become negative, and the gradient in it grows
+    without limit as it nears zero. In :math:`\phi = \ln(p / (1 - p))`, so that :math:`\theta = \ln(1 + e^\phi)`, every
+    number is allowed, and :math:`\partial / \partial \phi = p\, \partial / \partial \theta` is bounded: a small enough
+    step along it raises the bound, as ever. A cause with p = 0 keeps it.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        free = np.where(parameters > 30.0, parameters, np.log(np.expm1(np.minimum(parameters, 30.0)))) + move
+    after = np.where(noisy, softplus(np.maximum(free, -700.0)), parameters + move)
+    return np.where(noisy & (parameters <= 0.0), parameters, after)

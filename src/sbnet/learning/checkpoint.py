@@ -21,14 +21,20 @@ from sbnet.errors import FileFormatError, ParameterError
 from sbnet.files.atomic import PathLike, as_name, check_target
 from sbnet.files.locks import alone
 from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
-from sbnet.learning import generators
 from sbnet.learning.optimizers import Optimizer
 from sbnet.model.network import MAX_PARAMETER, Network
 
 CHECKPOINT = Kind("sbnet-checkpoint", 1, "a checkpoint that sbnet.fit() wrote")
 _DIGEST = re.compile("[0-9a-f]{64}")
-_PARTS = 200
-"""Parts of the settings, each a name and a text; there are not many."""
+_PARTS = 2_000
+"""Numbers and texts in a part that is JSON: the state of MT19937 has 624 numbers."""
+GENERATORS = {
+    kind.__name__: kind
+    for kind in (np.random.MT19937, np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64)
+}
+"""Random generators whose state can be written and brought back: NumPy's own, by name."""
+_LARGEST = {"has_uint32": 1, "pos": 624, "buffer_pos": 4}
+"""The largest places in buffers: NumPy takes them as they are, and reads there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +103,12 @@ class Checkpoints:
             generator = checks.generator(rng)
         else:
             with _of_one_run(self.stored):
-                generator = generators.from_text(_text(self.stored, "first_rng"))
+                generator = generator_from(_text(self.stored, "first_rng"))
         if self.path is not None:
-            generators.check_known(generator)
+            kind = type(generator.bit_generator)
+            if GENERATORS.get(kind.__name__) is not kind:  # nobody could bring its state back
+                known = f"give rng= a seed, or one of {', '.join(GENERATORS)}"
+                raise ParameterError(f"checkpoint= cannot keep the state of a {kind.__name__}; {known}")
         self._first = generator.bit_generator.state
         return generator
 
@@ -139,8 +148,8 @@ class Checkpoints:
         metadata = {
             "made_by": f"sbnet {__version__}",
             "settings": json.dumps(self._settings),
-            "first_rng": generators.as_text(self._first),
-            "rng": generators.as_text(run.rng),
+            "first_rng": state_text(self._first),
+            "rng": state_text(run.rng),
             "best": json.dumps([run.best_epoch, run.best_bound if np.isfinite(run.best_bound) else None]),
             "seconds": repr(run.seconds),
             "n_rows": repr(run.n_rows),
@@ -169,7 +178,7 @@ def opened(path: PathLike | None, resume: bool | PathLike) -> Iterator[Checkpoin
 
 
 def _restored(stored: Stored, fresh: Run, parts: dict[str, FloatArray]) -> Run:
-    rng = generators.from_text(_text(stored, "rng")).bit_generator.state
+    rng = generator_from(_text(stored, "rng")).bit_generator.state
     if rng["bit_generator"] != fresh.rng["bit_generator"]:
         raise ValueError("it begins with one random generator and goes on with another")
     best_epoch, best_bound = _best(_text(stored, "best"), len(parts["bounds"]))
@@ -287,3 +296,27 @@ def _fingerprint(*parts: Any) -> str:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+def state_text(state: Mapping[str, Any]) -> str:
+    """The state of a bit generator in JSON; some of it is in NumPy's numbers and arrays."""
+    return json.dumps(state, default=lambda value: value.tolist(), sort_keys=True)
+
+
+def generator_from(text: str) -> np.random.Generator:
+    """A generator in the state that :func:`state_text` wrote; a ValueError if it is none."""
+    state = parse(text, _PARTS)
+    kind = state.get("bit_generator") if isinstance(state, dict) else None
+    if not isinstance(kind, str) or kind not in GENERATORS:
+        raise ValueError(f"its random generator is {str(kind)[:40]!r}; known are {', '.join(GENERATORS)}")
+    bits = GENERATORS[kind](0)
+    try:
+        bits.state = state
+        found: Mapping[str, Any] = bits.state
+    except Exception:  # whatever NumPy says of wrong kinds and lengths
+        raise ValueError("the state of its random generator is that of no such generator") from None
+    places = {**found, **found["state"]}
+    in_range = all(0 <= places.get(name, 0) <= most for name, most in _LARGEST.items())
+    if not in_range or state_text(found) != state_text(state):  # NumPy leaves out what it does not know
+        raise ValueError("the state of its random generator is out of range, or has other parts")
+    return np.random.Generator(bits)

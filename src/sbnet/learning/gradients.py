@@ -77,9 +77,9 @@ def gradient(
     check_differentiable(solver)
     states, _ = coerce(network, evidence)
     n = len(states)
-    weight = (
-        np.ones(n) if row_weight is None else checks.numbers("row_weight", row_weight, "give one finite number per row")
-    )
+    weight = np.ones(n)
+    if row_weight is not None:
+        weight = checks.numbers("row_weight", row_weight, "give one finite number per row")
     if weight.shape != (n,) or not np.all(np.isfinite(weight)):
         raise ParameterError(f"row_weight has shape {weight.shape}; expected ({n},), one finite number per row")
     parameters = np.concatenate([network.weight, network.bias])
@@ -113,24 +113,21 @@ class Objective:
         weight, bias = parameters[:n_edges], parameters[n_edges:]
         n, size = len(states), getattr(self.solver, "rows_at_once", _BLOCK)
         cuts = [slice(first, min(first + size, n)) for first in range(0, n, size)]
-        blocks = [
-            Block(rows, (states[rows], None if start is None else start[rows], row_weight[rows])) for rows in cuts
-        ]
+        begin = [None if start is None else start[rows] for rows in cuts]
+        blocks = [Block(r, (states[r], means, row_weight[r])) for r, means in zip(cuts, begin, strict=True)]
         model: Any = self.model  # a task is given what is in it
         task = partial(_gradient, model, weight, bias, self.solver)
-        parts = map_blocks(task, blocks, executor=self._where(len(blocks), n * len(weight)))
+        executor = self.executor
+        if executor is None:
+            alone = len(blocks) == 1 or n * len(weight) <= _SMALL or thread_count(self.threads) == 1
+            executor = Inline() if alone else Threads(self.threads)
+        parts = map_blocks(task, blocks, executor=executor)
         return Gradient(
             join((part.bound for part in parts), np.zeros(0)),
             join((part.means for part in parts), np.zeros(states.shape)),
             sum((part.weight for part in parts), np.zeros(len(weight))),
             sum((part.bias for part in parts), np.zeros(len(bias))),
         )
-
-    def _where(self, n_blocks: int, work: int) -> Executor:
-        if self.executor is not None:
-            return self.executor
-        alone = n_blocks == 1 or work <= _SMALL or thread_count(self.threads) == 1
-        return Inline() if alone else Threads(self.threads)
 
 
 def _gradient(

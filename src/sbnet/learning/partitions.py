@@ -141,7 +141,13 @@ def distributed(task: Task, generator: np.random.Generator) -> Distributed:
     if weight is not None:
         rows = lazy.kept(lazy.mapped(_weighted, (), rows, _weights(weight, rows)))
     if sources.is_share(held):
-        rows = _divided(rows, checks.fraction("validation", held), int(generator.integers(2**63)))
+        share, seed, counts = checks.fraction("validation", held), int(generator.integers(2**63)), _counts(rows)
+        if counts.sum() < 2:
+            raise ParameterError("one row cannot be divided into rows to learn from and rows to hold out")
+        ends = np.clip(np.round(share * np.cumsum(counts)), 0, counts.sum() - 1).astype(int)
+        ends[-1] = max(ends[-1], 1)  # at least one held out in all, and one kept
+        n_out = np.diff(ends, prepend=0).tolist()
+        rows = lazy.kept(lazy.mapped(_split, (seed,), rows, n_out, range(len(rows))))
         held = [part.out for part in rows]
     elif lazy.is_lazy(held):
         held = _states(_read_all(task, held))
@@ -157,7 +163,6 @@ def _read_all(task: Task, table: Any) -> list[Any]:
 
 
 def _weights(sample_weight: Any, rows: list[Any]) -> list[Any]:
-    """Those of each partition."""
     if not lazy.is_lazy(sample_weight):
         counts = _counts(rows)
         whole = sources.row_weights(int(counts.sum()), sample_weight)
@@ -166,16 +171,6 @@ def _weights(sample_weight: Any, rows: list[Any]) -> list[Any]:
     if len(pieces) != len(rows):
         raise ParameterError(f"sample_weight has {len(pieces)} partitions, X has {len(rows)}; give them the same ones")
     return pieces
-
-
-def _divided(rows: list[Any], share: float, seed: int) -> list[Any]:
-    """A share of the rows of each partition held out, at least one in all, and one kept."""
-    counts = _counts(rows)
-    if counts.sum() < 2:
-        raise ParameterError("one row cannot be divided into rows to learn from and rows to hold out")
-    ends = np.clip(np.round(share * np.cumsum(counts)), 0, counts.sum() - 1).astype(int)
-    ends[-1] = max(ends[-1], 1)
-    return lazy.kept(lazy.mapped(_split, (seed,), rows, np.diff(ends, prepend=0).tolist(), range(len(rows))))
 
 
 def _counts(rows: list[Any]) -> IndexArray:
@@ -226,7 +221,6 @@ def _order(seed: int | None, p: int, n: int) -> IndexArray:
 def _batch(
     objective: Objective, parameters: FloatArray, rows: _Rows, order: IndexArray, cut: slice, begin: FloatArray | None
 ) -> tuple[BoundGradient, FloatArray]:
-    """The sum of the gradients of some rows, and their means."""
     chosen, parameters = order[cut], np.array(parameters)
     parameters.setflags(write=False)  # as it is everywhere: one kind of array, one compiled kernel
     start = None if begin is None else begin[chosen]
@@ -242,7 +236,6 @@ def _added(parts: list[BoundGradient]) -> BoundGradient:
 
 
 def _merged(rows: _Rows, order: IndexArray, *means: FloatArray) -> FloatArray:
-    """The means of an epoch, row by row."""
     whole = np.empty(rows.states.shape)
     if means:
         whole[order] = np.concatenate(means)

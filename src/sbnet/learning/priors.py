@@ -175,9 +175,3 @@ def by_edge(chosen: BoolArray, prior: Any, other: Any) -> Penalty:
     one, rest = as_penalty(prior) or Penalty(), as_penalty(other) or Penalty()
     parts = zip((one.l1, one.l2, one.centre), (rest.l1, rest.l2, rest.centre), strict=True)
     return Penalty(*(Part(np.where(chosen, a.weight, b.weight), b.bias) for a, b in parts))
-
-
-def shared(prior: Any, share: float) -> Penalty | None:
-    """A share of a prior: rows that come by parts take the prior by parts."""
-    penalty = as_penalty(prior)
-    return None if penalty is None else penalty.times(share)

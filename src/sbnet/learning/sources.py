@@ -100,7 +100,6 @@ class Source:
         return float(bounds / self.n_rows), float(truths / self.n_rows)
 
     def _sums(self, function: Sums, network: Network, states: Any) -> FloatArray:
-        """Two sums over rows."""
         return np.array(function(self.task.objective, network, states))
 
     def most_hidden(self) -> States:

@@ -87,7 +87,7 @@ class Batch(Readable, Generic[R]):
     @overload
     def __getitem__(self, key: SomeRows) -> Self: ...
     def __getitem__(self, key: OneRow | SomeRows) -> R | Self:
-        if not are_some(key):
+        if not isinstance(key, slice | Sequence) and not (isinstance(key, np.ndarray) and key.ndim > 0):
             return self._one(one(key, len(self)))
         rows = some(key, len(self))
         return self._some(key if isinstance(key, slice) else rows)  # a slice copies nothing
@@ -96,12 +96,10 @@ class Batch(Readable, Generic[R]):
         raise NotImplementedError
 
     def _some(self, rows: slice | IndexArray) -> Self:
-        columns = {name: getattr(self, name) for name in self._columns}
-        numbers = np.arange(len(self))[rows]
-        some = {
-            name: tuple(column[r] for r in numbers) if isinstance(column, tuple) else column[rows]
-            for name, column in columns.items()
-        }
+        some, numbers = {}, np.arange(len(self))[rows]
+        for name in self._columns:
+            column = getattr(self, name)
+            some[name] = tuple(column[r] for r in numbers) if isinstance(column, tuple) else column[rows]
         return replace(self, **some)  # type: ignore[type-var]
 
     def to_frame(self) -> pandas.DataFrame:
@@ -141,11 +139,6 @@ def framed(
         return frame
     whole: pandas.DataFrame = pd.concat([frame, pd.DataFrame(table, columns=list(names), index=index)], axis=1)
     return whole
-
-
-def are_some(key: object) -> bool:
-    """Does it stand for some rows, and not for one?"""
-    return isinstance(key, slice | Sequence) or (isinstance(key, np.ndarray) and key.ndim > 0)
 
 
 def some(key: Any, n: int) -> IndexArray:

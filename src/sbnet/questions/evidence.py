@@ -62,9 +62,9 @@ class Reading:
     codings: dict[int, Coding] = field(default_factory=dict)
 
 
-def coerce_one(network: Network, evidence: EvidenceLike, *, missing: Any = ()) -> States:
+def coerce_one(network: Network, evidence: EvidenceLike) -> States:
     """One pattern, shape (1, n_units)."""
-    states, _ = coerce(network, evidence, missing=missing)
+    states, _ = coerce(network, evidence)
     if len(states) != 1:
         raise EvidenceError(f"one pattern was expected, but the evidence has {len(states)} rows; use infer_many()")
     return states
@@ -126,24 +126,7 @@ def _read(
     """Evidence in any form, and what may have been meant otherwise."""
     check_kinds(network, evidence)
     reader = _Reader(network, (*frames.missing_values(missing), -1.0), known)
-    return _read_by(reader, evidence), reader.doubts
-
-
-def _read_by(reader: _Reader, evidence: Any) -> Reading:
-    frame = None if isinstance(evidence, dict) else frames.as_frame(evidence)
-    if frame is not None:
-        return reader.frame(frame)
-    evidence = _series(evidence)
-    if isinstance(evidence, Mapping) and not hasattr(evidence, "toarray"):  # scipy's dok matrices are mappings too
-        return reader.records([evidence], single=True)
-    if frames.is_records(evidence):
-        return reader.records(evidence)
-    array = frames.as_array(evidence)
-    if array.dtype.names is not None and array.ndim == 1:
-        return reader.sheet(frames.sheet(array, reader.gone))
-    if array.ndim not in (1, 2):
-        raise EvidenceError(f"evidence has {array.ndim} dimensions; expected one pattern or a table of rows by units")
-    return reader.array(np.atleast_2d(array), single=array.ndim == 1)
+    return reader.read(evidence), reader.doubts
 
 
 def check_means(states: States, means: ArrayLike, single: bool) -> FloatArray:
@@ -179,6 +162,24 @@ class _Reader:
         self.network, self.gone, self.known = network, gone, known
         self.inferred: dict[int, Coding] = {}
         self.doubts: list[str] = []
+
+    def read(self, evidence: Any) -> Reading:
+        """Evidence in any form."""
+        frame = None if isinstance(evidence, dict) else frames.as_frame(evidence)
+        if frame is not None:
+            return self.frame(frame)
+        evidence = _series(evidence)
+        if isinstance(evidence, Mapping) and not hasattr(evidence, "toarray"):  # scipy's dok matrices are mappings too
+            return self.records([evidence], single=True)
+        if frames.is_records(evidence):
+            return self.records(evidence)
+        array = frames.as_array(evidence)
+        if array.dtype.names is not None and array.ndim == 1:
+            return self.sheet(frames.sheet(array, self.gone))
+        if array.ndim not in (1, 2):
+            expected = "expected one pattern or a table of rows by units"
+            raise EvidenceError(f"evidence has {array.ndim} dimensions; {expected}")
+        return self.array(np.atleast_2d(array), single=array.ndim == 1)
 
     def frame(self, frame: Any) -> Reading:
         labels: list[Any] = list(frame.columns)
@@ -241,10 +242,19 @@ class _Reader:
 
     def plain(self, values: list[Any], out: States) -> bool:
         """Put states `out` for cells that are 0, 1, -1, NaN or None, as most are; False if there are others."""
-        states = None if self.known or len(self.gone) > 1 else _plain_states(values)
-        if states is not None:
-            out[:] = states
-        return states is not None
+        if self.known or len(self.gone) > 1:
+            return False
+        states: list[int] = []
+        for value in values:
+            number = isinstance(value, _NUMBERS)
+            if value is None or (number and (value != value or value == -1)):
+                states.append(-1)
+            elif number and (value == 0 or value == 1):
+                states.append(int(value))
+            else:
+                return False
+        out[:] = states
+        return True
 
     def place(
         self,
@@ -355,19 +365,6 @@ class _Reader:
                 missing = np.flatnonzero(column == HIDDEN)
                 if len(missing) and frames.is_number(sheet.given(int(missing[0]), k), -1.0):
                     self.doubts.append(f"column {self.network.names[i]!r} {codings.SIGNS}missing=[-1]")
-
-
-def _plain_states(values: list[Any]) -> list[int] | None:
-    """What most records hold, numbers and None, in no time; None if there is anything else."""
-    states: list[int] = []
-    for value in values:
-        if value is None or (isinstance(value, _NUMBERS) and (value != value or value == -1)):
-            states.append(-1)
-        elif isinstance(value, _NUMBERS) and (value == 0 or value == 1):
-            states.append(int(value))
-        else:
-            return None
-    return states
 
 
 def _outside() -> int:

@@ -144,7 +144,9 @@ class Reading:
         caption = f"<caption style='{_LEFT};white-space:nowrap'><b>{html.escape(self.headline)}</b>{small}</caption>"
         titles, *rows = self._table()
         head = "".join(f"<th style='{_LEFT}'>{html.escape(str(title))}</th>" for title in titles)
-        body = "".join(f"<tr>{''.join(map(_html, row))}</tr>" for row in rows)
+        cells = [[html.escape(cell) if isinstance(cell, str) else cell.html() for cell in row] for row in rows]
+        lines = ["".join(f"<td style='{_LEFT}'>{cell}</td>" for cell in row) for row in cells]
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
         return f"<table>{caption}<tr>{head}</tr>{body}</table>"
 
     def _table(self) -> Sequence[Sequence[Cell]]:
@@ -173,9 +175,9 @@ def by_change(before: FloatArray, after: FloatArray, places: IndexArray) -> Inde
     return places[np.argsort(-change, kind="stable")]
 
 
-def more(left: int, what: str = "") -> list[list[str]]:
+def more(left: int) -> list[list[str]]:
     """A row that says how many rows were left out, if any were."""
-    return [[f"... {left:,} {what}{' ' if what else ''}more"]] if left > 0 else []
+    return [[f"... {left:,} more"]] if left > 0 else []
 
 
 def moved(
@@ -184,15 +186,11 @@ def moved(
     """A row for each of the units that moved most: its name, both means, and a bar; the titles come first."""
     ranked = by_change(before, after, places)
     top = scale(before[ranked[:SHOWN]], after[ranked[:SHOWN]])
-    rows = [
-        (
-            names[i],
-            f"{probability(before[i])} → {probability(after[i])}{plus_minus(errors, i)}",
-            Move(before[i], after[i], top),
-        )
-        for i in ranked[:SHOWN]
-    ]
-    return [("hidden unit", "prior → posterior", f"0 to {top:g}"), *rows, *more(len(ranked) - SHOWN)]
+    rows: list[Sequence[str | Bar]] = [("hidden unit", "prior → posterior", f"0 to {top:g}")]
+    for i in ranked[:SHOWN]:
+        means = f"{probability(before[i])} → {probability(after[i])}{plus_minus(errors, i)}"
+        rows.append((names[i], means, Move(before[i], after[i], top)))
+    return [*rows, *more(len(ranked) - SHOWN)]
 
 
 def probability(p: float) -> str:
@@ -269,17 +267,14 @@ def _layout(whole: Sequence[Sequence[Cell]], cuts: Sequence[int], width: int | N
 
 
 def _holds(rows: Sequence[Sequence[Cell]], k: int, *kinds: type) -> bool:
-    """Whether a column has a cell of these kinds."""
     return any(isinstance(row[k], kinds) for row in rows)
 
 
 def _line(texts: Sequence[str], pads: Sequence[int]) -> str:
-    """Cells side by side."""
     return "  " + "  ".join(f"{text:<{pad}}" for text, pad in zip(texts, pads, strict=True)).rstrip()
 
 
 def _plain(cell: Cell) -> str:
-    """A cell as text."""
     return cell.text() if isinstance(cell, Terms) else in_line(cell if isinstance(cell, str) else cell.text())
 
 
@@ -310,10 +305,6 @@ def _share(wanted: Sequence[int], room: int, least: int) -> int:
 
 def _length(value: float, top: float) -> int:
     return min(round(_LENGTH * float(value / top)), _LENGTH)
-
-
-def _html(cell: Cell) -> str:
-    return f"<td style='{_LEFT}'>{html.escape(cell) if isinstance(cell, str) else cell.html()}</td>"
 
 
 def _strip(top: float, *parts: tuple[float, str]) -> str:

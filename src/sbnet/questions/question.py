@@ -285,7 +285,6 @@ def _without_edges(network: Network, gone: Any, bias: FloatArray) -> Network:
 
 
 def _with_reports(network: Network, reports: Sequence[Report]) -> Network:
-    """The network with a child for each report."""
     if not reports:
         return network
     graph, ratio = network.graph, np.array([report.ratio for report in reports])

@@ -70,12 +70,8 @@ class _Rules(NamedTuple):
 def _rules(network: Network) -> _Rules:
     """Of a network, worked out once."""
     known: _Rules | None = network._cache.get(_Rules)
-    if known is None:
-        known = network._cache[_Rules] = _found(network)
-    return known
-
-
-def _found(network: Network) -> _Rules:
+    if known is not None:
+        return known
     graph, weight, bias = network.graph, network.weight, network.bias
     parent, child, n = graph.parent, graph.child_of_edge, network.n_units
     noisy = network.gate == NOISY_OR
@@ -85,14 +81,13 @@ def _found(network: Network) -> _Rules:
     alone = np.abs(bias[child] + weight - CERTAIN) <= _ROUNDING  # the input of a sigmoid unit from this parent alone
     sure = np.where(noisy[child], weight == CERTAIN, alone & ~prevented[child])
     cause = needs[child] & (weight > 0.0)
-    return _Rules(
-        needs,
-        always,
-        _links(child[cause], parent[cause], n),
-        _links(parent[cause], child[cause], n),
-        _links(child[sure], parent[sure], n),
-        _links(parent[sure], child[sure], n),
-    )
+    links = [
+        _links(one[chosen], other[chosen], n)
+        for chosen in (cause, sure)
+        for one, other in ((child, parent), (parent, child))
+    ]
+    rules = network._cache[_Rules] = _Rules(needs, always, *links)
+    return rules
 
 
 def _links(unit: IndexArray, other: IndexArray, n: int) -> _Links:
@@ -136,7 +131,7 @@ def reason(network: Network, row: States, held: States | None = None) -> str:
         return ""
     clash = clash[np.minimum(known.off[clash], known.on[clash]) == 0]  # what was observed; others follow from it
     unit = int(clash[np.argmin(np.maximum(known.off[clash], known.on[clash]))])
-    return f"{IMPOSSIBLE}: {_Words(network, rules, known).of(unit)}"
+    return f"{IMPOSSIBLE}: {_why(network, rules, known, unit)}"
 
 
 def _propagated(rules: _Rules, states: States, held: States) -> _Known:
@@ -194,52 +189,38 @@ def _new(rounds: IndexArray, places: _Places, step: int) -> _Places:
     return rows, units
 
 
-class _Words(NamedTuple):
-    """Sentences about one row."""
+def _why(network: Network, rules: _Rules, known: _Known, unit: int) -> str:
+    """Why a unit cannot be in the state that was given.
 
-    network: Network
-    rules: _Rules
-    known: _Known
+    Every contradiction reaches such a unit: what a unit has to be because of others passes on to them.
+    """
+    names, has_parents = network.names, len(network.parents(unit)) > 0
+    if known.on[unit] == 0:
+        causes, before = rules.causes.of(unit), known.off[unit]
+        gone = (known.off[causes] >= 0) & (known.off[causes] < before)
+        effects = rules.sure_effects.of(unit)
+        if rules.needs[unit] and gone.all():
+            why = f"it has no leak and {_all_off(network, known, causes)}" if has_parents else "its prior is 0"
+        else:
+            effect = effects[(known.off[effects] >= 0) & (known.off[effects] < before)][0]
+            off = "is off" if known.off[effect] == 0 else "has to be off"
+            why = f"it never fails to turn on {names[effect]!r}, which {off}"
+        return f"{names[unit]!r} cannot be on, for {why}"
+    causes, before = rules.sure_causes.of(unit), known.on[unit]
+    if rules.always[unit] and before == 1:
+        why = f"its {'leak' if has_parents else 'prior'} is 1"
+    else:
+        cause = causes[(known.on[causes] >= 0) & (known.on[causes] < before)][0]
+        why = f"its cause {names[cause]!r} {'is on' if known.on[cause] == 0 else 'has to be on'} and never fails"
+    return f"{names[unit]!r} cannot be off, for {why}"
 
-    def of(self, unit: int) -> str:
-        """Why a unit cannot be in the state that was given.
 
-        Every contradiction reaches such a unit: what a unit has to be because of others passes on to them.
-        """
-        name = repr(self.network.names[unit])
-        if self.known.on[unit] == 0:
-            return f"{name} cannot be on, for {self._why_off(unit)}"
-        return f"{name} cannot be off, for {self._why_on(unit)}"
-
-    def _why_off(self, unit: int) -> str:
-        causes, when = self.rules.causes.of(unit), self.known.off[unit]
-        before = (self.known.off[causes] >= 0) & (self.known.off[causes] < when)
-        if self.rules.needs[unit] and before.all():
-            if not len(self.network.parents(unit)):
-                return "its prior is 0"
-            return f"it has no leak and {self._all_off(causes)}"
-        effects = self.rules.sure_effects.of(unit)
-        effect = effects[(self.known.off[effects] >= 0) & (self.known.off[effects] < when)][0]
-        return f"it never fails to turn on {self.network.names[effect]!r}, which {self._is(effect, 0)}"
-
-    def _why_on(self, unit: int) -> str:
-        when, causes = self.known.on[unit], self.rules.sure_causes.of(unit)
-        if self.rules.always[unit] and when == 1:
-            return f"its {'leak' if len(self.network.parents(unit)) else 'prior'} is 1"
-        cause = causes[(self.known.on[causes] >= 0) & (self.known.on[causes] < when)][0]
-        return f"its cause {self.network.names[cause]!r} {self._is(cause, 1)} and never fails"
-
-    def _all_off(self, causes: IndexArray) -> str:
-        if not len(causes):
-            return "no cause"
-        names = [repr(self.network.names[i]) for i in causes[:_NAMED]]
-        more = [f"{len(causes) - _NAMED:,} more"] * (len(causes) > _NAMED)
-        listed = [*names, *more]
-        text = listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
-        given = bool(np.all(self.known.off[causes] == 0))
-        verb = ("is" if len(causes) == 1 else "are") + " off" if given else "cannot be on"
-        return f"its cause{'s' * (len(causes) != 1)} {text} {verb}"
-
-    def _is(self, unit: int, state: int) -> str:
-        given = (self.known.on if state else self.known.off)[unit] == 0
-        return ("is " if given else "has to be ") + ("on" if state else "off")
+def _all_off(network: Network, known: _Known, causes: IndexArray) -> str:
+    if not len(causes):
+        return "no cause"
+    named = [repr(network.names[i]) for i in causes[:_NAMED]]
+    listed = [*named, *[f"{len(causes) - _NAMED:,} more"] * (len(causes) > _NAMED)]
+    text = listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+    given = bool(np.all(known.off[causes] == 0))
+    verb = ("is" if len(causes) == 1 else "are") + " off" if given else "cannot be on"
+    return f"its cause{'s' * (len(causes) != 1)} {text} {verb}"

@@ -22,6 +22,7 @@ from sbnet.tables.frames import Array, Column, as_number, is_number
 
 NOT_CHOSEN = "not chosen"
 """What a blank says in a column of one value and blanks."""
+_SHOWN = 5  # values in a message
 _LARGE = 1e15  # whole numbers from here on are written in powers of ten
 _FEW = 4  # rows: too few to tell a coding by -1 and 1 from a unit that happens to be 1 or not observed
 SIGNS = "holds -1 and 1: -1 was read as not observed. If it means no, recode it to 0; if it marks missing cells, say "
@@ -76,7 +77,13 @@ def learn(column: Column) -> Coding | None:
 def read(column: Column, coding: Coding) -> tuple[States, int | None]:
     """0, 1 or -1 (missing) for each cell, and the first row that holds neither of the two values, if there is one."""
     if column.is_number:
-        return _read_numbers(column, coding)
+        values = column.values
+        states: States = np.full(len(values), HIDDEN, dtype=np.int8)
+        for bit, number in enumerate((as_number(coding.zero), as_number(coding.one))):
+            if number is not None:
+                states[values == number] = bit
+        unread = np.flatnonzero((states == HIDDEN) & ~np.isnan(values))
+        return states, int(unread[0]) if len(unread) else None
     bits = {_key(coding.zero): 0, _key(coding.one): 1}
     known = {value: bits.get(_key(value)) for value in dict.fromkeys(column.values.tolist()) if value is not None}
     strange = [value for value, bit in known.items() if bit is None]
@@ -142,15 +149,21 @@ def clash(values: list[Any]) -> str:
     )
 
 
-def distinct(column: Column, most: int = 5) -> list[Any]:
-    """Values of a column, up to `most` and one more: numbers by size, text as it comes; or its two categories."""
+def distinct(column: Column) -> list[Any]:
+    """Values of a column, at most six of them: numbers by size, text as it comes; or its two categories."""
     if column.categories is not None and len(column.categories) == 2:
         return list(column.categories)
     if column.is_number:
-        return _numbers(column, most)
+        seen = column.values[~np.isnan(column.values)]
+        if not len(seen):
+            return []
+        low, high = float(seen.min()), float(seen.max())
+        if np.all((seen == low) | (seen == high)):  # nearly always: no need to sort
+            return [low] if low == high else [low, high]
+        return [float(value) for value in np.unique(seen)[: _SHOWN + 1]]
     found: dict[Any, Any] = {}
     for value in dict.fromkeys(column.values.tolist()):
-        if value is not None and len(found) <= most:
+        if value is not None and len(found) <= _SHOWN:
             found.setdefault(_key(value), value)
     return list(found.values())
 
@@ -166,10 +179,10 @@ def first_strange(column: Column) -> int:
     return 0
 
 
-def listing(values: list[Any], most: int = 5) -> str:
+def listing(values: list[Any]) -> str:
     """Values for a message: the first few, in words."""
-    shown = [show(value) for value in values[:most]]
-    if len(values) > most:
+    shown = [show(value) for value in values[:_SHOWN]]
+    if len(values) > _SHOWN:
         return ", ".join(shown) + ", …"
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]])) if shown else "nothing"
 
@@ -185,28 +198,6 @@ def word(value: Any) -> str:
     """A value as a table of text has it: all digits, and no needless point."""
     whole = isinstance(value, float) and value.is_integer() and abs(value) < _LARGE
     return str(int(value)) if whole else str(value)
-
-
-def _numbers(column: Column, most: int) -> list[float]:
-    values = column.values
-    seen = values[~np.isnan(values)]
-    if not len(seen):
-        return []
-    low, high = seen.min(), seen.max()
-    if np.all((seen == low) | (seen == high)):  # nearly always: no need to sort
-        return [float(low)] if low == high else [float(low), float(high)]
-    return [float(value) for value in np.unique(seen)[: most + 1]]
-
-
-def _read_numbers(column: Column, coding: Coding) -> tuple[States, int | None]:
-    values = column.values
-    zero, one = as_number(coding.zero), as_number(coding.one)
-    states: States = np.full(len(values), HIDDEN, dtype=np.int8)
-    for bit, number in enumerate((zero, one)):
-        if number is not None:
-            states[values == number] = bit
-    strange = np.flatnonzero((states == HIDDEN) & ~np.isnan(values))
-    return states, int(strange[0]) if len(strange) else None
 
 
 def _key(value: Any) -> Any:
@@ -232,16 +223,12 @@ def _known(values: list[Any], bits: tuple[int, ...]) -> Coding:
     """The coding of values that say what they mean; one that is not there is written as the other is."""
     if any(isinstance(value, float) for value in values):
         return PLAIN
-    zeros, ones = yes_no.PAIRS[next(iter(yes_no.in_common(_texts(values))))]
     found = dict(zip(reversed(bits), reversed(values), strict=True))
-    return Coding(*(found.get(bit, _like(values[0], side[0])) for bit, side in enumerate((zeros, ones))))
-
-
-def _like(seen: str, word: str) -> str:
-    """A word in capitals, or with one, as another is written."""
-    if seen.isupper():
-        return word.upper()
-    return word.capitalize() if seen[:1].isupper() else word
+    for bit, side in enumerate(yes_no.PAIRS[next(iter(yes_no.in_common(_texts(values))))]):
+        word, first = side[0], values[0]  # in capitals, or with one, as the other is written
+        word = word.upper() if first.isupper() else word.capitalize() if first[:1].isupper() else word
+        found.setdefault(bit, word)
+    return Coding(found[0], found[1])
 
 
 def _in_order(values: list[Any], column: Column) -> Coding | None:

@@ -89,8 +89,12 @@ def sheet(X: Any, missing: Iterable[Any] | Any = ()) -> Sheet:
     frame = as_frame(X)
     if frame is not None:
         return from_frame(frame, names_of(frame), gone)
-    if is_records(X):
-        return from_records(X, gone)
+    if is_records(X):  # the columns are their keys, in the order of their first appearance
+        names = list(dict.fromkeys(key for row in X for key in row))
+        for name in names:
+            if not isinstance(name, str):
+                raise TableError(f"the records have a key {name!r}; the columns of a table are named by text")
+        return from_columns({name: [row.get(name) for row in X] for name in names}, len(X), gone)
     array = as_array(X)
     if array.dtype.names is not None and array.ndim == 1:
         return from_columns({name: array[name] for name in array.dtype.names}, len(array), gone)
@@ -120,7 +124,8 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     try:
         frame = nw.from_native(nw.to_native(X, pass_through=True), pass_through=True)
     except DuplicateError:
-        twice = _twice(list(getattr(X, "column_names", getattr(X, "columns", ()))))
+        labels = list(getattr(X, "column_names", getattr(X, "columns", ())))
+        twice = next(label for k, label in enumerate(labels) if label in labels[:k])
         raise TableError(f"the table has two columns {twice!r}; rename one of them") from None
     if isinstance(frame, nw.LazyFrame):
         raise TableError(
@@ -150,15 +155,6 @@ def as_array(X: Any) -> Array:
     if array.dtype.kind in "SU":  # numpy turns [0, "1"] into two strings; keep what was given
         array = np.asarray(X, dtype=object)
     return array
-
-
-def from_records(rows: Sequence[Mapping[Any, Any]], gone: tuple[Any, ...] = ()) -> Sheet:
-    """A list of mappings: the columns are their keys, in the order of their first appearance."""
-    names = list(dict.fromkeys(key for row in rows for key in row))
-    for name in names:
-        if not isinstance(name, str):
-            raise TableError(f"the records have a key {name!r}; the columns of a table are named by text")
-    return from_columns({name: [row.get(name) for row in rows] for name in names}, len(rows), gone)
 
 
 def from_columns(cells: Mapping[str, Any], n_rows: int, gone: tuple[Any, ...] = ()) -> Sheet:
@@ -314,10 +310,6 @@ def _listed(value: Any, gone: tuple[Any, ...]) -> bool:
     return any(value == one or (number is not None and number == as_number(one)) for one in gone)
 
 
-def _twice(labels: list[Any]) -> Any:
-    return next(label for k, label in enumerate(labels) if label in labels[:k])
-
-
 def _dates(name: str) -> TableError:
     return TableError(f"column {name!r} holds dates or times; a unit is 0 or 1. Leave the column out, or recode it")
 
@@ -326,6 +318,6 @@ def _nested(name: str, value: Any) -> TableError:
     return TableError(f"column {name!r} holds {brief(value)}; a cell is a number, a truth value, text, or missing")
 
 
-def brief(value: Any, most: int = 40) -> str:
+def brief(value: Any) -> str:
     """A value for a message, whatever it is."""
-    return checks.shown(value, most)
+    return checks.shown(value, 40)

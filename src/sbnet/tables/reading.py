@@ -175,7 +175,7 @@ def _twice(names: Iterable[str]) -> str | None:
 
 def _text(file: Any, what: str, hints: Hints, again: Any) -> Source:
     """A table whose first line names columns; above it, spreadsheets write a line such as ``sep=;``."""
-    encoding = _checked_encoding(hints.encoding) or _guessed_encoding(file.peek(64)[:64])
+    encoding = _encoding(hints.encoding, file.peek(64)[:64])
     lines = _decoded(io.TextIOWrapper(file, encoding=encoding, newline=""), what, encoding)
     first = next(lines, "")
     announced = re.match(r"sep=(.)\r?\n", first)
@@ -222,23 +222,18 @@ def _decoded(text: io.TextIOWrapper, what: str, encoding: str) -> Iterator[str]:
             text.detach()  # who opened the file will close it
 
 
-def _checked_encoding(encoding: str | None) -> str | None:
-    """An encoding of text that Python knows; anything else is refused."""
-    if encoding is None:
-        return None
-    try:
-        "a".encode(encoding)
-        return codecs.lookup(encoding).name
-    except (LookupError, TypeError, ValueError):
-        near = near_name(encoding, _ENCODINGS, 0.6)
-        hint = f"did you mean {near!r}?" if near else "name one such as utf-8, latin-1 or cp1252"
-        raise ParameterError(f"{encoding!r} is no encoding of text; {hint}") from None
-
-
-def _guessed_encoding(start: bytes) -> str:
-    """By a byte order mark; else UTF-16 if there are zeros, every second byte with Latin letters; else UTF-8."""
+def _encoding(given: str | None, start: bytes) -> str:
+    """That which is given, if Python knows it; else by a byte order mark, by zeros, as UTF-16 has them, or UTF-8."""
+    if given is not None:
+        try:
+            "a".encode(given)
+            return codecs.lookup(given).name
+        except (LookupError, TypeError, ValueError):
+            near = near_name(given, _ENCODINGS, 0.6)
+            hint = f"did you mean {near!r}?" if near else "name one such as utf-8, latin-1 or cp1252"
+            raise ParameterError(f"{given!r} is no encoding of text; {hint}") from None
     marked = next((name for mark, name in _BYTE_ORDER_MARKS.items() if start.startswith(mark)), None)
-    if marked is None and len(start) > 1 and 0 in start:
+    if marked is None and len(start) > 1 and 0 in start:  # every second byte, with Latin letters
         return "utf-16-le" if start[1::2].count(0) >= start[::2].count(0) else "utf-16-be"
     return marked or "utf-8"
 

@@ -101,11 +101,7 @@ def folded(word: str) -> str:
 
 def _parsed(text: str) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     lines = [line.split("|") for line in text.strip().splitlines()]
-    return [(_words(zeros), _words(ones)) for zeros, ones in lines]
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(map(folded, text.split()))
+    return [(tuple(map(folded, zeros.split())), tuple(map(folded, ones.split()))) for zeros, ones in lines]
 
 
 _ALONE = _parsed(_BY_THEMSELVES)
