@@ -71,9 +71,8 @@ class Originals:
         new = _taken(self.columns[k], np.maximum(index, 0)).alias(given.name)
         keep = nw.new_series("keep", (index < 0).tolist(), nw.Boolean(), backend=given.implementation)
         categorical = given.implementation.is_pandas() and given.dtype in (nw.Categorical, nw.Enum)
-        kind = new.to_native().dtype
         # pandas does not put different categories together; those of the training table have all the values
-        if categorical and given.to_native().dtype != kind:
+        if categorical and given.to_native().dtype != (kind := new.to_native().dtype):
             mixed = given.cast(nw.Object()).zip_with(keep, new.cast(nw.Object()))
             return nw.from_native(mixed.to_native().astype(kind), series_only=True)
         return given.zip_with(keep, new if new.dtype == given.dtype else new.cast(given.dtype))
