@@ -10,11 +10,9 @@ from numpy.testing import assert_allclose
 
 import sbnet as sb
 from sbnet.estimators import SBNDensity
-from sbnet.estimators.mixture_sums import Switching, board_of, estimates, switching
-from sbnet.inference.solvers.particles import seeds_of_places
-from sbnet.kernels.holes import filter_rows
+from sbnet.estimators.mixture_sums import Switching, board_of, switching
+from sbnet.inference.solvers.particles import log_probabilities, seeds_of_places, seeds_of_rows
 from sbnet.parallel.blocks import Inline
-from sbnet.questions.reduction import absorb_rows
 
 pytestmark = pytest.mark.small
 
@@ -100,23 +98,22 @@ def test_estimates_for_rows_with_holes_are_right_in_the_mean():
     states = np.full((4, net.n_units), -1, np.int8)
     states[:, columns] = [[-1, 1, -1, 0, 1], [1, -1, -1, -1, 0], [1, 0, 0, 1, 1], [-1, -1, -1, -1, -1]]
     truth = sb.log_likelihood(net, states)
-    many = estimates(net, states, columns, 20_000, Inline())
+    many = estimates(net, states, 20_000)
     assert_allclose(many, truth, atol=0.03)
     assert_allclose(many[2:], truth[2:], atol=1e-9)  # nothing is drawn
-    few = [_with_seed(net, states[:1], columns, seed) for seed in range(3_000)]
+    few = log_probabilities(
+        net, np.repeat(states[:1], 3000, axis=0), seeds_of_places(0, 3000), number=5, executor=Inline()
+    )
     error = np.std(np.exp(few)) / np.sqrt(len(few))
     assert abs(np.mean(np.exp(few)) - np.exp(truth[0])) < 4 * error  # with five particles each
 
 
-def _with_seed(net, states, columns, seed):
-    log_p, board = np.empty(1), board_of(net, np.sort(columns))
-    bias, seeds = absorb_rows(net.model, net.bias, states), seeds_of_places(seed, 1)
-    filter_rows(net.model, board.switched(net.model), board.most, states, bias, seeds, 5, log_p)
-    return log_p[0]
+def estimates(net, states, number):
+    return log_probabilities(net, states, seeds_of_rows(0, states), number=number, executor=Inline())
 
 
 def test_networks_with_other_hidden_units_are_estimated_with_all_of_them_drawn():
     net = sb.layered((2, 4), autoregressive=True, rng=0, scale=1.0)
     states = np.array([[-1, -1, 1, -1, 0, 1]], np.int8)
-    found = estimates(net, states, np.arange(2, 6), 5_000, Inline())
+    found = estimates(net, states, 5_000)
     assert_allclose(found, sb.log_likelihood(net, states), atol=0.05)

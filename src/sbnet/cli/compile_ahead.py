@@ -114,17 +114,16 @@ def _roots() -> None:
 
 
 def _switches() -> None:
-    from sbnet.estimators.mixture_sums import estimates, switching
+    from sbnet.estimators.mixture_sums import switching
 
     net, states = add_column_mixtures(layered((1,)), units=["x0"], count=2, rng=0), np.array([[-1, -1, 1]], np.int8)
     switching(net, np.array([2]), MeanField()).climb(net.model, net.bias, states, None, row_weight=np.ones(1))
-    estimates(net, np.full((1, 3), -1, np.int8), np.array([2]), 2, Inline())
 
 
 def _particles() -> None:
     states = np.full((1, 12), -1, np.int8)
     states[0, -1] = 1
-    particles(_small(), states, seeds_of_rows(0, states), number=2, executor=Inline())
+    particles(_small(), states, seeds_of_rows(0, states), number=2, executor=Inline())  # `log_probabilities` too
 
 
 def _conditioned() -> None:

@@ -16,15 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _arguments, _learning, _mixtures, _priors, _sharing, _tuning, mixture_sums
+from sbnet.estimators import _arguments, _learning, _mixtures, _priors, _sharing, _tuning
 from sbnet.estimators._large import fit_classes
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._partitions import by_partition
-from sbnet.estimators._rows import columns, place
+from sbnet.estimators._rows import place
 from sbnet.estimators._sharing import Ties
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators._tuning import Labelled, Mixture
 from sbnet.estimators.density import SBNDensity
+from sbnet.inference.solvers.particles import log_probabilities, seeds_of_rows
 from sbnet.learning import FitResult
 from sbnet.learning.streams import is_stream
 from sbnet.parallel.blocks import pool
@@ -351,9 +352,10 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         """Estimates of ln P of the observed cells; of several networks, their mean."""
         settings, names = self._settings(), self._names()
         where = pool(settings.executor, _learning.threads(settings))
+        rows = [place(each, cells, names) for each in networks]
         parts = [
-            mixture_sums.estimates(each, place(each, cells, names), columns(each, names), number, where)
-            for each in networks
+            log_probabilities(each, states, seeds_of_rows(0, states), number=number, executor=where)
+            for each, states in zip(networks, rows, strict=True)
         ]
         mean: FloatArray = np.mean(parts, axis=0)
         return mean

@@ -5,9 +5,7 @@ See :mod:`sbnet.kernels.switches`; with one switch a column, and with roots, :mo
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +13,9 @@ import numpy as np
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.estimators.root_sums import Summing
 from sbnet.inference import BoundGradient, Solution, Status
-from sbnet.inference.solvers.particles import average, seeds_of_rows
 from sbnet.kernels.gates import SIGMOID
-from sbnet.kernels.holes import filter_rows
 from sbnet.kernels.switches import Climb, Found, Switched, edge_slopes, sum_cells
 from sbnet.model.network import Network
-from sbnet.parallel.blocks import Block, RowBlocks, join, map_blocks
 from sbnet.questions.reduction import absorb_rows
 
 MOST_SWITCHES, _MOST = 6, 256
@@ -101,22 +96,3 @@ def switching(network: Network, columns: IndexArray, other: Any) -> Any:
     """The solver for a network: sums where every hidden unit is a switch, another everywhere else."""
     board = board_of(network, columns)
     return other if board is None else Switching(board, other)
-
-
-def estimates(network: Network, states: States, columns: IndexArray, number: int, executor: Executor) -> FloatArray:
-    """Estimates of ln P of rows with holes, each from so many particles; those of P itself are right in the mean."""
-    board = board_of(network, np.sort(columns))
-    if board is None:
-        return average(network, states, number=number, executor=executor).log_p
-    blocks = RowBlocks(states, seeds_of_rows(0, states), most=_MOST)
-    parts = map_blocks(partial(_estimated, network, board, number), blocks, executor=executor)
-    found: FloatArray = join(parts, np.zeros(0))
-    return found
-
-
-def _estimated(network: Network, board: Board, number: int, block: Block) -> FloatArray:
-    states, seeds = block.columns
-    log_p = np.empty(len(states))
-    bias = absorb_rows(network.model, network.bias, states)
-    filter_rows(network.model, board.switched(network.model), board.most, states, bias, seeds, number, log_p)
-    return log_p
