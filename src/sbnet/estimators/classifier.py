@@ -17,16 +17,17 @@ from sklearn.utils.validation import check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _choosing, _learning, _pooling, _priors, _tuning, marginal
+from sbnet.estimators import _choosing, _learning, _pooling, _priors, _tuning
 from sbnet.estimators._large import fit_classes
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._partitions import by_partition
 from sbnet.estimators._pooling import Pooled
-from sbnet.estimators._rows import columns, place
+from sbnet.estimators._rows import place
 from sbnet.estimators._template import FromTemplate
 from sbnet.estimators._tuning import Labelled, Mixture
 from sbnet.estimators.density import SBNDensity
 from sbnet.estimators.settings import Training, check_particles, flag
+from sbnet.inference.solvers.particles import log_probabilities, seeds_of_rows
 from sbnet.learning import FitResult
 from sbnet.learning.streams import is_stream
 from sbnet.model.network import Network
@@ -335,9 +336,10 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         """Estimates of ln P of the observed cells; of several networks, their mean."""
         settings, names = self._settings(), self._names()
         where = pool(settings.executor, _learning.threads(settings))
+        rows = [place(each, cells, names) for each in networks]
         parts = [
-            marginal.estimates(each, place(each, cells, names), columns(each, names), number, where)
-            for each in networks
+            log_probabilities(each, states, seeds_of_rows(0, states), number=number, executor=where)
+            for each, states in zip(networks, rows, strict=True)
         ]
         mean: FloatArray = np.mean(parts, axis=0)
         return mean
