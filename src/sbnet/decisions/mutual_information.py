@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from sbnet._types import FloatArray
 from sbnet.exact.probability import entropy_of
-from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import Network
 
 

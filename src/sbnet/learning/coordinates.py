@@ -12,7 +12,7 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray
 from sbnet.kernels.array_gates import softplus
-from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import Network
 
 
