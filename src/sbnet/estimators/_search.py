@@ -118,7 +118,7 @@ LEARNED = 20_000
 """The most rows to learn from while choosing."""
 _SHARE, _LEAST, _HELD = 0.1, 20, 3_000
 """The share of rows held out, the least number, and the largest."""
-_BUDGET = 8e10
+_BUDGET = 1e12
 """Steps after which nothing new is tried: about 400 seconds of one processor. They are counted, not timed, so that the
 same seed gives the same network on any machine."""
 _PER_UNIT, _PER_PAIR = 32, 4
