@@ -18,13 +18,13 @@ from numba.core.compiler import Compiler
 from numba.core.errors import TypingError
 
 import sbnet as sb
-from sbnet.kernels.compiling import Light, Part, Vector, Whole
+from sbnet.kernels._compile import Light, Part, Vector, Whole
 from strategies import INTERPRETED
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
-CALLEE = "from sbnet.kernels.compiling import inner\n\n\n@inner\ndef callee(x):\n    return x + {}\n"
-CALLER = """from sbnet.kernels.compiling import kernel
+CALLEE = "from sbnet.kernels._compile import inner\n\n\n@inner\ndef callee(x):\n    return x + {}\n"
+CALLER = """from sbnet.kernels._compile import kernel
 from sbnet.kernels.toys.callee import callee
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sbnet.kernels import lanes
-from sbnet.kernels.compiling import kernel
+from sbnet.kernels._compile import kernel
 from sbnet.kernels.vector_math import exp_minus, log
 
 pytestmark = pytest.mark.small

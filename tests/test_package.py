@@ -122,7 +122,7 @@ def test_every_dependency_is_used_by_the_package_itself():
     assert [one for one in modules if not re.search(rf"^ *(import|from) {one}\b", source, re.MULTILINE)] == []
 
 
-KERNELS = "sbnet.kernels.compiling"
+KERNELS = "sbnet.kernels._compile"
 """Those who run a kernel in Python, or say that kernels are compiled, do so through their compiler."""
 
 

@@ -12,7 +12,7 @@ import oracle
 import sbnet as sb
 from sbnet.bounds import lower_bound
 from sbnet.kernels import terms, vector_math
-from sbnet.kernels.compiling import kernel
+from sbnet.kernels._compile import kernel
 from sbnet.kernels.reduce import reduce
 from sbnet.kernels.terms import enumerated, exact, waves
 from sbnet.kernels.terms import work as at

@@ -12,7 +12,7 @@ import pytest
 
 import sbnet.kernels
 from sbnet.cli import main, warmup
-from sbnet.kernels.compiling import FOLDER
+from sbnet.kernels._compile import FOLDER
 from strategies import INTERPRETED
 
 compiled = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")

@@ -33,7 +33,7 @@ from sbnet.bounds.branch_and_bound import branch_and_bound, upper
 from sbnet.bounds.upper.descent import OneThread, descend
 from sbnet.exact.quickscore import TwoLevels, firing_of
 from sbnet.kernels import lobatto
-from sbnet.kernels.compiling import plain
+from sbnet.kernels._compile import plain
 from sbnet.kernels.firing import all_fired, walk_back, walk_on
 from sbnet.kernels.gates import LEAST
 from sbnet.kernels.terms.series import nodes_for

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sbnet._types import BoolArray, FloatArray, Problem, States
 from sbnet.exact.enumeration import known_part
 from sbnet.kernels import array_gates as gates
-from sbnet.kernels.compiling import plain
+from sbnet.kernels._compile import plain
 from sbnet.kernels.random import GOLDEN, mix
 
 Seeds: TypeAlias = NDArray[np.uint64]

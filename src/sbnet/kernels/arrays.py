@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import _empty_nd_impl
 
 from sbnet._types import BoolArray, FloatArray, IndexArray
-from sbnet.kernels.compiling import INTERPRETED, inner
+from sbnet.kernels._compile import INTERPRETED, inner
 
 
 def _typed_zeros(typing: Any, n: Any, dtype: Any) -> Any:

@@ -10,8 +10,8 @@ import math
 from typing import NamedTuple
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem
+from sbnet.kernels._compile import bare, entry, vector
 from sbnet.kernels.arrays import load
-from sbnet.kernels.compiling import bare, entry, vector
 from sbnet.kernels.upper import Regions, evaluated
 
 MEMORY = 12

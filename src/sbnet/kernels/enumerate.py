@@ -9,7 +9,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Model, Problem, States
 from sbnet.kernels import gates
-from sbnet.kernels.compiling import bare, entry, kernel
+from sbnet.kernels._compile import bare, entry, kernel
 from sbnet.kernels.reduce import components, reduced
 from sbnet.kernels.states import added, known_units
 

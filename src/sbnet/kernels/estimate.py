@@ -9,7 +9,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, Model, Problem, States
 from sbnet.kernels import gates
-from sbnet.kernels.compiling import bare, kernel
+from sbnet.kernels._compile import bare, kernel
 from sbnet.kernels.gibbs import FRESH, sweep
 from sbnet.kernels.random import GOLDEN, mix, row_seed, uniform
 from sbnet.kernels.reduce import reduced

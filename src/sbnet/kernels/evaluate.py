@@ -8,7 +8,7 @@ import numpy as np
 
 from sbnet._types import Bound, FloatArray, Model, States
 from sbnet.kernels import gates, terms
-from sbnet.kernels.compiling import kernel
+from sbnet.kernels._compile import kernel
 from sbnet.kernels.reduce import live_units
 
 

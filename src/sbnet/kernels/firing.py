@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sbnet._types import FloatArray, IndexArray
-from sbnet.kernels.compiling import bare, entry
+from sbnet.kernels._compile import bare, entry
 
 
 class Firing(NamedTuple):

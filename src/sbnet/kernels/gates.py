@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 
-from sbnet.kernels.compiling import bare
+from sbnet.kernels._compile import bare
 
 SIGMOID, NOISY_OR = 0, 1
 NAMES = ("sigmoid", "noisy-or")

@@ -8,7 +8,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, Model, Problem, States
 from sbnet.kernels import gates
-from sbnet.kernels.compiling import address, bare, kernel
+from sbnet.kernels._compile import address, bare, kernel
 from sbnet.kernels.gates import sigmoid
 from sbnet.kernels.random import GOLDEN, mix, row_seed, uniform
 from sbnet.kernels.reduce import call_posed, posed

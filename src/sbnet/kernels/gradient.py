@@ -9,8 +9,8 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Model, Problem, States
 from sbnet.kernels import gates, terms
+from sbnet.kernels._compile import bare, caller, vector
 from sbnet.kernels.arrays import real_numbers
-from sbnet.kernels.compiling import bare, caller, vector
 from sbnet.kernels.terms.work import Work
 
 

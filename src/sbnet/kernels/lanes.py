@@ -21,7 +21,7 @@ from numba.core.typeconv.castgraph import Conversion
 from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model, type_callable
 
 from sbnet._types import FloatArray
-from sbnet.kernels.compiling import INTERPRETED
+from sbnet.kernels._compile import INTERPRETED
 
 EIGHT = np.uint64(8)
 Lanes = Any

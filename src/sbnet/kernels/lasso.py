@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, FloatArray, IndexArray
+from sbnet.kernels._compile import bare, kernel, vector
 from sbnet.kernels.arrays import flags, real_numbers, whole_numbers
-from sbnet.kernels.compiling import bare, kernel, vector
 from sbnet.kernels.lanes import size, where
 from sbnet.kernels.vector_math import exp_minus, log
 

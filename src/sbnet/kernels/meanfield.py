@@ -14,8 +14,8 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem, States, Stop
 from sbnet.kernels import gates, terms
+from sbnet.kernels._compile import PAUSE, address, bare, caller, variant
 from sbnet.kernels.arrays import load
-from sbnet.kernels.compiling import PAUSE, address, bare, caller, variant
 from sbnet.kernels.reduce import posed
 from sbnet.kernels.states import known_units
 from sbnet.kernels.terms import exact, waves

@@ -21,7 +21,7 @@ import numpy as np
 
 from sbnet._types import Bound, FloatArray, IndexArray, Problem, States, Stop
 from sbnet.kernels import terms
-from sbnet.kernels.compiling import inner, kernel
+from sbnet.kernels._compile import inner, kernel
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.meanfield import Kit, call_solve, kit_for
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sbnet._types import FloatArray, IndexArray, Model, Problem, States
-from sbnet.kernels.compiling import address, bare, kernel, vector
+from sbnet.kernels._compile import address, bare, kernel, vector
 from sbnet.kernels.gates import sigmoid
 from sbnet.kernels.random import GOLDEN, uniform
 from sbnet.kernels.reduce import call_posed, posed

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
 from sbnet.kernels import gates
+from sbnet.kernels._compile import bare, entry
 from sbnet.kernels.arrays import load
-from sbnet.kernels.compiling import bare, entry
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.random import GOLDEN, uniform
 from sbnet.kernels.upper import Regions, log_table

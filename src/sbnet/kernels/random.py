@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sbnet._types import States
-from sbnet.kernels.compiling import bare
+from sbnet.kernels._compile import bare
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """The step of a stream: draw k of seed s is ``mix(s + k * GOLDEN)``."""

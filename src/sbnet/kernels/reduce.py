@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from sbnet._types import BoolArray, IndexArray, Model, Problem, States
+from sbnet.kernels._compile import address, bare, caller, inner, kernel, light
 from sbnet.kernels.arrays import flags, load, real_numbers, whole_numbers
-from sbnet.kernels.compiling import address, bare, caller, inner, kernel, light
 
 
 @bare

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sbnet._types import FloatArray
-from sbnet.kernels.compiling import bare
+from sbnet.kernels._compile import bare
 from sbnet.kernels.lanes import EIGHT, put, take, total, zeros
 from sbnet.kernels.root_slots import Above, Answer, Climb, Edges, Inputs, Slots, Task, Work, signed_exp
 

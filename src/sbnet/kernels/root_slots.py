@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sbnet._types import FloatArray, IndexArray
-from sbnet.kernels.compiling import bare
+from sbnet.kernels._compile import bare
 from sbnet.kernels.lanes import EIGHT, put, size, take, where, zeros
 from sbnet.kernels.vector_math import exp_minus
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from sbnet._types import FloatArray
+from sbnet.kernels._compile import bare, kernel
 from sbnet.kernels.arrays import real_numbers, whole_numbers
-from sbnet.kernels.compiling import bare, kernel
 from sbnet.kernels.lanes import EIGHT, nearest, power_of_two, put, size, take, total, where, zeros
 from sbnet.kernels.root_slopes import differentiate, gather
 from sbnet.kernels.root_slots import (

@@ -11,8 +11,8 @@ import numpy as np
 
 from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Model, Problem, States, Stop
 from sbnet.kernels import gates, terms
+from sbnet.kernels._compile import address, announce, bare, inner, kernel, light
 from sbnet.kernels.arrays import real_numbers
-from sbnet.kernels.compiling import address, announce, bare, inner, kernel, light
 from sbnet.kernels.gradient import add_gradient, call_add_gradient
 from sbnet.kernels.meanfield import Kit, call_solve, kit_for
 from sbnet.kernels.reduce import call_posed

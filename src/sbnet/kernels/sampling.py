@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sbnet._types import FloatArray, Model, States
 from sbnet.kernels import gates
-from sbnet.kernels.compiling import bare, kernel
+from sbnet.kernels._compile import bare, kernel
 
 
 @kernel

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sbnet._types import FloatArray, Problem, States
 from sbnet.kernels import gates
-from sbnet.kernels.compiling import bare
+from sbnet.kernels._compile import bare
 
 
 class Complete(NamedTuple):

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sbnet._types import FloatArray, IndexArray, Stop
-from sbnet.kernels.compiling import bare, inner, kernel
+from sbnet.kernels._compile import bare, inner, kernel
 from sbnet.kernels.gates import sigmoid
 
 ComplexArray: TypeAlias = NDArray[np.complex128]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
-from sbnet.kernels.compiling import bare, kernel, vector
+from sbnet.kernels._compile import bare, kernel, vector
 from sbnet.kernels.root_slots import MOST, Grid, Table
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
+from sbnet.kernels._compile import bare, entry
 from sbnet.kernels.arrays import load
-from sbnet.kernels.compiling import bare, entry
 from sbnet.kernels.gates import log_p
 from sbnet.kernels.upper_gates import bracket, curvature, highest_hidden, highest_observed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sbnet.kernels import gates
-from sbnet.kernels.compiling import bare
+from sbnet.kernels._compile import bare
 from sbnet.kernels.gates import NOISY_OR, SIGMOID, sigmoid, softplus
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from sbnet._types import FloatArray
-from sbnet.kernels.compiling import inlined, vector
+from sbnet.kernels._compile import inlined, vector
 from sbnet.kernels.lanes import exponent, mantissa, nearest, power_of_two, where
 
 LOG2E = 1.4426950408889634

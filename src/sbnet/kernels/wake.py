@@ -8,7 +8,7 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, Model, States
 from sbnet.kernels import gates
-from sbnet.kernels.compiling import bare, kernel
+from sbnet.kernels._compile import bare, kernel
 from sbnet.kernels.gates import SIGMOID
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sbnet.bounds.proven import log_sum, softplus
 from sbnet.kernels import upper_gates
-from sbnet.kernels.compiling import plain
+from sbnet.kernels._compile import plain
 from sbnet.kernels.gates import LEAST, NOISY_OR, SIGMOID
 from sbnet.kernels.upper_gates import turn
 

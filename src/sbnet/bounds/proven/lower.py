@@ -11,7 +11,7 @@ import numpy as np
 from sbnet._types import HIDDEN, Bound, FloatArray, States
 from sbnet.bounds.lower import bound_terms
 from sbnet.bounds.proven import balls, gates, log_sum, round_down, series, softplus
-from sbnet.kernels.compiling import plain
+from sbnet.kernels._compile import plain
 from sbnet.kernels.gates import NOISY_OR, SIGMOID
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.terms.waves import MAX_NODES, OMEGA, nodes

@@ -49,7 +49,7 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray
 from sbnet.bounds.margins import widened
 from sbnet.bounds.upper.subproblems import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
-from sbnet.kernels.compiling import announce
+from sbnet.kernels._compile import announce
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.upper import evaluate
 from sbnet.model.network import Network

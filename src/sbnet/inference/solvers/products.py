@@ -31,7 +31,7 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem, States
 from sbnet.kernels import array_gates
-from sbnet.kernels.compiling import plain
+from sbnet.kernels._compile import plain
 from sbnet.kernels.gates import NOISY_OR
 from sbnet.kernels.lobatto import NODES, UNTIL, WEIGHTS
 from sbnet.kernels.structured import ComplexArray, Forest, Products

@@ -21,8 +21,8 @@ import numpy as np
 
 from sbnet._types import Bound, FloatArray, IndexArray, Problem, States
 from sbnet.kernels import gates
+from sbnet.kernels._compile import bare, caller, inner, plain
 from sbnet.kernels.arrays import load, real_numbers, whole_numbers
-from sbnet.kernels.compiling import bare, caller, inner, plain
 from sbnet.kernels.terms import enumerated, exact, linear, quadratic, series, waves, xi
 from sbnet.kernels.terms.work import (
     ABOVE,

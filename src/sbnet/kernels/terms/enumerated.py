@@ -8,8 +8,8 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.kernels import gates
+from sbnet.kernels._compile import bare, kernel, vector
 from sbnet.kernels.arrays import load
-from sbnet.kernels.compiling import bare, kernel, vector
 from sbnet.kernels.terms.work import (
     BIAS,
     FEW_FACTOR,

@@ -21,8 +21,8 @@ import math
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
+from sbnet.kernels._compile import bare, disjoint, inner
 from sbnet.kernels.arrays import load, real_numbers
-from sbnet.kernels.compiling import bare, disjoint, inner
 from sbnet.kernels.terms import quadratic, xi
 from sbnet.kernels.terms.waves import (
     CHUNK,

@@ -14,8 +14,8 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.kernels import gates
+from sbnet.kernels._compile import bare, inner
 from sbnet.kernels.arrays import real_numbers
-from sbnet.kernels.compiling import bare, inner
 from sbnet.kernels.terms.work import (
     BIAS,
     FEW_FACTOR,

@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
+from sbnet.kernels._compile import bare, vector
 from sbnet.kernels.arrays import load
-from sbnet.kernels.compiling import bare, vector
 from sbnet.kernels.gates import softplus
 from sbnet.kernels.terms.work import (
     BLOCK,

@@ -17,7 +17,7 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.kernels import gates
-from sbnet.kernels.compiling import bare, vector
+from sbnet.kernels._compile import bare, vector
 from sbnet.kernels.lobatto import NODES, POINTS, UNTIL, WEIGHTS
 from sbnet.kernels.terms.work import (
     BIAS,

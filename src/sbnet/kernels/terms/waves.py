@@ -16,8 +16,8 @@ import math
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem
+from sbnet.kernels._compile import bare, disjoint, inner
 from sbnet.kernels.arrays import load, real_numbers, whole_numbers
-from sbnet.kernels.compiling import bare, disjoint, inner
 from sbnet.kernels.terms.work import (
     BIAS,
     BLOCK,

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Problem
+from sbnet.kernels._compile import bare, disjoint, inner
 from sbnet.kernels.arrays import load, real_numbers, whole_numbers
-from sbnet.kernels.compiling import bare, disjoint, inner
 
 # Regions of `index`. By hidden unit: the unit, its own factor or -1, its first tile, its first child with a table.
 UNIT, FACTOR_OF, TILE_PTR, FEW_PTR = 0, 1, 2, 3

@@ -21,8 +21,8 @@ import math
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
+from sbnet.kernels._compile import bare, inlined, vector
 from sbnet.kernels.arrays import load
-from sbnet.kernels.compiling import bare, inlined, vector
 from sbnet.kernels.lanes import (
     EIGHT,
     exponent,

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from sbnet._types import FloatArray
+from sbnet.kernels._compile import bare
 from sbnet.kernels.arrays import load
-from sbnet.kernels.compiling import bare
 from sbnet.kernels.gates import sigmoid, softplus
 
 _STEPS = 60
