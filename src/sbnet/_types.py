@@ -39,6 +39,9 @@ class Model(NamedTuple):
     The edges into unit i are ``parent[indptr[i]:indptr[i + 1]]``, their weights ``weight[...]`` likewise. The edges
     out of unit j are ``child[child_indptr[j]:child_indptr[j + 1]]``; ``child_edge`` gives their place in `weight`.
     Biases are not among them: each row has its own, with the evidence absorbed.
+
+    Variable v has ``n_states[v]`` states, and one threshold fewer, from ``threshold[v]`` on. Edge e has a block of
+    weights from ``block[e]`` on, thresholds of the child by states of the parent from 1 on: one for two states each.
     """
 
     indptr: IndexArray
@@ -48,6 +51,9 @@ class Model(NamedTuple):
     child_edge: IndexArray
     weight: FloatArray
     gate: States
+    n_states: IndexArray
+    threshold: IndexArray
+    block: IndexArray
 
 
 class Problem(NamedTuple):

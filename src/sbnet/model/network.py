@@ -115,7 +115,9 @@ class Network:
         """The arrays that kernels read."""
         graph = self.graph
         by_parent = graph.child_indptr, graph.child, graph.child_edge
-        return Model(graph.indptr, graph.parent, *by_parent, self.weight, self.gate)
+        n, edges = len(self.gate), len(self.weight)
+        states = (read_only(array) for array in (np.full(n, 2), np.arange(n + 1), np.arange(edges + 1)))
+        return Model(graph.indptr, graph.parent, *by_parent, self.weight, self.gate, *states)
 
     @cached_property
     def _cache(self) -> dict[Any, Any]:

@@ -1,0 +1,32 @@
+"""The list of terms. A new one is a file with five verbs and a line here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Kind(NamedTuple):
+    """How <t(x)> of a factor is bounded."""
+
+    name: str  # what users ask for; not in `LOG_TERMS` if it begins with an underscore
+    file: str
+    tiled: int  # 0: no tiles; 1: edges stand in tiles; 2: and all factors of a block have the same parents
+
+
+KINDS = (
+    Kind("xi", "xi", 1),
+    Kind("exact", "exact", 2),
+    Kind("quadratic", "quadratic", 1),
+    Kind("jensen", "xi", 1),
+    Kind("_enumerated", "enumerated", 0),
+    Kind("_series", "series", 0),
+    Kind("_linear", "linear", 0),
+)
+XI, EXACT, QUADRATIC, JENSEN, ENUMERATED, SERIES, LINEAR = range(7)
+N_KINDS = len(KINDS)
+TILED = np.array([kind.tiled for kind in KINDS])
+
+LOG_TERMS = {kind.name: number for number, kind in enumerate(KINDS) if not kind.name.startswith("_")}
+"""The numbers of the terms by the names that users give them."""

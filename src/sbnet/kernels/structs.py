@@ -1,0 +1,84 @@
+"""The records that kernels work on: numba reads them as structs, with a name for every field.
+
+A variable v has K states 0 ... K - 1 and K - 1 *thresholds* l = 1 ... K - 1, each with a linear input
+
+    x_l = h_l + sum over parents u of J_l[u, s_u] ,     J_l[u, 0] = 0 .
+
+Two states have one threshold, and x is the input of the paper's eq. (2). `gates` says what follows from x.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sbnet._types import IndexArray
+from sbnet.kernels.kinds import N_KINDS
+
+LANES = 16
+"""Factors that are worked on side by side."""
+
+
+def struct(*fields: Any) -> Any:
+    """A record of named fields."""
+    return np.dtype((np.record, np.dtype(list(fields), align=True)))
+
+
+def lanes(*names: str, **unions: str) -> Any:
+    """A record of named fields with a number for each lane; ``bits="power"``: `bits` are the bits of `power`."""
+    size = 8 * LANES
+    fields = {name: (("f8", LANES), size * k) for k, name in enumerate(names)}
+    fields |= {bits: (("i8", LANES), fields[name][1]) for bits, name in unions.items()}
+    formats, offsets = zip(*fields.values(), strict=True)
+    layout = {"names": list(fields), "formats": formats, "offsets": offsets, "itemsize": size * len(names)}
+    return np.dtype((np.record, np.dtype(layout)))
+
+
+hidden_t = struct(
+    ("variable", "i8"),  # its number in the network
+    ("states", "i8"),  # how many it has
+    ("column", "i8"),  # its first column in Q
+    ("column_end", "i8"),
+    ("own", "i8"),  # its first factor, or -1
+    ("child", "i8"),  # where its children begin, and end
+    ("child_end", "i8"),
+    ("tile", "i8", N_KINDS),  # where its tiles begin, and end, by kind of term
+    ("tile_end", "i8", N_KINDS),
+)
+factor_t = struct(
+    ("threshold", "i8"),  # its number in the network
+    ("variable", "i8"),  # likewise
+    ("level", "i8"),  # l
+    ("gate", "i8"),
+    ("hidden", "i8"),  # its hidden variable, or -1 if it is observed
+    ("slot", "i8"),  # where its slots begin, and end
+    ("slot_end", "i8"),
+    ("kind", "i8"),  # which term serves it
+    ("block", "i8"),  # where it stands among sixteen
+    ("lane", "i8"),
+)
+slot_t = struct(
+    ("weight", "f8"),
+    ("parent", "i8"),  # the hidden variable
+    ("column", "i8"),
+    ("place", "i8"),  # where its weight stands in the network
+)
+child_t = struct(("factor", "i8"), ("slot", "i8"))  # and the first slot of the parent there
+
+
+class Problem(NamedTuple):
+    """What is left of a network after the exact reductions: evidence absorbed, barren variables dropped.
+
+    It depends on which variables are observed, not on their states. *Hidden* are the variables that are not observed
+    and have an observed descendant, parents first. A *factor* is a threshold of a variable, hidden or observed, that
+    has hidden parents: only there the input is random. A *column* is a state s >= 1 of a hidden variable; Q has a
+    number for each. A *slot* is a column in the input of a factor; those of one parent stand together.
+    """
+
+    hidden: np.ndarray  # of hidden_t
+    factors: np.ndarray  # of factor_t
+    slots: np.ndarray  # of slot_t
+    children: np.ndarray  # of child_t
+    known: IndexArray  # variables of the network whose parents are all observed
+    n_columns: int
