@@ -31,7 +31,7 @@ def lanes(*names: str, **unions: str) -> Any:
     fields = {name: (("f8", LANES), size * k) for k, name in enumerate(names)}
     fields |= {bits: (("i8", LANES), fields[name][1]) for bits, name in unions.items()}
     formats, offsets = zip(*fields.values(), strict=True)
-    layout = {"names": list(fields), "formats": formats, "offsets": offsets, "itemsize": size * len(names)}
+    layout: Any = {"names": list(fields), "formats": formats, "offsets": offsets, "itemsize": size * len(names)}
     return np.dtype((np.record, np.dtype(layout)))
 
 
