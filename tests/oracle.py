@@ -62,6 +62,39 @@ def all_states(evidence):
     return np.array(list(itertools.product(*[(0.0, 1.0) if np.isnan(e) else (e,) for e in evidence])))
 
 
+def absorbed(model, h, states):
+    """Biases of thresholds, with the weights of the states of observed parents added."""
+    h = np.array(h)
+    for v, K in enumerate(model.n_states):
+        for e in range(model.indptr[v], model.indptr[v + 1]):
+            u = model.parent[e]
+            J = model.weight[model.block[e] : model.block[e + 1]].reshape(K - 1, model.n_states[u] - 1)
+            if states[u] > 0:
+                h[model.threshold[v] : model.threshold[v + 1]] += J[:, states[u] - 1]
+    return h
+
+
+def log_joint_of_states(model, h, S):
+    """ln P(S) of variables with any number of states: sum over thresholds of a_l(k) x_l - c_l(k) t(x_l)."""
+    x, total = absorbed(model, h, S), 0.0
+    for v, K in enumerate(model.n_states):
+        inputs, k, l = x[model.threshold[v] : model.threshold[v + 1]], S[v], np.arange(1, K)  # noqa: E741
+        if model.gate[v] == 0:
+            total += np.sum((k >= l) * inputs - (k >= l - 1) * np.logaddexp(0, inputs))
+        else:
+            total += np.sum(-1.0 * (l > k) * inputs + (l == k) * np.log(-np.expm1(-np.maximum(inputs, LEAST))))
+    return total
+
+
+def exact_of_states(model, h, evidence):
+    """ln P(V), eq. (8), and the posterior probability of each state from 1 on, variable after variable."""
+    S = list(itertools.product(*[range(K) if e < 0 else (e,) for K, e in zip(model.n_states, evidence, strict=True)]))
+    log_p = np.array([log_joint_of_states(model, h, s) for s in S])
+    p = np.exp(log_p - logsumexp(log_p))
+    columns = [[s[v] == k for s in S] for v, K in enumerate(model.n_states) for k in range(1, K)]
+    return logsumexp(log_p), np.array(columns) @ p
+
+
 def log_likelihood(J, h, evidence, gate=None):
     """ln P(V), eq. (8)."""
     return logsumexp(log_joint(J, h, all_states(evidence), gate))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -16,15 +15,15 @@ import oracle
 import sbnet as sb
 from sbnet.bounds import margins
 from sbnet.bounds.branch_and_bound import branch_and_bound, upper
-from sbnet.bounds.upper.descent import OneThread, descend
-from sbnet.bounds.upper.regions import Parameters, divide, free_places, start
-from sbnet.bounds.upper.subproblems import Limits, _scratch, solve
+from sbnet.bounds.upper.descent import OneThread
+from sbnet.bounds.upper.descent import descend as by_scipy
+from sbnet.bounds.upper.regions import Parameters, divide, evaluate, free_places, start
+from sbnet.bounds.upper.subproblems import Limits, solve
 from sbnet.certificates import branching
 from sbnet.certificates.enclosure import Bounded, MeanFields
 from sbnet.exact.enumeration import Reduced
-from sbnet.kernels.descent import Search, lower
-from sbnet.kernels.reduce import reduce
-from sbnet.kernels.upper import evaluate
+from sbnet.kernels.descent import descend
+from sbnet.kernels.reduction import reduce
 from sbnet.questions.reduction import absorb
 
 
@@ -245,31 +244,27 @@ def test_what_cannot_be_meant_is_refused(options, message):
 # --- the descent that is compiled -----------------------------------------------------------------------------------
 
 
-def python_value(problem, regions, free, x, gradient, some, slopes):
-    x[free] = some
-    value = evaluate(problem, regions, x, gradient)
-    slopes[:] = gradient[free]
-    return value
-
-
 @pytest.mark.parametrize("table_up_to", [0, 3])
 def test_the_compiled_descent_finds_the_minimum_that_scipy_finds(table_up_to):
     net, row = dense()
     states = sb.questions.evidence.coerce(net, row)[0][0]
     problem, bias = reduce(net.model, states), absorb(net, states[None, :])[0]
-    regions = divide(problem, states, bias, np.ones(len(problem.hidden), np.bool_), table_up_to)
-    given = Parameters(np.full(net.n_edges, np.nan), np.full((net.n_units, 2), np.nan))
-    x = start(problem, regions, given)
-    free, gradient = free_places(problem, regions), np.empty_like(x)
-    search = Search(free, np.zeros(len(free), np.bool_), x.copy(), gradient)
-    some = x[free].copy()
+    regions = divide(problem, net.model, states, bias, np.ones(len(problem.hidden), np.bool_), table_up_to)
+    x = start(regions, Parameters(np.full(net.n_edges, np.nan), np.full((net.n_units, 2), np.nan)))
+    free, positive = free_places(regions)
+    trial, some = x.copy(), x[free]
+
+    def value(numbers, slopes):
+        trial[free] = numbers
+        found, gradient = evaluate(regions, trial)
+        slopes[:] = gradient[free]
+        return found
+
     with OneThread():
-        value = descend(partial(python_value, problem, regions, free, x.copy(), gradient), some, 1000, 1e-12)
-    values = [
-        lower(problem, regions, search, x[free].copy(), _scratch(len(free)), steps, 1e-9) for steps in (1, 25, 1000)
-    ]
+        lowest = by_scipy(value, some, 1000, 1e-12)
+    values = [descend(regions, x.copy(), free, positive, steps, 1e-9)[0] for steps in (0, 1, 25, 1000)]
     assert np.all(np.diff(values) <= 0.0)
-    assert values[-1] == pytest.approx(value, abs=0.02)
+    assert values[-1] == pytest.approx(lowest, abs=0.02)
 
 
 def test_linear_algebra_has_its_threads_again_when_the_last_has_left():

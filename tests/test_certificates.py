@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -18,9 +17,9 @@ from sbnet.bounds.proven.gates import highest_hidden, highest_observed
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.lower import lower as proven_lower
 from sbnet.certificates import Certificate, Certificates, certify, enclosure, posterior_intervals
-from sbnet.exact.enumeration import Reduced, sum_groups
-from sbnet.kernels.gates import SIGMOID
-from sbnet.kernels.reduce import reduce
+from sbnet.exact import enumeration
+from sbnet.exact.enumeration import Reduced
+from sbnet.kernels.codes import SIGMOID
 from strategies import cases
 
 flint = pytest.importorskip("flint")
@@ -344,11 +343,9 @@ def counted(monkeypatch):
 
         return counting
 
-    for name, states in (("reduce", lambda args: args[1]), ("sum_groups", lambda args: args[1])):
-        real = {"reduce": reduce, "sum_groups": sum_groups}[name]
-        counting = count(name, real, states)
-        for module in [m for key, m in sys.modules.items() if key.startswith("sbnet.") and vars(m).get(name) is real]:
-            monkeypatch.setattr(module, name, counting)
+    monkeypatch.setattr(enumeration, "reduce", count("reduce", enumeration.reduce, lambda args: args[1]))
+    sum_groups = count("sum_groups", enumeration._sum_groups, lambda args: args[0].states)
+    monkeypatch.setattr(enumeration, "_sum_groups", sum_groups)
     monkeypatch.setattr(sb.MeanField, "solve", count("solve", sb.MeanField.solve, lambda args: args[2]))
     return calls
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 import sbnet as sb
+from sbnet.exact.enumeration import Reduced
 from sbnet.inference.estimation import _summary
 from sbnet.inference.importance import log_weights
-from sbnet.kernels.reduce import reduce
-from sbnet.questions.reduction import absorb
 from strategies import cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
@@ -73,9 +72,9 @@ def test_the_lower_bound_holds_as_often_as_it_says(delta):
 def test_weights_are_bounded_by_the_defence():
     network = sb.layered((3, 5, 6), rng=2, scale=8.0)
     states = np.array([-1] * 8 + [1, 0, 1, 0, 1, 0], np.int8)
-    problem, bias = reduce(network.model, states), absorb(network, states[None, :])[0]
+    row = Reduced(network, states)
     for defence in (0.1, 0.5):
-        out = log_weights(problem, states, bias, np.full(14, 0.01), defence, np.uint64(1), 20_000)
+        out = log_weights(row, np.full(14, 0.01), defence, np.uint64(1), 20_000)
         assert out.max() <= -np.log(defence) + 1e-12
 
 

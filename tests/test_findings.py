@@ -14,10 +14,8 @@ from sbnet.bounds import findings
 from sbnet.datasets import make_clinic
 from sbnet.errors import ParameterError
 from sbnet.exact import quickscore
-from sbnet.exact.enumeration import known_part
+from sbnet.exact.enumeration import Reduced
 from sbnet.kernels.firing import all_fired
-from sbnet.kernels.reduce import reduce
-from sbnet.questions.reduction import absorb
 from strategies import INTERPRETED, causes, leaks, seeds
 
 few = settings(max_examples=5 if INTERPRETED else 40)
@@ -39,9 +37,9 @@ def clinic(seed, n, present, absent, hostile):
 
 def levels_of(net, evidence):
     states = sb.questions.evidence.coerce_one(net, evidence)
-    problem, bias = reduce(net.model, states[0]), absorb(net, states)[0]
-    every = np.arange(len(problem.hidden)), np.arange(len(problem.factor))
-    return quickscore.two_levels(problem, states[0], bias, *every), known_part(problem, states[0], bias)
+    row = Reduced(net, states[0])
+    every = np.arange(len(row.problem.hidden)), np.arange(len(row.problem.factors))
+    return quickscore.two_levels(net.model, row.problem, row.states, row.bias, *every), row.known
 
 
 def truth(net, evidence):
@@ -91,10 +89,8 @@ def test_a_sum_without_a_minus_sign_is_the_sum_over_causes(seed, n, present, abs
     firing = quickscore.firing_of(weight, levels.leak)
     rows = np.ones((2, len(odds)))
     rows[1] = 0.5
-    found = np.empty(2)
     some, others = np.arange(0, len(odds), 2), np.arange(1, len(odds), 2)
-    scratch = np.empty((3, 1 << present))
-    all_fired(firing, expit(-odds), expit(odds), others, some, rows[:, some], scratch, found)
+    found = all_fired(firing, expit(-odds), expit(odds), others, some, rows[:, some])
     assert found[1] <= found[0]
     if found[0] > 1e-250:
         assert levels.constant + np.log(found[0]) + known == pytest.approx(exact, abs=1e-9 + error, rel=1e-12)

@@ -19,9 +19,8 @@ from sbnet.errors import FileFormatError, NetworkError, ParameterError, UnknownU
 from sbnet.exact import quickscore
 from sbnet.files import tensors
 from sbnet.files.own import NETWORK
-from sbnet.kernels import gates
-from sbnet.kernels.reduce import reduce
-from sbnet.questions.reduction import absorb
+from sbnet.kernels import codes as gates
+from sbnet.questions.reduction import absorb, reduce
 from strategies import mixed_cases, mixed_networks
 
 some = settings(max_examples=40)
@@ -225,9 +224,8 @@ def sums(network, evidence):
     """ln P and means by the sum over findings."""
     states = sb.questions.evidence.coerce_one(network, evidence)
     problem, bias = reduce(network.model, states[0]), absorb(network, states)[0]
-    levels = quickscore.two_levels(
-        problem, states[0], bias, np.arange(len(problem.hidden)), np.arange(len(problem.factor))
-    )
+    every = np.arange(len(problem.hidden)), np.arange(len(problem.factors))
+    levels = quickscore.two_levels(network.model, problem, states[0], bias, *every)
     assert levels is not None
     return problem, levels, quickscore.total(levels)
 
@@ -256,7 +254,7 @@ def test_a_sum_over_findings_is_the_sum_over_causes(seed, n, positive, negative)
     exact = oracle.log_likelihood(J, h, row, net.gate)
     if error <= 1e-12:  # what the sum itself says of its digits
         assert value == pytest.approx(exact, abs=1e-10)
-        assert means == pytest.approx(oracle.posterior(J, h, row, net.gate)[problem.hidden], abs=1e-10)
+        assert means == pytest.approx(oracle.posterior(J, h, row, net.gate)[problem.hidden["variable"]], abs=1e-10)
     assert sb.log_likelihood(net, evidence) == pytest.approx(exact, abs=1e-9, rel=1e-12)
 
 

@@ -16,9 +16,8 @@ from sbnet._types import Stop
 from sbnet.inference.solvers import structured
 from sbnet.inference.solvers.forests import Links, couplings, plant, spanning
 from sbnet.inference.solvers.products import expand, lay_out
-from sbnet.kernels.reduce import reduce
-from sbnet.kernels.structured import climb
-from sbnet.questions.reduction import absorb
+from sbnet.kernels.structured import maximise
+from sbnet.questions.reduction import absorb, reduce
 from strategies import INTERPRETED, cases, mixed_cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")  # hostile networks need long
@@ -62,11 +61,11 @@ def table_of(theta, parent):
 def climbed(network, evidence, links, theta, sweeps, enumerate_up_to):
     """Some sweeps: the bounds on the way, the forest, and the means."""
     problem, states, bias = posed(network, evidence)
-    whole, planted = expand(problem, states, bias, enumerate_up_to), plant(links, len(problem.hidden))
+    whole, planted = expand(network.model, problem, states, bias, enumerate_up_to), plant(links, len(problem.hidden))
     chance, trace = np.empty(len(theta)), np.empty(sweeps + 1)
     products = lay_out(whole.factors, *planted)
-    climb(planted.forest, products, whole.field.ravel(), whole.constant, Stop(-1.0, sweeps), theta, chance, trace)
-    return trace, planted.forest.parent, chance[1::2]
+    maximise(planted.forest, products, whole.field.ravel(), whole.constant, Stop(-1.0, sweeps), theta, chance, trace)
+    return trace, planted.forest.units["parent"], chance[1::2]
 
 
 def whole_bound(network, evidence, q):
@@ -169,7 +168,7 @@ def test_the_midpoint_rule_lies_above_the_logarithm(z, h):
     network = sb.from_edges([(f"h{k}", "x", w) for k, w in enumerate(z)], bias={"x": h})
     evidence = np.r_[np.full(len(z), np.nan), 0.0]
     problem, states, bias = posed(network, evidence)
-    whole = expand(problem, states, bias, 0)
+    whole = expand(network.model, problem, states, bias, 0)
     s = (np.random.default_rng(0).random((8, len(z))) < 0.5).astype(int)
     for row in s:
         found = whole.constant + whole.field[np.arange(len(z)), row].sum() + len(z) * np.log(2.0)
@@ -211,7 +210,7 @@ def test_a_chain_is_found_among_other_couplings():
     evidence = np.where([name[0] == "x" for name in network.names], 1.0, np.nan)
     problem, states, bias = posed(network, evidence)
     kept = spanning(couplings(problem, states, bias, np.full(10, 0.5)), 10)
-    ends = problem.hidden[np.stack([kept.one, kept.other])]
+    ends = problem.hidden["variable"][np.stack([kept.one, kept.other])]
     names = {frozenset(network.names[i] for i in pair) for pair in ends.T.tolist()}
     assert {frozenset(pair) for pair in edges if pair[1][0] != "x"} <= names
     assert len(names) == 9  # and one link between the chains
@@ -269,3 +268,10 @@ def test_links_are_left_out_where_there_is_no_room(monkeypatch):
     free = sb.infer(network, seen, solver=sb.Structured()).bound
     monkeypatch.setattr(structured, "_MOST", 1)
     assert sb.infer(network, seen).bound <= sb.infer(network, seen, solver=sb.Structured()).bound < free
+
+
+def test_more_than_two_states_are_refused_by_name(sprinkler, monkeypatch):
+    three = sprinkler.model._replace(n_states=np.array([2, 3, 2, 2]))
+    monkeypatch.setitem(vars(sprinkler), "model", three)
+    with pytest.raises(sb.errors.ParameterError, match="two states; 'sprinkler' has 3. Use MeanField"):
+        sb.infer(sprinkler, {"wet": 1}, solver=sb.Structured())

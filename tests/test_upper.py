@@ -13,11 +13,10 @@ from numpy.testing import assert_allclose
 import oracle
 import sbnet as sb
 from sbnet.bounds import UpperBound, UpperBoundSettings, upper_bound
-from sbnet.bounds.upper.regions import Parameters, divide, start
-from sbnet.kernels.gates import SIGMOID
-from sbnet.kernels.reduce import reduce
-from sbnet.kernels.upper import evaluate
-from sbnet.kernels.upper_gates import highest_hidden, highest_observed
+from sbnet.bounds.upper.regions import Parameters, divide, evaluate, start
+from sbnet.kernels.codes import SIGMOID
+from sbnet.kernels.reduction import reduce
+from sbnet.kernels.upper_gates import highest_hidden, peak, peak_hidden
 from sbnet.questions.evidence import coerce
 from sbnet.questions.reduction import absorb
 from strategies import INTERPRETED, KINDS, SCALES, SHAPES, _edges, _evidence, _numbers, cases, tables
@@ -181,15 +180,14 @@ def test_gradient_is_that_of_the_bound(room):
     network = sb.layered((2, 3, 3), rng=0, scale=2.0)
     states, _ = coerce(network, [1, 0, 1])
     problem = reduce(network.model, states[0])
-    regions = divide(problem, states[0], absorb(network, states)[0], np.ones(5, bool), room)
+    regions = divide(problem, network.model, states[0], absorb(network, states)[0], np.ones(5, bool), room)
     nothing = Parameters(np.full(network.n_edges, np.nan), np.full((network.n_units, 2), np.nan))
     rng = np.random.default_rng(0)
-    x = start(problem, regions, nothing)
+    x = start(regions, nothing)
     x += rng.uniform(-0.3, 0.3, len(x))
-    gradient, scratch = np.empty(len(x)), np.empty(len(x))
-    evaluate(problem, regions, x, gradient)
+    _, gradient = evaluate(regions, x)
     for k, unit in enumerate(1e-5 * np.eye(len(x))):
-        up, down = (evaluate(problem, regions, x + sign * unit, scratch) for sign in (1, -1))
+        up, down = (evaluate(regions, x + sign * unit)[0] for sign in (1, -1))
         assert_allclose(gradient[k], (up - down) / 2e-5, atol=1e-7)
 
 
@@ -209,7 +207,11 @@ def test_the_highest_point_above_a_line_is_found(scale):
         def observed(t, c=c, slope=slope):
             return slope * t - np.logaddexp(0, c + t)
 
-        best = highest_hidden(SIGMOID, c, eta, lam, low, high), highest_observed(SIGMOID, 0, c, -slope, low, high)
+        inside = peak_hidden(SIGMOID, eta, lam)
+        best = (
+            highest_hidden(SIGMOID, c, eta, lam, inside, low, high),
+            min(max(peak(SIGMOID, 1, 0, -slope) - c, low), high),
+        )
         assert low <= min(best) <= max(best) <= high
         assert hidden(best[0]) >= hidden(t).max() - 1e-12 * scale
         assert observed(best[1]) >= observed(t).max() - 1e-12 * scale

@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from sbnet import kernels
 from sbnet._types import FloatArray, IndexArray
 from sbnet.bounds import margins
 from sbnet.bounds.branch_and_bound import branch_and_bound, upper
@@ -34,8 +35,7 @@ from sbnet.bounds.upper.descent import OneThread, descend
 from sbnet.exact.quickscore import TwoLevels, firing_of
 from sbnet.kernels import lobatto
 from sbnet.kernels._compile import plain
-from sbnet.kernels.firing import all_fired, walk_back, walk_on
-from sbnet.kernels.gates import LEAST
+from sbnet.kernels.codes import LEAST
 from sbnet.kernels.terms.series import nodes_for
 
 _STEEPEST = 40.0  # of the logarithm of a slope: e^40 is far beyond what matters
@@ -139,15 +139,9 @@ class _Subproblem:
 
     def _sum(self, log_odds: FloatArray) -> tuple[float, FloatArray]:
         """ln of the sum over free causes with other log-odds, of the kept findings alone, and the means under it."""
-        n, sets = len(self.free), len(self.firing.leak)
-        off, on = expit(-log_odds), expit(log_odds)
-        rests, branch, before, shares = np.empty((n + 1, sets)), np.empty(sets), np.zeros(sets), np.empty(n)
-        rests[n], before[0] = self.firing.leak, 1.0
-        walk_back(self.firing, off, on, 0, n, rests, branch)
-        walk_on(self.firing, off, on, 0, n, rests, before, branch, shares)
-        total = float(rests[0, 0])
+        total, shares = kernels.firing.with_shares(self.firing, expit(-log_odds), expit(log_odds))
         if not total > _TINY:
-            return np.inf, np.zeros(n)
+            return np.inf, np.zeros(len(self.free))
         return self.fixed + float(np.logaddexp(0.0, log_odds).sum()) + float(np.log(total)), shares / total
 
     def _margin(self, slope: FloatArray) -> float:
@@ -160,7 +154,7 @@ class _Subproblem:
     def _roundings(self) -> float:
         """Of any number of this subproblem, relative to the sizes of the numbers behind it."""
         n, m = self.network.weight.shape
-        return margins.UNIT * (4 * len(self.firing.bit) + 6 * (n + m) + 64)
+        return margins.UNIT * (4 * len(self.firing.edges) + 6 * (n + m) + 64)
 
     @property
     def priority(self) -> float:
@@ -201,16 +195,14 @@ class _Subproblem:
         """The lower bound at τ."""
         log_odds = self.log_odds + tau
         value, means = self._sum(log_odds)
-        off, on, scratch = expit(-log_odds), expit(log_odds), np.empty((3, len(self.firing.leak)))
-        whole, cost = np.empty(1), float(tau @ means)
+        off, on, cost = expit(-log_odds), expit(log_odds), float(tau @ means)
         every, none = np.arange(len(off)), np.zeros(0, np.int64)
-        all_fired(self.firing, off, on, every, none, np.empty((1, 0)), scratch, whole)
-        if not whole[0] > _TINY:
+        whole = kernels.firing.all_fired(self.firing, off, on, every, none, np.empty((1, 0)))[0]
+        if not whole > _TINY:
             return -np.inf
         for term in terms:
-            parts = np.empty(len(term.weight))
-            all_fired(self.firing, off, on, term.others, term.touched, term.lost, scratch, parts)
-            cost += float(term.weight @ parts) / float(whole[0]) + term.beyond
+            parts = kernels.firing.all_fired(self.firing, off, on, term.others, term.touched, term.lost)
+            cost += float(term.weight @ parts) / float(whole) + term.beyond
         size = self.network.size + 2.0 * (len(self.free) + float(tau.sum()) + cost)
         found = value - cost - self._roundings * size
         return found if found < np.inf else -np.inf

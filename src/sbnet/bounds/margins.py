@@ -23,9 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Problem, States
-from sbnet.kernels.gates import NOISY_OR
+from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, States
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.reduce import live_units
+from sbnet.kernels.structs import Problem
 from sbnet.kernels.terms import exact, waves
 from sbnet.kernels.upper import Regions
 from sbnet.model.network import Network
@@ -67,7 +68,7 @@ def scale(network: Network) -> Scale:
 def involved(problem: Problem, states: States) -> BoolArray:
     """The units that a problem is about: factors, hidden units, and observed units with known inputs."""
     mask = np.zeros(len(states), np.bool_)
-    mask[problem.hidden] = mask[problem.factor] = True
+    mask[problem.hidden["variable"]] = mask[problem.factors["variable"]] = True
     mask[problem.known[states[problem.known] >= 0]] = True
     return mask
 
@@ -131,41 +132,43 @@ def of_components(scale: Scale, which: Bound, gate_weight: FloatArray, gate_bias
 def of_sum(scale: Scale, problem: Problem, label: IndexArray, limit: int) -> float:
     """How far a sum over all states of the groups of up to `limit` units may be off; `scale` is of the units involved.
 
-    Between two evaluations from scratch, every flip of a unit adds its own change and those of its children to ln P(S),
-    a rounding of ln P(S) each, and one of the inputs and one of the changes of the children. A sum of 2^k positive
-    terms, rescaled as it goes, is off by 2^(k+1) roundings of itself.
+    Between two evaluations from scratch, every move of a variable adds its own change and those of its children to
+    ln P(S), a rounding of ln P(S) each, and one of the inputs and one of the changes of the children; a variable with K
+    states has K - 1 thresholds. A sum of 2^k positive terms, rescaled as it goes, is off by 2^(k+1) roundings of
+    itself.
     """
-    groups = np.bincount(label)
+    hidden = problem.hidden
+    groups = np.bincount(label, np.log2(hidden["states"]))
     summed = groups[groups <= limit]
-    largest = int(summed.max(initial=0))
-    children = int(np.diff(problem.child_ptr).max(initial=0))
-    flips = min(2**largest, _FRESH) + largest if largest else 0
-    operations = scale.parents + len(scale.size) + flips * (3 + children) + 10
+    largest = float(summed.max(initial=0.0))
+    children = int((hidden["child_end"] - hidden["child"]).max(initial=0))
+    moves = (min(2**largest, _FRESH) + largest) * (int(hidden["states"].max(initial=2)) - 1) if largest else 0
+    operations = scale.parents + len(scale.size) + moves * (3 + children) + 10
     return UNIT * float(operations @ scale.size + np.sum(2.0 ** (summed + 1) + 64.0))
 
 
-def of_upper(scale: Scale, problem: Problem, regions: Regions, x: FloatArray) -> float:
+def of_upper(scale: Scale, regions: Regions, x: FloatArray) -> float:
     """How far the upper bound at the parameters x, as computed, may be below the bound itself.
 
     The slopes that parents exchange count as weights do: each is met in its table, in the sum that a parent receives,
-    and in the bracket of that parent. A sum over a table of 2^k states is off by 2^k roundings of itself.
+    and in the bracket of that parent. A sum over the joint states of a table is off by so many roundings of itself.
     """
-    n_slots, n_factors = len(problem.parent), len(problem.factor)
-    slope = np.repeat(np.abs(x[n_slots : n_slots + n_factors]), np.diff(problem.ptr))
-    sent = np.where(regions.table, np.abs(x[:n_slots]), slope * np.abs(problem.weight))
-    in_table = np.add.reduceat(regions.table, problem.ptr[:-1], dtype=np.int64)
+    families, lines, entries, *_ = regions
+    n = len(entries)
+    slope = np.abs(x[n : n + len(lines)])[regions.line]
+    sent = np.where(entries["block"] > 0, np.abs(x[:n]), slope * np.abs(entries["weight"]))
     operations = 3 * int(scale.parents.max(initial=0)) + len(scale.size) + 40
-    return UNIT * float(operations * (scale.size.sum() + 3.0 * sent.sum()) + np.sum(2.0**in_table))
+    return UNIT * float(operations * (scale.size.sum() + 3.0 * sent.sum()) + families["table"].sum())
 
 
-def of_weights(scale: Scale, problem: Problem, regions: Regions, x: FloatArray, label: IndexArray, limit: int) -> float:
-    """How far ln of P(H, V) / [U q(H)] may be off, as computed, and ln of what was summed exactly with it.
+def of_weights(scale: Scale, regions: Regions, x: FloatArray) -> float:
+    """How far ln of P(H, V) / [U q(H)] may be off, as computed.
 
     ln P(H, V) goes through a rounding for each parent of a unit, some ten for its term, and one for each unit of the
     sum; so does ln q(H). U counts twice: it is evaluated, and q was made of rounded numbers.
     """
     joint = UNIT * float((scale.parents + 2 * len(scale.size) + 24) @ scale.size)
-    return joint + 2.0 * of_upper(scale, problem, regions, x) + of_sum(scale, problem, label, limit)
+    return joint + 2.0 * of_upper(scale, regions, x)
 
 
 def log_sum_below(values: FloatArray) -> float:

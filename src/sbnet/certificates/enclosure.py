@@ -14,11 +14,11 @@ from sbnet.bounds.proven import upper as ball_upper
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.upper import Subproblem
 from sbnet.bounds.upper.subproblems import Limits, Subproblems, solve_row, split_each
-from sbnet.exact.enumeration import Reduced, group_sums, known_part
-from sbnet.exact.quickscore import two_levels
+from sbnet.exact.enumeration import Reduced
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.solution import Solution
 from sbnet.inference.solvers.mixture import Component
+from sbnet.kernels.reduce import reduce
 from sbnet.model.graph import Graph
 from sbnet.model.network import MAX_PARAMETER, Network
 
@@ -182,19 +182,17 @@ def clinic(row: Reduced, tried: list[Effort], first: Solution) -> Enclosed | Non
     """
     if not row.network.gate.any():
         return None
-    problem, given = row.problem, (row.problem, row.states, row.bias)
-    groups = [two_levels(*given, group.units, group.factors) for group in group_sums(*given)]
-    clinics = [group for group in groups if group is not None]
-    if len(clinics) < len(groups):
+    clinics = [group.levels for group in row.groups if group.levels is not None]
+    if len(clinics) < len(row.groups):
         return None
-    known = known_part(*given)
-    scale = margins.scale(row.network).of(margins.involved(problem, row.states))
-    margin = margins.of_sum(scale, problem, np.zeros(len(problem.hidden), np.int64), 0)
-    lower, above = float(first.bound[0]), "no probability is above one"
-    best = Enclosed(lower, 0.0, None, "mean field", above, row, first, None, None)
+    scale = margins.scale(row.network).of(margins.involved(row.problem, row.states))
+    margin = margins.of_sum(scale, row.problem, np.zeros(len(row.problem.hidden), np.int64), 0)
+    best = Enclosed(
+        float(first.bound[0]), 0.0, None, "mean field", "no probability is above one", row, first, None, None
+    )
     for level in tried:
         found = [findings.enclose(group, level.findings, level.subproblems) for group in clinics]
-        lower, upper = (known + sum(getattr(part, end) for part in found) for end in ("lower", "upper"))
+        lower, upper = (row.known + sum(getattr(part, end) for part in found) for end in ("lower", "upper"))
         subproblems = count(max(part.subproblems for part in found), "subproblem")
         together = f"sum over {count(level.findings, 'finding')} at most in each of {subproblems} of causes"
         if lower - margin > best.lower:
@@ -226,7 +224,7 @@ def _tighter(
             how = f"mean field for each of {len(pieces)} states of {enumerated}"
             yield margins.log_sum_below(part.bound), how, pieces
     if components > 1:
-        given = (row.problem, row.states, row.bias)
+        given = (reduce(network.model, row.states), row.states, row.bias)
         parts = Mixture(components).divide(network, *given, first.bound[0], first.means[0])
         # A component with a gate that no network may have is left out; what is left is a lower bound as well.
         sizes = [np.abs(np.append(part.gates.weight, part.gates.bias)).max(initial=0.0) for part in parts]
@@ -239,14 +237,14 @@ def _tighter(
 
 def _with_gates(row: Reduced, part: Component) -> Piece:
     """A component of a mixture as evidence on a larger network: gates are observed units below all hidden ones."""
-    gates, network, problem, states = part.gates, row.network, row.problem, row.states
+    gates, network, states, hidden = part.gates, row.network, row.states, row.problem.hidden["variable"]
     n = network.n_units
-    edges = network.n_edges + len(problem.hidden) * np.arange(1, len(gates.bias) + 1)
+    edges = network.n_edges + len(hidden) * np.arange(1, len(gates.bias) + 1)
     names = tuple(f"unit {i}" for i in range(n + len(gates.bias)))
-    parent = np.concatenate([network.graph.parent, np.tile(problem.hidden, len(gates.bias))])
+    parent = np.concatenate([network.graph.parent, np.tile(hidden, len(gates.bias))])
     graph = Graph(np.concatenate([network.graph.indptr, edges]), parent)
     weight, bias = np.append(network.weight, gates.weight), np.append(network.bias, gates.bias)
     larger = Network(names, graph, weight, bias)
     means = np.concatenate([np.where(states == HIDDEN, 0.5, states), gates.side])
-    means[problem.hidden] = part.mu
+    means[hidden] = part.mu
     return Piece(larger, np.concatenate([states, gates.side]).astype(np.int8), means)

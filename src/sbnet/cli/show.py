@@ -14,7 +14,7 @@ from sbnet.cli.stored import is_own
 from sbnet.cli.units import helpers_line, is_predicted, open_units, prior_remarks
 from sbnet.errors import in_line
 from sbnet.exact.prior import MOST_EDGES, best_prior
-from sbnet.kernels.gates import NAMES
+from sbnet.kernels.codes import NAMES
 from sbnet.model.network import Network
 from sbnet.model.notes import as_words
 from sbnet.questions import printing

@@ -9,7 +9,7 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, RngLike
 from sbnet.files import read
-from sbnet.kernels import gates
+from sbnet.kernels import codes as gates
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 

@@ -21,7 +21,7 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, State
 from sbnet.bounds.margins import UNIT, scale
 from sbnet.inference import BoundGradient, DifferentiableSolver, Solution, Status
 from sbnet.inference.solvers.particles import average, seeds_of_rows
-from sbnet.kernels.gates import SIGMOID
+from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.holes import filter_rows
 from sbnet.kernels.root_slots import Answer, Edges, Slots, Task
 from sbnet.kernels.roots import sum_rows

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet import checks
+from sbnet import checks, kernels
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
-from sbnet.exact.enumeration import Effort, barren_means, check_limit, enumerate_states, predictions
+from sbnet.exact.enumeration import Effort, check_limit, enumerate_states
 from sbnet.exact.means import ExactPosterior, ExactPosteriors
+from sbnet.exact.predictions import barren_means, predictions
 from sbnet.exact.probability import entropy_of
 from sbnet.kernels.array_gates import loads
 from sbnet.kernels.array_gates import log_p as log_p_of
-from sbnet.kernels.gates import NOISY_OR
-from sbnet.kernels.terms.enumerated import mean_t
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.mirrors import Mirrors, mirrors
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken
@@ -199,7 +199,8 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
             j, w = graph.parent[parents][random], network.weight[parents][random]
             mean_z = shifted[r, i] + w @ mu[r, j]
             a, c = (float(load) for load in loads(network.gate[i], mu[r, i]))
-            result[r] -= a * mean_z - c * mean_t(network.model.gate[i], w, mu[r, j], shifted[r, i])
+            mean_t = kernels.terms.enumerated.mean_t(network.model.gate[i], w, mu[r, j], shifted[r, i])
+            result[r] -= a * mean_z - c * mean_t
     result = np.maximum(result, 0.0)  # only rounding can bring it below
     result[impossible(network, states)] = np.nan  # there is no posterior
     return float(result[0]) if single else result

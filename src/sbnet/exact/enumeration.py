@@ -1,27 +1,28 @@
-"""Sums over all states of the hidden units: many small ones at once, large ones in parts."""
+"""Sums over all joint states of the hidden variables: small ones with arrays, tables and large ones with kernels.
+
+A group of coupled hidden variables is summed alone. Where it is small, ln P(H, V) of all its joint states is one array,
+and no compiler is needed; where it is large, a kernel goes through the states, in parts that run at once.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
-from sbnet import checks
-from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Problem, States
+from sbnet import checks, kernels
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.quickscore import MOST_FINDINGS, TwoLevels, total, two_levels
 from sbnet.kernels import array_gates as gates
-from sbnet.kernels.enumerate import Flips, enumerate_rows, sum_states
-from sbnet.kernels.gates import NOISY_OR
-from sbnet.kernels.reduce import reduce
+from sbnet.kernels.structs import Problem
 from sbnet.model.components import members
 from sbnet.model.network import Network
-from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Taken, Threads, map_blocks, row_blocks, rows_at_once
-from sbnet.questions.reduction import absorb, coupled
+from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Threads, map_blocks, row_blocks, rows_at_once
+from sbnet.questions.reduction import absorb, columns, components, reduce
 
 _PART = 15
 """Larger groups are summed in parts of 2**15 terms, a tenth of a second or less: on all cores, with a moving bar."""
@@ -29,8 +30,12 @@ _TINY = 1000
 """Terms that are not worth a thread."""
 _QUICK = 8
 """Coupled hidden units that are summed over without a look at their findings."""
-_WORST = 1e-9  # relative error of a sum over findings
-_DONE = -1  # in place of the size of a row's largest group
+_ARRAYS = 12
+"""Groups of up to 2**12 joint states are summed with arrays."""
+_FEW, _FIXED = 1 << 20, 4000
+"""Rows are summed one by one, with arrays, if they have so many edges in all; a row itself counts as 4000."""
+WORST = 1e-9
+"""The largest relative error of a sum over findings that counts as exact."""
 
 
 class Effort(NamedTuple):
@@ -40,197 +45,69 @@ class Effort(NamedTuple):
     threads: int | None
     progress: bool | None
     means: bool = True  # are they asked for? Sums over findings take several times as long with them
+    one_by_one: bool | None = None  # rows, with arrays? None: if they are few
 
 
 def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[FloatArray, FloatArray]:
-    """ln P(V) and the means of each row; those of barren units, and of causes if none are asked for, may be NaN."""
+    """ln P(V), and the means of each row by column; those of barren variables are NaN.
+
+    So may be those of causes if none are asked for.
+    """
     checks.whole("limit", effort.limit, 0, 60)
-    largest = np.zeros(len(states), np.int64)  # hidden units in the largest coupled group of each row
-    for rows in row_blocks(len(states), network.n_units):
-        nothing = np.zeros(states[rows].shape)
-        enumerate_rows(network.model, states[rows], nothing, -1, nothing, largest[rows])
-    log_p = np.empty(len(states))
-    means = np.where(states == HIDDEN, np.nan, states.astype(np.float64))
-    if network.gate.any():  # where findings are fewer than causes, their subsets are the smaller sum
-        for r in np.flatnonzero(largest > _QUICK):
-            if _sum_findings(network, states[r], effort, log_p[r : r + 1], means[r]):
-                largest[r] = _DONE
-    check_limit(int(largest.max(initial=0)), effort.limit)
-    small = np.flatnonzero((largest <= _PART) & (largest != _DONE))
-    tiny = bool(np.sum(2.0 ** largest[small]) <= _TINY)
-    blocks = map_blocks(
-        partial(_sum_rows, network),
-        RowBlocks(states[small], small, most=rows_at_once(network.n_units)),
-        executor=Inline() if tiny else Threads(effort.threads),
-        progress=Bar("exact sums", len(small), effort.progress),
-    )
-    for chosen, *found in blocks:
-        log_p[chosen], means[chosen] = found
-    if np.any(largest > _PART):
-        _sum_large(network, states, np.flatnonzero(largest > _PART), effort, log_p, means)
+    log_p, (variable, state) = np.empty(len(states)), columns(network.model)
+    seen = states[:, variable]
+    means = np.where(seen == HIDDEN, np.nan, seen == state)
+    alone = np.ones(len(states), np.bool_)
+    few = len(states) * (network.n_edges + _FIXED) <= _FEW if effort.one_by_one is None else effort.one_by_one
+    if not few:
+        largest = _largest_groups(network, states)
+        noisy = bool(network.gate.any())  # where findings are fewer than causes, their subsets are the smaller sum
+        if not noisy:
+            check_limit(float(largest.max(initial=0.0)), effort.limit)
+        alone = largest > (min(_QUICK, effort.limit) if noisy else _PART)
+        _sum_table(network, states, np.flatnonzero(~alone), largest, effort, log_p, means)
+    rows = {int(r): Reduced(network, states[r]) for r in np.flatnonzero(alone)}
+    for row in rows.values():
+        row.check(effort.limit)  # before anything is summed
+    for r, row in rows.items():
+        log_p[r] = row.known
+        for group in row.groups:
+            value, probabilities = group.quickest(effort)
+            log_p[r] += value
+            means[r, group.columns] = probabilities
     return log_p, means
 
 
-def barren_means(network: Network, states: Taken, log_p: FloatArray, units: IndexArray, effort: Effort) -> FloatArray:
-    """In each row, the mean of a unit that dropped out of its sum, P(S_i = 1 | V) = P(S_i = 1, V) / P(V).
-
-    A noisy-OR unit is asked for its absence: that factorises over its parents, where its presence would couple them.
-    """
-    means = np.empty(len(units))
-    for block in row_blocks(len(units), network.n_units):
-        absent = network.gate[units[block]] == NOISY_OR
-        with_unit = states[block]
-        with_unit[np.arange(len(with_unit)), units[block]] = np.where(absent, 0, 1)
-        log_share = enumerate_states(network, with_unit, effort._replace(means=False))[0] - log_p[block]
-        log_share = np.minimum(log_share, 0.0)
-        means[block] = np.where(absent, -np.expm1(log_share), np.exp(log_share))
-    return means
+def _largest_groups(network: Network, states: States) -> FloatArray:
+    """For each row, the logarithm to base 2 of the number of joint states of the largest group."""
+    largest = np.zeros(len(states))
+    for rows in row_blocks(len(states), len(network.bias)):
+        nothing = np.zeros((len(states[rows]), len(network.bias)))
+        kernels.enumeration.sum_rows(network.model, states[rows], nothing, -1.0, nothing, largest[rows])
+    return largest
 
 
-def predictions(network: Network, row: States, means: FloatArray, units: IndexArray, limit: int) -> FloatArray:
-    """Means of barren noisy-OR units of one row, all at once: one reduction, and sums only where parents are coupled.
-
-    The absence of a unit factorises over parents that are independent given the evidence, with their posterior means;
-    of those that are coupled, it moves the log-odds in the sum over their findings. NaN for a unit of another kind.
-    """
-    graph, hidden = network.graph, row == HIDDEN
-    problem: Problem = reduce(network.model, row)
-    bias = absorb(network, row[None, :])[0]
-    label, sums = _coupled_causes(problem, row, bias, limit)
-    edges = np.flatnonzero(np.isin(graph.child_of_edge, units) & hidden[graph.parent])
-    child, parent, weight = graph.child_of_edge[edges], graph.parent[edges], network.weight[edges]
-    strange = np.isnan(means)  # barren parents that depend on others
-    with np.errstate(divide="ignore"):  # a cause that is certain and never fails
-        alone = np.log1p(means[parent] * np.expm1(-weight))
-    known = network.gate == NOISY_OR
-    known[child[strange[parent]]] = False
-    log_off = -bias + np.bincount(child, np.where(label[parent] < 0, alone, 0.0), network.n_units)
-    rest = np.flatnonzero((label[parent] >= 0) & known[child])
-    rest = rest[np.lexsort((label[parent[rest]], child[rest]))]
-    cuts = np.flatnonzero(np.diff(child[rest]) | np.diff(label[parent[rest]])) + 1
-    for mine in np.split(rest, cuts) if len(rest) else ():
-        i, several = child[mine[0]], sums[label[parent[mine[0]]]]
-        if len(mine) == 1:
-            log_off[i] += alone[mine[0]]
-        else:
-            log_off[i] += math.nan if several is None else several.moved(parent[mine], -weight[mine])
-    return np.where(known, -np.expm1(np.minimum(log_off, 0.0)), np.nan)[units]
-
-
-class _CoupledCauses(NamedTuple):
-    """Causes that share findings which are present, and ln of the sum over them."""
-
-    levels: TwoLevels
-    place: IndexArray  # of a unit of the network among the causes
-    value: float
-
-    def moved(self, units: IndexArray, by: FloatArray) -> float:
-        """How much ln of the sum rises if the log-odds of some causes move; NaN where digits are lost."""
-        log_odds = self.levels.log_odds.copy()
-        log_odds[self.place[units]] += by
-        change = np.logaddexp(0.0, log_odds) - np.logaddexp(0.0, self.levels.log_odds)
-        moved = replace(self.levels, log_odds=log_odds, constant=self.levels.constant + float(change.sum()))
-        value, _, error = total(moved, with_means=False)
-        return value - self.value if error <= _WORST else math.nan
-
-
-def _coupled_causes(
-    problem: Problem, row: States, bias: FloatArray, limit: int
-) -> tuple[IndexArray, list[_CoupledCauses | None]]:
-    """For each unit the number of its group, -1 if it is independent of all others; and the sum over each group."""
-    label, sums = np.full(len(row), -1), list[_CoupledCauses | None]()
-    for group in group_sums(problem, row, bias):
-        two = two_levels(problem, row, bias, group.units, group.factors)
-        if two is None:
-            label[group.hidden] = len(sums)
-            sums.append(None)
-            continue
-        label[group.hidden[np.unique(two.parent)]] = len(sums)
-        place = np.full(len(row), -1)
-        place[group.hidden] = np.arange(len(group.hidden))
-        few = two.positive <= min(limit, MOST_FINDINGS)
-        value, _, error = total(two, with_means=False) if few else (0.0, None, math.inf)
-        sums.append(_CoupledCauses(two, place, value) if error <= _WORST else None)
-    return label, sums
+def _sum_table(
+    network: Network, states: States, rows: IndexArray, largest: FloatArray, effort: Effort, log_p: FloatArray,
+    means: FloatArray,
+) -> None:  # fmt: skip
+    """ln P and means of rows with small groups, many at once."""
+    tiny = bool(np.sum(2.0 ** largest[rows]) <= _TINY)
+    blocks = map_blocks(
+        partial(_sum_rows, network),
+        RowBlocks(states[rows], means[rows], rows, most=rows_at_once(len(network.bias))),
+        executor=Inline() if tiny else Threads(effort.threads),
+        progress=Bar("exact sums", len(rows), effort.progress),
+    )
+    for chosen, *found in blocks:
+        log_p[chosen], means[chosen] = found
 
 
 def _sum_rows(network: Network, block: Block) -> tuple[IndexArray, FloatArray, FloatArray]:
-    states, rows = block.columns
-    means = np.where(states == HIDDEN, np.nan, states.astype(np.float64))
-    largest = np.empty(len(states), np.int64)
-    log_p = enumerate_rows(network.model, states, absorb(network, states), _PART, means, largest)
+    states, means, rows = block.columns
+    means, largest = means.copy(), np.empty(len(states))
+    log_p = kernels.enumeration.sum_rows(network.model, states, absorb(network, states), _PART, means, largest)
     return rows, log_p, means
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Some of the terms of one group: from `first` to `last`."""
-
-    sum: GroupSum
-    first: int
-    last: int
-
-    def __len__(self) -> int:
-        return self.last - self.first
-
-    def total(self) -> FloatArray:
-        return self.sum.between(self.first, self.last)
-
-
-def _sum_large(
-    network: Network, states: States, rows: IndexArray, effort: Effort, log_p: FloatArray, means: FloatArray
-) -> None:
-    """ln P and means of rows with a large group, part by part: always in the same order, whoever adds them up."""
-    sums = []
-    for r in rows:
-        bias = absorb(network, states[r : r + 1])[0]
-        problem: Problem = reduce(network.model, states[r])
-        log_p[r] = known_part(problem, states[r], bias)
-        sums += [(int(r), group) for group in group_sums(problem, states[r], bias)]
-    found = iter(
-        map_blocks(
-            _Part.total,
-            (part for _, group in sums for part in _parts(group)),
-            executor=Threads(effort.threads),
-            progress=Bar("exact sum", sum(2 ** len(group.units) for _, group in sums), effort.progress, unit="terms"),
-        )
-    )
-    for r, group in sums:
-        parts = np.array([next(found) for _ in range(0, 2 ** len(group.units), 2**_PART)])
-        value, probabilities = group.joined(parts)
-        log_p[r] += value
-        means[r, group.hidden] = probabilities
-
-
-def _parts(group: GroupSum) -> Iterator[_Part]:
-    n = 2 ** len(group.units)
-    for first in range(0, n, 2**_PART):
-        yield _Part(group, first, min(first + 2**_PART, n))
-
-
-def _sum_findings(network: Network, row: States, effort: Effort, log_p: FloatArray, means: FloatArray) -> bool:
-    """ln P and means of one row whose groups are causes and noisy-OR findings, or small; is it one?"""
-    problem: Problem = reduce(network.model, row)
-    bias = absorb(network, row[None, :])[0]
-    groups = list(group_sums(problem, row, bias))
-    levels = [two_levels(problem, row, bias, group.units, group.factors) for group in groups]
-    costs = [len(g.units) if x is None else min(x.positive, len(g.units)) for g, x in zip(groups, levels, strict=True)]
-    if max(costs) > min(effort.limit, MOST_FINDINGS) or all(x is None for x in levels):
-        return False
-    value, found = known_part(problem, row, bias), {}
-    for group, two in zip(groups, levels, strict=True):
-        if two is not None and two.positive < len(group.units):
-            part, probabilities, error = total(two, with_means=effort.means)
-            if not error <= _WORST:
-                return False
-        else:
-            part, probabilities = group.joined(np.array([part.total() for part in _parts(group)]))
-        value += part
-        found[id(group)] = group.hidden, probabilities
-    log_p[0] = value
-    for hidden, probabilities in found.values():
-        means[hidden] = probabilities
-    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,20 +121,50 @@ class Reduced:
     @cached_property
     def problem(self) -> Problem:
         """What is left of the network."""
-        left: Problem = reduce(self.network.model, self.states)
-        return left
+        return reduce(self.network.model, self.states)
 
     @cached_property
     def bias(self) -> FloatArray:
-        """The biases of all units, with the evidence absorbed."""
+        """The biases of all thresholds, with the evidence absorbed."""
         bias: FloatArray = absorb(self.network, self.states[None, :])[0]
         return bias
 
+    @cached_property
+    def known(self) -> float:
+        """ln P of the observed variables whose parents are all observed."""
+        model, known = self.network.model, np.zeros(len(self.states), np.bool_)
+        known[self.problem.known[self.states[self.problem.known] >= 0]] = True
+        variable, level = columns(model)
+        mine = np.flatnonzero(known[variable])
+        v = variable[mine]
+        return float(gates.log_part(model.gate[v], level[mine], self.states[v], self.bias[mine]).sum())
+
+    @cached_property
+    def label(self) -> IndexArray:
+        """The number of the group of each hidden variable."""
+        return components(self.problem)
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The groups of coupled hidden variables."""
+        hidden, factors, slots, *_ = self.problem
+        if not len(hidden):
+            return []
+        n = int(self.label.max()) + 1
+        of_factor = members(self.label[slots["parent"][factors["slot"]]], n)
+        return [Group(self, *both) for both in zip(members(self.label, n), of_factor, strict=True)]
+
+    def check(self, limit: int) -> None:
+        """Raise an error if a group is too large for the limit, and so are the findings of its causes."""
+        for group in self.groups:
+            if group.bits > limit and not (group.levels and group.levels.positive <= min(limit, MOST_FINDINGS)):
+                check_limit(group.bits, limit, len(group.units))
+
     def sums(self, limit: int, *, findings: bool = True) -> Sums:
-        """What :func:`sum_groups` says of it."""
+        """Sums over the groups of up to 2**limit joint states, or, unless told otherwise, of as many `findings`."""
         key = (limit, findings)
         if key not in self._sums:
-            self._sums[key] = sum_groups(self.problem, self.states, self.bias, limit, findings=findings)
+            self._sums[key] = _sum_groups(self, limit, findings)
         return self._sums[key]
 
 
@@ -265,94 +172,152 @@ class Sums(NamedTuple):
     """Exact sums over the smaller groups of one row: ln P but for the others, and what margins depend on."""
 
     total: float
-    label: IndexArray  # the group of each hidden unit
-    large: BoolArray  # by hidden unit: is its group not summed?
+    label: IndexArray  # the group of each hidden variable
+    large: BoolArray  # by hidden variable: is its group not summed?
     error: float  # of the sums over findings
 
 
-def sum_groups(problem: Problem, states: States, bias: FloatArray, limit: int, *, findings: bool = True) -> Sums:
-    """Sum over the groups of up to `limit` coupled hidden units, or, unless told otherwise, of as many `findings`.
-
-    For one row after the other. It needs one small kernel, where `enumerate_rows` is several.
-    """
-    label, value, error = coupled(problem), known_part(problem, states, bias), 0.0
-    large = np.bincount(label)[label] > limit
-    noisy = findings and bool(large.any()) and bool(problem.gate[problem.factor].any())
-    for group in group_sums(problem, states, bias, label, None if noisy else limit):
-        if len(group.units) <= limit:
-            value += group.joined(group.between(0, 2 ** len(group.units))[None, :])[0]
+def _sum_groups(row: Reduced, limit: int, findings: bool) -> Sums:
+    value, error, large = row.known, 0.0, np.zeros(len(row.label), np.bool_)
+    for group in row.groups:
+        if group.bits <= limit:
+            value += group.with_kernel(Effort(limit, 1, progress=False))[0]
             continue
-        two = two_levels(problem, states, bias, group.units, group.factors)
-        if two is not None and two.positive <= min(limit, MOST_FINDINGS):
-            part, _, off = total(two, with_means=False)
-            if off <= _WORST:
+        large[group.units] = True
+        if findings and group.levels is not None and group.levels.positive <= min(limit, MOST_FINDINGS):
+            part, _, off = total(group.levels, with_means=False)
+            if off <= WORST:
                 value, error, large[group.units] = value + part, error + off, False
-    return Sums(value, label, large, error)
+    return Sums(value, row.label, large, error)
 
 
-def known_part(problem: Problem, states: States, bias: FloatArray) -> float:
-    """ln P of the observed units whose parents are all observed."""
-    known = problem.known[states[problem.known] >= 0]
-    return float(gates.log_p(problem.gate[known], states[known], bias[known]).sum())
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Coupled hidden variables of one row, and the factors that they have: places in the problem."""
 
-
-def group_sums(
-    problem: Problem, states: States, bias: FloatArray, label: IndexArray | None = None, limit: int | None = None
-) -> Iterator[GroupSum]:
-    """The groups of up to `limit` coupled hidden units of one row."""
-    label = coupled(problem) if label is None else label
-    sizes = np.bincount(label)
-    if limit is not None and not np.any(sizes <= limit):
-        return
-    factors = label[problem.parent[problem.ptr[:-1]]]
-    units_of, factors_of = members(label, len(sizes)), members(factors, len(sizes))
-    flips = _flips(problem, states, bias)
-    off = np.where(problem.factor_of < 0, gates.log_p(problem.gate[problem.hidden], 0, bias[problem.hidden]), 0.0)
-    for units, mine in zip(units_of, factors_of, strict=True):
-        if limit is None or len(units) <= limit:
-            yield GroupSum(flips, problem.hidden[units], units, mine, float(off[units].sum()))
-
-
-def _flips(problem: Problem, states: States, bias: FloatArray) -> Flips:
-    units, hidden = problem.factor, problem.hidden
-    return Flips(
-        problem.child_ptr,
-        problem.child,
-        problem.weight[problem.child_slot],
-        problem.factor_of,
-        gates.log_odds(problem.gate[hidden], bias[hidden]),
-        problem.gate[units].astype(np.int64),
-        bias[units],
-        np.maximum(states[units], 0).astype(np.float64),
-        *(np.empty(len(units)) for _ in range(3)),
-    )
-
-
-class GroupSum(NamedTuple):
-    """The sum over the states of one group of coupled hidden units."""
-
-    flips: Flips
-    hidden: IndexArray  # its units in the network
-    units: IndexArray  # its units in the problem
+    row: Reduced
+    units: IndexArray
     factors: IndexArray
-    off: float  # ln P of its units without factors, all of them off
 
-    def between(self, first: int, last: int) -> FloatArray:
-        """The part of the sum over the states `first` to `last` of its code; `sum_states` says what is in it."""
-        part, scratch = np.empty(len(self.units) + 2), [array.copy() for array in self.flips[-4:]]
-        sum_states(Flips(*self.flips[:-4], *scratch), self.units, self.factors, first, last, part)
+    @property
+    def variables(self) -> IndexArray:
+        """Their numbers in the network."""
+        numbers: IndexArray = self.row.problem.hidden["variable"][self.units]
+        return numbers
+
+    @cached_property
+    def radix(self) -> tuple[int, ...]:
+        """How many states each has."""
+        return tuple(self.row.problem.hidden["states"][self.units].tolist())
+
+    @property
+    def bits(self) -> float:
+        """The logarithm to base 2 of the number of joint states."""
+        return math.fsum(map(math.log2, self.radix))
+
+    @property
+    def columns(self) -> IndexArray:
+        """Their columns in the network."""
+        first = self.row.network.model.threshold[self.variables]
+        return np.concatenate([np.arange(t, t + k - 1) for t, k in zip(first, self.radix, strict=True)])
+
+    @cached_property
+    def levels(self) -> TwoLevels | None:
+        """Causes and their findings, if it is that."""
+        row = self.row
+        return two_levels(row.network.model, row.problem, row.states, row.bias, self.units, self.factors)
+
+    def quickest(self, effort: Effort) -> tuple[float, FloatArray]:
+        """ln of the sum over all joint states, and the probability of each column; by findings if they are few."""
+        most = min(effort.limit, MOST_FINDINGS)
+        if self.bits > _QUICK and self.levels and self.levels.positive <= min(most, self.bits - 1):
+            value, probabilities, error = total(self.levels, with_means=effort.means)
+            if error <= WORST:
+                return value, probabilities
+        check_limit(self.bits, effort.limit, len(self.units))
+        return self.with_arrays() if self.bits <= _ARRAYS else self.with_kernel(effort)
+
+    def with_kernel(self, effort: Effort) -> tuple[float, FloatArray]:
+        """ln of the sum over all joint states, and the probability of each column: part by part."""
+        n = math.prod(self.radix)
+        parts = [_Part(self, first, min(first + 2**_PART, n)) for first in range(0, n, 2**_PART)]
+        found = np.array(
+            map_blocks(
+                _Part.total,
+                parts,
+                executor=Inline() if effort.threads == 1 or len(parts) == 1 else Threads(effort.threads),
+                progress=Bar("exact sum", n, effort.progress, unit="terms"),
+            )
+        )
+        top = found[:, 0].max()
+        whole = (np.exp(found[:, 0] - top)[:, None] * found[:, 1:]).sum(axis=0)
+        return float(top + np.log(whole[0])), whole[1:] / whole[0]
+
+    def with_arrays(self) -> tuple[float, FloatArray]:
+        """ln P(H, V) of all joint states at once: thresholds by joint states."""
+        row, model = self.row, self.row.network.model
+        states, on = _joint_states(self.radix)
+        factors, own = row.problem.factors[self.factors], row.problem.hidden["own"][self.units]
+        place = np.full(len(row.problem.hidden), -1)
+        place[self.units] = np.arange(len(self.units))
+        x = self._weights() @ on + row.bias[factors["threshold"]][:, None]
+        seen = row.states[factors["variable"]][:, None]
+        state = np.where(seen >= 0, seen, states[place[factors["hidden"]]])
+        log_p = gates.log_part(factors["gate"][:, None], factors["level"][:, None], state, x).sum(axis=0)
+        for b in np.flatnonzero(own < 0):  # inputs are known
+            v = self.variables[b]
+            h = row.bias[model.threshold[v] : model.threshold[v + 1]]
+            level, every = np.arange(1, len(h) + 1), np.arange(len(h) + 1)[:, None]
+            log_p += gates.log_part(model.gate[v], level, every, np.tile(h, (len(every), 1))).sum(axis=1)[states[b]]
+        top = log_p.max()
+        p = np.exp(log_p - top)
+        whole = p.sum()
+        return float(top + np.log(whole)), np.minimum((on @ p) / whole, 1.0)
+
+    def _weights(self) -> FloatArray:
+        """The weights between the factors and the columns of the group, dense."""
+        hidden, factors, slots, *_ = self.row.problem
+        mine = factors[self.factors]
+        size = mine["slot_end"] - mine["slot"]
+        of = np.repeat(np.arange(len(mine)), size)
+        slot = slots[np.arange(len(of)) + np.repeat(mine["slot"] - np.cumsum(size) + size, size)]
+        width = hidden["states"][self.units] - 1
+        shift = np.zeros(len(hidden), np.int64)
+        shift[self.units] = np.cumsum(width) - width - hidden["column"][self.units]
+        dense = np.zeros((len(mine), int(width.sum())))
+        dense[of, slot["column"] + shift[slot["parent"]]] = slot["weight"]
+        return dense
+
+
+@lru_cache(maxsize=16)
+def _joint_states(radix: tuple[int, ...]) -> tuple[States, FloatArray]:
+    """All joint states, variables by states; and for each column, whether its variable is in its state."""
+    states = np.indices(radix, np.int8).reshape(len(radix), -1)
+    return states, np.concatenate([[one == k for k in range(1, n)] for one, n in zip(states, radix, strict=True)]) * 1.0
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some of the terms of the sum over one group: from `first` to `last`."""
+
+    group: Group
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    def total(self) -> FloatArray:
+        row = self.group.row
+        given = row.network.model, row.problem, row.states, row.bias, self.group.units, self.group.factors
+        part: FloatArray = kernels.enumeration.sum_part(*given, self.first, self.last)
         return part
 
-    def joined(self, parts: FloatArray) -> tuple[float, FloatArray]:
-        """ln of the whole sum, and the probability of each unit to be 1."""
-        top = parts[:, 0].max()
-        total = (np.exp(parts[:, 0] - top)[:, None] * parts[:, 1:]).sum(axis=0)
-        return float(top + np.log(total[0]) + self.off), total[1:] / total[0]
 
-
-def check_limit(n_hidden: int, limit: int) -> None:
-    if n_hidden > limit:
+def check_limit(bits: float, limit: int, n_hidden: int = 0) -> None:
+    """Raise an error if there are more than 2**limit joint states; of so many units, if they have more than two."""
+    if bits > limit:
         raise TooManyHiddenError(
-            f"exact enumeration over {n_hidden} hidden units needs 2**{n_hidden} terms; the limit is {limit}. "
-            "Use infer() for a lower bound instead"
+            f"exact enumeration over {n_hidden or round(bits)} hidden units needs 2**{bits:.4g} terms; the limit is "
+            f"{limit}. Use infer() for a lower bound instead"
         )

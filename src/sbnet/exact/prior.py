@@ -6,11 +6,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from sbnet import kernels
 from sbnet._types import HIDDEN, FloatArray
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, enumerate_states
-from sbnet.kernels.rows import predict_rows
-from sbnet.kernels.sampling import ancestral
 from sbnet.model.graph import read_only
 from sbnet.model.network import Network
 from sbnet.model.ties import is_tied
@@ -35,7 +34,7 @@ def predicted_prior(network: Network) -> FloatArray:
     """
     if network not in _predicted:
         nothing, means = np.full((1, network.n_units), HIDDEN), np.full((1, network.n_units), np.nan)
-        predict_rows(network.model, nothing, absorb(network, nothing), means)
+        kernels.rows.predict_rows(network.model, nothing, absorb(network, nothing), means)
         _predicted[network] = read_only(means[0])
     return _predicted[network]
 
@@ -64,7 +63,7 @@ def _draw(network: Network) -> FloatArray:
     rng, sums = np.random.default_rng(0), np.zeros(network.n_units)
     for _ in range(0, DRAWS, _AT_ONCE):
         states = np.full((_AT_ONCE, network.n_units), HIDDEN)
-        ancestral(network.model, network.bias, rng.random(states.shape), states)
+        kernels.sampling.ancestral(network.model, network.bias, rng.random(states.shape), states)
         sums += states.sum(axis=0)
     return sums / DRAWS
 

@@ -6,10 +6,9 @@ from typing import overload
 
 import numpy as np
 
-from sbnet import checks
+from sbnet import checks, kernels
 from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError
-from sbnet.kernels.sampling import ancestral, log_joint_rows
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network
 from sbnet.parallel.blocks import row_blocks
@@ -48,7 +47,7 @@ def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
             "Use log_likelihood() for partial evidence"
         )
     result = np.empty(len(complete))
-    log_joint_rows(network.model, network.bias, complete, result)
+    kernels.sampling.log_joint_rows(network.model, network.bias, complete, result)
     result[impossible(network, complete)] = -np.inf
     return float(result[0]) if single else result
 
@@ -78,7 +77,7 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     states[:] = interventions(network, do, n, "draws")
     generator = checks.generator(rng)
     for rows in row_blocks(n, network.n_units):
-        ancestral(network.model, network.bias, generator.random(states[rows].shape), states[rows])
+        kernels.sampling.ancestral(network.model, network.bias, generator.random(states[rows].shape), states[rows])
     return states
 
 

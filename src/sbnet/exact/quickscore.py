@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from scipy.special import expit
 
-from sbnet._types import FloatArray, IndexArray, Problem, States
-from sbnet.kernels import array_gates, gates
-from sbnet.kernels.firing import Firing, Growing, grow, shrink
+from sbnet import kernels
+from sbnet._types import FloatArray, IndexArray, Model, States
+from sbnet.kernels import array_gates, codes
+from sbnet.kernels.structs import Problem
+from sbnet.kernels.two_levels import Firing, Growing, edge_t
 
 MOST_FINDINGS = 22  # that are present: four million sets
+_FEW = 12  # findings whose sets need no kernel
 _TINY = 1e-250  # a smaller sum may have lost digits among denormal numbers
 
 
@@ -35,30 +39,31 @@ class TwoLevels:
 
 
 def two_levels(
-    problem: Problem, states: States, bias: FloatArray, units: IndexArray, mine: IndexArray
+    model: Model, problem: Problem, states: States, bias: FloatArray, units: IndexArray, mine: IndexArray
 ) -> TwoLevels | None:
-    """A group of hidden units and its factors in that form, or None if it has another."""
-    factors = problem.factor[mine]
-    if np.any(problem.factor_of[units] >= 0) or np.any(problem.gate[factors] != gates.NOISY_OR):
+    """A group of hidden variables and its factors in that form, or None if it has another."""
+    hidden, factors = problem.hidden[units], problem.factors[mine]
+    if np.any(hidden["own"] >= 0) or np.any(factors["gate"] != codes.NOISY_OR):
+        return None
+    if np.any(hidden["states"] != 2) or np.any(model.n_states[factors["variable"]] != 2):
         return None
     place = np.full(len(problem.hidden), -1, np.int64)
     place[units] = np.arange(len(units))
-    own = bias[problem.hidden[units]]
-    code = problem.gate[problem.hidden[units]]
+    own, code = bias[model.threshold[hidden["variable"]]], model.gate[hidden["variable"]]
     log_odds = array_gates.log_odds(code, own)
     constant = float(array_gates.log_p(code, 0, own).sum())
     ptr, parent, weight, leak = [0], [], [], []
-    for f, i in zip(mine, factors, strict=True):
-        slots = slice(problem.ptr[f], problem.ptr[f + 1])
-        above, theta = place[problem.parent[slots]], problem.weight[slots]
-        if states[i] == 1:
+    for factor in factors:
+        slots = problem.slots[factor["slot"] : factor["slot_end"]]
+        above, theta, h = place[slots["parent"]], slots["weight"], bias[factor["threshold"]]
+        if states[factor["variable"]] == 1:
             parent.append(above)
             weight.append(theta)
-            leak.append(max(bias[i], gates.LEAST))
+            leak.append(max(h, codes.LEAST))
             ptr.append(ptr[-1] + len(above))
         else:
             np.subtract.at(log_odds, above, theta)
-            constant -= bias[i]
+            constant -= h
     order = np.argsort(-np.diff(ptr), kind="stable")  # few causes last: arrays are longest there
     parts = [(parent[k], weight[k]) for k in order]
     return TwoLevels(
@@ -80,7 +85,8 @@ def firing_of(weight: FloatArray, leak: FloatArray) -> Firing:
     by_set = np.ones(1)
     for fires in -np.expm1(-leak):
         by_set = np.concatenate([by_set * fires, by_set])
-    return Firing(ptr, np.int64(1) << finding, -np.expm1(-theta), np.exp(-theta), by_set)
+    edges = np.rec.fromarrays([np.int64(1) << finding, -np.expm1(-theta), np.exp(-theta)], edge_t)
+    return Firing(ptr, edges, by_set)
 
 
 def total(levels: TwoLevels, *, with_means: bool = True) -> tuple[float, FloatArray, float]:
@@ -117,22 +123,69 @@ def _sum(firing: Firing, causes: Growing, with_means: bool) -> tuple[float, Floa
     For those, the way is gone back again, with what was met on it: it is kept at the beginnings of stretches, and each
     stretch is gone through once more. So memory grows with the square root of the number of causes.
     """
-    n, sets = len(causes.off), 1 << len(causes.alone)
-    rest, branch, shares = np.ones(sets), np.empty(sets), np.full(n, np.nan)
+    few = len(causes.alone) <= _FEW and "numba" not in sys.modules  # not worth a compiler; the digits are the same
+    grow, shrink = (_grow, _shrink) if few else (kernels.firing.grow, kernels.firing.shrink)
+    n, sets, nothing = len(causes.off), 1 << len(causes.alone), np.empty((0, 0))
+    rest, shares = np.ones(sets), np.full(n, np.nan)
     if not with_means:
-        grow(firing, causes, 0, n, rest, branch, np.empty((0, 0)))
+        grow(firing, causes, 0, n, rest, nothing)
         return float(rest[0]), shares
     long = float(np.sum(2.0 ** (causes.top + 1 - len(causes.alone))))  # causes, counted by the lengths of their arrays
     starts = [*range(0, n, max(1, math.ceil(math.sqrt(long)))), n]
     kept = []
     for first, last in pairwise(starts):
         kept.append(rest[: 1 << (int(causes.top[first - 1]) + 1) if first else 1].copy())
-        grow(firing, causes, first, last, rest, branch, np.empty((0, 0)))
+        grow(firing, causes, first, last, rest, nothing)
     value, back = float(rest[0]), np.zeros(sets)
     back[0] = 1.0
     for (first, last), begin in reversed(list(zip(pairwise(starts), kept, strict=True))):
         rest[: len(begin)] = begin
         rows = np.empty((last - first, 1 << (int(causes.top[last - 1]) + 1)))
-        grow(firing, causes, first, last, rest, branch, rows)
-        shrink(firing, causes, first, last, rows, back, branch, shares)
+        grow(firing, causes, first, last, rest, rows)
+        shrink(firing, causes, first, last, rows, back, shares)
     return value, shares
+
+
+def _edges(firing: Firing, j: int) -> list[tuple[int, float, float]]:
+    edges: list[tuple[int, float, float]] = firing.edges[firing.ptr[j] : firing.ptr[j + 1]].tolist()
+    return edges
+
+
+def _grow(firing: Firing, causes: Growing, first: int, last: int, rest: FloatArray, rows: FloatArray) -> None:
+    """`kernels.firing.grow` with arrays, to the digit."""
+    known = int(causes.top[first - 1]) + 1 if first > 0 else 0
+    for j in range(first, last):
+        for i in range(known, int(causes.top[j]) + 1):
+            rest[1 << i : 2 << i] = rest[: 1 << i]
+            rest[: 1 << i] *= causes.alone[i]
+        known = max(known, int(causes.top[j]) + 1)
+        now = rest[: 1 << known]
+        if len(rows):
+            rows[j - first, : len(now)] = now
+        if firing.ptr[j] == firing.ptr[j + 1]:
+            now *= causes.off[j] + causes.on[j]
+            continue
+        on = now.copy()
+        for bit, fires, fails in _edges(firing, j):
+            halves = on.reshape(-1, 2, bit)
+            halves[:, 0] = fails * halves[:, 0] + fires * halves[:, 1]
+        now[:] = causes.off[j] * now + causes.on[j] * on
+
+
+def _shrink(
+    firing: Firing, causes: Growing, first: int, last: int, rows: FloatArray, sets: FloatArray, shares: FloatArray
+) -> None:
+    """`kernels.firing.shrink` with arrays, to the digit: sums run from first to last."""
+    known = int(causes.top[last]) + 1 if last < len(causes.off) else len(causes.alone)
+    for j in range(last - 1, first - 1, -1):
+        while known > causes.top[j] + 1:
+            known -= 1
+            sets[: 1 << known] = causes.alone[known] * sets[: 1 << known] + sets[1 << known : 2 << known]
+        now = sets[: 1 << known]
+        on = causes.on[j] * now
+        for bit, fires, fails in _edges(firing, j):
+            halves = on.reshape(-1, 2, bit)
+            halves[:, 1] += fires * halves[:, 0]
+            halves[:, 0] *= fails
+        shares[j] = np.cumsum(on * rows[j - first, : len(now)])[-1]
+        now[:] = causes.off[j] * now + on

@@ -15,7 +15,7 @@ import numpy as np
 from sbnet._version import __version__
 from sbnet.kernels import lobatto
 from sbnet.kernels._compile import plain
-from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.terms.series import NOTHING, nodes_for
 from sbnet.model import roles
 from sbnet.model.network import Network

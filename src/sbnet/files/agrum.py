@@ -17,7 +17,7 @@ from sbnet.files.nearest_units import Fit, from_probes
 from sbnet.files.plain import read_text, read_xml
 from sbnet.files.tables_writing import arranged, as_variable, parents_of
 from sbnet.files.variables import Variable
-from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network
 

@@ -11,7 +11,7 @@ from typing import Any
 from sbnet.errors import CycleError, FileFormatError, NetworkError, hint
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import MOST_PARTS, deep_key, place_of
-from sbnet.kernels import gates
+from sbnet.kernels import codes as gates
 from sbnet.model.build import from_edges
 from sbnet.model.network import MAX_PARAMETER, Network
 from sbnet.model.notes import WORDS, Note

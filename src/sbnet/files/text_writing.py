@@ -16,7 +16,7 @@ from scipy.special import expit
 from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError
 from sbnet.files.atomic import write_atomically
-from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import Network
 from sbnet.model.notes import as_words
 from sbnet.model.probabilities import CERTAIN, log_odds, never

@@ -272,7 +272,7 @@ def weigh(
             anneal_rows(row.network.model, one, bias, solution.means[mine], draw.anneal, draw.seed, weights[mine])
         else:
             means = solution.means[r]
-            weights[r] = log_weights(row.problem, row.states, row.bias, means, draw.defence, draw.seed, draw.samples)
+            weights[r] = log_weights(row, means, draw.defence, draw.seed, draw.samples)
     return _summary(weights, draw.delta)
 
 

@@ -23,7 +23,7 @@ from sbnet._types import HIDDEN, FloatArray, Stop
 from sbnet.errors import NetworkError, short
 from sbnet.exact.probability import entropy_of
 from sbnet.inference.solution import check_start
-from sbnet.kernels.gates import SIGMOID
+from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.meanfield import EDGE
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.rows import predict_rows

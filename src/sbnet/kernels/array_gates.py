@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, States
-from sbnet.kernels.gates import LEAST, NOISY_OR, SIGMOID
+from sbnet.kernels.codes import LEAST, NOISY_OR, SIGMOID
 
 
 def _by_gate(gate: States, sigmoid: FloatArray, noisy_or: Callable[[], FloatArray]) -> FloatArray:
@@ -40,6 +40,22 @@ def log_p(gate: States, state: Any, x: FloatArray) -> FloatArray:
     """ln P(S | x), without loss of digits where the chance is near 1."""
     sigmoid = -softplus(np.where(state == 1, -x, x))
     return _by_gate(gate, sigmoid, lambda: np.where(state == 1, -rarity(x), -np.maximum(x, 0.0)))
+
+
+def log_part(gate: Any, level: Any, state: Any, x: FloatArray) -> FloatArray:
+    """a x - c t(x) of thresholds, as `thresholds.log_part` has it."""
+    above = state >= level
+    sigmoid = -softplus(np.where(above, -x, x))
+    if np.any(np.greater(level, 1)):
+        sigmoid[state < level - 1] = 0.0
+
+    def noisy_or() -> FloatArray:
+        value = np.where(state < level, -np.maximum(x, 0.0), 0.0)
+        here = np.broadcast_to(state == level, x.shape)
+        value[here] = -rarity(x[here])
+        return value
+
+    return _by_gate(gate, sigmoid, noisy_or)
 
 
 def log_odds(gate: States, x: FloatArray) -> FloatArray:

@@ -39,6 +39,11 @@ def inner(function: Callable[..., Any] | None = None, *, fast: bool = False) -> 
     return _njit(no_cpython_wrapper=True, **_ALWAYS, **options)(function)
 
 
+def plain(dispatcher: Any) -> Any:
+    """The Python function behind a kernel that only kernels may call, and that calls none itself."""
+    return getattr(dispatcher, "py_func", dispatcher)
+
+
 def announce(dispatcher: Any) -> None:
     """Tell a person at a terminal why the very first call takes long: there is no compiled kernel to reuse yet."""
     if INTERPRETED or dispatcher.overloads or not sys.stderr.isatty():

@@ -1,109 +1,107 @@
-"""The parameters of an upper bound, by limited-memory BFGS, compiled for this one function.
+"""The parameters of an upper bound, by limited-memory BFGS.
 
-SciPy's, with which :mod:`sbnet.bounds.upper.descent` serves other bounds, took 1.8 times as long for small networks and
-in branch and bound, where thousands of short descents are made, and as long for networks of the paper's size.
+SciPy's, which calls the bound from Python, takes 1.8 times as long for a certificate of a small network, and 1.9 times
+in branch and bound (one thread for linear algebra); for networks of the paper's size it is as quick.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, Problem
-from sbnet.kernels._compile import bare, entry, vector
-from sbnet.kernels.arrays import load
-from sbnet.kernels.upper import Regions, evaluated
+import numpy as np
 
-MEMORY = 12
+from sbnet._types import BoolArray, FloatArray, IndexArray
+from sbnet.kernels.compiling import inner, kernel
+from sbnet.kernels.upper import Regions, differentiate, sum_tables, weigh
+
+_MEMORY = 12
+_ROWS = _MEMORY + 1  # the move that comes next may not be worth keeping
 _HALVINGS = 30
 _PATIENCE = 3
 _STEEPEST = 460.0  # the logarithm of a slope: far above all that matters, as inputs below 1e-300 count as that
 
 
-class Search(NamedTuple):
-    """What moves: the free places among the parameters. Of a slope that is positive, the logarithm is what moves."""
+def descend(
+    regions: Regions, x: FloatArray, free: IndexArray, positive: BoolArray, max_steps: int, tol: float
+) -> tuple[float, FloatArray]:
+    """Lower the bound from x, in place; stop when several steps in a row gain less than `tol`.
 
-    free: IndexArray
-    positive: BoolArray
-    x: FloatArray  # all parameters
-    gradient: FloatArray  # in all of them
-
-
-class Scratch(NamedTuple):
-    """Numbers for each free place, and the last moves and how they turned the gradient, a row for each."""
-
-    trial: FloatArray
-    direction: FloatArray
-    slope: FloatArray
-    new_slope: FloatArray
-    moves: FloatArray
-    turns: FloatArray
-    curvature: FloatArray  # of each move with its turn
-    alpha: FloatArray
+    Only the parameters in the places `free` move. Of those that are `positive`, the logarithm does. The value and the
+    gradient are those at the last x, and so is what an evaluation leaves in `regions`.
+    """
+    gradient, vectors, memory = np.zeros_like(x), np.zeros((5, len(free))), np.zeros((2, _ROWS, len(free)))
+    vectors[0] = np.where(positive, np.log(np.where(positive, x[free], 1.0)), x[free])
+    value = lower(regions, x, gradient, free, positive, vectors, memory, np.zeros((2, _ROWS)), max_steps, tol)
+    return float(value), gradient
 
 
-@entry
+@kernel
 def lower(
-    problem: Problem,
-    regions: Regions,
-    search: Search,
-    at: FloatArray,
-    scratch: Scratch,
-    max_steps: int,
-    tol: float,
-) -> float:
-    """Lower the bound from `at`, in place; stop when several steps in a row gain less than `tol`."""
-    trial, direction, slope, new_slope = scratch.trial, scratch.direction, scratch.slope, scratch.new_slope
-    n, size, oldest, quiet = len(at), 0, 0, 0
-    value = _value(problem, regions, search, at, slope)
-    for _ in range(max_steps):
-        _aim(scratch, size, oldest)
-        fall = _product(direction, slope)
-        new_value = value
-        if fall < 0.0:
-            step = 1.0 if size > 0 else min(1.0, 1.0 / math.sqrt(-fall))
-            for _ in range(_HALVINGS):
-                for j in range(n):
-                    trial[j] = load(at, j) + step * load(direction, j)
-                new_value = _value(problem, regions, search, trial, new_slope)
-                if new_value <= value + 1e-4 * step * fall:
-                    break
-                # the minimum of the parabola through what is known, within reason
-                parabola = -0.5 * fall * step * step / (new_value - value - fall * step)
-                step = min(max(parabola, 0.1 * step), 0.5 * step)
-        if not new_value < value:
-            if size == 0:
+    regions: Regions, x: FloatArray, gradient: FloatArray, free: IndexArray, positive: BoolArray, vectors: FloatArray,
+    memory: FloatArray, factors: FloatArray, max_steps: int, tol: float,
+) -> float:  # fmt: skip
+    """The loop. What moves is in the first of the `vectors`; all the rest is scratch."""
+    families, lines, entries, nodes, eta, mu, _, _, by_state = regions
+    at, trial, slope, new_slope, direction = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
+    moves, turns, along, alpha = memory[0], memory[1], factors[0], factors[1]
+    none = np.int64(0)  # a plain 0 has a type of its own, and what is called with it would be compiled twice
+    n, size, quiet, steps, stop = len(free), none, 0, 0, False
+    value, new_value, fall, step = math.inf, math.inf, 0.0, 0.0
+    while True:  # at first, and after a last step that failed, it goes nowhere: the bound is compiled in one place
+        for _ in range(_HALVINGS):
+            for j in range(n):
+                trial[j] = at[j] + step * direction[j]
+                x[free[j]] = math.exp(min(trial[j], _STEEPEST)) if positive[j] else trial[j]
+            weigh(families, lines, entries, nodes, eta, x)
+            new_value = sum_tables(families, lines, entries, nodes, eta, mu, by_state, x, gradient)
+            differentiate(families, lines, entries, nodes, mu, x, gradient)
+            if new_value <= value + 1e-4 * step * fall:
                 break
-            size = oldest = 0  # the memory misleads: start afresh
-            continue
-        size, oldest = _remember(scratch, at, size, oldest)
-        quiet = quiet + 1 if value - new_value < tol else 0
-        value = new_value
-        for j in range(n):
-            at[j], slope[j] = load(trial, j), load(new_slope, j)
-        if quiet == _PATIENCE:
-            break
-    return _value(problem, regions, search, at, slope)
+            # the minimum of the parabola through what is known, within reason
+            parabola = -0.5 * fall * step * step / (new_value - value - fall * step)
+            step = min(max(parabola, 0.1 * step), 0.5 * step)
+        if stop:
+            return new_value
+        better = new_value < value
+        if better:
+            for j in range(n):
+                new_slope[j] = gradient[free[j]] * (x[free[j]] if positive[j] else 1.0)
+            size = _remember(at, trial, slope, new_slope, moves, turns, along, size) if steps > 0 else none
+            quiet = quiet + 1 if value - new_value < tol else 0
+            value = new_value
+            for j in range(n):
+                at[j], slope[j] = trial[j], new_slope[j]
+        else:
+            stop, size = size == 0, none  # the memory misleads: start afresh
+        fall = _aim(direction, slope, moves, turns, along, alpha, size)
+        if not fall < 0.0:
+            fall, size = -_product(slope, slope), none
+            for j in range(n):
+                direction[j] = -slope[j]
+        steps += 1
+        stop = stop or steps > max_steps or quiet == _PATIENCE or not fall < 0.0
+        if stop and better:
+            return value
+        step = 1.0 if size > 0 else min(1.0, 1.0 / math.sqrt(max(-fall, 1e-300)))
+        if stop:
+            step = 0.0
 
 
-_evaluate = bare(evaluated)
-
-
-@bare
-def _value(problem: Problem, regions: Regions, search: Search, at: FloatArray, slope: FloatArray) -> float:
-    """The bound, and its slopes in what moves."""
-    free, positive, x, gradient = search.free, search.positive, search.x, search.gradient
+@inner
+def _remember(
+    at: FloatArray, trial: FloatArray, slope: FloatArray, new_slope: FloatArray, moves: FloatArray, turns: FloatArray,
+    along: FloatArray, size: int,
+) -> int:  # fmt: skip
+    """Keep a move and how it turned the gradient, if the function is curved along it; how many there were so far."""
+    m = size % _ROWS
+    move, turn = moves[m], turns[m]
     for j in range(len(at)):
-        x[load(free, j)] = math.exp(min(load(at, j), _STEEPEST)) if load(positive, j) else load(at, j)
-    value = _evaluate(problem, regions, x, gradient)
-    for j in range(len(at)):
-        slope[j] = load(gradient, load(free, j))
-        if load(positive, j):
-            slope[j] *= load(x, load(free, j))
-    return value
+        move[j], turn[j] = trial[j] - at[j], new_slope[j] - slope[j]
+    along[m] = _product(move, turn)
+    return size + 1 if along[m] > 1e-12 * math.sqrt(_product(move, move) * _product(turn, turn)) else size
 
 
-@vector
+@inner(fast=True)
 def _product(a: FloatArray, b: FloatArray) -> float:
     total = 0.0
     for j in range(len(a)):
@@ -111,47 +109,33 @@ def _product(a: FloatArray, b: FloatArray) -> float:
     return total
 
 
-@vector
+@inner(fast=True)
 def _add(a: FloatArray, factor: float, b: FloatArray) -> None:
     for j in range(len(a)):
         a[j] += factor * b[j]
 
 
-@bare
-def _aim(scratch: Scratch, size: int, oldest: int) -> None:
-    """Minus the gradient, times the inverse curvature as far as the memory tells (Nocedal's two loops)."""
-    direction, slope, curvature, alpha = scratch.direction, scratch.slope, scratch.curvature, scratch.alpha
+@inner
+def _aim(
+    direction: FloatArray, slope: FloatArray, moves: FloatArray, turns: FloatArray, along: FloatArray,
+    alpha: FloatArray, size: int,
+) -> float:  # fmt: skip
+    """Minus the gradient, times the inverse curvature as far as the last moves tell (Nocedal's two loops).
+
+    Also how fast the bound falls that way.
+    """
+    scale, oldest = 1.0, max(size - _MEMORY, 0)
     for j in range(len(direction)):
-        direction[j] = -load(slope, j)
-    if size == 0:
-        return
-    for k in range(size):
-        m = (oldest + size - 1 - k) % MEMORY
-        alpha[m] = _product(scratch.moves[m], direction) / load(curvature, m)
-        _add(direction, -load(alpha, m), scratch.turns[m])
-    last = scratch.turns[(oldest + size - 1) % MEMORY]
-    scale = load(curvature, (oldest + size - 1) % MEMORY) / _product(last, last)
+        direction[j] = -slope[j]
+    for k in range(size - 1, oldest - 1, -1):
+        m = k % _ROWS
+        alpha[m] = _product(moves[m], direction) / along[m]
+        _add(direction, -alpha[m], turns[m])
+        if k == size - 1:
+            scale = along[m] / _product(turns[m], turns[m])
     for j in range(len(direction)):
         direction[j] *= scale
-    for k in range(size):
-        m = (oldest + k) % MEMORY
-        back = _product(scratch.turns[m], direction) / load(curvature, m)
-        _add(direction, load(alpha, m) - back, scratch.moves[m])
-
-
-@bare
-def _remember(scratch: Scratch, at: FloatArray, size: int, oldest: int) -> tuple[int, int]:
-    """Keep the move from `at` to the trial, if the function is curved along it; size and start of the memory."""
-    m = (oldest + size) % MEMORY
-    full = size == MEMORY
-    move, turn = scratch.moves[m], scratch.turns[m]
-    along = steps = turned = 0.0
-    for j in range(len(at)):
-        a, b = load(scratch.trial, j) - load(at, j), load(scratch.new_slope, j) - load(scratch.slope, j)
-        along, steps, turned = along + a * b, steps + a * a, turned + b * b
-    if not along > 1e-12 * math.sqrt(steps * turned):
-        return size, oldest
-    for j in range(len(at)):
-        move[j], turn[j] = load(scratch.trial, j) - load(at, j), load(scratch.new_slope, j) - load(scratch.slope, j)
-    scratch.curvature[m] = along
-    return (size, (oldest + 1) % MEMORY) if full else (size + 1, oldest)
+    for k in range(oldest, size):
+        m = k % _ROWS
+        _add(direction, alpha[m] - _product(turns[m], direction) / along[m], moves[m])
+    return _product(direction, slope)

@@ -22,13 +22,9 @@ from __future__ import annotations
 import math
 
 from sbnet.kernels._compile import bare
-
-SIGMOID, NOISY_OR = 0, 1
-NAMES = ("sigmoid", "noisy-or")
-"""The gates by their codes."""
-
-LEAST = 1e-300
-"""The smallest chance of being on that a noisy-OR unit has; smaller ones count as this."""
+from sbnet.kernels.codes import LEAST as LEAST
+from sbnet.kernels.codes import NOISY_OR as NOISY_OR
+from sbnet.kernels.codes import SIGMOID as SIGMOID
 
 
 @bare

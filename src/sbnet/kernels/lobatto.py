@@ -75,7 +75,7 @@ def _make() -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _with_ends(nodes: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The same measure with atoms of no weight at 1 and 2, the ends of an octave."""
+    """A measure with two more atoms, of no weight, at 1 and 2: the ends of an octave."""
     return np.concatenate([[1.0], nodes, [2.0]]), np.concatenate([[0.0], weights, [0.0]])
 
 

@@ -1,157 +1,188 @@
-"""Complete states of hidden units, drawn from what an upper bound defines; `sbnet.bounds.upper.proposal` has the proof.
+"""Joint states of hidden variables, drawn from what an upper bound defines.
 
-Units are drawn parents first. For each state there are three logarithms: of P(H, V), of the proposal of the upper bound
-and of a factorial distribution, whichever of the two it was drawn from.
+`sbnet.bounds.upper.proposal` has the proof. Variables are drawn parents first. For each joint state there are three
+logarithms: of P(H, V), of the proposal of the upper bound and of a factorial distribution, whichever of the two it was
+drawn from.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
-from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, entry
-from sbnet.kernels.arrays import load
-from sbnet.kernels.gates import SIGMOID
+from sbnet._types import BoolArray, FloatArray, IndexArray
+from sbnet.kernels.compiling import inner, kernel
+from sbnet.kernels.gates import LEAST, SIGMOID
 from sbnet.kernels.random import GOLDEN, uniform
+from sbnet.kernels.structs import struct
+from sbnet.kernels.thresholds import log_part, rarity, sigmoid
 from sbnet.kernels.upper import Regions, log_table
 
-_LARGE_PRODUCT = 1e250
+_LARGE_PRODUCT, _SMALL_PRODUCT = 1e250, 1e-8  # what is multiplied up before the logarithm is taken
+
+drawn_t = struct(
+    ("gate", "i8"),
+    ("states", "i8"),  # how many it has
+    ("line", "i8"),  # its first threshold
+    ("column", "i8"),  # its first column
+    ("first", "i8"),  # where the probabilities of its states begin in the factorial distribution
+    ("omega", "f8"),
+    ("share", "f8"),  # of its own bracket in the proposal
+    ("member", "i8"),  # where the tables that it is in begin, and end
+    ("member_end", "i8"),
+)
+member_t = struct(
+    ("family", "i8"),
+    ("share", "f8"),  # of the table in the proposal
+    ("block", "i8"),  # joint states of the parents before the variable there
+    ("begin", "i8"),  # where the probabilities of its states stand, given those
+)
+link_t = struct(("line", "u4"), ("weight", "f8"))  # a column in the input of a child's threshold
+seen_t = struct(("line", "i8"), ("gate", "i8"), ("level", "i8"), ("state", "i8"))  # a threshold of an observed variable
 
 
 class Joint(NamedTuple):
-    """What ln P(H, V) depends on, by unit that is drawn and by factor; parents come first."""
+    """What a joint state is drawn from, and what its probability depends on."""
 
-    gate: States
-    bias: FloatArray
-    factor: IndexArray  # the unit's own, or -1
-    child_ptr: IndexArray
-    child: IndexArray  # factors
-    weight: FloatArray
-    base: FloatArray  # by factor: its input while all parents are off
-    seen: IndexArray  # factors of observed units
-    seen_gate: States
-    seen_state: States
-
-
-class Holder(NamedTuple):
-    """The proposal of an upper bound: the shares of a unit's own factor and of the tables it is in."""
-
-    share: FloatArray  # by unit: of its own factor
-    omega: FloatArray
-    eta: FloatArray
-    ptr: IndexArray  # by unit: where its tables are
-    table: IndexArray  # the factor of each
-    part: FloatArray  # the share of each
-    step: IndexArray  # 2^d, if it is number d of the parents in that table
-    root: IndexArray  # by factor: where its tree begins
-    on: FloatArray  # the chance of each next parent to be on, in the table, given those before
-    off: FloatArray
+    drawn: np.ndarray  # of drawn_t, parents first
+    members: np.ndarray  # of member_t
+    tables: FloatArray  # probabilities of states in tables, given the states of the parents before
+    eta: FloatArray  # by column
+    p: FloatArray  # of the factorial distribution: a number for each state of each variable
+    log_p: FloatArray
+    links: np.ndarray  # of link_t
+    link: IndexArray  # by column: where its links begin, and end
+    seen: np.ndarray  # of seen_t
+    bias: FloatArray  # by line
 
 
-class Factorial(NamedTuple):
-    """Independent units: their means, and logarithms of both chances."""
+@kernel
+def condition(regions: Regions, x: FloatArray, place: IndexArray, tables: FloatArray) -> None:
+    """The probabilities of each parent's states in the distribution over a table, given the parents before it.
 
-    mu: FloatArray
-    log_on: FloatArray
-    log_off: FloatArray
-
-
-@entry
-def grow(problem: Problem, regions: Regions, x: FloatArray, root: IndexArray, on: FloatArray, off: FloatArray) -> None:
-    """The chance of each parent in a table, in the distribution over its states, given the parents before it.
-
-    Node 2^d + s is for parent number d where s are the states of those before, the first in the lowest bit.
+    Those of an entry's parent begin at its `place`: for state s, after joint state c of the parents before, at
+    s * block + c.
     """
-    p, tau = regions.by_state[1], regions.of_factor.tau
-    for f in range(len(problem.factor)):
-        if load(root, f) == load(root, f, 1):
+    families, lines, entries, nodes, eta, _, _, _, by_state = regions
+    for f in range(len(families)):
+        family = families[f]
+        if family.table == 1:
             continue
-        half = log_table(problem, regions, f, x) // 2
-        while half > 0:
-            for s in range(half):
-                low, high = load(p, s) / load(tau, f), load(p, s, half) / load(tau, f)
-                node = load(root, f) + half + s
-                on[node], off[node] = gates.sigmoid(high - low), gates.sigmoid(low - high)
-                p[s] = load(tau, f) * (max(low, high) + math.log1p(math.exp(-abs(high - low))))
-            half //= 2
+        omega = nodes[family.hidden].omega if family.hidden >= 0 else 1.0
+        log_table(family, lines, entries, omega, eta, by_state, x)
+        for s in range(family.entry + family.width - 1, family.entry - 1, -1):
+            block, states, tau = entries[s].block, nodes[entries[s].parent].states, family.tau
+            if entries[s].begin > block:
+                continue
+            for c in range(block):
+                top, total = -math.inf, 0.0
+                for k in range(states):
+                    top = max(top, by_state[0, k * block + c])
+                for k in range(states):
+                    share = math.exp((by_state[0, k * block + c] - top) / tau)
+                    tables[place[s] + k * block + c] = share
+                    total += share
+                for k in range(states):
+                    tables[place[s] + k * block + c] /= total
+                by_state[0, c] = top + tau * math.log(total)
 
 
-@entry
-def draw(
-    joint: Joint,
-    holder: Holder,
-    factorial: Factorial,
-    seeds: NDArray[np.uint64],
-    from_factorial: BoolArray,
-    z: FloatArray,
-    node: IndexArray,
-    out: FloatArray,
-) -> None:
-    """For each seed, ln P(H, V), ln q(H) and ln of the factorial distribution: three stretches of `out`.
-
-    `z` and `node` are scratch, with a number for each factor.
-    """
-    n = len(seeds)
-    for t in range(n):
-        for f in range(len(z)):
-            z[f], node[f] = load(joint.base, f), 1
-        seed, log_p, log_q, log_factorial = load(seeds, t), 0.0, 0.0, 0.0
-        for k in range(len(joint.gate)):
-            own = load(joint.factor, k)
-            x = load(z, own) if own >= 0 else load(joint.bias, k)
-            on, off = _chances(holder, k, load(joint.gate, k), x, node)
+@kernel
+def draw(joint: Joint, seeds: NDArray[np.uint64], from_factorial: BoolArray, out: FloatArray) -> None:
+    """For each seed, ln P(H, V), ln q(H) and ln of the factorial distribution: three rows of `out`."""
+    drawn, members, tables, eta, p, log_p, links, link, seen, bias = joint
+    z, node, q = np.empty(len(bias)), np.zeros(len(bias), np.int64), np.empty(64)
+    for t in range(len(seeds)):
+        for i in range(len(bias)):
+            z[i], node[i] = bias[i], 0
+        seed, log_joint, log_q, log_factorial, product = seeds[t], 0.0, 0.0, 0.0, 1.0
+        for v in range(len(drawn)):
+            one = drawn[v]
+            if one.states == 2:
+                _propose_two(one, members, tables, eta, z, node, q)
+            else:
+                _propose(one, members, tables, eta, z, node, q)
+            total = 0.0
+            for k in range(one.states):
+                total += q[k]
             seed += GOLDEN
-            u, mu = uniform(seed), load(factorial.mu, k)
-            state = 1 if (u < mu if load(from_factorial, t) else u * (on + off) < on) else 0
-            log_q += math.log(max((on if state == 1 else off) / (on + off), gates.LEAST))
-            log_factorial += load(factorial.log_on, k) if state == 1 else load(factorial.log_off, k)
-            log_p += gates.log_p(load(joint.gate, k), state, x)
-            _push(joint, holder, k, state, z, node)
-        out[t], out[n + t], out[2 * n + t] = log_p + _observed(joint, z), log_q, log_factorial
+            u, state, above = uniform(seed), one.states - 1, 0.0
+            while state > 0:
+                above += p[one.first + state] if from_factorial[t] else q[state]
+                if (u if from_factorial[t] else u * total) < above:
+                    break
+                state -= 1
+            product *= max(q[state] / total, LEAST)
+            if product < _SMALL_PRODUCT:
+                log_q, product = log_q + math.log(product), 1.0
+            log_factorial += log_p[one.first + state]
+            for i in range(one.states - 1):
+                log_joint += log_part(one.gate, i + 1, state, z[one.line + i])
+            if state > 0:
+                mine = links[link[one.column + state - 1] : link[one.column + state]]
+                for c in range(len(mine)):
+                    z[mine[c].line] += mine[c].weight
+                for m in range(one.member, one.member_end):
+                    node[members[m].family] += state * members[m].block
+        out[0, t], out[1, t], out[2, t] = log_joint + _observed(seen, z), log_q + math.log(product), log_factorial
 
 
-@bare
-def _chances(holder: Holder, k: int, gate: int, x: float, node: IndexArray) -> tuple[float, float]:
-    """The chances of unit k to be on and off: means over its own factor and the tables it is in."""
-    ptr, table, part, root = holder.ptr, holder.table, holder.part, holder.root
-    y, share = (gates.log_odds(gate, x) + load(holder.eta, k)) / load(holder.omega, k), load(holder.share, k)
-    on, off = share * gates.sigmoid(y), share * gates.sigmoid(-y)
-    for c in range(load(ptr, k), load(ptr, k, 1)):
-        f, mine = load(table, c), load(part, c)
-        place = load(root, f) + load(node, f)
-        on += mine * load(holder.on, place)
-        off += mine * load(holder.off, place)
-    return on, off
+@inner
+def _propose_two(
+    one: Any, members: np.ndarray, tables: FloatArray, eta: FloatArray, z: FloatArray, node: IndexArray, q: FloatArray
+) -> None:
+    """The probabilities of a variable's two states: a mean over its own bracket and the tables it is in."""
+    log_odds = z[one.line]
+    if one.gate != SIGMOID:
+        log_odds = max(log_odds, 0.0) - rarity(log_odds)
+    y = (log_odds + eta[one.column]) / one.omega
+    off, on = one.share * sigmoid(-y), one.share * sigmoid(y)
+    for m in range(one.member, one.member_end):
+        member = members[m]
+        c = member.begin + node[member.family]
+        off += member.share * tables[c]
+        on += member.share * tables[c + member.block]
+    q[0], q[1] = off, on
 
 
-@bare
-def _push(joint: Joint, holder: Holder, k: int, state: int, z: FloatArray, node: IndexArray) -> None:
-    """Tell the children of unit k, and the tables it is in."""
-    ptr, child, weight = joint.child_ptr, joint.child, joint.weight
-    if state == 1:
-        for c in range(load(ptr, k), load(ptr, k, 1)):
-            z[load(child, c)] += load(weight, c)
-    for c in range(load(holder.ptr, k), load(holder.ptr, k, 1)):
-        node[load(holder.table, c)] += load(holder.step, c) * (1 + state)
+@inner
+def _propose(
+    one: Any, members: np.ndarray, tables: FloatArray, eta: FloatArray, z: FloatArray, node: IndexArray, q: FloatArray
+) -> None:
+    """Those of any number of states."""
+    top, total = -math.inf, 0.0
+    for k in range(one.states):
+        q[k] = eta[one.column + k - 1] if k > 0 else 0.0
+        for i in range(one.states - 1):
+            q[k] += log_part(one.gate, i + 1, k, z[one.line + i])
+        top = max(top, q[k])
+    for k in range(one.states):
+        q[k] = math.exp((q[k] - top) / one.omega)
+        total += q[k]
+    for k in range(one.states):
+        q[k] *= one.share / total
+    for m in range(one.member, one.member_end):
+        member = members[m]
+        for k in range(one.states):
+            q[k] += member.share * tables[member.begin + k * member.block + node[member.family]]
 
 
-@bare
-def _observed(joint: Joint, z: FloatArray) -> float:
-    """ln P of the observed units. Those of sigmoid units are multiplied up before the logarithm is taken."""
+@inner
+def _observed(seen: np.ndarray, z: FloatArray) -> float:
+    """ln P of the observed variables. Those of sigmoid ones are multiplied up before the logarithm is taken."""
     total, product = 0.0, 1.0
-    for c in range(len(joint.seen)):
-        x, gate, state = load(z, load(joint.seen, c)), load(joint.seen_gate, c), load(joint.seen_state, c)
-        if gate == SIGMOID:
-            x = -x if state == 1 else x
+    for c in range(len(seen)):
+        one = seen[c]
+        x = z[one.line]
+        if one.gate == SIGMOID and one.state >= one.level - 1:
+            x = -x if one.state >= one.level else x
             total -= max(x, 0.0)
             product *= 1.0 + math.exp(-abs(x))
             if product > _LARGE_PRODUCT:
                 total, product = total - math.log(product), 1.0
         else:
-            total += gates.log_p(gate, state, x)
+            total += log_part(one.gate, one.level, one.state, x)
     return total - math.log(product)

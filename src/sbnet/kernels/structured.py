@@ -1,6 +1,6 @@
-"""Climb the bound of a distribution that is a forest: exact within a tree, factorial between trees.
+"""Maximise the bound of a distribution that is a forest: exact within a tree, factorial between trees.
 
-Q(H) = prod_k Q(S_k | S_q(k)), where q(k) is the one unit that k depends on in Q, if any. What is climbed is
+Q(H) = prod_k Q(S_k | S_q(k)), where q(k) is the one unit that k depends on in Q, if any. What is maximised is
 
     L = constant + sum_k <field_k(S_k)> + sum_f Re sum_w coefficient_fw <prod_j phi_fjw(S_j)> + entropy of Q ,
 
@@ -10,79 +10,85 @@ which hangs from its *top*; each unit of a piece is an *entry*, and sends a mess
 
     inside(s) = phi(s) prod_{c below} passed_c(s) ,     passed(s) = sum_t Q(S_k = t | S_q(k) = s) inside(t) .
 
-L is linear in each Q(S_k = 1 | S_q(k) = s), entropy aside, so the best value, all else fixed, is sigma of its slope
+L is linear in each Q(S_k = 1 | S_q(k) = s), entropy aside, so the best value, all else fixed, is sigma of its gradient
 over P(S_q(k) = s): the analogue of eq. (24). A tree is walked from its root: what surrounds each entry is laid down on
 the way to the leaves, and units move on the way back, when all below them has moved. For a chain whose posterior is a
 chain this is forward-backward, and one walk is enough. No walk lowers L.
+
+Units have two states. Numbers of unit k stand in places 2 k and 2 k + 1, messages state after state, term after term.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sbnet._types import FloatArray, IndexArray, Stop
-from sbnet.kernels._compile import bare, inner, kernel
-from sbnet.kernels.gates import sigmoid
+from sbnet.kernels.compiling import inner, kernel
+from sbnet.kernels.structs import struct
+from sbnet.kernels.thresholds import sigmoid
 
 ComplexArray: TypeAlias = NDArray[np.complex128]
 
 _NEVER = 1e-280  # a state so rare that what follows it does not matter
 
+unit_t = struct(
+    ("parent", "i8"),  # the unit that it depends on in Q, or -1
+    ("child", "i8"),  # where the units that depend on it begin in the list, and end
+    ("child_end", "i8"),
+    ("entry", "i8"),  # likewise its entries
+    ("entry_end", "i8"),
+)
+factor_t = struct(
+    ("term", "i8"),  # where its terms begin, w, and end
+    ("term_end", "i8"),
+    ("piece", "i8"),
+    ("piece_end", "i8"),
+)
+piece_t = struct(("factor", "i8"), ("value", "i8"))  # and where its values begin, one for each term
+entry_t = struct(
+    ("unit", "i8"),
+    ("factor", "i8"),
+    ("value", "i8"),  # where the values of its piece begin
+    ("terms", "i8"),  # how many
+    ("above", "i8"),  # the entry that it hangs from, or -1 for a top
+    ("below", "i8"),  # where those that hang from it begin in the list, and end
+    ("below_end", "i8"),
+    ("phi", "i8"),  # where its functions begin; -1: a unit between others has none
+    ("message", "i8"),  # where its messages begin
+)
+
 
 class Forest(NamedTuple):
-    """The trees. ``parent[k]`` is the unit that k depends on, or -1; the units that depend on k are
-    ``child[child_ptr[k]:child_ptr[k + 1]]``. `walk` goes through tree after tree, each from ``walk_ptr[tree]`` on: k
-    where it comes to unit k from above, ~k where it leaves it upwards.
+    """The trees. `walk` goes through tree after tree, each from ``walk_ptr[tree]`` on: k where it comes to unit k from
+    above, ~k where it leaves it upwards.
     """
 
-    parent: IndexArray
-    child_ptr: IndexArray
+    units: np.ndarray  # of unit_t
     child: IndexArray
     walk_ptr: IndexArray
     walk: IndexArray
 
 
 class Products(NamedTuple):
-    """The factors, laid out for a forest: the coefficients of factor f stand from ``wave_ptr[f]`` on, its pieces from
-    ``piece_ptr[f]`` on.
+    """The factors, laid out for a forest. Pieces of tree t are ``tree_piece[tree_ptr[t]:tree_ptr[t + 1]]``."""
 
-    Piece p has its values from ``value_at[p]`` on; those of tree t are ``tree_piece[tree_ptr[t]:tree_ptr[t + 1]]``.
-    Entry e is unit ``unit[e]`` in piece ``piece[e]``; ``above[e]`` is the entry that it hangs from, or -1 for a top,
-    ``below[below_ptr[e]:...]`` are those that hang from it. Its functions stand in `phi` from ``phi_at[e]`` on, first
-    those of state 0 (-1: a unit between others has none), its messages from ``at[e]`` on. The entries of unit k are
-    ``unit_entry[unit_ptr[k]:unit_ptr[k + 1]]``.
-    """
-
-    coefficient: ComplexArray
-    wave_ptr: IndexArray
-    piece_ptr: IndexArray
-    factor: IndexArray  # of each piece
-    value_at: IndexArray
+    factors: np.ndarray  # of factor_t
+    pieces: np.ndarray  # of piece_t
+    entries: np.ndarray  # of entry_t
+    below: IndexArray  # entries by the entry above
+    of_unit: IndexArray  # entries by unit
     tree_ptr: IndexArray
     tree_piece: IndexArray
-    unit: IndexArray
-    piece: IndexArray
-    above: IndexArray
-    below_ptr: IndexArray
-    below: IndexArray
-    phi_at: IndexArray
-    at: IndexArray
-    unit_ptr: IndexArray
-    unit_entry: IndexArray
+    coefficient: ComplexArray
     phi: ComplexArray
-
-    @property
-    def n_messages(self) -> int:
-        """Waves of all entries."""
-        return int(np.diff(self.wave_ptr)[self.factor[self.piece]].sum())
 
 
 class Messages(NamedTuple):
-    """What is on its way: for each entry and state, wave after wave; `rest` and `value` for each piece."""
+    """What is on its way: for each entry and state, term after term; `rest` and `value` for each piece."""
 
     inside: ComplexArray
     passed: ComplexArray
@@ -94,14 +100,14 @@ class Messages(NamedTuple):
 
 
 class Marginals(NamedTuple):
-    """Of unit k in places 2 k and 2 k + 1: Q(S_k = 1 | s above), Q(S_k = s), and what is gained from k on downwards."""
+    """Q(S_k = 1 | s above), Q(S_k = s), and what is gained from k on downwards."""
 
     theta: FloatArray
-    chance: FloatArray
+    p: FloatArray
     gain: FloatArray
 
 
-@bare
+@inner
 def _entropy(theta: float) -> float:
     total = 0.0
     if theta > 0.0:
@@ -111,258 +117,249 @@ def _entropy(theta: float) -> float:
     return total
 
 
-@bare
-def _waves(products: Products, e: int) -> int:
-    f = products.factor[products.piece[e]]
-    return products.wave_ptr[f + 1] - products.wave_ptr[f]
-
-
-@bare
-def _marginal(forest: Forest, q: Marginals, k: int) -> None:
+@inner
+def _set_marginal(above: int, theta: FloatArray, p: FloatArray, k: int) -> None:
     """Q(S_k = s), from the unit above."""
-    theta, chance, above = q.theta, q.chance, forest.parent[k]
     if above < 0:
-        chance[2 * k], chance[2 * k + 1] = 1.0 - theta[2 * k], theta[2 * k]
+        p[2 * k], p[2 * k + 1] = 1.0 - theta[2 * k], theta[2 * k]
     else:
-        off, on = chance[2 * above], chance[2 * above + 1]
-        chance[2 * k] = off * (1.0 - theta[2 * k]) + on * (1.0 - theta[2 * k + 1])
-        chance[2 * k + 1] = off * theta[2 * k] + on * theta[2 * k + 1]
+        off, on = p[2 * above], p[2 * above + 1]
+        p[2 * k] = off * (1.0 - theta[2 * k]) + on * (1.0 - theta[2 * k + 1])
+        p[2 * k + 1] = off * theta[2 * k] + on * theta[2 * k + 1]
 
 
-@bare
-def _times_phi(products: Products, e: int, n: int, out: ComplexArray, at: int) -> None:
-    """Multiply by the functions of an entry."""
-    if products.phi_at[e] >= 0:
-        for w in range(2 * n):
-            out[at + w] *= products.phi[products.phi_at[e] + w]
+@inner(fast=True)
+def _times(out: ComplexArray, at: int, other: ComplexArray, first: int, n: int) -> None:
+    for w in range(n):
+        out[at + w] *= other[first + w]
 
 
-@bare
-def _set_inside(products: Products, m: Messages, e: int) -> None:
-    at, n = products.at[e], _waves(products, e)
-    for w in range(2 * n):
-        m.inside[at + w] = 1.0
-    _times_phi(products, e, n, m.inside, at)
-    for b in range(products.below_ptr[e], products.below_ptr[e + 1]):
-        other = products.at[products.below[b]]
-        for w in range(2 * n):
-            m.inside[at + w] *= m.passed[other + w]
+@inner(fast=True)
+def _set_inside(
+    entries: np.ndarray, below: IndexArray, phi: ComplexArray, inside: ComplexArray, passed: ComplexArray, e: int
+) -> None:
+    one = entries[e]
+    at, n, first = one.message, 2 * one.terms, one.phi
+    for w in range(n):
+        inside[at + w] = phi[first + w] if first >= 0 else 1.0 + 0.0j
+    for b in range(one.below, one.below_end):
+        _times(inside, at, passed, entries[below[b]].message, n)
 
 
-@bare
-def _set_passed(products: Products, m: Messages, theta: FloatArray, e: int) -> None:
-    at, n, k = products.at[e], _waves(products, e), products.unit[e]
+@inner(fast=True)
+def _set_passed(one: Any, theta: FloatArray, inside: ComplexArray, passed: ComplexArray) -> None:
+    at, n = one.message, one.terms
     for s in range(2):
-        on = theta[2 * k + s]
+        on = theta[2 * one.unit + s]
         for w in range(n):
-            m.passed[at + s * n + w] = (1.0 - on) * m.inside[at + w] + on * m.inside[at + n + w]
+            passed[at + s * n + w] = (1.0 - on) * inside[at + w] + on * inside[at + n + w]
 
 
-@bare
-def _set_outside(products: Products, m: Messages, e: int) -> None:
+@inner(fast=True)
+def _set_outside(
+    entries: np.ndarray, below: IndexArray, phi: ComplexArray, passed: ComplexArray, around: ComplexArray,
+    outside: ComplexArray, e: int,
+) -> None:  # fmt: skip
     """The weight of all but what hangs from entry e, with the unit above in each state."""
-    at, n, up = products.at[e], _waves(products, e), products.above[e]
-    for w in range(2 * n):
-        m.outside[at + w] = m.around[products.at[up] + w]
-    _times_phi(products, up, n, m.outside, at)
-    for b in range(products.below_ptr[up], products.below_ptr[up + 1]):
-        if products.below[b] != e:
-            other = products.at[products.below[b]]
-            for w in range(2 * n):
-                m.outside[at + w] *= m.passed[other + w]
+    one, up = entries[e], entries[entries[e].above]
+    at, n = one.message, 2 * one.terms
+    first = up.message
+    for w in range(n):
+        outside[at + w] = around[first + w]
+    if up.phi >= 0:
+        _times(outside, at, phi, up.phi, n)
+    for b in range(up.below, up.below_end):
+        if below[b] != e:
+            _times(outside, at, passed, entries[below[b]].message, n)
 
 
-@bare
-def _come(forest: Forest, products: Products, m: Messages, q: Marginals, k: int) -> None:
+@inner
+def _come(unit: Any, products: Products, m: Messages, q: Marginals, k: int) -> None:
     """From above: what surrounds each entry of unit k."""
-    _marginal(forest, q, k)
-    for i in range(products.unit_ptr[k], products.unit_ptr[k + 1]):
-        e = products.unit_entry[i]
-        at, n = products.at[e], _waves(products, e)
-        if products.above[e] < 0:
-            rest = products.value_at[products.piece[e]]
-            for s in range(2):
-                for w in range(n):
-                    m.around[at + s * n + w] = m.rest[rest + w] * q.chance[2 * k + s]
-        else:
-            _set_outside(products, m, e)
-            off, on = q.theta[2 * k], q.theta[2 * k + 1]
+    _, _, entries, below, of_unit, _, _, _, phi = products
+    _, passed, around, outside, rest, _, _ = m
+    theta, p, _ = q
+    _set_marginal(unit.parent, theta, p, k)
+    off, on = theta[2 * k], theta[2 * k + 1]
+    for i in range(unit.entry, unit.entry_end):
+        one = entries[of_unit[i]]
+        at, n, value = one.message, one.terms, one.value
+        if one.above < 0:
             for w in range(n):
-                a, b = m.outside[at + w], m.outside[at + n + w]
-                m.around[at + w] = (1.0 - off) * a + (1.0 - on) * b
-                m.around[at + n + w] = off * a + on * b
+                around[at + w] = rest[value + w] * p[2 * k]
+                around[at + n + w] = rest[value + w] * p[2 * k + 1]
+        else:
+            _set_outside(entries, below, phi, passed, around, outside, of_unit[i])
+            for w in range(n):
+                a, b = outside[at + w], outside[at + n + w]
+                around[at + w] = (1.0 - off) * a + (1.0 - on) * b
+                around[at + n + w] = off * a + on * b
 
 
-@bare
-def _leave(forest: Forest, products: Products, m: Messages, q: Marginals, field: FloatArray, k: int) -> None:
+@inner
+def _leave(
+    units: np.ndarray, child: IndexArray, products: Products, m: Messages, q: Marginals, field: FloatArray, k: int
+) -> None:
     """Upwards: all below unit k has moved. Its own move, and its messages."""
-    theta, gain, slope_off, slope_on = q.theta, q.gain, 0.0, 0.0
+    _, _, entries, below, of_unit, _, _, _, phi = products
+    inside, passed, _, outside, rest, _, _ = m
+    theta, p, gain = q
+    unit, gradient_off, gradient_on = units[k], 0.0, 0.0
     gain[2 * k], gain[2 * k + 1] = field[2 * k], field[2 * k + 1]
-    for i in range(forest.child_ptr[k], forest.child_ptr[k + 1]):
-        c = forest.child[i]
+    for i in range(unit.child, unit.child_end):
+        c = child[i]
         for s in range(2):
             on = theta[2 * c + s]
             gain[2 * k + s] += _entropy(on) + (1.0 - on) * gain[2 * c] + on * gain[2 * c + 1]
-    for i in range(products.unit_ptr[k], products.unit_ptr[k + 1]):
-        e = products.unit_entry[i]
-        at, n = products.at[e], _waves(products, e)
-        _set_inside(products, m, e)
-        if products.above[e] < 0:
-            rest = products.value_at[products.piece[e]]
+    for i in range(unit.entry, unit.entry_end):
+        one = entries[of_unit[i]]
+        at, n, value = one.message, one.terms, one.value
+        _set_inside(entries, below, phi, inside, passed, of_unit[i])
+        if one.above < 0:
             for s in range(2):
                 for w in range(n):
-                    gain[2 * k + s] += (m.rest[rest + w] * m.inside[at + s * n + w]).real
+                    gain[2 * k + s] += (rest[value + w] * inside[at + s * n + w]).real
         else:
             for w in range(n):
-                step = m.inside[at + n + w] - m.inside[at + w]
-                slope_off += (m.outside[at + w] * step).real
-                slope_on += (m.outside[at + n + w] * step).real
-    _move(forest, q, k, gain[2 * k + 1] - gain[2 * k], slope_off, slope_on)
-    for i in range(products.unit_ptr[k], products.unit_ptr[k + 1]):
-        if products.above[products.unit_entry[i]] >= 0:
-            _set_passed(products, m, theta, products.unit_entry[i])
-
-
-@bare
-def _move(forest: Forest, q: Marginals, k: int, rise: float, slope_off: float, slope_on: float) -> None:
-    above = forest.parent[k]
+                step = inside[at + n + w] - inside[at + w]
+                gradient_off += (outside[at + w] * step).real
+                gradient_on += (outside[at + n + w] * step).real
+    rise, above = gain[2 * k + 1] - gain[2 * k], unit.parent
     if above < 0:
-        q.theta[2 * k] = q.theta[2 * k + 1] = sigmoid(rise)
-        return
-    if q.chance[2 * above] > _NEVER:
-        q.theta[2 * k] = sigmoid(rise + slope_off / q.chance[2 * above])
-    if q.chance[2 * above + 1] > _NEVER:
-        q.theta[2 * k + 1] = sigmoid(rise + slope_on / q.chance[2 * above + 1])
+        theta[2 * k] = theta[2 * k + 1] = sigmoid(rise)
+    else:
+        if p[2 * above] > _NEVER:
+            theta[2 * k] = sigmoid(rise + gradient_off / p[2 * above])
+        if p[2 * above + 1] > _NEVER:
+            theta[2 * k + 1] = sigmoid(rise + gradient_on / p[2 * above + 1])
+    for i in range(unit.entry, unit.entry_end):
+        if entries[of_unit[i]].above >= 0:
+            _set_passed(entries[of_unit[i]], theta, inside, passed)
 
 
-@bare
-def _open_sweep(products: Products, m: Messages) -> None:
+@inner
+def _open_sweep(products: Products, rest: ComplexArray, value: ComplexArray, before: ComplexArray) -> None:
     """The products over the pieces that follow each piece; those over the pieces before it begin."""
-    for f in range(len(products.wave_ptr) - 1):
-        for w in range(products.wave_ptr[f], products.wave_ptr[f + 1]):
-            m.before[w] = products.coefficient[w]
+    factors, pieces, coefficient = products.factors, products.pieces, products.coefficient
+    for f in range(len(factors)):
+        factor = factors[f]
+        for w in range(factor.term, factor.term_end):
+            before[w] = coefficient[w]
             after = 1.0 + 0.0j
-            for p in range(products.piece_ptr[f + 1] - 1, products.piece_ptr[f] - 1, -1):
-                at = products.value_at[p] + w - products.wave_ptr[f]
-                m.rest[at] = after
-                after *= m.value[at]
+            for i in range(factor.piece_end - 1, factor.piece - 1, -1):
+                at = pieces[i].value + w - factor.term
+                rest[at] = after
+                after *= value[at]
 
 
-@bare
-def _set_rest(products: Products, m: Messages, p: int) -> None:
-    """The coefficients of a factor times the values of all its pieces but one; nothing is ever divided."""
-    start, end, at = (
-        products.wave_ptr[products.factor[p]],
-        products.wave_ptr[products.factor[p] + 1],
-        products.value_at[p],
-    )
-    for w in range(end - start):
-        m.rest[at + w] *= m.before[start + w]
-
-
-@bare
-def _set_value(products: Products, m: Messages, chance: FloatArray, e: int) -> None:
-    """The mean of a piece, from its top."""
-    at, n, k, value = products.at[e], _waves(products, e), products.unit[e], products.value_at[products.piece[e]]
-    before = products.wave_ptr[products.factor[products.piece[e]]]
-    for w in range(n):
-        m.value[value + w] = chance[2 * k] * m.inside[at + w] + chance[2 * k + 1] * m.inside[at + n + w]
-        m.before[before + w] *= m.value[value + w]
-
-
-@bare
-def _settle(forest: Forest, products: Products, m: Messages, q: Marginals, tree: int) -> None:
+@inner
+def _settle(forest: Forest, products: Products, m: Messages, theta: FloatArray, p: FloatArray, tree: int) -> None:
     """The marginals of a tree and the values of its pieces, after its units have moved."""
+    units, walk, factors, entries, of_unit = (
+        forest.units,
+        forest.walk,
+        products.factors,
+        products.entries,
+        products.of_unit,
+    )
+    inside, value, before = m.inside, m.value, m.before
     for i in range(forest.walk_ptr[tree], forest.walk_ptr[tree + 1]):
-        k = forest.walk[i]
-        if k >= 0:
-            _marginal(forest, q, k)
-            for j in range(products.unit_ptr[k], products.unit_ptr[k + 1]):
-                if products.above[products.unit_entry[j]] < 0:
-                    _set_value(products, m, q.chance, products.unit_entry[j])
+        k = walk[i]
+        if k < 0:
+            continue
+        _set_marginal(units[k].parent, theta, p, k)
+        for j in range(units[k].entry, units[k].entry_end):
+            one = entries[of_unit[j]]
+            if one.above < 0:  # the mean of a piece, from its top
+                at, n, first = one.message, one.terms, factors[one.factor].term
+                for w in range(n):
+                    value[one.value + w] = p[2 * k] * inside[at + w] + p[2 * k + 1] * inside[at + n + w]
+                    before[first + w] *= value[one.value + w]
 
 
-@bare
+@inner
 def _sweep(forest: Forest, products: Products, m: Messages, q: Marginals, field: FloatArray) -> None:
     """One walk through each tree, the others held fixed."""
-    _open_sweep(products, m)
-    for tree in range(len(forest.walk_ptr) - 1):
-        for i in range(products.tree_ptr[tree], products.tree_ptr[tree + 1]):
-            _set_rest(products, m, products.tree_piece[i])
-        for i in range(forest.walk_ptr[tree], forest.walk_ptr[tree + 1]):
-            k = forest.walk[i]
+    units, child, walk_ptr, walk = forest
+    factors, pieces, _, _, _, tree_ptr, tree_piece, _, _ = products
+    rest, before = m.rest, m.before
+    _open_sweep(products, rest, m.value, before)
+    for tree in range(len(walk_ptr) - 1):
+        for i in range(tree_ptr[tree], tree_ptr[tree + 1]):  # all other values of a factor; nothing is ever divided
+            piece = pieces[tree_piece[i]]
+            factor = factors[piece.factor]
+            _times(rest, piece.value, before, factor.term, factor.term_end - factor.term)
+        for i in range(walk_ptr[tree], walk_ptr[tree + 1]):
+            k = walk[i]
             if k >= 0:
-                _come(forest, products, m, q, k)
+                _come(units[k], products, m, q, k)
             else:
-                _leave(forest, products, m, q, field, ~k)
-        _settle(forest, products, m, q, tree)
+                _leave(units, child, products, m, q, field, ~k)
+        _settle(forest, products, m, q.theta, q.p, tree)
 
 
-@bare
+@inner
 def _begin(forest: Forest, products: Products, m: Messages, q: Marginals) -> None:
     """All messages upwards, and all values, at the present Q."""
+    units, entries, of_unit = forest.units, products.entries, products.of_unit
     for i in range(len(forest.walk)):
         k = ~forest.walk[i]
         if k >= 0:
-            for j in range(products.unit_ptr[k], products.unit_ptr[k + 1]):
-                _set_inside(products, m, products.unit_entry[j])
-                _set_passed(products, m, q.theta, products.unit_entry[j])
-    _open_sweep(products, m)
+            for j in range(units[k].entry, units[k].entry_end):
+                _set_inside(entries, products.below, products.phi, m.inside, m.passed, of_unit[j])
+                _set_passed(entries[of_unit[j]], q.theta, m.inside, m.passed)
+    _open_sweep(products, m.rest, m.value, m.before)
     for tree in range(len(forest.walk_ptr) - 1):
-        _settle(forest, products, m, q, tree)
+        _settle(forest, products, m, q.theta, q.p, tree)
 
 
-@bare
-def _bound(forest: Forest, products: Products, m: Messages, q: Marginals, field: FloatArray, constant: float) -> float:
-    """L after a sweep, added up factor by factor and unit by unit."""
-    total = constant
-    for f in range(len(products.wave_ptr) - 1):
+@inner
+def _bound(
+    units: np.ndarray, factors: np.ndarray, before: ComplexArray, theta: FloatArray, p: FloatArray, field: FloatArray
+) -> float:
+    """L after a sweep but for the constant, added up factor by factor and unit by unit."""
+    total = 0.0
+    for f in range(len(factors)):
         mine = 0.0
-        for w in range(products.wave_ptr[f], products.wave_ptr[f + 1]):
-            mine += m.before[w].real
+        for w in range(factors[f].term, factors[f].term_end):
+            mine += before[w].real
         total += mine
-    for k in range(len(forest.parent)):
-        above, off, on = forest.parent[k], 1.0, 0.0
+    for k in range(len(units)):
+        above, off, on = units[k].parent, 1.0, 0.0
         if above >= 0:
-            off, on = q.chance[2 * above], q.chance[2 * above + 1]
-        total += off * _entropy(q.theta[2 * k]) + on * _entropy(q.theta[2 * k + 1])
-        total += q.chance[2 * k] * field[2 * k] + q.chance[2 * k + 1] * field[2 * k + 1]
+            off, on = p[2 * above], p[2 * above + 1]
+        total += off * _entropy(theta[2 * k]) + on * _entropy(theta[2 * k + 1])
+        total += p[2 * k] * field[2 * k] + p[2 * k + 1] * field[2 * k + 1]
     return total
 
 
-@inner
-def _zeros(n: int) -> ComplexArray:
-    return np.zeros(n, np.complex128)
-
-
-@inner
-def _messages(products: Products) -> Messages:
-    n, pieces = 0, 0
-    for e in range(len(products.unit)):
-        n += 2 * _waves(products, e)
-    for f in range(len(products.piece_ptr) - 1):
-        waves = products.wave_ptr[f + 1] - products.wave_ptr[f]
-        pieces += waves * (products.piece_ptr[f + 1] - products.piece_ptr[f])
-    return Messages(
-        _zeros(n), _zeros(n), _zeros(n), _zeros(n), _zeros(pieces), _zeros(pieces), _zeros(len(products.coefficient))
-    )
-
-
 @kernel
-def climb(
+def maximise(
     forest: Forest, products: Products, field: FloatArray, constant: float, stop: Stop, theta: FloatArray,
-    chance: FloatArray, trace: FloatArray,
+    p: FloatArray, trace: FloatArray,
 ) -> tuple[int, bool]:  # fmt: skip
     """Sweep from the Q in `theta` until a sweep gains less than `tol`: how many sweeps, and was that so?
 
-    The bounds at the start and after each sweep go into `trace`, the means into `chance`.
+    The bounds at the start and after each sweep go into `trace`, the means into `p`.
     """
-    m, q = _messages(products), Marginals(theta, chance, np.zeros(len(theta)))
+    units, factors = forest.units, products.factors
+    n = values = 0
+    for e in range(len(products.entries)):
+        n += 2 * products.entries[e].terms
+    for i in range(len(products.pieces)):
+        factor = factors[products.pieces[i].factor]
+        values += factor.term_end - factor.term
+    none = 0.0 + 0.0j
+    m = Messages(
+        np.full(n, none), np.full(n, none), np.full(n, none), np.full(n, none), np.full(values, none),
+        np.full(values, none), np.full(len(products.coefficient), none),
+    )  # fmt: skip
+    q = Marginals(theta, p, np.zeros(len(theta)))
     _begin(forest, products, m, q)
-    trace[0] = _bound(forest, products, m, q, field, constant)
-    for n in range(1, stop.max_sweeps + 1):
+    trace[0] = constant + _bound(units, factors, m.before, theta, p, field)
+    for sweep in range(1, stop.max_sweeps + 1):
         _sweep(forest, products, m, q, field)
-        trace[n] = _bound(forest, products, m, q, field, constant)
-        if trace[n] - trace[n - 1] < stop.tol:
-            return n, True
+        trace[sweep] = constant + _bound(units, factors, m.before, theta, p, field)
+        if trace[sweep] - trace[sweep - 1] < stop.tol:
+            return sweep, True
     return stop.max_sweeps, False

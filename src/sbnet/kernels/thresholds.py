@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 
 from sbnet._types import FloatArray
+from sbnet.kernels.codes import LEAST, NOISY_OR, SIGMOID
 from sbnet.kernels.compiling import inner
-from sbnet.kernels.gates import LEAST, NOISY_OR, SIGMOID
 
 
 @inner

@@ -1,28 +1,53 @@
-"""What the upper bound needs to know of a gate, a line in each ladder; `sbnet.bounds.upper` has the proof."""
+"""What the upper bound needs to know of a threshold, and of a hidden variable with two states.
+
+`sbnet.bounds.upper` has the proof.
+"""
 
 from __future__ import annotations
 
 import math
 
-from sbnet.kernels import gates
-from sbnet.kernels._compile import bare
-from sbnet.kernels.gates import NOISY_OR, SIGMOID, sigmoid, softplus
+from sbnet.kernels.compiling import inner
+from sbnet.kernels.gates import NOISY_OR, SIGMOID
+from sbnet.kernels.thresholds import loads, rarity, sigmoid, softplus
 
 
-@bare
+@inner
+def peak(gate: int, level: int, state: int, lam: float) -> float:
+    """The input x at which a threshold's part of ln P(v = state | x), less lam x, is largest: it is concave."""
+    a, c = loads(gate, level, state)
+    if c == 0.0:  # a straight line
+        return math.inf if a > lam else -math.inf
+    if gate == NOISY_OR:  # the slope of ln(1 - e^-x), 1 / (e^x - 1), falls
+        return math.log1p(1.0 / lam) if lam > 0.0 else math.inf
+    if gate != SIGMOID:
+        return math.nan
+    slope = a - lam  # of slope x - ln(1 + e^x)
+    if slope <= 0.0:
+        return -math.inf
+    return math.log(slope) - math.log1p(-slope) if slope < 1.0 else math.inf
+
+
+@inner
 def bracket(gate: int, z: float, eta: float, omega: float) -> tuple[float, float, float]:
-    """ln of (sum over S of [P(S | z) e^(eta S)]^(1 / omega))^omega: G of a hidden unit.
+    """ln of (sum over both states s of [P(s | z) e^(eta s)]^(1 / omega))^omega: G of a hidden variable with two states.
 
-    Also its slope in eta, which is the mean of the unit, and its slope in omega, an entropy.
+    Also its derivative in eta, which is the mean, and in omega, an entropy.
     """
-    y = (gates.log_odds(gate, z) + eta) / omega
-    mean, sum_ = sigmoid(y), softplus(y)
-    return omega * sum_ + gates.log_p(gate, 0, z), mean, sum_ - mean * y
+    log_odds, off = z, math.nan
+    if gate == SIGMOID:
+        off = -softplus(z)
+    elif gate == NOISY_OR:
+        off = -max(z, 0.0)
+        log_odds = -rarity(z) - off
+    y = (log_odds + eta) / omega
+    mean, total = sigmoid(y), softplus(y)
+    return omega * total + off, mean, total - mean * y
 
 
-@bare
+@inner
 def curvature(gate: int, z: float) -> float:
-    """The curvature of t, as a measure of what a split could gain: no more than 1 for a noisy-OR unit."""
+    """The curvature of t, as a measure of what a split could gain: no more than 1 for a noisy-OR variable."""
     if gate == NOISY_OR:
         half = 2.0 * math.sinh(min(max(0.5 * z, 0.5), 300.0))
         return 1.0 / (half * half)
@@ -32,50 +57,38 @@ def curvature(gate: int, z: float) -> float:
     return s * (1.0 - s)
 
 
-@bare
-def highest_observed(gate: int, state: int, c: float, lam: float, low: float, high: float) -> float:
-    """Where in [low, high] G(c + t) - lam t of an observed unit, ln P(S | c + t) - lam t, is largest."""
-    if gate == NOISY_OR:
-        if state == 0:  # -(c + t) - lam t is straight
-            return high if lam < -1.0 else low
-        if lam <= 0.0:  # ln(1 - e^-x) rises
-            return high
-        return min(max(math.log1p(1.0 / lam) - c, low), high)  # its slope, 1 / (e^x - 1), falls
-    if gate != SIGMOID:
-        return math.nan
-    slope = state - lam  # of slope t - ln(1 + e^(c + t)), which is concave
-    if slope <= 0.0:
-        return low
-    if slope >= 1.0:
-        return high
-    return min(max(math.log(slope) - math.log1p(-slope) - c, low), high)
+@inner
+def peak_hidden(gate: int, eta: float, lam: float) -> float:
+    """The input x at which G(x) - lam x of a hidden variable with two states may have a local maximum, for omega = 1.
 
-
-@bare
-def highest_hidden(gate: int, c: float, eta: float, lam: float, low: float, high: float) -> float:
-    """Where in [low, high] G(c + t) - lam t of a hidden unit is largest, with all of Hölder's weight on its own factor.
-
-    That is sp(c + t + eta) - sp(c + t) - lam t, with sp(z) = ln(1 + e^z). Its slope is sinh(eta / 2) / (cosh(c + t +
-    eta / 2) + cosh(eta / 2)) - lam: at most one local maximum inside. For a noisy-OR unit it is
-    ln(e^eta + (1 - e^eta) e^-(c + t)) - lam t, convex for eta < 0 and concave for eta > 0.
+    That is sp(x + eta) - sp(x) - lam x, with sp(x) = ln(1 + e^x). Its slope is sinh(eta / 2) / (cosh(x + eta / 2) +
+    cosh(eta / 2)) - lam: there is at most one. For a noisy-OR variable it is ln(e^eta + (1 - e^eta) e^-x) - lam x,
+    convex for eta < 0 and concave for eta > 0.
     """
-    if gate != SIGMOID and gate != NOISY_OR:
-        return math.nan
-    best, highest = low, -math.inf
+    if gate == NOISY_OR:
+        return noisy_turn(eta, lam)
+    return turn(eta, lam) - 0.5 * eta if gate == SIGMOID else math.nan
+
+
+@inner
+def highest_hidden(gate: int, z: float, eta: float, lam: float, x: float, low: float, high: float) -> float:
+    """Where in [low, high] G(z + t) - lam t is largest: at low, at high, or where z + t is x, the peak inside."""
+    best, most = low, -math.inf
     for k in range(3):  # an end is taken before the inside if they are equal
-        t = low
-        if k == 1:
-            t = high
-        elif k == 2:
-            inside = noisy_turn(eta, lam) if gate == NOISY_OR else turn(eta, lam) - 0.5 * eta
-            t = min(max(inside - c, low), high)
-        value = softplus(gates.log_odds(gate, c + t) + eta) + gates.log_p(gate, 0, c + t) - lam * t
-        if value > highest:
-            best, highest = t, value
+        t = min(max(x - z, low), high)
+        if k < 2:
+            t = low if k == 0 else high
+        y = z + t
+        if gate == SIGMOID:
+            value = softplus(y + eta) - softplus(y) - lam * t
+        else:
+            value = softplus(max(y, 0.0) - rarity(y) + eta) - max(y, 0.0) - lam * t
+        if value > most:
+            best, most = t, value
     return best
 
 
-@bare
+@inner
 def noisy_turn(eta: float, lam: float) -> float:
     """The x at which ln(e^eta + (1 - e^eta) e^-x) has slope lam, for a concave one; 0 if there is none."""
     if eta <= 0.0 or lam <= 0.0:
@@ -83,10 +96,10 @@ def noisy_turn(eta: float, lam: float) -> float:
     return math.log(-math.expm1(-eta)) + math.log1p(1.0 / lam)
 
 
-@bare
+@inner
 def turn(eta: float, lam: float) -> float:
     """The y with cosh y = sinh(eta / 2) / lam - cosh(eta / 2) at which the slope above falls; 0 if there is none."""
-    if eta * lam <= 0.0 or abs(lam) < 1e-300:  # so flat a line: the ends decide
+    if eta * lam <= 0.0 or abs(lam) < 1e-300:  # so flat a line: low and high decide
         return 0.0
     a, ratio = 0.5 * abs(eta), 1.0 / abs(lam)
     # cosh y = e^a q, and e^a is kept apart: eta may be in the thousands

@@ -13,7 +13,7 @@ from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError, NetworkError, ParameterError
 from sbnet.kernels._compile import announce
-from sbnet.kernels.gates import SIGMOID
+from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.wake import Recognition, wake_sleep_rows
 from sbnet.model.network import Network

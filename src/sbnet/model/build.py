@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, Matrix, RngLike, States
 from sbnet.errors import NetworkError, unknown_unit
-from sbnet.kernels import gates
+from sbnet.kernels import codes as gates
 from sbnet.model.graph import Graph, as_floats, topological_order
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network, warn_of_near_names

@@ -15,7 +15,7 @@ from sbnet import checks, errors
 from sbnet._types import FloatArray, States
 from sbnet.errors import NetworkError, not_among
 from sbnet.kernels import array_gates as gates
-from sbnet.kernels.gates import LEAST
+from sbnet.kernels.codes import LEAST
 
 if TYPE_CHECKING:
     import pandas

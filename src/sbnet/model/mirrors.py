@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.kernels import gates
+from sbnet.kernels import codes as gates
 from sbnet.model.network import Network
 
 SURE = 1e6

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import FloatArray, Matrix, Model, States
 from sbnet.errors import NetworkError, short, unknown_unit
-from sbnet.kernels import gates
+from sbnet.kernels import codes as gates
 from sbnet.model.conditional import Conditional, conditional
 from sbnet.model.graph import Graph, as_floats, count, frozen, read_only
 from sbnet.model.names import Index

@@ -12,7 +12,7 @@ from scipy.special import expit, log_expit, xlogy
 from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import NetworkError, not_among
-from sbnet.kernels import gates
+from sbnet.kernels import codes as gates
 from sbnet.model.build import from_edges, gate_code
 from sbnet.model.network import CERTAIN as CERTAIN
 from sbnet.model.network import Network

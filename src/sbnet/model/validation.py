@@ -11,7 +11,7 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import FloatArray, States
 from sbnet.errors import NetworkError
-from sbnet.kernels import gates
+from sbnet.kernels import codes as gates
 from sbnet.model.graph import Graph, count
 
 MAX_PARAMETER = 1e8

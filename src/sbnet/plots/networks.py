@@ -17,7 +17,7 @@ from matplotlib.patheffects import withStroke
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.build import layer_of_units
 from sbnet.model.network import Network
 from sbnet.plots.layout import MAX_ARROWS, RADIUS, Text, layout, text_of

@@ -28,7 +28,7 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import EvidenceError
-from sbnet.kernels.gates import SIGMOID
+from sbnet.kernels.codes import SIGMOID
 from sbnet.model.graph import Graph
 from sbnet.model.mirrors import with_mirrored
 from sbnet.model.network import MAX_PARAMETER, Network

@@ -2,40 +2,153 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import scipy.sparse
 
-from sbnet._types import FloatArray, IndexArray, Model, Problem, States
+from sbnet import kernels
+from sbnet._types import BoolArray, FloatArray, IndexArray, Model, Problem, States
+from sbnet.kernels import structs
 from sbnet.model.components import connected, members
 from sbnet.model.network import Network
 
+_COMPILER = "numba"
+
+
+def columns(model: Model) -> tuple[IndexArray, IndexArray]:
+    """The variable and the state of each column: a column is a state from 1 on, and has the number of a threshold."""
+    variable = np.repeat(np.arange(len(model.n_states)), model.n_states - 1)
+    return variable, np.arange(len(variable)) - model.threshold[variable] + 1
+
 
 def absorb(network: Network, states: States) -> FloatArray:
-    """Biases with the evidence absorbed: h_i plus the weights of the observed parents that are 1."""
+    """Biases with the evidence absorbed: h_l plus the weights of the states that observed parents have."""
     return absorb_rows(network.model, network.bias, states)
 
 
 def absorb_rows(model: Model, bias: FloatArray, states: States) -> FloatArray:
     """Biases with the evidence absorbed, for parameters that are not, or not yet, those of a network.
 
-    Exact (an observed parent only shifts its child's bias), and one product for all rows whatever their masks.
+    Exact (an observed parent only shifts its child's biases), and one product for all rows whatever their masks.
     """
-    parents, n = np.zeros(len(bias), np.bool_), len(bias)
+    variable, state = columns(model)
+    on = states[:, variable] == state
+    parents = np.zeros(len(model.n_states), np.bool_)
     parents[model.parent] = True
-    on = states == 1
-    shifted: FloatArray
-    if not on[:, parents].any():  # all that is observed to be 1 are leaves, as a rule
+    if not on[:, parents[variable]].any():  # all observed states beside 0 are those of leaves, as a rule
         return np.repeat(bias[None, :], len(states), axis=0)
-    on = on.astype(np.float64)
+    threshold, column = _ends(model)
+    shifted: FloatArray
     if len(on) == 1:  # as below, in the same order, without the cost of setting up a sparse matrix
-        child = np.repeat(np.arange(n), np.diff(model.indptr))
-        sums = np.bincount(child, weights=model.weight * on[0, model.parent], minlength=n)
+        sums = np.bincount(threshold, weights=model.weight * on[0, column], minlength=len(bias))
         shifted = sums.astype(np.float64, copy=False)[None, :]
     else:
-        weights = scipy.sparse.csr_array((model.weight, model.parent, model.indptr), shape=(n, n))
-        shifted = np.ascontiguousarray((weights @ on.T).T)
+        weights = scipy.sparse.csr_array((model.weight, (threshold, column)), shape=(len(bias), len(bias)))
+        shifted = np.ascontiguousarray((weights @ on.T.astype(np.float64)).T)
     shifted += bias
     return shifted
+
+
+def _ends(model: Model) -> tuple[IndexArray, IndexArray]:
+    """The threshold and the column that each weight of the network stands between."""
+    child = np.repeat(np.arange(len(model.n_states)), np.diff(model.indptr))
+    if (model.n_states == 2).all():
+        return child, model.parent
+    width = model.n_states[model.parent] - 1
+    edge = np.repeat(np.arange(len(child)), np.diff(model.block))
+    level, state = np.divmod(np.arange(len(edge)) - model.block[edge], width[edge])
+    return model.threshold[child[edge]] + level, model.threshold[model.parent[edge]] + state
+
+
+def live_variables(model: Model, states: States) -> BoolArray:
+    """Variables that are observed or have an observed descendant; all others sum to one and drop out."""
+    live: BoolArray = states >= 0
+    new = np.flatnonzero(live)
+    while len(new):
+        above = model.parent[stretches(model.indptr, new)[0]]
+        new = np.unique(above[~live[above]])
+        live[new] = True
+    return live
+
+
+def reduce(model: Model, states: States) -> structs.Problem:
+    """The problem that one pattern of observed variables poses."""
+    if _COMPILER in sys.modules:  # somebody has paid for the compiler
+        left: structs.Problem = kernels.reduction.reduce(model, np.ascontiguousarray(states))
+        return left
+    return reduce_with_arrays(model, states)
+
+
+def reduce_with_arrays(model: Model, states: States) -> structs.Problem:
+    """The same records as from the kernel, without the compiler."""
+    live = live_variables(model, states)
+    unknown = np.flatnonzero(live & (states < 0))
+    place, width = _places(unknown, len(states)), model.n_states - 1
+    child = np.repeat(np.arange(len(states)), np.diff(model.indptr))
+    edge = np.flatnonzero(live[child] & (place[model.parent] >= 0))
+    with_parents, edges_of = np.unique(child[edge], return_counts=True)
+    hidden = np.zeros(len(unknown), structs.hidden_t)
+    hidden["variable"], hidden["states"], hidden["column_end"] = unknown, width[unknown] + 1, np.cumsum(width[unknown])
+    hidden["column"] = hidden["column_end"] - width[unknown]
+    # Factors are thresholds; each has all edges of its variable, and each edge a slot for each state of the parent.
+    own = np.repeat(np.arange(len(with_parents)), width[with_parents])
+    begins = np.concatenate([[0], np.cumsum(edges_of)])
+    of_factor, first = stretches(begins, own)
+    factor, between = np.repeat(np.arange(len(own)), np.diff(first)), edge[of_factor]
+    n_slots = width[model.parent[between]]
+    end_of = np.cumsum(n_slots)
+    factors = np.zeros(len(own), structs.factor_t)
+    factors["variable"] = variable = with_parents[own]
+    factors["level"] = np.arange(len(own)) - np.searchsorted(own, own) + 1
+    factors["threshold"] = model.threshold[variable] + factors["level"] - 1
+    factors["gate"], factors["hidden"] = model.gate[variable], place[variable]
+    factors["slot_end"] = end_of[first[1:] - 1]
+    factors["slot"] = np.concatenate([[0], factors["slot_end"]])[:-1]
+    slots = np.zeros(int(n_slots.sum()), structs.slot_t)
+    pair = np.repeat(np.arange(len(between)), n_slots)
+    state = np.arange(len(slots)) - (end_of - n_slots)[pair]
+    slots["parent"] = parent = place[model.parent[between[pair]]]
+    slots["column"] = hidden["column"][parent] + state
+    slots["place"] = model.block[between[pair]] + (factors["level"][factor[pair]] - 1) * n_slots[pair] + state
+    slots["weight"] = model.weight[slots["place"]]
+    hidden["own"] = np.where(np.isin(unknown, with_parents), np.searchsorted(variable, unknown), -1)
+    parent = place[model.parent[between]]
+    order = np.argsort(parent, kind="stable")
+    children = np.zeros(len(between), structs.child_t)
+    children["factor"], children["slot"] = factor[order], (end_of - n_slots)[order]
+    hidden["child_end"] = np.cumsum(np.bincount(parent, minlength=len(unknown)))
+    hidden["child"] = np.concatenate([[0], hidden["child_end"]])[:-1]
+    known = np.setdiff1d(np.flatnonzero(live), with_parents, assume_unique=True)
+    return structs.Problem(hidden, factors, slots, children, known, int(width[unknown].sum()))
+
+
+def components(problem: structs.Problem) -> IndexArray:
+    """The number of the group of each hidden variable: those of a group are coupled, directly or through others."""
+    if _COMPILER in sys.modules:
+        label: IndexArray = kernels.reduction.components(problem)
+    else:
+        label = _least_coupled(problem)
+    return np.unique(label, return_inverse=True)[1].reshape(-1)
+
+
+def _least_coupled(problem: structs.Problem) -> IndexArray:
+    """For each hidden variable the first one that it is coupled with, directly or through others."""
+    factors, parent, label = problem.factors, problem.slots["parent"], np.arange(len(problem.hidden))
+    if not len(factors):
+        return label
+    size, inner = factors["slot_end"] - factors["slot"], np.flatnonzero(factors["hidden"] >= 0)
+    own = factors["hidden"][inner]
+    while True:
+        least = np.minimum.reduceat(label[parent], factors["slot"])
+        least[inner] = np.minimum(least[inner], label[own])
+        new = label.copy()
+        np.minimum.at(new, parent, np.repeat(least, size))
+        np.minimum.at(new, own, least[inner])
+        new = new[new]
+        if np.array_equal(new, label):
+            return label
+        label = new
 
 
 def coupled(problem: Problem) -> IndexArray:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, IndexArray, States
-from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import CERTAIN, Network
 from sbnet.parallel.blocks import row_blocks
 from sbnet.questions.reduction import stretches

@@ -1,4 +1,7 @@
-"""What a unit is, in ball arithmetic: `kernels.gates` and `kernels.upper_gates` again. An unknown gate gives NaN."""
+"""What a variable with two states is, in ball arithmetic: `kernels.thresholds` and `kernels.upper_gates` again.
+
+An unknown gate gives NaN.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,9 @@ import math
 from typing import Any
 
 from sbnet.bounds.proven import log_sum, softplus
-from sbnet.kernels import upper_gates
-from sbnet.kernels._compile import plain
-from sbnet.kernels.gates import LEAST, NOISY_OR, SIGMOID
-from sbnet.kernels.upper_gates import turn
+from sbnet.kernels.codes import LEAST, NOISY_OR, SIGMOID
+from sbnet.kernels.compiling import plain
+from sbnet.kernels.upper_gates import noisy_turn, turn
 
 
 def t(gate: int, x: Any) -> Any:
@@ -74,7 +76,7 @@ def highest_observed(gate: int, state: int, c: Any, lam: Any, low: Any, high: An
 def _highest_present(c: Any, lam: Any, low: Any, high: Any) -> Any:
     """That of a noisy-OR unit that is on; below LEAST, where its probability is level, low and high decide."""
     least = type(c)(LEAST)
-    at = type(c)(plain(upper_gates.highest_observed)(NOISY_OR, 1, float(c), float(lam), float(low), float(high)))
+    at = high if lam <= 0 else type(c)(min(max(math.log1p(1.0 / float(lam)) - float(c), float(low)), float(high)))
     x = (c + at).max(least)
     first, last = (c + low).max(least), (c + high).max(least)
     rise = 1 / x.expm1() - lam
@@ -126,7 +128,7 @@ def _highest_noisy(c: Any, eta: Any, lam: Any, low: Any, high: Any) -> Any:
     first, last, more = (c + low).max(least), (c + high).max(least), least * (1 + abs(lam))
     if eta < 0:
         return _larger(g(first), g(last)) + more
-    x = type(c)(plain(upper_gates.noisy_turn)(float(eta), float(lam))).max(first).min(last)
+    x = type(c)(plain(noisy_turn)(float(eta), float(lam))).max(first).min(last)
     on, off = eta - x, -x  # the derivative of ln(e^eta - (e^eta - 1) e^-x)
     rise = (on.exp() - off.exp()) / (eta.exp() - on.exp() + off.exp()) - lam
     return g(x) + _larger(rise * (first - x), rise * (last - x)) + more

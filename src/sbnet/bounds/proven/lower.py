@@ -12,7 +12,7 @@ from sbnet._types import HIDDEN, Bound, FloatArray, States
 from sbnet.bounds.lower import bound_terms
 from sbnet.bounds.proven import balls, gates, log_sum, round_down, series, softplus
 from sbnet.kernels._compile import plain
-from sbnet.kernels.gates import NOISY_OR, SIGMOID
+from sbnet.kernels.codes import NOISY_OR, SIGMOID
 from sbnet.kernels.reduce import live_units
 from sbnet.kernels.terms.waves import MAX_NODES, OMEGA, nodes
 from sbnet.model.network import Network

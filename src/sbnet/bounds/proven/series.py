@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from sbnet.bounds.proven import gates, load
-from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.lobatto import FIRST, LAST, OCTAVES, POINTS
 from sbnet.kernels.terms.series import FAR, NOTHING
 

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sbnet._types import FloatArray, IndexArray, Problem, States
+from sbnet._types import FloatArray, IndexArray, States
 from sbnet.bounds.proven import balls, gates, log_sum, round_down, round_up
-from sbnet.kernels.reduce import components, reduce
+from sbnet.errors import ParameterError
+from sbnet.kernels.reduction import components, reduce
+from sbnet.kernels.structs import Problem
 from sbnet.kernels.upper import LARGEST
 from sbnet.model.network import Network
 
@@ -45,14 +47,18 @@ def enclosed(network: Network, row: States) -> tuple[float, float]:
 
 
 class _Bound:
-    """One subproblem, reduced: evidence absorbed, barren units dropped."""
+    """One subproblem, reduced: evidence absorbed, barren variables dropped. Two states each, one factor a variable."""
 
     def __init__(self, flint: Any, subproblem: Subproblem) -> None:
         network, row = subproblem.network, subproblem.states
+        for i in np.flatnonzero(network.model.n_states > 2)[:1]:
+            raise ParameterError(
+                f"proven bounds know variables with two states; {network.names[i]!r} has {network.model.n_states[i]}"
+            )
         self.arb, self.subproblem = flint.arb, subproblem
         self.problem: Problem = reduce(network.model, row)
-        self.gate = [int(gate) for gate in self.problem.gate]
-        self.weight = [self.arb(float(w)) for w in self.problem.weight]
+        self.gate = [int(gate) for gate in network.gate]
+        self.weight = [self.arb(float(w)) for w in self.problem.slots["weight"]]
         self.bias = [self.arb(float(h)) for h in network.bias]
         for i in range(network.n_units):
             for e in range(network.graph.indptr[i], network.graph.indptr[i + 1]):
@@ -78,25 +84,26 @@ class _Bound:
         """ln of the sum over the states of one group, in Gray code."""
         p, states = self.problem, self.subproblem.states
         inside = set(group.tolist())
-        mine = [f for f in range(len(p.factor)) if int(p.parent[p.ptr[f]]) in inside]
-        gate = {f: self.gate[p.factor[f]] for f in mine}
-        z = {f: self.bias[p.factor[f]] for f in mine}
+        mine = [f for f, slot in enumerate(p.factors["slot"]) if int(p.slots["parent"][slot]) in inside]
+        gate = {f: self.gate[p.factors["variable"][f]] for f in mine}
+        z = {f: self.bias[p.factors["variable"][f]] for f in mine}
         t = {f: gates.t(gate[f], z[f]) for f in mine}
         on = dict.fromkeys(group.tolist(), 0)
-        roots = {k: p.hidden[k] for k in on if p.factor_of[k] < 0}
+        roots = {k: p.hidden["variable"][k] for k in on if p.hidden["own"][k] < 0}
         root_log_p = {k: [gates.log_p(self.gate[i], s, self.bias[i]) for s in (0, 1)] for k, i in roots.items()}
         terms = []
         for code in range(1 << len(group)):
             if code:
                 k = int(group[(code & -code).bit_length() - 1])
                 on[k] = 1 - on[k]
-                for c in range(p.child_ptr[k], p.child_ptr[k + 1]):
-                    f, w = int(p.child[c]), self.weight[p.child_slot[c]]
+                for c in range(p.hidden["child"][k], p.hidden["child_end"][k]):
+                    f, w = int(p.children["factor"][c]), self.weight[p.children["slot"][c]]
                     z[f] = z[f] + w if on[k] else z[f] - w
                     t[f] = gates.t(gate[f], z[f])
             value = sum((both[on[k]] for k, both in root_log_p.items()), self.arb(0))
             for f in mine:
-                state = on[int(p.own[f])] if p.own[f] >= 0 else int(states[p.factor[f]])
+                own = int(p.factors["hidden"][f])
+                state = on[own] if own >= 0 else int(states[p.factors["variable"][f]])
                 a, c = gates.loads(gate[f], state)
                 value += a * z[f] - c * t[f]
             terms.append(value)
@@ -105,32 +112,32 @@ class _Bound:
     def _bounded(self, large: Any) -> Any:
         """The units of the other groups, by Hölder's inequality."""
         p, arb = self.problem, self.arb
-        n_factors, n_hidden = len(p.factor), len(p.hidden)
-        active = [f for f in range(n_factors) if large[p.parent[p.ptr[f]]]]
-        slots = {f: range(p.ptr[f], p.ptr[f + 1]) for f in active}
-        b, unit = self.subproblem.edge[p.edge], self.subproblem.unit[p.factor]
+        n_hidden, parent = len(p.hidden), p.slots["parent"].tolist()
+        ends = zip(p.factors["slot"].tolist(), p.factors["slot_end"].tolist(), strict=True)
+        slots = {f: range(first, last) for f, (first, last) in enumerate(ends) if large[parent[first]]}
+        b, unit = self.subproblem.edge[p.slots["place"]], self.subproblem.unit[p.factors["threshold"]]
         table = ~np.isnan(b)
         claim = np.exp(np.clip(np.nan_to_num(unit[:, 1]), -LARGEST, LARGEST))
         load, eta, omega = np.zeros(n_hidden), [arb(0)] * n_hidden, [arb(1)] * n_hidden
-        for f in active:
+        for f in slots:
             for s in slots[f]:
-                k = p.parent[s]
+                k = parent[s]
                 load[k] += claim[f] * table[s]
                 eta[k] = eta[k] + (arb(float(b[s])) if table[s] else self.weight[s] * arb(float(unit[f, 0])))
         tau = {}
-        for f in active:  # numbers as any other; what counts is that those of a unit add up to one, or more
-            tau[f] = arb(float(claim[f] / (1.0 + max((load[p.parent[s]] for s in slots[f] if table[s]), default=0.0))))
+        for f in slots:  # numbers as any other; what counts is that those of a unit add up to one, or more
+            tau[f] = arb(float(claim[f] / (1.0 + max((load[parent[s]] for s in slots[f] if table[s]), default=0.0))))
             for s in slots[f]:
                 if table[s]:
-                    omega[p.parent[s]] = omega[p.parent[s]] - tau[f]
+                    omega[parent[s]] = omega[parent[s]] - tau[f]
         omega = [w if w > 1e-12 else arb(1e-12) for w in omega]
         total = arb(0)
         for k in range(n_hidden):
-            if large[k] and p.factor_of[k] < 0:
-                i = p.hidden[k]
+            if large[k] and p.hidden["own"][k] < 0:
+                i = p.hidden["variable"][k]
                 total += gates.bracket(self.gate[i], self.bias[i], eta[k], omega[k])
-        for f in active:
-            k = int(p.own[f])
+        for f in slots:
+            k = int(p.factors["hidden"][f])
             own = (None, None) if k < 0 else (eta[k], omega[k])
             inside = [s for s in slots[f] if table[s]]
             total += self._table(f, inside, [s for s in slots[f] if not table[s]], b, tau[f], float(unit[f, 0]), *own)
@@ -140,10 +147,10 @@ class _Bound:
         self, f: int, inside: list[int], outside: list[int], b: FloatArray, tau: Any, slope: float, eta: Any, omega: Any
     ) -> Any:
         """tau ln sum exp((max_t [G(z + t) - lam t] - b S) / tau) over the states of the parents in the table."""
-        arb, i = self.arb, self.problem.factor[f]
+        arb, i = self.arb, self.problem.factors["variable"][f]
         gate, state = self.gate[i], int(self.subproblem.states[i])
         low, high = (sum((self.weight[s] for s in outside if sign * self.weight[s] > 0), arb(0)) for sign in (-1, 1))
-        z, shift = [self.bias[self.problem.factor[f]]], [arb(0)]
+        z, shift = [self.bias[i]], [arb(0)]
         for s in inside:
             z += [x + self.weight[s] for x in z]
             shift += [x - arb(float(b[s])) for x in shift]

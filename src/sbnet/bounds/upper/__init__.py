@@ -1,27 +1,39 @@
 r"""A rigorous upper bound on ln P(evidence), for any network and any evidence.
 
-Write :math:`\mathrm{sp}(z) = \ln(1 + e^z)`. Evidence is absorbed and barren units are dropped, which is exact; then the
-hidden units are summed out one by one, children before parents.
+Write :math:`\mathrm{sp}(z) = \ln(1 + e^z)`. Evidence is absorbed and barren variables are dropped, which is exact; then
+the hidden variables are summed out one by one, children before parents.
 
-*Summing out.* A hidden unit c is met in its own factor :math:`p_c` and in those of its children. Hölder's inequality
-parts them, with weights :math:`\omega_c + \sum_f \tau_f = 1`: one for its own factor, and one for each child f:
+*Summing out.* A hidden variable c is met in its own factor :math:`p_c` and in those of its children. Hölder's
+inequality parts them, with weights :math:`\omega_c + \sum_f \tau_f = 1`, one for its own factor and one for each child
+f:
 
 .. math:: \sum_{S_c} p_c \prod_f p_f \le \Big(\sum_{S_c} p_c^{1/\omega_c}\Big)^{\omega_c}
     \prod_f \Big(\sum_{S_c} p_f^{1/\tau_f}\Big)^{\tau_f}
 
-Beforehand, a factor :math:`e^{b S_c}` may move from one bracket to another. What the children send up is then
-:math:`e^{\eta_c S_c}` with :math:`\eta_c = \sum_f b_{fc}`, and the unit's own bracket depends on its input alone:
-:math:`G_c(z) = \omega_c\,\mathrm{sp}((z + \eta_c)/\omega_c) - \mathrm{sp}(z)`. For an observed unit there is nothing
-to sum: :math:`G_c(z) = S_c z - \mathrm{sp}(z)`.
+Beforehand, a factor :math:`e^{b_s}` for each state s (:math:`b_0 = 0`) may move from one bracket to another. What the
+children send up is then :math:`e^{\eta_{cs}}` with :math:`\eta_{cs} = \sum_f b_{fcs}`, and the variable's own bracket
+depends on the inputs z of its thresholds alone:
+:math:`G_c(z) = \omega_c \ln \sum_s [P(s \mid z)\, e^{\eta_{cs}}]^{1/\omega_c}`, which for a sigmoid variable with two
+states is :math:`\omega_c\,\mathrm{sp}((z + \eta_c)/\omega_c) - \mathrm{sp}(z)`. For an observed variable there is
+nothing to sum: :math:`G_c(z) = \ln P(S_c \mid z)`.
 
 *The parents of a factor.* The states of a few (those in its table; by default all of up to eight) stay as they are. The
 others move the input by :math:`t = \sum_j J_{cj} S_j`, which lies in an interval, and are replaced by a line:
 :math:`G_c(z + t) \le \lambda_c t + \max_{t'} [G_c(z + t') - \lambda_c t']`. The maximum over the interval has a closed
-form (for a hidden unit if :math:`\omega_c = 1`, so such a unit is in no table), and the line adds
-:math:`\lambda_c J_{cj}` to :math:`\eta_j`. For observed units without tables, on an unbounded interval, this is the
-linear bound :math:`\mathrm{sp}(z) \ge \xi z + H(\xi)`, H the entropy of one unit, at :math:`\xi = S_c - \lambda_c`.
+form (for a hidden variable if :math:`\omega_c = 1`, so such a variable is in no table), and the line adds
+:math:`\lambda_c J_{cj}` to :math:`\eta_j`. For observed variables without tables, on an unbounded interval, this is the
+linear bound :math:`\mathrm{sp}(z) \ge \xi z + H(\xi)`, H the entropy of one variable, at :math:`\xi = S_c - \lambda_c`.
 
-*Together.* All states of a table have one weight, so the brackets close in any order. When all units are summed out,
+*More than two states.* Each threshold l has an input :math:`z_l`, an interval and a line. As :math:`\ln P(s \mid z)` is
+the sum of :math:`a_l(s) z_l - c_l(s) t(z_l)` with :math:`c_l(s) \ge 0` and t convex, each part is concave: its maximum
+above a line has a closed form again, which is all that an observed variable needs. A hidden one takes the maxima of
+each state apart,
+
+.. math:: G_c(z + t) \le \sum_l \lambda_l t_l + \omega_c \ln \sum_s \exp \frac{\eta_{cs} + \sum_l \max_{t'}
+    \{a_l(s) (z_l + t') - c_l(s) t(z_l + t') - \lambda_l t'\}}{\omega_c} .
+
+*Together.* All states of a table have one weight, so the brackets close in any order. When all variables are summed
+out,
 
 .. math:: \ln P(V) \le \sum_c \tau_c \ln \sum_S
     \exp \frac{\max_t [G_c(z_c(S) + t) - \lambda_c t] - b_c \cdot S}{\tau_c}
@@ -31,7 +43,7 @@ weights, so it needs no convergence. It is convex in all of them together (persp
 maxima of such), and limited-memory BFGS lowers it.
 
 *Conditioning.* :math:`P(V) = \sum_s P(V, S_A = s)`: each term is evidence again, with a bound and parameters of its
-own. A split that does not lower the sum is not made. Groups of a few coupled hidden units are summed exactly.
+own. A split that does not lower the sum is not made. Groups of a few coupled hidden variables are summed exactly.
 """
 
 from __future__ import annotations
@@ -49,9 +61,9 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray
 from sbnet.bounds.margins import widened
 from sbnet.bounds.upper.subproblems import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
-from sbnet.kernels._compile import announce
-from sbnet.kernels.reduce import live_units
-from sbnet.kernels.upper import evaluate
+from sbnet.kernels.compiling import announce
+from sbnet.kernels.descent import lower
+from sbnet.kernels.reduction import live_variables
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.questions import printing
@@ -211,7 +223,7 @@ def upper_bound(
         float(chosen.tol),
     )
     units, most = _check_condition(network, condition)
-    announce(evaluate)
+    announce(lower)
 
     def bounded(part: Part) -> list[UpperBound]:
         blocks = map_blocks(
@@ -244,7 +256,7 @@ def _solve(network: Network, limits: Limits, units: list[int], most: int, block:
     for k, row in enumerate(states):
         bound, exact, n_subproblems, used = float(whole.bound[k]), bool(whole.exact[k]), 1, list[int]()
         if most > 1 and not exact and units:
-            live = live_units(network.model, row)
+            live = live_variables(network.model, row)
             used = [i for i in units if live[i] and row[i] == HIDDEN]
             answer = split_all(network, limits, pick(whole, [k]), used)
             bound, exact, n_subproblems = float(answer[0][0]), bool(answer[1][0]), int(answer[2][0])

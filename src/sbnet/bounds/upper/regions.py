@@ -1,118 +1,234 @@
-"""How the factors of one row are bounded: which parents are in tables, and where the parameters start."""
+"""How the families of one row are bounded: which parents are in tables, and where the parameters start."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
-from sbnet.kernels import array_gates as gates
-from sbnet.kernels.gates import NOISY_OR
-from sbnet.kernels.upper import OfFactor, OfUnit, Regions
+from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
+from sbnet.kernels.codes import LEAST, NOISY_OR
+from sbnet.kernels.descent import descend
+from sbnet.kernels.structs import Problem
+from sbnet.kernels.upper import Regions, entry_t, family_t, line_t, node_t
 
-_SPLIT_WEIGHT = 4.0  # a weight beyond that decides a unit alone; it counts no more for the choice of a split
+_SPLIT_WEIGHT = 4.0  # a weight beyond that decides a variable alone; it counts no more for the choice of a split
+_LEAST_SLOPE = 1e-12  # of a line above ln(1 - e^-x)
 
 
 class Parameters(NamedTuple):
-    """The parameters of one row by edge and by unit of the network; NaN where there are none."""
+    """The parameters of one row by weight and by threshold of the network; NaN where there are none."""
 
-    edge: FloatArray  # the slope of a parent in a table
-    unit: FloatArray  # the slope of a line, and the logarithm of the claim
-
-
-def divide(problem: Problem, states: States, bias: FloatArray, large: BoolArray, room: int) -> Regions:
-    """Put up to `room` parents of each factor of the large groups in its table: those with the largest weights."""
-    n_factors, first = len(problem.factor), problem.ptr[:-1]
-    active = large[problem.parent[first]]
-    table = _tables(problem, states, active, room) if room else np.zeros(len(problem.weight), np.bool_)
-    outside = np.where(table | ~np.repeat(active, np.diff(problem.ptr)), 0.0, problem.weight)
-    low, high = (np.add.reduceat(end(outside, 0.0), first) for end in (np.minimum, np.maximum))
-    most = int(np.add.reduceat(table, problem.ptr[:-1], dtype=np.int64).max(initial=0))
-    return Regions(
-        states,
-        bias,
-        large,
-        active,
-        table,
-        low,
-        high,
-        OfUnit(*np.zeros((6, len(problem.hidden)))),
-        OfFactor(np.empty(n_factors, np.int64), *np.zeros((4, n_factors))),
-        np.empty((5, 1 << most)),
-    )
+    edge: FloatArray  # the slope of a parent in a table, beside the weight of the child's first threshold
+    unit: FloatArray  # the slope of a line, and the logarithm of the claim, beside the first threshold
 
 
-def _tables(problem: Problem, states: States, active: BoolArray, room: int) -> BoolArray:
-    """The slots of the parents that go in tables."""
-    table, absent = np.zeros(len(problem.weight), np.bool_), _absent(problem, states)
-    # A hidden unit whose input is known only up to an interval takes all of Hölder's weight itself (its term then has
-    # a closed form), so it may be in no table. Parents come first: what they are is known when a child asks.
-    alone = np.zeros(len(problem.hidden), np.bool_)
-    for f in np.flatnonzero(active):
-        slots = np.arange(problem.ptr[f], problem.ptr[f + 1])
-        free = slots[~alone[problem.parent[slots]]]
-        table[free[np.argsort(-np.abs(problem.weight[free]), kind="stable")[: 0 if absent[f] else room]]] = True
-        if problem.own[f] >= 0 and not table[slots].all():
-            alone[problem.own[f]] = True
+def divide(problem: Problem, model: Model, states: States, bias: FloatArray, large: BoolArray, room: int) -> Regions:
+    """Put up to `room` parents in the table of each variable in a large group: those with the largest weights.
+
+    More than two states of a parent take more of the room: a table has 2**room joint states at most.
+    """
+    hidden, factors, slots = problem.hidden, problem.factors, problem.slots
+    active = large[slots["parent"][factors["slot"]]]
+    heads, roots = factors[active & (factors["level"] == 1)], np.flatnonzero(large & (hidden["own"] < 0))
+    variable = np.concatenate([hidden["variable"][roots], heads["variable"]])
+    order = np.argsort(variable, kind="stable")
+    families = np.zeros(len(variable), family_t)
+    families["variable"] = variable = variable[order]
+    families["gate"], families["states"], families["state"] = (
+        model.gate[variable], model.n_states[variable], states[variable]
+    )  # fmt: skip
+    families["hidden"] = own = np.concatenate([roots, heads["hidden"]])[order]
+    families["column"] = np.where(own >= 0, hidden["column"][own], -1) if len(hidden) else -1
+    families["width"] = np.concatenate([np.zeros(len(roots), np.int64), heads["slot_end"] - heads["slot"]])[order]
+    thresholds = families["states"] - 1
+    families["line"], families["entry"] = _begins(thresholds), _begins(families["width"] * thresholds)
+    families["table"] = 1
+
+    lines = np.zeros(int(thresholds.sum()), line_t)
+    lines["family"] = family = np.repeat(np.arange(len(families)), thresholds)
+    level = np.arange(len(lines)) - families["line"][family] + 1
+    lines["threshold"] = model.threshold[variable][family] + level - 1
+    lines["bias"] = bias[lines["threshold"]]
+    lines["a"], lines["c"] = _loads(families["gate"][family] == NOISY_OR, level, families["state"][family])
+
+    entries = np.zeros(int((families["width"] * thresholds).sum()), entry_t)
+    used = slots if active.all() else slots[np.repeat(active, factors["slot_end"] - factors["slot"])]
+    line = np.repeat(np.arange(len(lines)), families["width"][family])
+    for name in ("weight", "parent", "column"):
+        entries[name] = used[name]
+    nodes = np.zeros(len(hidden), node_t)
+    nodes["states"] = hidden["states"]
+    (eta, mu), rows = np.zeros((2, problem.n_columns)), 3 * int(thresholds.max(initial=0)) + 2
+    place, by_state = np.ascontiguousarray(used["place"]), np.zeros((rows, 2**room))
+    regions = Regions(families, lines, entries, nodes, eta, mu, line, place, by_state)
+    if room:
+        _fill_tables(regions, room)
+    _widen(regions)
+    return regions
+
+
+def _first_columns(regions: Regions) -> BoolArray:
+    """Is an entry the first one of its parent in its line?"""
+    parent, line = regions.entries["parent"], regions.line
+    return np.append(True, (parent[1:] != parent[:-1]) | (line[1:] != line[:-1]))[: len(parent)]
+
+
+def _straight(regions: Regions) -> BoolArray:
+    """Thresholds for which ln P is straight, such as those of noisy-OR findings that are absent.
+
+    A line of that slope is exact.
+    """
+    straight: BoolArray = regions.lines["c"] == 0.0
+    return straight
+
+
+def _rising(regions: Regions) -> BoolArray:
+    """Lines above ln(1 - e^-x), a function that rises: their slopes are positive."""
+    rising: BoolArray = (regions.families["gate"][regions.lines["family"]] == NOISY_OR) & (regions.lines["c"] == 1.0)
+    return rising
+
+
+def free_places(regions: Regions) -> tuple[IndexArray, BoolArray]:
+    """Where the parameters are that the bound depends on; and are they positive?
+
+    For lines alone, that is one for each and none for entries.
+    """
+    families, lines, entries, *_ = regions
+    first = regions.line == families["line"][lines["family"][regions.line]]
+    moved = (lines["low"] < lines["high"]) & ~_straight(regions)
+    free = np.flatnonzero(np.concatenate([(entries["block"] > 0) & first, moved, families["table"] > 1]))
+    nothing = np.zeros(len(entries), np.bool_), np.zeros(len(families), np.bool_)
+    return free, np.concatenate([nothing[0], _rising(regions), nothing[1]])[free]
+
+
+def _begins(sizes: IndexArray) -> IndexArray:
+    """Where each of several stretches of these sizes begins, end to end."""
+    begins: IndexArray = np.cumsum(sizes) - sizes
+    return begins
+
+
+def _loads(noisy: BoolArray, level: IndexArray, state: IndexArray) -> tuple[FloatArray, FloatArray]:
+    """a and c of thresholds, as `kernels.thresholds` has them; NaN for a variable that is not observed."""
+    a = np.where(noisy, -1.0 * (state < level), 1.0 * (state >= level))
+    c = np.where(noisy, 1.0 * (state == level), 1.0 * (state >= level - 1))
+    a[state < 0] = c[state < 0] = np.nan
+    return a, c
+
+
+def _fill_tables(regions: Regions, room: int) -> None:
+    """Choose the parents that go in tables, and number their joint states."""
+    families, lines, entries, nodes, *_ = regions
+    bent = np.bincount(lines["family"], ~_straight(regions), len(families)) > 0.0
+    # A hidden variable whose input is known only up to an interval takes all of Hölder's weight itself (its bracket
+    # then has a closed form), so it may be in no table. Parents come first: what they are is known when a child asks.
+    alone, size = np.zeros(len(nodes), np.bool_), np.abs(entries["weight"])
+    parent, states = np.ascontiguousarray(entries["parent"]), nodes["states"][entries["parent"]]
+    # the first entry of the same parent
+    head = np.maximum.accumulate(np.where(_first_columns(regions), np.arange(len(entries)), 0))
+    block, begin = np.zeros(len(entries), np.int64), np.zeros(len(entries), np.int64)
+    powers, two = 2 ** np.arange(room), bool((states == 2).all())
+    shape = zip(*(families[name].tolist() for name in ("entry", "width", "states", "hidden")), strict=True)
+    for f, (first, width, n_states, own) in enumerate(shape):
+        if width == 0 or not bent[f]:
+            continue
+        last, n = first + width, n_states - 1
+        weight = size[first:last] if n == 1 else size[first : first + n * width].reshape(n, width).max(axis=0)
+        free = np.flatnonzero(~alone[parent[first:last]])
+        order = first + free[np.argsort(-weight[free], kind="stable")]
+        if two:
+            chosen = np.sort(order[:room])
+            block[chosen] = begin[chosen] = powers[: len(chosen)]
+            families["table"][f] = 1 << len(chosen)
+        else:
+            families["table"][f] = _number(order, head, states, 2**room, block, begin)
+        for i in range(1, n):
+            block[first + i * width : last + i * width] = block[first:last]
+        if own >= 0 and not block[first:last].all():
+            alone[own] = True
+    entries["block"], entries["begin"] = block, begin
+
+
+def _number(
+    order: IndexArray, head: IndexArray, states: IndexArray, most: int, block: IndexArray, begin: IndexArray
+) -> int:
+    """Take parents in this order while they have no more than so many joint states, and number these."""
+    chosen, table = set[int](), 1
+    for k in head[order].tolist():
+        if table * int(states[k]) > most:
+            break
+        if k not in chosen:
+            chosen.add(k)
+            table *= int(states[k])
+    table = 1
+    for k in sorted(chosen):
+        for j in range(1, int(states[k])):
+            block[k + j - 1], begin[k + j - 1] = table, j * table
+        table *= int(states[k])
     return table
 
 
-def start(problem: Problem, regions: Regions, given: Parameters) -> FloatArray:
+def _widen(regions: Regions) -> None:
+    """Between which numbers the parents outside of tables move the inputs: each to its lowest and highest weight."""
+    _, lines, entries, *_ = regions
+    line = regions.line
+    outside = np.where(entries["block"] > 0, 0.0, entries["weight"])
+    if not len(entries):
+        return
+    first = np.flatnonzero(_first_columns(regions))
+    lowest, highest = np.minimum.reduceat(outside, first), np.maximum.reduceat(outside, first)
+    lines["low"] = np.bincount(line[first], np.minimum(lowest, 0.0), len(lines))
+    lines["high"] = np.bincount(line[first], np.maximum(highest, 0.0), len(lines))
+
+
+def start(regions: Regions, given: Parameters) -> FloatArray:
     """The parameters at the start: those that are given, or else those of lines at the middle of the inputs."""
-    n_factors, first, table = len(problem.factor), problem.ptr[:-1], regions.table
-    factor_of_slot = np.repeat(np.arange(n_factors), np.diff(problem.ptr))
-    middle = regions.bias[problem.factor] + 0.5 * np.add.reduceat(problem.weight, first)
-    children = 1.0 + np.bincount(problem.parent[table], minlength=len(problem.hidden))
-    most = np.maximum.reduceat(children[problem.parent], first)
-    slope, log_claim = given.unit[problem.factor, 0], given.unit[problem.factor, 1]
-    gate, states = problem.gate[problem.factor], regions.states[problem.factor]
-    first_slope = np.where(states >= 0, gates.slope(gate, states, middle), 0.0)  # none for a hidden unit
-    slope = np.where(np.isnan(slope) | _absent(problem, regions.states), first_slope, slope)
-    log_claim = np.where(np.isnan(log_claim), -np.log(most), log_claim)
-    edge = given.edge[problem.edge]
-    edge = np.where(np.isnan(edge), slope[factor_of_slot] * problem.weight, edge)
-    active = regions.active
+    families, lines, entries, nodes, *_ = regions
+    line, a, c, family = regions.line, lines["a"], lines["c"], lines["family"]
+    middle = lines["bias"] + np.bincount(line, entries["weight"] / nodes["states"][entries["parent"]], len(lines))
+    gradient = np.where(
+        families["gate"][family] == NOISY_OR, -1.0 / np.expm1(np.clip(middle, LEAST, 700.0)), expit(middle)
+    )
+    first_slope = np.where(np.isnan(a), 0.0, a - c * np.where(c > 0.0, gradient, 0.0))  # none for a hidden variable
+    slope = given.unit[lines["threshold"], 0]
+    slope = np.where(np.isnan(slope) | _straight(regions), first_slope, slope)
+    slope = np.where(_rising(regions), np.maximum(slope, _LEAST_SLOPE), slope)
+    tabled = (entries["block"] > 0) & (entries["begin"] == entries["block"])
+    children = 1.0 + np.bincount(entries["parent"][tabled], minlength=len(nodes))
+    most = np.ones(len(families))
+    np.maximum.at(most, family[line], children[entries["parent"]])
+    log_claim = given.unit[lines["threshold"][families["line"]], 1]
+    edge = given.edge[regions.place]
     return np.concatenate(
-        [np.where(active[factor_of_slot], edge, 0.0), np.where(active, slope, 0.0), np.where(active, log_claim, 0.0)]
+        [
+            np.where(np.isnan(edge), slope[line] * entries["weight"], edge),
+            slope,
+            np.where(np.isnan(log_claim), -np.log(most), log_claim),
+        ]
     )
 
 
-def free_places(problem: Problem, regions: Regions) -> IndexArray:
-    """Where the parameters are that the bound depends on: for lines alone, one for each factor and none for slots."""
-    tabled = np.logical_or.reduceat(regions.table, problem.ptr[:-1])
-    lines = (regions.low < regions.high) & ~_absent(problem, regions.states)
-    return np.flatnonzero(np.concatenate([regions.table, lines, tabled]))
+def evaluate(regions: Regions, x: FloatArray) -> tuple[float, FloatArray]:
+    """The bound at the parameters x, and its gradient: a descent without a step."""
+    nothing = np.empty(0, np.int64)
+    return descend(regions, x, nothing, nothing > 0, 0, 0.0)
 
 
-def _absent(problem: Problem, states: States) -> BoolArray:
-    """Noisy-OR findings that are absent: ln P is straight, -x, so that the line of that slope is exact."""
-    absent: BoolArray = (problem.gate[problem.factor] == NOISY_OR) & (states[problem.factor] == 0)
-    return absent
-
-
-def positive_slopes(problem: Problem, regions: Regions) -> BoolArray:
-    """Which parameters are slopes of lines above ln(1 - e^-x), a function that rises."""
-    on = (problem.gate[problem.factor] == NOISY_OR) & (regions.states[problem.factor] == 1)
-    return np.concatenate([np.zeros(len(problem.parent), np.bool_), on, np.zeros(len(on), np.bool_)])
-
-
-def keep(problem: Problem, regions: Regions, x: FloatArray, given: Parameters) -> None:
+def keep(regions: Regions, x: FloatArray, given: Parameters) -> None:
     """Put the parameters back where they came from."""
-    n_slots, n_factors, active = len(problem.parent), len(problem.factor), regions.active
-    tabled = np.logical_or.reduceat(regions.table, problem.ptr[:-1])
-    units, used = problem.factor[active], np.repeat(active, np.diff(problem.ptr))
-    given.unit[units, 0] = x[n_slots : n_slots + n_factors][active]
-    given.unit[units, 1] = np.where(tabled, x[n_slots + n_factors :], np.nan)[active]
-    given.edge[problem.edge[used]] = np.where(regions.table, x[:n_slots], np.nan)[used]
+    families, lines, entries, *_ = regions
+    n, claims = len(entries), len(entries) + len(lines)
+    given.unit[lines["threshold"], 0] = x[n:claims]
+    given.unit[lines["threshold"][families["line"]], 1] = np.where(families["table"] > 1, x[claims:], np.nan)
+    given.edge[regions.place] = np.where(entries["block"] > 0, x[:n], np.nan)
 
 
-def rate(problem: Problem, regions: Regions) -> FloatArray:
-    """How much would be gained by a split at each unit, after an evaluation at the parameters that were found."""
-    mu = regions.of_unit.mu[problem.parent]
-    curvature = np.where(regions.active, regions.of_factor.curvature, 0.0)
-    step = np.minimum(np.abs(problem.weight), _SPLIT_WEIGHT)
-    gain = mu * (1.0 - mu) * step * step * np.repeat(curvature, np.diff(problem.ptr))
-    score = np.zeros(len(regions.states))
-    score[problem.hidden] = np.bincount(problem.parent, gain, len(problem.hidden))
+def rate(problem: Problem, regions: Regions, n_variables: int) -> FloatArray:
+    """How much would be gained by a split at each variable, after an evaluation at the parameters that were found."""
+    _, lines, entries, nodes, _, mean, *_ = regions
+    mu, step = mean[entries["column"]], np.minimum(np.abs(entries["weight"]), _SPLIT_WEIGHT)
+    gain = mu * (1.0 - mu) * step * step * lines["curvature"][regions.line]
+    score = np.zeros(n_variables)
+    score[problem.hidden["variable"]] = np.bincount(entries["parent"], gain, len(nodes))
     return score

@@ -10,10 +10,10 @@ import numpy as np
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds import margins
 from sbnet.bounds.branch_and_bound import branch_and_bound, log_difference, upper
-from sbnet.bounds.upper.regions import Parameters, divide, free_places, keep, positive_slopes, rate
+from sbnet.bounds.upper.regions import Parameters, divide, free_places, keep, rate
 from sbnet.bounds.upper.regions import start as first_point
 from sbnet.exact.enumeration import Reduced
-from sbnet.kernels.descent import MEMORY, Scratch, Search, lower
+from sbnet.kernels.descent import descend
 from sbnet.model.network import Network
 
 MOST_NUMBERS = 500_000
@@ -21,7 +21,6 @@ MOST_NUMBERS = 500_000
 
 _CANDIDATES = 3
 _NOTHING = 5e-324  # of the largest bound: less than that is no number, and not worth a split
-_LEAST = 1e-12  # of the slope of a line above ln(1 - e^-x)
 
 
 class Limits(NamedTuple):
@@ -59,9 +58,9 @@ def solve(
     reduced: Sequence[Reduced] | None = None,
 ) -> Subproblems:
     """Small groups of coupled hidden units are summed, the others bounded, from the parameters of `start`."""
-    n, n_units = states.shape
-    edge = np.full((n, network.n_edges), np.nan) if start is None else start.edge
-    unit = np.full((n, n_units, 2), np.nan) if start is None else start.unit
+    (n, n_units), model = states.shape, network.model
+    edge = np.full((n, len(model.weight)), np.nan) if start is None else start.edge
+    unit = np.full((n, model.threshold[-1], 2), np.nan) if start is None else start.unit
     bound, exact, score = np.empty(n), np.empty(n, np.bool_), np.zeros((n, n_units))
     every = margins.scale(network)
     for r in range(n):
@@ -81,25 +80,17 @@ def _bound(
     row: Reduced, limits: Limits, scale: margins.Scale, large: BoolArray, given: Parameters
 ) -> tuple[float, FloatArray]:
     """The bound on the large groups of one row, and a score for each unit; `given` is where to start, and to end."""
-    problem, best = row.problem, np.inf
+    model, problem, best = row.network.model, row.problem, np.inf
     fresh = bool(np.isnan(given.unit[:, 0]).all())
     stages = [0, limits.table_up_to] if fresh and limits.table_up_to else [limits.table_up_to]
     for room in stages:  # lines first: a quick way to a good start
-        regions = divide(problem, row.states, row.bias, large, room)
-        x = first_point(problem, regions, given)
-        free = free_places(problem, regions)
-        search = Search(free, positive_slopes(problem, regions)[free], x, np.empty_like(x))
-        some = np.where(search.positive, np.log(np.maximum(x[free], _LEAST)), x[free])
+        regions = divide(problem, model, row.states, row.bias, large, room)
+        x, (free, positive) = first_point(regions, given), free_places(regions)
         with np.errstate(all="ignore"):  # a direction that overflows is no way down, and is given up
-            value = lower(problem, regions, search, some, _scratch(len(free)), limits.max_steps, limits.tol)
-        best = min(best, value + margins.of_upper(scale, problem, regions, x))
-        keep(problem, regions, x, given)
-    return best, rate(problem, regions)
-
-
-def _scratch(n: int) -> Scratch:
-    (a, b, c, d), (curvature, alpha) = np.empty((4, n)), np.empty((2, MEMORY))
-    return Scratch(a, b, c, d, np.empty((MEMORY, n)), np.empty((MEMORY, n)), curvature, alpha)
+            value, _ = descend(regions, x, free, positive, limits.max_steps, limits.tol)
+        best = min(best, value + margins.of_upper(scale, regions, x))
+        keep(regions, x, given)
+    return best, rate(problem, regions, len(row.states))
 
 
 def pick(subproblems: Subproblems, rows: Sequence[int] | IndexArray) -> Subproblems:
@@ -108,13 +99,13 @@ def pick(subproblems: Subproblems, rows: Sequence[int] | IndexArray) -> Subprobl
 
 def split_each(network: Network, limits: Limits, subproblems: Subproblems, units: Sequence[int]) -> Subproblems:
     """Each subproblem k split at ``units[k]``: first the halves where it is 0, then those where it is 1."""
-    n = len(units)
+    n, model = len(units), network.model
     start = Subproblems._make(np.concatenate([part, part]) for part in subproblems)
     for k, i in enumerate(units):
         start.states[k, i], start.states[n + k, i] = 0, 1
         for r in (k, n + k):  # observed now: the slopes of its factor are other ones
-            start.unit[r, i, 0] = np.nan
-            start.edge[r, network.graph.indptr[i] : network.graph.indptr[i + 1]] = np.nan
+            start.unit[r, model.threshold[i] : model.threshold[i + 1], 0] = np.nan
+            start.edge[r, model.block[model.indptr[i]] : model.block[model.indptr[i + 1]]] = np.nan
     return solve(network, limits, start.states, start)
 
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import TooManyHiddenError
-from sbnet.exact.enumeration import Effort, barren_means, enumerate_states
+from sbnet.exact.enumeration import Effort, enumerate_states
+from sbnet.exact.predictions import barren_means, predict
 from sbnet.inference import Chains, MeanField, Solution, Solver, Status
 from sbnet.inference.solvers.block_gibbs import block_means
 from sbnet.inference.solvers.weighing import weigh
-from sbnet.kernels.rows import predict_rows
 from sbnet.model.network import Network
 from sbnet.model.ties import blocks, tied_rows
 from sbnet.parallel.blocks import Taken
@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 _LIMIT = 12
 """Coupled hidden units, or positive findings of independent causes, up to which a sum is small: thousands of terms."""
+_MOST_EDGES = 1 << 14
+"""Rows of larger networks are summed with a kernel."""
 _MOST = 2000
 """Sums more for the means of units without observed descendants, in one block of rows."""
 
@@ -47,7 +49,8 @@ class Sums:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Sum; a wanted unit that dropped out of the sum is brought back."""
-        effort = Effort(_LIMIT, 1, progress=False)
+        few = network.n_edges <= _MOST_EDGES  # whatever the number of rows, which depends on the clock
+        effort = Effort(_LIMIT, 1, progress=False, one_by_one=few)
         bound, means = enumerate_states(network, states, effort)
         size = np.diff(network.graph.indptr)
         named = (i for i, name in enumerate(network.names) if name in self.wanted)
@@ -55,7 +58,7 @@ class Sums:
         rows, which = np.nonzero(np.isnan(means[:, wanted]))
         if len(rows) > _MOST:
             raise TooManyHiddenError(f"{len(rows):,} more sums are needed; use a solver instead")
-        predict_rows(network.model, states, absorb(network, states), means)
+        predict(network, states, absorb(network, states), means)
         means[rows, wanted[which]] = barren_means(network, Taken(states, rows), bound[rows], wanted[which], effort)
         n = len(states)
         return Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, Problem, States
+from sbnet import kernels
+from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.kernels import array_gates
-from sbnet.kernels.gates import NOISY_OR
-from sbnet.kernels.structured import Forest
+from sbnet.kernels.codes import NOISY_OR
+from sbnet.kernels.structs import Problem
+
+if TYPE_CHECKING:
+    from sbnet.kernels.structured import Forest
 
 _PARENTS = 64
 """Of a unit with more hidden parents, those with the largest weights count."""
@@ -43,16 +47,17 @@ def couplings(problem: Problem, states: States, bias: FloatArray, mu: FloatArray
     Two units meet as parent and child, and as parents of one unit; the effects of all their meetings are added up.
     """
     found: list[Links] = []
-    for f, i in enumerate(problem.factor.tolist()):
-        slots = np.arange(problem.ptr[f], problem.ptr[f + 1])
-        x = bias[i] + problem.weight[slots] @ mu[problem.parent[slots]]
-        slots = slots[np.argsort(-np.abs(problem.weight[slots]), kind="stable")[:_PARENTS]]
-        near, w, own = problem.parent[slots], problem.weight[slots], int(problem.own[f])
+    parent, weight = problem.slots["parent"], problem.slots["weight"]
+    for i, code, own, first, end in problem.factors[["variable", "gate", "hidden", "slot", "slot_end"]].tolist():
+        near, w = parent[first:end], weight[first:end]
+        x = bias[i] + w @ mu[near]
+        strongest = np.argsort(-np.abs(w), kind="stable")[:_PARENTS]
+        near, w = near[strongest], w[strongest]
         if own >= 0:
-            gate, base = problem.gate[i : i + 1], x - w * mu[near]
+            gate, base = np.array([code], np.int8), x - w * mu[near]
             moved = array_gates.log_odds(gate, base + w) - array_gates.log_odds(gate, base)
             found.append(Links(near, np.full(len(near), own), moved))  # parents come first
-        noisy, state = problem.gate[i] == NOISY_OR, mu[own] if own >= 0 else float(states[i])
+        noisy, state = code == NOISY_OR, mu[own] if own >= 0 else float(states[i])
         load = state if noisy else 1.0
         if len(near) > 1 and load > 0.0:
             a, b = np.triu_indices(len(near), 1)
@@ -102,7 +107,9 @@ def plant(links: Links, n: int) -> Planted:
                     rest.append(c)
         starts.append(len(walk))
     below = np.flatnonzero(parent >= 0)
-    child_ptr = np.concatenate([[0], np.cumsum(np.bincount(parent[below], minlength=n))])
+    units = np.zeros(n, kernels.structured.unit_t)
+    units["parent"], units["child_end"] = parent, np.cumsum(np.bincount(parent[below], minlength=n))
+    units["child"] = np.append(0, units["child_end"][:-1])[:n]
     child = below[np.argsort(parent[below], kind="stable")]
-    forest = Forest(*(np.array(x, dtype=np.int64) for x in (parent, child_ptr, child, starts, walk)))
+    forest = kernels.structured.Forest(units, child, np.array(starts), np.array(walk, np.int64))
     return Planted(forest, depth, tree)

@@ -141,7 +141,9 @@ class Mixture:
         return _grow(self._pattern(network, problem, row, bias), first, int(self.components)).parts
 
     def _pattern(self, network: Network, problem: Problem, row: States, bias: FloatArray) -> _Pattern:
-        scale = margins.scale(network).of(margins.involved(problem, row))
+        mask = np.zeros(len(row), np.bool_)
+        mask[problem.hidden] = mask[problem.factor] = mask[problem.known[row[problem.known] >= 0]] = True
+        scale = margins.scale(network).of(mask)
         return _Pattern(problem, self.solver.bound, self.solver.stop, row, bias, scale)
 
 

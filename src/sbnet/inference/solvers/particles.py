@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sbnet._types import FloatArray, States
 from sbnet.inference.equal_rows import first_equal
-from sbnet.kernels import gates
+from sbnet.kernels import codes as gates
 from sbnet.kernels._compile import plain
 from sbnet.kernels.particles import Answers, particle_rows
 from sbnet.kernels.random import GOLDEN, mix

@@ -25,18 +25,25 @@ import itertools
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sbnet._types import FloatArray, IndexArray, Problem, States
+from sbnet import kernels
+from sbnet._types import FloatArray, IndexArray, Model, States
 from sbnet.kernels import array_gates
 from sbnet.kernels._compile import plain
-from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.lobatto import NODES, UNTIL, WEIGHTS
-from sbnet.kernels.structured import ComplexArray, Forest, Products
+from sbnet.kernels.structs import Problem
 from sbnet.kernels.terms.series import NOTHING, nodes_for, weakest
 from sbnet.kernels.terms.waves import FAR, MARGIN, MAX_NODES, OMEGA
+
+if TYPE_CHECKING:
+    from sbnet.kernels.structured import Forest, Products
+
+ComplexArray: TypeAlias = NDArray[np.complex128]
 
 _MOST = 4_000_000
 """Messages, half a gigabyte: where slots alone would need more, sums have fewer frequencies."""
@@ -86,22 +93,20 @@ class _Sum:
             self.table((one, other), np.array([[0.0, 0.0], [0.0, w]]))
 
 
-def expand(problem: Problem, states: States, bias: FloatArray, enumerate_up_to: int) -> Expansion:
-    """The sum for one row; `bias` has the evidence absorbed."""
+def expand(model: Model, problem: Problem, states: States, bias: FloatArray, enumerate_up_to: int) -> Expansion:
+    """The sum for one row of units with two states; `bias` has the evidence absorbed."""
     total = _Sum(len(problem.hidden))
-    _known(total, problem, states, bias)
-    sizes = np.diff(problem.ptr)
+    _known(total, model, problem, states, bias)
+    sizes = problem.factors["slot_end"] - problem.factors["slot"]
     slots_in_sums = int(sizes[sizes > enumerate_up_to].sum())
     cap = int(np.clip(_MOST // max(slots_in_sums, 1), _FEWEST, MAX_NODES))  # frequencies of a sum, at most
-    for f, i in enumerate(problem.factor.tolist()):
-        slots = slice(problem.ptr[f], problem.ptr[f + 1])
-        one = _One(
-            int(states[i]), int(problem.own[f]), float(bias[i]), problem.parent[slots], problem.weight[slots],
-            problem.gate[i : i + 1],
-        )  # fmt: skip
+    parent, weight = problem.slots["parent"], problem.slots["weight"]
+    for i, own, first, end in problem.factors[["variable", "hidden", "slot", "slot_end"]].tolist():
+        slots = slice(first, end)
+        one = _One(int(states[i]), own, float(bias[i]), parent[slots], weight[slots], model.gate[i : i + 1])
         if len(one.parents) <= enumerate_up_to:
             _enumerated(total, one)
-        elif problem.gate[i] == NOISY_OR:
+        elif model.gate[i] == NOISY_OR:
             _noisy_or(total, one)
         else:
             _sigmoid(total, one, cap)
@@ -125,11 +130,11 @@ class _One(NamedTuple):
     gate: States
 
 
-def _known(total: _Sum, problem: Problem, states: States, bias: FloatArray) -> None:
+def _known(total: _Sum, model: Model, problem: Problem, states: States, bias: FloatArray) -> None:
     """Units whose inputs are known."""
-    place = {int(i): k for k, i in enumerate(problem.hidden)}
+    place = {int(i): k for k, i in enumerate(problem.hidden["variable"])}
     for i in problem.known.tolist():
-        gate, x = problem.gate[i : i + 1], bias[i : i + 1]
+        gate, x = model.gate[i : i + 1], bias[i : i + 1]
         if states[i] >= 0:
             total.add(float(array_gates.log_p(gate, states[i], x)[0]), 0.0)
         else:
@@ -217,31 +222,29 @@ def _noisy_or(total: _Sum, one: _One) -> None:
 # --- a forest under it ------------------------------------------------------------------------------------------------
 
 
-class _Entry(NamedTuple):
-    unit: int
-    piece: int
-    above: int
-    slot: int  # of its unit in the factor, or -1
-
-
 def lay_out(factors: Sequence[Factor], forest: Forest, depth: IndexArray, tree: IndexArray) -> Products:
-    """The pieces of every factor: its units in each tree, and those on the way between them."""
-    entries: list[_Entry] = []
-    piece_ptr, factor_of, tree_of = [0], list[int](), list[int]()
+    """The pieces of every factor: its units in each tree, and those on the way between them.
+
+    Where the entries of a unit stand is noted in the forest.
+    """
+    entries: list[
+        int
+    ] = []  # of each the unit, the piece, the entry above, and the slot of its unit in the factor, or -1
+    pieces, factor_of, tree_of, parent = [0], list[int](), list[int](), forest.units["parent"].tolist()
     for f, factor in enumerate(factors):
         slot = {unit: s for s, unit in enumerate(factor.units)}
         for t in sorted({int(tree[unit]) for unit in factor.units}):
             place: dict[int, int] = {}
-            for unit, above in _spanned([u for u in factor.units if tree[u] == t], forest.parent, depth):
-                place[unit] = len(entries)
-                entries.append(_Entry(unit, len(factor_of), place.get(above, -1), slot.get(unit, -1)))
+            for unit, above in _spanned([u for u in factor.units if tree[u] == t], parent, depth):
+                place[unit] = len(entries) // 4
+                entries += unit, len(factor_of), place.get(above, -1), slot.get(unit, -1)
             factor_of.append(f)
             tree_of.append(t)
-        piece_ptr.append(len(factor_of))
-    return _arrays(factors, entries, np.array(piece_ptr), _whole(factor_of), _whole(tree_of), forest)
+        pieces.append(len(factor_of))
+    return _records(factors, entries, np.array(pieces), _whole(factor_of), _whole(tree_of), forest)
 
 
-def _spanned(units: Sequence[int], parent: IndexArray, depth: IndexArray) -> list[tuple[int, int]]:
+def _spanned(units: Sequence[int], parent: Sequence[int], depth: IndexArray) -> list[tuple[int, int]]:
     """The units of the smallest subtree with all of these, from its top down, each with the one above it."""
     by_depth: dict[int, set[int]] = {}
     for unit in units:
@@ -254,8 +257,8 @@ def _spanned(units: Sequence[int], parent: IndexArray, depth: IndexArray) -> lis
             return found[::-1]
         level -= 1
         for unit in now:
-            found.append((unit, int(parent[unit])))
-            by_depth.setdefault(level, set()).add(int(parent[unit]))
+            found.append((unit, parent[unit]))
+            by_depth.setdefault(level, set()).add(parent[unit])
 
 
 def _whole(values: Sequence[int]) -> IndexArray:
@@ -264,46 +267,40 @@ def _whole(values: Sequence[int]) -> IndexArray:
 
 def _by(key: IndexArray, n: int) -> tuple[IndexArray, IndexArray]:
     """Where the places of each key begin, and the places."""
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(key, minlength=n))]).astype(np.int64)
-    return ptr, np.argsort(key, kind="stable").astype(np.int64)
+    return _starts(np.bincount(key, minlength=n)), np.argsort(key, kind="stable").astype(np.int64)
 
 
 def _starts(sizes: Sequence[int] | IndexArray) -> IndexArray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _arrays(
-    factors: Sequence[Factor], entries: Sequence[_Entry], piece_ptr: IndexArray, factor_of: IndexArray,
+def _records(
+    factors: Sequence[Factor], entries: Sequence[int], first_piece: IndexArray, factor_of: IndexArray,
     tree_of: IndexArray, forest: Forest,
 ) -> Products:  # fmt: skip
-    """Pieces and entries as arrays."""
-    sizes = _whole([len(factor.coefficient) for factor in factors])
-    unit, piece, above, slot = (
-        (_whole(column) for column in zip(*entries, strict=True)) if entries else [_whole([])] * 4
-    )
-    n = sizes[factor_of[piece]]
+    """Factors, pieces and entries as records."""
+    layout, none = kernels.structured, np.empty(0, np.complex128)
+    unit, piece, above, slot = _whole(entries).reshape(-1, 4).T
+    all_factors, pieces = np.zeros(len(factors), layout.factor_t), np.zeros(len(factor_of), layout.piece_t)
+    term = _starts([len(factor.coefficient) for factor in factors])
+    all_factors["term"], all_factors["term_end"] = term[:-1], term[1:]
+    all_factors["piece"], all_factors["piece_end"] = first_piece[:-1], first_piece[1:]
+    pieces["factor"], pieces["value"] = factor_of, _starts(np.diff(term)[factor_of])[:-1]
+    made = np.zeros(len(unit), layout.entry_t)
+    made["unit"], made["factor"], made["value"], made["above"] = unit, factor_of[piece], pieces["value"][piece], above
+    made["terms"] = n = np.diff(term)[made["factor"]]
     hangs = np.flatnonzero(above >= 0)
-    below_ptr, below = _by(above[hangs], len(unit))
-    phi_ptr = _starts([factor.phi.size for factor in factors])
-    unit_ptr, unit_entry = _by(unit, len(forest.parent))
-    tree_ptr, tree_piece = _by(tree_of, len(forest.walk_ptr) - 1)
-    none = np.empty(0, np.complex128)
-    return Products(
-        np.concatenate([none, *(factor.coefficient for factor in factors)]),
-        _starts(sizes),
-        piece_ptr,
-        factor_of,
-        _starts(sizes[factor_of])[:-1],
-        tree_ptr,
-        tree_piece,
-        unit,
-        piece,
-        above,
-        below_ptr,
-        hangs[below],
-        np.where(slot >= 0, phi_ptr[factor_of[piece]] + 2 * n * slot, -1),
-        _starts(2 * n)[:-1],
-        unit_ptr,
-        unit_entry,
-        np.concatenate([none, *(factor.phi.ravel() for factor in factors)]),
+    begins, below = _by(above[hangs], len(unit))
+    made["below"], made["below_end"] = begins[:-1], begins[1:]
+    phi = _starts([factor.phi.size for factor in factors])
+    made["phi"] = np.where(slot >= 0, phi[made["factor"]] + 2 * n * slot, -1)
+    made["message"] = _starts(2 * n)[:-1]
+    begins, of_unit = _by(unit, len(forest.units))
+    forest.units["entry"], forest.units["entry_end"] = begins[:-1], begins[1:]
+    coefficient = np.concatenate([none, *(factor.coefficient for factor in factors)])
+    functions = np.concatenate([none, *(factor.phi.ravel() for factor in factors)])
+    by_tree = _by(tree_of, len(forest.walk_ptr) - 1)
+    products: Products = layout.Products(
+        all_factors, pieces, made, hangs[below], of_unit, *by_tree, coefficient, functions
     )
+    return products

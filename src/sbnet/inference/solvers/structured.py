@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from sbnet import checks
-from sbnet._types import HIDDEN, FloatArray, IndexArray, Problem, States
+from sbnet import checks, kernels
+from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.bounds import margins
 from sbnet.errors import ParameterError
 from sbnet.inference.solution import Solution, Status
@@ -17,11 +17,12 @@ from sbnet.inference.solvers.forests import Links, Planted, couplings, plant, sp
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.inference.solvers.mixture import MeanFieldLike, check_mean_field, lengthened
 from sbnet.inference.solvers.products import Expansion, expand, lay_out
-from sbnet.kernels.reduce import reduce
-from sbnet.kernels.rows import predict_rows
-from sbnet.kernels.structured import Products, climb
+from sbnet.kernels.structs import Problem
 from sbnet.model.network import Network
-from sbnet.questions.reduction import absorb
+from sbnet.questions.reduction import absorb, reduce
+
+if TYPE_CHECKING:
+    from sbnet.kernels.structured import Products
 
 _WEAK = 0.01
 """Nats: couplings below this are not worth a link, unless a group asks for them."""
@@ -85,6 +86,7 @@ class Structured:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row without structure first, and go on from there."""
+        _check_two_states(network)
         first = self.solver.solve(network, states, start=start, trace=trace)
         label = None if isinstance(self.groups, str) else self._labels(network)
         solution, bias = first.draft(), absorb(network, states)
@@ -93,15 +95,16 @@ class Structured:
             problem = reduce(network.model, row)
             if len(problem.hidden) == 0:
                 continue
-            found = self._maximised(network, problem, row, bias[r], first.means[r, problem.hidden], label)
+            hidden = problem.hidden["variable"]
+            found = self._maximised(network, problem, row, bias[r], first.means[r, hidden], label)
             if not found.path[-1] > solution.bound[r]:
                 continue
             solution.bound[r], paths[r] = found.path[-1], found.path
             solution.means[r] = np.where(row == HIDDEN, np.nan, row)
-            solution.means[r, problem.hidden] = found.means
+            solution.means[r, hidden] = found.means
             solution.sweeps[r] = max(solution.sweeps[r], len(found.path) - 1)
             solution.status[r] = (Status.CONVERGED if found.settled else Status.MAX_SWEEPS).code
-        predict_rows(network.model, states, bias, solution.means)
+        kernels.rows.predict_rows(network.model, states, bias, solution.means)
         return replace(solution, trace=None if first.trace is None else lengthened(first.trace, paths, solution.bound))
 
     def _labels(self, network: Network) -> IndexArray:
@@ -124,16 +127,16 @@ class Structured:
     ) -> _Found:  # fmt: skip
         """The answer for one row, from factorial means."""
         n, stop = len(mu), self.solver.stop
-        whole = expand(problem, row, bias, self.solver.bound.enumerate_up_to)
+        whole = expand(network.model, problem, row, bias, self.solver.bound.enumerate_up_to)
         links = couplings(problem, row, bias, mu)
         if label is None:
             links = links.some(links.strength >= _WEAK)
         else:
-            one, other = label[problem.hidden[links.one]], label[problem.hidden[links.other]]
+            one, other = (label[problem.hidden["variable"][end]] for end in (links.one, links.other))
             links = links.some((one == other) & (one >= 0) & (links.strength > 0.0))
         planted, products = _planted(spanning(links, n), whole, n)
         theta, probability, trace = np.repeat(mu, 2), np.empty(2 * n), np.empty(stop.max_sweeps + 1)
-        sweeps, settled = climb(
+        sweeps, settled = kernels.structured.maximise(
             planted.forest, products, whole.field.ravel(), whole.constant, stop, theta, probability, trace
         )
         scale = margins.scale(network).of(margins.involved(problem, row))
@@ -147,6 +150,13 @@ class _Found(NamedTuple):
     path: list[float]
     means: FloatArray
     settled: bool
+
+
+def _check_two_states(network: Network) -> None:
+    more = np.flatnonzero(network.model.n_states != 2)
+    if len(more):
+        name, n = network.names[more[0]], network.model.n_states[more[0]]
+        raise ParameterError(f"Structured() knows variables with two states; {name!r} has {n}. Use MeanField() instead")
 
 
 def _check_groups(groups: object) -> tuple[tuple[str | int, ...], ...]:
@@ -164,7 +174,7 @@ def _planted(links: Links, whole: Expansion, n: int) -> tuple[Planted, Products]
     while True:
         planted = plant(links, n)
         products = lay_out(whole.factors, *planted)
-        if len(links.strength) == 0 or products.n_messages <= _MOST:
+        if len(links.strength) == 0 or products.entries["terms"].sum() <= _MOST:
             return planted, products
         links = links.some(np.arange(len(links.strength) // 2))
 
@@ -176,10 +186,10 @@ def _margin(scale: margins.Scale, whole: Expansion, planted: Planted, products: 
     for each level of the tree above its pieces; coefficients and constants are in proportion to the inputs of units.
     """
     n_factors, size = len(whole.factors), float(scale.size.sum())
-    of = products.factor[products.piece]
-    entries, pieces = np.bincount(of, minlength=n_factors), np.diff(products.piece_ptr)
+    terms, pieces = (products.factors[f"{part}_end"] - products.factors[part] for part in ("term", "piece"))
+    entries = np.bincount(products.entries["factor"], minlength=n_factors)
     weight = np.array([np.abs(factor.coefficient).sum() for factor in whole.factors])
     levels, adds = 4 * (int(planted.depth.max(initial=0)) + 1), n_factors + 2 * len(planted.depth) + 40
-    products_off = float(weight @ (12 * entries + levels * pieces + np.diff(products.wave_ptr) + 20))
+    products_off = float(weight @ (12 * entries + levels * pieces + terms + 20))
     sums_off = adds * (float(weight.sum()) + whole.size + size)
     return margins.UNIT * (products_off + sums_off + float((3 * scale.parents + levels + 40) @ scale.size))

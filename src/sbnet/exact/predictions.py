@@ -1,0 +1,122 @@
+"""Means of barren variables, which drop out of a sum because nothing below them is observed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from sbnet import kernels
+from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet.exact.enumeration import WORST, Effort, Reduced, enumerate_states
+from sbnet.exact.quickscore import MOST_FINDINGS, TwoLevels, total
+from sbnet.kernels.codes import NOISY_OR
+from sbnet.model.network import Network
+from sbnet.parallel.blocks import Taken, row_blocks
+
+_ENUMERATED = 6  # parents whose states are summed for a prediction
+
+
+def barren_means(network: Network, states: Taken, log_p: FloatArray, units: IndexArray, effort: Effort) -> FloatArray:
+    """In each row, the mean of a unit that dropped out of its sum, P(S_i = 1 | V) = P(S_i = 1, V) / P(V).
+
+    A noisy-OR unit is asked for its absence: that factorises over its parents, where its presence would couple them.
+    """
+    means = np.empty(len(units))
+    for block in row_blocks(len(units), network.n_units):
+        absent = network.gate[units[block]] == NOISY_OR
+        with_unit = states[block]
+        with_unit[np.arange(len(with_unit)), units[block]] = np.where(absent, 0, 1)
+        log_share = enumerate_states(network, with_unit, effort._replace(means=False))[0] - log_p[block]
+        log_share = np.minimum(log_share, 0.0)
+        means[block] = np.where(absent, -np.expm1(log_share), np.exp(log_share))
+    return means
+
+
+def predictions(network: Network, row: States, means: FloatArray, units: IndexArray, limit: int) -> FloatArray:
+    """Means of barren noisy-OR units of one row, all at once: one reduction, and sums only where parents are coupled.
+
+    The absence of a unit factorises over parents that are independent given the evidence, with their posterior means;
+    of those that are coupled, it moves the log-odds in the sum over their findings. NaN for a unit of another kind.
+    """
+    graph, hidden = network.graph, row == HIDDEN
+    reduced = Reduced(network, row)
+    bias, (label, sums) = reduced.bias, _coupled_causes(reduced, limit)
+    edges = np.flatnonzero(np.isin(graph.child_of_edge, units) & hidden[graph.parent])
+    child, parent, weight = graph.child_of_edge[edges], graph.parent[edges], network.weight[edges]
+    strange = np.isnan(means)  # barren parents that depend on others
+    with np.errstate(divide="ignore"):  # a cause that is certain and never fails
+        alone = np.log1p(means[parent] * np.expm1(-weight))
+    known = network.gate == NOISY_OR
+    known[child[strange[parent]]] = False
+    log_off = -bias + np.bincount(child, np.where(label[parent] < 0, alone, 0.0), network.n_units)
+    rest = np.flatnonzero((label[parent] >= 0) & known[child])
+    rest = rest[np.lexsort((label[parent[rest]], child[rest]))]
+    cuts = np.flatnonzero(np.diff(child[rest]) | np.diff(label[parent[rest]])) + 1
+    for mine in np.split(rest, cuts) if len(rest) else ():
+        i, several = child[mine[0]], sums[label[parent[mine[0]]]]
+        if len(mine) == 1:
+            log_off[i] += alone[mine[0]]
+        else:
+            log_off[i] += math.nan if several is None else several.moved(parent[mine], -weight[mine])
+    return np.where(known, -np.expm1(np.minimum(log_off, 0.0)), np.nan)[units]
+
+
+def predict(network: Network, states: States, bias: FloatArray, means: FloatArray) -> None:
+    """Fill in the means of barren units that are NaN: those they would have if their parents were independent.
+
+    Parents come first; `bias` has the evidence absorbed. The kernel is asked only where it has another way: sigmoid
+    units with many parents.
+    """
+    size, open_ = np.diff(network.graph.indptr), np.isnan(means)
+    if ((network.gate != NOISY_OR) & (size > _ENUMERATED) & open_.any(axis=0)).any():
+        kernels.rows.predict_rows(network.model, states, bias, means)
+        return
+    for r, i in np.argwhere(open_).tolist():
+        edges = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
+        parents = network.graph.parent[edges]
+        hidden = states[r, parents] == HIDDEN
+        mu, weight = means[r, parents[hidden]], network.weight[edges][hidden]
+        if network.gate[i] == NOISY_OR:
+            means[r, i] = 1.0 - math.exp(-bias[r, i]) * float(np.prod(1.0 - mu + mu * np.exp(-weight)))
+        else:
+            on = np.indices((2,) * len(mu)).reshape(len(mu), 2 ** len(mu)).T
+            means[r, i] = np.prod(np.where(on, mu, 1.0 - mu), axis=1) @ expit(bias[r, i] + on @ weight)
+
+
+class _CoupledCauses(NamedTuple):
+    """Causes that share findings which are present, and ln of the sum over them."""
+
+    levels: TwoLevels
+    place: IndexArray  # of a unit of the network among the causes
+    value: float
+
+    def moved(self, units: IndexArray, by: FloatArray) -> float:
+        """How much ln of the sum rises if the log-odds of some causes move; NaN where digits are lost."""
+        log_odds = self.levels.log_odds.copy()
+        log_odds[self.place[units]] += by
+        change = np.logaddexp(0.0, log_odds) - np.logaddexp(0.0, self.levels.log_odds)
+        moved = replace(self.levels, log_odds=log_odds, constant=self.levels.constant + float(change.sum()))
+        value, _, error = total(moved, with_means=False)
+        return value - self.value if error <= WORST else math.nan
+
+
+def _coupled_causes(row: Reduced, limit: int) -> tuple[IndexArray, list[_CoupledCauses | None]]:
+    """For each unit the number of its group, -1 if it is independent of all others; and the sum over each group."""
+    label, sums = np.full(len(row.states), -1), list[_CoupledCauses | None]()
+    for group in row.groups:
+        two = group.levels
+        if two is None:
+            label[group.variables] = len(sums)
+            sums.append(None)
+            continue
+        label[group.variables[np.unique(two.parent)]] = len(sums)
+        place = np.full(len(row.states), -1)
+        place[group.variables] = np.arange(len(group.variables))
+        few = two.positive <= min(limit, MOST_FINDINGS)
+        value, _, error = total(two, with_means=False) if few else (0.0, None, math.inf)
+        sums.append(_CoupledCauses(two, place, value) if error <= WORST else None)
+    return label, sums

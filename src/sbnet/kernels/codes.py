@@ -1,0 +1,13 @@
+"""The gates: numbers for them, their names, and the least probability that a noisy-OR has. `thresholds` says the rest.
+
+This module does without the compiler, as `array_gates`, `structs` and `kinds` do.
+"""
+
+from __future__ import annotations
+
+SIGMOID, NOISY_OR = 0, 1
+NAMES = ("sigmoid", "noisy-or")
+"""The gates by their codes."""
+
+LEAST = 1e-300
+"""The smallest probability of a state other than 0 that a noisy-OR variable has; smaller ones count as this."""
