@@ -17,7 +17,7 @@ from sbnet.exact.probability import entropy_of
 from sbnet.inference import Posterior, Solver, infer_many
 from sbnet.inference.solvers.enumeration import Sampled
 from sbnet.inference.solvers.weighing import draws
-from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.model.ties import tied_rows

@@ -18,7 +18,7 @@ from sbnet.exact.answers import log_likelihood as exact_log_likelihood
 from sbnet.files.atomic import PathLike
 from sbnet.inference import DifferentiableSolver, MeanField, check_differentiable
 from sbnet.kernels.array_gates import softplus
-from sbnet.kernels.gates import NOISY_OR
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.learning.checkpoint import Run, opened
 from sbnet.learning.gradients import Objective
 from sbnet.learning.optimizers import SGD, Optimizer
