@@ -31,6 +31,7 @@ from sbnet.kernels._compile import FOLDER
 from sbnet.learning import fit, gradient, wake_sleep
 from sbnet.learning.regressions import Design, regress_columns
 from sbnet.model.build import add_column_mixtures, layered
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import Inline
 
 EXAMPLES = """
@@ -125,22 +126,12 @@ def _exact() -> None:
     kl(_SMALL, _ROW, exact_posterior(_SMALL, _ROW))
 
 
-def _shared_latents() -> None:
-    from sbnet.estimators.marginal import marginalising  # which brings scikit-learn along
+def _column_sums() -> None:
+    from sbnet.inference.solvers.column_sums import marginalising
 
     net = layered((2, 3), rng=0, scale=1.0, autoregressive=True)
     states = np.array([[-1, -1, 0, 1, 0]], np.int8)
     marginalising(net, np.arange(2, 5), MeanField()).maximise(net.model, net.bias, states, None, row_weight=np.ones(1))
-
-
-def _column_mixtures() -> None:
-    from sbnet.estimators.marginal import estimates, with_column_mixtures
-
-    net, states = add_column_mixtures(layered((1,)), units=["x0"], count=2, rng=0), np.array([[-1, -1, 1]], np.int8)
-    with_column_mixtures(net, np.array([2]), MeanField()).maximise(
-        net.model, net.bias, states, None, row_weight=np.ones(1)
-    )
-    estimates(net, np.full((1, 3), -1, np.int8), np.array([2]), 2, Inline())
 
 
 def _particles() -> None:
@@ -187,7 +178,6 @@ _JOBS: dict[str, Callable[[], object]] = {
     "noisy-OR units": _noisy_or,
     "regressions": _regressions,
     "particles": _particles,
-    "sums over shared latent variables": _shared_latents,
-    "sums over per-column mixtures": _column_mixtures,
+    "sums over shared latents and column mixtures": _column_sums,
 }
 """In an order that lets processes share work: the first two have little in common, later ones need what they made."""

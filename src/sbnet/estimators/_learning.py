@@ -14,9 +14,9 @@ from sbnet._types import BoolArray
 from sbnet.errors import NetworkError, ParameterError
 from sbnet.estimators._completing import Resumed, is_needed, learn_completing
 from sbnet.estimators._rows import Rows, columns, enforce, free, inside, place
-from sbnet.estimators.marginal import marginalising
 from sbnet.estimators.settings import Settings, is_auto, prior_for
 from sbnet.inference import MeanField
+from sbnet.inference.solvers.column_sums import marginalising
 from sbnet.learning import FitResult, fit
 from sbnet.learning.priors import as_penalty
 from sbnet.learning.regressions import without_edges

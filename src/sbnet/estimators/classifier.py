@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _choosing, _learning, _pooling, _tuning, marginal
+from sbnet.estimators import _choosing, _learning, _pooling, _tuning
 from sbnet.estimators._large import by_partition, fit_classes
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._pooling import Pooled
@@ -24,6 +24,7 @@ from sbnet.estimators._rows import columns, place
 from sbnet.estimators._tuning import Labelled, Mixture
 from sbnet.estimators.density import FromTemplate, SBNDensity
 from sbnet.estimators.settings import DEFAULT_PRIOR, Training, check_particles, flag, is_auto, prior_for
+from sbnet.inference.solvers.particles import log_probabilities, seeds_of_rows
 from sbnet.learning import FitResult
 from sbnet.learning.streams import is_stream
 from sbnet.model.network import Network
@@ -323,7 +324,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
                 states = place(network, cells, names)
                 if particles:
                     where = pool(settings.executor, _learning.threads(settings))
-                    parts.append(marginal.estimates(network, states, columns(network, names), particles, where))
+                    seeds = seeds_of_rows(0, states)
+                    parts.append(log_probabilities(network, states, seeds, number=particles, executor=where))
                 else:
                     parts.append(self._bounds_of(network, None, states))
             means.append(np.mean(parts, axis=0))

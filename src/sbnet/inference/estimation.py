@@ -18,7 +18,7 @@ from sbnet.inference.importance import log_weights
 from sbnet.inference.solution import Solution
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.inference.solvers.protocol import Solver, check_solver
-from sbnet.kernels.estimate import anneal_rows
+from sbnet.kernels.annealing import anneal_rows
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, join, map_blocks, pool
 from sbnet.questions import printing

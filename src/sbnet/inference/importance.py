@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sbnet._types import BoolArray, FloatArray, States
 from sbnet.exact.enumeration import Reduced
 from sbnet.kernels import array_gates as gates
-from sbnet.kernels._compile import plain
-from sbnet.kernels.random import GOLDEN, mix
+from sbnet.kernels.random import GOLDEN, splitmix
 
 Seeds: TypeAlias = NDArray[np.uint64]
 _NUMBERS = 200_000  # in an array of several samples: it stays in the cache of a core
@@ -49,17 +48,16 @@ def log_weights(row: Reduced, means: FloatArray, defence: float, seed: np.uint64
 
 def seeds_of(seed: np.uint64, states: States, samples: int, first: int = 0) -> Seeds:
     """A seed for each sample after the `first` ones, from that of the evidence: `kernels.random` again."""
-    mixed = plain(mix)
     with np.errstate(over="ignore"):
         for state in (states + 2).astype(np.uint64):
-            seed = mixed(seed * np.uint64(3) + state)
-    streams: Seeds = mixed(seed + np.arange(first + 1, first + samples + 1, dtype=np.uint64) * GOLDEN)
+            seed = splitmix(seed * np.uint64(3) + state)
+    streams: Seeds = splitmix(seed + np.arange(first + 1, first + samples + 1, dtype=np.uint64) * GOLDEN)
     return streams + GOLDEN
 
 
 def uniform(seeds: Seeds) -> FloatArray:
     """A number in [0, 1) from each seed."""
-    numbers: FloatArray = (plain(mix)(seeds) >> np.uint64(11)) * 2.0**-53
+    numbers: FloatArray = (splitmix(seeds) >> np.uint64(11)) * 2.0**-53
     return numbers
 
 

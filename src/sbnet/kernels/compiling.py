@@ -20,6 +20,7 @@ _njit: Any = numba.njit
 INTERPRETED = bool(getattr(numba.config, "DISABLE_JIT", False))
 # Reassociation lets the compiler use vector units for sums; nothing here assumes away NaN or infinity.
 _FAST = {"contract", "reassoc", "nsz", "arcp", "afn"}
+_LANEWISE = {"contract"}
 _ALWAYS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
@@ -28,14 +29,16 @@ def kernel(function: Callable[..., Any]) -> Any:
     return _njit(cache=_keeps_files, **_ALWAYS)(function)
 
 
-def inner(function: Callable[..., Any] | None = None, *, fast: bool = False) -> Any:
+def inner(function: Callable[..., Any] | None = None, *, fast: bool = False, lanewise: bool = False) -> Any:
     """For functions that only kernels call.
 
-    If `fast`, sums may be reordered, and the function becomes part of its callers: for loops along lanes.
+    If `fast`, sums may be reordered, and the function becomes part of its callers: for loops along lanes. If
+    `lanewise`, nothing is reordered, so that what a lane gets does not depend on which one it is.
     """
     if function is None:
-        return lambda function: inner(function, fast=fast)
-    options: dict[str, Any] = {"fastmath": _FAST, "forceinline": True} if fast else {}
+        return lambda function: inner(function, fast=fast, lanewise=lanewise)
+    flags = _FAST if fast else _LANEWISE
+    options: dict[str, Any] = {"fastmath": flags, "forceinline": True} if fast or lanewise else {}
     return _njit(no_cpython_wrapper=True, **_ALWAYS, **options)(function)
 
 

@@ -1,32 +1,43 @@
-"""Logistic regressions with an L1 penalty, and perhaps an L2 one: Newton steps, each by coordinate descent over few.
+"""Logistic regressions with an L1 penalty (the lasso), and perhaps an L2 one: Newton steps by coordinate descent.
+
+What is minimised is sum_r w_r [ln(1 + e^z_r) - y_r z_r] + sum_j (penalty_j |b_j| + ridge_j b_j^2 / 2), with an
+intercept that is free. A Newton step minimises the quadratic around the present inputs z, one coefficient after the
+other, over a working set; the set grows by the columns whose gradient is larger than their penalty.
 
 The columns of the design are binary. Where ones are rare a coordinate costs as many operations as its column has ones;
-where they are not it is quicker to go through all rows, eight at a time.
-What is minimised is sum_r w_r [ln(1 + e^z_r) - y_r z_r] + sum_j (penalty_j |b_j| + ridge_j b_j^2 / 2), with an
-intercept that is free.
+where they are not it is quicker to go through all rows.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sbnet._types import BoolArray, FloatArray, IndexArray
-from sbnet.kernels._compile import bare, kernel, vector
-from sbnet.kernels.arrays import flags, real_numbers, whole_numbers
-from sbnet.kernels.lanes import size, where
-from sbnet.kernels.vector_math import exp_minus, log
+from sbnet._types import FloatArray, IndexArray
+from sbnet.kernels.compiling import inner, kernel
+from sbnet.kernels.exponential import exp_parts, log_one_plus
+from sbnet.kernels.structs import struct
 
 Places: TypeAlias = NDArray[np.int32]
 Cells: TypeAlias = NDArray[np.int8]
 
 _ROUNDS, _STEPS, _CYCLES, _PASSES, _HALVES = 20, 30, 4, 4, 12
 _FLAT = 1e-6  # the least curvature of a row: rows that are certain still count a little
-_SLACK = 1.001  # how far a slope may pass its penalty before its coefficient is let in
+_SLACK = 1.001  # how far a gradient may pass its penalty before its coefficient is let in
 _DENSE = 12  # a column with more ones than one in so many rows is gone through row by row
 _INNER = 0.05  # coordinate descent ends when it gains this share of what its first pass gained
+
+coefficient_t = struct(
+    ("value", "f8"),  # b_j
+    ("before", "f8"),  # the Newton step
+    ("penalty", "f8"),
+    ("ridge", "f8"),
+    ("curve", "f8"),  # second derivative of the loss
+    ("inside", "i8"),  # is it in the working set?
+)
 
 
 class Ones(NamedTuple):
@@ -38,235 +49,254 @@ class Ones(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What is kept for each row: its answer between 0 and 1, its weight, its input, residual and curvature."""
+    """Of each row: its answer between 0 and 1, its weight, its input z, now and before the Newton step, e^-|z| and the
+    bits of that, minus the gradient in z, and the second derivative.
+    """
 
     y: FloatArray
     weight: FloatArray
     z: FloatArray
+    before: FloatArray
+    tail: FloatArray
+    bits: IndexArray
     residual: FloatArray
     curve: FloatArray
 
 
-@vector
-def _sum_at(rows: Places, values: FloatArray) -> float:
+@inner(fast=True)
+def _sum_dense(cell: Cells, j: int, values: FloatArray) -> float:
     total = 0.0
-    for t in range(len(rows)):
-        total += values[np.uint64(rows[t])]
+    for r in range(len(values)):
+        total += cell[j, r] * values[r]
     return total
 
 
-@vector
-def _sum_through(cell: Cells, values: FloatArray) -> float:
+@inner(fast=True)
+def _sum_sparse(row: Places, first: int, end: int, values: FloatArray) -> float:
     total = 0.0
-    for r in range(len(cell)):
-        total += cell[r] * values[r]
+    for t in range(first, end):
+        total += values[row[t]]
     return total
 
 
-@bare
+@inner
 def _sum(ones: Ones, j: int, values: FloatArray) -> float:
     """The sum of values over the rows where a column is one."""
-    if (ones.begin[j + 1] - ones.begin[j]) * _DENSE > len(values):
-        return _sum_through(ones.cell[j], values)
-    return _sum_at(ones.row[ones.begin[j] : ones.begin[j + 1]], values)
+    first, end = ones.begin[j], ones.begin[j + 1]
+    if (end - first) * _DENSE > len(values):
+        return _sum_dense(ones.cell, j, values)
+    return _sum_sparse(ones.row, first, end, values)
 
 
-@vector
-def _lower_through(cell: Cells, by: float, curve: FloatArray, residual: FloatArray) -> None:
-    for r in range(len(cell)):
-        residual[r] -= by * cell[r] * curve[r]
+@inner(fast=True)
+def _add_dense(cell: Cells, j: int, by: float, values: FloatArray) -> None:
+    for r in range(len(values)):
+        values[r] += by * cell[j, r]
 
 
-@bare
-def _lower(ones: Ones, j: int, by: float, of: Rows) -> None:
-    """A coefficient has moved: residuals of the rows where its column is one follow."""
-    if (ones.begin[j + 1] - ones.begin[j]) * _DENSE > len(of.z):
-        _lower_through(ones.cell[j], by, of.curve, of.residual)
-        return
-    for t in range(ones.begin[j], ones.begin[j + 1]):
-        r = np.uint64(ones.row[t])
-        of.residual[r] -= of.curve[r] * by
+@inner
+def _add(ones: Ones, j: int, by: float, z: FloatArray) -> None:
+    """A coefficient has moved: the inputs of the rows where its column is one follow."""
+    first, end = ones.begin[j], ones.begin[j + 1]
+    if (end - first) * _DENSE > len(z):
+        _add_dense(ones.cell, j, by, z)
+    else:
+        for t in range(first, end):
+            z[ones.row[t]] += by
 
 
-@vector
-def _raise_through(cell: Cells, by: float, z: FloatArray) -> None:
-    for r in range(len(cell)):
-        z[r] += by * cell[r]
+@inner(fast=True)
+def _lower_dense(cell: Cells, j: int, by: float, curve: FloatArray, residual: FloatArray) -> None:
+    for r in range(len(residual)):
+        residual[r] -= by * cell[j, r] * curve[r]
 
 
-@bare
-def _raise(ones: Ones, j: int, by: float, z: FloatArray) -> None:
-    """The inputs follow."""
-    if (ones.begin[j + 1] - ones.begin[j]) * _DENSE > len(z):
-        _raise_through(ones.cell[j], by, z)
-        return
-    for t in range(ones.begin[j], ones.begin[j + 1]):
-        z[np.uint64(ones.row[t])] += by
+@inner
+def _lower(ones: Ones, j: int, by: float, curve: FloatArray, residual: FloatArray) -> None:
+    """Within a Newton step only the residuals follow."""
+    row, first, end = ones.row, ones.begin[j], ones.begin[j + 1]
+    if (end - first) * _DENSE > len(residual):
+        _lower_dense(ones.cell, j, by, curve, residual)
+    else:
+        for t in range(first, end):
+            residual[row[t]] -= curve[row[t]] * by
 
 
-@vector
-def _losses(y: FloatArray, weight: FloatArray, z: FloatArray) -> float:
+@inner(fast=True)
+def _exponentials(z: FloatArray, factor: FloatArray, bits: IndexArray) -> None:
+    """e^-|z| as a factor and a power of two, given by its bits."""
+    for r in range(len(z)):
+        factor[r], n = exp_parts(-min(abs(z[r]), 708.0))
+        bits[r] = (n + 1023) << 52
+
+
+@inner(fast=True)
+def _losses(y: FloatArray, weight: FloatArray, z: FloatArray, factor: FloatArray, tail: FloatArray) -> float:
+    """The sum of w [ln(1 + e^z) - y z]; `tail`, until now a power of two, becomes e^-|z|."""
     total = 0.0
     for r in range(len(z)):
-        total += weight[r] * (where(z[r], z[r], 0.0) + log(1.0 + exp_minus(size(z[r]))) - y[r] * z[r])
+        tail[r] *= factor[r]
+        total += weight[r] * (max(z[r], 0.0) + log_one_plus(tail[r]) - y[r] * z[r])
     return total
 
 
-@bare
-def _loss(of: Rows) -> float:
-    return _losses(of.y, of.weight, of.z)
+@inner
+def _objective(rows: Rows, b: np.ndarray) -> float:
+    """The loss with its penalties; e^-|z| stays for the next quadratic."""
+    _exponentials(rows.z, rows.residual, rows.bits)
+    total = _losses(rows.y, rows.weight, rows.z, rows.residual, rows.tail)
+    for j in range(len(b) - 1):
+        total += b[j].penalty * abs(b[j].value) + 0.5 * b[j].ridge * b[j].value ** 2
+    return total
 
 
-@vector
-def _expand_all(y: FloatArray, weight: FloatArray, z: FloatArray, residual: FloatArray, curve: FloatArray) -> None:
-    for r in range(len(z)):
-        t = exp_minus(size(z[r]))
-        q = 1.0 / (1.0 + t)
-        residual[r] = weight[r] * (y[r] - where(z[r], q, t * q))
-        steep = t * q * q
-        curve[r] = weight[r] * where(steep - _FLAT, steep, _FLAT)
-
-
-@bare
-def _expand(of: Rows) -> None:
+@inner(fast=True)
+def _expand(
+    y: FloatArray, weight: FloatArray, z: FloatArray, tail: FloatArray, residual: FloatArray, curve: FloatArray
+) -> None:
     """The quadratic around the present input: residuals and curvatures."""
-    _expand_all(of.y, of.weight, of.z, of.residual, of.curve)
+    for r in range(len(z)):
+        q = 1.0 / (1.0 + tail[r])
+        residual[r] = weight[r] * (y[r] - (q if z[r] > 0.0 else tail[r] * q))
+        curve[r] = weight[r] * max(tail[r] * q * q, _FLAT)
 
 
-@bare
-def _intercept(of: Rows, intercept: FloatArray) -> float:
-    slope = curve = 0.0
-    for r in range(len(of.z)):
-        slope += of.residual[r]
-        curve += of.curve[r]
-    if curve <= 0.0:
-        return 0.0
-    by = slope / curve
-    for r in range(len(of.z)):
-        of.residual[r] -= of.curve[r] * by
-    intercept[0] += by
-    return by * slope
+@inner(fast=True)
+def _shift(curve: FloatArray, residual: FloatArray) -> tuple[float, float]:
+    """The intercept to its best place: how far, and the gain."""
+    slope = bend = 0.0
+    for r in range(len(curve)):
+        slope += residual[r]
+        bend += curve[r]
+    by = slope / bend if bend > 0.0 else 0.0
+    for r in range(len(curve)):
+        residual[r] -= curve[r] * by
+    return by, by * slope
 
 
-@bare
-def _pass(
-    ones: Ones,
-    of: Rows,
-    penalty: FloatArray,
-    ridge: FloatArray,
-    curve: FloatArray,
-    chosen: IndexArray,
-    n: int,
-    coefficient: FloatArray,
-    intercept: FloatArray,
-) -> float:
+@inner
+def _fill(z: FloatArray, value: float) -> None:
+    for r in range(len(z)):
+        z[r] = value
+
+
+@inner
+def _move(z: FloatArray, before: FloatArray, by: float) -> None:
+    """Remember the inputs, and move all of them."""
+    for r in range(len(z)):
+        before[r] = z[r]
+        z[r] += by
+
+
+@inner
+def _halve(z: FloatArray, before: FloatArray) -> None:
+    """Half of the way back."""
+    for r in range(len(z)):
+        z[r] = 0.5 * (z[r] + before[r])
+
+
+@inner
+def _pass(ones: Ones, rows: Rows, b: np.ndarray, chosen: IndexArray, n: int) -> float:
     """Every chosen coefficient to its best place, one after the other; the largest gain among them."""
-    most = _intercept(of, intercept)
+    residual, curve = rows.residual, rows.curve
+    by, most = _shift(curve, residual)
+    b[len(b) - 1].value += by
     for q in range(n):
-        j = chosen[q]
-        pull = coefficient[j] * curve[j] + _sum(ones, j, of.residual)
+        c = b[chosen[q]]
+        pull = c.value * c.curve + _sum(ones, chosen[q], residual)
         place = 0.0
-        if pull > penalty[j]:
-            place = (pull - penalty[j]) / (curve[j] + ridge[j])
-        elif pull < -penalty[j]:
-            place = (pull + penalty[j]) / (curve[j] + ridge[j])
-        by = place - coefficient[j]
+        if abs(pull) > c.penalty:
+            place = (pull - math.copysign(c.penalty, pull)) / (c.curve + c.ridge)
+        by = place - c.value
         if by != 0.0:
-            _lower(ones, j, by, of)
-            coefficient[j] = place
-            most = max(most, by * by * (curve[j] + ridge[j]))
+            _lower(ones, chosen[q], by, curve, residual)
+            c.value = place
+            most = max(most, by * by * (c.curve + c.ridge))
     return most
 
 
-@bare
+@inner
 def _descend(
-    ones: Ones,
-    of: Rows,
-    penalty: FloatArray,
-    ridge: FloatArray,
-    curve: FloatArray,
-    working: IndexArray,
-    n: int,
-    active: IndexArray,
-    coefficient: FloatArray,
-    intercept: FloatArray,
-    tol: float,
+    ones: Ones, rows: Rows, b: np.ndarray, working: IndexArray, n: int, active: IndexArray, tol: float
 ) -> None:
     """Minimise the quadratic: all working coefficients, then those that are not zero a few times, and so on."""
-    most = _pass(ones, of, penalty, ridge, curve, working, n, coefficient, intercept)
+    most = _pass(ones, rows, b, working, n)
     enough = max(0.1 * tol, _INNER * most)
     for _ in range(_CYCLES):
         if most < enough:
             break
         m = 0
         for q in range(n):
-            if coefficient[working[q]] != 0.0:
+            if b[working[q]].value != 0.0:
                 active[m] = working[q]
                 m += 1
         for _ in range(_PASSES):
-            if _pass(ones, of, penalty, ridge, curve, active, m, coefficient, intercept) < enough:
+            if _pass(ones, rows, b, active, m) < enough:
                 break
-        most = _pass(ones, of, penalty, ridge, curve, working, n, coefficient, intercept)
+        most = _pass(ones, rows, b, working, n)
 
 
-@bare
-def _copy(values: FloatArray, to: FloatArray) -> None:
-    for r in range(len(values)):
-        to[r] = values[r]
-
-
-@bare
-def _halve(before: FloatArray, values: FloatArray) -> None:
-    """Half of the way back."""
-    for r in range(len(values)):
-        values[r] = 0.5 * (values[r] + before[r])
-
-
-@bare
-def _follow(
-    ones: Ones, working: IndexArray, n: int, before: FloatArray, coefficient: FloatArray, z: FloatArray
-) -> None:
-    """Inputs after a step; within it only residuals were needed."""
-    k = len(coefficient) - 1
-    for r in range(len(z)):
-        z[r] += coefficient[k] - before[k]
-    for q in range(n):
-        j = working[q]
-        if coefficient[j] != before[j]:
-            _raise(ones, j, coefficient[j] - before[j], z)
-
-
-@bare
-def _let_in(ones: Ones, of: Rows, penalty: FloatArray, inside: BoolArray, working: IndexArray, n: int) -> int:
-    """Columns whose slope is larger than their penalty join the working set; how many there are now."""
-    for j in range(len(penalty)):
-        if not inside[j]:
-            slope = _sum(ones, j, of.residual)
-            if abs(slope) > _SLACK * penalty[j]:
-                inside[j] = True
-                working[n] = j
-                n += 1
+@inner
+def _let_in(ones: Ones, residual: FloatArray, b: np.ndarray, working: IndexArray, n: int) -> int:
+    """Columns whose gradient is larger than their penalty join the working set; how many there are now."""
+    for j in range(len(b) - 1):
+        if not b[j].inside and abs(_sum(ones, j, residual)) > _SLACK * b[j].penalty:
+            b[j].inside = 1
+            working[n] = j
+            n += 1
     return n
 
 
-@bare
-def _size(penalty: FloatArray, ridge: FloatArray, coefficient: FloatArray) -> float:
-    total = 0.0
-    for j in range(len(penalty)):
-        if coefficient[j] != 0.0:
-            total += penalty[j] * abs(coefficient[j]) + 0.5 * ridge[j] * coefficient[j] ** 2
-    return total
+@inner
+def _step(
+    ones: Ones, rows: Rows, b: np.ndarray, working: IndexArray, n: int, active: IndexArray, least: float, tol: float
+) -> float:
+    """A Newton step, and back by half of it as often as it went too far; the objective after it."""
+    for q in range(n):
+        b[working[q]].curve = _sum(ones, working[q], rows.curve) + 1e-9
+    for j in range(len(b)):
+        b[j].before = b[j].value
+    _descend(ones, rows, b, working, n, active, tol)
+    _move(rows.z, rows.before, b[len(b) - 1].value - b[len(b) - 1].before)
+    for q in range(n):
+        c = b[working[q]]
+        if c.value != c.before:
+            _add(ones, working[q], c.value - c.before, rows.z)
+    loss = _objective(rows, b)
+    for _ in range(_HALVES):
+        if loss <= least:
+            break
+        _halve(rows.z, rows.before)
+        for j in range(len(b)):
+            b[j].value = 0.5 * (b[j].value + b[j].before)
+        loss = _objective(rows, b)
+    return loss
 
 
-@bare
-def _inputs(ones: Ones, coefficient: FloatArray, z: FloatArray) -> None:
-    """The input of each row: the intercept, and the coefficients of the columns that are one there."""
-    k = len(coefficient) - 1
-    for r in range(len(z)):
-        z[r] = coefficient[k]
-    for j in range(k):
-        if coefficient[j] != 0.0:
-            _raise(ones, j, coefficient[j], z)
+@inner
+def _minimise(ones: Ones, rows: Rows, b: np.ndarray, tol: float) -> float:
+    working, active, n = np.zeros(len(b), np.int64), np.zeros(len(b), np.int64), 0
+    _fill(rows.z, b[len(b) - 1].value)
+    for j in range(len(b) - 1):
+        if b[j].value != 0.0:
+            _add(ones, j, b[j].value, rows.z)
+            b[j].inside = 1
+            working[n] = j
+            n += 1
+    least = _objective(rows, b)
+    for turn in range(_ROUNDS):
+        for step in range(_STEPS):
+            _expand(rows.y, rows.weight, rows.z, rows.tail, rows.residual, rows.curve)
+            if step == 0:
+                grown = _let_in(ones, rows.residual, b, working, n)
+                if turn > 0 and grown == n:
+                    return least
+                n = grown
+            loss = _step(ones, rows, b, working, n, active, least, tol)
+            gain, least = least - loss, loss
+            if gain < tol:
+                break
+    return least
 
 
 @kernel
@@ -283,43 +313,13 @@ def regress(
     start, and is replaced. The least loss, with its penalties, is returned; `tol` is the gain of a step that ends it.
     """
     n, k = len(y), len(penalty)
-    of = Rows(y, weight, real_numbers(n), real_numbers(n), real_numbers(n))
-    b, intercept = coefficient[:k], coefficient[k:]
-    _inputs(ones, coefficient, of.z)
-    curve, inside = real_numbers(k), flags(k)
-    working, active = whole_numbers(k), whole_numbers(k)
-    z, before = real_numbers(n), real_numbers(k + 1)
-    n_in = 0
+    tail, b = np.zeros(n), np.zeros(k + 1, coefficient_t)
+    rows = Rows(y, weight, np.zeros(n), np.zeros(n), tail, tail.view(np.int64), np.zeros(n), np.zeros(n))
     for j in range(k):
-        if b[j] != 0.0:
-            inside[j] = True
-            working[n_in] = j
-            n_in += 1
-    least = _loss(of) + _size(penalty, ridge, b)
-    for turn in range(_ROUNDS):
-        for step in range(_STEPS):
-            _expand(of)
-            if step == 0:
-                grown = _let_in(ones, of, penalty, inside, working, n_in)
-                if turn > 0 and grown == n_in:
-                    return least
-                n_in = grown
-            for q in range(n_in):
-                j = working[q]
-                curve[j] = _sum(ones, j, of.curve) + 1e-9
-            _copy(of.z, z)
-            _copy(coefficient, before)
-            _descend(ones, of, penalty, ridge, curve, working, n_in, active, b, intercept, tol)
-            _follow(ones, working, n_in, before, coefficient, of.z)
-            loss = _loss(of) + _size(penalty, ridge, b)
-            for _ in range(_HALVES):  # a Newton step may go too far
-                if loss <= least:
-                    break
-                _halve(z, of.z)
-                _halve(before, coefficient)
-                loss = _loss(of) + _size(penalty, ridge, b)
-            gain = least - loss
-            least = loss
-            if gain < tol:
-                break
+        b[j].penalty, b[j].ridge = penalty[j], ridge[j]
+    for j in range(k + 1):
+        b[j].value = coefficient[j]
+    least = _minimise(ones, rows, b, tol)
+    for j in range(k + 1):
+        coefficient[j] = b[j].value
     return least

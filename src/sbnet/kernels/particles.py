@@ -1,380 +1,310 @@
 """Many complete states of one row, drawn from its posterior: sequential Monte Carlo, then a few Gibbs sweeps.
 
-Unit by unit, parents first, every particle draws what is hidden and is weighed by what is observed; when few of them
-count, those of little weight give way to copies of others (Gordon, Salmond & Smith 1993). So a row gets from one value
-of several cells that hang together to another, where a chain that moves cell by cell would be caught. Gibbs sweeps then
-part the copies. The particles of a unit stand side by side: every inner loop is one of vectors. For sigmoid units.
+Variable by variable, parents first, every particle draws what is hidden and is weighed by what is observed; when few of
+them count, those of little weight give way to copies of others (Gordon, Salmond & Smith 1993). So a row gets from one
+value of several cells that hang together to another, where a chain that moves cell by cell would be caught. Gibbs
+sweeps then part the copies.
+
+The mean of the weights is an unbiased estimate of P(evidence). Its variance falls if hidden variables are marginalised
+exactly instead of drawn. That is cheap for *private* parents, which have no child with a say in the evidence but one
+observed variable, as those of a per-column mixture do: their joint states are summed over when that variable is
+weighed, and one of them is drawn, given it.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sbnet._types import FloatArray, IndexArray, Model, Problem, States
-from sbnet.kernels._compile import address, bare, kernel, vector
-from sbnet.kernels.gates import sigmoid
-from sbnet.kernels.random import GOLDEN, uniform
-from sbnet.kernels.reduce import call_posed, posed
-from sbnet.kernels.states import known_units
-from sbnet.kernels.vector_math import exp_minus, log
+from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
+from sbnet.kernels import thresholds
+from sbnet.kernels.chains import chains_of, next_uniform, refresh
+from sbnet.kernels.compiling import inner, kernel
+from sbnet.kernels.gibbs import average, predict, sweep
+from sbnet.kernels.random import GOLDEN, mix, uniform
+from sbnet.kernels.reduction import live_variables, reduce
+from sbnet.kernels.sampling import LANES, Record, cell_t, draw, draw_t, input_t, lanes, probability, set_inputs, widest
+from sbnet.kernels.structs import struct
 
 Seeds: TypeAlias = NDArray[np.uint64]
 
-_FEW = 0.5  # particles are chosen anew when fewer than this share of them count
-_STEEP = 600.0  # weights beyond this count as this: no chance is smaller than e^-690 anyway
+_FEW = 0.5  # particles are resampled when fewer than this share of them count
 _LEAST = 1e-300
+
+weight_t = struct(*lanes("weight"))
+sum_t = struct(  # over the joint states of private parents
+    *lanes("share"),  # the probability of one of them, and of what is observed
+    *lanes("total"),
+    ("chosen", "i8", LANES),
+)
 
 
 class Answers(NamedTuple):
-    """Rows by units: means of the conditional chances; estimates of ln P by row; rows by draws by units: states."""
+    """Rows by thresholds: means of conditional probabilities; estimates of ln P by row; rows by draws by variables."""
 
     means: FloatArray
     log_p: FloatArray
     drawn: States
 
 
-class Room(NamedTuple):
-    """By particle: numbers that are needed for one unit at a time."""
+class _Particles(NamedTuple):
+    """All particles of a row, in blocks of lanes, and what one block needs at a time."""
 
-    x: FloatArray
-    chance: FloatArray
-    new: FloatArray
-    weight: FloatArray
-    source: IndexArray
-
-
-class Crowd(NamedTuple):
-    """States of the hidden units, units by particles, and the chances of the units with hidden parents to be 1 or 0."""
-
-    on: FloatArray
-    p: FloatArray
-    q: FloatArray
+    number: int
+    cells: np.ndarray  # variables by blocks
+    draws: np.ndarray  # by block
+    weights: np.ndarray  # by block
+    source: IndexArray  # by particle
+    inputs: np.ndarray  # room, thresholds by blocks
+    moved: np.ndarray  # room, by threshold
+    shares: np.ndarray  # room, states of private parents by blocks
+    sums: np.ndarray  # room, one
+    x: FloatArray  # room, by threshold
 
 
-@vector
-def _set(out: FloatArray, value: float) -> None:
-    for m in range(np.uint64(len(out))):
-        out[m] = value
+@inner
+def _private_parents(model: Model, known: States, live: BoolArray, sum_up_to: int) -> tuple[IndexArray, IndexArray]:
+    """By variable: the only child of a private parent, else -1; the number of joint states of its private parents."""
+    child_of, joint = np.full(len(known), -1), np.ones(len(known), np.int64)
+    for u in range(len(known)):
+        if known[u] < 0 and live[u]:
+            v, only = -1, True
+            for c in range(model.child_indptr[u], model.child_indptr[u + 1]):
+                if live[model.child[c]]:
+                    only = only and v < 0
+                    v = model.child[c]
+            if only and known[v] >= 0 and joint[v] * model.n_states[u] <= sum_up_to:
+                child_of[u] = v
+                joint[v] *= model.n_states[u]
+    return child_of, joint
 
 
-@vector
-def _copy(given: FloatArray, out: FloatArray) -> None:
-    for m in range(np.uint64(len(out))):
-        out[m] = given[m]
+@inner
+def _weigh_sum(
+    model: Model, known: States, bias: FloatArray, v: int, child_of: IndexArray, n_joint: int, cells: np.ndarray,
+    all_of: _Particles,
+) -> None:  # fmt: skip
+    """P(v) in each lane, its private parents marginalised; they are drawn given v."""
+    inputs, moved, shares, n_blocks, k = all_of.inputs, all_of.moved, all_of.shares, cells.shape[1], 0
+    for e in range(model.indptr[v], model.indptr[v + 1]):
+        u = model.parent[e]
+        if child_of[u] == v:
+            n = set_inputs(model, known, u, bias, cells, inputs)
+            for b in range(n_blocks):
+                for state in range(n + 1):
+                    probability(model.gate[u], inputs, n, b, state, shares[k + state, b])
+                for i in range(LANES):
+                    cells[u, b].state[i] = 0
+            k += n + 1
+    n = set_inputs(model, known, v, bias, cells, inputs)
+    for b in range(n_blocks):
+        one, out = all_of.sums[0], all_of.draws[b]
+        next_uniform(out)
+        for i in range(LANES):
+            one.total[i], one.chosen[i] = 0.0, 0
+        for joint in range(n_joint):
+            rest, k = joint, 0
+            for i in range(LANES):
+                one.share[i] = 1.0
+                for l in range(n):  # noqa: E741 (the letter of the definition)
+                    moved[l, 0].x[i] = inputs[l, b].x[i]
+            for e in range(model.indptr[v], model.indptr[v + 1]):
+                u = model.parent[e]
+                if child_of[u] == v:
+                    width = model.n_states[u] - 1
+                    state, rest = rest % (width + 1), rest // (width + 1)
+                    for i in range(LANES):
+                        one.share[i] *= shares[k + state, b].p[i]
+                    for l in range(n if state > 0 else 0):  # noqa: E741
+                        weight = model.weight[model.block[e] + l * width + state - 1]
+                        for i in range(LANES):
+                            moved[l, 0].x[i] += weight
+                    k += width + 1
+            probability(model.gate[v], moved, n, 0, known[v], out)
+            _count(joint, one, out)
+        for e in range(model.indptr[v], model.indptr[v + 1]):
+            u = model.parent[e]
+            if child_of[u] == v:
+                for i in range(LANES):
+                    cells[u, b].state[i] = one.chosen[i] % model.n_states[u]
+                    one.chosen[i] //= model.n_states[u]
+        for i in range(LANES):
+            out.p[i] = one.total[i]
 
 
-@vector
-def _add(out: FloatArray, weight: float, on: FloatArray) -> None:
-    for m in range(np.uint64(len(out))):
-        out[m] += weight * on[m]
+@inner
+def _count(joint: int, one: Record, out: Record) -> None:
+    """A joint state enters the sum, and is chosen with its share of what there is so far."""
+    for i in range(LANES):
+        one.share[i] *= out.p[i]
+        one.total[i] += one.share[i]
+        new = one.share[i] / one.total[i] if one.total[i] > 0.0 else 0.0
+        if out.uniform[i] < new:  # what is left of the number serves the joint states to come
+            one.chosen[i] = joint
+            out.uniform[i] /= new
+        else:
+            out.uniform[i] = (out.uniform[i] - new) / (1.0 - new)
 
 
-@vector
-def _multiply(out: FloatArray, factor: FloatArray) -> None:
-    for m in range(np.uint64(len(out))):
-        out[m] *= factor[m]
-
-
-@vector
-def _scale(out: FloatArray, by: float) -> None:
-    for m in range(np.uint64(len(out))):
-        out[m] *= by
-
-
-@vector
-def _sum(values: FloatArray) -> float:
-    total = 0.0
-    for m in range(np.uint64(len(values))):
-        total += values[m]
-    return total
-
-
-@vector
-def _sum_of_squares(values: FloatArray) -> float:
-    total = 0.0
-    for m in range(np.uint64(len(values))):
-        total += values[m] * values[m]
-    return total
-
-
-@vector
-def _sigmoid(x: FloatArray, p: FloatArray) -> None:
-    for m in range(np.uint64(len(x))):
-        t = exp_minus(abs(x[m]))
-        r = 1.0 / (1.0 + t)
-        p[m] = r if x[m] >= 0.0 else t * r
-
-
-@vector
-def _draw(chance: FloatArray, seed: np.uint64, on: FloatArray) -> None:
-    for m in range(np.uint64(len(on))):
-        on[m] = 1.0 if uniform(seed + (m + np.uint64(1)) * GOLDEN) < chance[m] else 0.0
-
-
-@bare
-def _after(seed: np.uint64, room: Room) -> np.uint64:
-    """The seed after a draw for each particle."""
-    return seed + np.uint64(len(room.x)) * GOLDEN
-
-
-@bare
-def _input(problem: Problem, f: int, bias: FloatArray, on: FloatArray, x: FloatArray) -> None:
-    _set(x, bias[problem.factor[f]])
-    for s in range(problem.ptr[f], problem.ptr[f + 1]):
-        _add(x, problem.weight[s], on[problem.parent[s]])
-
-
-@bare
-def _choose(on: FloatArray, n: int, total: float, room: Room, u: float) -> None:
-    """Particles anew, each as often as its weight says: systematic resampling of the first n units."""
-    number, k, above = len(room.weight), 0, room.weight[0]
+@inner
+def _resample(hidden: BoolArray, end: int, total: float, u: float, all_of: _Particles) -> None:
+    """Each particle as often as its weight says: systematic resampling of the hidden variables before `end`."""
+    number, source, weights, cells = all_of.number, all_of.source, all_of.weights, all_of.cells
+    k, above = 0, weights[0].weight[0]
     for m in range(number):
         while above < (m + u) * total / number and k < number - 1:
             k += 1
-            above += room.weight[k]
-        room.source[m] = k
-    for j in range(n):
-        row = on[j]
-        for m in range(number):
-            room.new[m] = row[np.uint64(room.source[m])]
-        _copy(room.new, row)
+            above += weights[k // LANES].weight[k % LANES]
+        source[m] = k
+    new = np.empty(number, np.int64)
+    for v in range(end):
+        if hidden[v]:
+            for m in range(number):
+                new[m] = cells[v, source[m] // LANES].state[source[m] % LANES]
+            for m in range(number):
+                cells[v, m // LANES].state[m % LANES] = new[m]
+    _set_weights(number, weights)
 
 
-@bare
+@inner
+def _set_weights(number: int, weights: np.ndarray) -> None:
+    """All particles count as much; lanes without one do not."""
+    for b in range(len(weights)):
+        for i in range(LANES):
+            weights[b].weight[i] = 1.0 if b * LANES + i < number else 0.0
+
+
+@inner
+def _total(weights: np.ndarray) -> tuple[float, float]:
+    """The sum of the weights, and that of their squares."""
+    total = squares = 0.0
+    for b in range(len(weights)):
+        for i in range(LANES):
+            total += weights[b].weight[i]
+            squares += weights[b].weight[i] ** 2
+    return total, squares
+
+
+@inner
+def _hidden_parents(model: Model, known: States, v: int) -> int:
+    """How many there are."""
+    n = 0
+    for e in range(model.indptr[v], model.indptr[v + 1]):
+        n += known[model.parent[e]] < 0
+    return n
+
+
+@inner
 def _filter(
-    problem: Problem, states: States, bias: FloatArray, on: FloatArray, room: Room, seed: np.uint64
-) -> tuple[float, np.uint64]:
-    """Particles by the posterior, and an estimate of P(evidence), units with known inputs left out: its logarithm."""
-    n, n_factors, number, log_p, j = len(problem.hidden), len(problem.factor), len(room.weight), 0.0, 0
-    _set(room.weight, 1.0)
-    for f in range(n_factors + 1):
-        while j < n and problem.factor_of[j] < 0 and (f == n_factors or problem.hidden[j] < problem.factor[f]):
-            _set(room.x, bias[problem.hidden[j]])  # no hidden parents
-            _sigmoid(room.x, room.chance)
-            _draw(room.chance, seed, on[j])
-            seed, j = _after(seed, room), j + 1
-        if f == n_factors:
-            break
-        _input(problem, f, bias, on, room.x)
-        if problem.own[f] < 0 and states[problem.factor[f]] == 0:
-            _scale(room.x, -1.0)
-        _sigmoid(room.x, room.chance)
-        if problem.own[f] >= 0:
-            _draw(room.chance, seed, on[j])
-            seed, j = _after(seed, room), j + 1
+    model: Model, known: States, bias: FloatArray, live: BoolArray, sum_up_to: int, seed: np.uint64, all_of: _Particles
+) -> float:
+    """Particles by the posterior, all of the same weight, and an estimate of P(evidence): its logarithm."""
+    child_of, joint = _private_parents(model, known, live, sum_up_to)
+    cells, draws, weights, inputs, number = all_of.cells, all_of.draws, all_of.weights, all_of.inputs, all_of.number
+    hidden, log_p = live & (known < 0), 0.0
+    _set_weights(number, weights)
+    for v in range(len(known)):
+        if not live[v] or child_of[v] >= 0:
             continue
-        _multiply(room.weight, room.chance)
-        total = _sum(room.weight)
-        if total < number * _LEAST:  # impossible for all of them: none is better than another
-            log_p += math.log(_LEAST)
-            _set(room.weight, 1.0)
-        elif total * total < _FEW * number * _sum_of_squares(room.weight) or total < 1e-100:
-            log_p += math.log(total / number)
-            seed += GOLDEN
-            _choose(on, j, total, room, uniform(seed))
-            _set(room.weight, 1.0)
-    total = _sum(room.weight)
-    seed += GOLDEN
-    _choose(on, n, total, room, uniform(seed))
-    return log_p + math.log(total / number), seed
-
-
-@vector
-def _both(x: FloatArray, p: FloatArray, q: FloatArray) -> None:
-    for m in range(np.uint64(len(x))):
-        t = exp_minus(min(abs(x[m]), 690.0))
-        r = 1.0 / (1.0 + t)
-        p[m] = r if x[m] >= 0.0 else t * r
-        q[m] = t * r if x[m] >= 0.0 else r
-
-
-@vector
-def _log_odds(p: FloatArray, q: FloatArray, x: FloatArray) -> None:
-    for m in range(np.uint64(len(x))):
-        x[m] = log(p[m] / q[m])
-
-
-@vector
-def _tell(p: FloatArray, q: FloatArray, on: FloatArray, tilt: float, back: float, out: FloatArray) -> None:
-    """Times P(child = 1 | parent as it is) / P(child = 1 | parent the other way), with p the chance as it is."""
-    for m in range(np.uint64(len(out))):
-        out[m] *= p[m] + q[m] * (back + on[m] * (tilt - back))
-
-
-@vector
-def _tell_either(
-    p: FloatArray, q: FloatArray, on: FloatArray, child: FloatArray, tilt: float, back: float, out: FloatArray
-) -> None:
-    """The same for a child that is 1 in some particles and 0 in others."""
-    for m in range(np.uint64(len(out))):
-        one = p[m] + q[m] * (back + on[m] * (tilt - back))
-        zero = q[m] + p[m] * (tilt + on[m] * (back - tilt))
-        out[m] *= one if child[m] > 0.5 else zero
-
-
-@vector
-def _gather(x: FloatArray, product: FloatArray, on: FloatArray) -> None:
-    """What children have told goes into the log odds of their parent."""
-    for m in range(np.uint64(len(x))):
-        x[m] += (2.0 * on[m] - 1.0) * log(max(product[m], _LEAST))
-        product[m] = 1.0
-
-
-@vector
-def _changes(on: FloatArray, new: FloatArray) -> float:
-    total = 0.0
-    for m in range(np.uint64(len(on))):
-        total += abs(new[m] - on[m])
-    return total
-
-
-@vector
-def _turn(p: FloatArray, q: FloatArray, on: FloatArray, new: FloatArray, tilt: float, back: float) -> None:
-    """The chances of a child whose parent has changed in some particles."""
-    for m in range(np.uint64(len(on))):
-        change = new[m] - on[m]
-        r = 1.0 + max(change, 0.0) * (tilt - 1.0) + max(-change, 0.0) * (back - 1.0)
-        share = 1.0 / (q[m] + p[m] * r)
-        p[m] = max(p[m] * r * share, _LEAST)
-        q[m] = max(q[m] * share, _LEAST)
-
-
-@bare
-def _sweep(
-    problem: Problem,
-    states: States,
-    bias: FloatArray,
-    tilt: FloatArray,
-    crowd: Crowd,
-    room: Room,
-    together: int,
-    seed: np.uint64,
-    chance: FloatArray,
-) -> np.uint64:
-    """Draw every hidden unit given all others, in all particles; the sums of the chances go to `chance`."""
-    on, p, q = crowd
-    for f in range(len(p)):
-        _input(problem, f, bias, on, room.x)
-        _both(room.x, p[f], q[f])
-    product = room.weight
-    for j in range(len(problem.hidden)):
-        f = problem.factor_of[j]
-        if f >= 0:
-            _log_odds(p[f], q[f], room.x)
+        gate = model.gate[v]
+        if known[v] >= 0 and _hidden_parents(model, known, v) == 0:
+            log_p += thresholds.log_p(gate, known[v], bias[model.threshold[v] : model.threshold[v + 1]])
+            continue
+        if joint[v] > 1:
+            _weigh_sum(model, known, bias, v, child_of, joint[v], cells, all_of)
         else:
-            _set(room.x, bias[problem.hidden[j]])
-        _set(product, 1.0)
-        begin, end = problem.child_ptr[j], problem.child_ptr[j + 1]
-        for c in range(begin, end):
-            f, s = problem.child[c], problem.child_slot[c]
-            if problem.own[f] >= 0:
-                _tell_either(p[f], q[f], on[j], on[problem.own[f]], tilt[s], 1.0 / tilt[s], product)
-            elif states[problem.factor[f]] == 1:
-                _tell(p[f], q[f], on[j], tilt[s], 1.0 / tilt[s], product)
-            else:
-                _tell(q[f], p[f], on[j], 1.0 / tilt[s], tilt[s], product)
-            if (c + 1 - begin) % together == 0:
-                _gather(room.x, product, on[j])
-        _gather(room.x, product, on[j])
-        _sigmoid(room.x, room.chance)
-        chance[j] += _sum(room.chance)
-        _draw(room.chance, seed, room.new)
-        seed = _after(seed, room)
-        if _changes(on[j], room.new) > 0.0:
-            for c in range(begin, end):
-                f, s = problem.child[c], problem.child_slot[c]
-                _turn(p[f], q[f], on[j], room.new, tilt[s], 1.0 / tilt[s])
-            _copy(room.new, on[j])
-    return seed
-
-
-@bare
-def _predict(
-    model: Model,
-    states: States,
-    bias: FloatArray,
-    every: FloatArray,
-    live: IndexArray,
-    room: Room,
-    seed: np.uint64,
-    means: FloatArray,
-) -> np.uint64:
-    """Units without observed descendants follow from their parents, which come first."""
-    for i in range(len(states)):
-        if states[i] >= 0 or live[i]:
-            continue
-        certain = True
-        _set(room.x, bias[i])
-        for e in range(model.indptr[i], model.indptr[i + 1]):
-            if states[model.parent[e]] < 0:
-                _add(room.x, model.weight[e], every[model.parent[e]])
-                certain = False
-        _sigmoid(room.x, room.chance)
-        means[i] = sigmoid(bias[i]) if certain else _sum(room.chance) / len(room.x)
-        _draw(room.chance, seed, every[i])
-        seed = _after(seed, room)
-    return seed
-
-
-@bare
-def _pick(states: States, every: FloatArray, seed: np.uint64, drawn: States) -> None:
-    """Some of the particles, far from one another: neighbours may be copies."""
-    n_draws, number = len(drawn), every.shape[1]
-    first = int(uniform(seed + GOLDEN) * number)
-    for k in range(n_draws):
-        m = (first + k * number // n_draws) % number
-        for i in range(len(states)):
-            drawn[k, i] = states[i] if states[i] >= 0 else np.int8(every[i, m])
-
-
-def particle_rows(*given: Any) -> None:
-    """As `crowd_rows`, with the kernel that poses problems."""
-    crowd_rows(address(posed, allocates=True), *given)
+            n = set_inputs(model, known, v, bias, cells, inputs)
+            for b in range(len(draws)):
+                if known[v] >= 0:
+                    probability(gate, inputs, n, b, known[v], draws[b])
+                    continue
+                next_uniform(draws[b])
+                draw(gate, inputs, n, b, all_of.x, draws[b])
+                for i in range(LANES):
+                    cells[v, b].state[i] = draws[b].state[i]
+        for b in range(len(draws) if known[v] >= 0 else 0):
+            for i in range(LANES):
+                weights[b].weight[i] *= draws[b].p[i]
+        if known[v] >= 0:
+            total, squares = _total(weights)
+            if total < number * _LEAST:  # impossible for all of them: none is better than another
+                log_p += math.log(_LEAST)
+                _set_weights(number, weights)
+            elif total * total < _FEW * number * squares or total < 1e-100:
+                log_p += math.log(total / number)
+                seed += GOLDEN
+                _resample(hidden, v, total, uniform(seed), all_of)
+    total, _ = _total(weights)
+    _resample(hidden, len(known), total, uniform(seed + GOLDEN), all_of)
+    return log_p + math.log(total / number)
 
 
 @kernel
-def crowd_rows(
-    posed: int,
-    model: Model,
-    states: States,
-    bias: FloatArray,
-    seeds: Seeds,
-    number: int,
-    sweeps: int,
+def particle_rows(
+    model: Model, states: States, bias: FloatArray, seeds: Seeds, number: int, sweeps: int, sum_up_to: int,
     answers: Answers,
-) -> None:
-    """So many particles of each row, moved by some sweeps, of which the first does not count for the means."""
-    n_units = states.shape[1]
-    room = Room(np.zeros(number), np.zeros(number), np.zeros(number), np.zeros(number), np.zeros(number, np.int64))
+) -> None:  # fmt: skip
+    """So many particles of each row, moved by some sweeps, of which the first does not count for the means.
+
+    Private parents with no more joint states than `sum_up_to` are marginalised. Without sweeps there are no means.
+    """
+    n_blocks, n, n_columns = (number + LANES - 1) // LANES, states.shape[1], bias.shape[1]
+    flat, means, most = np.zeros(n_columns), answers.means, widest(model)
+    all_of = _Particles(
+        number, np.zeros((n, n_blocks), cell_t), np.zeros(n_blocks, draw_t), np.zeros(n_blocks, weight_t),
+        np.zeros(number, np.int64), np.zeros((most, n_blocks), input_t), np.zeros((most, 1), input_t),
+        np.zeros((2 * sum_up_to, n_blocks), draw_t), np.zeros(1, sum_t), np.zeros(most),
+    )  # fmt: skip
+    cells, draws = all_of.cells, all_of.draws
     for r in range(len(states)):
-        problem = call_posed(posed, model, states[r])
-        n, n_factors, means = len(problem.hidden), len(problem.factor), answers.means[r]
-        crowd = Crowd(np.zeros((n, number)), np.zeros((n_factors, number)), np.zeros((n_factors, number)))
-        steepest, chance = 1.0, np.zeros(n)
-        tilt = np.empty(len(problem.weight))
-        for s in range(len(tilt)):
-            w = min(max(problem.weight[s], -_STEEP), _STEEP)
-            tilt[s] = math.exp(w)
-            steepest = max(steepest, abs(w))
-        together = max(int(_STEEP / steepest), 1)  # factors whose product is an ordinary number
-        answers.log_p[r], seed = _filter(problem, states[r], bias[r], crowd.on, room, seeds[r])
-        answers.log_p[r] += known_units(problem, states[r], bias[r])
-        for k in range(sweeps):
-            if k == 1:
-                chance[:] = 0.0
-            seed = _sweep(problem, states[r], bias[r], tilt, crowd, room, together, seed, chance)
-        every, live = np.zeros((n_units, number)), np.zeros(n_units, np.int64)
-        for j in range(n):
-            i = problem.hidden[j]
-            live[i] = 1
-            _copy(crowd.on[j], every[i])
-            means[i] = chance[j] / (number * max(sweeps - 1, 1))
-        seed = _predict(model, states[r], bias[r], every, live, room, seed, means)
-        _pick(states[r], every, seed, answers.drawn[r])
-        for i in range(n_units):
-            if states[r, i] >= 0:
-                means[i] = states[r, i]
+        known, live = states[r], live_variables(model, states[r])
+        for m in range(n_blocks * LANES):
+            draws[m // LANES].seed[m % LANES] = mix(seeds[r] + np.uint64(m + 1) * GOLDEN)
+        answers.log_p[r] = _filter(model, known, bias[r], live, sum_up_to, mix(seeds[r]), all_of)
+        if sweeps == 0:
+            continue
+        chains = chains_of(model, reduce(model, known), known, bias[r])
+        for b in range(n_blocks):
+            used = min(LANES, number - b * LANES)
+            for v in range(n):
+                if known[v] < 0:
+                    chains.cells[v, 0] = cells[v, b]
+            chains.draws[0] = draws[b]
+            refresh(chains)
+            for k in range(sweeps):
+                sweep(chains, flat, 1.0, used)
+                if k > 0 or sweeps == 1:
+                    average(model, known, chains.columns, max(k - 1, 0))
+            predict(model, chains, live)
+            for v in range(n):
+                if known[v] >= 0:
+                    continue
+                cells[v, b] = chains.cells[v, 0]
+                for t in range(model.threshold[v], model.threshold[v + 1]):
+                    total, column = 0.0, chains.columns[t]
+                    for i in range(used):
+                        total += column.average[i] if live[v] else column.p[i]
+                    means[r, t] += total / number
+        _observe(model, known, means[r])
+        _pick(known, cells, number, seeds[r], answers.drawn[r])
+
+
+@inner
+def _observe(model: Model, known: States, means: FloatArray) -> None:
+    """Observed variables are what they are."""
+    for v in range(len(known)):
+        for k in range(model.n_states[v] - 1 if known[v] >= 0 else 0):
+            means[model.threshold[v] + k] = 1.0 if known[v] == k + 1 else 0.0
+
+
+@inner
+def _pick(known: States, cells: np.ndarray, number: int, seed: np.uint64, drawn: States) -> None:
+    """Some of the particles, far from one another: neighbours may be copies."""
+    first = int(uniform(seed) * number)
+    for k in range(len(drawn)):
+        m = (first + k * number // len(drawn)) % number
+        for v in range(drawn.shape[1]):
+            drawn[k, v] = known[v] if known[v] >= 0 else cells[v, m // LANES].state[m % LANES]

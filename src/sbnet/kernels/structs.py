@@ -20,19 +20,21 @@ LANES = 16
 """Factors that are worked on side by side."""
 
 
-def struct(*fields: Any) -> Any:
-    """A record of named fields."""
-    return np.dtype((np.record, np.dtype(list(fields), align=True)))
+def struct(*fields: Any, **bits_of: str) -> Any:
+    """A record of named fields; ``bits="power"`` adds the bits of the numbers `power` as whole numbers, a union."""
+    plain = np.dtype(list(fields), align=True)
+    named: dict[str, Any] = {name: plain.fields[name][:2] for name in plain.names or ()} if plain.fields else {}
+    for bits, name in bits_of.items():
+        kind, offset = named[name]
+        named[bits] = (np.dtype(("i8", kind.shape)), offset)
+    formats, offsets = zip(*named.values(), strict=True)
+    layout: Any = {"names": list(named), "formats": formats, "offsets": offsets, "itemsize": plain.itemsize}
+    return np.dtype((np.record, np.dtype(layout, align=True)))
 
 
-def lanes(*names: str, **unions: str) -> Any:
-    """A record of named fields with a number for each lane; ``bits="power"``: `bits` are the bits of `power`."""
-    size = 8 * LANES
-    fields = {name: (("f8", LANES), size * k) for k, name in enumerate(names)}
-    fields |= {bits: (("i8", LANES), fields[name][1]) for bits, name in unions.items()}
-    formats, offsets = zip(*fields.values(), strict=True)
-    layout: Any = {"names": list(fields), "formats": formats, "offsets": offsets, "itemsize": size * len(names)}
-    return np.dtype((np.record, np.dtype(layout)))
+def lanes(*names: str) -> list[Any]:
+    """Fields with a number for each lane."""
+    return [(name, "f8", LANES) for name in names]
 
 
 hidden_t = struct(

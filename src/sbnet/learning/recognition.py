@@ -5,20 +5,36 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError, NetworkError, ParameterError
-from sbnet.kernels._compile import announce
+from sbnet.kernels import wake
+from sbnet.kernels.compiling import announce
 from sbnet.kernels.codes import SIGMOID
-from sbnet.kernels.reduce import live_units
-from sbnet.kernels.wake import Recognition, wake_sleep_rows
+from sbnet.kernels.reduction import live_variables
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, row_blocks
 from sbnet.questions.evidence import EvidenceLike, coerce_many
+
+
+class Recognition(NamedTuple):
+    """A factorial guess at the hidden variables, R(H | V), from the bottom up: each is sigmoid given its children.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (n_weights,)
+        As in the network, in its order. An edge with a hidden parent is read backwards, from child to parent; one from
+        an observed parent to a hidden child forwards. Edges between observed variables have no use: 0.
+    bias : ndarray of shape (n_thresholds,)
+        As in the network; 0 for variables that are observed or have no observed descendant.
+    """
+
+    weight: FloatArray
+    bias: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,13 +143,12 @@ def wake_sleep(
     _check_gates(network)
     _check_complete(network, states)
     generator = checks.generator(rng)
-    live = live_units(network.model, states[0])
-    # Copies that the kernel may write to; networks never change.
-    model, bias = network.model._replace(weight=network.weight.copy()), network.bias.copy()
-    recognition = Recognition(np.zeros(network.n_edges), np.zeros(network.n_units))
+    live = live_variables(network.model, states[0])
+    net = wake.generative(network.model, network.bias)
+    guess, place = wake.recognition(network.model, states[0] == HIDDEN)
     estimates: list[float] = []
     interrupted = False
-    announce(wake_sleep_rows)
+    announce(wake.wake_sleep_rows)
     bar = Bar("learning", epochs * len(states), progress)
     try:
         for epoch in range(epochs):
@@ -141,19 +156,21 @@ def wake_sleep(
             total = 0.0
             for rows in row_blocks(len(order), 2 * network.n_units):
                 uniform = generator.random((rows.stop - rows.start, 2, network.n_units))
-                total += wake_sleep_rows(model, bias, recognition, live, states[order[rows]], uniform, rate)
+                total += wake.wake_sleep_rows(network.model, net, guess, live, states[order[rows]], uniform, rate)
                 bar.update(epoch * len(states) + rows.stop)
             estimates.append(total / len(states))
             bar.describe(f"epoch {epoch + 1} of {epochs}, estimate {estimates[-1]:.4g}")
             for callback in callbacks:
-                callback(epoch + 1, network.with_parameters(weight=model.weight, bias=bias), estimates[-1])
+                callback(epoch + 1, network.with_parameters(weight=net.weight, bias=net.bias), estimates[-1])
     except KeyboardInterrupt:
         interrupted = True
     finally:
         bar.close()
+    recognition = Recognition(np.zeros(len(network.weight)), guess.bias)
+    recognition.weight[place] = guess.weight
     for array in recognition:
         array.setflags(write=False)
-    learned = network.with_parameters(weight=model.weight, bias=bias)
+    learned = network.with_parameters(weight=net.weight, bias=net.bias)
     return WakeSleepResult(learned, recognition, np.array(estimates), interrupted, time.monotonic() - begin)
 
 

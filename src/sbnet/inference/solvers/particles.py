@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from sbnet._types import FloatArray, States
 from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels import codes as gates
-from sbnet.kernels._compile import plain
 from sbnet.kernels.particles import Answers, particle_rows
-from sbnet.kernels.random import GOLDEN, mix
+from sbnet.kernels.random import GOLDEN, splitmix
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Block, RowBlocks, join, map_blocks
 from sbnet.questions.reduction import absorb
@@ -23,6 +22,7 @@ from sbnet.questions.reduction import absorb
 Seeds: TypeAlias = NDArray[np.uint64]
 NUMBER, SWEEPS = 256, 3
 """Particles of a row; Gibbs sweeps after sequential Monte Carlo, of which all but the first count for the means."""
+_SUM_UP_TO = 64  # joint states of the private parents of a variable, as of six components of a per-column mixture
 _MOST = 256  # rows of a block
 
 
@@ -75,26 +75,41 @@ def average(
     return Particles(found.means[back], found.log_p[back], found.drawn[back])
 
 
+def log_probabilities(network: Network, states: States, seeds: Seeds, *, number: int, executor: Executor) -> FloatArray:
+    """Estimates of ln P of rows, per-column mixtures marginalised; those of P itself are right in the mean."""
+    blocks = RowBlocks(states, seeds, most=_MOST)
+    parts = map_blocks(partial(_log_probabilities, network, number), blocks, executor=executor)
+    found: FloatArray = join(parts, np.zeros(0))
+    return found
+
+
 def _particles(network: Network, number: int, draws: int, block: Block) -> Particles:
     states, seeds = block.columns
     n, width = states.shape
-    answers = Answers(np.zeros((n, width)), np.zeros(n), np.zeros((n, draws, width), np.int8))
-    particle_rows(network.model, states, absorb(network, states), seeds, number, SWEEPS, answers)
+    answers = Answers(np.zeros((n, len(network.bias))), np.zeros(n), np.zeros((n, draws, width), np.int8))
+    particle_rows(network.model, states, absorb(network, states), seeds, number, SWEEPS, 1, answers)
     return Particles(*answers)
+
+
+def _log_probabilities(network: Network, number: int, block: Block) -> FloatArray:
+    states, seeds = block.columns
+    answers = Answers(np.zeros((0, 0)), np.zeros(len(states)), np.zeros((0, 0, 0), np.int8))
+    particle_rows(network.model, states, absorb(network, states), seeds, number, 0, _SUM_UP_TO, answers)
+    return answers.log_p
 
 
 def seeds_of_rows(seed: int, states: States) -> Seeds:
     """A seed for each row that follows from what is in it: equal rows have equal answers wherever they stand."""
-    mixed, found = plain(mix), np.full(len(states), seed % 2**64, dtype=np.uint64)
+    found = np.full(len(states), seed % 2**64, dtype=np.uint64)
     with np.errstate(over="ignore"):
         for column in np.ascontiguousarray((states + 2).T):
-            found = mixed(found * np.uint64(3) + column.astype(np.uint64))
+            found = splitmix(found * np.uint64(3) + column.astype(np.uint64))
     return found
 
 
 def seeds_of_places(seed: int, n: int) -> Seeds:
     """A seed for each row that follows from its number: equal rows are drawn apart."""
-    mixed, numbers = plain(mix), np.arange(1, n + 1, dtype=np.uint64) * GOLDEN
+    numbers = np.arange(1, n + 1, dtype=np.uint64) * GOLDEN
     with np.errstate(over="ignore"):
-        found: Seeds = mixed(mixed(np.full(n, seed % 2**64, dtype=np.uint64)) + numbers)
+        found: Seeds = splitmix(splitmix(np.full(n, seed % 2**64, dtype=np.uint64)) + numbers)
     return found
