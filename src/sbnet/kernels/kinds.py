@@ -12,17 +12,18 @@ class Kind(NamedTuple):
 
     name: str  # what users ask for; not in `LOG_TERMS` if it begins with an underscore
     file: str
+    file_for_states: str  # likewise where parents or variables have more than two states; more to compile
     tiled: int  # 0: no tiles; 1: edges stand in tiles; 2: and all factors of a block have the same parents
 
 
 KINDS = (
-    Kind("xi", "xi", 1),
-    Kind("exact", "exact", 2),
-    Kind("quadratic", "quadratic", 1),
-    Kind("jensen", "xi", 1),
-    Kind("_enumerated", "enumerated", 0),
-    Kind("_series", "series", 0),
-    Kind("_linear", "linear", 0),
+    Kind("xi", "xi", "xi_states", 1),
+    Kind("exact", "exact", "exact", 2),
+    Kind("quadratic", "quadratic", "quadratic", 1),
+    Kind("jensen", "xi", "xi_states", 1),
+    Kind("_enumerated", "enumerated", "enumerated", 0),
+    Kind("_series", "series", "series", 0),
+    Kind("_linear", "linear", "linear", 0),
 )
 XI, EXACT, QUADRATIC, JENSEN, ENUMERATED, SERIES, LINEAR = range(7)
 N_KINDS = len(KINDS)

@@ -9,109 +9,80 @@ from sbnet.kernels.compiling import inner, kernel
 from sbnet.kernels.structs import Problem, child_t, factor_t, hidden_t, slot_t
 
 
-@kernel
-def live_variables(model: Model, states: States) -> BoolArray:
+def _live(model: Model, states: States) -> BoolArray:
     """Variables that are observed or have an observed descendant; all others sum to one and drop out."""
-    live = states >= 0
+    live, indptr, parent = np.empty(len(states), np.bool_), model.indptr, model.parent
+    for v in range(len(states)):
+        live[v] = states[v] >= 0
     for v in range(len(states) - 1, -1, -1):
-        if live[v]:
-            for e in range(model.indptr[v], model.indptr[v + 1]):
-                live[model.parent[e]] = True
+        for e in range(indptr[v], indptr[v + 1] if live[v] else 0):
+            live[parent[e]] = True
     return live
 
 
-@kernel
-def reduce(model: Model, states: States) -> Problem:
+def _reduce(model: Model, states: States) -> Problem:
     """The problem that one pattern of observed variables poses."""
-    live, place = live_variables(model, states), np.full(len(states), -1)  # place among the hidden ones
-    n_hidden = n_factors = n_slots = n_known = n_children = n_columns = 0
+    found, place = live(model, states), np.empty(len(states), np.int64)  # place among the hidden ones
+    hidden, n_states, child_of = np.empty(len(states), hidden_t), model.n_states, model.child
+    n = n_columns = n_children = 0
     for v in range(len(states)):
-        if live[v] and states[v] < 0:
-            place[v] = n_hidden
-            n_hidden += 1
-            n_columns += model.n_states[v] - 1
-    for v in range(len(states)):
-        if live[v]:
-            columns = parents = 0
-            for e in range(model.indptr[v], model.indptr[v + 1]):
-                if place[model.parent[e]] >= 0:
-                    columns, parents = columns + model.n_states[model.parent[e]] - 1, parents + 1
-            thresholds = model.n_states[v] - 1 if parents > 0 else 0
-            n_factors += thresholds
-            n_slots += thresholds * columns
-            n_children += thresholds * parents
-            n_known += 1 if parents == 0 else 0
-    hidden, factors, slots = np.zeros(n_hidden, hidden_t), np.zeros(n_factors, factor_t), np.zeros(n_slots, slot_t)
-    children, known = np.zeros(n_children, child_t), np.zeros(n_known, np.int64)
-    _list_hidden(model.n_states, place, hidden)
-    _list_factors(model, live, place, hidden, factors, slots, known)
-    _list_children(hidden, factors, slots, children)
-    return Problem(hidden, factors, slots, children, known, n_columns)
-
-
-@inner
-def _list_hidden(n_states: IndexArray, place: IndexArray, hidden: np.ndarray) -> None:
-    column = 0
-    for v in range(len(place)):
-        if place[v] >= 0:
-            one = hidden[place[v]]
-            one.variable, one.states, one.own, one.column = v, n_states[v], -1, column
-            column += n_states[v] - 1
-            one.column_end = column
+        place[v] = -1
+        if found[v] and states[v] < 0:
+            one, place[v] = hidden[n], n
+            one.variable, one.states, one.own = v, n_states[v], -1
+            one.column, one.column_end = n_columns, n_columns + n_states[v] - 1
+            one.child = one.child_end = n_children  # room for all of them; they are filled in later
+            for e in range(model.child_indptr[v], model.child_indptr[v + 1]):
+                n_children += n_states[child_of[e]] - 1 if found[child_of[e]] else 0
+            n, n_columns = n + 1, one.column_end
+    return _list_factors(model, found, place, hidden[:n], np.empty(n_children, child_t))
 
 
 @inner
 def _list_factors(
-    model: Model, live: BoolArray, place: IndexArray, hidden: np.ndarray, factors: np.ndarray, slots: np.ndarray,
-    known: IndexArray,
-) -> None:  # fmt: skip
-    """The thresholds of each variable that has hidden parents, and their slots; the variables that have none."""
+    model: Model, live: BoolArray, place: IndexArray, hidden: np.ndarray, children: np.ndarray
+) -> Problem:
+    """The thresholds of each variable that has hidden parents, their slots; the variables that have none."""
+    indptr, parent_of, n_states, threshold = model.indptr, model.parent, model.n_states, model.threshold
+    weight, block, gate = model.weight, model.block, model.gate
+    factors, slots, known = np.empty(threshold[-1], factor_t), np.empty(len(weight), slot_t), np.empty_like(place)
     f = s = n_known = 0
     for v in range(len(place)):
-        if not live[v]:
-            continue
         first = f
-        for level in range(1, model.n_states[v]):
-            begin = s
-            for e in range(model.indptr[v], model.indptr[v + 1]):
-                j = place[model.parent[e]]
-                if j < 0:
-                    continue
-                width = hidden[j].states - 1
-                for c in range(width):
-                    slot, at = slots[s], model.block[e] + (level - 1) * width + c
-                    slot.weight, slot.parent, slot.column, slot.place = model.weight[at], j, hidden[j].column + c, at
-                    s += 1
-            if s == begin:
-                break  # all parents are observed
+        for level in range(1, n_states[v] if live[v] else 0):
             factor = factors[f]
-            factor.threshold, factor.variable, factor.level = model.threshold[v] + level - 1, v, level
-            factor.gate, factor.hidden, factor.slot, factor.slot_end = model.gate[v], place[v], begin, s
+            factor.slot, factor.parents, factor.joint = s, 0, 1.0
+            for e in range(indptr[v], indptr[v + 1]):
+                if place[parent_of[e]] < 0:
+                    continue
+                parent = hidden[place[parent_of[e]]]
+                child = children[parent.child_end]
+                child.factor, child.slot, child.place = f, s, factor.parents
+                factor.parents += 1
+                factor.joint *= parent.states
+                parent.child_end += 1
+                for c in range(parent.states - 1):
+                    slot, at = slots[s], block[e] + (level - 1) * (parent.states - 1) + c
+                    slot.weight, slot.parent, slot.column, slot.place = (
+                        weight[at], place[parent_of[e]], parent.column + c, at,
+                    )  # fmt: skip
+                    s += 1
+            if s == factor.slot:
+                break  # all parents are observed
+            factor.threshold, factor.variable, factor.level = threshold[v] + level - 1, v, level
+            factor.gate, factor.hidden, factor.slot_end, factor.table, factor.width = gate[v], place[v], s, 0, 0
             f += 1
-        if f == first:
+        if live[v] and f == first:
             known[n_known] = v
             n_known += 1
-        elif place[v] >= 0:
+        elif live[v] and place[v] >= 0:
             hidden[place[v]].own = first
+    n_columns = hidden[-1].column_end if len(hidden) else 0
+    return Problem(hidden, factors[:f], slots[:s], children, known[:n_known], n_columns)
 
 
-@inner
-def _list_children(hidden: np.ndarray, factors: np.ndarray, slots: np.ndarray, children: np.ndarray) -> None:
-    """The factors in which each hidden variable is a parent, in their order."""
-    for turn in range(2):  # count, then fill
-        for f in range(len(factors)):
-            s = factors[f].slot
-            while s < factors[f].slot_end:
-                parent = hidden[slots[s].parent]
-                if turn == 1:
-                    children[parent.child_end].factor, children[parent.child_end].slot = f, s
-                parent.child_end += 1
-                s += parent.states - 1
-        if turn == 0:
-            n = 0
-            for j in range(len(hidden)):
-                hidden[j].child, n = n, n + hidden[j].child_end
-                hidden[j].child_end = hidden[j].child
+live, reduced = inner(_live), inner(_reduce)  # for kernels
+live_variables, reduce = kernel(_live), kernel(_reduce)  # for Python
 
 
 @kernel

@@ -20,6 +20,9 @@ LANES = 16
 """Factors that are worked on side by side."""
 
 
+LINE = 64  # bytes of a cache line: records with lanes begin with one, so that no lane is read in two parts
+
+
 def struct(*fields: Any, **bits_of: str) -> Any:
     """A record of named fields; ``bits="power"`` adds the bits of the numbers `power` as whole numbers, a union."""
     plain = np.dtype(list(fields), align=True)
@@ -28,7 +31,8 @@ def struct(*fields: Any, **bits_of: str) -> Any:
         kind, offset = named[name]
         named[bits] = (np.dtype(("i8", kind.shape)), offset)
     formats, offsets = zip(*named.values(), strict=True)
-    layout: Any = {"names": list(named), "formats": formats, "offsets": offsets, "itemsize": plain.itemsize}
+    size = -(-plain.itemsize // LINE) * LINE if plain.itemsize > LINE else plain.itemsize
+    layout: Any = {"names": list(named), "formats": formats, "offsets": offsets, "itemsize": size}
     return np.dtype((np.record, np.dtype(layout, align=True)))
 
 
@@ -59,6 +63,10 @@ factor_t = struct(
     ("kind", "i8"),  # which term serves it
     ("block", "i8"),  # where it stands among sixteen
     ("lane", "i8"),
+    ("parents", "i8"),  # how many there are
+    ("joint", "f8"),  # how many joint states they have
+    ("table", "i8"),  # where its numbers begin, if its term keeps a table, and how wide its rows are
+    ("width", "i8"),
 )
 slot_t = struct(
     ("weight", "f8"),
@@ -66,7 +74,11 @@ slot_t = struct(
     ("column", "i8"),
     ("place", "i8"),  # where its weight stands in the network
 )
-child_t = struct(("factor", "i8"), ("slot", "i8"))  # and the first slot of the parent there
+child_t = struct(
+    ("factor", "i8"),
+    ("slot", "i8"),  # the first slot of the parent there
+    ("place", "i8"),  # which of the factor's parents it is
+)
 
 
 class Problem(NamedTuple):

@@ -68,7 +68,7 @@ def loads(gate: int, level: int, state: int) -> tuple[float, float]:
     return math.nan, math.nan
 
 
-@inner
+@inner(fast=True)
 def mean_loads(gate: int, level: int, q: FloatArray, first: int, end: int) -> tuple[float, float]:
     """Their means, where columns `first` to `end` of Q are the probabilities of the states from 1 on."""
     at_least = 0.0

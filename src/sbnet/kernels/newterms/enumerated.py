@@ -1,0 +1,154 @@
+"""Few parents: the mean of t(x) as a sum over their joint states. For any gate.
+
+A factor has a table of t(x), in the mixed radix of its parents: state s_u of parent u counts s_u times the product of
+the numbers of states of the parents before it. Parents are independent under Q, so the mean is taken over one after the
+other, the last first, and each leaves a smaller table.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sbnet._types import FloatArray
+from sbnet.kernels import thresholds
+from sbnet.kernels.compiling import inner
+from sbnet.kernels.kinds import ENUMERATED
+from sbnet.kernels.structs import Problem
+
+SERVES = (ENUMERATED,)
+
+
+@inner
+def room(problem: Problem, factor: np.ndarray) -> int:
+    """The table, and what is left of it while means are taken."""
+    return 2 * int(factor.joint)
+
+
+@inner
+def prepare(problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray) -> None:
+    """The tables depend on biases, too: see `value`."""
+
+
+@inner
+def _fill(problem: Problem, factor: np.ndarray, bias: float, table: FloatArray, at: int, derivative: bool) -> None:
+    """t(x), or its derivative, in every joint state."""
+    hidden, slots, gate = problem.hidden, problem.slots, factor.gate
+    table[at], size, s = bias, 1, factor.slot
+    while s < factor.slot_end:
+        n = hidden[slots[s].parent].states
+        for c in range(n - 1):
+            for i in range(at, at + size):
+                table[i + (c + 1) * size] = table[i] + slots[s + c].weight
+        size, s = n * size, s + n - 1
+    for i in range(at, at + size):
+        table[i] = thresholds.dt(gate, table[i]) if derivative else thresholds.t(gate, table[i])
+
+
+@inner
+def _mean(
+    problem: Problem, factor: np.ndarray, q: FloatArray, table: FloatArray, at: int, scratch: FloatArray, to: int,
+    held: int, state: int, less: float,
+) -> float:  # fmt: skip
+    """The mean of a table, the parent whose first slot is `held` being in a state, less so much of that in state 0."""
+    hidden, slots = problem.hidden, problem.slots
+    size, s = int(factor.joint), factor.slot_end
+    while s > factor.slot:
+        n = hidden[slots[s - 1].parent].states
+        s, size, rest = s - n + 1, size // n, 1.0
+        for c in range(n - 1):
+            rest -= q[slots[s + c].column]
+        if s == held:
+            rest = -less if state > 0 else 1.0
+        for i in range(size):
+            scratch[to + i] = rest * table[at + i]
+        for c in range(n - 1):
+            p = q[slots[s + c].column]
+            if s == held:
+                p = 1.0 if state == c + 1 else 0.0
+            for i in range(size if p > 0.0 else 0):
+                scratch[to + i] += p * table[at + (c + 1) * size + i]
+        table, at = scratch, to
+    return scratch[to]
+
+
+@inner
+def look(f: int, problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray, q: FloatArray) -> float:
+    """The term of one factor at the present Q."""
+    factor = problem.factors[f]
+    at = factor.table
+    return _mean(problem, factor, q, numbers, at, numbers, at + int(factor.joint), -1, 0, 0.0)
+
+
+@inner
+def pull(
+    parent: np.ndarray, problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray, q: FloatArray,
+    field: FloatArray,
+) -> None:  # fmt: skip
+    """What children say about each state: a J less c times what the mean is there above that in state 0."""
+    for k in range(parent.child, parent.child_end):
+        child = problem.children[k]
+        factor = problem.factors[child.factor]
+        if factor.kind != ENUMERATED:
+            continue
+        a, c = blocks[factor.block].a[factor.lane], blocks[factor.block].c[factor.lane]
+        at, to = factor.table, factor.table + int(factor.joint)
+        for s in range(parent.states - 1):
+            field[s] += a * problem.slots[child.slot + s].weight
+            if c > 0.0:
+                field[s] -= c * _mean(problem, factor, q, numbers, at, numbers, to, child.slot, s + 1, 1.0)
+
+
+@inner
+def push(
+    parent: np.ndarray, problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray, old: FloatArray,
+    q: FloatArray,
+) -> None:  # fmt: skip
+    """A parent has moved: the mean inputs of its children follow."""
+    for k in range(parent.child, parent.child_end):
+        child = problem.children[k]
+        factor = problem.factors[child.factor]
+        if factor.kind == ENUMERATED:
+            for s in range(parent.states - 1):
+                change = q[parent.column + s] - old[s]
+                blocks[factor.block].x[factor.lane] += change * problem.slots[child.slot + s].weight
+
+
+@inner
+def value(
+    problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray, q: FloatArray, enough: float,
+    fresh: bool,
+) -> float:  # fmt: skip
+    """Mean inputs and terms at the present Q; nothing more to promise."""
+    for f in range(len(problem.factors)):
+        factor = problem.factors[f]
+        if factor.kind != ENUMERATED:
+            continue
+        block, i = blocks[factor.block], factor.lane
+        if fresh:
+            _fill(problem, factor, block.h[i], numbers, factor.table, False)
+        x = block.h[i]
+        for s in range(factor.slot, factor.slot_end):
+            x += problem.slots[s].weight * q[problem.slots[s].column]
+        block.x[i], block.t[i] = x, look(f, problem, blocks, tiles, numbers, q)
+    return 0.0
+
+
+@inner
+def gradient(
+    problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray, q: FloatArray, by_slot: FloatArray,
+    by_factor: FloatArray,
+) -> None:  # fmt: skip
+    """The derivatives of the terms: <t'(x)> in biases, and Q_u(s) times its mean in state s of u in weights."""
+    for f in range(len(by_factor)):
+        factor = problem.factors[f]
+        if factor.kind != ENUMERATED:
+            continue
+        table, to = np.empty(int(factor.joint)), factor.table + int(factor.joint)
+        _fill(problem, factor, blocks[factor.block].h[factor.lane], table, 0, True)
+        by_factor[f], s = _mean(problem, factor, q, table, 0, numbers, to, -1, 0, 0.0), factor.slot
+        while s < factor.slot_end:
+            n = problem.hidden[problem.slots[s].parent].states
+            for c in range(n - 1):
+                there = _mean(problem, factor, q, table, 0, numbers, to, s, c + 1, 0.0)
+                by_slot[s + c] = q[problem.slots[s + c].column] * there
+            s += n - 1
