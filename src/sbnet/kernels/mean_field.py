@@ -40,7 +40,13 @@ class Scratch(NamedTuple):
 
 @inner(fast=True)
 def sweep(
-    verbs: Verbs, problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray, scratch: Scratch, q: FloatArray
+    verbs: Verbs,
+    problem: Problem,
+    blocks: np.ndarray,
+    tiles: np.ndarray,
+    numbers: FloatArray,
+    scratch: Scratch,
+    q: FloatArray,
 ) -> float:
     """Eq. (24) for one variable after the other: all at once, the bound could fall. Returns the entropy of Q."""
     hidden, factors, root, field, old = problem.hidden, problem.factors, scratch.root, scratch.field, scratch.old

@@ -138,7 +138,13 @@ def _mean_sigmoid(model: Model, l: int, edges: IndexArray, bias: float, means: F
 
 @inner
 def _turn(
-    model: Model, l: int, e: int, step: float, means: FloatArray, re: FloatArray, im: FloatArray  # noqa: E741
+    model: Model,
+    l: int,  # noqa: E741
+    e: int,
+    step: float,
+    means: FloatArray,
+    re: FloatArray,
+    im: FloatArray,
 ) -> None:
     """Multiply by the characteristic function of one parent, at multiples of `step`."""
     width, first = model.n_states[model.parent[e]] - 1, model.threshold[model.parent[e]]

@@ -1,9 +1,9 @@
 """How the mean of t(x) is bounded: a file for each way, all with the same verbs.
 
 - ``prepare(problem, blocks, tiles, numbers)`` makes what depends on the weights alone;
-- ``value(problem, blocks, tiles, numbers, q, enough, fresh)`` finds <x> and the bound on <t(x)> of its factors, in their
-  blocks, at the present Q, with better parameters where a step promises more than `enough` nats; returns what more steps
-  would promise. `fresh`: a new row has begun, with other biases;
+- ``value(problem, blocks, tiles, numbers, q, enough, fresh)`` finds <x> and the bound on <t(x)> of its factors, in
+  their blocks, at the present Q, with better parameters where a step promises more than `enough` nats; returns what
+  more steps would promise. `fresh`: a new row has begun, with other biases;
 - ``pull(parent, problem, blocks, tiles, numbers, q, field)`` adds what children say about each state of a hidden
   variable, compared with state 0: eq. (24);
 - ``push(parent, problem, blocks, tiles, numbers, old, q)`` tells them that its Q was `old`, and has moved; <x> follows;
@@ -38,20 +38,27 @@ def terms_for(kinds: set[int], many: bool = True) -> tuple[Any, ...]:
 
     The n-th file is a tuple of n + 1 zeros: numba tells tuples apart by their length, but not by their class.
     """
-    names = dict.fromkeys(
-        KINDS[kind].file_for_states if many else KINDS[kind].file for kind in sorted(kinds or {ENUMERATED})
-    )
+    names = dict.fromkeys(_name(kind, many) for kind in sorted(kinds or {ENUMERATED}))
     return tuple((0,) * (FILES.index(name) + 1) for name in names)
 
 
-def file_of(length: int) -> ModuleType:
-    """The file of a term."""
+def _name(kind: int, many: bool) -> str:
+    return KINDS[kind].file_for_states if many else KINDS[kind].file
+
+
+def file_of(kind: int, many: bool = True) -> ModuleType:
+    """The file that serves a kind."""
+    return import_module(f"{__name__}.{_name(kind, many)}")
+
+
+def _file(length: int) -> ModuleType:
+    """The file of a term, a tuple of that length."""
     return import_module(f"{__name__}.{FILES[length - 1]}")
 
 
 def served_by(terms: tuple[Any, ...]) -> set[int]:
     """The kinds that these terms serve."""
-    return {kind for term in terms for kind in file_of(len(term)).SERVES}
+    return {kind for term in terms for kind in _file(len(term)).SERVES}
 
 
 class Verbs(NamedTuple):
@@ -84,7 +91,7 @@ def _typed_verbs(terms: Any) -> Any:
 
 @cache
 def _verbs_of(lengths: tuple[int, ...]) -> Verbs:
-    file = file_of(lengths[0])
+    file = _file(lengths[0])
     first = Verbs(*(getattr(file, name, _DEFAULTS.get(name)) for name in Verbs._fields))
     if len(lengths) == 1:
         return first

@@ -56,14 +56,14 @@ def pull(
     field: FloatArray,
 ) -> None:  # fmt: skip
     """What children say to a parent of mean m, a J - c (xi J - K), eqs. (24) and (33); A and B go on without it."""
-    m, total = q[parent.column], 0.0
+    m, off, total = q[parent.column], 1.0 - q[parent.column], 0.0
     for kind in SERVES:
         for k in range(parent.tile[kind], parent.tile_end[kind]):
             tile, block = tiles[k], blocks[tiles[k].block]
             for i in range(LANES):
                 j, e_a, e_b = tile.weight[i], tile.e_a[i], tile.e_b[i]
-                p = m if j > 0.0 else 1.0 - m
-                f_a, f_b = 1.0 - p + p * e_a, p + (1.0 - p) * e_b
+                p, rest = (m, off) if j > 0.0 else (off, m)
+                f_a, f_b = rest + p * e_a, p + rest * e_b
                 over = 1.0 / (f_a * f_b * (block.share_a[i] + block.share_b[i]))
                 rest_a, rest_b = block.share_a[i] * f_b * over, block.share_b[i] * f_a * over
                 influence = rest_a * (1.0 - e_a) - rest_b * (1.0 - e_b)
@@ -79,14 +79,14 @@ def push(
     q: FloatArray,
 ) -> None:  # fmt: skip
     """A parent has moved: A and B of its children change by one factor each, and <x> follows."""
-    before, new = old[0], q[parent.column]
+    before, new, off = old[0], q[parent.column], 1.0 - q[parent.column]
     for kind in SERVES:
         for k in range(parent.tile[kind], parent.tile_end[kind]):
             tile, block = tiles[k], blocks[tiles[k].block]
             for i in range(LANES):
-                p = new if tile.weight[i] > 0.0 else 1.0 - new
-                block.share_a[i] *= 1.0 - p + p * tile.e_a[i]
-                block.share_b[i] *= p + (1.0 - p) * tile.e_b[i]
+                p, rest = (new, off) if tile.weight[i] > 0.0 else (off, new)
+                block.share_a[i] *= rest + p * tile.e_a[i]
+                block.share_b[i] *= p + rest * tile.e_b[i]
                 block.x[i] += tile.weight[i] * (new - before)
 
 
@@ -105,12 +105,13 @@ def add_up(block: np.ndarray, tiles: np.ndarray, q: FloatArray) -> None:
     while k >= 0:
         one, two = tiles[k], tiles[tiles[k].after]  # after the last one, -1, comes the blank tile
         m, n = q[one.column], q[two.column]
+        off_m, off_n = 1.0 - m, 1.0 - n  # not 1 - (1 - m), which has few digits left
         for i in range(LANES):
             w, v = abs(one.weight[i]), abs(two.weight[i])
-            p = m if one.weight[i] > 0.0 else 1.0 - m
-            r = n if two.weight[i] > 0.0 else 1.0 - n
-            f_a, f_b = 1.0 - p + p * one.e_a[i], p + (1.0 - p) * one.e_b[i]
-            g_a, g_b = 1.0 - r + r * two.e_a[i], r + (1.0 - r) * two.e_b[i]
+            p, p_off = (m, off_m) if one.weight[i] > 0.0 else (off_m, m)
+            r, r_off = (n, off_n) if two.weight[i] > 0.0 else (off_n, n)
+            f_a, f_b = p_off + p * one.e_a[i], p + p_off * one.e_b[i]
+            g_a, g_b = r_off + r * two.e_a[i], r + r_off * two.e_b[i]
             f, g = f_a * f_b, g_a * g_b
             over = 1.0 / (f * g)
             wp, vr = w * p, v * r
@@ -137,7 +138,7 @@ def multiply(block: np.ndarray, tiles: np.ndarray, q: FloatArray) -> None:
         block.exponent_a[i] = block.exponent_b[i] = 0.0
     k, left = block.pair, _SAFE
     while k >= 0:
-        tile, m = tiles[k], q[tiles[k].column]
+        tile, m, off = tiles[k], q[tiles[k].column], 1.0 - q[tiles[k].column]
         for i in range(LANES):
             x = block.xi[i] * abs(tile.weight[i])
             n = math.floor(x * LOG2E + 0.5)
@@ -150,9 +151,9 @@ def multiply(block: np.ndarray, tiles: np.ndarray, q: FloatArray) -> None:
             block.bits_b[i] = (1023 + np.int64(max(n - tile.exponent[i], -1022.0))) << 52
         for i in range(LANES):
             e_a, e_b = tile.e_a[i] * block.power_a[i], tile.e_b[i] * block.power_b[i]
-            p = m if tile.weight[i] > 0.0 else 1.0 - m
-            block.product_a[i] *= 1.0 - p + p * e_a
-            block.product_b[i] *= p + (1.0 - p) * e_b
+            p, rest = (m, off) if tile.weight[i] > 0.0 else (off, m)
+            block.product_a[i] *= rest + p * e_a
+            block.product_b[i] *= p + rest * e_b
             tile.e_a[i], tile.e_b[i] = e_a, e_b
         k, left = tile.after, left - 1
         if left == 0:
