@@ -30,8 +30,7 @@ from sbnet.inference.solvers.particles import particles, seeds_of_rows
 from sbnet.kernels._compile import FOLDER
 from sbnet.learning import fit, gradient, wake_sleep
 from sbnet.learning.regressions import Design, regress_columns
-from sbnet.model.build import add_column_mixtures, layered
-from sbnet.model.network import Network
+from sbnet.model.build import layered
 from sbnet.parallel.blocks import Inline
 
 EXAMPLES = """

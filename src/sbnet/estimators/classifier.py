@@ -20,7 +20,7 @@ from sbnet.estimators import _choosing, _learning, _pooling, _tuning
 from sbnet.estimators._large import by_partition, fit_classes
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._pooling import Pooled
-from sbnet.estimators._rows import columns, place
+from sbnet.estimators._rows import place
 from sbnet.estimators._tuning import Labelled, Mixture
 from sbnet.estimators.density import FromTemplate, SBNDensity
 from sbnet.estimators.settings import DEFAULT_PRIOR, Training, check_particles, flag, is_auto, prior_for

@@ -13,8 +13,8 @@ from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError, NetworkError, ParameterError
 from sbnet.kernels import wake
-from sbnet.kernels.compiling import announce
 from sbnet.kernels.codes import SIGMOID
+from sbnet.kernels.compiling import announce
 from sbnet.kernels.reduction import live_variables
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, row_blocks
