@@ -9,8 +9,8 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, Model, States
 from sbnet.kernels import thresholds
+from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.compiling import inner
-from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.random import GOLDEN, uniform
 from sbnet.kernels.sampling import LANES, Record, add_weight, cell_t, draw_t, input_t, lanes, sigmoid, widest
 from sbnet.kernels.structs import Problem, struct

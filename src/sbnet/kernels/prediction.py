@@ -6,17 +6,16 @@ import math
 
 import numpy as np
 
-from sbnet._types import FloatArray, IndexArray, Model, States
 from sbnet.kernels import thresholds
+from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.gates import NOISY_OR
-from sbnet.kernels.newterms.frequencies import MAX_NODES, OMEGA, nodes
+from sbnet.kernels.terms.frequencies import MAX_NODES, OMEGA, nodes_in_kernels as nodes
 
 _ENUMERATED = 64.0  # joint states of parents that are summed over
 
 
 @kernel
-def predict_rows(model: Model, states: States, bias: FloatArray, means: FloatArray) -> None:
+def predict_rows(model, states, bias, means):
     """Means of the variables that were dropped, which are NaN; parents come first."""
     threshold, edges = model.threshold, np.zeros(len(model.parent), np.int64)
     for r in range(len(states)):
@@ -38,7 +37,7 @@ def predict_rows(model: Model, states: States, bias: FloatArray, means: FloatArr
 
 
 @inner
-def _state(model: Model, means: FloatArray, u: int, s: int) -> float:
+def _state(model, means, u, s):
     """Q_u(s)."""
     if s > 0:
         return means[model.threshold[u] + s - 1]
@@ -49,7 +48,7 @@ def _state(model: Model, means: FloatArray, u: int, s: int) -> float:
 
 
 @inner
-def _noisy_max(model: Model, v: int, edges: IndexArray, bias: FloatArray, means: FloatArray, out: FloatArray) -> None:
+def _noisy_max(model, v, edges, bias, means, out):
     """P(v <= k) = <exp(-sum of x_l over l > k)>: a product with one factor a parent."""
     above = 0.0
     for k in range(len(out), -1, -1):  # at least k
@@ -70,7 +69,7 @@ def _noisy_max(model: Model, v: int, edges: IndexArray, bias: FloatArray, means:
 
 
 @inner
-def _enumerate(model: Model, v: int, edges: IndexArray, bias: FloatArray, means: FloatArray, out: FloatArray) -> None:
+def _enumerate(model, v, edges, bias, means, out):
     """The sum over the joint states of the parents."""
     state, x = np.zeros(len(edges), np.int64), np.zeros(len(bias))
     for k in range(len(out)):
@@ -98,7 +97,7 @@ def _enumerate(model: Model, v: int, edges: IndexArray, bias: FloatArray, means:
 
 
 @inner
-def _sigmoid(model: Model, v: int, edges: IndexArray, bias: FloatArray, means: FloatArray, out: FloatArray) -> None:
+def _sigmoid(model, v, edges, bias, means, out):
     """Thresholds one after the other, as if their inputs were independent; for two states there is only one."""
     at_least = 1.0
     for l in range(len(out)):  # noqa: E741
@@ -110,7 +109,7 @@ def _sigmoid(model: Model, v: int, edges: IndexArray, bias: FloatArray, means: F
 
 
 @inner
-def _mean_sigmoid(model: Model, l: int, edges: IndexArray, bias: float, means: FloatArray) -> float:  # noqa: E741
+def _mean_sigmoid(model, l, edges, bias, means):  # noqa: E741
     """<sigma(x)> by the derivative of the sum over frequencies of the exact term, see `newterms.exact`."""
     low = high = mean = bias
     variance = largest = squares = 0.0
@@ -137,15 +136,7 @@ def _mean_sigmoid(model: Model, l: int, edges: IndexArray, bias: float, means: F
 
 
 @inner
-def _turn(
-    model: Model,
-    l: int,  # noqa: E741
-    e: int,
-    step: float,
-    means: FloatArray,
-    re: FloatArray,
-    im: FloatArray,
-) -> None:
+def _turn(model, l, e, step, means, re, im):  # noqa: E741
     """Multiply by the characteristic function of one parent, at multiples of `step`."""
     width, first = model.n_states[model.parent[e]] - 1, model.threshold[model.parent[e]]
     a, b, c, d = np.ones(width), np.zeros(width), np.zeros(width), np.zeros(width)

@@ -9,8 +9,8 @@ import numpy as np
 
 from sbnet._types import FloatArray, Model, States
 from sbnet.kernels import thresholds
+from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.structs import struct
 from sbnet.kernels.vector import exp_minus
 

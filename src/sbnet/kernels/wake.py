@@ -12,8 +12,8 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.kernels import thresholds
+from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.gates import SIGMOID
 
 
 class Regressions(NamedTuple):
