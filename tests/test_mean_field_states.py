@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sbnet._types import Bound, Model, Stop
-from sbnet.kernels import ascent, kinds, rows
-from sbnet.kernels.bound_gradient import Gradients
+from sbnet.kernels import kinds, rows
+from sbnet.kernels.gradient import Gradients
 
 STOP = Stop(1e-8, 400)
 EXACT_TERM = 1e-6  # the exact term has an error of about 1e-7, which varies with the frequencies
@@ -62,12 +62,12 @@ def solve(model, bias, evidence, log_term, *, enumerate_up_to=0, gradients=None,
     absorbed = np.concatenate([inputs(model, bias, evidence, v) for v in range(len(evidence))])[None]
     n = len(bias)
     start = np.repeat(1.0 / model.n_states, model.n_states - 1) if start is None else start
-    answers = ascent.Answers(
+    answers = rows.Answers(
         np.empty(1), np.array(start)[None], np.empty((1, n)), np.empty(1, np.int64), np.empty(1, np.bool_),
         np.full((1, stop.max_sweeps + 1), np.nan),
     )  # fmt: skip
     which = Bound(kinds.LOG_TERMS[log_term], enumerate_up_to)
-    ascent.solve_rows(model, which, stop, evidence[None], absorbed, False, answers, gradients)
+    rows.solve_rows(model, which, stop, evidence[None], absorbed, False, answers, gradients)
     return answers
 
 

@@ -27,7 +27,7 @@ from sbnet.exact.answers import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.exact.probability import log_joint, sample
 from sbnet.inference import Conditioned, Gibbs, MeanField, Mixture, Structured, estimate, infer, infer_many
 from sbnet.inference.solvers.particles import particles, seeds_of_rows
-from sbnet.kernels._compile import FOLDER
+from sbnet.kernels.compiling import FOLDER
 from sbnet.learning import fit, gradient, wake_sleep
 from sbnet.learning.regressions import Design, regress_columns
 from sbnet.model.build import layered

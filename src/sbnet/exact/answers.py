@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet import checks, kernels
+from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.exact.enumeration import Effort, check_limit, enumerate_states
 from sbnet.exact.means import ExactPosterior, ExactPosteriors
 from sbnet.exact.predictions import barren_means, predictions
 from sbnet.exact.probability import entropy_of
-from sbnet.kernels.array_gates import loads
+from sbnet.kernels.array_gates import loads, rarity, softplus
 from sbnet.kernels.array_gates import log_p as log_p_of
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.mirrors import Mirrors, mirrors
@@ -199,11 +199,18 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
             j, w = graph.parent[parents][random], network.weight[parents][random]
             mean_z = shifted[r, i] + w @ mu[r, j]
             a, c = (float(load) for load in loads(network.gate[i], mu[r, i]))
-            mean_t = kernels.terms.enumerated.mean_t(network.model.gate[i], w, mu[r, j], shifted[r, i])
-            result[r] -= a * mean_z - c * mean_t
+            result[r] -= a * mean_z - c * _mean_t(int(network.gate[i]), w, mu[r, j], float(shifted[r, i]))
     result = np.maximum(result, 0.0)  # only rounding can bring it below
     result[impossible(network, states)] = np.nan  # there is no posterior
     return float(result[0]) if single else result
+
+
+def _mean_t(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
+    """The mean of t(x) over all states of independent parents."""
+    x, p = np.array([bias]), np.ones(1)
+    for w, m in zip(weight, mu, strict=True):
+        x, p = np.concatenate([x, x + w]), np.concatenate([p * (1.0 - m), p * m])
+    return float(p @ (rarity(x) if gate == NOISY_OR else softplus(x)))
 
 
 def _exact_means(part: Part, effort: Effort, asked: IndexArray | None = None) -> tuple[FloatArray, FloatArray]:

@@ -73,7 +73,7 @@ def predict(network: Network, states: States, bias: FloatArray, means: FloatArra
     """
     size, open_ = np.diff(network.graph.indptr), np.isnan(means)
     if ((network.gate != NOISY_OR) & (size > _ENUMERATED) & open_.any(axis=0)).any():
-        kernels.rows.predict_rows(network.model, states, bias, means)
+        kernels.prediction.predict_rows(network.model, states, bias, means)
         return
     for r, i in np.argwhere(open_).tolist():
         edges = slice(network.graph.indptr[i], network.graph.indptr[i + 1])

@@ -34,7 +34,7 @@ def predicted_prior(network: Network) -> FloatArray:
     """
     if network not in _predicted:
         nothing, means = np.full((1, network.n_units), HIDDEN), np.full((1, network.n_units), np.nan)
-        kernels.rows.predict_rows(network.model, nothing, absorb(network, nothing), means)
+        kernels.prediction.predict_rows(network.model, nothing, absorb(network, nothing), means)
         _predicted[network] = read_only(means[0])
     return _predicted[network]
 

@@ -26,7 +26,7 @@ _ALWAYS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 def kernel(function: Callable[..., Any]) -> Any:
     """For functions that Python calls; they are kept in files."""
-    return _njit(cache=_keeps_files, **_ALWAYS)(function)
+    return _njit(cache=FOLDER is not None, **_ALWAYS)(function)
 
 
 def inner(function: Callable[..., Any] | None = None, *, fast: bool = False, lanewise: bool = False) -> Any:
@@ -64,8 +64,8 @@ def _digest() -> str:
     return state.hexdigest()
 
 
-def _prepare_folder() -> bool:
-    """Remove compiled files of other sources; is there a folder to keep files in?"""
+def _prepare_folder() -> Path | None:
+    """The folder that compiled files are kept in, if there is one; those of other sources are removed."""
     try:
         probe: Any = numba.njit(cache=True)(_digest)
         folder, digest = Path(probe.stats.cache_path), _digest()
@@ -76,8 +76,8 @@ def _prepare_folder() -> bool:
                 stale.unlink(missing_ok=True)
             stamp.write_text(digest)
     except (AttributeError, RuntimeError, OSError):  # nothing is compiled; no place at all; not ours to write to
-        return False
-    return True
+        return None
+    return folder
 
 
-_keeps_files = not INTERPRETED and _prepare_folder()
+FOLDER = None if INTERPRETED else _prepare_folder()

@@ -31,3 +31,6 @@ TILED = np.array([kind.tiled for kind in KINDS])
 
 LOG_TERMS = {kind.name: number for number, kind in enumerate(KINDS) if not kind.name.startswith("_")}
 """The numbers of the terms by the names that users give them."""
+
+MAX_NODES = 512
+"""Frequencies of a factor with the exact term; where it would need more, another term takes its place."""

@@ -144,7 +144,7 @@ def ascend(
         else:
             entropy = entropy_of(hidden, q)
         enough = max(_SHARE * tol, min(_OF_RISE * rise, _AT_MOST)) / max(len(blocks), 1) if started else 0.0
-        promise = verbs.value(problem, blocks, tiles, numbers, q, enough, fresh and turns == 0)
+        promise = verbs.value(problem, blocks, tiles, numbers, q, enough, fresh and turns == 0, done < max_sweeps)
         before, bound = bound, start + entropy + bound_at(hidden, blocks, root, q)
         if started:
             rise = bound - before

@@ -9,7 +9,8 @@ import numpy as np
 from sbnet.kernels import thresholds
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.terms.frequencies import MAX_NODES, OMEGA, nodes_in_kernels as nodes
+from sbnet.kernels.terms.frequencies import MAX_NODES, OMEGA
+from sbnet.kernels.terms.frequencies import nodes_in_kernels as nodes
 
 _ENUMERATED = 64.0  # joint states of parents that are summed over
 

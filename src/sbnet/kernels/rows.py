@@ -136,9 +136,12 @@ class Work:
                 if enough:
                     break
                 attend(self.blocks, self.numbers, False, True)
-                done, converged, bound = self._ascend(row, start, max(tol, _FEW), most, warm, done, turn == 0)
+                done, converged, _ = self._ascend(row, start, max(tol, _FEW), most, warm, done, turn == 0)
                 attend(self.blocks, self.numbers, True, False)
-                done, converged, bound = self._ascend(row, start, tol, most if tol < _FEW else done, False, done, False)
+                if tol < _FEW:
+                    done, converged, bound = self._ascend(row, start, tol, most, False, done, False)
+                else:  # no sweep, only the bound
+                    bound = self._ascend(row, start, tol, done, False, done, False)[2]
             else:
                 done, converged, bound = self._ascend(row, start, tol, most, warm, done, True)
             rise, best = bound - best, best if bound <= best else bound  # NaN shows

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from sbnet import kernels
-from sbnet._types import BoolArray, FloatArray, IndexArray, Model, Problem, States
+from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.kernels import structs
-from sbnet.model.components import connected, members
 from sbnet.model.network import Network
 
 _COMPILER = "numba"
@@ -105,6 +105,8 @@ def reduce_with_arrays(model: Model, states: States) -> structs.Problem:
     factors["gate"], factors["hidden"] = model.gate[variable], place[variable]
     factors["slot_end"] = end_of[first[1:] - 1]
     factors["slot"] = np.concatenate([[0], factors["slot_end"]])[:-1]
+    factors["parents"] = np.diff(first)
+    factors["joint"] = np.multiply.reduceat(model.n_states[model.parent[between]].astype(np.float64), first[:-1])
     slots = np.zeros(int(n_slots.sum()), structs.slot_t)
     pair = np.repeat(np.arange(len(between)), n_slots)
     state = np.arange(len(slots)) - (end_of - n_slots)[pair]
@@ -151,52 +153,74 @@ def _least_coupled(problem: structs.Problem) -> IndexArray:
         label = new
 
 
-def coupled(problem: Problem) -> IndexArray:
-    """The number of the group of each hidden unit: those of a group are coupled, directly or through others."""
-    n, n_factors = len(problem.hidden), len(problem.factor)
-    sizes = np.diff(problem.ptr)
-    inner = np.flatnonzero(problem.own >= 0)
-    if n_factors and _near_all(problem, int(np.argmax(sizes)), inner):
-        return np.zeros(n, np.int64)
-    factor = np.concatenate([np.repeat(np.arange(n_factors), sizes), inner])
-    unit = np.concatenate([problem.parent, problem.own[inner]])
-    return connected(n + n_factors, unit, n + factor)[:n]
+class Part(NamedTuple):
+    """Some variables of a row, those of them that are hidden, and the model that these make: observed parents are gone,
+    for they are absorbed in the biases.
+    """
+
+    variables: BoolArray
+    hidden: BoolArray
+    model: Model
 
 
-def _near_all(problem: Problem, f: int, inner: IndexArray) -> bool:
-    """Does factor f couple all hidden units, those that share another factor with one of its own included?"""
-    near = np.zeros(len(problem.hidden), np.bool_)
-    near[problem.parent[problem.ptr[f] : problem.ptr[f + 1]]] = True
-    near[problem.own[f : f + 1][problem.own[f : f + 1] >= 0]] = True
-    met = np.logical_or.reduceat(near[problem.parent], problem.ptr[:-1])
-    met[inner] |= near[problem.own[inner]]
-    near[problem.parent[np.repeat(met, np.diff(problem.ptr))]] = True
-    near[problem.own[inner[met[inner]]]] = True
-    return bool(near.all())
+def whole(model: Model, states: States) -> Part:
+    """All that a row is about."""
+    live = live_variables(model, states)
+    return _part(model, live, live & (states < 0))
 
 
-def uncoupled(problem: Problem) -> list[Problem]:
-    """The parts of a problem that have nothing to do with each other; units with known inputs stay with the first."""
-    label = coupled(problem)
+def uncoupled(model: Model, states: States) -> list[Part]:
+    """The parts of a row that have nothing to do with each other; variables with known inputs stay with the first."""
+    problem = reduce(model, states)
+    label = components(problem)
     n = int(label.max(initial=0)) + 1
     if n == 1:
-        return [problem]
-    factors = members(label[problem.parent[problem.ptr[:-1]]], n)
-    parts = [_part(problem, *both) for both in zip(members(label, n), factors, strict=True)]
-    return [parts[0]._replace(known=problem.known), *parts[1:]]
+        return [whole(model, states)]
+    parts = []
+    first = label[problem.slots["parent"][problem.factors["slot"]]]
+    for k in range(n):
+        hidden, variables = np.zeros(len(states), np.bool_), np.zeros(len(states), np.bool_)
+        hidden[problem.hidden["variable"][label == k]] = True
+        variables[problem.factors["variable"][first == k]] = True
+        if k == 0:
+            variables[problem.known[states[problem.known] >= 0]] = True
+        parts.append(_part(model, variables | hidden, hidden))
+    return parts
 
 
-def _part(problem: Problem, units: IndexArray, factors: IndexArray) -> Problem:
-    """What is left of a problem with some of its hidden units, and the factors that they have."""
-    slots, ptr = stretches(problem.ptr, factors)
-    children, child_ptr = stretches(problem.child_ptr, units)
-    unit, factor = _places(units, len(problem.hidden)), _places(factors, len(problem.factor))
-    slot = _places(slots, len(problem.parent))
-    return Problem(
-        problem.hidden[units], factor[problem.factor_of[units]], problem.factor[factors], unit[problem.own[factors]],
-        ptr, unit[problem.parent[slots]], problem.weight[slots], problem.edge[slots], child_ptr,
-        factor[problem.child[children]], slot[problem.child_slot[children]], problem.known[:0], problem.gate,
-    )  # fmt: skip
+def _part(model: Model, variables: BoolArray, hidden: BoolArray) -> Part:
+    child = np.repeat(np.arange(len(variables)), np.diff(model.indptr))
+    edges = np.flatnonzero(variables[child] & hidden[model.parent])
+    place, kept = np.cumsum(variables) - 1, np.flatnonzero(variables)
+    weight = model.weight[stretches(model.block, edges)[0]]
+    made = make_model(place[child[edges]], place[model.parent[edges]], weight, model.gate[kept], model.n_states[kept])
+    return Part(variables, hidden, made)
+
+
+def with_gates(model: Model, hidden: BoolArray, weight: FloatArray) -> Model:
+    """A model with further sigmoid variables of two states, the last ones, each a child of every hidden variable.
+
+    `weight` has a row for each of them, with a number for each column of the hidden variables.
+    """
+    n, more, parents = len(model.gate), len(weight), np.flatnonzero(hidden)
+    child = np.concatenate(
+        [np.repeat(np.arange(n), np.diff(model.indptr)), np.repeat(np.arange(n, n + more), len(parents))]
+    )
+    parent = np.concatenate([model.parent, np.tile(parents, more)])
+    gate = np.append(model.gate, np.zeros(more, model.gate.dtype))
+    states = np.append(model.n_states, np.full(more, 2))
+    return make_model(child, parent, np.append(model.weight, weight), gate, states)
+
+
+def make_model(child: IndexArray, parent: IndexArray, weight: FloatArray, gate: States, n_states: IndexArray) -> Model:
+    """The arrays that kernels read, from edges in the order of their children."""
+    n, start = len(gate), np.zeros(1, np.int64)
+    order = np.argsort(parent, kind="stable")
+    indptr = np.concatenate([start, np.cumsum(np.bincount(child, minlength=n))])
+    child_indptr = np.concatenate([start, np.cumsum(np.bincount(parent, minlength=n))])
+    threshold = np.concatenate([start, np.cumsum(n_states - 1)])
+    block = np.concatenate([start, np.cumsum((n_states[child] - 1) * (n_states[parent] - 1))])
+    return Model(indptr, parent, child_indptr, child[order], order, weight, gate, n_states, threshold, block)
 
 
 def stretches(ptr: IndexArray, which: IndexArray) -> tuple[IndexArray, IndexArray]:

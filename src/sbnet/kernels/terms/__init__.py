@@ -2,9 +2,10 @@
 
 - ``prepare(problem, blocks, tiles, numbers)``, a kernel, makes what depends on the weights alone; ``room(problem,
   factors)`` says how many numbers each factor keeps in a table of its own. A term may do without either;
-- ``value(problem, blocks, tiles, numbers, q, enough, fresh)`` finds <x> and the bound on <t(x)> of its factors, in
-  their blocks, at the present Q, with better parameters where a step promises more than `enough` nats; returns what
-  more steps would promise. `fresh`: a new row has begun, with other biases;
+- ``value(problem, blocks, tiles, numbers, q, enough, fresh, more)`` finds <x> and the bound on <t(x)> of its factors,
+  in their blocks, at the present Q, with better parameters where a step promises more than `enough` nats; returns what
+  more steps would promise. `fresh`: a new row has begun, with other biases; `more`:
+  sweeps follow;
 - ``pull(parent, problem, blocks, tiles, numbers, q, field)`` adds what children say about each state of a hidden
   variable, compared with state 0: eq. (24);
 - ``push(parent, problem, blocks, tiles, numbers, old, q)`` tells them that its Q was `old`, and has moved; <x> follows;
@@ -88,7 +89,7 @@ def _both(one: Any, others: Any) -> Any:
 
 
 def _sum(one: Any, others: Any) -> Any:
-    return inner(fast=True)(lambda a, b, c, d, e, f, g: one(a, b, c, d, e, f, g) + others(a, b, c, d, e, f, g))
+    return inner(fast=True)(lambda a, b, c, d, e, f, g, h: one(a, b, c, d, e, f, g, h) + others(a, b, c, d, e, f, g, h))
 
 
 def _look(one: Any, others: Any, kinds: tuple[int, ...]) -> Any:

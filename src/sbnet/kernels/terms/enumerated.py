@@ -100,7 +100,7 @@ def push(parent, problem, blocks, tiles, numbers, old, q):
 
 
 @inner
-def value(problem, blocks, tiles, numbers, q, enough, fresh):
+def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
     """Mean inputs and terms at the present Q; nothing more to promise."""
     for f in range(len(problem.factors)):
         factor = problem.factors[f]

@@ -30,23 +30,34 @@ SERVES = (EXACT,)
 
 
 @inner(fast=True)
-def _include(numbers, edge, apart, product, n, q, c, m, turns):
-    """A parent with m states above 0, from column c on, into the product: times F; with `turns`, those are kept."""
-    far, x = unsigned(apart), unsigned(product)
+def _times(numbers, edge, apart, product, n, p):
+    """The product times F = 1 + p g, for a parent with two states."""
+    e, x, far = unsigned(edge), unsigned(product), unsigned(apart)
+    for i in range(unsigned(n)):
+        a, b, r, s = numbers[e + i], numbers[e + far + i], numbers[x + i], numbers[x + far + i]
+        numbers[x + i], numbers[x + far + i] = r + p * (a * r - b * s), s + p * (a * s + b * r)
+
+
+@inner(fast=True)
+def _turn(numbers, edge, apart, product, n, p):
+    """The turn of a state, the product times g, is kept, and p times that goes into the product."""
+    e, t, x, far = unsigned(edge), unsigned(edge + 2 * apart), unsigned(product), unsigned(apart)
+    for i in range(unsigned(n)):
+        a, b, r, s = numbers[e + i], numbers[e + far + i], numbers[x + i], numbers[x + far + i]
+        re, im = a * r - b * s, a * s + b * r
+        numbers[t + i], numbers[t + far + i] = re, im
+        numbers[x + i], numbers[x + far + i] = r + p * re, s + p * im
+
+
+@inner(fast=True)
+def _include(numbers, edge, apart, product, n, q, c, m):
+    """A parent with m states above 0, from column c on, into the product; its turns are kept."""
     if m == 1:
-        e, t, p = unsigned(edge), unsigned(edge + 2 * apart), q[c]
-        for i in range(unsigned(n)):
-            a, b, r, s = numbers[e + i], numbers[e + far + i], numbers[x + i], numbers[x + far + i]
-            re, im = a * r - b * s, a * s + b * r
-            if turns:
-                numbers[t + i], numbers[t + far + i] = re, im
-            numbers[x + i], numbers[x + far + i] = r + p * re, s + p * im
+        _turn(numbers, edge, apart, product, n, q[c])
         return
     for k in range(m):
-        e, t = unsigned(edge + 4 * k * apart), unsigned(edge + (4 * k + 2) * apart)
-        for i in range(unsigned(n)):
-            a, b, r, s = numbers[e + i], numbers[e + far + i], numbers[x + i], numbers[x + far + i]
-            numbers[t + i], numbers[t + far + i] = a * r - b * s, a * s + b * r
+        _turn(numbers, edge + 4 * k * apart, apart, product, n, 0.0)
+    x, far = unsigned(product), unsigned(apart)
     for k in range(m):
         t, p = unsigned(edge + (4 * k + 2) * apart), q[c + k]
         for i in range(unsigned(n)):
@@ -81,12 +92,15 @@ def push(parent, problem, blocks, tiles, numbers, old, q):
         block = blocks[tile.block]
         edge = block.first + (5 + 4 * (tile.slot[0] - block.slot)) * block.places
         product = block.first + 3 * block.places
-        _include(numbers, edge, block.places, product, block.used, q, parent.column, parent.states - 1, False)
+        if parent.states == 2:
+            _times(numbers, edge, block.places, product, block.used, q[parent.column])
+        else:
+            _include(numbers, edge, block.places, product, block.used, q, parent.column, parent.states - 1)
         k += 1 if parent.states == 2 else parent.states
 
 
 @inner(fast=True)
-def value(problem, blocks, tiles, numbers, q, enough, fresh):
+def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
     """The terms at the present Q, and the turns for the next sweep; nothing more to promise."""
     hidden = problem.hidden
     for b in range(len(blocks)):
@@ -105,7 +119,10 @@ def value(problem, blocks, tiles, numbers, q, enough, fresh):
         block = blocks[tile.block]
         edge = block.first + (5 + 4 * (tile.slot[0] - block.slot)) * block.places
         product = block.first + 3 * block.places
-        _include(numbers, edge, block.places, product, block.used, q, tile.column, states - 1, True)
+        if states == 2 and not more:
+            _times(numbers, edge, block.places, product, block.used, q[tile.column])
+        else:
+            _include(numbers, edge, block.places, product, block.used, q, tile.column, states - 1)
         k -= 1 if states == 2 else 2
     for b in range(len(blocks)):
         if blocks[b].kind == EXACT:
@@ -177,7 +194,7 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
             at, m = s - block.slot, problem.hidden[slots[s].parent].states - 1
             for i in range(2 * places):
                 before[2 * places * at + i] = numbers[product + i]
-            _include(numbers, edge + 4 * places * at, places, product, n, q, slots[s].column, m, True)
+            _include(numbers, edge + 4 * places * at, places, product, n, q, slots[s].column, m)
             s += m
         for i in range(places):
             numbers[product + i], numbers[product + places + i] = 1.0, 0.0
@@ -190,7 +207,7 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
                 for i in range(block.width):
                     p = q[slots[block.slot + c].column]
                     by_slot[factors[block.factor[i]].slot + c] += p * _of_lane(block, i, lanes)
-            _include(numbers, edge + 4 * places * at, places, product, n, q, slots[s].column, m, True)
+            _include(numbers, edge + 4 * places * at, places, product, n, q, slots[s].column, m)
         _imaginary(block, lanes, before, 0, numbers, edge, 0.0)
         for i in range(block.width):
             by_factor[block.factor[i]] += _of_lane(block, i, lanes)

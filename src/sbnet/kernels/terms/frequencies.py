@@ -18,11 +18,10 @@ import numpy as np
 
 from sbnet._types import IndexArray
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.kinds import EXACT
+from sbnet.kernels.kinds import EXACT, MAX_NODES
 from sbnet.kernels.structs import LANES, aligned
 from sbnet.kernels.terms.quadratic import moments
 
-MAX_NODES = 512
 MAX_NUMBERS = 100_000_000  # 800 MB: in a problem that would need more, some terms are others
 OMEGA = 5.0  # where the sum over frequencies ends; what is left is bounded and added
 MARGIN = 15.0  # aliases of the sum are below e^-15 / 2 for |x| in the expected range

@@ -58,7 +58,7 @@ def _gains(problem, factor, h, q, share, gain):
 
 
 @inner
-def value(problem, blocks, tiles, numbers, q, enough, fresh):
+def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
     """New shares, and the terms with them; nothing more to promise."""
     for f in range(len(problem.factors)):
         factor = problem.factors[f]

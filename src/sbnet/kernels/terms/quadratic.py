@@ -117,7 +117,7 @@ def push(parent, problem, blocks, tiles, numbers, old, q):
 
 
 @inner
-def value(problem, blocks, tiles, numbers, q, enough, fresh):
+def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
     """The terms at the present Q, with the best c; nothing more to promise."""
     for b in range(len(blocks)):
         block = blocks[b]

@@ -118,7 +118,7 @@ def look(f, problem, blocks, tiles, numbers, q):
 
 
 @inner
-def value(problem, blocks, tiles, numbers, q, enough, fresh):
+def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
     """The terms at the present Q; nothing more to promise."""
     for f in range(len(problem.factors)):
         factor = problem.factors[f]

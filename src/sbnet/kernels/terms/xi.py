@@ -154,14 +154,14 @@ def multiply(block, tiles, q):
 
 @inner(fast=True)
 def start(block):
-    """A new row: every xi is one half, or held where it was given (`mean_field.begin`); Jensen's bound holds it at 0."""
+    """A new row: every xi is one half, or held where it was given (`mean_field.begin`); Jensen's bound has 0."""
     if block.kind == JENSEN:
         for i in range(LANES):
             block.free[i] = block.xi[i] = 0.0
 
 
 @inner(fast=True)
-def value(problem, blocks, tiles, numbers, q, enough, fresh):
+def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
     """The terms at the present Q; a step of xi where it promises more than `enough`, shortened until no term rises."""
     promised = 0.0
     for b in range(len(blocks)):

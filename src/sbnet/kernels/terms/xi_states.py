@@ -160,7 +160,7 @@ def _multiply(block, tiles, q):
 
 
 @inner(fast=True)
-def value(problem, blocks, tiles, numbers, q, enough, fresh):
+def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
     """The terms at the present Q, as in `xi.value`, with the parents of both kinds."""
     promised = 0.0
     for b in range(len(blocks)):
