@@ -45,6 +45,7 @@ def prepare(problem, blocks, tiles, numbers):
             w = abs(tile.weight[i])
             n = math.floor(w * LOG2E)
             tile.mantissa[i], tile.exponent[i] = math.exp(-((w - n * LN2_HIGH) - n * LN2_LOW)), n
+            tile.e_a[i] = tile.e_b[i] = 1.0  # and so they stay in the blank tile
 
 
 @inner(fast=True)
