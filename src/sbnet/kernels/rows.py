@@ -113,19 +113,19 @@ class Work:
         self.root, self.field, self.old, self.q = np.zeros((4, problem.n_columns))
 
     def solve(
-        self, row: Row, stop: Stop, warm: bool, done: int = 0, *, at_all: bool = False
+        self, row: Row, stop: Stop, warm: bool, done: int = 0, best: float = -np.inf, *, at_all: bool = False
     ) -> tuple[float, int, bool] | None:
         """The bound, the sweeps and whether they have converged; none, if there would be too many frequencies.
 
         The exact term makes do with a few frequencies unless the bound is to be taken far, and the bound that counts is
-        evaluated with all of them. Where Q has moved so far that more are needed, it goes on with those. Unless
+        evaluated with all of them; `done` and `best` are those of sweeps that came before. Where Q has moved so far that more are needed, it goes on with those. Unless
         `at_all`, nothing is done where some factor would need too many.
         """
         start = begin(
             self.problem, self.blocks, self.model.gate, self.model.threshold, row.states, row.bias, row.means, row.xi,
             self.q, self.root,
         )  # fmt: skip
-        tol, most, best = stop.tol, stop.max_sweeps, -np.inf
+        tol, most = stop.tol, stop.max_sweeps
         for turn in range(_ROUNDS if self.has_frequencies else 1):
             if self.has_frequencies:
                 self.numbers, enough = attune(
@@ -195,8 +195,7 @@ def _solve_crowded(
     rough.store(row)
     row.xi[:] = np.nan  # nothing is held
     work = Work(model, reduce(model, row.states), kinds)
-    best, done, converged = work.solve(row, stop, warm, done, at_all=True)  # type: ignore[misc]
-    return work, (max(best, bound) if best == best else best, done, converged)
+    return work, work.solve(row, stop, warm, done, bound, at_all=True)  # type: ignore[return-value]
 
 
 def _needs(problem: Problem, bias: FloatArray, q: FloatArray) -> tuple[FloatArray, IndexArray]:
