@@ -150,12 +150,12 @@ def bound_terms(
 def log_terms(network: Network, which: Bound, states: States, means: FloatArray, xi: FloatArray) -> FloatArray:
     """The bounds on <t(x)> at given means, rows by units; NaN for barren units.
 
-    The entries of `xi` that are NaN are filled in. It is the solver that makes no sweep. A mean of exactly 0 or 1 is treated as an observation.
+    The entries of `xi` that are NaN are filled in. It is the solver that makes no sweep. A mean of 1, or of less than 1e-17, is treated as an observation.
     """
     model, n = network.model, len(states)
-    live = np.array([live_variables(model, row) for row in states]).reshape(states.shape)
-    certain = live & (states == HIDDEN) & ((means == 0.0) | (means == 1.0))
-    known = np.where(certain, means, states).astype(np.int8)
+    live = np.array([live_variables(model, row) for row in states], np.bool_).reshape(states.shape)
+    certain = live & (states == HIDDEN) & ((means < kernels.mean_field.LEAST) | (means == 1.0))
+    known = np.where(certain, np.rint(means), states).astype(np.int8)
     bias = absorb(network, known)
     terms: FloatArray = np.where(network.gate == NOISY_OR, rarity(bias), softplus(bias))
     terms[~live] = np.nan

@@ -14,7 +14,7 @@ from sbnet.kernels.compiling import announce
 from sbnet.kernels.gradient import Gradients, add_gradient
 from sbnet.kernels.kinds import ENUMERATED, EXACT, JENSEN, LINEAR, QUADRATIC, SERIES, XI
 from sbnet.kernels.layout import lay_out
-from sbnet.kernels.mean_field import ascend, begin, store
+from sbnet.kernels.mean_field import EDGE, LEAST, ascend, begin, store
 from sbnet.kernels.prediction import predict_rows
 from sbnet.kernels.reduction import reduce
 from sbnet.kernels.structs import Problem
@@ -123,7 +123,7 @@ class Work:
         """
         start = begin(
             self.problem, self.blocks, self.model.gate, self.model.threshold, row.states, row.bias, row.means, row.xi,
-            self.q, self.root,
+            self.q, self.root, EDGE if stop.max_sweeps > 0 else LEAST,
         )  # fmt: skip
         tol, most = stop.tol, stop.max_sweeps
         for turn in range(_ROUNDS if self.has_frequencies else 1):
