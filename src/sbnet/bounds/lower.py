@@ -109,7 +109,7 @@ def lower_bound(
     evidence
         One pattern or a table of them.
     means
-        The means, one for every unit (and row); those of observed units are not used.
+        The means, one for every unit (and row); those of observed units are not used. A mean below 1e-17 counts as 0.
     xi
         The parameters of the logarithm terms, one for every unit (and row), between 0 and 1. NaN, or no `xi` at all:
         the best value for the given means.
