@@ -8,7 +8,7 @@ likelihood itself, whatever the starting point. See :mod:`sbnet.kernels.columns`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -18,10 +18,27 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, State
 from sbnet.bounds.margins import UNIT, scale
 from sbnet.inference.solution import Solution, Status
 from sbnet.inference.solvers.protocol import BoundGradient, DifferentiableSolver
-from sbnet.kernels.column_records import Answer, Columns, Task, edge_t, feature_t, group_t, slot_t
-from sbnet.kernels.columns import marginalise
+from sbnet.kernels.column_gradients import Means, above_t, add_gradients, differentiate, side_t, strength_t
+from sbnet.kernels.columns import (
+    FOUR,
+    FRACTION,
+    LIMIT,
+    PLAIN,
+    ROOM,
+    SUM,
+    Given,
+    add_inputs,
+    edge_t,
+    group_t,
+    mixed_t,
+    multiply,
+    row_t,
+    state_t,
+    zeros,
+)
 from sbnet.kernels.gates import SIGMOID
 from sbnet.kernels.structs import LANES
+from sbnet.kernels.vector import LN2, LN2_HIGH, LN2_LOW, LOG2E
 from sbnet.model.network import Network
 from sbnet.questions.reduction import absorb_rows
 
@@ -35,11 +52,36 @@ _DEAR, _FEW, _MANY = 150_000, 48, 208
 """Slots times states from which threads are worth it for few rows; and rows that are few and many."""
 
 
+class Columns(NamedTuple):
+    """Where everything stands, by slot: see :mod:`sbnet.kernels.columns`."""
+
+    groups: np.ndarray  # of group_t
+    variable: IndexArray  # -1 if nobody has the slot
+    threshold: IndexArray  # where its bias stands
+    level: IndexArray  # l of its threshold
+    strength: IndexArray  # of a mixture variable: where its weight to its column stands, else -1
+    edges: np.ndarray  # of edge_t, from features to slots
+    latent_edges: np.ndarray  # of edge_t, from slots to the shared latent variables above them, the first being 1
+    features: IndexArray  # (2, n): a column is in a state
+    latents: IndexArray  # the thresholds of the shared latent variables
+
+
+class Answer(NamedTuple):
+    """What is found, of each row and in all."""
+
+    log_p: FloatArray  # ln P, NaN if a cell is missing or inputs are too large to multiply
+    share: FloatArray  # the posterior of joint states of the shared latent variables
+    latent_mean: FloatArray
+    mixture_mean: FloatArray  # by slot
+    weight: FloatArray  # gradients of the weighted sum of ln P
+    bias: FloatArray
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """How to marginalise.
 
-    `shared` latent variables; `idle` hidden variables, on which nothing depends; and `slots`, as the kernels read them.
+    `shared` latent variables; `idle` hidden variables, on which nothing depends; and `slots`, where all others stand.
     """
 
     columns: IndexArray
@@ -55,7 +97,7 @@ class Plan:
     @property
     def mixture_slots(self) -> IndexArray:
         """Where mixture variables stand."""
-        return np.flatnonzero(self.slots.slots["strength"] >= 0)
+        return np.flatnonzero(self.slots.strength >= 0)
 
 
 def plan_of(network: Network, columns: IndexArray) -> Plan | None:
@@ -82,41 +124,183 @@ def plan_of(network: Network, columns: IndexArray) -> Plan | None:
         return None
     first = np.concatenate([[0], np.cumsum(count)])
     number[shared] = np.arange(len(shared))
-    slots = _slots(network, columns, first, edge, number, hidden)
-    return Plan(columns, shared, np.flatnonzero(hidden & (fan_out == 0)), Columns(*slots, shared))
+    groups, slot = _slots(network, columns, first, edge)
+    slot_of = np.full(n, -1)
+    slot_of[slot[0][slot[0] >= 0]] = np.flatnonzero(slot[0] >= 0)
+    into, parent = slot_of[graph.child_of_edge], number[graph.parent]
+    above = (into >= 0) & (parent >= 0) & hidden[graph.parent]
+    place = np.flatnonzero((into >= 0) & (parent >= 0) & ~hidden[graph.parent])
+    edges, place_above = _edges(parent[place], into[place], place), np.flatnonzero(above)
+    above_edges = _edges(into[above], 1 + parent[above], place_above)
+    features = np.stack([columns, np.ones(len(columns), np.int64)])
+    slots = Columns(groups, slot[0], slot[0], np.ones(len(slot[0]), np.int64), slot[1], edges, above_edges, features, shared)
+    return Plan(columns, shared, np.flatnonzero(hidden & (fan_out == 0)), slots)
 
 
 def _slots(
-    network: Network, columns: IndexArray, first: IndexArray, edge: IndexArray, number: IndexArray, hidden: BoolArray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Groups, slots, edges and features: see :mod:`sbnet.kernels.columns`."""
-    graph, count = network.graph, np.diff(first)
+    network: Network, columns: IndexArray, first: IndexArray, edge: IndexArray
+) -> tuple[np.ndarray, IndexArray]:
+    """Groups; and of slots, variables and edges of mixture variables to their columns."""
+    count = np.diff(first)
     kinds = np.unique(count)
     groups, parts, begin = np.zeros(len(kinds), group_t), [], 0
     for group, mixtures in zip(groups, kinds, strict=True):
         own = np.flatnonzero(count == mixtures)
         width = len(own) + -len(own) % LANES
+        form = PLAIN if mixtures == 0 else FRACTION if mixtures == 1 else SUM
         group["first"], group["width"], group["columns"], group["mixtures"] = begin, width, len(own), mixtures
-        part = np.full((1 + mixtures, width, 2), -1)
-        part[0, : len(own), 0] = columns[own]
-        part[1:, : len(own), 1] = edge[first[own] + np.arange(mixtures)[:, None]]
-        part[1:, : len(own), 0] = graph.parent[part[1:, : len(own), 1]]
-        parts.append(part.reshape(-1, 2))
-        begin += len(parts[-1])
-    slots, placed = np.zeros(begin, slot_t), np.concatenate(parts)
-    slots["variable"] = slots["threshold"] = placed[:, 0]
-    slots["strength"], slots["level"] = placed[:, 1], 1
-    slot_of = np.full(network.n_units, -1)
-    slot_of[placed[:, 0][placed[:, 0] >= 0]] = np.flatnonzero(placed[:, 0] >= 0)
-    key = 2 * slot_of[graph.child_of_edge] + hidden[graph.parent]
-    key[(key < 0) | (number[graph.parent] < 0)] = 2 * begin
-    order = np.argsort(key, kind="stable")[: np.count_nonzero(key < 2 * begin)]
-    edges, at = np.zeros(len(order), edge_t), np.searchsorted(key[order], np.arange(2 * begin + 1))
-    edges["parent"], edges["place"] = number[graph.parent[order]], order
-    slots["edge"], slots["latent_edge"], slots["edge_end"] = at[:-1:2], at[1::2], at[2::2]
-    features = np.zeros(len(columns), feature_t)
-    features["variable"], features["state"] = columns, 1
-    return groups, slots, edges, features
+        group["form"] = form
+        part = np.full((2, 1 + mixtures, width), -1)
+        part[0, 0, : len(own)] = columns[own]
+        part[1, 1:, : len(own)] = edge[first[own] + np.arange(mixtures)[:, None]]
+        part[0, 1:, : len(own)] = network.graph.parent[part[1, 1:, : len(own)]]
+        parts.append(part.reshape(2, -1))
+        begin += parts[-1].shape[1]
+    return groups, np.concatenate(parts, axis=1)
+
+
+def _edges(source: IndexArray, target: IndexArray, place: IndexArray) -> np.ndarray:
+    edges = np.zeros(len(place), edge_t)
+    edges["source"], edges["target"], edges["place"] = source, target, place
+    return edges[np.argsort(target, kind="stable")]
+
+
+def _given(
+    columns: Columns, weight: FloatArray, bias: FloatArray, rows: States
+) -> tuple[Given, FloatArray, BoolArray]:
+    """What is multiplied, the features of rows, and the rows that are lost: cells are missing, or inputs too large."""
+    n_rows, used, mixture = len(rows) + -len(rows) % LANES, columns.variable >= 0, columns.strength >= 0
+    cells = np.ones((rows.shape[1] + 1, n_rows), np.int8)  # the last: mixture variables, and slots that nobody has
+    cells[:-1, : len(rows)] = rows.T
+    state, below = cells[np.where(mixture, -1, columns.variable)], (columns.level - 1).astype(np.int8)[:, None]
+    off, x = zeros((2, *state.shape), np.float64)
+    off[:] = state == below
+    features = (cells[columns.features[0]] == columns.features[1].astype(np.int8)[:, None]).astype(np.float64)
+    x[:] = np.where(used, bias[columns.threshold], 0.0)[:, None]
+    add_inputs(columns.edges, weight, features, x)
+    strength = np.zeros(len(x))
+    strength[mixture] = weight[columns.strength[mixture]]
+    d, most = _above(columns, weight)
+    lost = (state < 0).any(axis=0)
+    cost, fits = _costs(columns.groups, np.abs(x).max(axis=1) + most, np.abs(strength))
+    if not fits.all():  # for some of the rows
+        _, fits = _costs(columns.groups, np.abs(x) + most[:, None], np.abs(strength))
+        lost |= ~fits
+        x[:, lost] = 0.0
+        cost, _ = _costs(columns.groups, np.abs(x).max(axis=1) + most, np.abs(strength))
+    h = bias[columns.latents][:, None]
+    head = np.repeat(np.concatenate([np.logaddexp(0.0, h).sum(axis=0, keepdims=True), -h]), n_rows, axis=1)
+    head[0] += (off * x).sum(axis=0)
+    add_inputs(columns.latent_edges, weight, off, head)
+    power = np.rint(head * -LOG2E)
+    head = np.exp((-head - power * LN2_HIGH) - power * LN2_LOW)
+    a = np.exp(np.negative(x, out=x), out=x)
+    a[~used] = 0.0
+    if below.any():
+        a[state < below] = 0.0
+    a, off, head, power = (part.reshape(len(part), -1, LANES) for part in (a, off, head, power.astype(np.int64)))
+    return Given(a, off, cost, head, power, d, np.exp(-np.clip(strength, -ROOM, ROOM))), features, lost[: len(rows)]
+
+
+def _above(columns: Columns, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """By slot, e^-(what each joint state of the shared latent variables contributes), and the most that one does."""
+    edges, n = columns.latent_edges, len(columns.latents)
+    above = np.zeros((len(columns.variable), n))
+    above[edges["source"], edges["target"] - 1] = weight[edges["place"]]
+    most = np.maximum(np.maximum(above, 0.0).sum(axis=1), np.maximum(-above, 0.0).sum(axis=1))
+    above[~(most <= ROOM)] = 0.0  # all rows are lost
+    d, factor = np.ones((len(above), 1 << n)), np.exp(-above)
+    for k in range(n):
+        np.multiply(d[:, : 1 << k], factor[:, k : k + 1], out=d[:, 1 << k : 2 << k])
+    return d, most
+
+
+def _costs(groups: np.ndarray, size: FloatArray, strength: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """The largest exponents that columns add, from the sizes of inputs by slot, in some rows or in all of them; and
+    whether none adds too much.
+    """
+    cost, fits = np.zeros_like(size), np.ones(size.shape[1:], np.bool_)
+    strength = strength.reshape(-1, *[1] * (size.ndim - 1))
+    for first, width, _, mixtures, form in groups.tolist():
+        own, end = cost[first : first + width], first + (1 + mixtures) * width
+        own += size[first : first + width] + 1.0
+        for w in range(first + width, end, width):
+            own += strength[w : w + width]
+        own *= 2.0 if form == FRACTION else 1.0
+        if mixtures:
+            own += size[first + width : end].reshape(mixtures, *own.shape).max(axis=0) + 2.0
+        fits &= (own <= LIMIT[form]).all(axis=0)
+        if form == PLAIN:
+            own[::FOUR] = own.reshape(-1, FOUR, *own.shape[1:]).sum(axis=1)
+    return cost, fits
+
+
+def marginalise(
+    columns: Columns,
+    weight: FloatArray,
+    bias: FloatArray,
+    rows: States,
+    row_weight: FloatArray | None,
+    *,
+    careful: bool = False,
+) -> Answer:
+    """Likelihoods and means of rows of states by variable, and gradients if rows have weights.
+
+    If `careful`, all columns are treated as those with several mixture variables: slower, but for larger inputs. What
+    becomes of a row does not depend on the rows beside it.
+    """
+    if careful:
+        groups = columns.groups.copy()
+        groups["form"] = SUM
+        columns = columns._replace(groups=groups)
+    groups, n_slots, n_states = columns.groups, len(columns.variable), 1 << len(columns.latents)
+    given, features, lost = _given(columns, weight, bias, rows)
+    share, total, top = np.empty((len(rows), n_states)), np.empty(len(rows)), np.empty(len(rows), np.int64)
+    mixed, states = zeros(((1 << int(groups["mixtures"].max(initial=0))) + 1,), mixed_t), zeros((n_states,), state_t)
+    multiply(groups, given, states, mixed, zeros((1,), row_t), share, total, top)
+    log_p = np.log(total) + top * LN2
+    log_p[lost], share[lost] = np.nan, 0.0
+    mean = np.zeros((len(rows), n_slots))
+    answer = Answer(log_p, share, _folded(share, len(columns.latents)), mean, np.zeros(len(weight)), np.zeros(len(bias)))
+    if row_weight is None and len(mixed) == 2:
+        return answer
+    x, n_blocks = np.zeros((n_slots, features.shape[1])), n_slots // LANES
+    above, strengths = zeros((n_states + 1, n_blocks), above_t), zeros((n_blocks,), strength_t)
+    strengths["k"] = given.k.reshape(-1, LANES)
+    room = zeros((n_blocks,), side_t), strengths, mixed, np.zeros(n_states + 1, np.int64), np.zeros(n_states + 1)
+    means, least = Means(above, *room, x, mean), _NOTHING if row_weight is None else _SLIGHT
+    w = np.ones(len(rows)) if row_weight is None else row_weight
+    differentiate(groups, given, share, w, least, row_weight is not None, means)
+    if row_weight is not None:
+        _gather(columns, bias, features, means, np.where(lost, 0.0, w), answer)
+    return answer
+
+
+def _gather(
+    columns: Columns, bias: FloatArray, features: FloatArray, means: Means, row_weight: FloatArray, answer: Answer
+) -> None:
+    """Gradients in weights and biases, from those in the inputs of slots: by row for edges from columns, by joint state
+    for edges from shared latent variables.
+    """
+    used, mixture, latents, edges = columns.variable >= 0, columns.strength >= 0, columns.latents, columns.latent_edges
+    add_gradients(columns.edges, features, means.x, answer.weight)
+    answer.bias[columns.threshold[used]] = means.x.sum(axis=1)[used]
+    answer.weight[columns.strength[mixture]] = means.strengths["gradient"].ravel()[mixture]
+    above = means.above["gradient"][:-1].reshape(-1, len(used))
+    answer.weight[edges["place"]] = _folded(above.T, len(latents))[edges["source"], edges["target"] - 1]
+    answer.bias[latents] = (row_weight[:, None] * (answer.latent_mean - expit(bias[latents]))).sum(axis=0)
+
+
+def _folded(share: FloatArray, n: int) -> FloatArray:
+    """Sums over the joint states in which each shared variable is on: the last one is the highest bit.
+
+    Row by row: the rounding of a product of matrices would depend on how many rows are asked for at once.
+    """
+    sums = np.empty((len(share), n))
+    for k in reversed(range(n)):
+        off, on = share[:, : 2**k], share[:, 2**k :]
+        sums[:, k], share = on.sum(axis=1), off + on
+    return sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +313,7 @@ class ColumnSums:
     @property
     def rows_at_once(self) -> int:
         """To start a thread takes longer than some rows of narrow tables."""
-        return _FEW if len(self.plan.slots.slots) * self.plan.n_states > _DEAR else _MANY
+        return _FEW if len(self.plan.slots.variable) * self.plan.n_states > _DEAR else _MANY
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """The likelihood of each row, less what rounding may have added."""
@@ -170,27 +354,23 @@ class ColumnSums:
         self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray | None, *, careful: bool = False
     ) -> tuple[Solution, BoundGradient | None]:
         """Rows without missing values; the bound of others, and of rows with inputs too large to multiply, is NaN."""
-        plan, n, differentiates = self.plan, len(states), row_weight is not None
-        weight = np.ones(n) if row_weight is None else np.ascontiguousarray(row_weight)
-        gradient = BoundGradient(np.zeros(len(model.weight)), np.zeros(len(bias)))
-        share, mean = np.zeros((n, plan.n_states)), np.zeros((n, len(plan.slots.slots)))
-        answer = Answer(np.empty(n), share, mean, gradient.weight, gradient.bias)
-        rows, least = np.ascontiguousarray(states), _SLIGHT if differentiates else _NOTHING
-        marginalise(plan.slots, model.weight, bias, Task(rows, weight, least, differentiates, careful), answer)
+        plan, n = self.plan, len(states)
+        answer = marginalise(plan.slots, model.weight, bias, states, row_weight, careful=careful)
         means, mixtures = states.astype(np.float64), plan.mixture_slots
-        means[:, plan.shared] = _shared_means(share, len(plan.shared))
-        means[:, plan.slots.slots["variable"][mixtures]] = mean[:, mixtures]
+        means[:, plan.shared] = answer.latent_mean
+        means[:, plan.slots.variable[mixtures]] = answer.mixture_mean[:, mixtures]
         if len(plan.idle):
-            means[:, plan.idle] = self._idle(model, bias, states, share)
+            means[:, plan.idle] = self._idle(model, bias, states, answer.share)
         found = Solution(answer.log_p, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
         lost = np.isnan(answer.log_p) & (states[:, plan.columns] != HIDDEN).all(axis=1)
+        gradient = None if row_weight is None else BoundGradient(answer.weight, answer.bias)
         if lost.any() and not careful:
             some = None if row_weight is None else row_weight[lost]
             more, other = self._marginalised(model, bias, states[lost], some, careful=True)
             found = _both(found, more, ~lost)
-            if other is not None:
+            if gradient is not None and other is not None:
                 gradient = BoundGradient(gradient.weight + other.weight, gradient.bias + other.bias)
-        return found, gradient if differentiates else None
+        return found, gradient
 
     def _idle(self, model: Model, bias: FloatArray, states: States, share: FloatArray) -> FloatArray:
         """The means of variables that nothing depends on."""
@@ -200,18 +380,6 @@ class ColumnSums:
         above = rows[:, shared] @ ((np.arange(2**n) >> np.arange(n)[:, None]) & 1).astype(np.float64)
         found = [(share * expit(z[:, None] + w)).sum(axis=1) for z, w in zip(observed.T, above, strict=True)]
         return np.stack(found, axis=1)
-
-
-def _shared_means(share: FloatArray, n: int) -> FloatArray:
-    """The probability of each shared variable, from those of their joint states: the last one is the highest bit.
-
-    Row by row: the rounding of a product of matrices would depend on how many rows are asked for at once.
-    """
-    means = np.empty((len(share), n))
-    for k in reversed(range(n)):
-        off, on = share[:, : 2**k], share[:, 2**k :]
-        means[:, k], share = on.sum(axis=1), off + on
-    return means
 
 
 def margin(network: Network) -> float:
