@@ -159,7 +159,9 @@ def test_rows_with_missing_values_and_other_networks_are_left_to_mean_field_theo
     net = sb.layered((2, 4), autoregressive=True, rng=0, scale=2.0)
     columns, states = np.arange(2, 6), np.array([[-1, -1, 1, 0, 1, 1], [-1, -1, 1, -1, 1, 0]], np.int8)
     plain = sb.MeanField(log_term="xi")
-    both, gradient = marginalising(net, columns, plain).maximise(net.model, net.bias, states, None, row_weight=np.ones(2))
+    both, gradient = marginalising(net, columns, plain).maximise(
+        net.model, net.bias, states, None, row_weight=np.ones(2)
+    )
     alone, more = plain.maximise(net.model, net.bias, states[1:], None, row_weight=np.ones(1))
     assert both.bound[1] == alone.bound[0]
     assert_allclose(both.means[1], alone.means[0])

@@ -34,8 +34,8 @@ Record: TypeAlias = Any
 """One record; many are an array."""
 
 PLAIN, FRACTION, SUM = range(3)
-"""How P of a column is written: as one sigmoid, four columns at once; with one mixture variable, as a fraction; as a sum
-over the states of any number of mixture variables, slower, but for larger inputs.
+"""How P of a column is written: as a sigmoid, four columns at once; with one mixture variable, as a fraction; as a sum
+over the joint states of any number of mixture variables, slower, but for larger inputs.
 """
 FOUR = 4
 ROOM = 650.0

@@ -122,41 +122,37 @@ def plan_of(network: Network, columns: IndexArray) -> Plan | None:
         return None
     if fan_in[shared].any() or (network.gate != SIGMOID).any():
         return None
-    first = np.concatenate([[0], np.cumsum(count)])
     number[shared] = np.arange(len(shared))
-    groups, slot = _slots(network, columns, first, edge)
-    slot_of = np.full(n, -1)
-    slot_of[slot[0][slot[0] >= 0]] = np.flatnonzero(slot[0] >= 0)
-    into, parent = slot_of[graph.child_of_edge], number[graph.parent]
-    above = (into >= 0) & (parent >= 0) & hidden[graph.parent]
-    place = np.flatnonzero((into >= 0) & (parent >= 0) & ~hidden[graph.parent])
-    edges, place_above = _edges(parent[place], into[place], place), np.flatnonzero(above)
-    above_edges = _edges(into[above], 1 + parent[above], place_above)
-    features = np.stack([columns, np.ones(len(columns), np.int64)])
-    slots = Columns(groups, slot[0], slot[0], np.ones(len(slot[0]), np.int64), slot[1], edges, above_edges, features, shared)
+    groups, variable, strength = _slots(network, columns, np.concatenate([[0], np.cumsum(count)]), edge)
+    slot = np.full(n, -1)
+    slot[variable[variable >= 0]] = np.flatnonzero(variable >= 0)
+    child, parent, latent = slot[graph.child_of_edge], number[graph.parent], hidden[graph.parent]
+    below, above = (np.flatnonzero((child >= 0) & (parent >= 0) & (latent == kind)) for kind in (False, True))
+    edges = _edges(parent[below], child[below], below), _edges(child[above], 1 + parent[above], above)
+    features, level = np.stack([columns, np.ones_like(columns)]), np.ones_like(variable)
+    slots = Columns(groups, variable, variable, level, strength, *edges, features, shared)
     return Plan(columns, shared, np.flatnonzero(hidden & (fan_out == 0)), slots)
 
 
 def _slots(
     network: Network, columns: IndexArray, first: IndexArray, edge: IndexArray
-) -> tuple[np.ndarray, IndexArray]:
-    """Groups; and of slots, variables and edges of mixture variables to their columns."""
+) -> tuple[np.ndarray, IndexArray, IndexArray]:
+    """Groups; and of slots, the variables, and the edges of mixture variables to their columns."""
     count = np.diff(first)
     kinds = np.unique(count)
     groups, parts, begin = np.zeros(len(kinds), group_t), [], 0
-    for group, mixtures in zip(groups, kinds, strict=True):
+    for g, mixtures in enumerate(kinds.tolist()):
         own = np.flatnonzero(count == mixtures)
-        width = len(own) + -len(own) % LANES
-        form = PLAIN if mixtures == 0 else FRACTION if mixtures == 1 else SUM
-        group["first"], group["width"], group["columns"], group["mixtures"] = begin, width, len(own), mixtures
-        group["form"] = form
+        n, width = len(own), len(own) + -len(own) % LANES
+        groups[g] = begin, width, n, mixtures, (PLAIN, FRACTION, SUM)[min(mixtures, 2)]
         part = np.full((2, 1 + mixtures, width), -1)
-        part[0, 0, : len(own)] = columns[own]
-        part[1, 1:, : len(own)] = edge[first[own] + np.arange(mixtures)[:, None]]
-        part[0, 1:, : len(own)] = network.graph.parent[part[1, 1:, : len(own)]]
+        part[0, 0, :n] = columns[own]
+        part[1, 1:, :n] = edge[first[own] + np.arange(mixtures)[:, None]]
+        part[0, 1:, :n] = network.graph.parent[part[1, 1:, :n]]
         parts.append(part.reshape(2, -1))
-        begin += parts[-1].shape[1]
-    return groups, np.concatenate(parts, axis=1)
+        begin += (1 + mixtures) * width
+    variable, strength = np.concatenate(parts, axis=1)
+    return groups, variable, strength
 
 
 def _edges(source: IndexArray, target: IndexArray, place: IndexArray) -> np.ndarray:
@@ -165,41 +161,41 @@ def _edges(source: IndexArray, target: IndexArray, place: IndexArray) -> np.ndar
     return edges[np.argsort(target, kind="stable")]
 
 
-def _given(
-    columns: Columns, weight: FloatArray, bias: FloatArray, rows: States
-) -> tuple[Given, FloatArray, BoolArray]:
+def _given(columns: Columns, weight: FloatArray, bias: FloatArray, rows: States) -> tuple[Given, FloatArray, BoolArray]:
     """What is multiplied, the features of rows, and the rows that are lost: cells are missing, or inputs too large."""
     n_rows, used, mixture = len(rows) + -len(rows) % LANES, columns.variable >= 0, columns.strength >= 0
     cells = np.ones((rows.shape[1] + 1, n_rows), np.int8)  # the last: mixture variables, and slots that nobody has
     cells[:-1, : len(rows)] = rows.T
     state, below = cells[np.where(mixture, -1, columns.variable)], (columns.level - 1).astype(np.int8)[:, None]
-    off, x = zeros((2, *state.shape), np.float64)
-    off[:] = state == below
     features = (cells[columns.features[0]] == columns.features[1].astype(np.int8)[:, None]).astype(np.float64)
-    x[:] = np.where(used, bias[columns.threshold], 0.0)[:, None]
+    off, x = zeros((2, *state.shape), np.float64)
+    off[:], x[:] = state == below, np.where(used, bias[columns.threshold], 0.0)[:, None]
     add_inputs(columns.edges, weight, features, x)
     strength = np.zeros(len(x))
     strength[mixture] = weight[columns.strength[mixture]]
     d, most = _above(columns, weight)
-    lost = (state < 0).any(axis=0)
-    cost, fits = _costs(columns.groups, np.abs(x).max(axis=1) + most, np.abs(strength))
-    if not fits.all():  # for some of the rows
-        _, fits = _costs(columns.groups, np.abs(x) + most[:, None], np.abs(strength))
-        lost |= ~fits
-        x[:, lost] = 0.0
-        cost, _ = _costs(columns.groups, np.abs(x).max(axis=1) + most, np.abs(strength))
-    h = bias[columns.latents][:, None]
-    head = np.repeat(np.concatenate([np.logaddexp(0.0, h).sum(axis=0, keepdims=True), -h]), n_rows, axis=1)
-    head[0] += (off * x).sum(axis=0)
-    add_inputs(columns.latent_edges, weight, off, head)
-    power = np.rint(head * -LOG2E)
-    head = np.exp((-head - power * LN2_HIGH) - power * LN2_LOW)
+    cost, lost = _costs(columns.groups, x, most, strength)
+    lost |= (state < 0).any(axis=0)
+    head, power = _heads(columns, weight, bias, off, x)
     a = np.exp(np.negative(x, out=x), out=x)
     a[~used] = 0.0
-    if below.any():
+    if below.any():  # some columns have more than two states
         a[state < below] = 0.0
-    a, off, head, power = (part.reshape(len(part), -1, LANES) for part in (a, off, head, power.astype(np.int64)))
-    return Given(a, off, cost, head, power, d, np.exp(-np.clip(strength, -ROOM, ROOM))), features, lost[: len(rows)]
+    k, lanes = np.exp(-np.clip(strength, -ROOM, ROOM)), (-1, n_rows // LANES, LANES)
+    a, off, head, power = a.reshape(lanes), off.reshape(lanes), head.reshape(lanes), power.reshape(lanes)
+    return Given(a, off, cost, head, power, d, k), features, lost[: len(rows)]
+
+
+def _heads(
+    columns: Columns, weight: FloatArray, bias: FloatArray, off: FloatArray, x: FloatArray
+) -> tuple[FloatArray, IndexArray]:
+    """By row, P(s = 0) and all numerators, and what each latent variable that is on makes of that: m 2^n."""
+    head, h = np.empty((1 + len(columns.latents), x.shape[1])), bias[columns.latents]
+    head[0] = (off * x).sum(axis=0) + np.logaddexp(0.0, h).sum()
+    head[1:] = -h[:, None]
+    add_inputs(columns.latent_edges, weight, off, head)
+    n = np.rint(head * -LOG2E)
+    return np.exp((-head - n * LN2_HIGH) - n * LN2_LOW), n.astype(np.int64)
 
 
 def _above(columns: Columns, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -215,24 +211,32 @@ def _above(columns: Columns, weight: FloatArray) -> tuple[FloatArray, FloatArray
     return d, most
 
 
-def _costs(groups: np.ndarray, size: FloatArray, strength: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """The largest exponents that columns add, from the sizes of inputs by slot, in some rows or in all of them; and
-    whether none adds too much.
-    """
-    cost, fits = np.zeros_like(size), np.ones(size.shape[1:], np.bool_)
-    strength = strength.reshape(-1, *[1] * (size.ndim - 1))
+def _costs(groups: np.ndarray, x: FloatArray, most: FloatArray, strength: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """The largest exponents that columns add, and the rows in which one adds too much: their inputs become zero."""
+    lost: BoolArray = np.zeros(x.shape[1], np.bool_)
+    cost = _cost(groups, np.abs(x).max(axis=1, keepdims=True), most, strength)
+    if np.isinf(cost).any():  # in some of the rows
+        lost |= np.isinf(_cost(groups, np.abs(x), most, strength)).any(axis=0)
+        x[:, lost] = 0.0
+        cost = _cost(groups, np.abs(x).max(axis=1, keepdims=True), most, strength)
+    return cost[:, 0], lost
+
+
+def _cost(groups: np.ndarray, size: FloatArray, most: FloatArray, strength: FloatArray) -> FloatArray:
+    """The largest exponents that columns add, from the sizes of inputs; infinite if they are too large."""
+    size, strength, cost = size + (most + 1.0)[:, None], np.abs(strength)[:, None], np.zeros_like(size)
     for first, width, _, mixtures, form in groups.tolist():
-        own, end = cost[first : first + width], first + (1 + mixtures) * width
-        own += size[first : first + width] + 1.0
-        for w in range(first + width, end, width):
-            own += strength[w : w + width]
-        own *= 2.0 if form == FRACTION else 1.0
+        begin, end = first + width, first + (1 + mixtures) * width
+        own = size[first:begin] + strength[begin:end].reshape(mixtures, width, 1).sum(axis=0)
+        if form == FRACTION:
+            own *= 2.0
         if mixtures:
-            own += size[first + width : end].reshape(mixtures, *own.shape).max(axis=0) + 2.0
-        fits &= (own <= LIMIT[form]).all(axis=0)
+            own += size[begin:end].reshape(mixtures, *own.shape).max(axis=0) + 1.0
+        own[~(own <= LIMIT[form])] = np.inf
+        cost[first:begin] = own
         if form == PLAIN:
-            own[::FOUR] = own.reshape(-1, FOUR, *own.shape[1:]).sum(axis=1)
-    return cost, fits
+            cost[first:begin:FOUR] = own.reshape(-1, FOUR, own.shape[1]).sum(axis=1)
+    return cost
 
 
 def marginalise(
@@ -260,8 +264,8 @@ def marginalise(
     multiply(groups, given, states, mixed, zeros((1,), row_t), share, total, top)
     log_p = np.log(total) + top * LN2
     log_p[lost], share[lost] = np.nan, 0.0
-    mean = np.zeros((len(rows), n_slots))
-    answer = Answer(log_p, share, _folded(share, len(columns.latents)), mean, np.zeros(len(weight)), np.zeros(len(bias)))
+    latent_mean, mean = _folded(share, len(columns.latents)), np.zeros((len(rows), n_slots))
+    answer = Answer(log_p, share, latent_mean, mean, np.zeros(len(weight)), np.zeros(len(bias)))
     if row_weight is None and len(mixed) == 2:
         return answer
     x, n_blocks = np.zeros((n_slots, features.shape[1])), n_slots // LANES
