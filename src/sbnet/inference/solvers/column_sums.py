@@ -48,8 +48,11 @@ time.
 """
 _SLIGHT, _NOTHING = 1e-5, 1e-12
 """Shares of states in a row that do not count: while learning, and in means."""
-_DEAR, _FEW, _MANY = 150_000, 48, 208
-"""Slots times states from which threads are worth it for few rows; and rows that are few and many."""
+_ROWS = ((2_000, 832), (150_000, 208))
+_FEW = 48
+"""Rows at once up to so many slots times states, and beyond: what is done once for all rows should not take longer than
+the rows do.
+"""
 
 
 class Columns(NamedTuple):
@@ -317,7 +320,8 @@ class ColumnSums:
     @property
     def rows_at_once(self) -> int:
         """To start a thread takes longer than some rows of narrow tables."""
-        return _FEW if len(self.plan.slots.variable) * self.plan.n_states > _DEAR else _MANY
+        size = len(self.plan.slots.variable) * self.plan.n_states
+        return next((rows for most, rows in _ROWS if size <= most), _FEW)
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """The likelihood of each row, less what rounding may have added."""
