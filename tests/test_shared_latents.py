@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose
 import oracle
 import sbnet as sb
 from sbnet.estimators import SBNDensity, _learning
-from sbnet.inference.solvers.column_sums import Columns, ColumnSums, marginalise, marginalising, plan_of
+from sbnet.inference.solvers.column_marginals import Columns, marginalise
+from sbnet.inference.solvers.column_sums import ColumnSums, marginalising, plan_of
 from sbnet.kernels.columns import PLAIN, edge_t, group_t
 
 pytestmark = pytest.mark.small
