@@ -1,4 +1,4 @@
-"""Rows of columns marginalised: what is done once for a network or a row, in NumPy, around :mod:`sbnet.kernels.columns`."""
+"""Rows of columns marginalised: what is done once for a network or a row, around :mod:`sbnet.kernels.columns`."""
 
 from __future__ import annotations
 
@@ -142,16 +142,14 @@ def marginalise(
     groups, n_slots, n_states = columns.groups, len(columns.variable), 1 << len(columns.latents)
     given, features, lost = _given(columns, weight, bias, rows)
     share, total, top = np.empty((len(rows), n_states)), np.empty(len(rows)), np.empty(len(rows), np.int64)
-    mixed, states = (
-        zeros(((1 << int(groups["mixtures"].max(initial=0))) + 1,), kernels.mixed_t),
-        zeros((n_states,), kernels.state_t),
-    )
+    most = int(groups["mixtures"].max(initial=0))
+    mixed, states = zeros(((1 << most) + 1,), kernels.mixed_t), zeros((n_states,), kernels.state_t)
     multiply(groups, given, states, mixed, zeros((1,), kernels.row_t), share, total, top)
     log_p = np.log(total) + top * LN2
     log_p[lost], share[lost] = np.nan, 0.0
     latent_mean, mean = _folded(share, len(columns.latents)), np.zeros((len(rows), n_slots))
     answer = Answer(log_p, share, latent_mean, mean, np.zeros(len(weight)), np.zeros(len(bias)))
-    if row_weight is None and len(mixed) == 2:
+    if row_weight is None and most == 0:
         return answer
     x, n_blocks = np.zeros((n_slots, features.shape[1])), n_slots // LANES
     above, strengths = zeros((n_states + 1, n_blocks), above_t), zeros((n_blocks,), strength_t)
