@@ -34,9 +34,9 @@ from sbnet.bounds.branch_and_bound import branch_and_bound, upper
 from sbnet.bounds.upper.descent import OneThread, descend
 from sbnet.exact.quickscore import TwoLevels, firing_of
 from sbnet.kernels import lobatto
-from sbnet.kernels._compile import plain
 from sbnet.kernels.codes import LEAST
-from sbnet.kernels.terms.series import nodes_for
+from sbnet.kernels.compiling import plain
+from sbnet.kernels.newterms.series import nodes_for
 
 _STEEPEST = 40.0  # of the logarithm of a slope: e^40 is far beyond what matters
 _TINY = 1e-250  # a smaller sum may have lost digits among denormal numbers, and is not relied on

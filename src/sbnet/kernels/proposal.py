@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, FloatArray, IndexArray
+from sbnet.kernels.codes import LEAST, SIGMOID
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.gates import LEAST, SIGMOID
 from sbnet.kernels.random import GOLDEN, uniform
 from sbnet.kernels.structs import struct
 from sbnet.kernels.thresholds import log_part, rarity, sigmoid

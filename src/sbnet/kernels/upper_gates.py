@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
+from sbnet.kernels.codes import NOISY_OR, SIGMOID
 from sbnet.kernels.compiling import inner
-from sbnet.kernels.gates import NOISY_OR, SIGMOID
 from sbnet.kernels.thresholds import loads, rarity, sigmoid, softplus
 
 

@@ -134,9 +134,10 @@ class Mixture:
         return _grow(pattern, Component(float(found[0][0]), found[1][0], none), int(self.components))
 
     def divide(
-        self, network: Network, problem: Problem, row: States, bias: FloatArray, bound: float, means: FloatArray
+        self, network: Network, row: States, bias: FloatArray, bound: float, means: FloatArray
     ) -> list[Component]:
         """The components of one row, from the answer with one of them."""
+        problem = reduce(network.model, row)
         first = Component(bound, means[problem.hidden], _no_gates(problem))
         return _grow(self._pattern(network, problem, row, bias), first, int(self.components)).parts
 

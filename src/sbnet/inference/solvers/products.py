@@ -33,12 +33,12 @@ from numpy.typing import NDArray
 from sbnet import kernels
 from sbnet._types import FloatArray, IndexArray, Model, States
 from sbnet.kernels import array_gates
-from sbnet.kernels._compile import plain
 from sbnet.kernels.codes import NOISY_OR
+from sbnet.kernels.compiling import plain
 from sbnet.kernels.lobatto import NODES, UNTIL, WEIGHTS
+from sbnet.kernels.newterms.frequencies import FAR, MARGIN, MAX_NODES, OMEGA
+from sbnet.kernels.newterms.series import NOTHING, nodes_for
 from sbnet.kernels.structs import Problem
-from sbnet.kernels.terms.series import NOTHING, nodes_for, weakest
-from sbnet.kernels.terms.waves import FAR, MARGIN, MAX_NODES, OMEGA
 
 if TYPE_CHECKING:
     from sbnet.kernels.structured import Forest, Products
@@ -198,7 +198,7 @@ def _noisy_or(total: _Sum, one: _One) -> None:
         total.pairs(one.own, one.parents, weight)
     if one.state == 0:
         return
-    least = plain(weakest)(weight)
+    least = float(weight[weight > NOTHING].min(initial=np.inf))  # the smallest weight that counts
     n = plain(nodes_for)(least)
     reach = UNTIL[n - 1] * (least + h)
     tail = math.exp(-reach) / reach

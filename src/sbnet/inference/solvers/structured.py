@@ -104,7 +104,7 @@ class Structured:
             solution.means[r, hidden] = found.means
             solution.sweeps[r] = max(solution.sweeps[r], len(found.path) - 1)
             solution.status[r] = (Status.CONVERGED if found.settled else Status.MAX_SWEEPS).code
-        kernels.rows.predict_rows(network.model, states, bias, solution.means)
+        kernels.prediction.predict_rows(network.model, states, bias, solution.means)
         return replace(solution, trace=None if first.trace is None else lengthened(first.trace, paths, solution.bound))
 
     def _labels(self, network: Network) -> IndexArray:

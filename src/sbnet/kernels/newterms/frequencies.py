@@ -25,7 +25,7 @@ from sbnet.kernels.structs import LANES, LINE, Problem
 MAX_NODES = 512
 MAX_NUMBERS = 100_000_000  # 800 MB: in a problem that would need more, some terms are others
 OMEGA = 5.0  # where the sum over frequencies ends; what is left is bounded and added
-_MARGIN = 15.0  # aliases of the sum are below e^-15 / 2 for |x| in the expected range
+MARGIN = 15.0  # aliases of the sum are below e^-15 / 2 for |x| in the expected range
 _BERNSTEIN = 16.0
 FAR = 20.0  # beyond it ln(1 + e^x) is straight
 _SIZE = 32
@@ -60,7 +60,7 @@ def nodes(low: float, high: float, mean: float, variance: float, largest: float,
     third = largest * _BERNSTEIN / 3.0
     reach = third + math.sqrt(third * third + 2.0 * variance * _BERNSTEIN)
     low, high = max(low, mean - reach), min(high, mean + reach)
-    return math.ceil(OMEGA * (min(max(-low, high, 0.0), abs(mean) + squares / 8.0) + _MARGIN) / (2.0 * math.pi))
+    return math.ceil(OMEGA * (min(max(-low, high, 0.0), abs(mean) + squares / 8.0) + MARGIN) / (2.0 * math.pi))
 
 
 @inner

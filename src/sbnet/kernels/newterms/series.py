@@ -24,9 +24,9 @@ from sbnet.kernels.newterms.frequencies import fill, unsigned
 from sbnet.kernels.structs import Problem
 from sbnet.kernels.thresholds import dt, rarity
 
-_FAR = 30.0  # where e^-x is nothing beside 1e-12
+FAR = 30.0  # where e^-x is nothing beside 1e-12
 _N = len(NODES)
-_NOTHING = 1e-20  # a cause that works less often than that counts as none, which only raises t
+NOTHING = 1e-20  # a cause that works less often than that counts as none, which only raises t
 
 
 SERVES = (SERIES,)
@@ -37,16 +37,16 @@ def _weakest(slots: np.ndarray, factor: np.ndarray) -> float:
     """The smallest weight that counts."""
     least = np.inf
     for s in range(factor.slot, factor.slot_end):
-        if _NOTHING < slots[s].weight < least:
+        if NOTHING < slots[s].weight < least:
             least = slots[s].weight
     return least
 
 
 @inner
-def _nodes_for(weakest: float) -> int:
+def nodes_for(weakest: float) -> int:
     """How many nodes leave less than 1e-13 beyond the last, for inputs of at least `weakest`; whole octaves."""
     n = 0
-    while n < _N and UNTIL[n] * weakest < _FAR:
+    while n < _N and UNTIL[n] * weakest < FAR:
         n += 1
     n = min(n + POINTS, _N)
     while n < _N and UNTIL[n] == UNTIL[n - 1]:
@@ -57,7 +57,7 @@ def _nodes_for(weakest: float) -> int:
 @inner
 def room(problem: Problem, factor: np.ndarray) -> int:
     """Rows for the nodes and the one at infinity."""
-    return (factor.slot_end - factor.slot + 4) * (_nodes_for(_weakest(problem.slots, factor)) + 1)
+    return (factor.slot_end - factor.slot + 4) * (nodes_for(_weakest(problem.slots, factor)) + 1)
 
 
 @inner
@@ -67,10 +67,10 @@ def prepare(problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: Fl
         factor = problem.factors[f]
         if factor.kind != SERIES:
             continue
-        n = _nodes_for(_weakest(problem.slots, factor))
+        n = nodes_for(_weakest(problem.slots, factor))
         factor.width, at = n + 1, factor.table
         for s in range(factor.slot, factor.slot_end):
-            j = problem.slots[s].weight if problem.slots[s].weight > _NOTHING else 0.0
+            j = problem.slots[s].weight if problem.slots[s].weight > NOTHING else 0.0
             for k in range(n):
                 numbers[at + k] = math.exp(-NODES[k] * j)
             numbers[at + n] = 0.0 if j > 0.0 else 1.0
