@@ -45,7 +45,7 @@ def lower(
     of_moves: FloatArray, max_steps: int, tol: float,
 ) -> float:  # fmt: skip
     """The loop. What moves is in the first row of `v`; all the rest is scratch."""
-    families, lines, entries, members, nodes, eta, mu, _, _, peaks, by_state = regions
+    families, lines, entries, members, nodes, eta, mu, _, _, by_state = regions
     n, size, quiet, steps, stop, claims = len(free), 0, 0, 0, False, len(entries) + len(lines)
     value, new_value, fall, step = math.inf, math.inf, 0.0, 0.0
     while True:  # at first, and after a last step that failed, it goes nowhere: the bound is compiled in one place
@@ -53,14 +53,14 @@ def lower(
             for j in range(n):
                 v[_TRIAL, j] = v[_AT, j] + step * v[_DIRECTION, j]
                 x[free[j]] = math.exp(min(v[_TRIAL, j], _STEEPEST)) if positive[j] else v[_TRIAL, j]
-            weigh(families, lines, entries, members, nodes, eta, peaks, x)
+            weigh(families, len(lines), entries, members, nodes, eta, x)
             new_value = 0.0
             for f in range(len(families)):
                 family = families[f]
                 omega = nodes[family.hidden].omega if family.hidden >= 0 else 1.0
-                log_table(family, lines, entries, omega, eta, peaks, by_state, x)
+                log_table(family, lines, entries, omega, eta, by_state, x)
                 if family.hidden >= 0 and family.states > 2:
-                    mix_states(family, lines, omega, peaks, by_state)
+                    mix_states(family.states - 1, family.table, omega, by_state)
                 new_value += sum_table(family, lines, entries, nodes, mu, by_state, gradient)
             for f in range(len(families)):  # the gradient in the logarithms of the claims, where these may move
                 moves = families[f].table > 1 and abs(x[claims + f]) < LARGEST

@@ -57,15 +57,15 @@ def condition(regions: Regions, x: FloatArray, place: IndexArray, in_tables: Flo
     Those of an entry's parent begin at its `place`: for state s, after joint state c of the parents before, at
     s * block + c.
     """
-    families, lines, entries, _, nodes, eta, _, _, _, peaks, by_state = regions
+    families, lines, entries, _, nodes, eta, _, _, _, by_state = regions
     for f in range(len(families)):
         family = families[f]
         if family.table == 1:
             continue
         omega = nodes[family.hidden].omega if family.hidden >= 0 else 1.0
-        log_table(family, lines, entries, omega, eta, peaks, by_state, x)
+        log_table(family, lines, entries, omega, eta, by_state, x)
         if family.hidden >= 0 and family.states > 2:
-            mix_states(family, lines, omega, peaks, by_state)
+            mix_states(family.states - 1, family.table, omega, by_state)
         for s in range(family.entry + family.width - 1, family.entry - 1, -1):
             block, states, tau = entries[s].block, nodes[entries[s].parent].states, family.tau
             for c in range(block if entries[s].begin == block else 0):

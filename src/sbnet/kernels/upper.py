@@ -39,8 +39,6 @@ line_t = struct(
     ("bias", "f8"),  # with the evidence absorbed
     ("low", "f8"),  # where the parents outside of the table move the input to
     ("high", "f8"),
-    ("lam", "f8"),  # the slope
-    ("peak", "i8"),  # where its peaks begin: of a hidden variable with more than two states one for each of them
     ("curvature", "f8"),  # the mean curvature of t
 )
 entry_t = struct(
@@ -82,7 +80,6 @@ class Regions(NamedTuple):
     mu: FloatArray  # by column: the mean
     line: IndexArray  # by entry
     place: IndexArray  # by entry: where its weight stands in the network
-    peaks: FloatArray  # the inputs at which what lies below a line comes nearest to it
     by_state: FloatArray  # scratch: rows of numbers for each joint state in a table, see `log_table`
 
 
@@ -138,16 +135,16 @@ def bracket(gate: int, z: float, eta: float, omega: float) -> tuple[float, float
 
 @inner
 def weigh(
-    families: np.ndarray, lines: np.ndarray, entries: np.ndarray, members: np.ndarray, nodes: np.ndarray,
-    eta: FloatArray, peaks: FloatArray, x: FloatArray,
+    families: np.ndarray, n_lines: int, entries: np.ndarray, members: np.ndarray, nodes: np.ndarray, eta: FloatArray,
+    x: FloatArray,
 ) -> None:  # fmt: skip
-    """What the children of each variable send up, and Hölder's weights, which add up to one; then the peaks."""
-    n, claims = len(entries), len(entries) + len(lines)
+    """What the children of each variable send up, and Hölder's weights: those of a variable add up to one."""
+    n = len(entries)
     for k in range(len(nodes)):
         nodes[k].claims = nodes[k].pull = 0.0
         nodes[k].omega = 1.0
     for f in range(len(families)):
-        families[f].claim = math.exp(min(max(x[claims + f], -LARGEST), LARGEST))
+        families[f].claim = math.exp(min(max(x[n + n_lines + f], -LARGEST), LARGEST))
         families[f].tau, families[f].busiest = 1.0, -1
     for j in range(len(eta)):
         eta[j] = 0.0
@@ -166,32 +163,21 @@ def weigh(
     for m in range(len(members)):
         node = nodes[members[m].parent]
         node.omega = max(node.omega - families[members[m].family].tau, 1e-12)  # more weight than one is valid too
-    for i in range(len(lines)):
-        line = lines[i]
-        line.lam = x[n + i]
-        if line.low < line.high:
-            family = families[line.family]
-            level, state, end = i - family.line + 1, family.state, family.state + 1
-            if family.hidden >= 0 and family.states == 2:
-                peaks[line.peak], end = peak_hidden(family.gate, eta[family.column], line.lam), state
-            elif family.hidden >= 0:
-                state, end = 0, family.states
-            for k in range(state, end):
-                peaks[line.peak + k - state] = peak(family.gate, level, k, line.lam)
 
 
 @inner
 def log_table(
-    family: Any, lines: np.ndarray, entries: np.ndarray, omega: float, eta: FloatArray, peaks: FloatArray,
-    by_state: FloatArray, x: FloatArray,
+    family: Any, lines: np.ndarray, entries: np.ndarray, omega: float, eta: FloatArray, by_state: FloatArray,
+    x: FloatArray,
 ) -> None:  # fmt: skip
     """The exponents max [G - lam t] - b S for the joint states of the parents in a table: the first row of `by_state`.
 
     The second row is the entropy of the variable itself. Then there are three for each threshold: its input, with the t
     of the maximum; that t; and the probability of the state that the threshold leads to. For a hidden variable with
-    more than two states these last rows, and the second, have exponents, and `mix_states` has to follow.
+    more than two states the second and these last rows have the exponents of its states, the t of each state and
+    threshold stand in rows of their own, and `mix_states` has to follow.
     """
-    n, width, hidden = family.states - 1, family.width, family.hidden >= 0
+    n, width, hidden, of_lines = family.states - 1, family.width, family.hidden >= 0, len(entries) + family.line
     by_state[0, 0] = 0.0
     for i in range(n):
         by_state[2 + 3 * i, 0] = lines[family.line + i].bias
@@ -204,8 +190,8 @@ def log_table(
             for c in range(block):
                 by_state[2 + 3 * i, begin + c] = by_state[2 + 3 * i, c] + weight
     if hidden and n == 1:
-        line, own = lines[family.line], eta[family.column]
-        lam, low, high, top = line.lam, line.low, line.high, peaks[line.peak]
+        own, lam, low, high = eta[family.column], x[of_lines], lines[family.line].low, lines[family.line].high
+        top = peak_hidden(family.gate, own, lam) if low < high else 0.0
         for c in range(family.table):
             z, best = by_state[2, c], 0.0
             for k in range(3 if low < high else 1):  # low, high, the peak inside: the first of them if they are equal
@@ -221,24 +207,23 @@ def log_table(
         for c in range(family.table if hidden else 0):
             by_state[row, c] = eta[family.column + state - 1] if state > 0 else 0.0
         for i in range(n):
-            line = lines[family.line + i]
-            lam, low, high, top = line.lam, line.low, line.high, peaks[line.peak + (state if hidden else 0)]
+            lam, low, high = x[of_lines + i], lines[family.line + i].low, lines[family.line + i].high
+            top = peak(family.gate, i + 1, state, lam) if low < high else 0.0
+            t_row = 2 + (3 + state) * n + i if hidden else 3 + 3 * i
             for c in range(family.table):
                 z = by_state[2 + 3 * i, c]
-                t = min(max(top - z, low), high)
+                by_state[t_row, c] = t = min(max(top - z, low), high)
                 by_state[row, c] += log_part(family.gate, i + 1, state, z + t) - lam * t
-                if family.hidden < 0:
-                    by_state[2 + 3 * i, c], by_state[3 + 3 * i, c] = z + t, t
+                by_state[2 + 3 * i, c] = z if hidden else z + t
 
 
 @inner
-def mix_states(family: Any, lines: np.ndarray, omega: float, peaks: FloatArray, by_state: FloatArray) -> None:
-    """The bracket of a hidden variable with more than two states: each has maxima of its own, threshold by threshold.
+def mix_states(n: int, size: int, omega: float, by_state: FloatArray) -> None:
+    """The bracket of a hidden variable with n > 1 thresholds: each state has maxima of its own, at a t for each.
 
     They need not be at one t, so that this is above G - lam t at its maximum, and valid for every omega.
     """
-    n = family.states - 1
-    for c in range(family.table):
+    for c in range(size):
         top, total, entropy = by_state[1, c], 0.0, 0.0
         for state in range(1, n + 1):
             top = max(top, by_state[1 + 3 * state, c])
@@ -248,14 +233,13 @@ def mix_states(family: Any, lines: np.ndarray, omega: float, peaks: FloatArray, 
             total += p
             if p > 0.0:
                 entropy -= p * a
-        for state in range(n + 1):
-            by_state[1 + 3 * state, c] /= total
         for i in range(n):
-            line, z, t = lines[family.line + i], by_state[2 + 3 * i, c], 0.0  # the mean of t
+            t = 0.0  # its mean
             for state in range(n + 1):
-                at = min(max(peaks[line.peak + state] - z, line.low), line.high)
-                t += by_state[1 + 3 * state, c] * at
-            by_state[2 + 3 * i, c], by_state[3 + 3 * i, c] = z + t, t
+                t += by_state[1 + 3 * state, c] * by_state[2 + (3 + state) * n + i, c] / total
+            by_state[2 + 3 * i, c], by_state[3 + 3 * i, c] = by_state[2 + 3 * i, c] + t, t
+        for state in range(1, n + 1):
+            by_state[1 + 3 * state, c] /= total
         by_state[0, c] += top + omega * math.log(total)
         by_state[1, c] = math.log(total) + entropy / total
 

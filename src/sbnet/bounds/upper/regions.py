@@ -51,8 +51,6 @@ def divide(problem: Problem, model: Model, states: States, bias: FloatArray, lar
     level = np.arange(len(lines)) - families["line"][family] + 1
     lines["threshold"] = model.threshold[variable][family] + level - 1
     lines["bias"] = bias[lines["threshold"]]
-    peaks = np.where((families["hidden"] >= 0) & (families["states"] > 2), families["states"], 1)[family]
-    lines["peak"] = _begins(peaks)
     lines["a"], lines["c"] = _loads(families["gate"][family] == NOISY_OR, level, families["state"][family])
 
     entries = np.zeros(int((families["width"] * thresholds).sum()), entry_t)
@@ -62,11 +60,10 @@ def divide(problem: Problem, model: Model, states: States, bias: FloatArray, lar
         entries[name] = used[name]
     nodes = np.zeros(len(hidden), node_t)
     nodes["states"] = hidden["states"]
-    (eta, mu), rows = np.zeros((2, problem.n_columns)), 3 * int(thresholds.max(initial=0)) + 2
-    place, by_state = np.ascontiguousarray(used["place"]), np.zeros((rows, 2**room))
+    (eta, mu), n = np.zeros((2, problem.n_columns)), int(thresholds.max(initial=1))
+    place, by_state = np.ascontiguousarray(used["place"]), np.zeros((2 + (3 + n + 1) * n if n > 1 else 5, 2**room))
     entries["line"], members = line, np.zeros(0, member_t)
-    arrays = nodes, eta, mu, line, place, np.zeros(int(peaks.sum())), by_state
-    regions = Regions(families, lines, entries, members, *arrays)
+    regions = Regions(families, lines, entries, members, nodes, eta, mu, line, place, by_state)
     if room:
         regions = regions._replace(members=_fill_tables(regions, room))
     _widen(regions)
