@@ -69,7 +69,7 @@ def sample(bounded: Bounded, plan: Plan, seed: int) -> Sampled:
     log_scale = float(logsumexp(sampler.log_bounds)) - math.log(_ALPHA)
     margin = max(p.margin for p in sampler.proposals) + 64.0 * margins.UNIT * (abs(log_scale) + 4.0)
     variation = max(p.variation for p in sampler.proposals) + 16.0 * margins.UNIT * len(sampler.cumulative)
-    size = max(len(p.joint.links) + 32 * len(p.joint.drawn) for p in sampler.proposals)
+    size = max(len(p.joint.links) + 32 * p.drawn for p in sampler.proposals)
 
     most = max(int(plan.most * min(_EDGES / max(size, 1), 1.0)), 1)
     found = bet(sampler.weights, plan._replace(most=most))

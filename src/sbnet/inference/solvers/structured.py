@@ -135,13 +135,14 @@ class Structured:
             one, other = (label[problem.hidden["variable"][end]] for end in (links.one, links.other))
             links = links.some((one == other) & (one >= 0) & (links.strength > 0.0))
         planted, products = _planted(spanning(links, n), whole, n)
-        theta, probability, trace = np.repeat(mu, 2), np.empty(2 * n), np.empty(stop.max_sweeps + 1)
-        sweeps, settled = kernels.structured.maximise(
-            planted.forest, products, whole.field.ravel(), whole.constant, stop, theta, probability, trace
+        units, trace, kernel = planted.forest.units, np.empty(stop.max_sweeps + 1), kernels.structured
+        units["theta"], units["field"] = mu[:, None], whole.field
+        sweeps, settled = kernel.maximise(
+            planted.forest, products, kernel.messages(products), whole.constant, stop.tol, trace
         )
         scale = margins.scale(network).of(margins.involved(problem, row))
         path = np.maximum.accumulate(trace[: sweeps + 1]) - _margin(scale, whole, planted, products)
-        return _Found(path.tolist(), np.clip(probability[1::2], 0.0, 1.0), settled)
+        return _Found(path.tolist(), np.clip(units["p"][:, 1], 0.0, 1.0), settled)
 
 
 class _Found(NamedTuple):
