@@ -16,7 +16,6 @@ from sbnet import kernels
 from sbnet._types import Model
 from sbnet.exact import enumeration, quickscore
 from sbnet.exact.enumeration import Effort, Reduced, enumerate_states
-from sbnet.exact.predictions import predict
 from sbnet.kernels import enumeration as kernel
 from sbnet.kernels import reduction as compiled
 from sbnet.kernels.codes import NOISY_OR
@@ -170,18 +169,3 @@ assert "numba" not in sys.modules, "the compiler was imported"
 
 def test_small_exact_answers_do_without_the_compiler():
     subprocess.run([sys.executable, "-c", SMALL], check=True)
-
-
-@given(seed=seeds)
-def test_predictions_are_those_of_the_kernel(seed):
-    rng = np.random.default_rng(seed)
-    gate = {f"x{k}": "noisy-or" for k in range(3)}
-    edges = {(f"h{j}", f"{kind}{k}"): float(rng.uniform(0.0, 3.0)) for j in range(5) for kind in "xy" for k in range(3)}
-    net = sb.from_edges(edges | {("y0", "z"): -2.0}, bias=dict.fromkeys(gate, 0.1), gate=gate)
-    states = np.where(rng.random((3, net.n_units)) < 0.7, -1, 1).astype(np.int8)
-    bias = reduction.absorb(net, states)
-    found = enumerate_states(net, states, Effort(25, 1, progress=False))[1]
-    expected = found.copy()
-    predict(net, states, bias, found)
-    kernels.rows.predict_rows(net.model, states, bias, expected)
-    assert found == pytest.approx(expected, abs=1e-14)

@@ -16,9 +16,9 @@ from sbnet.inference.solution import Solution, Status
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.inference.solvers.protocol import Solver, check_solver
 from sbnet.kernels.kinds import EXACT, XI
-from sbnet.kernels.prediction import predict_rows
 from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.model.network import Network
+from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import Part, absorb, uncoupled, whole, with_gates
 
 _TRIALS = 3
