@@ -17,7 +17,6 @@ from sbnet._types import Model
 from sbnet.exact import enumeration, quickscore
 from sbnet.exact.enumeration import Effort, Reduced, enumerate_states
 from sbnet.kernels import enumeration as kernel
-from sbnet.kernels import reduction as compiled
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.questions import reduction
 
@@ -54,18 +53,6 @@ def rows_of(many, n):
     rng = np.random.default_rng(0)
     states = rng.integers(0, many.model.n_states, (n, len(many.states)))
     return np.where(rng.random(states.shape) < 0.5, -1, states).astype(np.int8)
-
-
-@given(seed=seeds)
-def test_reduction_with_arrays_is_the_kernel(seed):
-    many = Variables(seed, n=8)
-    for row in rows_of(many, 4):
-        one, other = reduction.reduce_with_arrays(many.model, row), compiled.reduce(many.model, row)
-        for field, mine in one._asdict().items():
-            assert np.array_equal(mine, getattr(other, field)), field
-        label, others = reduction._least_coupled(one), compiled.components(other)
-        assert np.array_equal(label, others)
-        assert np.array_equal(reduction.live_variables(many.model, row), compiled.live_variables(many.model, row))
 
 
 @given(seed=seeds)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet import checks, kernels
+from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, States, Stop
 from sbnet.errors import EvidenceError
 from sbnet.exact.probability import entropy_of
@@ -160,10 +160,10 @@ def log_terms(network: Network, which: Bound, states: States, means: FloatArray,
     terms: FloatArray = np.where(network.gate == NOISY_OR, rarity(bias), softplus(bias))
     terms[~live] = np.nan
     found, start = xi.copy(), means.astype(np.float64)
-    answers = kernels.rows.Answers(
-        np.empty(n), start, found, np.empty(n, np.int64), np.empty(n, np.bool_), np.empty((n, 0)), terms
-    )
-    kernels.rows.solve_rows(model, which, Stop(_STILL, 0), known, bias, True, answers)
+    from sbnet.bounds.rows import Answers, solve_rows
+
+    answers = Answers(np.empty(n), start, found, np.empty(n, np.int64), np.empty(n, np.bool_), np.empty((n, 0)), terms)
+    solve_rows(model, which, Stop(_STILL, 0), known, bias, True, answers)
     np.copyto(xi, found, where=np.isnan(xi))
     return terms
 

@@ -1,6 +1,6 @@
 """Sums over all states where they are small: mean field theory is overconfident of one cause where several would do.
 
-Where they are not, and units are tied to each other, answers come from samples: see :mod:`sbnet.model.ties`.
+Where they are not, and units are tied to each other, answers come from samples: see :mod:`sbnet.questions.ties`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from sbnet.inference import Chains, MeanField, Solution, Solver, Status
 from sbnet.inference.solvers.block_gibbs import block_means
 from sbnet.inference.solvers.weighing import weigh
 from sbnet.model.network import Network
-from sbnet.model.ties import blocks, tied_rows
 from sbnet.parallel.blocks import Taken
 from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import absorb
+from sbnet.questions.ties import blocks, tied_rows
 
 T = TypeVar("T")
 

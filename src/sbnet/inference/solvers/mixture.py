@@ -11,12 +11,12 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, Bound, FloatArray, IndexArray, Model, States, Stop
 from sbnet.bounds import margins
+from sbnet.bounds.rows import Answers, solve_rows
 from sbnet.errors import ParameterError
 from sbnet.inference.solution import Solution, Status
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.inference.solvers.protocol import Solver, check_solver
 from sbnet.kernels.kinds import EXACT, XI
-from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.model.network import Network
 from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import Part, absorb, uncoupled, whole, with_gates

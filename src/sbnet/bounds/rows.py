@@ -15,10 +15,10 @@ from sbnet.kernels.gradient import Gradients, add_gradient
 from sbnet.kernels.kinds import ENUMERATED, EXACT, JENSEN, LINEAR, MAX_NODES, QUADRATIC, SERIES, XI, nodes
 from sbnet.kernels.layout import lay_out
 from sbnet.kernels.mean_field import ascend, begin, store
-from sbnet.kernels.reduction import reduce
 from sbnet.kernels.structs import Problem
 from sbnet.kernels.terms.frequencies import MAX_NUMBERS, attend, attune, room_for
 from sbnet.questions.prediction import predict_rows
+from sbnet.questions.reduction import reduce
 
 _ROUGH = 1e-2  # nats: how far the paper's bound is taken where it shows which terms to take
 _ROUNDS = 4  # how often the exact term may be given new frequencies
