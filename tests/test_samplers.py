@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sbnet.kernels.gates import NOISY_OR, SIGMOID
 from scipy.special import logsumexp
 
 from sbnet._types import Model
@@ -14,10 +15,9 @@ from sbnet.kernels import gibbs, wake
 from sbnet.kernels.annealing import anneal_rows
 from sbnet.kernels.chains import chains_of, refresh
 from sbnet.kernels.compiling import kernel
-from sbnet.kernels.gates import NOISY_OR, SIGMOID
 from sbnet.kernels.particles import Answers, particle_rows
-from sbnet.kernels.reduction import live_variables, reduce
 from sbnet.kernels.sampling import LANES, ancestral, log_joint_rows
+from sbnet.questions.reduction import live_variables, reduce
 
 pytestmark = pytest.mark.small
 GATES = [(SIGMOID,), (NOISY_OR,), (SIGMOID, NOISY_OR)]

@@ -15,10 +15,9 @@ import sbnet as sb
 from sbnet.bounds import UpperBound, UpperBoundSettings, upper_bound
 from sbnet.bounds.upper.regions import Parameters, divide, evaluate, start
 from sbnet.kernels.codes import SIGMOID
-from sbnet.kernels.reduction import reduce
 from sbnet.kernels.upper import peak, peak_hidden
 from sbnet.questions.evidence import coerce
-from sbnet.questions.reduction import absorb
+from sbnet.questions.reduction import absorb, reduce
 from strategies import INTERPRETED, KINDS, SCALES, SHAPES, _edges, _evidence, _numbers, cases, tables
 
 OPTIONS = [

@@ -16,7 +16,7 @@ from sbnet.inference.importance import seeds_of
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.compiling import INTERPRETED
 from sbnet.kernels.descent import descend
-from sbnet.kernels.reduction import reduce
+from sbnet.questions.reduction import reduce
 
 pytestmark = pytest.mark.small
 ROOMS = [0, 1, 2, 3, 8]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet import checks, kernels
+from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, States, Stop
 from sbnet.errors import EvidenceError
 from sbnet.exact.probability import entropy_of
@@ -150,20 +150,21 @@ def bound_terms(
 def log_terms(network: Network, which: Bound, states: States, means: FloatArray, xi: FloatArray) -> FloatArray:
     """The bounds on <t(x)> at given means, rows by units; NaN for barren units.
 
-    The entries of `xi` that are NaN are filled in. It is the solver that makes no sweep. A mean of 1, or of less than 1e-17, is treated as an observation.
+    The entries of `xi` that are NaN are filled in. It is the solver that makes no sweep. A mean of 1, or of
+    less than 1e-17, is treated as an observation.
     """
     model, n = network.model, len(states)
     live = np.array([live_variables(model, row) for row in states], np.bool_).reshape(states.shape)
-    certain = live & (states == HIDDEN) & ((means < kernels.mean_field.LEAST) | (means == 1.0))
+    certain = live & (states == HIDDEN) & ((means < 1e-17) | (means == 1.0))
     known = np.where(certain, np.rint(means), states).astype(np.int8)
     bias = absorb(network, known)
     terms: FloatArray = np.where(network.gate == NOISY_OR, rarity(bias), softplus(bias))
     terms[~live] = np.nan
     found, start = xi.copy(), means.astype(np.float64)
-    answers = kernels.rows.Answers(
-        np.empty(n), start, found, np.empty(n, np.int64), np.empty(n, np.bool_), np.empty((n, 0)), terms
-    )
-    kernels.rows.solve_rows(model, which, Stop(_STILL, 0), known, bias, True, answers)
+    from sbnet.bounds.rows import Answers, solve_rows
+
+    answers = Answers(np.empty(n), start, found, np.empty(n, np.int64), np.empty(n, np.bool_), np.empty((n, 0)), terms)
+    solve_rows(model, which, Stop(_STILL, 0), known, bias, True, answers)
     np.copyto(xi, found, where=np.isnan(xi))
     return terms
 

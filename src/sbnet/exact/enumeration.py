@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet import checks, kernels
-from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.quickscore import MOST_FINDINGS, TwoLevels, total, two_levels
 from sbnet.kernels import array_gates as gates
@@ -83,7 +83,7 @@ def _largest_groups(network: Network, states: States) -> FloatArray:
     largest = np.zeros(len(states))
     for rows in row_blocks(len(states), len(network.bias)):
         nothing = np.zeros((len(states[rows]), len(network.bias)))
-        kernels.enumeration.sum_rows(network.model, states[rows], nothing, -1.0, nothing, largest[rows])
+        _sum_groups(network.model, states[rows], nothing, -1.0, nothing, largest[rows])
     return largest
 
 
@@ -106,8 +106,20 @@ def _sum_table(
 def _sum_rows(network: Network, block: Block) -> tuple[IndexArray, FloatArray, FloatArray]:
     states, means, rows = block.columns
     means, largest = means.copy(), np.empty(len(states))
-    log_p = kernels.enumeration.sum_rows(network.model, states, absorb(network, states), _PART, means, largest)
+    log_p = _sum_groups(network.model, states, absorb(network, states), _PART, means, largest)
     return rows, log_p, means
+
+
+def _sum_groups(
+    model: Model, states: States, bias: FloatArray, limit: float, means: FloatArray, largest: FloatArray
+) -> FloatArray:
+    """ln P(V) of each row, without groups of more than 2**limit joint states; `largest`: log2 of those there are."""
+    log_p, limit = np.empty(len(states)), float(limit)
+    for r, row in enumerate(states):
+        problem = reduce(model, row)
+        given = model, problem, components(problem), row, bias[r], limit, means[r]
+        log_p[r], largest[r] = kernels.enumeration.sum_groups(*given)
+    return log_p
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,9 @@ from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, enumerate_states
 from sbnet.model.graph import read_only
 from sbnet.model.network import Network
-from sbnet.model.ties import is_tied
+from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import absorb
+from sbnet.questions.ties import is_tied
 
 MOST_EDGES = 1_000_000
 """Larger networks are printed without their prior, which would take longer than anyone waits for a line of text."""
@@ -34,7 +35,7 @@ def predicted_prior(network: Network) -> FloatArray:
     """
     if network not in _predicted:
         nothing, means = np.full((1, network.n_units), HIDDEN), np.full((1, network.n_units), np.nan)
-        kernels.prediction.predict_rows(network.model, nothing, absorb(network, nothing), means)
+        predict_rows(network.model, nothing, absorb(network, nothing), means)
         _predicted[network] = read_only(means[0])
     return _predicted[network]
 

@@ -12,9 +12,9 @@ from sbnet.kernels.chains import Chains, chains_of, input_of, next_uniform, refr
 from sbnet.kernels.compiling import inner, kernel
 from sbnet.kernels.gibbs import FRESH, sweep
 from sbnet.kernels.random import GOLDEN, mix, row_seed
-from sbnet.kernels.reduction import reduce
 from sbnet.kernels.sampling import LANES
 from sbnet.kernels.structs import Problem
+from sbnet.questions.reduction import reduce
 
 
 @kernel

@@ -22,9 +22,9 @@ from sbnet.kernels import thresholds
 from sbnet.kernels.chains import MILD, Chains, added, chains_of, input_of, next_uniform, refresh
 from sbnet.kernels.compiling import inner, kernel
 from sbnet.kernels.random import GOLDEN, mix, row_seed
-from sbnet.kernels.reduction import live_variables, reduce
 from sbnet.kernels.sampling import LANES, Record, draw, probability, set_inputs, sigmoid
 from sbnet.kernels.vector import log
+from sbnet.questions.reduction import live_variables, reduce
 
 FRESH = 64
 """Sweeps after which inputs are summed anew, so that rounding does not pile up."""

@@ -161,8 +161,8 @@ def ascend(
 def begin(problem, blocks, gate, threshold, states, bias, means, xi, q, root, edge):
     """Bring a row into the blocks, Q from its means; returns the part of the bound that does not depend on Q.
 
-    That is ln P of what is observed and has no hidden parents, and of state 0 of roots. No state of Q is below `edge`. An
-    xi that is not NaN is held at that value.
+    That is ln P of what is observed and has no hidden parents, and of state 0 of roots. No state of Q is below `edge`.
+    An xi that is not NaN is held at that value.
     """
     hidden, factors, start = problem.hidden, problem.factors, 0.0
     for v in problem.known:

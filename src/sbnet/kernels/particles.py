@@ -25,9 +25,9 @@ from sbnet.kernels.chains import chains_of, next_uniform, refresh
 from sbnet.kernels.compiling import inner, kernel
 from sbnet.kernels.gibbs import average, predict, sweep
 from sbnet.kernels.random import GOLDEN, mix, uniform
-from sbnet.kernels.reduction import live_variables, reduce
 from sbnet.kernels.sampling import LANES, Record, cell_t, draw, draw_t, input_t, lanes, probability, set_inputs, widest
 from sbnet.kernels.structs import struct
+from sbnet.questions.reduction import live_variables, reduce
 
 Seeds: TypeAlias = NDArray[np.uint64]
 

@@ -15,10 +15,10 @@ from sbnet.errors import EvidenceError, NetworkError, ParameterError
 from sbnet.kernels import wake
 from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.compiling import announce
-from sbnet.kernels.reduction import live_variables
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, row_blocks
 from sbnet.questions.evidence import EvidenceLike, coerce_many
+from sbnet.questions.reduction import live_variables
 
 
 class Recognition(NamedTuple):

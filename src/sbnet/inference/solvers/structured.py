@@ -19,6 +19,7 @@ from sbnet.inference.solvers.mixture import MeanFieldLike, check_mean_field, len
 from sbnet.inference.solvers.products import Expansion, expand, lay_out
 from sbnet.kernels.structs import Problem
 from sbnet.model.network import Network
+from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import absorb, reduce
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Structured:
             solution.means[r, hidden] = found.means
             solution.sweeps[r] = max(solution.sweeps[r], len(found.path) - 1)
             solution.status[r] = (Status.CONVERGED if found.settled else Status.MAX_SWEEPS).code
-        kernels.prediction.predict_rows(network.model, states, bias, solution.means)
+        predict_rows(network.model, states, bias, solution.means)
         return replace(solution, trace=None if first.trace is None else lengthened(first.trace, paths, solution.bound))
 
     def _labels(self, network: Network) -> IndexArray:

@@ -21,9 +21,9 @@ from __future__ import annotations
 import numpy as np
 
 from sbnet.kernels.compiling import inner
-from sbnet.kernels.kinds import EXACT
+from sbnet.kernels.kinds import EXACT, OMEGA
 from sbnet.kernels.structs import LANES
-from sbnet.kernels.terms.frequencies import OMEGA, lanes_of, multiple, unsigned
+from sbnet.kernels.terms.frequencies import lanes_of, multiple, unsigned
 from sbnet.kernels.terms.quadratic import gradient_of_moments, moments, pull_moments, push_mean, second_moment
 
 SERVES = (EXACT,)
