@@ -103,8 +103,13 @@ def draw(
             family = families[f]
             state, v = family.state, family.hidden
             if v >= 0:
-                mine, first = tables[table[v] : table[v + 1]], family.column + v
-                total = _propose(family, nodes[v].omega, share[v], mine, in_tables, eta, z, node, q)
+                near, first, total = tables[table[v] : table[v + 1]], family.column + v, 0.0
+                if family.states == 2:
+                    _propose_two(family, nodes[v].omega, share[v], near, in_tables, eta, z, node, q)
+                else:
+                    _propose(family, nodes[v].omega, share[v], near, in_tables, eta, z, node, q)
+                for k in range(family.states):
+                    total += q[k]
                 seed += GOLDEN
                 u, state, above = uniform(seed), family.states - 1, 0.0
                 while state > 0:
@@ -117,10 +122,11 @@ def draw(
                     log_q, product = log_q + math.log(product), 1.0
                 log_factorial += log_p[first + state]
                 if state > 0:
-                    for c in range(link[family.column + state - 1], link[family.column + state]):
-                        z[links[c].line] += links[c].weight
-                    for m in range(len(mine)):
-                        node[mine[m].family] += state * mine[m].block
+                    mine = links[link[family.column + state - 1] : link[family.column + state]]
+                    for c in range(len(mine)):
+                        z[mine[c].line] += mine[c].weight
+                    for m in range(len(near)):
+                        node[near[m].family] += state * near[m].block
             for i in range(family.states - 1):
                 x = z[family.line + i]
                 if family.gate != SIGMOID:
@@ -135,32 +141,40 @@ def draw(
 
 
 @inner
-def _propose(
-    family: Any, omega: float, share: float, mine: np.ndarray, in_tables: FloatArray, eta: FloatArray, z: FloatArray,
+def _propose_two(
+    family: Any, omega: float, share: float, tables: np.ndarray, in_tables: FloatArray, eta: FloatArray, z: FloatArray,
     node: IndexArray, q: FloatArray,
-) -> float:  # fmt: skip
-    """The probabilities of a variable's states, a mean over its own bracket and the tables it is in; their sum."""
-    if family.states == 2:
-        log_odds = z[family.line]
-        if family.gate != SIGMOID:
-            log_odds = max(log_odds, 0.0) - rarity(log_odds)
-        y = (log_odds + eta[family.column]) / omega
-        q[0], q[1] = share * sigmoid(-y), share * sigmoid(y)
-    else:
-        top, total = -math.inf, 0.0
-        for k in range(family.states):
-            q[k] = eta[family.column + k - 1] if k > 0 else 0.0
-            for i in range(family.states - 1):
-                q[k] += log_part(family.gate, i + 1, k, z[family.line + i])
-            top = max(top, q[k])
-        for k in range(family.states):
-            q[k] = math.exp((q[k] - top) / omega)
-            total += q[k]
-        for k in range(family.states):
-            q[k] *= share / total
-    total = 0.0
+) -> None:  # fmt: skip
+    """The probabilities of a variable's two states, a mean over its own bracket and the tables it is in."""
+    log_odds = z[family.line]
+    if family.gate != SIGMOID:
+        log_odds = max(log_odds, 0.0) - rarity(log_odds)
+    y = (log_odds + eta[family.column]) / omega
+    off, on = share * sigmoid(-y), share * sigmoid(y)
+    for m in range(len(tables)):
+        table = tables[m]
+        c = table.begin + node[table.family]
+        off += table.share * in_tables[c]
+        on += table.share * in_tables[c + table.block]
+    q[0], q[1] = off, on
+
+
+@inner
+def _propose(
+    family: Any, omega: float, share: float, tables: np.ndarray, in_tables: FloatArray, eta: FloatArray, z: FloatArray,
+    node: IndexArray, q: FloatArray,
+) -> None:  # fmt: skip
+    """Those of any number of states."""
+    top, total = -math.inf, 0.0
     for k in range(family.states):
-        for m in range(len(mine)):
-            q[k] += mine[m].share * in_tables[mine[m].begin + k * mine[m].block + node[mine[m].family]]
+        q[k] = eta[family.column + k - 1] if k > 0 else 0.0
+        for i in range(family.states - 1):
+            q[k] += log_part(family.gate, i + 1, k, z[family.line + i])
+        top = max(top, q[k])
+    for k in range(family.states):
+        q[k] = math.exp((q[k] - top) / omega)
         total += q[k]
-    return total
+    for k in range(family.states):
+        q[k] *= share / total
+        for m in range(len(tables)):
+            q[k] += tables[m].share * in_tables[tables[m].begin + k * tables[m].block + node[tables[m].family]]

@@ -165,7 +165,7 @@ def weigh(
         node.omega = max(node.omega - families[members[m].family].tau, 1e-12)  # more weight than one is valid too
 
 
-@inner
+@inner(lanewise=True)
 def log_table(
     family: Any, lines: np.ndarray, entries: np.ndarray, omega: float, eta: FloatArray, by_state: FloatArray,
     x: FloatArray,
@@ -244,7 +244,7 @@ def mix_states(n: int, size: int, omega: float, by_state: FloatArray) -> None:
         by_state[1, c] = math.log(total) + entropy / total
 
 
-@inner
+@inner(lanewise=True)
 def sum_table(
     family: Any, lines: np.ndarray, entries: np.ndarray, nodes: np.ndarray, mu: FloatArray, by_state: FloatArray,
     gradient: FloatArray,
@@ -255,16 +255,20 @@ def sum_table(
     the variable's own probabilities and entropy. What is needed of the parents is known: they come first.
     """
     size, tau, first, width = family.table, family.tau, family.entry, family.width
-    top, total, mean_log, own_entropy = by_state[0, 0], 0.0, 0.0, 0.0
-    for c in range(1, size):
-        top = max(top, by_state[0, c])
-    for c in range(size):
-        a = (by_state[0, c] - top) / tau
-        by_state[0, c] = w = math.exp(a)
-        total += w
-        if w > 0.0:
-            mean_log += w * a
-            own_entropy += w * by_state[1, c]
+    value, total, entropy, own_entropy = by_state[0, 0], 1.0, 0.0, by_state[1, 0]
+    by_state[0, 0] = 1.0
+    if size > 1:
+        by_state[0, 0], top, total, own_entropy = value, value, 0.0, 0.0
+        for c in range(1, size):
+            top = max(top, by_state[0, c])
+        for c in range(size):
+            a = (by_state[0, c] - top) / tau
+            by_state[0, c] = w = math.exp(a)
+            total += w
+            if w > 0.0:
+                entropy -= w * a
+                own_entropy += w * by_state[1, c]
+        value, entropy = top + tau * math.log(total), math.log(total) + entropy / total
     for i in range(family.states - 1):
         shift = bend = own = outside = 0.0
         for c in range(size):
@@ -285,7 +289,6 @@ def sum_table(
     if family.hidden >= 0:
         nodes[family.hidden].entropy = own_entropy / total
     if size > 1:
-        entropy = math.log(total) - mean_log / total
         for s in range(first + width - 1, first - 1, -1):  # sum over the last parent, then the one before it
             entry, on = entries[s], 0.0
             for c in range(entry.block):
@@ -297,4 +300,4 @@ def sum_table(
                     entropy -= nodes[entry.parent].entropy
         family.entropy = entropy
         nodes[family.busiest].pull += entropy * tau * tau / family.claim
-    return top + tau * math.log(total)
+    return value

@@ -41,21 +41,25 @@ def divide(problem: Problem, model: Model, states: States, bias: FloatArray, lar
     )  # fmt: skip
     families["hidden"] = own = np.concatenate([roots, heads["hidden"]])[order]
     families["column"] = np.where(own >= 0, hidden["column"][own], -1) if len(hidden) else -1
-    families["width"] = np.concatenate([np.zeros(len(roots), np.int64), heads["slot_end"] - heads["slot"]])[order]
-    thresholds = families["states"] - 1
-    families["line"], families["entry"] = _begins(thresholds), _begins(families["width"] * thresholds)
-    families["table"] = 1
+    families["width"] = width = np.concatenate([np.zeros(len(roots), np.int64), heads["slot_end"] - heads["slot"]])[
+        order
+    ]
+    every = family = np.arange(len(families))
+    thresholds, families["table"] = model.n_states[variable] - 1, 1
+    if model.threshold[-1] > len(model.n_states):  # more than two states somewhere
+        family = np.repeat(every, thresholds)
+    families["line"], families["entry"] = _begins(thresholds), _begins(width * thresholds)
 
-    lines = np.zeros(int(thresholds.sum()), line_t)
-    lines["family"] = family = np.repeat(np.arange(len(families)), thresholds)
-    level = np.arange(len(lines)) - families["line"][family] + 1
+    lines = np.zeros(len(family), line_t)
+    lines["family"] = family
+    level = np.arange(1, len(lines) + 1) - families["line"][family]
     lines["threshold"] = model.threshold[variable][family] + level - 1
     lines["bias"] = bias[lines["threshold"]]
     lines["a"], lines["c"] = _loads(families["gate"][family] == NOISY_OR, level, families["state"][family])
 
-    entries = np.zeros(int((families["width"] * thresholds).sum()), entry_t)
     used = slots if active.all() else slots[np.repeat(active, factors["slot_end"] - factors["slot"])]
-    line = np.repeat(np.arange(len(lines)), families["width"][family])
+    line = np.repeat(np.arange(len(lines)), width[family])
+    entries = np.zeros(len(line), entry_t)
     for name in ("weight", "parent", "column"):
         entries[name] = used[name]
     nodes = np.zeros(len(hidden), node_t)
@@ -178,13 +182,13 @@ def _widen(regions: Regions) -> None:
     """Between which numbers the parents outside of tables move the inputs: each to its lowest and highest weight."""
     _, lines, entries, *_ = regions
     line = regions.line
-    outside = np.where(entries["block"] > 0, 0.0, entries["weight"])
-    if not len(entries):
-        return
-    first = np.flatnonzero(_first_columns(regions))
-    lowest, highest = np.minimum.reduceat(outside, first), np.maximum.reduceat(outside, first)
-    lines["low"] = np.bincount(line[first], np.minimum(lowest, 0.0), len(lines))
-    lines["high"] = np.bincount(line[first], np.maximum(highest, 0.0), len(lines))
+    lowest = highest = np.where(entries["block"] > 0, 0.0, entries["weight"])
+    if len(regions.eta) > len(regions.nodes) and len(entries):  # parents with several weights each
+        first = np.flatnonzero(_first_columns(regions))
+        lowest, highest = np.minimum.reduceat(lowest, first), np.maximum.reduceat(highest, first)
+        line = line[first]
+    lines["low"] = np.bincount(line, np.minimum(lowest, 0.0), len(lines))
+    lines["high"] = np.bincount(line, np.maximum(highest, 0.0), len(lines))
 
 
 def start(regions: Regions, given: Parameters) -> FloatArray:
@@ -200,7 +204,8 @@ def start(regions: Regions, given: Parameters) -> FloatArray:
     slope = np.where(np.isnan(slope) | _straight(regions), first_slope, slope)
     slope = np.where(_rising(regions), np.maximum(slope, _LEAST_SLOPE), slope)
     children, most = 1.0 + np.bincount(members["parent"], minlength=len(nodes)), np.ones(len(families))
-    np.maximum.at(most, members["family"], children[members["parent"]])
+    if len(members):
+        np.maximum.at(most, family[line], children[entries["parent"]])
     log_claim = given.unit[lines["threshold"][families["line"]], 1]
     edge = given.edge[regions.place]
     return np.concatenate(
