@@ -83,7 +83,7 @@ def _largest_groups(network: Network, states: States) -> FloatArray:
     largest = np.zeros(len(states))
     for rows in row_blocks(len(states), len(network.bias)):
         nothing = np.zeros((len(states[rows]), len(network.bias)))
-        _sum_groups(network.model, states[rows], nothing, -1.0, nothing, largest[rows])
+        _sum_each_row(network.model, states[rows], nothing, -1.0, nothing, largest[rows])
     return largest
 
 
@@ -106,11 +106,11 @@ def _sum_table(
 def _sum_rows(network: Network, block: Block) -> tuple[IndexArray, FloatArray, FloatArray]:
     states, means, rows = block.columns
     means, largest = means.copy(), np.empty(len(states))
-    log_p = _sum_groups(network.model, states, absorb(network, states), _PART, means, largest)
+    log_p = _sum_each_row(network.model, states, absorb(network, states), _PART, means, largest)
     return rows, log_p, means
 
 
-def _sum_groups(
+def _sum_each_row(
     model: Model, states: States, bias: FloatArray, limit: float, means: FloatArray, largest: FloatArray
 ) -> FloatArray:
     """ln P(V) of each row, without groups of more than 2**limit joint states; `largest`: log2 of those there are."""
