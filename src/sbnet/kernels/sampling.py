@@ -1,154 +1,126 @@
-"""Complete states, sixteen side by side: the inputs that follow from them, draws from the network, and ln P."""
+"""One complete state after another: draws from a network, their ln P, and wake-sleep learning.
+
+A network is a set of regressions of variables on others, and so is the recognition network R(H | V) of the wake-sleep
+algorithm (Hinton, Dayan, Frey & Neal 1995): there the others are the children of a hidden variable and its observed
+parents.
+"""
 
 from __future__ import annotations
 
-import math
-from typing import Any, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import FloatArray, Model, States
+from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.kernels import thresholds
+from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.gates import SIGMOID
-from sbnet.kernels.structs import struct
-from sbnet.kernels.vector import exp_minus
-
-Record: TypeAlias = Any  # an element of an array of structs
-
-LANES = 64
-"""Complete states side by side: enough that loops along them cost more than what leads to them."""
 
 
-def lanes(*names: str) -> list[Any]:
-    """Fields with a number for each lane."""
-    return [(name, "f8", LANES) for name in names]
+class Regressions(NamedTuple):
+    """Variable v depends on ``other[ptr[v]:ptr[v + 1]]``; thresholds, blocks and weights are as in a `Model`."""
+
+    ptr: IndexArray
+    other: IndexArray
+    block: IndexArray
+    n_states: IndexArray
+    threshold: IndexArray
+    gate: States
+    weight: FloatArray
+    bias: FloatArray
+    x: FloatArray  # room, by threshold of a variable
 
 
-cell_t = struct(("state", "i8", LANES))  # of a variable
-input_t = struct(
-    *lanes("x"),  # the input of a threshold
-    *lanes("arg", "power"),  # room for `vector`
-    bits="power",
-)
-draw_t = struct(
-    *lanes("uniform"),  # random numbers
-    *lanes("p"),  # probabilities
-    ("seed", "u8", LANES),
-    ("state", "i8", LANES),
-)
-_AT_ONCE = 4  # blocks of rows
+def generative(model: Model, bias: FloatArray) -> Regressions:
+    """The network itself."""
+    room = np.zeros(int(model.n_states.max(initial=2)) - 1)
+    return Regressions(
+        model.indptr, model.parent, model.block, model.n_states, model.threshold, model.gate, model.weight, bias, room
+    )
 
 
 @inner(fast=True)
-def add_weight(out: Record, cell: Record, state: int, weight: float) -> None:
-    """Add a weight to x where the parent is in that state."""
-    for i in range(LANES):
-        out.x[i] += weight if cell.state[i] == state else 0.0
-
-
-@inner
-def set_inputs(model: Model, known: States, v: int, bias: FloatArray, cells: np.ndarray, inputs: np.ndarray) -> int:
-    """x of the thresholds of v, by block: biases, and what parents add that are not in them, those with -1 in `known`.
-
-    Cells are variables by blocks, inputs thresholds by blocks. The number of thresholds is returned.
-    """
-    first, n, n_blocks = model.threshold[v], model.n_states[v] - 1, cells.shape[1]
-    for l in range(n):  # noqa: E741 (the letter of the definition)
-        for b in range(n_blocks):
-            for i in range(LANES):
-                inputs[l, b].x[i] = bias[first + l]
-        for e in range(model.indptr[v], model.indptr[v + 1]):
-            u = model.parent[e]
-            if known[u] < 0:
-                width = model.n_states[u] - 1
-                for c in range(width):
-                    weight = model.weight[model.block[e] + l * width + c]
-                    for b in range(n_blocks):
-                        add_weight(inputs[l, b], cells[u, b], c + 1, weight)
-    return n
+def _inputs(net: Regressions, state: States, v: int) -> FloatArray:
+    """x of each threshold of v."""
+    other, block, n_states, weight, x = net.other, net.block, net.n_states, net.weight, net.x
+    two = len(weight) == len(other)  # everything that has an edge has two states
+    for l in range(n_states[v] - 1):  # noqa: E741 (the letter of the definition)
+        total = net.bias[net.threshold[v] + l]
+        for e in range(net.ptr[v], net.ptr[v + 1]):
+            s = state[other[e]]
+            if two:
+                total += weight[e] * s
+            elif s > 0:
+                total += weight[block[e] + l * (n_states[other[e]] - 1) + s - 1]
+        x[l] = total
+    return x[: n_states[v] - 1]
 
 
 @inner(fast=True)
-def sigmoid(one: Record, sign: float, out: Record) -> None:
-    """p = 1 / (1 + e^-x), or with the sign -1 its complement."""
-    for i in range(LANES):
-        one.arg[i] = abs(one.x[i])
-    exp_minus(one)
-    for i in range(LANES):
-        out.p[i] = (1.0 if sign * one.x[i] >= 0.0 else one.power[i]) / (1.0 + one.power[i])
-
-
-@inner
-def draw(gate: int, inputs: np.ndarray, n: int, b: int, x: FloatArray, out: Record) -> None:
-    """A state in each lane of a block, by the uniform numbers there, from the inputs of n thresholds."""
-    if gate == SIGMOID and n == 1:
-        sigmoid(inputs[0, b], 1.0, out)
-        for i in range(LANES):
-            out.state[i] = 1 if out.uniform[i] < out.p[i] else 0
-    else:
-        for i in range(LANES):
-            for l in range(n):  # noqa: E741
-                x[l] = inputs[l, b].x[i]
-            out.state[i] = thresholds.draw(gate, x[:n], out.uniform[i])
-
-
-@inner
-def probability(gate: int, inputs: np.ndarray, n: int, b: int, state: int, out: Record) -> None:
-    """p = P(v = state) in each lane of a block, from the inputs of n thresholds."""
-    if gate == SIGMOID and n == 1:
-        sigmoid(inputs[0, b], 1.0 if state == 1 else -1.0, out)
-    else:
-        for i in range(LANES):
-            log_p = 0.0
-            for l in range(n):  # noqa: E741
-                log_p += thresholds.log_part(gate, l + 1, state, inputs[l, b].x[i])
-            out.p[i] = math.exp(log_p)
-
-
-@inner
-def widest(model: Model) -> int:
-    """How many thresholds a variable has at most."""
-    n = 1
-    for v in range(len(model.n_states)):
-        n = max(n, model.n_states[v] - 1)
-    return n
+def _learn(net: Regressions, state: States, v: int, x: FloatArray, rate: float) -> None:
+    """One step up the gradient of ln P(v | x), which is a_l - c_l t'(x_l) for each threshold: the delta rule."""
+    other, block, n_states, weight = net.other, net.block, net.n_states, net.weight
+    two = len(weight) == len(other)
+    for l in range(n_states[v] - 1):  # noqa: E741
+        a, c = thresholds.loads(net.gate[v], l + 1, state[v])
+        step = rate * (a - c * thresholds.dt(net.gate[v], x[l]))
+        net.bias[net.threshold[v] + l] += step
+        for e in range(net.ptr[v], net.ptr[v + 1]):
+            s = state[other[e]]
+            if two:
+                weight[e] += step * s
+            elif s > 0:
+                weight[block[e] + l * (n_states[other[e]] - 1) + s - 1] += step
 
 
 @kernel
-def ancestral(model: Model, bias: FloatArray, uniform: FloatArray, states: States) -> None:
+def draw_rows(net: Regressions, uniform: FloatArray, states: States) -> None:
     """Fill in the entries of `states` that are -1, variable after variable, from eq. (2)."""
-    (n_rows, n), most = states.shape, widest(model)
-    cells, inputs, draws = np.zeros((n, _AT_ONCE), cell_t), np.zeros((most, _AT_ONCE), input_t), np.zeros(1, draw_t)
-    unknown, x = np.full(n, -1, np.int8), np.empty(most)
-    for first in range(0, n_rows, _AT_ONCE * LANES):
-        for v in range(n):
-            width = set_inputs(model, unknown, v, bias, cells, inputs)
-            for b in range(_AT_ONCE):
-                row, out = first + b * LANES, draws[0]
-                used = min(LANES, n_rows - row)
-                for i in range(used):
-                    out.uniform[i] = uniform[row + i, v]
-                draw(model.gate[v], inputs, width, b, x, out)
-                for i in range(used):
-                    if states[row + i, v] < 0:
-                        states[row + i, v] = out.state[i]
-                    cells[v, b].state[i] = states[row + i, v]
+    for r in range(len(states)):
+        for v in range(states.shape[1]):
+            if states[r, v] < 0:
+                states[r, v] = thresholds.draw(net.gate[v], _inputs(net, states[r], v), uniform[r, v])
 
 
 @kernel
-def log_joint_rows(model: Model, bias: FloatArray, states: States, result: FloatArray) -> None:
-    """ln P(S) of each row, eq. (6)."""
-    (n_rows, n), unknown = states.shape, np.full(states.shape[1], -1, np.int8)
-    cells, inputs = np.zeros((n, _AT_ONCE), cell_t), np.zeros((widest(model), _AT_ONCE), input_t)
-    for first in range(0, n_rows, _AT_ONCE * LANES):
-        used = min(_AT_ONCE * LANES, n_rows - first)
-        for i in range(used):
-            result[first + i] = 0.0
-            for v in range(n):
-                cells[v, i // LANES].state[i % LANES] = states[first + i, v]
+def log_joint_rows(net: Regressions, states: States, live: BoolArray, result: FloatArray) -> None:
+    """ln P(S) of each row, eq. (6), of the live variables alone."""
+    for r in range(len(states)):
+        result[r] = 0.0
+        for v in range(states.shape[1]):
+            if live[v]:
+                result[r] += thresholds.log_p(net.gate[v], states[r, v], _inputs(net, states[r], v))
+
+
+@kernel
+def wake_sleep_rows(
+    net: Regressions, guess: Regressions, live: BoolArray, state: States, states: States, uniform: FloatArray,
+    rate: float,
+) -> float:  # fmt: skip
+    """For each row one step awake and one asleep; the network and R, `guess`, change in place.
+
+    `uniform` holds two random numbers for each row and variable: rows by 2 by variables. Variables that are not `live`
+    stay 0, and so neither act nor learn. Returns the sum of ln P(H, V) - ln R(H | V) over the rows, each before its
+    step. `state` is room for one row.
+    """
+    total, n = 0.0, len(live)
+    for r in range(len(states)):
         for v in range(n):
-            for l in range(set_inputs(model, unknown, v, bias, cells, inputs)):  # noqa: E741
-                for i in range(used):
-                    x = inputs[l, i // LANES].x[i % LANES]
-                    result[first + i] += thresholds.log_part(model.gate[v], l + 1, states[first + i, v], x)
+            state[v] = max(states[r, v], 0)
+        for v in range(n - 1, -1, -1):  # awake: children come after their parents, so they are drawn by now
+            if live[v] and states[r, v] < 0:
+                x = _inputs(guess, state, v)
+                state[v] = thresholds.draw(SIGMOID, x, uniform[r, 0, v])
+                total -= thresholds.log_p(SIGMOID, state[v], x)
+        for v in range(n):
+            if live[v]:
+                x = _inputs(net, state, v)
+                total += thresholds.log_p(net.gate[v], state[v], x)
+                _learn(net, state, v, x, rate)
+        for v in range(n):  # asleep: all variables are drawn from the network
+            if live[v]:
+                state[v] = thresholds.draw(net.gate[v], _inputs(net, state, v), uniform[r, 1, v])
+        for v in range(n):
+            if live[v] and states[r, v] < 0:
+                _learn(guess, state, v, _inputs(guess, state, v), rate)
+    return total
