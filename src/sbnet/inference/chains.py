@@ -14,7 +14,7 @@ from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, streams_of, uniforms
 from sbnet.kernels.sampling import generative, log_joint_rows
 from sbnet.questions.reduction import columns
 
-_NUMBERS = 1 << 20  # in the records of some rows: what is worked on at a time
+_NUMBERS = 1 << 18  # in the records of some rows: what is worked on at a time
 
 
 class Length(NamedTuple):
@@ -55,7 +55,7 @@ def gibbs_means(
     within, graph, most = np.empty_like(means), graph_of(model), rows_at_once(model, length.chains)
     for first in range(0, len(states), most):
         rows = slice(first, first + most)
-        chains = chains_of(model, states[rows], bias[rows], length.chains)
+        chains = chains_of(model, graph, states[rows], bias[rows], length.chains)
         seeds = streams_of(row_seeds(seed, states[rows]), whole_blocks(length.chains))
         for r, streams in enumerate(seeds):
             hidden, numbers = _begin(chains, r, streams)
@@ -93,7 +93,7 @@ def anneal(
     most = rows_at_once(model, LANES) * LANES
     for first in range(0, samples, most):
         number = min(most, samples - first)
-        chains = chains_of(model, states[None], bias.absorbed[None], number)
+        chains = chains_of(model, graph, states[None], bias.absorbed[None], number)
         chains.prior[:] = prior
         hidden, numbers = _begin(chains, 0, seeds_of(seed, states, whole_blocks(number), first))
         _put(chains, 0, hidden, np.array([_draw(q[variable == v], u) for v, u in zip(hidden, numbers, strict=True)]))

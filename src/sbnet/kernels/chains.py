@@ -10,11 +10,13 @@ import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy.sparse
 
 from sbnet._types import FloatArray, Model, States
 from sbnet.kernels.codes import LEAST, NOISY_OR, SIGMOID
 from sbnet.kernels.compiling import inner
 from sbnet.kernels.random import GOLDEN, uniform
+from sbnet.kernels.sampling import generative
 from sbnet.kernels.structs import struct
 from sbnet.kernels.vector import exp_minus
 
@@ -30,16 +32,6 @@ def lanes(*names: str) -> list[Any]:
     return [(name, "f8", LANES) for name in names]
 
 
-variable_t = struct(
-    ("gate", "i8"),
-    ("states", "i8"),  # how many it has
-    ("threshold", "i8"),  # its first one
-    ("parent", "i8"),  # where its parents begin, and end
-    ("parent_end", "i8"),
-    ("edge", "i8"),  # where the edges to its children begin, and end
-    ("edge_end", "i8"),
-)
-parent_t = struct(("variable", "i8"), ("tilt", "i8"), ("width", "i8"))  # its first tilt; tilts of each threshold
 edge_t = struct(  # from a variable to a threshold of a child
     ("variable", "i8"),  # the child
     ("threshold", "i8"),  # in the network
@@ -50,10 +42,9 @@ edge_t = struct(  # from a variable to a threshold of a child
 )
 tilt_t = struct(("weight", "f8"), ("up", "f8"), ("down", "f8"))  # w, e^w and e^-w; the last two if |w| <= 700
 cell_t = struct(("state", "i8", LANES))  # of a variable
-side_t = struct(  # a threshold of a hidden variable, or one that has hidden parents
-    *lanes("x", "rest"),  # its input, and what that has lost to rounding
-    *lanes("p", "q"),  # sigma(x) and its complement, if it is mild
-    *lanes("t"),  # t(x), if it is not
+side_t = struct(  # a threshold whose input is random, or that of a variable that is not observed
+    *lanes("odds"),  # e^x, if it is mild
+    *lanes("x", "rest", "t"),  # else its input, what that has lost to rounding, and t(x)
 )
 column_t = struct(*lanes("average", "spread"))  # of P(v = k | all others) over sweeps: mean, sum of squared deviations
 draw_t = struct(
@@ -66,7 +57,7 @@ draw_t = struct(
 room_t = struct(  # for one variable at a time, by threshold or by state
     *lanes("x"),  # the input of a threshold; ln P of a state
     *lanes("p"),  # the probability of a state
-    *lanes("product", "gain"),  # what children say to a state: a product of ratios; a sum of logarithms
+    *lanes("ratio", "product", "gain"),  # what children say to a state: so far, in all; the sum of its logarithms
     *lanes("arg", "power"),  # room for `vector`
     bits="power",
 )
@@ -85,8 +76,7 @@ def graph_of(model: Model) -> Graph:
     """Of a network, for all rows."""
     n, width = len(model.gate), model.n_states - 1
     child = np.repeat(np.arange(n), np.diff(model.indptr))
-    parents = np.zeros(len(child), parent_t)
-    parents["variable"], parents["tilt"], parents["width"] = model.parent, model.block[:-1], width[model.parent]
+    variables, parents, *_ = generative(model, model.weight)
     tilts, mild = np.zeros(len(model.weight), tilt_t), np.clip(model.weight, -700.0, 700.0)
     tilts["weight"], tilts["up"], tilts["down"] = model.weight, np.exp(mild), np.exp(-mild)
     copies = width[child[model.child_edge]]
@@ -99,9 +89,6 @@ def graph_of(model: Model) -> Graph:
     edges["tilt"] = model.block[of] + (edges["level"] - 1) * width[model.parent[of]]
     order = np.argsort(edges["tilt"])
     edges["reach"][order] = np.add.reduceat(np.abs(model.weight), edges["tilt"][order]) if len(of) else 0.0
-    variables = np.zeros(n, variable_t)
-    variables["gate"], variables["states"], variables["threshold"] = model.gate, model.n_states, model.threshold[:-1]
-    variables["parent"], variables["parent_end"] = model.indptr[:-1], model.indptr[1:]
     variables["edge"], variables["edge_end"] = ends[model.child_indptr[:-1]], ends[model.child_indptr[1:]]
     return Graph(variables, parents, edges, tilts)
 
@@ -115,24 +102,32 @@ class Chains(NamedTuple):
     cells: np.ndarray  # blocks by variables
     columns: np.ndarray  # blocks by thresholds, for the state from which on it counts
     draws: np.ndarray  # by block
+    size: FloatArray  # blocks by thresholds: how large inputs can be; infinite if not sigmoid, -1 if known
     sides: np.ndarray  # room for one block at a time, by threshold
-    size: FloatArray  # how large its input can be, by threshold: infinite if not sigmoid, negative if not needed
     room: np.ndarray  # by state
     new: np.ndarray  # the state that a variable goes to; one
 
 
-def chains_of(model: Model, states: States, bias: FloatArray, number: int) -> Chains:
+def chains_of(model: Model, graph: Graph, states: States, bias: FloatArray, number: int) -> Chains:
     """Room for so many chains of each row, the evidence in its place."""
     n_blocks, width, t, live = -(-number // LANES), int(model.n_states.max(initial=2)), bias.shape[1], states >= 0
     for v in range(states.shape[1] - 1, -1, -1):  # observed, or with an observed descendant
         live[:, model.parent[model.indptr[v] : model.indptr[v + 1]]] |= live[:, v, None]
     roles = np.where(states >= 0, OBSERVED, np.where(live, HIDDEN, BARREN)).astype(np.int8)
-    roles, bias, states = (np.repeat(values, n_blocks, axis=0) for values in (roles, bias, states))
-    cells, draws = np.zeros(states.shape, cell_t), np.zeros(len(states), draw_t)
+    variable, edges = np.repeat(np.arange(len(model.gate)), model.n_states - 1), graph.edges
+    parent = np.repeat(np.arange(len(model.gate)), graph.variables["edge_end"] - graph.variables["edge"])
+    reach = scipy.sparse.csr_array(
+        (np.maximum(edges["reach"], 1e-300), (edges["threshold"], parent)), shape=(t, len(model.gate))
+    )
+    size = (reach @ (states < 0).T.astype(np.float64)).T
+    size = np.where((states[:, variable] < 0) | (size > 0.0), np.abs(bias) + size, -1.0)
+    size[(model.gate[variable] != SIGMOID) & (size >= 0.0)] = np.inf
+    roles, bias, states, size = (np.repeat(values, n_blocks, axis=0) for values in (roles, bias, states, size))
+    cells, draws = np.empty(states.shape, cell_t), np.zeros(len(states), draw_t)
     cells["state"] = np.maximum(states, 0)[:, :, None]
     draws["used"] = np.minimum(number - np.arange(len(states)) % n_blocks * LANES, LANES)
-    room = np.zeros(t, side_t), np.zeros(t), np.zeros(width, room_t), np.zeros(1, cell_t)
-    return Chains(roles, bias, np.zeros_like(bias), cells, np.zeros(bias.shape, column_t), draws, *room)
+    columns, room = np.empty(bias.shape, column_t), (np.zeros(t, side_t), np.zeros(width, room_t), np.zeros(1, cell_t))
+    return Chains(roles, bias, np.zeros_like(bias), cells, columns, draws, size, *room)
 
 
 @inner
@@ -146,7 +141,7 @@ def set_inputs(graph: Graph, chains: Chains, b: int, v: int) -> int:
         for e in range(one.parent, one.parent_end):
             parent = parents[e]
             for k in range(1, parent.width + 1 if roles[b, parent.variable] != OBSERVED else 0):
-                _add_weight(tilts[parent.tilt + (l - 1) * parent.width + k - 1], cells[b, parent.variable], k, room)
+                _add_weight(tilts[parent.block + (l - 1) * parent.width + k - 1], cells[b, parent.variable], k, room)
     return one.states - 1
 
 

@@ -138,7 +138,7 @@ def _weigh_sum(graph: Graph, chains: Chains, b: int, v: int, state: int, private
                 for i in range(LANES):
                     so_far.share[i] *= shares[k + s].p[i]
                 for l in range(1, n + 1 if s > 0 else 0):  # noqa: E741
-                    weight = tilts[parent.tilt + (l - 1) * parent.width + s - 1].weight
+                    weight = tilts[parent.block + (l - 1) * parent.width + s - 1].weight
                     for i in range(LANES):
                         room[l].x[i] += weight
                 k += parent.width + 1

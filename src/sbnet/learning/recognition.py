@@ -14,7 +14,7 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, RngLi
 from sbnet.errors import EvidenceError, NetworkError, ParameterError
 from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.compiling import announce
-from sbnet.kernels.sampling import Regressions, generative, wake_sleep_rows
+from sbnet.kernels.sampling import Regressions, generative, regressions, wake_sleep_rows
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, row_blocks
 from sbnet.questions.evidence import EvidenceLike, coerce_many
@@ -145,7 +145,8 @@ def wake_sleep(
     generator = checks.generator(rng)
     live = live_variables(network.model, states[0])
     net = generative(network.model._replace(weight=network.weight.copy()), network.bias.copy())
-    (guess, place), state = nothing_recognised(network.model, states[0] == HIDDEN), np.zeros(network.n_units, np.int8)
+    hidden = states[0] == HIDDEN
+    guess, place = nothing_recognised(network.model, hidden)
     estimates: list[float] = []
     interrupted = False
     announce(wake_sleep_rows)
@@ -156,7 +157,7 @@ def wake_sleep(
             total = 0.0
             for rows in row_blocks(len(order), 2 * network.n_units):
                 uniform = generator.random((rows.stop - rows.start, 2, network.n_units))
-                total += wake_sleep_rows(net, guess, live, state, states[order[rows]], uniform, rate)
+                total += wake_sleep_rows(net, guess, live, hidden, np.maximum(states[order[rows]], 0), uniform, rate)
                 bar.update(epoch * len(states) + rows.stop)
             estimates.append(total / len(states))
             bar.describe(f"epoch {epoch + 1} of {epochs}, estimate {estimates[-1]:.4g}")
@@ -213,7 +214,7 @@ def nothing_recognised(model: Model, hidden: BoolArray) -> tuple[Regressions, In
     rows, columns, turned = (np.repeat(values, np.diff(block)) for values in (rows, columns, turned))
     k = np.arange(block[-1]) - np.repeat(block[:-1], np.diff(block))
     place = np.repeat(model.block[edge], np.diff(block)) + np.where(turned, k % columns * rows + k // columns, k)
-    ptr = np.searchsorted(owner, np.arange(len(hidden) + 1))
-    gate, weight, bias = np.full_like(model.gate, SIGMOID), np.zeros(block[-1]), np.zeros(model.threshold[-1])
-    room = np.zeros(int(model.n_states.max()) - 1)
-    return Regressions(ptr, other, block, model.n_states, model.threshold, gate, weight, bias, room), place
+    ends = np.searchsorted(owner, np.arange(len(hidden) + 1))
+    other.setflags(write=False)  # as that of a network: one kernel serves both
+    parameters = np.zeros(block[-1]), np.zeros(model.threshold[-1])
+    return regressions(model, SIGMOID, ends, other, block, *parameters), place

@@ -114,7 +114,7 @@ def particle_rows(model: Model, states: States, bias: FloatArray, seeds: Seeds, 
     found = Particles(np.zeros((n, bias.shape[1])), np.zeros(n), np.zeros((n, draws, states.shape[1]), np.int8))
     for first in range(0, n, most):
         rows = slice(first, first + most)
-        chains = chains_of(model, states[rows], bias[rows], number)
+        chains = chains_of(model, graph, states[rows], bias[rows], number)
         chains.draws["seed"] = streams_of(seeds[rows], whole_blocks(number)).reshape(-1, LANES)
         private, source = _private(model, states[rows], chains, effort), np.zeros((2, number), np.int64)
         filter_rows(graph, chains, states[rows], splitmix(seeds[rows]), number, private, source, found.log_p[rows])
