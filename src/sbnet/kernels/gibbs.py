@@ -106,7 +106,12 @@ def _ask_children(graph: Graph, chains: Chains, b: int, v: int) -> bool:
     """
     edges, tilts, cells, roles, size = graph.edges, graph.tilts, chains.cells, chains.roles, chains.size
     one, cell, room, sides, used = graph.variables[v], cells[b, v], chains.room, chains.sides, chains.draws[b].used
-    other, states, far, tall = room[0], one.states, 0.0, 0.0  # logarithms of the largest product, and ratio, there can be
+    other, states, far, tall = (
+        room[0],
+        one.states,
+        0.0,
+        0.0,
+    )  # logarithms of the largest product, and ratio, there can be
     for k in range(states):
         for i in range(LANES):
             room[k].ratio[i] = room[k].product[i] = room[k].arg[i] = 1.0
