@@ -24,8 +24,8 @@ from sbnet.kernels.compiling import inner, kernel
 
 FRESH = 64
 """Sweeps after which inputs are summed anew, so that rounding does not pile up."""
-MILD = 700.0
-"""The largest input of a mild threshold: e^700 is an ordinary number."""
+MILD = 350.0
+"""The largest input of a mild threshold: a product of two numbers e^350 is an ordinary number."""
 
 
 @kernel

@@ -150,13 +150,11 @@ def _plain_step(
     """Draw variable v of row r in stages 0 and 2, learn from its state in 1 and 3; its ln P in 0 and 1."""
     x, shift = _plain_input(one, other, weight, bias, states, r), one.shift
     p = thresholds.sigmoid(x)
-    if stage % 2 == 0:
-        states[r, v] = 1 if uniform < p else 0
-    else:
-        step = rate * (states[r, v] - p)
-        bias[one.threshold] += step
-        for e in range(one.parent, one.parent_end):
-            weight[e + shift] += step * states[r, other[e]]
+    states[r, v] = states[r, v] if stage % 2 == 1 else 1 if uniform < p else 0
+    step = rate * (states[r, v] - p) if stage % 2 == 1 else 0.0
+    bias[one.threshold] += step
+    for e in range(one.parent, one.parent_end if stage % 2 == 1 else one.parent):
+        weight[e + shift] += step * states[r, other[e]]
     return -thresholds.softplus(-x if states[r, v] == 1 else x) if stage < 2 else 0.0
 
 
