@@ -126,7 +126,7 @@ def chains_of(model: Model, graph: Graph, states: States, bias: FloatArray, numb
     cells, draws = np.empty(states.shape, cell_t), np.zeros(len(states), draw_t)
     cells["state"] = np.maximum(states, 0)[:, :, None]
     draws["used"] = np.minimum(number - np.arange(len(states)) % n_blocks * LANES, LANES)
-    columns, room = np.empty(bias.shape, column_t), (np.zeros(t, side_t), np.zeros(width, room_t), np.zeros(1, cell_t))
+    columns, room = np.zeros(bias.shape, column_t), (np.zeros(t, side_t), np.zeros(width, room_t), np.zeros(1, cell_t))
     return Chains(roles, bias, np.zeros_like(bias), cells, columns, draws, size, *room)
 
 

@@ -192,6 +192,6 @@ def _total(draws: np.ndarray, first: int, n_blocks: int) -> tuple[float, float]:
     total = squares = 0.0
     for b in range(first, first + n_blocks):
         for i in range(LANES):
-            total += draws[b].weight[i]
-            squares += draws[b].weight[i] ** 2
+            weight = draws[b].weight[i]
+            total, squares = total + weight, squares + weight * weight
     return total, squares
