@@ -14,7 +14,8 @@ from sbnet.bounds.upper.proposal import Proposal, propose
 from sbnet.bounds.upper.regions import Parameters
 from sbnet.certificates.betting import Plan, bet
 from sbnet.certificates.enclosure import Bounded
-from sbnet.inference.importance import seeds_of, uniform
+from sbnet.inference.importance import seeds_of
+from sbnet.kernels.random import uniforms
 
 DRAWS = {"fast": 2**18, "normal": 2**20, "high": 2**22}
 """Weights that are drawn at most, by effort."""
@@ -52,7 +53,7 @@ class _Sampler(NamedTuple):
     def weights(self, first: int, n: int) -> FloatArray:
         """Weights in units of their bound U / alpha: numbers in [0, 1] with the mean P(V) alpha / U."""
         seeds = seeds_of(self.seed, self.states, n, first)
-        chosen = np.minimum(np.searchsorted(self.cumulative, uniform(seeds), side="right"), len(self.cumulative) - 1)
+        chosen = np.minimum(np.searchsorted(self.cumulative, uniforms(seeds), side="right"), len(self.cumulative) - 1)
         subproblem, factorial = chosen % len(self.proposals), chosen >= len(self.proposals)
         weights = np.empty(n)
         for c in np.unique(subproblem):

@@ -62,9 +62,10 @@ def is_sampled(network: Network) -> bool:
 def _draw(network: Network) -> FloatArray:
     """Means of states that are drawn from the network: standard errors are 0.004 at most."""
     rng, sums = np.random.default_rng(0), np.zeros(network.n_units)
+    net = kernels.sampling.generative(network.model, network.bias)
     for _ in range(0, DRAWS, _AT_ONCE):
         states = np.full((_AT_ONCE, network.n_units), HIDDEN)
-        kernels.sampling.ancestral(network.model, network.bias, rng.random(states.shape), states)
+        kernels.sampling.draw_rows(net, rng.random(states.shape), states)
         sums += states.sum(axis=0)
     return sums / DRAWS
 
