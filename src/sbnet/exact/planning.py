@@ -16,6 +16,7 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import NamedTuple
 
 
@@ -58,15 +59,18 @@ def members(mask: int) -> Iterator[int]:
 def best_order(
     n_states: Sequence[int], scopes: Sequence[int], homes: Mapping[int, int], causes: Mapping[int, int], limit: float
 ) -> Order:
-    """The cheaper of two greedy orders: by least fill, ties by size, and by least size, ties by fill.
+    """The cheapest of some greedy orders: by least fill, ties by size, or by least size, ties by fill.
+
+    With accumulators there are two more, in which each waits until its causes are gone: findings that are present would
+    be completed one by one, as tables over few causes each, which in the end have all causes in common.
 
     `scopes` are the sets of variables of the tables, `homes` the table that each accumulator begins in, `causes` the
     set of its causes.
     """
     found, failed = list[Order](), list[TooWide]()
-    for by_fill in (True, False):
+    for patient, by_fill in product((False, True) if causes else (False,), (True, False)):
         try:
-            found.append(_Greedy(n_states, scopes, homes, causes, by_fill).run(limit))
+            found.append(_Greedy(n_states, scopes, homes, causes, by_fill, patient).run(limit))
         except TooWide as error:
             failed.append(error)
     if not found:
@@ -83,6 +87,7 @@ class _Greedy:
     homes: Mapping[int, int]
     causes: Mapping[int, int]
     by_fill: bool
+    patient: bool
     steps: list[Step] = field(default_factory=list)
     widest: int = 0
     work: float = 0.0
@@ -159,6 +164,8 @@ class _Greedy:
         return tables, complete, scope
 
     def _score(self, v: int) -> tuple[float, float]:
+        if self.patient and v in self.pending:
+            return math.inf, 0.0
         _, _, scope = self._bucket(v)
         fill = 0
         for w in members(scope):
