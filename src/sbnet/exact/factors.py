@@ -62,8 +62,8 @@ def absorbed(family: Family, states: States) -> FloatArray:
     """Biases with the weights of observed parents added, rows by thresholds."""
     x = family.bias[None, :]
     for u, weight in zip(family.parents, family.weights, strict=True):
-        s = states[:, u]
-        if s[0] >= 0:
+        if states[0, u] >= 0:
+            s = _few(states[:, u])
             x = x + np.where(s[:, None] > 0, weight.T[np.maximum(s, 1) - 1], 0.0)
     return x
 
@@ -73,7 +73,7 @@ def log_table(family: Family, states: States) -> FloatArray:
     if family.table is not None:
         return _selected(family, states)
     hidden = [k for k, u in enumerate(family.parents) if states[0, u] < 0]
-    x, own = absorbed(family, states), states[:, family.variable]
+    x, own = absorbed(family, states), _few(states[:, family.variable])
     shape = [family.weights[k].shape[1] + 1 for k in hidden]
     inputs = []
     for l in range(x.shape[1]):  # noqa: E741 (the letter of the definition)
@@ -91,7 +91,7 @@ def _selected(family: Family, states: States) -> FloatArray:
     axes = (*family.parents, family.variable)
     seen = [k for k, u in enumerate(axes) if states[0, u] >= 0]
     table = np.moveaxis(family.table, seen, range(len(seen)))
-    rows = table[tuple(states[:, axes[k]] for k in seen)] if seen else table[None]
+    rows = table[tuple(_few(states[:, axes[k]]) for k in seen)] if seen else table[None]
     with np.errstate(divide="ignore"):
         return np.log(rows)
 
@@ -152,16 +152,21 @@ def fired(family: Family, states: States) -> tuple[FloatArray, dict[int, FloatAr
     The bias of x_k by row; its weights by parent, rows by 1 by states; and the logarithm of the first factor by parent,
     which is straight in x: rows by states. The part of the bias in that is under -1. Nothing fires where k = 0.
     """
-    x, k = absorbed(family, states), states[:, family.variable]
+    x, k = absorbed(family, states), _few(states[:, family.variable])[:, None]
     level = np.arange(1, x.shape[1] + 1)
-    above, here = (level > k[:, None]) * 1.0, (level == k[:, None]) * 1.0
-    straight = {-1: -(above * x).sum(axis=1)}
-    weight = dict[int, FloatArray]()
+    above, here = (level > k) * 1.0, (level == k) * 1.0
+    straight, weight = {-1: -(above * x).sum(axis=1)}, dict[int, FloatArray]()
     for u, block in zip(family.parents, family.weights, strict=True):
         if states[0, u] < 0:
-            straight[u] = np.pad(-(above[:, :, None] * block).sum(axis=1), ((0, 0), (1, 0)))
-            weight[u] = (here[:, :, None] * block).sum(axis=1, keepdims=True)
+            straight[u] = np.zeros((len(k), block.shape[1] + 1))
+            np.negative(np.einsum("rl,ls->rs", above, block), out=straight[u][:, 1:])
+            weight[u] = np.einsum("rl,ls->rs", here, block)[:, None]
     return (here * x).sum(axis=1, keepdims=True), weight, straight
+
+
+def _few(state: States) -> States:
+    """One row, if all are the same."""
+    return state[:1] if (state == state[0]).all() else state
 
 
 def leak(x: FloatArray) -> FloatArray:

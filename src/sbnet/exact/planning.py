@@ -16,7 +16,6 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from typing import NamedTuple
 
 
@@ -59,16 +58,17 @@ def members(mask: int) -> Iterator[int]:
 def best_order(
     n_states: Sequence[int], scopes: Sequence[int], homes: Mapping[int, int], causes: Mapping[int, int], limit: float
 ) -> Order:
-    """The cheapest of some greedy orders: by least fill, ties by size, or by least size, ties by fill.
+    """The cheapest of some greedy orders: by least fill, ties by size; by least size, ties by fill; and such that
+    accumulators wait until their causes are gone.
 
-    With accumulators there are two more, in which each waits until its causes are gone: findings that are present would
-    be completed one by one, as tables over few causes each, which in the end have all causes in common.
+    Where many findings are present, the others complete them one by one, as tables over few causes each, which in the
+    end have all causes in common.
 
     `scopes` are the sets of variables of the tables, `homes` the table that each accumulator begins in, `causes` the
     set of its causes.
     """
     found, failed = list[Order](), list[TooWide]()
-    for patient, by_fill in product((False, True) if causes else (False,), (True, False)):
+    for by_fill, patient in ((True, False), (False, False), (False, True))[: 3 if causes else 2]:
         try:
             found.append(_Greedy(n_states, scopes, homes, causes, by_fill, patient).run(limit))
         except TooWide as error:
@@ -121,18 +121,23 @@ class _Greedy:
         current = [self._score(v) for v in range(n)]
         heap = [(score, v) for v, score in enumerate(current)]
         heapq.heapify(heap)
-        gone, order = 0, list[int]()
+        gone, stale, order = 0, 0, list[int]()
         while heap:
             score, v = heapq.heappop(heap)
             if gone >> v & 1 or score != current[v]:
                 continue
-            gone |= 1 << v
-            order.append(v)
-            for w in members(self._eliminate(v, limit) & ~gone):
-                new = self._score(w)
-                if new != current[w]:
-                    current[w] = new
-                    heapq.heappush(heap, (new, w))
+            looked_at = 0
+            if stale >> v & 1:
+                looked_at = 1 << v
+            else:
+                gone |= 1 << v
+                order.append(v)
+                looked_at, changed = self._eliminate(v, limit)
+                stale = (stale | changed) & ~gone  # these are looked at when their turn comes
+            for w in members(looked_at & ~gone):
+                current[w] = self._score(w)
+                heapq.heappush(heap, (current[w], w))
+            stale &= ~looked_at
         position = [0] * n
         for k, v in enumerate(order):
             position[v] = k
@@ -173,8 +178,8 @@ class _Greedy:
         size = self.bits(scope & ~(1 << v))
         return (fill, size) if self.by_fill else (size, fill)
 
-    def _eliminate(self, v: int, limit: float) -> int:
-        """Take the steps that eliminate a variable; the variables whose scores may be others now."""
+    def _eliminate(self, v: int, limit: float) -> tuple[int, int]:
+        """Take the steps that eliminate a variable; those whose buckets changed, and whose fill did."""
         _, complete, _ = self._bucket(v)
         changed = 0
         for y in members(complete):
@@ -186,10 +191,11 @@ class _Greedy:
         self._step(v, tables, passed, result, limit)
         for y, _ in passed:
             self._pass(y, v)
-        return self._touched(result) | changed
+        bucket, near = self._touched(result)
+        return bucket | changed, near
 
     def _complete(self, y: int, limit: float) -> int:
-        """All causes that are left become axes of the home of an accumulator."""
+        """All causes that are left become axes of the home of an accumulator; the variables of that."""
         left = self.pending[y]
         table = self.home[y]
         scope = self.scope[table] | left
@@ -198,7 +204,7 @@ class _Greedy:
         self._step(-1, {table}, passed, scope, limit)
         for u in members(left):
             self._pass(y, u)
-        return self._touched(scope)
+        return scope
 
     def _pass(self, y: int, u: int) -> None:
         self.effects[u] &= ~(1 << y)
@@ -237,11 +243,10 @@ class _Greedy:
             near |= self.scope[t]
         self.near[v] = near
 
-    def _touched(self, scope: int) -> int:
-        """Variables whose buckets a new table changes, and those whose fill it does."""
-        touched = scope
+    def _touched(self, scope: int) -> tuple[int, int]:
+        """Variables whose buckets a new table changes, and those whose fill it may change."""
+        near = bucket = scope
         for w in members(scope):
-            touched |= self.near[w]
-            if w in self.pending:
-                touched |= self.pending[w]
-        return touched
+            near |= self.near[w]
+            bucket |= self.pending.get(w, 0)
+        return bucket, near
