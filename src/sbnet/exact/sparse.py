@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import product
 from typing import Protocol
 
 import numpy as np
 
 from sbnet._types import FloatArray, Model, States
-from sbnet.exact.elimination import Answers, Plan, explain, plan, solve
+from sbnet.exact.elimination import Answers, Likelihoods, Plan, explain, plan, solve
 from sbnet.exact.factors import families_of
 from sbnet.kernels.codes import LEAST, NOISY_OR
 
@@ -49,23 +49,27 @@ class Sum:
 
     def __init__(
         self, network: Numbers, states: States, variables: Iterable[int], limit: float, *, maximum: bool = False,
-        names: Sequence[str] | None = None,
+        soft: Iterable[int] = (),
     ) -> None:  # fmt: skip
-        self.network, self.variables, self.maximum, self.names = network, sorted(variables), maximum, names
+        self.network, self.variables, self.maximum, self.soft = network, sorted(variables), maximum, tuple(soft)
         self.plan = self._plan(states, limit, 0.0)
 
     def _plan(self, states: States, limit: float, least: float) -> Plan:
         model = self.network.model
         families = families_of(model, self.network.bias, self.variables, least=least)
-        return plan(families, model.n_states, states, limit=limit, maximum=self.maximum, names=self.names)
+        return plan(families, model.n_states, states, soft=self.soft, limit=limit, maximum=self.maximum)
 
-    def solve(self, states: States, wanted: Iterable[int] | None = ()) -> Answers:
+    def solve(
+        self, states: States, wanted: Iterable[int] | None = (), likelihoods: Likelihoods | None = None
+    ) -> Answers:
         """ln P of each row, and posteriors of variables, rows by states."""
         asked = [v for v in self.plan.names if v >= 0] if wanted is None else list(wanted)
-        found = self._solve(self.plan, states, asked)
+        soft = likelihoods or {}
+        found = self._solve(self.plan, states, asked, soft)
         again = self._unlikely(found.log_p)
         if len(again):
-            more = self._solve(self._plan(states[again], np.inf, LEAST), states[again], asked)
+            soft = {v: np.atleast_2d(p)[again if np.ndim(p) > 1 else slice(None)] for v, p in soft.items()}
+            more = self._solve(self._plan(states[again], np.inf, LEAST), states[again], asked, soft, LEAST)
             found.log_p[again] = more.log_p
             for v in asked:
                 found.posteriors[v][again] = more.posteriors[v]
@@ -83,25 +87,24 @@ class Sum:
         noisy = (self.network.model.gate[self.variables] == NOISY_OR).any()
         return np.flatnonzero(~(log_p > _UNLIKELY)) if noisy else np.empty(0, np.int64)
 
-    def _solve(self, plan: Plan, states: States, asked: list[int]) -> Answers:
-        if plan.bits <= _LARGEST:
-            return solve(plan, states, wanted=asked)
-        rows = [self._in_parts(plan, row, asked) for row in states]
+    def _solve(self, plan: Plan, states: States, asked: list[int], soft: Likelihoods, least: float = 0.0) -> Answers:
+        if plan.bits <= _LARGEST or soft:
+            return solve(plan, states, soft, asked)
+        rows = [self._in_parts(plan, row, asked, least) for row in states]
         both = {v: np.array([row.posteriors[v] for row in rows]) for v in asked}
         return Answers(np.array([row.log_p[0] for row in rows]), both)
 
-    def _in_parts(self, plan: Plan, row: States, asked: list[int]) -> Answers:
+    def _in_parts(self, plan: Plan, row: States, asked: list[int], least: float) -> Answers:
         """One row, part by part: a part has a state for each variable of a set that all large tables have in common."""
-        cut, n_states, whole = list[int](), self.network.model.n_states, plan
+        cut, n_states = list[int](), self.network.model.n_states
         while plan.bits > _LARGEST:
             cut.append(max(v for v in (plan.names[k] for k in plan.order.widest) if v >= 0))
-            states = np.repeat(row[None, :], 1, axis=0)
+            states = row[None, :].copy()
             states[:, cut] = 1
-            plan = self._plan(states, np.inf, 0.0)
+            plan = self._plan(states, np.inf, least)
         joint = np.array(list(product(*(range(n_states[v]) for v in cut))), np.int8)
         states = np.repeat(row[None, :], len(joint), axis=0)
         states[:, cut] = joint
-        plan = self._plan(states, np.inf, whole.families[0].bias.dtype.type(0.0))
         parts = solve(plan, states, wanted=[v for v in asked if v not in cut])
         top = parts.log_p.max()
         weight = np.exp(parts.log_p - (top if top > -np.inf else 0.0))
