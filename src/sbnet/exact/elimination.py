@@ -129,16 +129,6 @@ class Plan:
         return [slice(None)] if small else [slice(s, s + 1) for s in range(n)]
 
 
-def relevant(parents: Callable[[int], Iterable[int]], wanted: Iterable[int]) -> list[int]:
-    """The variables that are wanted or have a descendant that is, parents first; all others sum to one."""
-    found, new = set(wanted), list(wanted)
-    while new:
-        above = set(parents(new.pop())) - found
-        found |= above
-        new.extend(above)
-    return sorted(found)
-
-
 def plan(
     families: Sequence[Family],
     n_states: Sequence[int] | IndexArray,
@@ -147,7 +137,7 @@ def plan(
     soft: Iterable[int] = (),
     limit: float = LIMIT,
     maximum: bool = False,
-    names: Sequence[str] | None = None,
+    names: Sequence[str] = (),
 ) -> Plan:
     """The plan for the sum of a product of families, with parents before children.
 
@@ -180,20 +170,17 @@ def plan(
     try:
         return make.plan(limit)
     except TooWide as wide:
-        raise _too_wide(wide, make, limit, names) from None
+        raise _too_wide(wide, make, limit, names or [f"v{v}" for v in range(len(n_states))]) from None
 
 
-def _too_wide(wide: TooWide, make: _Making, limit: float, names: Sequence[str] | None) -> TooManyHiddenError:
-    variables = [make.names[v] for v in wide.widest if make.names[v] >= 0] or [
-        make.families[make.accumulators[v]].variable for v in wide.widest if v in make.accumulators
-    ]
-    shown = [names[v] if names else f"variable {v}" for v in variables]
-    most = max(wide.widest, key=lambda v: sum(scope >> v & 1 for scope, _ in make.tables))
-    name = make.names[most]
-    way = f"Observe {names[name] if names else name!r}, which most of them meet, or use" if name >= 0 else "Use"
+def _too_wide(wide: TooWide, make: _Making, limit: float, names: Sequence[str]) -> TooManyHiddenError:
+    own = {y: make.families[k].variable for y, k in make.accumulators.items()}
+    shown = [names[own.get(k, make.names[k])] for k in wide.widest]
+    most = max(wide.widest, key=lambda k: (make.names[k] >= 0, sum(scope >> k & 1 for scope, _ in make.tables)))
     return TooManyHiddenError(
-        f"exact elimination needs a table of 2**{wide.bits:.4g} numbers over {len(variables)} variables, "
-        f"{enumerated(shown, 80)}; the limit is {limit:g}. {way} infer() for a lower bound instead"
+        f"exact elimination needs a table of 2**{wide.bits:.4g} numbers over {len(shown)} variables, "
+        f"{enumerated(shown, 60)}; the limit is {limit:g}. Observe {names[own.get(most, make.names[most])]!r} to make "
+        "it smaller, or use infer() for a lower bound instead"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Protocol
 
@@ -26,6 +26,8 @@ class Numbers(Protocol):
     def model(self) -> Model: ...
     @property
     def bias(self) -> FloatArray: ...
+    @property
+    def names(self) -> Sequence[str]: ...
 
 
 def patterns(network: Numbers, states: States) -> list[np.ndarray]:
@@ -57,7 +59,8 @@ class Sum:
     def _plan(self, states: States, limit: float, least: float) -> Plan:
         model = self.network.model
         families = families_of(model, self.network.bias, self.variables, least=least)
-        return plan(families, model.n_states, states, soft=self.soft, limit=limit, maximum=self.maximum)
+        options = {"limit": limit, "maximum": self.maximum, "names": self.network.names}
+        return plan(families, model.n_states, states, soft=self.soft, **options)
 
     def solve(
         self, states: States, wanted: Iterable[int] | None = (), likelihoods: Likelihoods | None = None
