@@ -243,7 +243,9 @@ def _eliminate(network: Network, states: States, wanted: BoolArray, means: Float
         seen[units] = 0
         with contextlib.suppress(TooManyHiddenError):
             above = np.flatnonzero(live_variables(network.model, seen)).tolist()
-            found = Sum(network, states[some[:1]], above, min(effort.limit, _NARROW)).solve(states[some], units.tolist())
+            found = Sum(network, states[some[:1]], above, min(effort.limit, _NARROW)).solve(
+                states[some], units.tolist()
+            )
             for unit, posterior in found.posteriors.items():
                 means[some, unit] = np.where(wanted[some, unit], posterior[:, 1], means[some, unit])
 

@@ -1,28 +1,29 @@
-r"""Exact answers by variable elimination: sums over the states of hidden variables, in an order that keeps tables small.
+"""Exact answers by variable elimination: sums over the states of hidden variables, one variable after the other.
 
 `plan` decides the order from which variables are observed; its cost is known before anything is computed. One pass up
-gives ln P(evidence); the derivatives of that sum, one pass down, are the posteriors of all variables; with maxima in the
-place of sums it is the most probable explanation. Rows of evidence on the same variables share a plan, and are worked on
-side by side: every table has an axis of rows in front.
+gives ln P(evidence); the derivatives of that sum, one pass down, are the posteriors of all variables; with maxima in
+the place of sums it is the most probable explanation. Rows of evidence on the same variables share a plan, and are
+worked on side by side: every table has an axis of rows in front.
 
-Tables are probabilities, scaled by powers of two; no term is negative, so nothing cancels. Where the numbers of a row
-span more than doubles do, its sums are taken again in logarithms.
+No term is negative, so nothing cancels. Where the numbers of a row span more than doubles do, its sums are taken again
+in logarithms.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import BoolArray, FloatArray, IndexArray, States
+from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import TooManyHiddenError, enumerated
 from sbnet.exact import factors
 from sbnet.exact.factors import Cause, Family
+from sbnet.exact.passes import LOGS, MAXIMA, SUMS, Numbers, Passes, Semiring, Work, scaled
 from sbnet.exact.planning import Order, TooWide, best_order, members
 from sbnet.kernels.codes import NOISY_OR
 
@@ -32,31 +33,13 @@ _FEW = 2
 """Hidden parents up to which a noisy-MAX variable is a table over them."""
 _WHOLE = 1 << 14
 """Numbers in a table from which on the states of a variable are summed one after the other."""
-_AT_ONCE = 1 << 21
+_AT_ONCE = 1 << 18
 """Numbers in the largest table of all rows that are worked on at once."""
-_LOWEST = -700.0
-"""Logarithms of probabilities that count as zero, unless ln P(evidence) is so low that they could matter."""
 _UNLIKELY = -600.0
-_SPAN = 600.0
-"""The largest span of products, in nats, that doubles hold safely."""
-_DIM = 1e-250
-"""A share of a scaled sum so small that digits may be lost."""
+"""Where ln P is lower, nothing counts as zero that is not."""
 
 Likelihoods = Mapping[int, FloatArray]
 """Soft evidence: the likelihood of each state of a variable, (K,), or for each row (rows, K)."""
-
-
-class _Semiring(NamedTuple):
-    """How terms are joined, and added up."""
-
-    times: Any
-    plus: Any
-    one: float
-
-
-_SUMS = _Semiring(np.multiply, np.add, 1.0)
-_LOGS = _Semiring(np.add, np.logaddexp, 0.0)
-_MAXIMA = _Semiring(np.add, np.maximum, 0.0)
 
 
 class _Source(NamedTuple):
@@ -87,46 +70,30 @@ class Plan:
         """The logarithm to base 2 of the largest table."""
         return self.order.bits
 
+    def scope(self, table: int) -> tuple[int, ...]:
+        """The variables of a table: given, or the result of a step."""
+        n = len(self.tables)
+        return self.tables[table] if table < n else self.order.steps[table - n].scope
+
     @property
     def work(self) -> float:
         """How many numbers are multiplied, for one row."""
         return self.order.work
 
     @cached_property
-    def scopes(self) -> list[tuple[int, ...]]:
-        """Of all tables: given, and results of steps."""
-        return [*self.tables, *(step.scope for step in self.order.steps)]
-
-    def shape(self, table: int, within: Sequence[int]) -> tuple[int, ...]:
-        """The shape of a table with an axis for each of some variables, of length 1 for those that are not its own."""
-        own = set(self.scopes[table])
-        return tuple(self.n_states[v] if v in own else 1 for v in within)
-
-    @cached_property
-    def joint(self) -> list[tuple[int, ...]]:
-        """The variables of the product that each step works on: the one that is summed out comes first."""
-        return [step.scope if step.variable < 0 else (step.variable, *step.scope) for step in self.order.steps]
-
-    @cached_property
-    def shapes(self) -> list[list[tuple[int, ...]]]:
-        """The shapes of the inputs of each step within its product."""
-        steps = zip(self.order.steps, self.joint, strict=True)
-        return [[self.shape(t, joint) for t in step.inputs] for step, joint in steps]
-
-    @cached_property
-    def user(self) -> list[int]:
-        """The step that uses each table, or -1."""
-        user = [-1] * len(self.scopes)
-        for k, step in enumerate(self.order.steps):
-            for t in step.inputs:
-                user[t] = k
-        return user
-
-    def slices(self, k: int) -> list[slice]:
-        """The states of the variable of a step: all at once, or one by one."""
-        n = self.n_states[self.joint[k][0]] if self.joint[k] else 1
-        small = math.prod(self.n_states[v] for v in self.joint[k]) <= _WHOLE or self.order.steps[k].variable < 0
-        return [slice(None)] if small else [slice(s, s + 1) for s in range(n)]
+    def steps(self) -> list[Work]:
+        """The steps, with the shapes of what they work on."""
+        steps, n_states, found = self.order.steps, self.n_states, list[Work]()
+        scopes = [*map(set, self.tables), *(set(step.scope) for step in steps)]
+        user = {t: k for k, step in enumerate(steps) for t in step.inputs}
+        for k, step in enumerate(steps):
+            joint = step.scope if step.variable < 0 else (step.variable, *step.scope)
+            sizes = tuple(n_states[v] for v in joint)
+            shapes = tuple(tuple(n_states[v] if v in scopes[t] else 1 for v in joint) for t in step.inputs)
+            whole = step.variable < 0 or math.prod(sizes) <= _WHOLE
+            slices = (slice(None),) if whole else tuple(slice(s, s + 1) for s in range(sizes[0]))
+            found.append(Work(step, joint, sizes, shapes, slices, user.get(len(self.tables) + k, -1)))
+        return found
 
 
 def plan(
@@ -259,31 +226,17 @@ class _Making:
         )  # fmt: skip
 
 
-# --- numbers ------------------------------------------------------------------------------------------------------------
-
-
-class _Numbers(NamedTuple):
-    """The tables that are given, what causes do to accumulators, and ln of what was taken out of them."""
-
-    tables: list[FloatArray]
-    causes: dict[tuple[int, int], Cause]
-    log_scale: FloatArray
-    span: list[FloatArray]  # at most, of the logarithms in each table, by row
-    span_of: dict[tuple[int, int], FloatArray]  # likewise of causes
-    dropped: BoolArray  # rows in which something counts as zero that is not
-
-
 class _Given:
     """The numbers of some rows, as logarithms."""
 
-    def __init__(self, plan: Plan, states: States, likelihoods: Likelihoods) -> None:
-        self.plan, self.states, self.likelihoods, self.rows = plan, states, likelihoods, len(states)
+    def __init__(self, plan: Plan, states: States, likelihoods: Likelihoods, rows: IndexArray) -> None:
+        self.plan, self.states, self.likelihoods, self.rows = plan, states, likelihoods, rows
         self.fired = {
             k: factors.fired(plan.families[k], states)
             for k in {s.family for parts in (plan.constant, *plan.sources) for s in parts if s.kind == "straight"}
         }
         self.tables = [self._table(parts) for parts in plan.sources]
-        self.constant = np.zeros(self.rows)
+        self.constant = np.zeros(len(states))
         for source in plan.constant:
             self.constant += self._log(source)
         self.causes = {pair: self._cause(*pair) for step in plan.order.steps for pair in step.passed}
@@ -301,10 +254,12 @@ class _Given:
         if source.kind == "family":
             return factors.log_table(self.plan.families[source.family], self.states)
         if source.kind == "soft":
+            p = np.atleast_2d(self.likelihoods[source.variable])
+            p, seen = p[self.rows] if len(p) > 1 else p, self.states[:, source.variable]
             with np.errstate(divide="ignore"):
-                log = np.log(np.atleast_2d(self.likelihoods[source.variable]))
-            seen = self.states[:, source.variable]
-            return log if seen[0] < 0 else np.broadcast_to(log, (self.rows, log.shape[1]))[np.arange(self.rows), seen]
+                return np.log(
+                    p if seen[0] < 0 else np.broadcast_to(p, (len(seen), p.shape[1]))[np.arange(len(seen)), seen]
+                )
         if source.kind == "fired":
             off = self.states[:, source.variable] == 0
             return np.where(np.stack([off, ~off], axis=1), 0.0, -np.inf)
@@ -321,267 +276,10 @@ class _Given:
         family = self.plan.families[k]
         return factors.cause(family.weights[family.parents.index(parent)][None])
 
-    def logs(self) -> _Numbers:
-        """As they are."""
-        return _Numbers(self.tables, self.causes, self.constant, [], {}, np.zeros(self.rows, np.bool_))
-
-    def scaled(self) -> _Numbers:
-        """As probabilities; those of e^-700 and less are zero."""
-        log_scale, dropped, tables, spans = self.constant.copy(), np.zeros(self.rows, np.bool_), [], []
-        for log in self.tables:
-            top = _most(log)
-            top[top == -np.inf] = 0.0
-            p, span, low = _plain(log - _wide(top, log.ndim))
-            tables.append(p)
-            spans.append(span)
-            log_scale += top
-            dropped |= low
-        causes, span_of = {}, {}
-        for pair, one in self.causes.items():
-            kept, hit = (tuple(zip(*map(_plain, logs), strict=True)) for logs in (one.kept, one.hit))
-            causes[pair] = Cause(kept[0], hit[0])
-            span_of[pair] = np.maximum.reduce(np.broadcast_arrays(*kept[1], *hit[1]))
-            dropped |= np.logical_or.reduce(np.broadcast_arrays(*kept[2], *hit[2]))
-        return _Numbers(tables, causes, log_scale, spans, span_of, dropped)
-
-
-def _plain(log: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """e to the power of numbers up to 0, the span of those that are not zero, and whether others were dropped."""
-    low = log < _LOWEST
-    axes = tuple(range(1, log.ndim))
-    if not low.any():
-        return np.exp(log), -log.min(axis=axes), np.zeros(len(log), np.bool_)
-    high = np.where(low, 0.0, log)
-    return np.where(low, 0.0, np.exp(high)), -high.min(axis=axes), (low & (log > -np.inf)).any(axis=axes)
-
-
-def _most(table: FloatArray) -> FloatArray:
-    """The largest number of each row."""
-    top: FloatArray = table.max(axis=tuple(range(1, table.ndim))) if table.ndim > 1 else table.copy()
-    return top
-
-
-def _wide(by_row: FloatArray, ndim: int) -> FloatArray:
-    return by_row.reshape(-1, *[1] * (ndim - 1))
-
-
-def _fitted(table: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A table divided by powers of two, so that the largest number of each row is about 1; and their logarithms."""
-    power = np.frexp(_most(table))[1]
-    if (np.abs(power) > 32).any():  # exact, so that a row does not depend on its neighbours
-        table = np.ldexp(table, -_wide(power, table.ndim))
-    else:
-        power = np.zeros_like(power)
-    return table, power * math.log(2.0)
-
-
-# --- passes -------------------------------------------------------------------------------------------------------------
-
-
-class _Passes:
-    """The passes up and down, for some rows and one semiring."""
-
-    def __init__(self, plan: Plan, numbers: _Numbers, semiring: _Semiring) -> None:
-        self.plan, self.numbers, self.semiring = plan, numbers, semiring
-        self.tables, self.n_given = list[FloatArray | None](numbers.tables), len(numbers.tables)
-        self.rows = len(numbers.log_scale)
-        self.log_p, self.risky = numbers.log_scale.copy(), np.zeros(self.rows, np.bool_)
-        self.span = list(numbers.span)
-
-    def up(self, *, keep: bool) -> None:
-        """ln P; tables that are not kept go when they have been used."""
-        for k, step in enumerate(self.plan.order.steps):
-            out = self._sum_out(k)
-            if self.semiring is _SUMS:
-                out = self._scale(k, out)
-            if not keep:
-                for t in step.inputs:
-                    self.tables[t] = None
-            self.tables.append(out)
-            if not step.scope:
-                with np.errstate(divide="ignore"):
-                    self.log_p += np.log(out) if self.semiring is _SUMS else out
-
-    def _scale(self, k: int, out: FloatArray) -> FloatArray:
-        """Keep a table within the range of doubles; rows in which products may have left it are risky."""
-        step, numbers = self.plan.order.steps[k], self.numbers
-        span = sum((self.span[t] for t in step.inputs), np.zeros(1))
-        span = sum((numbers.span_of[pair] for pair in step.passed), span)
-        if (span > _SPAN).any():  # bounds add up; look at what is there
-            span = sum((_span(self._table(t)) for t in step.inputs), np.zeros(1))
-            span = sum((numbers.span_of[pair] for pair in step.passed), span)
-            self.risky |= span > _SPAN
-        out, log = _fitted(out)
-        self.log_p += log
-        self.span.append(np.maximum(span, 0.0) + 64.0)
-        return out
-
-    def _table(self, t: int) -> FloatArray:
-        table = self.tables[t]
-        assert table is not None
-        return table
-
-    def _inputs(self, k: int, part: slice) -> list[FloatArray]:
-        """The inputs of a step, with axes for all variables of its product, for some states of the first."""
-        step = self.plan.order.steps[k]
-        found = []
-        for t, shape in zip(step.inputs, self.plan.shapes[k], strict=True):
-            table = self._table(t)
-            table = table.reshape(len(table), *shape)
-            found.append(table[:, part] if shape and shape[0] > 1 else table)
-        return found
-
-    def _sum_out(self, k: int) -> FloatArray:
-        step, (times, plus, _) = self.plan.order.steps[k], self.semiring
-        out: FloatArray | None = None
-        for part in self.plan.slices(k):
-            term = self._product(sorted(self._inputs(k, part), key=np.size))
-            if step.passed:
-                term = self._full(k, term, part)
-                for y, u in step.passed:
-                    pass_up(self.semiring, *self._passing(k, term, y, u, part))
-            if step.variable >= 0:
-                term = plus.reduce(term, axis=1)
-            out = term if out is None else plus(out, term, out=out)
-        assert out is not None
-        return out
-
-    def _product(self, tables: Sequence[FloatArray]) -> FloatArray:
-        total = tables[0]
-        for table in tables[1:]:
-            total = self.semiring.times(total, table)
-        return total
-
-    def _full(self, k: int, term: FloatArray, part: slice) -> FloatArray:
-        """A copy with an axis of full length for each variable of the product."""
-        joint, step = self.plan.joint[k], self.plan.order.steps[k]
-        shape = [self.plan.n_states[v] for v in joint]
-        if step.variable >= 0:
-            shape[0] = len(range(shape[0])[part])
-        rows = max(len(term), *(len(self.numbers.causes[pair].kept[0]) for pair in step.passed))
-        return np.array(np.broadcast_to(term, (rows, *shape)))
-
-    def _passing(
-        self, k: int, term: FloatArray, y: int, u: int, part: slice
-    ) -> tuple[FloatArray, list[FloatArray], list[FloatArray]]:
-        """A product with the states of an accumulator in front, and what a cause does to it."""
-        joint, one = self.plan.joint[k], self.numbers.causes[y, u]
-        shape = [self.plan.n_states[v] if v == u else 1 for v in joint if v != y]
-        both = []
-        for numbers in (one.kept, one.hit):
-            wide = [number.reshape(len(number), *shape) for number in numbers]
-            both.append([number[:, part] for number in wide] if joint[0] == u else wide)
-        return np.moveaxis(term, joint.index(y) + 1, 0), *both
-
-    def down(self, wanted: Iterable[int]) -> dict[int, FloatArray]:
-        """Posteriors of some variables of the plan, rows by states: derivatives of the sum, from the last step up."""
-        plan, found = self.plan, dict[int, FloatArray]()
-        step_of = {step.variable: k for k, step in enumerate(plan.order.steps)}
-        chosen, needed = set(wanted), set[int]()
-        for v in chosen:
-            k = step_of[v]
-            while k >= 0 and k not in needed:
-                needed.add(k)
-                k = plan.user[self.n_given + k]
-        back = dict[int, FloatArray]()
-        for k in sorted(needed, reverse=True):
-            variable = plan.order.steps[k].variable
-            above = back.pop(k) if k in back else np.full((1,), self.semiring.one)
-            belief = self._share(k, above, back, needed)
-            if variable in chosen:
-                found[variable] = self._normalised(belief)
-        return found
-
-    def _share(self, k: int, above: FloatArray, back: dict[int, FloatArray], needed: set[int]) -> FloatArray:
-        """From the derivative by the result of a step those by its inputs; and the share of each state."""
-        step, joint, (times, plus, _) = self.plan.order.steps[k], self.plan.joint[k], self.semiring
-        later = [i for i, t in enumerate(step.inputs) if t - self.n_given in needed]
-        shares, gradients = list[FloatArray](), [list[FloatArray]() for _ in later]
-        for part in self.plan.slices(k):
-            out = above if step.variable < 0 else above[:, None]
-            if step.passed:
-                out = self._full(k, out, part)
-                for y, u in reversed(step.passed):
-                    pass_down(self.semiring, *self._passing(k, out, y, u, part))
-            inputs = self._inputs(k, part)
-            for i, parts in zip(later, gradients, strict=True):
-                others = [table for j, table in enumerate(inputs) if j != i]
-                gradient = self._reduced(self._product([*others, out]), inputs[i].shape)
-                parts.append(np.broadcast_to(gradient, (len(gradient), *inputs[i].shape[1:])))
-            if step.variable >= 0:
-                with_it = [i for i in later if self.plan.shapes[k][i][0] > 1]
-                if with_it:
-                    whole = times(gradients[later.index(with_it[-1])][-1], inputs[with_it[-1]])
-                else:
-                    whole = self._product([*inputs, out])
-                shares.append(self._reduced(whole, (0, 2, *[1] * (len(joint) - 1))))
-        for i, parts in zip(later, gradients, strict=True):
-            t, shape = step.inputs[i], self.plan.shapes[k][i]
-            split = step.variable >= 0 and shape[0] > 1
-            total = np.concatenate(parts, axis=1) if split else plus.reduce(parts, axis=0)
-            total = total.reshape(len(total), *(n for v, n in zip(joint, shape, strict=True) if v in self._own(t)))
-            back[t - self.n_given] = _fitted(total)[0] if self.semiring is _SUMS else total
-        return np.concatenate(shares, axis=1).reshape(len(shares[0]), -1) if shares else above
-
-    def _own(self, t: int) -> tuple[int, ...]:
-        return self.plan.scopes[t]
-
-    def _reduced(self, term: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-        """The sum over the axes that have the length 1 in a shape."""
-        axes = tuple(a for a in range(1, term.ndim) if shape[a] == 1 and term.shape[a] > 1)
-        if not axes:
-            return term
-        total: FloatArray = self.semiring.plus.reduce(term, axis=axes, keepdims=True)
-        return total
-
-    def _normalised(self, belief: FloatArray) -> FloatArray:
-        if self.semiring is _SUMS:
-            whole = belief.sum(axis=1)
-            self.risky |= ~(whole > _DIM)
-        else:
-            top = belief.max(axis=1)
-            belief = np.exp(belief - np.where(top > -np.inf, top, 0.0)[:, None])
-            whole = belief.sum(axis=1)
-        with np.errstate(invalid="ignore"):
-            shares: FloatArray = belief / whole[:, None]
-        return np.broadcast_to(shares, (self.rows, belief.shape[1]))
-
-
-def _span(table: FloatArray) -> FloatArray:
-    """How far the logarithms of the numbers of each row that are not zero lie from 0 at most."""
-    axes = tuple(range(1, table.ndim))
-    least, most = np.where(table > 0.0, table, np.inf).min(axis=axes), table.max(axis=axes)
-    with np.errstate(divide="ignore"):
-        span: FloatArray = np.where(most > 0.0, np.maximum(-np.log(least), np.log(most)), 0.0)
-    return span
-
-
-def pass_up(semiring: _Semiring, t: FloatArray, kept: Sequence[FloatArray], hit: Sequence[FloatArray]) -> None:
-    """A cause passes an accumulator, whose states are the first axis: the largest so far is z, or less and z is hit."""
-    times, plus, _ = semiring
-    below, last = t[0], len(t) - 1
-    for z in range(1, last + 1):
-        fresh = times(below, hit[z])
-        if z < last:
-            below = plus(below, t[z])
-            times(t[z], kept[z], out=t[z])
-        plus(t[z], fresh, out=t[z])
-    times(t[0], kept[0], out=t[0])
-
-
-def pass_down(semiring: _Semiring, t: FloatArray, kept: Sequence[FloatArray], hit: Sequence[FloatArray]) -> None:
-    """The transpose of that."""
-    times, plus, _ = semiring
-    last = len(t) - 1
-    above = times(t[last], hit[last])
-    for z in range(last - 1, -1, -1):
-        fresh = times(t[z], hit[z]) if z else above
-        times(t[z], kept[z], out=t[z])
-        plus(t[z], above, out=t[z])
-        above = plus(above, fresh)
-
-
-# --- answers ------------------------------------------------------------------------------------------------------------
+    @property
+    def numbers(self) -> Numbers:
+        """As they are, for semirings of logarithms."""
+        return Numbers(self.tables, self.causes, self.constant, [], {}, np.zeros(len(self.rows), np.bool_))
 
 
 class Answers(NamedTuple):
@@ -597,59 +295,56 @@ def solve(
     """ln P of rows of evidence, and the posteriors of those hidden variables that are wanted, or of all for None."""
     number = {v: k for k, v in enumerate(plan.names) if v >= 0}
     asked = [number[v] for v in wanted] if wanted is not None else list(number.values())
-    log_p = np.empty(len(states))
-    posteriors = {k: np.empty((len(states), plan.n_states[k])) for k in asked}
-    for rows, given in _blocks(plan, states, likelihoods):
-        log_p[rows] = _solve(given, asked, {k: p[rows] for k, p in posteriors.items()})
-    return Answers(log_p, {plan.names[k]: p for k, p in posteriors.items()})
+    answers = Answers(np.empty(len(states)), {k: np.empty((len(states), plan.n_states[k])) for k in asked})
+    for rows in _blocks(plan, len(states)):
+        given = _Given(plan, states[rows], likelihoods or {}, rows)
+        numbers = scaled(given.tables, given.causes, given.constant)
+        passes = _run(plan, numbers, SUMS, rows, answers)
+        risky = passes.risky | (numbers.dropped & ~(passes.log_p > _UNLIKELY))
+        if risky.any():  # these again, with logarithms
+            _run(
+                plan,
+                _Given(plan, states[rows[risky]], likelihoods or {}, rows[risky]).numbers,
+                LOGS,
+                rows[risky],
+                answers,
+            )
+    for posterior in answers.posteriors.values():
+        posterior[answers.log_p == -np.inf] = np.nan
+    return Answers(answers.log_p, {plan.names[k]: p for k, p in answers.posteriors.items()})
 
 
-def _blocks(plan: Plan, states: States, likelihoods: Likelihoods | None) -> Iterable[tuple[slice, _Given]]:
+def _blocks(plan: Plan, n: int) -> Iterable[IndexArray]:
+    """Rows that are worked on at once."""
     most = max(1, int(_AT_ONCE / 2.0**plan.bits))
-    for first in range(0, len(states), most):
-        rows = slice(first, first + most)
-        soft = {v: p if np.ndim(p) == 1 or len(p) == 1 else p[rows] for v, p in (likelihoods or {}).items()}
-        yield rows, _Given(plan, states[rows], soft)
+    return (np.arange(first, min(first + most, n)) for first in range(0, n, most))
 
 
-def _solve(given: _Given, asked: Sequence[int], posteriors: dict[int, FloatArray]) -> FloatArray:
-    """Some rows: with probabilities, and where these span too much, with logarithms."""
-    numbers = given.scaled()
-    passes = _Passes(given.plan, numbers, _SUMS)
-    passes.up(keep=bool(asked))
-    found = passes.down(asked) if asked else {}
-    log_p, risky = passes.log_p, passes.risky | (numbers.dropped & ~(passes.log_p > _UNLIKELY))
-    for k in asked:
-        posteriors[k][:] = found[k]
-    again = np.flatnonzero(risky & ~((log_p == -np.inf) & ~numbers.dropped & ~passes.risky))
-    if len(again):
-        soft = {v: p if np.ndim(p) == 1 or len(p) == 1 else p[again] for v, p in given.likelihoods.items()}
-        some = _Given(given.plan, given.states[again], soft)
-        passes = _Passes(given.plan, some.logs(), _LOGS)
-        passes.up(keep=bool(asked))
-        log_p[again] = passes.log_p
-        for k, p in (passes.down(asked) if asked else {}).items():
-            posteriors[k][again] = p
-    gone = log_p == -np.inf
-    for p in posteriors.values():
-        p[gone] = np.nan
-    return log_p
+def _run(plan: Plan, numbers: Numbers, semiring: Semiring, rows: IndexArray, answers: Answers) -> Passes:
+    """Put the answers of some rows in their places."""
+    passes = Passes(plan.steps, numbers, semiring)
+    if answers.posteriors:
+        for k, posterior in passes.posteriors(answers.posteriors).items():
+            answers.posteriors[k][rows] = posterior
+    else:
+        passes.up()
+    answers.log_p[rows] = passes.log_p
+    return passes
 
 
 def explain(plan: Plan, states: States, likelihoods: Likelihoods | None = None) -> tuple[FloatArray, States]:
     """The most probable explanation: the largest ln P(H, V) of each row, and the states of all variables."""
     log_p, best = np.empty(len(states)), states.copy()
-    for rows, given in _blocks(plan, states, likelihoods):
-        passes = _Passes(plan, given.logs(), _MAXIMA)
+    for rows in _blocks(plan, len(states)):
+        passes = Passes(plan.steps, _Given(plan, states[rows], likelihoods or {}, rows).numbers, MAXIMA)
         passes.up(keep=True)
-        log_p[rows] = passes.log_p
-        row, chosen = np.arange(given.rows), dict[int, IndexArray]()
-        for step in reversed(plan.order.steps):
-            total = np.zeros((given.rows, plan.n_states[step.variable]))
+        log_p[rows], row, chosen = passes.log_p, np.arange(len(rows)), dict[int, IndexArray]()
+        for k in passes.back():
+            step, *_ = plan.steps[k]
+            total = np.zeros((len(rows), plan.n_states[step.variable]))
             for t in step.inputs:
-                table = passes._table(t)
-                at = (row if len(table) > 1 else 0, slice(None), *(chosen[v] for v in plan.scopes[t][1:]))
-                total += table[at]
+                scope, table = plan.scope(t), passes.tables[t]
+                total += table[(row if len(table) > 1 else 0, slice(None), *(chosen[v] for v in scope[1:]))]
             chosen[step.variable] = total.argmax(axis=1)
             best[rows, plan.names[step.variable]] = chosen[step.variable]
     return log_p, best

@@ -35,7 +35,7 @@ _QUICK = 8
 _ARRAYS = 12
 """Groups of up to 2**12 joint states are summed with arrays."""
 _ALIKE, _NARROW = 32, 16.0
-"""So many rows with the same variables observed share an order of elimination, if no table has more than 2**16 numbers."""
+"""So many rows with the same variables observed share an order of elimination, if no table is larger than 2**16."""
 _FEW, _FIXED = 1 << 20, 4000
 """Rows are summed one by one, with arrays, if they have so many edges in all; a row itself counts as 4000."""
 WORST = 1e-9

@@ -131,7 +131,7 @@ def log_some(x: FloatArray) -> FloatArray:
         return np.where(x < np.log(2.0), small, np.log1p(-np.exp(-np.maximum(x, 0.5))))
 
 
-# --- noisy-MAX, cause by cause ------------------------------------------------------------------------------------------
+# --- noisy-MAX, cause by cause ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,11 +1,11 @@
-r"""In which order variables are eliminated, and what that costs: known before anything is computed.
+"""In which order variables are eliminated, and what that costs: known before anything is computed.
 
 Summing out a variable joins all tables that it is in. A noisy-MAX variable with several parents is no table over them:
 its own axis is an *accumulator*, "the largest so far", that the parents pass one after the other, each when it is
-summed out (Zhang & Poole 1996). An accumulator is in one table at a time, its home, and what a parent does to it is done
-there; so a network of two levels is a sweep over the causes, with a table over the findings that are present.
-A noisy-MAX variable with an accumulator that is needed as a whole before all of its parents are gone is *completed*:
-they become axes of its home.
+summed out (Zhang & Poole 1996). An accumulator is in one table at a time, its home, and what a parent does to it is
+done there; so a network of two levels is a sweep over the causes, with a table over the findings that are present.
+An accumulator that is needed as a whole before all of its parents are gone is *completed*: they become axes of its
+home.
 
 Sets of variables are whole numbers, with a bit for each variable.
 """
@@ -39,7 +39,7 @@ class Order:
     position: tuple[int, ...]  # of each variable, in the order of elimination
 
 
-class TooWide(Exception):  # noqa: N818 (no error, as long as there are other orders to try)
+class TooWide(Exception):
     """A table is larger than the limit."""
 
     def __init__(self, bits: float, widest: tuple[int, ...]) -> None:

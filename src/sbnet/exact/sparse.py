@@ -59,8 +59,8 @@ class Sum:
     def _plan(self, states: States, limit: float, least: float) -> Plan:
         model = self.network.model
         families = families_of(model, self.network.bias, self.variables, least=least)
-        options = {"limit": limit, "maximum": self.maximum, "names": self.network.names}
-        return plan(families, model.n_states, states, soft=self.soft, **options)
+        names, soft, maximum = self.network.names, self.soft, self.maximum
+        return plan(families, model.n_states, states, soft=soft, limit=limit, maximum=maximum, names=names)
 
     def solve(
         self, states: States, wanted: Iterable[int] | None = (), likelihoods: Likelihoods | None = None
