@@ -285,7 +285,10 @@ def _given_each(part: Part, row: States, means: FloatArray, effort: Effort) -> F
     """P(S_j | S_i, V) from one plan: that a unit is on is a likelihood of its own in a row of its own."""
     network, n = part.network, part.n_units
     units = np.flatnonzero((row[:n] == HIDDEN) & (part.held == HIDDEN) & (means > 0.0))
-    sums = Sum(network, row[None, :], range(network.n_units), min(effort.limit, _NARROW), soft=units.tolist())
+    seen = row.copy()
+    seen[units] = 0  # reports of other rows are no part of the sum
+    variables = np.flatnonzero(live_variables(network.model, seen)).tolist()
+    sums = Sum(network, row[None, :], variables, min(effort.limit, _NARROW), soft=units.tolist())
     likelihoods = {i: np.where((units == i)[:, None], [0.0, 1.0], 1.0) for i in units.tolist()}
     found = sums.solve(np.repeat(row[None, :], len(units), axis=0), units.tolist(), likelihoods).posteriors
     given = np.repeat(means[None, :], n, axis=0)  # of a unit that is on for certain
