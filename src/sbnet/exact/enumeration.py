@@ -50,6 +50,7 @@ class Effort(NamedTuple):
     progress: bool | None
     means: bool = True  # are they asked for? Sums over findings take several times as long with them
     one_by_one: bool | None = None  # rows, with arrays? None: if they are few
+    sparse: bool = True  # does the limit count for tables of an elimination, or for all coupled hidden variables?
 
 
 def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[FloatArray, FloatArray]:
@@ -62,7 +63,9 @@ def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[
     seen = states[:, variable]
     means = np.where(seen == HIDDEN, np.nan, seen == state)
     few = len(states) * (network.n_edges + _FIXED) <= _FEW if effort.one_by_one is None else effort.one_by_one
-    alone = _sum_alike(network, states, effort, log_p, means)
+    alone = np.ones(len(states), np.bool_)
+    if effort.sparse:
+        alone = _sum_alike(network, states, effort, log_p, means)
     if not few and alone.any():
         largest = _largest_groups(network, states)
         noisy = bool(network.gate.any())  # where findings are fewer than causes, their subsets are the smaller sum
@@ -71,7 +74,7 @@ def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[
         alone &= ~small
     rows = {int(r): Reduced(network, states[r]) for r in np.flatnonzero(alone)}
     for row in rows.values():
-        row.check(effort.limit)  # before anything is summed
+        row.check(effort)  # before anything is summed
     for r, row in rows.items():
         log_p[r] = row.known
         for group in row.groups:
@@ -176,10 +179,13 @@ class Reduced:
         of_factor = members(self.label[slots["parent"][factors["slot"]]], n)
         return [Group(self, *both) for both in zip(members(self.label, n), of_factor, strict=True)]
 
-    def check(self, limit: int) -> None:
-        """Raise an error if a group is too large for the limit, and so are the findings of its causes."""
+    def check(self, effort: Effort) -> None:
+        """Raise an error if the sum over a group is too large for the limit, whichever way it is taken."""
+        limit = effort.limit
         for group in self.groups:
             if group.bits > limit and not (group.levels and group.levels.positive <= min(limit, MOST_FINDINGS)):
+                if not effort.sparse:
+                    check_limit(group.bits, limit, len(group.units))
                 group.by_elimination(limit)
 
     def sums(self, limit: int, *, findings: bool = True) -> Sums:
