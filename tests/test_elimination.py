@@ -22,6 +22,7 @@ from sbnet.exact.elimination import explain, plan, solve
 from sbnet.exact.factors import TABLE, Family, families_of
 from sbnet.exact.sparse import Sum
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
+from strategies import mixed_cases
 from test_enumeration import Variables
 
 pytestmark = pytest.mark.small
@@ -175,6 +176,25 @@ def test_a_table_of_a_network_is_given_beside_it():
     logs = joint(families, model.n_states, many.states, {})[1]
     found = solve(plan(families, model.n_states, many.states[None, :]), many.states[None, :]).log_p[0]
     assert found == pytest.approx(np.logaddexp.reduce(logs), rel=1e-12)
+
+
+@settings(max_examples=100)
+@given(case=mixed_cases())
+def test_networks_of_both_gates_have_the_answers_of_the_equations(case):
+    """Leaks of 0 and weights to ±1001 among them: what cannot be counts as 1e-300, as in the oracle."""
+    network, evidence = case
+    J, h, gate = network.weight_matrix(), network.bias, network.gate
+    row = np.where(np.isnan(evidence), -1, evidence).astype(np.int8)[None]
+    atol = oracle.rounding(J, h, gate)
+    found = Sum(network, row, range(network.n_units), 25).solve(row, None)
+    assert found.log_p[0] == pytest.approx(oracle.log_likelihood(J, h, evidence, gate), abs=atol)
+    means = oracle.posterior(J, h, evidence, gate)
+    for v, posterior in found.posteriors.items():
+        assert posterior[0, 1] == pytest.approx(means[v], abs=4 * atol)
+    states = oracle.all_states(evidence)
+    value, best = Sum(network, row, range(network.n_units), 25, maximum=True).explain(row)
+    assert value[0] == pytest.approx(oracle.log_joint(J, h, states, gate).max(), abs=atol)
+    assert oracle.log_joint(J, h, best, gate)[0] == pytest.approx(value[0], abs=atol)
 
 
 # --- noisy-MAX: digits, and cost --------------------------------------------------------------------------------------
@@ -433,6 +453,35 @@ def test_random_networks_of_tables_agree_with_pyagrum(seed):
     bn = gum.randomBN(n=14, ratio_arc=1.6, domain_size=4)
     for share in (0.0, 0.3, 0.6):
         assert compare(gum, bn, share, seed)[0] < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_networks_of_all_gates_agree_with_pyagrum(seed):
+    """Logits and noisy-MAX variables are tables there, and chains of causes here."""
+    gum = pytest.importorskip("pyagrum")
+    families, n_states = random_families(seed, (SIGMOID, NOISY_OR, TABLE), n=7, most=3)
+    bn = gum.BayesNet()
+    for v, k in enumerate(n_states.tolist()):
+        bn.add(gum.RangeVariable(f"v{v}", "", 0, k - 1))
+    with np.errstate(divide="ignore"):
+        for family in families:
+            for u in family.parents:
+                bn.addArc(u, family.variable)
+            scope = (*family.parents, family.variable)
+            for joint_state in itertools.product(*(range(n_states[v]) for v in scope)):
+                state = dict(zip(scope, joint_state, strict=True))
+                bn.cpt(family.variable)[{f"v{v}": s for v, s in state.items()}] = np.exp(log_p(family, state))
+    theirs, rows = gum.LazyPropagation(bn), np.full((1, len(families)), -1, np.int8)
+    rows[0, -1] = 0
+    order = plan(families, n_states, rows)
+    found = solve(order, rows, wanted=None)
+    theirs.setEvidence({len(families) - 1: 0})
+    if found.log_p[0] < -600.0:
+        return
+    theirs.makeInference()
+    assert found.log_p[0] == pytest.approx(np.log(theirs.evidenceProbability()), abs=1e-9)
+    for v, posterior in found.posteriors.items():
+        assert posterior[0] == pytest.approx(theirs.posterior(v).toarray(), abs=1e-9)
 
 
 FOLDER = Path(os.environ.get("SBNET_TABLES", "."))

@@ -29,7 +29,7 @@ from sbnet.questions.reduction import absorb, live_variables
 from sbnet.questions.support import impossible
 
 LIMIT = 25
-"""Coupled hidden units that exact functions will enumerate, by default: 2**25 terms take about a minute."""
+"""The logarithm to base 2 of the largest table that exact functions work on, by default: that takes about a minute."""
 _SEVERAL, _NARROW = 4, 16.0
 """Predictions of one row that are worth a sum of all of them, if none of its tables has more than 2**16 numbers."""
 _MANY = 16
@@ -50,8 +50,9 @@ def log_likelihood(
 
     .. math:: \ln P(V) = \ln \sum_H P(H, V)
 
-    Evidence is absorbed into the biases, units without observed descendants are dropped, and groups of hidden units
-    that do not interact are summed separately, all of which is exact. Only the largest group counts for the limit.
+    Evidence is absorbed into the biases, units without observed descendants are dropped, groups of hidden units that do
+    not interact are summed separately, and within a group one unit after the other is eliminated, all of which is
+    exact. So sparse networks of thousands of units are feasible, and dense ones of about 25 hidden units.
 
     Parameters
     ----------
@@ -64,7 +65,8 @@ def log_likelihood(
         Units held at given states by intervention, as in :func:`sbnet.sample`: they ignore their parents, and are no
         part of P.
     limit : int
-        Largest number of coupled hidden units that will be enumerated.
+        The logarithm to base 2 of the largest table of an elimination. A group of n hidden units that all have a child
+        in common takes 2**n numbers; the causes of noisy-OR units take 2 to the power of the findings that are present.
     threads, progress
         As in :func:`sbnet.infer_many`. The answer does not depend on them.
 
@@ -183,7 +185,7 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     means
         The means μ of Q, one per unit (and row); those of observed units are not used.
     limit : int
-        Largest number of coupled hidden units, and of hidden parents of a unit, that will be enumerated.
+        As in :func:`log_likelihood`; and the largest number of hidden parents of a unit.
 
     Returns
     -------
