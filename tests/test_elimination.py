@@ -455,11 +455,12 @@ def test_random_networks_of_tables_agree_with_pyagrum(seed):
         assert compare(gum, bn, share, seed)[0] < 1e-9
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_random_networks_of_all_gates_agree_with_pyagrum(seed):
+@pytest.mark.parametrize("gates", [(SIGMOID, NOISY_OR, TABLE), (NOISY_OR,), (SIGMOID,)])
+@pytest.mark.parametrize("seed", [0, 2, 8])
+def test_random_networks_of_all_gates_agree_with_pyagrum(seed, gates):
     """Logits and noisy-MAX variables are tables there, and chains of causes here."""
     gum = pytest.importorskip("pyagrum")
-    families, n_states = random_families(seed, (SIGMOID, NOISY_OR, TABLE), n=7, most=3)
+    families, n_states = random_families(seed, gates, n=7, most=3)
     bn = gum.BayesNet()
     for v, k in enumerate(n_states.tolist()):
         bn.add(gum.RangeVariable(f"v{v}", "", 0, k - 1))
@@ -476,8 +477,7 @@ def test_random_networks_of_all_gates_agree_with_pyagrum(seed):
     order = plan(families, n_states, rows)
     found = solve(order, rows, wanted=None)
     theirs.setEvidence({len(families) - 1: 0})
-    if found.log_p[0] < -600.0:
-        return
+    assert found.log_p[0] > -600.0
     theirs.makeInference()
     assert found.log_p[0] == pytest.approx(np.log(theirs.evidenceProbability()), abs=1e-9)
     for v, posterior in found.posteriors.items():

@@ -34,8 +34,9 @@ _QUICK = 8
 """Coupled hidden units that are summed over without a look at their findings."""
 _ARRAYS = 12
 """Groups of up to 2**12 joint states are summed with arrays."""
-_ALIKE, _NARROW = 32, 16.0
-"""So many rows with the same variables observed share an order of elimination, if no table is larger than 2**16."""
+_ALIKE, _TERMS, _NARROW = 4, 1 << 15, 16.0
+"""So many rows with the same variables observed, and of so many joint states in all, share an order of elimination, if
+no table is larger than 2**16."""
 _FEW, _FIXED = 1 << 20, 4000
 """Rows are summed one by one, with arrays, if they have so many edges in all; a row itself counts as 4000."""
 WORST = 1e-9
@@ -92,6 +93,8 @@ def _sum_alike(network: Network, states: States, effort: Effort, log_p: FloatArr
             continue
         live = np.flatnonzero(live_variables(network.model, states[rows[0]]))
         hidden = live[states[rows[0], live] < 0]
+        if len(rows) * 2.0 ** min(len(hidden), 50) < _TERMS:
+            continue
         try:
             one = Sum(network, states[rows[:1]], live.tolist(), min(effort.limit, _NARROW))
         except TooManyHiddenError:
