@@ -312,6 +312,20 @@ def test_numbers_that_doubles_do_not_span_are_summed_as_logarithms():
     assert found.posteriors[0][0] == pytest.approx([0.5, 0.5], rel=1e-12)
 
 
+def test_products_that_doubles_do_not_hold_are_summed_as_logarithms():
+    """Two leaves are for one state of the centre and two for the other, each by 1e-200: both products are 1e-400."""
+    agrees = np.array([[1.0, 1e-200], [1e-200, 1.0]])
+    families = [Family(0, (), TABLE, np.zeros(1), (), np.array([0.25, 0.75]))]
+    families += [Family(k, (0,), TABLE, np.zeros(1), (), agrees) for k in range(1, 5)]
+    soft = {k: np.eye(2)[k % 2] for k in range(1, 5)}
+    rows = np.full((1, 5), -1, np.int8)
+    order = plan(families, [2] * 5, rows, soft=soft)
+    assert solve(order, rows, soft).log_p[0] == pytest.approx(-400.0 * np.log(10.0), rel=1e-14)
+    found = solve(order, rows, soft, None)
+    assert found.log_p[0] == pytest.approx(-400.0 * np.log(10.0), rel=1e-14)
+    assert found.posteriors[0][0] == pytest.approx([0.25, 0.75], rel=1e-12)
+
+
 def test_a_table_past_the_limit_is_told_before_anything_is_computed():
     rng = np.random.default_rng(0)
     families = [Family(j, (), SIGMOID, np.zeros(1)) for j in range(30)]

@@ -145,6 +145,7 @@ class Reduced:
     network: Network
     states: States
     _sums: dict[tuple[int, bool], Sums] = field(default_factory=dict)
+    _orders: dict[tuple[int, int], Sum] = field(default_factory=dict)
 
     @cached_property
     def problem(self) -> Problem:
@@ -272,13 +273,20 @@ class Group:
 
     def by_elimination(self, limit: int) -> Sum:
         """The sum with an order of elimination, or an error if that takes too large a table."""
-        numbers = self.row.problem.factors["variable"][self.factors]
-        mine = {*self.variables.tolist(), *numbers.tolist()}
-        try:
-            return Sum(self.row.network, self.row.states[None, :], mine, limit)
-        except TooManyHiddenError:
-            check_limit(self.bits, limit, len(self.units))
-            raise
+        key = int(self.variables[0]), limit
+        if key not in self.row._orders:
+            mine = {*self.variables.tolist(), *self.row.problem.factors["variable"][self.factors].tolist()}
+            try:
+                self.row._orders[key] = Sum(self.row.network, self.row.states[None, :], mine, limit)
+            except TooManyHiddenError:
+                if max(map(self._n_parents, self.factors)) == len(self.units):  # all have a child in common
+                    check_limit(self.bits, limit, len(self.units))
+                raise
+        return self.row._orders[key]
+
+    def _n_parents(self, factor: int) -> int:
+        one = self.row.problem.factors[factor]
+        return len(np.unique(self.row.problem.slots["parent"][one["slot"] : one["slot_end"]]))
 
     def with_kernel(self, effort: Effort) -> tuple[float, FloatArray]:
         """ln of the sum over all joint states, and the probability of each column: part by part."""
