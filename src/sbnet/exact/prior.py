@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -10,6 +11,7 @@ from sbnet import kernels
 from sbnet._types import HIDDEN, FloatArray
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, enumerate_states
+from sbnet.exact.sparse import Sum
 from sbnet.model.graph import read_only
 from sbnet.model.network import Network
 from sbnet.questions.prediction import predict_rows
@@ -72,9 +74,14 @@ def _draw(network: Network) -> FloatArray:
 
 def _enumerate(network: Network) -> FloatArray:
     n = network.n_units
+    every, tied = np.full((1, n), HIDDEN), is_tied(network)
+    with contextlib.suppress(TooManyHiddenError):
+        if not tied:
+            found = Sum(network, every, range(n), _COUPLED).solve(every, None)
+            return np.array([found.posteriors[i][0, 1] for i in range(n)])
     if n > _UNITS:
         raise TooManyHiddenError(f"the exact prior of {n} units takes too long to be shown")
     on = np.full((n, n), HIDDEN)
     np.fill_diagonal(on, 1)
-    log_p, _ = enumerate_states(network, on, Effort(_COUPLED, None, progress=False))
+    log_p, _ = enumerate_states(network, on, Effort(_COUPLED, None, progress=False, sparse=not tied))
     return np.exp(np.minimum(log_p, 0.0))

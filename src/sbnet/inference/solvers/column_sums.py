@@ -19,8 +19,8 @@ from sbnet.bounds.margins import UNIT, scale
 from sbnet.inference.solution import Solution, Status
 from sbnet.inference.solvers.column_marginals import Columns, marginalise
 from sbnet.inference.solvers.protocol import BoundGradient, DifferentiableSolver
-from sbnet.kernels.columns import FRACTION, PLAIN, SUM, edge_t, group_t
 from sbnet.kernels.codes import SIGMOID
+from sbnet.kernels.columns import FRACTION, PLAIN, SUM, edge_t, group_t
 from sbnet.kernels.structs import LANES
 from sbnet.model.network import Network
 from sbnet.questions.reduction import absorb_rows

@@ -51,7 +51,8 @@ class Sums:
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Sum; a wanted unit that dropped out of the sum is brought back."""
         few = network.n_edges <= _MOST_EDGES  # whatever the number of rows, which depends on the clock
-        effort = Effort(_LIMIT, 1, progress=False, one_by_one=few)
+        tied = bool(tied_rows(network, states).any())  # tables of such rows are answered from samples, and so is one
+        effort = Effort(_LIMIT, 1, progress=False, one_by_one=few, sparse=not tied)
         bound, means = enumerate_states(network, states, effort)
         size = np.diff(network.graph.indptr)
         named = (i for i, name in enumerate(network.names) if name in self.wanted)
