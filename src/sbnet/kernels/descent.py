@@ -1,7 +1,7 @@
 """The parameters of an upper bound, by limited-memory BFGS.
 
-SciPy's, which calls the bound from Python, takes 1.5 to 2.7 times as long for certificates, branch and bound and small
-networks (one thread for linear algebra); for networks of the paper's size with tables it is as quick.
+SciPy's, which calls the bound from Python, is as quick where tables are large; it takes 1.5 to 1.8 times as long for
+certificates, branch and bound and bounds by lines alone, and up to 2.7 times for a small network (one thread).
 """
 
 from __future__ import annotations
