@@ -20,14 +20,13 @@ up to a multiple of sixteen, then the first mixture variables of all of them, th
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.structs import LANES, LINE, lanes, struct
+from sbnet.kernels.structs import LANES, lanes, struct
 from sbnet.kernels.vector import HALF, MANTISSA
 
 Record: TypeAlias = Any
@@ -73,14 +72,6 @@ class Given(NamedTuple):
     power: IndexArray  # the powers of two of these
     d: FloatArray  # e^-(what s contributes to x), by slot and s
     k: FloatArray  # e^-J of mixture variables with the weight J to their column, by slot
-
-
-def zeros(shape: tuple[int, ...], kind: Any) -> np.ndarray:
-    """Zeros that begin with a cache line: lanes that lie in two lines take half as long again."""
-    size = math.prod(shape) * np.dtype(kind).itemsize
-    raw = np.zeros(size + LINE, np.uint8)
-    first = -raw.ctypes.data % LINE
-    return raw[first : first + size].view(kind).reshape(shape)
 
 
 @inner(lanewise=True)

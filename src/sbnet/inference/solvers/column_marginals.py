@@ -10,9 +10,9 @@ from scipy.special import expit
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.kernels import columns as kernels
 from sbnet.kernels.column_gradients import Means, above_t, add_gradients, differentiate, side_t, strength_t
-from sbnet.kernels.columns import FRACTION, LIMIT, PLAIN, ROOM, SUM, Given, add_inputs, multiply, zeros
+from sbnet.kernels.columns import FRACTION, LIMIT, PLAIN, ROOM, SUM, Given, add_inputs, multiply
 from sbnet.kernels.structs import LANES
-from sbnet.kernels.vector import LN2, LN2_HIGH, LN2_LOW, LOG2E
+from sbnet.kernels.vector import LN2, LN2_HIGH, LN2_LOW, LOG2E, zeros
 
 _SLIGHT, _NOTHING = 1e-5, 1e-12
 """Shares of states in a row that do not count: while learning, and in means."""
