@@ -14,7 +14,7 @@ from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, streams_of, uniforms
 from sbnet.kernels.sampling import generative, log_joint_rows
 from sbnet.questions.reduction import columns
 
-_NUMBERS = 1 << 18  # in the records of some rows: what is worked on at a time
+_NUMBERS = 1 << 20  # in the records of some rows: what is worked on at a time
 
 
 class Length(NamedTuple):

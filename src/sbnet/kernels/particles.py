@@ -19,19 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, States
+from sbnet.kernels import chains as complete
 from sbnet.kernels import thresholds
-from sbnet.kernels.chains import (
-    BARREN,
-    HIDDEN,
-    LANES,
-    Chains,
-    Graph,
-    choose,
-    distribution,
-    lanes,
-    next_uniform,
-    set_inputs,
-)
+from sbnet.kernels.chains import BARREN, HIDDEN, LANES, Chains, Graph, choose, distribution, lanes, next_uniform
 from sbnet.kernels.compiling import inner, kernel
 from sbnet.kernels.random import GOLDEN, Seeds, uniform
 from sbnet.kernels.structs import struct
@@ -82,7 +72,7 @@ def filter_rows(
                 if private.joint[r, v] > 1:
                     _weigh_sum(graph, chains, b, v, state, private, r)
                     continue
-                distribution(one.gate, set_inputs(graph, chains, b, v), room)
+                distribution(one.gate, complete.set_inputs(graph, chains, b, v), room)
                 if state < 0:
                     next_uniform(out)
                     choose(one.states - 1, room, out, cell)
@@ -112,14 +102,14 @@ def _weigh_sum(graph: Graph, chains: Chains, b: int, v: int, state: int, private
     for e in range(one.parent, one.parent_end):
         u = parents[e].variable
         if only[r, u] == v:
-            distribution(variables[u].gate, set_inputs(graph, chains, b, u), room)
+            distribution(variables[u].gate, complete.set_inputs(graph, chains, b, u), room)
             for s in range(variables[u].states):
                 for i in range(LANES):
                     shares[k + s].p[i] = room[s].p[i]
             for i in range(LANES):
                 cells[b, u].state[i] = 0
             k += variables[u].states
-    n = set_inputs(graph, chains, b, v)
+    n = complete.set_inputs(graph, chains, b, v)
     next_uniform(out)
     for i in range(LANES):
         so_far.total[i], so_far.chosen[i] = 0.0, 0
