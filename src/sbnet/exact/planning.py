@@ -126,7 +126,6 @@ class _Greedy:
             score, v = heapq.heappop(heap)
             if gone >> v & 1 or score != current[v]:
                 continue
-            looked_at = 0
             if stale >> v & 1:
                 looked_at = 1 << v
             else:
@@ -149,32 +148,26 @@ class _Greedy:
         tables = set(self.tables[v])
         for y in members(self.effects[v]):
             tables.add(self.home[y])
-        scope, once = 0, 0
-        twice = (1 << v) if v in self.pending else 0
+        scope, new = 0, (1 << v) if v in self.pending else 0
         for t in tables:
-            twice |= once & self.scope[t]
-            once |= self.scope[t]
-        scope, complete, new = once, 0, twice
+            new |= scope & self.scope[t]
+            scope |= self.scope[t]
+        complete = 0
         while new:  # an accumulator that is also in another table than its home is needed as a whole
-            whole = 0
-            for y in members(new & ~complete):
-                if y in self.pending and self.home[y] in tables:
-                    whole |= 1 << y
-            added = 0
-            for y in members(whole):
-                added |= self.pending[y]
-            complete |= whole
-            new = added & (scope | added) & ~complete if whole else 0
-            scope |= added
+            whole = [y for y in members(new) if y in self.pending and self.home[y] in tables]
+            complete |= sum(1 << y for y in whole)
+            new = 0
+            for y in whole:
+                new |= self.pending[y]  # its causes become axes: those that are accumulators come first
+            scope |= new
+            new &= ~complete
         return tables, complete, scope
 
     def _score(self, v: int) -> tuple[float, float]:
         if self.patient and v in self.pending:
             return math.inf, 0.0
         _, _, scope = self._bucket(v)
-        fill = 0
-        for w in members(scope):
-            fill += (scope & ~self.near[w]).bit_count()
+        fill = sum((scope & ~self.near[w]).bit_count() for w in members(scope))
         size = self.bits(scope & ~(1 << v))
         return (fill, size) if self.by_fill else (size, fill)
 
@@ -196,8 +189,7 @@ class _Greedy:
 
     def _complete(self, y: int, limit: float) -> int:
         """All causes that are left become axes of the home of an accumulator; the variables of that."""
-        left = self.pending[y]
-        table = self.home[y]
+        left, table = self.pending[y], self.home[y]
         scope = self.scope[table] | left
         passed = tuple((y, u) for u in members(left))
         self.work += 2.0 ** self.bits(scope) * (1 + 2 * len(passed))
@@ -215,19 +207,14 @@ class _Greedy:
     def _step(self, v: int, inputs: set[int], passed: tuple[tuple[int, int], ...], scope: int, limit: float) -> None:
         self._check(scope, limit)
         number = len(self.scopes) + len(self.steps)
-        riders = 0
         for t in inputs:
-            for w in members(self.scope[t]):
+            for w in members(self.scope.pop(t)):
                 self.tables[w].discard(t)
                 if self.home.get(w) == t:
-                    riders |= 1 << w
-            del self.scope[t]
+                    self.home[w] = number
         self.scope[number] = scope
         for w in members(scope):
             self.tables[w].add(number)
-        for y in members(riders):
-            self.home[y] = number
-        for w in members(scope):
             self._look_around(w)
         self.steps.append(Step(v, tuple(sorted(inputs)), passed, tuple(members(scope))))
 

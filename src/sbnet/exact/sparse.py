@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Protocol
@@ -98,10 +99,13 @@ class Sum:
         return Answers(np.array([row.log_p[0] for row in rows]), both)
 
     def _in_parts(self, plan: Plan, row: States, asked: list[int], least: float) -> Answers:
-        """One row, part by part: a part has a state for each variable of a set that all large tables have in common."""
+        """One row, part by part: for each joint state of variables that the largest tables have in common."""
         cut, n_states = list[int](), self.network.model.n_states
-        while plan.bits > _LARGEST:
-            cut.append(max(v for v in (plan.names[k] for k in plan.order.widest) if v >= 0))
+        for _ in range(math.ceil(plan.bits - _LARGEST) + 2):
+            widest = [v for v in (plan.names[k] for k in plan.order.widest) if v >= 0]
+            if plan.bits <= _LARGEST or not widest:  # a table over accumulators alone stays as it is
+                break
+            cut.append(max(widest, key=lambda v: sum(plan.names.index(v) in work.joint for work in plan.steps)))
             states = row[None, :].copy()
             states[:, cut] = 1
             plan = self._plan(states, np.inf, least)
