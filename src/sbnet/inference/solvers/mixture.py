@@ -372,7 +372,7 @@ class _Ascent:
         inside = np.flatnonzero(np.repeat(p.hidden, p.model.n_states - 1))
         answers.means[:, inside] = mu
         for m, (weights, biases, sides) in enumerate(zip(*gates, strict=True)):
-            here = Answers(*(array[m : m + 1] for array in answers))
+            here = Answers._make(array[m : m + 1] for array in answers)
             states, shifted = np.append(p.states, sides).astype(np.int8), np.append(p.bias, biases)
             model = with_gates(p.model, p.hidden, weights)
             solve_rows(model, p.bound, p.stop, states[None], shifted[None], True, here)
