@@ -201,19 +201,24 @@ class Passes:
     def _sum_out(self, k: int) -> FloatArray:
         step, plus, out = self.work[k].step, self.semiring.plus, None
         for part in self.work[k].slices:
-            term = self._product(sorted(self._inputs(k, part), key=np.size))
+            term = self._product(sorted(self._inputs(k, part), key=lambda table: table[0].size))
             if step.passed:
                 term = self._full(k, term, part)
                 for y, u in step.passed:
                     _pass_up(self.semiring, *self._passing(k, term, y, u, part))
             if step.variable >= 0:
-                term = plus.reduce(term, axis=1)
-            out = term if out is None else plus(out, term, out=out)
+                term = self._along(term, 1)
+            out = term if out is None else plus(out, term)
         assert out is not None
         return out
 
     def _product(self, tables: Sequence[FloatArray]) -> FloatArray:
         return functools.reduce(self.semiring.times, tables)
+
+    def _along(self, term: FloatArray, axis: int) -> FloatArray:
+        """The sum along an axis, from first to last: NumPy's own order varies with the number of rows."""
+        total: FloatArray = functools.reduce(self.semiring.plus, np.moveaxis(term, axis, 0))
+        return total
 
     def _full(self, k: int, term: FloatArray, part: slice) -> FloatArray:
         """A copy with an axis of full length for each variable of the product."""
@@ -257,7 +262,7 @@ class Passes:
         for i, parts in gradients.items():
             t = step.inputs[i] - self.n_given
             split = step.variable >= 0 and shapes[i][0] > 1
-            total = np.concatenate(parts, axis=1) if split else self.semiring.plus.reduce(parts, axis=0)
+            total = np.concatenate(parts, axis=1) if split else functools.reduce(self.semiring.plus, parts)
             scope = self.work[t].step.scope
             total = total.reshape(
                 len(total), *(n for v, n in zip(self.work[k].joint, sizes, strict=True) if v in scope)
@@ -267,17 +272,19 @@ class Passes:
 
     def _summed(self, term: FloatArray, shape: tuple[int, ...]) -> FloatArray:
         """The sum over the axes that have the length 1 in a shape."""
-        axes = tuple(a for a in range(1, term.ndim) if shape[a] == 1 and term.shape[a] > 1)
-        total: FloatArray = self.semiring.plus.reduce(term, axis=axes, keepdims=True) if axes else term
-        return total
+        for axis in range(1, term.ndim):
+            if shape[axis] == 1 and term.shape[axis] > 1:
+                term = np.expand_dims(self._along(term, axis), axis)
+        return term
 
     def _normalised(self, belief: FloatArray) -> FloatArray:
-        if self.semiring is SUMS:
-            self.risky |= ~(belief.sum(axis=1) > _DIM)
-        else:
+        if self.semiring is not SUMS:
             belief = np.exp(belief - np.maximum(belief.max(axis=1, keepdims=True), -1e300))
+        total = functools.reduce(np.add, belief.T)
+        if self.semiring is SUMS:
+            self.risky |= ~(total > _DIM)
         with np.errstate(invalid="ignore"):  # impossible evidence
-            shares: FloatArray = belief / belief.sum(axis=1, keepdims=True)
+            shares: FloatArray = belief / total[:, None]
         return np.broadcast_to(shares, (len(self.log_p), belief.shape[1]))
 
 
