@@ -14,7 +14,7 @@ import numpy as np
 from sbnet.kernels import terms, thresholds
 from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.kinds import XI
+from sbnet.kernels.kinds import JENSEN, XI
 from sbnet.kernels.structs import LANES
 
 EDGE = 1e-14  # probabilities of states keep this distance from 0: it costs a bound at most 1e-14 of the weights
@@ -161,7 +161,7 @@ def begin(problem, blocks, gate, threshold, states, bias, means, xi, q, root):
     """Bring a row into the blocks, Q from its means; returns the part of the bound that does not depend on Q.
 
     That is ln P of what is observed and has no hidden parents, and of state 0 of roots. No state of Q is below EDGE. An
-    xi that is not NaN is held at that value.
+    xi that is not NaN is held at that value, and that of Jensen's bound at 0.
     """
     hidden, factors, start = problem.hidden, problem.factors, 0.0
     for v in problem.known:
@@ -172,8 +172,8 @@ def begin(problem, blocks, gate, threshold, states, bias, means, xi, q, root):
         block, i = blocks[factor.block], factor.lane
         block.h[i], block.t[i] = bias[factor.threshold], np.nan
         block.low[i], block.high[i] = block.h[i] + block.below[i], block.h[i] + block.above[i]
-        held = not np.isnan(xi[factor.threshold])
-        block.free[i], block.xi[i] = (0.0, xi[factor.threshold]) if held else (1.0, 0.5)
+        held = 0.0 if factor.kind == JENSEN else xi[factor.threshold]
+        block.free[i], block.xi[i] = (1.0, 0.5) if np.isnan(held) else (0.0, held)
         if factor.hidden < 0:
             block.a[i], block.c[i] = thresholds.loads(factor.gate, factor.level, states[factor.variable])
     for j in range(len(hidden)):

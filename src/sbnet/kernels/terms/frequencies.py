@@ -9,14 +9,10 @@ The numbers of a block begin at `first`: the weights of the frequencies, then co
 imaginary ones: the function of the biases, the product over parents, and for each slot e^{iwJ} - 1 and its turn.
 """
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 
-from sbnet._types import IndexArray
 from sbnet.kernels.compiling import inner, kernel
 from sbnet.kernels.kinds import EXACT, MAX_NODES
 from sbnet.kernels.structs import LANES, aligned
@@ -25,8 +21,8 @@ from sbnet.kernels.terms.quadratic import moments
 MAX_NUMBERS = 100_000_000  # 800 MB: in a problem that would need more, some terms are others
 OMEGA = 5.0  # where the sum over frequencies ends; what is left is bounded and added
 MARGIN = 15.0  # aliases of the sum are below e^-15 / 2 for |x| in the expected range
-_BERNSTEIN = 16.0
 FAR = 20.0  # beyond it ln(1 + e^x) is straight
+_BERNSTEIN = 16.0
 _SIZE = 32
 _LOWER = 0.42  # of the even frequencies: what the ascent makes do with
 _MORE = 6  # frequencies, so that the even ones alone are within 1e-3 for the ascent, and Q may move
@@ -54,12 +50,12 @@ def nodes(low: float, high: float, mean: float, variance: float, largest: float,
 nodes_in_kernels = inner(nodes)
 
 
-def room_for(slots: IndexArray, nodes: IndexArray) -> IndexArray:
+def room_for(slots, nodes):
     """Numbers that factors take, roughly."""
     return 6 * slots * np.maximum(nodes, _SIZE)
 
 
-def attune(problem: Any, blocks: Any, tiles: Any, numbers: Any, q: Any, again: bool, at_all: bool) -> tuple[Any, bool]:
+def attune(problem, blocks, tiles, numbers, q, again, at_all):
     """Numbers with the frequencies that are needed at the present Q; and were those enough that it had?
 
     If `again`, this row had some: no block may lose any, or its term would loosen. Unless `at_all`, all is left as it
@@ -83,15 +79,6 @@ def attune(problem: Any, blocks: Any, tiles: Any, numbers: Any, q: Any, again: b
 
 
 @inner
-def lanes_of(block):
-    """Lanes of a block, a power of two."""
-    lanes = 1
-    while lanes < block.width:
-        lanes *= 2
-    return lanes
-
-
-@inner
 def multiple(i, places, lanes):
     """Which multiple of the step stands at place i."""
     if places == _SIZE:
@@ -108,11 +95,10 @@ def look_at_needs(blocks, tiles, q, again, places):
     """
     total, crowded, enough, fits = 0, False, again, True
     for b in range(len(blocks)):
-        block, places[b] = blocks[b], 0
+        block, places[b], need = blocks[b], 0, 0
         if block.kind != EXACT:
             continue
         moments(block, tiles, q)
-        need, lanes = 0, lanes_of(block)
         for i in range(block.width):
             mean = block.x[i]
             variance = max(block.second[i] - mean * mean, 0.0)
@@ -120,17 +106,16 @@ def look_at_needs(blocks, tiles, q, again, places):
             need, total = max(need, n), total + 6 * (block.slot_end - block.slot) * max(n, _SIZE)
         crowded = crowded or need > MAX_NODES or total > MAX_NUMBERS
         need = min(need, MAX_NODES)
-        if need * lanes > _SIZE and not again:
+        if need * block.lanes > _SIZE and not again:
             need += _MORE
-        chunks = (need * lanes + _SIZE - 1) // _SIZE
+        chunks = (need * block.lanes + _SIZE - 1) // _SIZE
         few = 1 if chunks <= 1 else 2 if chunks <= 16 else 8
         places[b] = (chunks + few - 1) // few * few * _SIZE
     for b in range(len(blocks)):
-        if blocks[b].kind == EXACT:
-            if again:
-                enough = enough and (crowded or places[b] <= blocks[b].places)
-                places[b] = blocks[b].places if crowded else max(places[b], blocks[b].places)
-            fits = fits and places[b] <= blocks[b].kept
+        if blocks[b].kind == EXACT and again:
+            enough = enough and (crowded or places[b] <= blocks[b].places)
+            places[b] = blocks[b].places if crowded else max(places[b], blocks[b].places)
+        fits = fits and places[b] <= blocks[b].kept
     return enough, fits, crowded
 
 
@@ -141,25 +126,24 @@ def tune(factors, slots, blocks, numbers, places):
         block, n = blocks[b], places[b]
         if block.kind != EXACT or block.places == n:
             continue
-        block.places, lanes, first = n, lanes_of(block), block.first
-        step = OMEGA * lanes / max(n, 1)
+        block.places, step = n, OMEGA * block.lanes / max(n, 1)
         for i in range(n):
-            omega = multiple(i, n, lanes) * step
-            numbers[first + i] = step / (omega * math.sinh(math.pi * omega))
+            omega = multiple(i, n, block.lanes) * step
+            numbers[block.first + i] = step / (omega * math.sinh(math.pi * omega))
         for k in range(block.slot_end - block.slot if n > 0 else 0):
-            for i in range(lanes):
-                f, block.arg[i] = block.factor[i], 0.0
-                if f >= 0:
-                    block.arg[i] = step * slots[factors[f].slot + k].weight
-            edge = first + (5 + 4 * k) * n
-            _powers(block, lanes, numbers, edge, n)
+            for i in range(block.lanes):
+                f = block.factor[i]
+                block.arg[i] = step * slots[factors[f].slot + k].weight if f >= 0 else 0.0
+            edge = block.first + (5 + 4 * k) * n
+            _powers(block, numbers, edge)
             for i in range(n):
                 numbers[edge + i] -= 1.0
 
 
 @inner
-def _powers(block, lanes, numbers, at, places):
+def _powers(block, numbers, at):
     """e^{i k angle} for the multiples k of all places, the angles of the lanes being in `arg`."""
+    lanes, places = block.lanes, block.places
     evens = places if places == _SIZE else places // 2
     for lane in range(lanes):
         c, s = math.cos(block.arg[lane]), math.sin(block.arg[lane])
@@ -192,7 +176,7 @@ def attend(blocks, numbers, whole, fresh):
         block = blocks[b]
         if block.kind != EXACT:
             continue
-        lanes, places, first = lanes_of(block), block.places, block.first
+        lanes, places, first = block.lanes, block.places, block.first
         evens = places if places == _SIZE else places // 2
         n, by = (places, 1.0) if whole else (math.ceil(_LOWER * evens / _SIZE) * _SIZE, 2.0 if places > _SIZE else 1.0)
         block.used, block.by, step = n, by, by * OMEGA * lanes / max(places, 1)
@@ -210,7 +194,7 @@ def attend(blocks, numbers, whole, fresh):
                 block.constant[i] = math.exp(-max(low, -high))
             block.arg[i] = OMEGA * lanes / max(places, 1) * block.h[i]
         if fresh and places > 0:
-            _powers(block, lanes, numbers, first + places, places)
+            _powers(block, numbers, first + places)
             far = unsigned(places)
             for k in range(first, first + places, LANES):
                 x = unsigned(k)
