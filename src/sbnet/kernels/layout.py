@@ -24,7 +24,6 @@ def lay_out(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     hidden, factors, slots, children, *_ = problem
     blocks = aligned(_assign_lanes(factors, slots), block_t)
     n = _fill_blocks(hidden, factors, slots, children, blocks)
-    blocks["lanes"] = 2 ** np.ceil(np.log2(blocks["width"]))
     tiles = aligned(n + 1, tile_t)
     tiles[n]["states"], tiles[n]["after"] = 2, -1
     _fill_tiles(hidden, factors, slots, children, blocks, tiles, n)

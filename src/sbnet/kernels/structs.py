@@ -119,8 +119,7 @@ block_t = struct(
     ),
     ("factor", "i8", LANES),  # -1 in empty lanes
     ("kind", "i8"),  # which term serves it
-    ("width", "i8"),  # lanes that are taken, and the power of two that holds them
-    ("lanes", "i8"),
+    ("width", "i8"),  # lanes that are taken
     ("pair", "i8"),  # its first tile from a parent with two states, and its first group from another; or -1
     ("group", "i8"),
     ("last", "i8"),  # while it is laid out: its last tile

@@ -22,7 +22,7 @@ from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import EXACT
 from sbnet.kernels.structs import LANES
 from sbnet.kernels.terms import quadratic
-from sbnet.kernels.terms.frequencies import OMEGA, multiple, unsigned
+from sbnet.kernels.terms.frequencies import OMEGA, lanes_of, multiple, unsigned
 
 _pull, _push, _gradient = quadratic.verbs_of(EXACT)
 
@@ -116,9 +116,10 @@ def _evaluate(block, numbers):
 
     That one is multiplied by c, so that what children say needs no factor.
     """
-    far, start, product = unsigned(block.places), block.first + block.places, block.first + 3 * block.places
+    lanes, far = lanes_of(block), unsigned(block.places)
+    start, product = block.first + block.places, block.first + 3 * block.places
     for i in range(LANES):
-        block.power[i], block.f_a[i] = 0.0, block.by * block.c[i % block.lanes]
+        block.power[i], block.f_a[i] = 0.0, block.by * block.c[i % lanes]
     for k in range(0, block.used, LANES):
         y, x = unsigned(start + k), unsigned(product + k)
         for i in range(unsigned(LANES)):
@@ -127,14 +128,14 @@ def _evaluate(block, numbers):
             numbers[x + i], numbers[x + far + i] = block.f_a[i] * re, block.f_a[i] * im
     for i in range(block.width):
         straight = block.constant[i] + block.straight[i] * block.x[i] + block.curve[i] * block.second[i]
-        block.t[i] = straight - block.by * _of_lane(block, i)
+        block.t[i] = straight - block.by * _of_lane(block, i, lanes)
 
 
 @inner
-def _of_lane(block, i):
+def _of_lane(block, i, lanes):
     """The sum over the frequencies of one factor."""
     total = 0.0
-    for k in range(i, LANES, block.lanes):
+    for k in range(i, LANES, lanes):
         total += block.power[k]
     return total
 
@@ -144,7 +145,7 @@ def look(f, problem, blocks, tiles, numbers, q):
     """The term of one factor, in a sweep that has come to its own variable: all its parents are in the product."""
     block, i = blocks[problem.factors[f].block], problem.factors[f].lane
     product, wave = block.first + 3 * block.places, 0.0
-    for k in range(product + i, product + block.used, block.lanes):
+    for k in range(product + i, product + block.used, lanes_of(block)):
         wave += numbers[k]
     return quadratic.look(f, problem, blocks, tiles, numbers, q) - wave / block.c[i]
 
@@ -160,7 +161,7 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
         block = blocks[b]
         if block.kind != EXACT or block.used == 0:
             continue
-        n, places, s = block.used, block.places, block.slot
+        n, places, lanes, s = block.used, block.places, lanes_of(block), block.slot
         product, edge = block.first + 3 * places, block.first + 5 * places
         before = np.empty(2 * places * (block.slot_end - block.slot))
         for i in range(2 * places):
@@ -181,24 +182,24 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
                 _imaginary(block, before, 2 * places * at, numbers, edge + 4 * places * c, 1.0)
                 for i in range(block.width):
                     p = q[slots[block.slot + c].column]
-                    by_slot[factors[block.factor[i]].slot + c] += p * _of_lane(block, i)
+                    by_slot[factors[block.factor[i]].slot + c] += p * _of_lane(block, i, lanes)
             _include(numbers, edge + 4 * places * at, places, product, n, q, slots[s].column, m)
         _imaginary(block, before, 0, numbers, edge, 0.0)
         for i in range(block.width):
-            by_factor[block.factor[i]] += _of_lane(block, i)
+            by_factor[block.factor[i]] += _of_lane(block, i, lanes)
 
 
 @inner(fast=True)
 def _imaginary(block, before, at, numbers, edge, has):
     """Sums of w times the imaginary part of (product before) (1 + g, or 1 if there is no edge) (product after)."""
-    places, far, after = block.places, unsigned(block.places), block.first + 3 * block.places
-    step = block.by * OMEGA * block.lanes / places
+    places, lanes, far, after = block.places, lanes_of(block), unsigned(block.places), block.first + 3 * block.places
+    step = block.by * OMEGA * lanes / places
     for i in range(LANES):
         block.power[i] = 0.0
     for k in range(0, block.used, LANES):
         x, y, e = unsigned(at + k), unsigned(after + k), unsigned(edge + k)
         for i in range(unsigned(LANES)):
-            block.arg[i] = step * multiple(k + np.int64(i), places, block.lanes)
+            block.arg[i] = step * multiple(k + np.int64(i), places, lanes)
         for i in range(unsigned(LANES)):
             a, b, c, d = before[x + i], before[x + far + i], numbers[y + i], numbers[y + far + i]
             g, h = 1.0 + has * numbers[e + i], has * numbers[e + far + i]

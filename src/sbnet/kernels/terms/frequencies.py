@@ -79,6 +79,15 @@ def attune(problem, blocks, tiles, numbers, q, again, at_all):
 
 
 @inner
+def lanes_of(block):
+    """Lanes of a block, a power of two; the compiler divides by it quickly where it sees that."""
+    lanes = 1
+    while lanes < block.width:
+        lanes *= 2
+    return lanes
+
+
+@inner
 def multiple(i, places, lanes):
     """Which multiple of the step stands at place i."""
     if places == _SIZE:
@@ -95,7 +104,7 @@ def look_at_needs(blocks, tiles, q, again, places):
     """
     total, crowded, enough, fits = 0, False, again, True
     for b in range(len(blocks)):
-        block, places[b], need = blocks[b], 0, 0
+        block, places[b], need, lanes = blocks[b], 0, 0, lanes_of(blocks[b])
         if block.kind != EXACT:
             continue
         moments(block, tiles, q)
@@ -106,9 +115,9 @@ def look_at_needs(blocks, tiles, q, again, places):
             need, total = max(need, n), total + 6 * (block.slot_end - block.slot) * max(n, _SIZE)
         crowded = crowded or need > MAX_NODES or total > MAX_NUMBERS
         need = min(need, MAX_NODES)
-        if need * block.lanes > _SIZE and not again:
+        if need * lanes > _SIZE and not again:
             need += _MORE
-        chunks = (need * block.lanes + _SIZE - 1) // _SIZE
+        chunks = (need * lanes + _SIZE - 1) // _SIZE
         few = 1 if chunks <= 1 else 2 if chunks <= 16 else 8
         places[b] = (chunks + few - 1) // few * few * _SIZE
     for b in range(len(blocks)):
@@ -123,15 +132,15 @@ def look_at_needs(blocks, tiles, q, again, places):
 def tune(factors, slots, blocks, numbers, places):
     """Where a block gets other frequencies: their weights, and e^{iwJ} - 1 of its edges."""
     for b in range(len(blocks)):
-        block, n = blocks[b], places[b]
+        block, n, lanes = blocks[b], places[b], lanes_of(blocks[b])
         if block.kind != EXACT or block.places == n:
             continue
-        block.places, step = n, OMEGA * block.lanes / max(n, 1)
+        block.places, step = n, OMEGA * lanes / max(n, 1)
         for i in range(n):
-            omega = multiple(i, n, block.lanes) * step
+            omega = multiple(i, n, lanes) * step
             numbers[block.first + i] = step / (omega * math.sinh(math.pi * omega))
         for k in range(block.slot_end - block.slot if n > 0 else 0):
-            for i in range(block.lanes):
+            for i in range(lanes):
                 f = block.factor[i]
                 block.arg[i] = step * slots[factors[f].slot + k].weight if f >= 0 else 0.0
             edge = block.first + (5 + 4 * k) * n
@@ -143,7 +152,7 @@ def tune(factors, slots, blocks, numbers, places):
 @inner
 def _powers(block, numbers, at):
     """e^{i k angle} for the multiples k of all places, the angles of the lanes being in `arg`."""
-    lanes, places = block.lanes, block.places
+    lanes, places = lanes_of(block), block.places
     evens = places if places == _SIZE else places // 2
     for lane in range(lanes):
         c, s = math.cos(block.arg[lane]), math.sin(block.arg[lane])
@@ -176,7 +185,7 @@ def attend(blocks, numbers, whole, fresh):
         block = blocks[b]
         if block.kind != EXACT:
             continue
-        lanes, places, first = block.lanes, block.places, block.first
+        lanes, places, first = lanes_of(block), block.places, block.first
         evens = places if places == _SIZE else places // 2
         n, by = (places, 1.0) if whole else (math.ceil(_LOWER * evens / _SIZE) * _SIZE, 2.0 if places > _SIZE else 1.0)
         block.used, block.by, step = n, by, by * OMEGA * lanes / max(places, 1)

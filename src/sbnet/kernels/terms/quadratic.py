@@ -52,16 +52,17 @@ def verbs_of(kind):
     @inner(fast=True)
     def pull(parent, problem, blocks, tiles, numbers, q, field):
         """What children say about each state: (a - c straight) J_s - c curve (2 r J_s + J_s^2)."""
-        n, first, end = parent.states, parent.tile[kind], parent.tile_end[kind]
-        total, m = 0.0, 1.0 - 2.0 * q[parent.column]
-        for k in range(first, end if n == 2 else first):  # r = <x> - J Q(1)
+        n, k, total, m = parent.states, parent.tile[kind], 0.0, 1.0 - 2.0 * q[parent.column]
+        while k < parent.tile_end[kind] and n == 2:  # r = <x> - J Q(1)
             tile, block = tiles[k], blocks[tiles[k].block]
             for i in range(LANES):
                 w = tile.weight[i]
-                input_ = block.straight[i] + block.curve[i] * (2.0 * block.x[i] + w * m)
-                total += w * (block.a[i] - block.c[i] * input_)
+                total += w * (
+                    block.a[i] - block.c[i] * (block.straight[i] + block.curve[i] * (2.0 * block.x[i] + w * m))
+                )
+            k += 1
         field[0] += total
-        for k in range(first, end if n > 2 else first, n):
+        while k < parent.tile_end[kind]:
             block = blocks[tiles[k].block]
             for i in range(LANES):
                 block.arg[i] = block.x[i]
@@ -73,9 +74,11 @@ def verbs_of(kind):
                 tile, total = tiles[k + s], 0.0
                 for i in range(LANES):
                     w = tile.weight[i]
-                    input_ = block.straight[i] + block.curve[i] * (2.0 * block.arg[i] + w)
-                    total += w * (block.a[i] - block.c[i] * input_)
+                    total += w * (
+                        block.a[i] - block.c[i] * (block.straight[i] + block.curve[i] * (2.0 * block.arg[i] + w))
+                    )
                 field[s - 1] += total
+            k += n
 
     @inner(fast=True)
     def push(parent, problem, blocks, tiles, numbers, old, q):
@@ -120,7 +123,10 @@ def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
         moments(block, tiles, q)
         for i in range(block.width):
             c = math.sqrt(block.second[i])
-            block.straight[i], block.curve[i] = 0.5, 0.125 - c * c / 96.0 if c < 1e-3 else math.tanh(0.5 * c) / (4.0 * c)
+            block.straight[i], block.curve[i] = (
+                0.5,
+                0.125 - c * c / 96.0 if c < 1e-3 else math.tanh(0.5 * c) / (4.0 * c),
+            )
             block.constant[i] = softplus(c) - 0.5 * c - block.curve[i] * c * c
             block.t[i] = softplus(c) + 0.5 * (block.x[i] - c)
     return 0.0

@@ -109,7 +109,11 @@ def pull(parent, problem, blocks, tiles, numbers, q, field):
         child, factor = problem.children[k], problem.factors[problem.children[k].factor]
         if factor.kind != SERIES:
             continue
-        a, c, (row, product, one) = blocks[factor.block].a[factor.lane], blocks[factor.block].c[factor.lane], _rows(factor)
+        a, c, (row, product, one) = (
+            blocks[factor.block].a[factor.lane],
+            blocks[factor.block].c[factor.lane],
+            _rows(factor),
+        )
         w, x, f = unsigned(row), unsigned(product), unsigned(one)
         if c > 0.0:
             _include(numbers, factor, child.slot, q, parent.column, parent.states - 1, 0)
