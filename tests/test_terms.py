@@ -1,4 +1,4 @@
-"""The logarithm terms: their verbs against means over all joint states of the parents, and what a solver makes of them."""
+"""The logarithm terms: verbs against means over all joint states of the parents, and what a solver makes of them."""
 
 from __future__ import annotations
 
