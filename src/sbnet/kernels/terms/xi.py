@@ -27,8 +27,7 @@ import numpy as np
 from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import JENSEN, XI
 from sbnet.kernels.structs import LANES
-from sbnet.kernels.vector import C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13, LN2, LN2_HIGH, LN2_LOW, LOG2E
-from sbnet.kernels.vector import HALF, MANTISSA, exp_minus, log
+from sbnet.kernels.vector import HALF, LN2, LN2_HIGH, LN2_LOW, LOG2E, MANTISSA, cosh_sinh, exp_minus, log
 
 SERVES = (XI, JENSEN)
 _SAFE = 16  # factors that can be multiplied before the product is rescaled: each is at least 1e-14
@@ -139,10 +138,7 @@ def multiply(block, tiles, q):
         for i in range(LANES):
             x = block.xi[i] * abs(tile.weight[i])
             n = math.floor(x * LOG2E + 0.5)
-            r = (x - n * LN2_HIGH) - n * LN2_LOW
-            s = r * r
-            even = 1.0 + s * (C2 + s * (C4 + s * (C6 + s * (C8 + s * (C10 + s * C12)))))  # cosh r
-            odd = r * (1.0 + s * (C3 + s * (C5 + s * (C7 + s * (C9 + s * (C11 + s * C13))))))  # sinh r
+            even, odd = cosh_sinh((x - n * LN2_HIGH) - n * LN2_LOW)
             tile.e_a[i], tile.e_b[i] = even - odd, (even + odd) * tile.mantissa[i]
             block.bits_a[i] = (1023 + np.int64(max(-n, -1022.0))) << 52
             block.bits_b[i] = (1023 + np.int64(max(n - tile.exponent[i], -1022.0))) << 52

@@ -18,7 +18,7 @@ from sbnet.kernels.vector import exp_minus
 
 
 def prepare(problem, blocks, tiles, numbers):
-    """How far the weight of each state is from the least and from the most of its group; a pair is a group of its own."""
+    """How far the weight of each state is from the least and from the most of its group; a pair is one too."""
     xi.prepare(problem, blocks, tiles, numbers)
     first = (tiles["states"] == 2) | (tiles["state"] == 0)
     group, weight = np.cumsum(first) - 1, tiles["weight"]
