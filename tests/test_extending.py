@@ -14,21 +14,17 @@ import pytest
 
 import sbnet as sb
 from sbnet._types import Bound
-from sbnet.kernels.evaluate import log_terms
-from sbnet.questions.reduction import absorb
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("adding_a_term.md", "adding_a_solver.md")
 TEXT = "\n".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES)
 FILES = dict(re.findall(r"^`(\S+\.py)`\n```python\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE))
 DIFFS = {
-    name: (old, new)
-    for name, old, new in re.findall(
-        r"^```diff\n--- a/(\S+)\n\+\+\+ b/\1\n-(.*)\n\+(.*)\n```", TEXT, flags=re.MULTILINE
-    )
+    name: tuple("".join(line[1:] + "\n" for line in body.splitlines() if line[0] in kept) for kept in (" -", " +"))
+    for name, body in re.findall(r"^```diff\n--- a/(\S+)\n\+\+\+ b/\1\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE)
 }
 TERM, SOLVER = "src/sbnet/kernels/terms/chord.py", "summed.py"
-TERM_LINE, SOLVER_LINE = "src/sbnet/kernels/terms/__init__.py", "tests/test_contract.py"
+TERM_LINE, SOLVER_LINE = "src/sbnet/kernels/kinds.py", "tests/test_contract.py"
 
 
 @pytest.fixture
@@ -63,10 +59,9 @@ def remove(clone, file, line):
 
 
 def _replace(path, old, new):
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert lines.count(old) == 1
-    lines[lines.index(old)] = new
-    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def test_the_page_shows_two_files_and_a_line_for_each():
@@ -128,7 +123,7 @@ def test_a_term_is_a_file_and_a_line(clone):
     refused = "log_term is 'chord'; choose one of 'xi', 'exact', 'quadratic', 'jensen'\n"
     assert run(clone, "-c", REFUSED).stdout == refused
     package = Path(sb.__file__).parent
-    for name in ("kernels/terms/__init__.py", "bounds/lower.py"):
+    for name in ("kernels/kinds.py", "bounds/lower.py"):
         assert (clone / "src/sbnet" / name).read_bytes() == (package / name).read_bytes()
 
 
@@ -138,20 +133,11 @@ def test_the_file_of_a_term_alone_changes_nothing(clone):
 
 
 @pytest.mark.small
-@pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
-@pytest.mark.parametrize("code", [-1, 5, 6, 7, 15, 16, 1000])
-def test_a_kind_without_a_room_gives_nan_and_never_another_term(code, monkeypatch):
-    network = sb.layered((2, 6, 4), rng=0, scale=1.0)
-    states = np.array([[-1] * 8 + [1, 0, 1, 1]], np.int8)
-    for enumerated in (0, 12):  # with few parents, a factor has the sum over their states instead
-        out, xi = np.empty((1, 12)), np.full((1, 12), np.nan)
-        which = Bound(code, enumerated)
-        log_terms(network.model, which, states, absorb(network, states), np.full((1, 12), 0.5), xi, out)
-        assert np.isnan(out[0, 2:]).all() == (enumerated == 0)
-        assert not np.isnan(out[0, :2]).any()  # the two roots have no parents to average over
-        monkeypatch.setattr(sb.MeanField, "bound", which)
-        post = sb.infer(network, states[0], solver=sb.MeanField(max_sweeps=3))
-        assert np.isnan(post.bound) == (enumerated == 0)
+@pytest.mark.parametrize("code", [7, 15, 1000])
+def test_a_kind_that_is_not_on_the_list_is_no_other_term(code, monkeypatch):
+    monkeypatch.setattr(sb.MeanField, "bound", Bound(code, 0))
+    with pytest.raises(IndexError):
+        sb.infer(sb.layered((2, 6, 4), rng=0, scale=1.0), [1, 0, 1, 1], solver=sb.MeanField(max_sweeps=3))
 
 
 # --- a solver -------------------------------------------------------------------------------------------------------

@@ -9,11 +9,8 @@ from scipy.special import expit, logsumexp, xlogy
 
 import oracle
 import sbnet as sb
-from sbnet.bounds import margins
-from sbnet.inference.solvers import mixture
-from sbnet.kernels.mixture import solve_components
-from sbnet.kernels.reduce import reduce
-from sbnet.questions.reduction import uncoupled
+from sbnet.bounds.rows import Answers, solve_rows
+from sbnet.questions.reduction import absorb, reduce, uncoupled, whole, with_gates
 from strategies import INTERPRETED, cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")  # hostile networks need long
@@ -43,13 +40,9 @@ def components_of(network, evidence, m):
     """The components of a mixture, as the solver finds them."""
     solver = sb.MeanField(tol=1e-10, enumerate_up_to=10)
     states = np.where(np.isnan(evidence), -1, evidence).astype(np.int8)
-    problem = reduce(network.model, states)
-    plain = sb.infer(network, evidence, solver=solver)
-    bias = network.bias + network.weight_matrix() @ (states == 1)
-    scale = margins.scale(network)
-    pattern = mixture._Pattern(problem, solver.bound, solver.stop, states, bias, scale)
-    first = mixture.Component(plain.bound, plain.means[problem.hidden], mixture._no_gates(problem))
-    return mixture._grow(pattern, first, m).parts, problem.hidden
+    plain, bias = sb.infer(network, evidence, solver=solver), absorb(network, states[None])[0]
+    parts = sb.Mixture(m, solver).divide(network, states, bias, plain.bound, plain.means)
+    return parts, np.flatnonzero(whole(network.model, states).hidden)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -95,16 +88,17 @@ def test_a_component_is_the_problem_with_an_observed_gate():
     names = (*network.names, "gate")
     larger = sb.from_edges(edges, bias=dict(zip(names, [*network.bias, bias], strict=True)), names=names)
     solver, states = sb.MeanField(tol=1e-12), np.array([-1] * 5 + [0, 1, 0, 1], np.int8)
-    problem = reduce(network.model, states)
-    mu, bound = np.full((2, 5), 0.5), np.empty(2)
-    counts = np.empty(2, np.int64), np.empty(2, np.int64)
-    shifted = network.bias + network.weight_matrix() @ (states == 1)
-    gates = np.tile(weight, (2, 1, 1)), np.full((2, 1), bias), np.array([[0], [1]], np.int8)
-    solve_components(problem, solver.bound, solver.stop, states, shifted, *gates, mu, bound, *counts)
+    part, shifted = whole(network.model, states), absorb(network, states[None])[0]
     for side in (0, 1):
+        answers = Answers(
+            np.empty(1), np.full((1, 10), 0.5), np.full((1, 10), np.nan), np.empty(1, np.int64), np.empty(1, np.bool_),
+            np.empty((1, 0)), np.empty((1, 0)),
+        )  # fmt: skip
+        model, observed = with_gates(part.model, part.hidden, weight[None]), np.append(states, side).astype(np.int8)
+        solve_rows(model, solver.bound, solver.stop, observed[None], np.append(shifted, bias)[None], True, answers)
         post = sb.infer(larger, [*[np.nan] * 5, 0, 1, 0, 1, side], solver=solver)
-        assert abs(post.bound - bound[side]) < 1e-6
-        assert np.allclose(post.means[:5], mu[side], rtol=0, atol=1e-3)
+        assert abs(post.bound - answers.bound[0]) < 1e-6
+        assert np.allclose(post.means[:5], answers.means[0, :5], rtol=0, atol=1e-3)
 
 
 def test_two_modes_are_both_found():
@@ -187,35 +181,27 @@ def test_any_solver_that_says_its_bound_and_when_it_stops_finds_components():
 @given(case=cases(max_units=5 if INTERPRETED else 12))
 @settings(max_examples=3 if INTERPRETED else 40)
 def test_uncoupled_parts_are_the_problem_taken_apart(case):
-    """Every unit, factor and slot is in one part, under its own name, with the same weight and the same children."""
+    """Every hidden variable, factor and edge between them is in one part, with its weight."""
     network, evidence = case
     states = np.where(np.isnan(evidence), -1, evidence).astype(np.int8)
-    whole = reduce(network.model, states)
-    parts = uncoupled(whole)
-    assert sorted(unit for part in parts for unit in part.hidden) == sorted(whole.hidden)
-    assert sorted(unit for part in parts for unit in part.factor) == sorted(whole.factor)
-    assert np.array_equal(np.concatenate([part.known for part in parts]), whole.known)
-    assert sorted(_listed(whole)) == sorted(edge for part in parts for edge in _listed(part))
-    for part in parts:
-        assert np.array_equal(part.hidden[part.own[part.own >= 0]], part.factor[part.own >= 0])
-        own = part.factor_of[part.factor_of >= 0]
-        assert np.array_equal(part.factor[own], part.hidden[part.factor_of >= 0])
+    problem, parts = reduce(network.model, states), uncoupled(network.model, states)
+    hidden = problem.hidden["variable"]
+    assert sorted(v for part in parts for v in np.flatnonzero(part.hidden)) == sorted(hidden)
+    owners = problem.slots["parent"][problem.factors["slot"]]
+    for variable, parent in zip(problem.factors["variable"], hidden[owners], strict=True):
+        assert [part.variables[variable] for part in parts] == [part.hidden[parent] for part in parts]
+    for v in problem.known[states[problem.known] >= 0]:
+        assert sum(part.variables[v] for part in parts) == 1
+    factor = np.repeat(problem.factors["variable"], problem.factors["slot_end"] - problem.factors["slot"])
+    edges = zip(factor, hidden[problem.slots["parent"]], problem.slots["weight"], strict=True)
+    assert sorted(edges) == sorted(edge for part in parts for edge in _listed(part))
 
 
-def _listed(problem):
-    """Edges, as factors have them, after checking that parents have the same."""
-    by_factor = [
-        (int(problem.factor[f]), int(problem.hidden[problem.parent[k]]), float(problem.weight[k]), int(problem.edge[k]))
-        for f in range(len(problem.factor))
-        for k in range(problem.ptr[f], problem.ptr[f + 1])
-    ]
-    by_parent = [
-        (int(problem.factor[problem.child[c]]), int(problem.hidden[j]), int(problem.edge[problem.child_slot[c]]))
-        for j in range(len(problem.hidden))
-        for c in range(problem.child_ptr[j], problem.child_ptr[j + 1])
-    ]
-    assert sorted((f, j, e) for f, j, _, e in by_factor) == sorted(by_parent)
-    return by_factor
+def _listed(part):
+    """Edges of a part, under the numbers that variables have in the network."""
+    name, model = np.flatnonzero(part.variables), part.model
+    child = np.repeat(np.arange(len(name)), np.diff(model.indptr))
+    return zip(name[child], name[model.parent], model.weight, strict=True)
 
 
 def test_parts_have_mixtures_of_their_own():

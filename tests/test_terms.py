@@ -1,27 +1,330 @@
-"""The logarithm terms, each by each: what a solver makes of them, and their verbs, against formulas and slopes."""
+"""The logarithm terms: verbs against means over all joint states of the parents, and what a solver makes of them."""
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import product
+
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.special import logsumexp
 
 import oracle
 import sbnet as sb
+from sbnet._types import Model
 from sbnet.bounds import lower_bound
-from sbnet.kernels import terms, vector_math
-from sbnet.kernels._compile import kernel
-from sbnet.kernels.reduce import reduce
-from sbnet.kernels.terms import enumerated, exact, waves
-from sbnet.kernels.terms import work as at
-from sbnet.kernels.terms.work import MEAN, PLACE, TERM, VALUE
-from sbnet.questions.reduction import absorb
+from sbnet.kernels import mean_field, reduction, rows, terms, vector
+from sbnet.kernels.codes import NOISY_OR, SIGMOID
+from sbnet.kernels.compiling import kernel
+from sbnet.kernels.kinds import ENUMERATED, EXACT, JENSEN, KINDS, LINEAR, QUADRATIC, SERIES, XI
+from sbnet.kernels.structs import LANES, lanes, struct
+from sbnet.kernels.terms import frequencies
+from sbnet.questions.reduction import make_model
 from strategies import INTERPRETED, LOG_TERMS, cases, live_units
 
 pytestmark = [pytest.mark.small, pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")]
 TIGHT = 1e-6  # nats that the exact term may lose in a unit
+GATES = {
+    XI: (SIGMOID,),
+    JENSEN: (SIGMOID,),
+    EXACT: (SIGMOID,),
+    QUADRATIC: (SIGMOID,),
+    ENUMERATED: (SIGMOID, NOISY_OR),
+    SERIES: (NOISY_OR,),
+    LINEAR: (NOISY_OR,),
+}
+# Where all variables have two states, the paper's term has a file of its own.
+CASES = [(kind, gate, most) for kind, gates in GATES.items() for gate in gates for most in (2, 4)]
+NAMES = [f"{KINDS[kind].name}-{('sigmoid', 'noisy-or')[gate]}-{most}" for kind, gate, most in CASES]
+every_term = pytest.mark.parametrize(("kind", "gate", "most"), CASES, ids=NAMES)
+
+
+# --- the terms, slowly ----------------------------------------------------------------------------------------------
+
+
+def t(gate, x):
+    return np.logaddexp(0.0, x) if gate == SIGMOID else -np.log(-np.expm1(-np.maximum(x, 1e-300)))
+
+
+class Factor:
+    """One factor of a problem: `weights[u][s]` for its parents u, whose columns of Q begin at `columns[u]`."""
+
+    def __init__(self, problem, f, bias):
+        self.record, self.weights, self.columns = problem.factors[f], [], []
+        self.gate, self.h, self.slots, s = self.record.gate, bias[self.record.threshold], [], self.record.slot
+        while s < self.record.slot_end:
+            n = problem.hidden[problem.slots[s].parent].states - 1
+            self.weights.append(np.r_[0.0, problem.slots["weight"][s : s + n]])
+            self.columns.append(problem.slots[s].column)
+            self.slots.append(s)
+            s += n
+
+    def distributions(self, q):
+        parts = [q[c : c + len(w) - 1] for c, w in zip(self.columns, self.weights, strict=True)]
+        return [np.r_[1.0 - p.sum(), p] for p in parts]
+
+    def states(self, distributions):
+        """The inputs of all joint states, and their probabilities."""
+        x = self.h + np.array([sum(ws) for ws in product(*self.weights)])
+        return x, np.array([np.prod(ps) for ps in product(*distributions)])
+
+    def moments(self, distributions):
+        x, p = self.states(distributions)
+        return p @ x, p @ x**2
+
+    def parameter(self, kind, q, numbers, xi):
+        """What is held while Q moves."""
+        if kind in (XI, JENSEN):
+            return xi
+        if kind == QUADRATIC:
+            return np.sqrt(self.moments(self.distributions(q))[1])
+        first = self.record.table
+        return numbers[first : first + len(self.weights)].copy() if kind == LINEAR else None
+
+    def term(self, kind, distributions, parameter):
+        if kind in (XI, JENSEN):  # eq. (20)
+            x, p = self.states(distributions)
+            a, b = (logsumexp(by * x, b=p) for by in (-parameter, 1.0 - parameter))
+            return parameter * (p @ x) + np.logaddexp(a, b)
+        if kind == QUADRATIC:
+            mean, second = self.moments(distributions)
+            curve = np.tanh(0.5 * parameter) / (4.0 * parameter)
+            return curve * (second - parameter**2) + 0.5 * (mean - parameter) + t(SIGMOID, parameter)
+        if kind == LINEAR:
+            parts = zip(distributions, self.weights, parameter, strict=True)
+            return (1.0 - sum(parameter)) * t(NOISY_OR, self.h) + sum(
+                r * (p @ t(NOISY_OR, self.h + w / r)) for p, w, r in parts
+            )
+        return self.truth(distributions)
+
+    def truth(self, distributions):
+        x, p = self.states(distributions)
+        return p @ t(self.gate, x)
+
+    def tangent(self, kind, distributions, u, parameter, step=1e-6):
+        """The derivative of the term in the probability of each state of parent u, taken from state 0."""
+        slopes = []
+        for e in np.eye(len(distributions[u])):
+            move = step * (e - np.eye(len(e))[0])
+            ends = [[*distributions[:u], distributions[u] + by * move, *distributions[u + 1 :]] for by in (-1, 1)]
+            low, high = (self.term(kind, end, parameter) for end in ends)
+            slopes.append((high - low) / (2 * step))
+        return np.array(slopes[1:])
+
+
+def random_q(rng, problem):
+    q = np.zeros(problem.n_columns)
+    for one in problem.hidden:
+        q[one.column : one.column_end] = rng.dirichlet(np.ones(one.states))[1:]
+    return q
+
+
+class Posed:
+    """Five hidden roots, a hidden child of some of them, twenty observed ones; laid out for one kind of term at Q."""
+
+    def __init__(self, kind, gate, most, seed, scale=1.0, whole=True):
+        rng = np.random.default_rng(seed)
+        n_states = np.minimum([2, 3, 2, 4, 2, 3, *rng.integers(2, 4, size=20)], most)
+        some = [np.sort(rng.choice(6, size=rng.integers(1, 6), replace=False)) for _ in range(20)]
+        parents = [[]] * 5 + [[0, 1, 3, 4], *some]
+        child = np.repeat(np.arange(26), [len(one) for one in parents])
+        parent = np.concatenate(parents).astype(np.int64)
+        size = ((n_states[child] - 1) * (n_states[parent] - 1)).sum()
+        weight, self.bias = scale * rng.normal(size=size), scale * rng.normal(size=(n_states - 1).sum())
+        if gate == NOISY_OR:
+            weight, self.bias = np.abs(weight), 0.1 * np.abs(self.bias) + 1e-3
+        model: Model = make_model(child, parent, weight, np.full(26, gate, np.int8), n_states)
+        self.states = np.r_[np.full(6, -1), rng.integers(0, n_states[6:])].astype(np.int8)
+        self.problem = problem = reduction.reduce(model, self.states)
+        self.work = work = rows.Work(model, problem, np.full(len(problem.factors), kind))
+        self.factors = [Factor(problem, f, self.bias) for f in range(len(problem.factors))]
+        self.start, self.to = random_q(rng, problem), random_q(rng, problem)
+        means, xi = np.zeros(len(self.bias)), np.full(len(self.bias), np.nan)
+        for one in problem.hidden:
+            first = model.threshold[one.variable]
+            means[first : first + one.states - 1] = self.start[one.column : one.column_end]
+        begun = model.gate, model.threshold, self.states, self.bias, means, xi, work.q, work.root
+        mean_field.begin(problem, work.blocks, *begun)
+        if kind == EXACT:
+            work.numbers = frequencies.attune(problem, work.blocks, work.tiles, work.numbers, work.q, False, True)[0]
+            frequencies.attend(work.blocks, work.numbers, whole, True)
+        self.kind, self.many = kind, bool((n_states > 2).any())
+        self.out, self.fields = np.full((8, len(self.factors)), np.nan), np.zeros((len(problem.hidden), 3))
+        self.by_slot, self.by_factor = np.zeros(len(problem.slots)), np.zeros(len(self.factors))
+        self.before = np.empty(len(work.numbers))
+
+    def examined(self):
+        """See `examine`; the rows of `out` are <x>, t, look, <x> in the sweep, <x>, t, and xi at first and at last."""
+        work = self.work
+        records = self.problem, work.blocks, work.tiles, work.numbers, work.q
+        out = self.to, self.before, self.out, self.fields, self.by_slot, self.by_factor
+        examine(self.kind, self.many)(*records, *out)
+        return self
+
+    def loads(self, factor, q):
+        """<a> and <c>, by the definition."""
+        record = factor.record
+        if record.hidden < 0:
+            p = np.eye(10)[self.states[record.variable]]
+        else:
+            one = self.problem.hidden[record.hidden]
+            p = np.r_[1.0 - q[one.column : one.column_end].sum(), q[one.column : one.column_end]]
+        k, level = np.arange(len(p)), record.level
+        if factor.gate == SIGMOID:
+            return p @ (k >= level), p @ (k >= level - 1)
+        return -(p @ (k < level)), p @ (k == level)
+
+    def held(self, q, numbers, xi):
+        return [factor.parameter(self.kind, q, numbers, xi[f]) for f, factor in enumerate(self.factors)]
+
+
+# --- each verb ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def examine(kind, many):
+    """Begin at Q; move each variable to the other Q, asking before what children say; look; values and derivatives."""
+    file = terms.file_of(kind, many)
+    value, look, pull, push, gradient = file.value, file.look, file.pull, file.push, file.gradient
+
+    @numba.njit(error_model="numpy")
+    def run(problem, blocks, tiles, numbers, q, to, before, out, fields, by_slot, by_factor):
+        hidden, factors, old = problem.hidden, problem.factors, np.zeros(10)
+        for turn in range(2):
+            value(problem, blocks, tiles, numbers, q, 0.0, turn == 0, True)
+            for f in range(len(factors)):
+                block, i = blocks[factors[f].block], factors[f].lane
+                out[4 * turn, f], out[4 * turn + 1, f], out[6 + turn, f] = block.x[i], block.t[i], block.xi[i]
+            if turn == 1:
+                break
+            before[:] = numbers
+            for j in range(len(hidden)):
+                one = hidden[j]
+                for f in range(one.own, one.own + one.states - 1 if one.own >= 0 else one.own):
+                    out[2, f] = look(f, problem, blocks, tiles, numbers, q)
+                pull(one, problem, blocks, tiles, numbers, q, fields[j])
+                for k in range(one.column, one.column_end):
+                    old[k - one.column], q[k] = q[k], to[k]
+                mean_field.set_loads(one, factors, blocks, q)
+                push(one, problem, blocks, tiles, numbers, old, q)
+            for f in range(len(factors)):
+                out[3, f] = blocks[factors[f].block].x[factors[f].lane]
+        gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor)
+
+    return run
+
+
+@every_term
+@pytest.mark.parametrize("seed", range(2))
+def test_verbs_are_means_over_joint_states(kind, gate, most, seed):
+    posed, atol = Posed(kind, gate, most, seed).examined(), 3e-7 if kind in (SERIES, EXACT) else 1e-10
+    held = posed.held(posed.start, posed.before, posed.out[6])
+    found = posed.held(posed.to, posed.work.numbers, posed.out[7])
+    for f, factor in enumerate(posed.factors):
+        near, far = factor.distributions(posed.start), factor.distributions(posed.to)
+        out = posed.out[:, f]
+        assert out[3] == pytest.approx(factor.moments(far)[0], abs=atol)
+        assert_allclose(out[4:6], [factor.moments(far)[0], factor.term(kind, far, found[f])], atol=atol)
+        assert out[5] >= factor.truth(far) - 1e-12
+        if kind == XI:  # its xi has moved since: a step of Newton's method, which does not raise the term
+            assert out[1] <= factor.term(kind, near, 0.5) + atol
+        assert_allclose(out[:2], [factor.moments(near)[0], factor.term(kind, near, held[f])], atol=atol)
+        assert out[1] >= factor.truth(near) - 1e-12
+        if factor.record.hidden >= 0 and most > 2:  # a sweep looks when it has come to its variable
+            assert out[2] == pytest.approx(factor.term(kind, far, held[f]), abs=atol)
+    q = posed.start.copy()
+    for j, one in enumerate(posed.problem.hidden):
+        expected = np.zeros(3)
+        for f, factor in enumerate(posed.factors):
+            if one.column in factor.columns:
+                u, (a, c) = factor.columns.index(one.column), posed.loads(factor, q)
+                tangent = factor.tangent(kind, factor.distributions(q), u, held[f])
+                expected[: one.states - 1] += a * factor.weights[u][1:] - c * tangent
+        assert_allclose(posed.fields[j], expected, atol=3e-6 if kind in (SERIES, EXACT) else 1e-7)
+        q[one.column : one.column_end] = posed.to[one.column : one.column_end]
+
+
+@every_term
+def test_gradients_are_derivatives_of_the_terms(kind, gate, most):
+    posed, step = Posed(kind, gate, most, 7).examined(), 1e-5
+    held = posed.held(posed.to, posed.work.numbers, posed.out[7])
+
+    def derivative(factor, array, at, parameter):
+        """In one number of a factor; its bias stands in an array of one."""
+        middle, found = array[at], []
+        for moved in (middle - step, middle + step):
+            array[at] = moved
+            found.append(factor.term(kind, factor.distributions(posed.to), parameter))
+            array[at] = middle
+        return np.ravel(found[1] - found[0])[0] / (2 * step)
+
+    for f, factor in enumerate(posed.factors):
+        factor.h = np.array([factor.h])
+        atol = 1e-4 if kind == SERIES else 1e-6
+        assert_allclose(posed.by_factor[f], derivative(factor, factor.h, 0, held[f]), atol=atol, rtol=1e-4)
+        for s, w in zip(factor.slots, factor.weights, strict=True):
+            numeric = [derivative(factor, w, c, held[f]) for c in range(1, len(w))]
+            assert_allclose(posed.by_slot[s : s + len(w) - 1], numeric, atol=atol, rtol=1e-4)
+
+
+@every_term
+@pytest.mark.parametrize("scale", [0.01, 10.0, 100.0])
+def test_no_term_lies_below_the_mean(kind, gate, most, scale):
+    for seed in range(2):
+        posed = Posed(kind, gate, most, seed, scale).examined()
+        rounding = 1e-13 * (10.0 + 30.0 * scale)
+        for row, q in ((1, posed.start), (5, posed.to)):
+            truth = np.array([factor.truth(factor.distributions(q)) for factor in posed.factors])
+            assert np.all(posed.out[row] >= truth - rounding)
+        assert np.all(np.isfinite(posed.by_slot))
+        assert np.all(np.isfinite(posed.by_factor))
+
+
+@pytest.mark.parametrize("most", [2, 4])
+def test_a_few_frequencies_bound_the_exact_term_and_know_its_slope(most):
+    few, every = (Posed(EXACT, SIGMOID, most, 1, whole=whole).examined() for whole in (False, True))
+    assert np.all(few.out[[1, 5]] >= every.out[[1, 5]] - TIGHT)
+    assert np.all(few.out[[1, 5]] <= every.out[[1, 5]] + 3e-3)
+    one = few.problem.hidden[0]  # the terms are linear in Q of each variable: from `start` on, the first moves alone
+    q, children = few.start.copy(), few.problem.children["factor"][one.child : one.child_end]
+    ends = []
+    for p in (0.0, 1.0):
+        posed = Posed(EXACT, SIGMOID, most, 1, whole=False)
+        q[one.column] = p
+        posed.work.q[:] = posed.to[:] = q
+        ends.append(posed.examined().out[1])
+    loads = np.array([few.loads(few.factors[f], few.start) for f in children])
+    weight = [few.factors[f].weights[few.factors[f].columns.index(one.column)][1] for f in children]
+    expected = loads[:, 0] @ weight - loads[:, 1] @ (ends[1] - ends[0])[children]
+    assert_allclose(few.fields[0, 0], expected, rtol=0, atol=1e-10)
+
+
+lane_t = struct(*lanes("arg", "power"), bits="power")
+
+
+@kernel
+def _exp_and_log(records, powers):
+    vector.exp_minus(records[0])
+    for i in range(LANES):
+        powers[i] = records[0].power[i]
+    vector.log(records[0])
+
+
+@given(st.lists(st.floats(0.0, 700.0), min_size=LANES, max_size=LANES))
+def test_exponentials_and_logarithms_that_compile_to_vectors(x):
+    records = np.zeros(1, lane_t)
+    records[0]["arg"] = x
+    powers = np.empty(LANES)
+    _exp_and_log(records, powers)
+    assert_allclose(powers, np.exp(-np.array(x)), rtol=3e-15)
+    assert_allclose(records["arg"][0], np.log(powers), rtol=3e-15, atol=1e-15)
+
+
+# --- after a solver -------------------------------------------------------------------------------------------------
 
 
 def factors(case, post, enumerate_up_to):
@@ -32,9 +335,6 @@ def factors(case, post, enumerate_up_to):
     m = oracle.clamp(evidence, post.means)[live]
     n_hidden = (J != 0).astype(int) @ np.isnan(evidence)[live]
     return live, J, h, m, n_hidden > enumerate_up_to
-
-
-# --- after a solver -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("log_term", LOG_TERMS)
@@ -73,28 +373,6 @@ def test_the_papers_term_of_any_number_of_parents_is_its_formula(log_term, scale
     assert_allclose(post.bound, post.breakdown().bound, rtol=0, atol=20 * atol)  # and this by the kernel
 
 
-@given(st.floats(0.0, 900.0), st.integers(-1100, 1023), st.floats(1e-300, 1e300))
-def test_exponentials_and_logarithms_that_compile_to_vectors(x, n, y):
-    assert_allclose(_vector_math(x, float(n), y), _library_math(x, n, y), rtol=1e-15, atol=1e-307)
-
-
-def _library_math(x, n, y):
-    mantissa, exponent = np.frexp(y)
-    return np.exp(-x), np.ldexp(1.0, n), mantissa, exponent, np.log(y) + 1.0 * (y == 1.0)
-
-
-@kernel
-def _vector_math(x, n, y):
-    mantissa, exponent = vector_math.split(y)
-    return (
-        vector_math.exp_minus(x),
-        vector_math.power_of_two(n),
-        mantissa,
-        exponent,
-        vector_math.log(y) + 1.0 * (y == 1.0),
-    )
-
-
 @pytest.mark.parametrize("log_term", LOG_TERMS)
 @settings(max_examples=8 if INTERPRETED else 60)
 @given(case=cases(max_units=8), enumerate_up_to=st.sampled_from([0, 2]))
@@ -129,154 +407,6 @@ def test_gradients_are_slopes_of_the_bound_at_fixed_parameters(log_term, autoreg
         moves = step * np.eye(len(value))
         numeric = [(bound(**{name: value + move}) - bound(**{name: value - move})) / (2 * step) for move in moves]
         assert_allclose(getattr(slope, name), numeric, rtol=0, atol=2e-5 if log_term == "exact" else 2e-6)
-
-
-# --- the verbs, one after the other ---------------------------------------------------------------------------------
-
-each = terms.each
-pull = each("pull", "work, j, mu", adds=True)
-renew = each("renew", "work, mu, enough, fresh", adds=True)
-KINDS = {**terms.LOG_TERMS, "enumerated": enumerated.ROOM}
-
-
-class Factor:
-    """One factor of a problem, its term by the oracle; xi and c are held where they were when it was made."""
-
-    def __init__(self, name, problem, work, f, bias, mu):
-        here = slice(problem.ptr[f], problem.ptr[f + 1])
-        self.name, self.parent, self.weight = name, problem.parent[here], problem.weight[here]
-        self.bias, self.place = bias[problem.factor[f]], work.ints[work.ints[PLACE] + f]
-        self.xi, self.c = terms.parameter(work, f), np.sqrt(self.moments(self.weight, mu, self.bias)[1])
-
-    def moments(self, weight, mu, bias):
-        m = mu[self.parent]
-        mean = bias + weight @ m
-        return mean, mean**2 + weight**2 @ (m * (1 - m))
-
-    def term(self, weight, mu, bias):
-        J, h, m = weight[None, :], np.array([bias]), mu[self.parent]
-        if self.name in ("xi", "jensen"):
-            return oracle.log1pexp_bound(J, h, m, np.array([self.xi]))[0]
-        if self.name == "quadratic":
-            mean, second = self.moments(weight, mu, bias)
-            bend = np.tanh(self.c / 2) / (4 * self.c)
-            return bend * (second - self.c**2) + (mean - self.c) / 2 + np.logaddexp(0, self.c)
-        return oracle.mean_log1pexp(J, h, m)[0]
-
-
-def slope(function, x, step=1e-5):
-    """Its derivatives, by differences."""
-    moves = step * np.eye(len(x))
-    return np.array([(function(x + move) - function(x - move)) / (2 * step) for move in moves])
-
-
-def numbers(work, f):
-    """The numbers of factor f, from its lane on."""
-    return work.numbers[work.ints[work.ints[at.PLACE] + f] :]
-
-
-def prepared(name, seed):
-    """A problem with factors of four to six hidden parents, laid out for one kind, and means anywhere."""
-    rng = np.random.default_rng(seed)
-    network = sb.layered((4, 6, 20), rng=seed, scale=1.0, autoregressive=True)
-    states = np.full((1, network.n_units), -1, np.int8)
-    states[0, 10:] = rng.integers(0, 2, 20)
-    problem, bias = reduce(network.model, states[0]), absorb(network, states)[0]
-    mu = rng.uniform(0.05, 0.95, len(problem.hidden))
-    work = terms.prepare(problem, np.full(len(problem.factor), KINDS[name]), False, each("prepare", "work"))
-    terms.begin(work, states[0], bias, mu, each("begin", "work"))
-    if name == "exact":
-        places = 2 * waves.places_for(work, np.full(len(mu), 0.5), False)[0]
-        work = waves.make_room(work, places, True)
-        waves.tune(work, places)
-    exact.attend(work, True)
-    promise = 1.0
-    for _ in range(21):
-        promise = renew(work, mu, 0.0, True)
-    assert promise < 1e-9
-    return problem, work, bias, mu, rng
-
-
-def check_terms(name, factors, work, mu):
-    atol = TIGHT if name == "exact" else 1e-12
-    for factor in factors:
-        place = factor.place
-        assert abs(work.numbers[place + int(MEAN)] - factor.moments(factor.weight, mu, factor.bias)[0]) < 1e-12
-        assert abs(work.numbers[place + int(TERM)] - factor.term(factor.weight, mu, factor.bias)) < atol
-        near = mu[factor.parent]
-        _, found = terms.reference(KINDS[name], 0, factor.weight, near, factor.bias, factor.xi)
-        assert abs(work.numbers[place + int(TERM)] - found) < atol
-
-
-@pytest.mark.skipif(not INTERPRETED, reason="compiled, only kernels can call these")
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("seed", range(2))
-def test_the_verbs_of_a_term_agree_with_one_another(name, seed):
-    problem, work, bias, mu, rng = prepared(name, seed)
-
-    def every():
-        return [Factor(name, problem, work, f, bias, mu) for f in range(len(problem.factor))]
-
-    factors, atol = every(), TIGHT if name == "exact" else 1e-7
-    check_terms(name, factors, work, mu)
-    each("open_sweep", "work, mu")(work, mu)
-    for j in range(len(mu)):  # a sweep of eq. (24), but to means of our own
-        children = [factor for factor in factors if j in factor.parent]
-
-        def gain(value, j=j, children=children):  # what the children of unit j add to the bound
-            moved = np.where(np.arange(len(mu)) == j, value, mu)
-            return sum(
-                work.numbers[factor.place + int(VALUE)] * factor.moments(factor.weight, moved, factor.bias)[0]
-                - factor.term(factor.weight, moved, factor.bias)
-                for factor in children
-            )
-
-        assert_allclose(pull(work, j, mu), slope(gain, mu[j : j + 1])[0], rtol=0, atol=20 * atol)
-        old, mu[j] = mu[j], rng.uniform(0.05, 0.95)
-        if problem.factor_of[j] >= 0:
-            numbers(work, problem.factor_of[j])[at.VALUE] = mu[j]
-        each("push", "work, mu, j, old, new")(work, mu, j, old, mu[j])
-        asked = np.flatnonzero(problem.own >= 0)  # the mean inputs of hidden units: the sweep has yet to come to them
-        inputs = [factors[f].moments(factors[f].weight, mu, factors[f].bias)[0] for f in asked]
-        assert_allclose([numbers(work, f)[at.MEAN] for f in asked], inputs, rtol=0, atol=1e-12)
-    renew(work, mu, 0.0, False)
-    check_terms(name, every(), work, mu)
-    renew(work, mu, 0.0, True)
-    factors = every()
-    check_terms(name, factors, work, mu)
-    by_slot, by_factor = np.full(len(problem.weight), np.nan), np.full(len(problem.factor), np.nan)
-    each("gradient", "work, mu, by_slot, by_factor")(work, mu, by_slot, by_factor)
-    for f, factor in enumerate(factors):
-        in_weight = slope(lambda weight, factor=factor: factor.term(weight, mu, factor.bias), factor.weight)
-        in_bias = slope(lambda bias, factor=factor: factor.term(factor.weight, mu, bias[0]), np.array([factor.bias]))
-        assert_allclose(by_slot[problem.ptr[f] : problem.ptr[f + 1]], in_weight, rtol=0, atol=10 * atol)
-        assert_allclose(by_factor[f], in_bias[0], rtol=0, atol=10 * atol)
-
-
-@pytest.mark.skipif(not INTERPRETED, reason="compiled, only kernels can call these")
-@pytest.mark.parametrize("seed", range(2))
-def test_a_few_frequencies_bound_the_exact_term_and_know_its_slope(seed):
-    problem, work, _, mu, rng = prepared("exact", seed)
-    mu[:] = rng.choice([0.02, 0.5, 0.98], len(mu))
-
-    def values(m, whole):  # <x> and term of every factor
-        exact.attend(work, whole)
-        renew(work, m, 0.0, True)
-        return np.array([numbers(work, f)[[int(MEAN), int(TERM)]] for f in range(len(problem.factor))])
-
-    few, every = values(mu, False)[:, 1], values(mu, True)[:, 1]
-    assert np.all(few >= every - TIGHT)
-    assert np.all(few <= every + 3e-3)
-    own = np.array([numbers(work, f)[at.VALUE] for f in range(len(problem.factor))])
-    slopes = []
-    for j in range(len(mu)):  # the terms are linear in every mean
-        off, on = (values(np.where(np.arange(len(mu)) == j, s, mu), False) for s in (0.0, 1.0))
-        slopes.append(np.sum(own * (on - off)[:, 0] - (on - off)[:, 1]))
-    values(mu, False)
-    each("open_sweep", "work, mu")(work, mu)
-    for j in range(len(mu)):
-        assert_allclose(pull(work, j, mu), slopes[j], rtol=0, atol=1e-11)
-        each("push", "work, mu, j, old, new")(work, mu, j, mu[j], mu[j])
 
 
 # --- kernels that draw at random ------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from sbnet._types import FloatArray, IndexArray
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.structs import LANES, struct
-from sbnet.kernels.vector import exp_minus, log_one_plus, zeros
+from sbnet.kernels.structs import LANES, aligned, struct
+from sbnet.kernels.vector import exp_minus, log_one_plus
 
 Places: TypeAlias = NDArray[np.int32]
 Cells: TypeAlias = NDArray[np.int8]
@@ -65,7 +65,7 @@ class Rows(NamedTuple):
 
 def rows_of(y: FloatArray, weight: FloatArray) -> Rows:
     """Room for a regression of y, with a weight for each row."""
-    room = zeros((9, len(y) + -len(y) % LANES), np.float64)[:, : len(y)]
+    room = aligned((9, len(y) + -len(y) % LANES), np.float64)[:, : len(y)]
     room[0], room[1], room[8] = y, weight, 1.0
     y, weight, z, before, arg, power, residual, curve, one = room
     return Rows(y, weight, z, before, arg, power, power.view(np.int64), residual, curve, one)

@@ -5,26 +5,29 @@ weight zero, which changes nothing. A parent with two states has one tile in eac
 K > 2 states has a *group* of K tiles there, state 0 first.
 """
 
-from __future__ import annotations
-
-import numpy as np
-
 from sbnet.kernels.compiling import kernel
 from sbnet.kernels.kinds import N_KINDS, TILED
-from sbnet.kernels.structs import LANES, Problem, aligned, block_t, tile_t
+from sbnet.kernels.structs import LANES, aligned, block_t, tile_t
 
 _RUN = 8  # factors with the same parents that earn blocks of their own
 
 
-def lay_out(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def lay_out(problem):
     """Blocks and tiles: a lane for every factor in a block of its kind and, where the term is tiled, for its edges.
 
     Tiles of a kind and a parent stand together; the last tile is blank.
     """
     hidden, factors, slots, children, *_ = problem
     blocks = aligned(_assign_lanes(factors, slots), block_t)
+    blocks["pair"] = blocks["group"] = blocks["last"] = blocks["factor"] = -1
     n = _fill_blocks(hidden, factors, slots, children, blocks)
-    tiles = aligned(n + 1, tile_t)
+    ours, tiles = factors[factors["lane"] == 0], aligned(n + 1, tile_t)
+    blocks["slot"][ours["block"]], blocks["slot_end"][ours["block"]], blocks["last"] = (
+        ours["slot"],
+        ours["slot_end"],
+        -1,
+    )
+    tiles["slot"] = -1
     tiles[n]["states"], tiles[n]["after"] = 2, -1
     _fill_tiles(hidden, factors, slots, children, blocks, tiles, n)
     return blocks, tiles
@@ -44,12 +47,10 @@ def _assign_lanes(factors, slots):
             factor = factors[f]
             if factor.kind != kind:
                 continue
-            alike = before >= 0
-            if alike:
-                other = factors[before]
-                alike = factor.slot_end - factor.slot == other.slot_end - other.slot
-                for s in range(factor.slot_end - factor.slot if alike else 0):
-                    alike = alike and slots[factor.slot + s].parent == slots[other.slot + s].parent
+            other, n = factors[before], factor.slot_end - factor.slot
+            alike = before >= 0 and n == other.slot_end - other.slot
+            for s in range(n if alike else 0):
+                alike = alike and slots[factor.slot + s].parent == slots[other.slot + s].parent
             apart = TILED[kind] == 2 or run >= _RUN
             if before < 0 or width == LANES or (not alike and apart):
                 b, width = b + 1, 0
@@ -63,10 +64,6 @@ def _assign_lanes(factors, slots):
 def _fill_blocks(hidden, factors, slots, children, blocks):
     """Which factors stand where, and how far their inputs reach; how many tiles there are."""
     n = 0
-    for b in range(len(blocks)):
-        blocks[b].pair = blocks[b].group = blocks[b].last = -1
-        for i in range(LANES):
-            blocks[b].factor[i] = -1
     for j in range(len(hidden)):
         one = hidden[j]
         for c in range(one.child, one.child_end):
@@ -81,12 +78,8 @@ def _fill_blocks(hidden, factors, slots, children, blocks):
                 least, most = min(least, slots[s].weight), max(most, slots[s].weight)
             block.below[i] += least
             block.above[i] += most
-            if i == 0:
-                block.slot, block.slot_end = factor.slot, factor.slot_end
             block.largest[i] = max(block.largest[i], most - least)
             block.squares[i] += (most - least) * (most - least)
-    for b in range(len(blocks)):
-        blocks[b].last = -1
     return n
 
 
@@ -109,8 +102,6 @@ def _fill_tiles(hidden, factors, slots, children, blocks, tiles, n_tiles):
                         tile = tiles[n]
                         tile.block, tile.parent, tile.column, tile.after = factor.block, j, parent.column, -1
                         tile.states, tile.state = parent.states, 1 if parent.states == 2 else s
-                        for i in range(LANES):
-                            tile.slot[i] = -1
                         n += 1
                 for s in range(parent.states - 1):
                     tile, slot = tiles[block.last + (s if parent.states == 2 else s + 1)], children[c].slot + s

@@ -5,8 +5,6 @@ only raise the bound (footnote 4): in one Q_v, the bound is linear plus entropy 
 with the convex part replaced by its tangent; in one xi it is concave.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -14,15 +12,14 @@ import numpy as np
 from sbnet.kernels import terms, thresholds
 from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.kinds import XI
+from sbnet.kernels.kinds import JENSEN, XI
 from sbnet.kernels.structs import LANES
 
 EDGE = 1e-14  # probabilities of states keep this distance from 0: it costs a bound at most 1e-14 of the weights
 LEAST = 1e-17  # where nothing moves they may be smaller, but sixteen of them must have a product
 _FARTHEST = -math.log(EDGE)
 _LARGE = 1e250
-# What steps of parameters must promise to be worth taking: a share of the tolerance, or, while the bound rises faster,
-# of its rise, but no more nats than that.
+# What steps of parameters must promise to be taken: a share of the tolerance or of the rise, but no more nats than that
 _SHARE, _OF_RISE, _AT_MOST = 0.2, 0.02, 2e-3
 _STEPS = 20  # of parameters, before a row with a good start is swept
 
@@ -48,8 +45,7 @@ def sweep(verbs, problem, hidden, factors, blocks, tiles, numbers, root, field, 
 def softmax(field, old, q, first, end):
     """Q of one variable from the field of each state compared with state 0; Q as it was goes to `old`.
 
-    Its entropy is the logarithm of the first number plus the second. Fields are cut off so that no state has a
-    probability below EDGE.
+    Its entropy is the logarithm of the first number plus the second. No state gets a probability below EDGE.
     """
     for k in range(first, end):
         old[k - first] = q[k]
@@ -82,35 +78,32 @@ def own_field(verbs, v, problem, factors, blocks, tiles, numbers, root, q, field
             continue
         factor = factors[v.own + s]
         before += blocks[factor.block].x[factor.lane]
-        if factor.gate != SIGMOID:
-            field[s] = before - verbs.look(v.own + s, problem, blocks, tiles, numbers, q)
-            continue
-        if s + 2 < v.states:  # the next threshold counts for this state and for all above it
-            before -= verbs.look(v.own + s + 1, problem, blocks, tiles, numbers, q)
         field[s] = before
+        if factor.gate != SIGMOID:
+            field[s] -= verbs.look(v.own + s, problem, blocks, tiles, numbers, q)
+        elif s + 2 < v.states:  # the next threshold counts for this state and for all above it
+            field[s] = before = before - verbs.look(v.own + s + 1, problem, blocks, tiles, numbers, q)
 
 
 @inner(fast=True)
 def set_loads(v, factors, blocks, q):
     """<a> and <c> of the thresholds of a hidden variable."""
     for f in range(v.own, v.own + v.states - 1 if v.own >= 0 else v.own):
-        factor = factors[f]
-        a, c = thresholds.mean_loads(factor.gate, factor.level, q, v.column, v.column_end)
-        blocks[factor.block].a[factor.lane], blocks[factor.block].c[factor.lane] = a, c
+        factor, block = factors[f], blocks[factors[f].block]
+        loads = thresholds.mean_loads(factor.gate, factor.level, q, v.column, v.column_end)
+        block.a[factor.lane], block.c[factor.lane] = loads
 
 
 @inner(fast=True)
-def bound_at(hidden, blocks, root, q):
+def bound_at(blocks, root, q):
     """Eq. (16) but for constants and entropy: sum over factors of <a> <x> - <c> <t(x)>, and roots."""
     total = 0.0
     for b in range(len(blocks)):
         block = blocks[b]
         for i in range(LANES):
             total += block.a[i] * block.x[i] - block.c[i] * block.t[i]
-    for j in range(len(hidden)):
-        if hidden[j].own < 0:
-            for k in range(hidden[j].column, hidden[j].column_end):
-                total += q[k] * root[k]
+    for k in range(len(q)):
+        total += q[k] * root[k]  # zero but for those of roots
     return total
 
 
@@ -146,7 +139,7 @@ def ascend(
             entropy = entropy_of(hidden, q)
         enough = max(_SHARE * tol, min(_OF_RISE * rise, _AT_MOST)) / max(len(blocks), 1) if started else 0.0
         promise = verbs.value(problem, blocks, tiles, numbers, q, enough, fresh and turns == 0, done < max_sweeps)
-        before, bound = bound, start + entropy + bound_at(hidden, blocks, root, q)
+        before, bound = bound, start + entropy + bound_at(blocks, root, q)
         if started:
             rise = bound - before
             converged = rise + promise < tol
@@ -162,7 +155,7 @@ def begin(problem, blocks, gate, threshold, states, bias, means, xi, q, root, ed
     """Bring a row into the blocks, Q from its means; returns the part of the bound that does not depend on Q.
 
     That is ln P of what is observed and has no hidden parents, and of state 0 of roots. No state of Q is below `edge`.
-    An xi that is not NaN is held at that value.
+    An xi that is not NaN is held at that value, and that of Jensen's bound at 0.
     """
     hidden, factors, start = problem.hidden, problem.factors, 0.0
     for v in problem.known:
@@ -173,8 +166,8 @@ def begin(problem, blocks, gate, threshold, states, bias, means, xi, q, root, ed
         block, i = blocks[factor.block], factor.lane
         block.h[i], block.t[i] = bias[factor.threshold], np.nan
         block.low[i], block.high[i] = block.h[i] + block.below[i], block.h[i] + block.above[i]
-        held = not np.isnan(xi[factor.threshold])
-        block.free[i], block.xi[i] = (0.0, xi[factor.threshold]) if held else (1.0, 0.5)
+        held = 0.0 if factor.kind == JENSEN else xi[factor.threshold]
+        block.free[i], block.xi[i] = (1.0, 0.5) if np.isnan(held) else (0.0, held)
         if factor.hidden < 0:
             block.a[i], block.c[i] = thresholds.loads(factor.gate, factor.level, states[factor.variable])
     for j in range(len(hidden)):

@@ -16,10 +16,7 @@ import numpy as np
 from sbnet._types import IndexArray
 from sbnet.kernels.kinds import N_KINDS
 
-LANES = 16
-"""Factors that are worked on side by side."""
-
-
+LANES = 16  # factors that are worked on side by side
 LINE = 64  # bytes of a cache line: records with lanes begin with one, so that no lane is read in two parts
 
 
@@ -36,12 +33,12 @@ def struct(*fields: Any, **bits_of: str) -> Any:
     return np.dtype((np.record, np.dtype(layout, align=True)))
 
 
-def aligned(n: int, kind: Any) -> np.ndarray:
-    """So many zeros that begin with a cache line: lanes that lie in two lines take half as long again."""
-    kind = np.dtype(kind)
-    raw = np.zeros(n * kind.itemsize + LINE, np.uint8)
+def aligned(shape: int | tuple[int, ...], kind: Any) -> np.ndarray:
+    """Zeros that begin with a cache line: lanes that lie in two lines take half as long again."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    raw = np.zeros(size + LINE, np.uint8)
     first = -raw.ctypes.data % LINE
-    return raw[first : first + n * kind.itemsize].view(kind)
+    return raw[first : first + size].view(kind).reshape(shape)
 
 
 def lanes(*names: str) -> list[Any]:
@@ -52,30 +49,22 @@ def lanes(*names: str) -> list[Any]:
 hidden_t = struct(
     ("variable", "i8"),  # its number in the network
     ("states", "i8"),  # how many it has
-    ("column", "i8"),  # its first column in Q
-    ("column_end", "i8"),
+    ("column", "i8"), ("column_end", "i8"),  # its columns in Q
     ("own", "i8"),  # its first factor, or -1
-    ("child", "i8"),  # where its children begin, and end
-    ("child_end", "i8"),
-    ("tile", "i8", N_KINDS),  # where its tiles begin, and end, by kind of term
-    ("tile_end", "i8", N_KINDS),
-)
+    ("child", "i8"), ("child_end", "i8"),  # its children
+    ("tile", "i8", N_KINDS), ("tile_end", "i8", N_KINDS),  # its tiles, by kind of term
+)  # fmt: skip
 factor_t = struct(
     ("threshold", "i8"),  # its number in the network
     ("variable", "i8"),  # likewise
-    ("level", "i8"),  # l
-    ("gate", "i8"),
+    ("level", "i8"), ("gate", "i8"),  # l; the gate of the variable
     ("hidden", "i8"),  # its hidden variable, or -1 if it is observed
-    ("slot", "i8"),  # where its slots begin, and end
-    ("slot_end", "i8"),
+    ("slot", "i8"), ("slot_end", "i8"),  # its slots
     ("kind", "i8"),  # which term serves it
-    ("block", "i8"),  # where it stands among sixteen
-    ("lane", "i8"),
-    ("parents", "i8"),  # how many there are
-    ("joint", "f8"),  # how many joint states they have
-    ("table", "i8"),  # where its numbers begin, if its term keeps a table, and how wide its rows are
-    ("width", "i8"),
-)
+    ("block", "i8"), ("lane", "i8"),  # where it stands among sixteen
+    ("parents", "i8"), ("joint", "f8"),  # how many there are, and how many joint states they have
+    ("table", "i8"), ("width", "i8"),  # where its numbers begin, if its term keeps a table; how wide its rows are
+)  # fmt: skip
 slot_t = struct(
     ("weight", "f8"),
     ("parent", "i8"),  # the hidden variable

@@ -13,8 +13,6 @@ Inputs of noisy-OR variables are never negative. Without a leak and a cause x = 
 sum meets an infinity, its probability counts as LEAST there. An unknown gate gives NaN, which shows at once.
 """
 
-from __future__ import annotations
-
 import math
 
 from sbnet.kernels.codes import LEAST, NOISY_OR, SIGMOID
@@ -44,9 +42,7 @@ def rarity(x):
 @inner
 def t(gate, x):
     """The function whose mean is hard."""
-    if gate == SIGMOID:
-        return softplus(x)
-    return rarity(x) if gate == NOISY_OR else math.nan
+    return softplus(x) if gate == SIGMOID else rarity(x) if gate == NOISY_OR else math.nan
 
 
 @inner
@@ -85,38 +81,29 @@ def log_part(gate, level, state, x):
         if state >= level:
             return -softplus(-x)
         return -softplus(x) if state == level - 1 else 0.0
-    if gate == NOISY_OR:
-        if state == level:
-            return -rarity(x)
-        return -max(x, 0.0) if state < level else 0.0
-    return math.nan
+    if gate != NOISY_OR:
+        return math.nan
+    return -rarity(x) if state == level else -max(x, 0.0) if state < level else 0.0
 
 
 @inner
 def log_p(gate, state, x):
     """ln P(v = state) from the inputs of all its thresholds."""
     total = 0.0
-    for l in range(len(x)):  # noqa: E741 (the letter of the definition)
-        total += log_part(gate, l + 1, state, x[l])
+    for k in range(len(x)):
+        total += log_part(gate, k + 1, state, x[k])
     return total
 
 
 @inner
 def log_odds(gate, state, x):
     """ln P(v = state) - ln P(v = 0); that of a sigmoid variable with two states is its input, to the digit."""
-    if gate == SIGMOID:
-        total = 0.0
-        for l in range(state):  # noqa: E741
-            total += x[l]
-            if l > 0:
-                total -= softplus(x[l])
-        return total - softplus(x[state]) if 0 < state < len(x) else total
-    if gate == NOISY_OR:
-        total = 0.0
-        for l in range(state):  # noqa: E741
-            total += max(x[l], 0.0)
-        return total - rarity(x[state - 1]) if state > 0 else total
-    return math.nan
+    total = 0.0 if gate in (SIGMOID, NOISY_OR) else math.nan
+    for k in range(state):
+        total += x[k] if gate == SIGMOID else max(x[k], 0.0)
+        if gate == SIGMOID and k + 1 < len(x):  # of the next threshold, which counts for all states but 0
+            total -= softplus(x[k + 1])
+    return total - rarity(x[state - 1]) if gate == NOISY_OR and state > 0 else total
 
 
 @inner
@@ -130,11 +117,9 @@ def draw(gate, x, uniform):
                 return state
             state, rest = state + 1, rest / p
         return state
-    if gate == NOISY_OR:
-        above = 0.0  # -ln P(v <= state)
-        for state in range(len(x), 0, -1):
-            above += x[state - 1]
-            if uniform < -math.expm1(-above):  # v >= state
-                return state
-        return 0
-    return -1
+    above = 0.0  # -ln P(v <= state)
+    for state in range(len(x) if gate == NOISY_OR else 0, 0, -1):
+        above += x[state - 1]
+        if uniform < -math.expm1(-above):  # v >= state
+            return state
+    return 0 if gate == NOISY_OR else -1

@@ -11,8 +11,8 @@ from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.kernels import columns as kernels
 from sbnet.kernels.column_gradients import Means, above_t, add_gradients, differentiate, side_t, strength_t
 from sbnet.kernels.columns import FRACTION, LIMIT, PLAIN, ROOM, SUM, Given, add_inputs, multiply
-from sbnet.kernels.structs import LANES
-from sbnet.kernels.vector import LN2, LN2_HIGH, LN2_LOW, LOG2E, zeros
+from sbnet.kernels.structs import LANES, aligned
+from sbnet.kernels.vector import LN2, LN2_HIGH, LN2_LOW, LOG2E
 
 _SLIGHT, _NOTHING = 1e-5, 1e-12
 """Shares of states in a row that do not count: while learning, and in means."""
@@ -50,7 +50,7 @@ def _given(columns: Columns, weight: FloatArray, bias: FloatArray, rows: States)
     cells[:-1, : len(rows)] = rows.T
     state, below = cells[np.where(mixture, -1, columns.variable)], (columns.level - 1).astype(np.int8)[:, None]
     features = (cells[columns.features[0]] == columns.features[1].astype(np.int8)[:, None]).astype(np.float64)
-    off, x = zeros((2, *state.shape), np.float64)
+    off, x = aligned((2, *state.shape), np.float64)
     off[:], x[:] = state == below, np.where(used, bias[columns.threshold], 0.0)[:, None]
     add_inputs(columns.edges, weight, features, x)
     strength = np.zeros(len(x))
@@ -143,8 +143,8 @@ def marginalise(
     given, features, lost = _given(columns, weight, bias, rows)
     share, total, top = np.empty((len(rows), n_states)), np.empty(len(rows)), np.empty(len(rows), np.int64)
     most = int(groups["mixtures"].max(initial=0))
-    mixed, states = zeros(((1 << most) + 1,), kernels.mixed_t), zeros((n_states,), kernels.state_t)
-    multiply(groups, given, states, mixed, zeros((1,), kernels.row_t), share, total, top)
+    mixed, states = aligned(((1 << most) + 1,), kernels.mixed_t), aligned((n_states,), kernels.state_t)
+    multiply(groups, given, states, mixed, aligned((1,), kernels.row_t), share, total, top)
     log_p = np.log(total) + top * LN2
     log_p[lost], share[lost] = np.nan, 0.0
     latent_mean, mean = _folded(share, len(columns.latents)), np.zeros((len(rows), n_slots))
@@ -152,9 +152,9 @@ def marginalise(
     if row_weight is None and most == 0:
         return answer
     x, n_blocks = np.zeros((n_slots, features.shape[1])), n_slots // LANES
-    above, strengths = zeros((n_states + 1, n_blocks), above_t), zeros((n_blocks,), strength_t)
+    above, strengths = aligned((n_states + 1, n_blocks), above_t), aligned((n_blocks,), strength_t)
     strengths["k"] = given.k.reshape(-1, LANES)
-    room = zeros((n_blocks,), side_t), strengths, mixed, np.zeros(n_states + 1, np.int64), np.zeros(n_states + 1)
+    room = aligned((n_blocks,), side_t), strengths, mixed, np.zeros(n_states + 1, np.int64), np.zeros(n_states + 1)
     means, least = Means(above, *room, x, mean), _NOTHING if row_weight is None else _SLIGHT
     w = np.ones(len(rows)) if row_weight is None else row_weight
     differentiate(groups, given, share, w, least, row_weight is not None, means)

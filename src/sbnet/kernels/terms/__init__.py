@@ -1,19 +1,18 @@
-"""How the mean of t(x) is bounded: a file for each way, all with the same verbs.
+"""How the mean of t(x) is bounded: a file for each way, all with the same five verbs.
 
-- ``prepare(problem, blocks, tiles, numbers)``, a kernel, makes what depends on the weights alone; ``room(problem,
-  factors)`` says how many numbers each factor keeps in a table of its own. A term may do without either;
 - ``value(problem, blocks, tiles, numbers, q, enough, fresh, more)`` finds <x> and the bound on <t(x)> of its factors,
   in their blocks, at the present Q, with better parameters where a step promises more than `enough` nats; returns what
-  more steps would promise. `fresh`: a new row has begun, with other biases; `more`:
-  sweeps follow;
+  more steps would promise. `fresh`: a new row has begun, with other biases; `more`: sweeps follow;
 - ``pull(parent, problem, blocks, tiles, numbers, q, field)`` adds what children say about each state of a hidden
   variable, compared with state 0: eq. (24);
 - ``push(parent, problem, blocks, tiles, numbers, old, q)`` tells them that its Q was `old`, and has moved; <x> follows;
+- ``look(f, problem, blocks, tiles, numbers, q)`` is the term of one factor at the present Q, for a variable whose own
+  states weigh it;
 - ``gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor)``: the derivatives in weights and biases, eqs.
   (34)-(35).
 
-And ``look(f, problem, blocks, tiles, numbers, q)`` is the term of one factor at the present Q, for a variable whose own
-states weigh it. `SERVES` are its kinds.
+In Python, ``prepare(problem, blocks, tiles, numbers)`` makes what depends on the weights alone, and ``room(problem,
+factors)`` says how many numbers each factor keeps in a table of its own; a term may do without either.
 
 A problem has a tuple of the terms that it needs, and only those are compiled: `verbs` of that tuple.
 """
@@ -73,35 +72,33 @@ def _tell_the_compiler() -> None:
 
 @cache
 def _verbs_of(lengths: tuple[int, ...]) -> Verbs:
-    file = import_module(f"{__name__}.{FILES[lengths[0] - 1]}")
-    first = Verbs(*(getattr(file, name) for name in Verbs._fields))
+    name = FILES[lengths[0] - 1]
+    first = Verbs(*(getattr(import_module(f"{__name__}.{name}"), verb) for verb in Verbs._fields))
     if len(lengths) == 1:
         return first
-    rest = _verbs_of(lengths[1:])
-    pull, push, gradient = (_both(getattr(first, name), getattr(rest, name)) for name in ("pull", "push", "gradient"))
-    return Verbs(_sum(first.value, rest.value), pull, push, _look(first.look, rest.look, file.SERVES), gradient)
-
-
-def _both(one: Any, others: Any) -> Any:
-    @inner(fast=True)
-    def call(a, b, c, d, e, f, g):  # type: ignore[no-untyped-def]
-        one(a, b, c, d, e, f, g)
-        others(a, b, c, d, e, f, g)
-
-    return call
+    rest, kinds = _verbs_of(lengths[1:]), tuple(k for k, kind in enumerate(KINDS) if name in kind[1:3])
+    pull, push, gradient = (_both(getattr(first, verb), getattr(rest, verb)) for verb in ("pull", "push", "gradient"))
+    return Verbs(_sum(first.value, rest.value), pull, push, _of_kind(kinds, first.look, rest.look), gradient)
 
 
 def _sum(one: Any, others: Any) -> Any:
     return inner(fast=True)(lambda a, b, c, d, e, f, g, h: one(a, b, c, d, e, f, g, h) + others(a, b, c, d, e, f, g, h))
 
 
-def _look(one: Any, others: Any, kinds: tuple[int, ...]) -> Any:
-    """The verb of the term that serves factor f."""
-
-    @inner
-    def call(f, problem, blocks, tiles, numbers, q):  # type: ignore[no-untyped-def]
-        if problem.factors[f].kind in kinds:
-            return one(f, problem, blocks, tiles, numbers, q)
-        return others(f, problem, blocks, tiles, numbers, q)
+def _both(one: Any, others: Any) -> Any:
+    @inner(fast=True)
+    def call(a, b, c, d, e, f, g):
+        one(a, b, c, d, e, f, g)
+        others(a, b, c, d, e, f, g)
 
     return call
+
+
+def _of_kind(kinds: tuple[int, ...], one: Any, others: Any) -> Any:
+    @inner
+    def look(f, problem, b, c, d, e):
+        if problem.factors[f].kind in kinds:
+            return one(f, problem, b, c, d, e)
+        return others(f, problem, b, c, d, e)
+
+    return look

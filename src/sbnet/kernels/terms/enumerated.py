@@ -5,21 +5,14 @@ the numbers of states of the parents before it. Parents are independent under Q,
 other, the last first, and each leaves a smaller table.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from sbnet.kernels import thresholds
 from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import ENUMERATED
-from sbnet.kernels.structs import Problem
-
-SERVES = (ENUMERATED,)
 
 
-def room(problem: Problem, factors: Any) -> Any:
+def room(problem, factors):
     """The table, and what is left of it while means are taken."""
     return 2 * factors["joint"].astype(np.int64)
 
@@ -27,10 +20,9 @@ def room(problem: Problem, factors: Any) -> Any:
 @inner
 def _fill(problem, factor, bias, table, at, derivative):
     """t(x), or its derivative, in every joint state."""
-    hidden, slots, gate = problem.hidden, problem.slots, factor.gate
-    table[at], size, s = bias, 1, factor.slot
+    slots, gate, size, s, table[at] = problem.slots, factor.gate, 1, factor.slot, bias
     while s < factor.slot_end:
-        n = hidden[slots[s].parent].states
+        n = problem.hidden[slots[s].parent].states
         for c in range(n - 1):
             for i in range(at, at + size):
                 table[i + (c + 1) * size] = table[i] + slots[s + c].weight
@@ -42,10 +34,9 @@ def _fill(problem, factor, bias, table, at, derivative):
 @inner
 def _mean(problem, factor, q, table, at, scratch, to, held, state, less):
     """The mean of a table, the parent whose first slot is `held` being in a state, less so much of that in state 0."""
-    hidden, slots = problem.hidden, problem.slots
-    size, s = int(factor.joint), factor.slot_end
+    slots, size, s = problem.slots, int(factor.joint), factor.slot_end
     while s > factor.slot:
-        n = hidden[slots[s - 1].parent].states
+        n = problem.hidden[slots[s - 1].parent].states
         s, size, rest = s - n + 1, size // n, 1.0
         for c in range(n - 1):
             rest -= q[slots[s + c].column]
@@ -67,21 +58,17 @@ def _mean(problem, factor, q, table, at, scratch, to, held, state, less):
 def look(f, problem, blocks, tiles, numbers, q):
     """The term of one factor at the present Q."""
     factor = problem.factors[f]
-    at = factor.table
-    return _mean(problem, factor, q, numbers, at, numbers, at + int(factor.joint), -1, 0, 0.0)
+    return _mean(problem, factor, q, numbers, factor.table, numbers, factor.table + int(factor.joint), -1, 0, 0.0)
 
 
 @inner
 def pull(parent, problem, blocks, tiles, numbers, q, field):
     """What children say about each state: a J less c times what the mean is there above that in state 0."""
     for k in range(parent.child, parent.child_end):
-        child = problem.children[k]
-        factor = problem.factors[child.factor]
-        if factor.kind != ENUMERATED:
-            continue
+        child, factor = problem.children[k], problem.factors[problem.children[k].factor]
         a, c = blocks[factor.block].a[factor.lane], blocks[factor.block].c[factor.lane]
         at, to = factor.table, factor.table + int(factor.joint)
-        for s in range(parent.states - 1):
+        for s in range(parent.states - 1 if factor.kind == ENUMERATED else 0):
             field[s] += a * problem.slots[child.slot + s].weight
             if c > 0.0:
                 field[s] -= c * _mean(problem, factor, q, numbers, at, numbers, to, child.slot, s + 1, 1.0)
@@ -91,12 +78,10 @@ def pull(parent, problem, blocks, tiles, numbers, q, field):
 def push(parent, problem, blocks, tiles, numbers, old, q):
     """A parent has moved: the mean inputs of its children follow."""
     for k in range(parent.child, parent.child_end):
-        child = problem.children[k]
-        factor = problem.factors[child.factor]
-        if factor.kind == ENUMERATED:
-            for s in range(parent.states - 1):
-                change = q[parent.column + s] - old[s]
-                blocks[factor.block].x[factor.lane] += change * problem.slots[child.slot + s].weight
+        child, factor = problem.children[k], problem.factors[problem.children[k].factor]
+        for s in range(parent.states - 1 if factor.kind == ENUMERATED else 0):
+            change = q[parent.column + s] - old[s]
+            blocks[factor.block].x[factor.lane] += change * problem.slots[child.slot + s].weight
 
 
 @inner
@@ -109,10 +94,9 @@ def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
         block, i = blocks[factor.block], factor.lane
         if fresh:
             _fill(problem, factor, block.h[i], numbers, factor.table, False)
-        x = block.h[i]
+        block.x[i], block.t[i] = block.h[i], look(f, problem, blocks, tiles, numbers, q)
         for s in range(factor.slot, factor.slot_end):
-            x += problem.slots[s].weight * q[problem.slots[s].column]
-        block.x[i], block.t[i] = x, look(f, problem, blocks, tiles, numbers, q)
+            block.x[i] += problem.slots[s].weight * q[problem.slots[s].column]
     return 0.0
 
 
@@ -123,12 +107,12 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
         factor = problem.factors[f]
         if factor.kind != ENUMERATED:
             continue
-        table, to = np.empty(int(factor.joint)), factor.table + int(factor.joint)
+        table, to, s = np.empty(int(factor.joint)), factor.table + int(factor.joint), factor.slot
         _fill(problem, factor, blocks[factor.block].h[factor.lane], table, 0, True)
-        by_factor[f], s = _mean(problem, factor, q, table, 0, numbers, to, -1, 0, 0.0), factor.slot
+        by_factor[f] = _mean(problem, factor, q, table, 0, numbers, to, -1, 0, 0.0)
         while s < factor.slot_end:
-            n = problem.hidden[problem.slots[s].parent].states
-            for c in range(n - 1):
-                there = _mean(problem, factor, q, table, 0, numbers, to, s, c + 1, 0.0)
-                by_slot[s + c] = q[problem.slots[s + c].column] * there
-            s += n - 1
+            end = s + problem.hidden[problem.slots[s].parent].states - 1
+            for c in range(s, end):
+                there = _mean(problem, factor, q, table, 0, numbers, to, s, c - s + 1, 0.0)
+                by_slot[c] = q[problem.slots[c].column] * there
+            s = end

@@ -16,17 +16,15 @@ before, grows from the first to the last. Re(P R g_s) is the derivative in Q_u(s
 All factors of a block have the same parents, so a column of Q has one place among the edges of all of them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import EXACT, OMEGA
 from sbnet.kernels.structs import LANES
+from sbnet.kernels.terms import quadratic
 from sbnet.kernels.terms.frequencies import lanes_of, multiple, unsigned
-from sbnet.kernels.terms.quadratic import gradient_of_moments, moments, pull_moments, push_mean, second_moment
 
-SERVES = (EXACT,)
+_pull, _push, _gradient = quadratic.verbs_of(EXACT)
 
 
 @inner(fast=True)
@@ -39,26 +37,17 @@ def _times(numbers, edge, apart, product, n, p):
 
 
 @inner(fast=True)
-def _turn(numbers, edge, apart, product, n, p):
-    """The turn of a state, the product times g, is kept, and p times that goes into the product."""
-    e, t, x, far = unsigned(edge), unsigned(edge + 2 * apart), unsigned(product), unsigned(apart)
-    for i in range(unsigned(n)):
-        a, b, r, s = numbers[e + i], numbers[e + far + i], numbers[x + i], numbers[x + far + i]
-        re, im = a * r - b * s, a * s + b * r
-        numbers[t + i], numbers[t + far + i] = re, im
-        numbers[x + i], numbers[x + far + i] = r + p * re, s + p * im
-
-
-@inner(fast=True)
 def _include(numbers, edge, apart, product, n, q, c, m):
-    """A parent with m states above 0, from column c on, into the product; its turns are kept."""
-    if m == 1:
-        _turn(numbers, edge, apart, product, n, q[c])
-        return
+    """The product times F of a parent with m states above 0, whose Q begins at c; their turns are kept."""
+    x, far, alone = unsigned(product), unsigned(apart), q[c] if m == 1 else 0.0
     for k in range(m):
-        _turn(numbers, edge + 4 * k * apart, apart, product, n, 0.0)
-    x, far = unsigned(product), unsigned(apart)
-    for k in range(m):
+        e, t = unsigned(edge + 4 * k * apart), unsigned(edge + (4 * k + 2) * apart)
+        for i in range(unsigned(n)):
+            a, b, r, s = numbers[e + i], numbers[e + far + i], numbers[x + i], numbers[x + far + i]
+            re, im = a * r - b * s, a * s + b * r
+            numbers[t + i], numbers[t + far + i] = re, im
+            numbers[x + i], numbers[x + far + i] = r + alone * re, s + alone * im
+    for k in range(m if m > 1 else 0):
         t, p = unsigned(edge + (4 * k + 2) * apart), q[c + k]
         for i in range(unsigned(n)):
             numbers[x + i] += p * numbers[t + i]
@@ -68,62 +57,53 @@ def _include(numbers, edge, apart, product, n, q, c, m):
 @inner(fast=True)
 def pull(parent, problem, blocks, tiles, numbers, q, field):
     """What children say about each state: the parts in <x> and <x^2>, and the frequencies."""
-    k = parent.tile[EXACT]
-    pull_moments(EXACT, parent, blocks, tiles, q, field)
-    while k < parent.tile_end[EXACT]:
-        tile = tiles[k] if parent.states == 2 else tiles[k + 1]
-        block = blocks[tile.block]
+    _pull(parent, problem, blocks, tiles, numbers, q, field)
+    lone = parent.states == 2
+    for k in range(parent.tile[EXACT], parent.tile_end[EXACT], 1 if lone else parent.states):
+        tile, block = tiles[k if lone else k + 1], blocks[tiles[k].block]
         x, far, n = unsigned(block.first + 3 * block.places), unsigned(block.places), block.used
         for s in range(parent.states - 1):
             t, total = unsigned(block.first + (7 + 4 * (tile.slot[0] - block.slot + s)) * block.places), 0.0
             for i in range(unsigned(n)):
                 total += numbers[x + i] * numbers[t + i] - numbers[x + far + i] * numbers[t + far + i]
             field[s] += total
-        k += 1 if parent.states == 2 else parent.states
 
 
 @inner(fast=True)
 def push(parent, problem, blocks, tiles, numbers, old, q):
     """A parent is done with: into the products over the parents before, also if it has not moved."""
-    k = parent.tile[EXACT]
-    push_mean(EXACT, parent, blocks, tiles, old, q)
-    while k < parent.tile_end[EXACT]:
-        tile = tiles[k] if parent.states == 2 else tiles[k + 1]
-        block = blocks[tile.block]
+    _push(parent, problem, blocks, tiles, numbers, old, q)
+    lone = parent.states == 2
+    for k in range(parent.tile[EXACT], parent.tile_end[EXACT], 1 if lone else parent.states):
+        tile, block = tiles[k if lone else k + 1], blocks[tiles[k].block]
         edge = block.first + (5 + 4 * (tile.slot[0] - block.slot)) * block.places
         product = block.first + 3 * block.places
-        if parent.states == 2:
+        if lone:
             _times(numbers, edge, block.places, product, block.used, q[parent.column])
         else:
             _include(numbers, edge, block.places, product, block.used, q, parent.column, parent.states - 1)
-        k += 1 if parent.states == 2 else parent.states
 
 
 @inner(fast=True)
 def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
     """The terms at the present Q, and the turns for the next sweep; nothing more to promise."""
-    hidden = problem.hidden
     for b in range(len(blocks)):
         block = blocks[b]
         if block.kind == EXACT:
-            moments(block, tiles, q)
+            quadratic.moments(block, tiles, q)
             x, far = unsigned(block.first + 3 * block.places), unsigned(block.places)
             for i in range(unsigned(block.used)):
                 numbers[x + i], numbers[x + far + i] = 1.0, 0.0
-    k = hidden[len(hidden) - 1].tile_end[EXACT] - 1 if len(hidden) > 0 else -1
-    end = hidden[0].tile[EXACT] if len(hidden) > 0 else 0
-    while k >= end:  # the last parent first
-        states = tiles[k].states
-        k -= 0 if states == 2 else states - 2  # of a group, the tile of state 1
-        tile = tiles[k]
-        block = blocks[tile.block]
+    for k in range(len(tiles) - 2, -1, -1):  # the last parent first
+        tile, block = tiles[k], blocks[tiles[k].block]
+        if block.kind != EXACT or tile.state != 1:
+            continue
         edge = block.first + (5 + 4 * (tile.slot[0] - block.slot)) * block.places
         product = block.first + 3 * block.places
-        if states == 2 and not more:
+        if tile.states == 2 and not more:
             _times(numbers, edge, block.places, product, block.used, q[tile.column])
         else:
-            _include(numbers, edge, block.places, product, block.used, q, tile.column, states - 1)
-        k -= 1 if states == 2 else 2
+            _include(numbers, edge, block.places, product, block.used, q, tile.column, tile.states - 1)
     for b in range(len(blocks)):
         if blocks[b].kind == EXACT:
             _evaluate(blocks[b], numbers)
@@ -163,13 +143,11 @@ def _of_lane(block, i, lanes):
 @inner
 def look(f, problem, blocks, tiles, numbers, q):
     """The term of one factor, in a sweep that has come to its own variable: all its parents are in the product."""
-    factor = problem.factors[f]
-    block, i = blocks[factor.block], factor.lane
-    mean, second = second_moment(f, problem, blocks, q)
+    block, i = blocks[problem.factors[f].block], problem.factors[f].lane
     product, wave = block.first + 3 * block.places, 0.0
     for k in range(product + i, product + block.used, lanes_of(block)):
         wave += numbers[k]
-    return block.constant[i] + block.straight[i] * mean + block.curve[i] * second - wave / block.c[i]
+    return quadratic.look(f, problem, blocks, tiles, numbers, q) - wave / block.c[i]
 
 
 @inner
@@ -177,10 +155,8 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
     """The derivatives of the terms: sums over w times the imaginary part of the characteristic function, in biases;
     in weights, times Q_u(s), of that in which e^{iwJ_s} has the place of F_u.
     """
+    _gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor)
     factors, slots = problem.factors, problem.slots
-    for f in range(len(by_factor)):
-        if factors[f].kind == EXACT:
-            gradient_of_moments(f, problem, blocks, q, by_slot, by_factor)
     for b in range(len(blocks)):
         block = blocks[b]
         if block.kind != EXACT or block.used == 0:
@@ -203,26 +179,27 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
             s -= m
             at = s - block.slot
             for c in range(at, at + m):
-                _imaginary(block, lanes, before, 2 * places * at, numbers, edge + 4 * places * c, 1.0)
+                _imaginary(block, before, 2 * places * at, numbers, edge + 4 * places * c, 1.0)
                 for i in range(block.width):
                     p = q[slots[block.slot + c].column]
                     by_slot[factors[block.factor[i]].slot + c] += p * _of_lane(block, i, lanes)
             _include(numbers, edge + 4 * places * at, places, product, n, q, slots[s].column, m)
-        _imaginary(block, lanes, before, 0, numbers, edge, 0.0)
+        _imaginary(block, before, 0, numbers, edge, 0.0)
         for i in range(block.width):
             by_factor[block.factor[i]] += _of_lane(block, i, lanes)
 
 
 @inner(fast=True)
-def _imaginary(block, lanes, before, at, numbers, edge, has):
+def _imaginary(block, before, at, numbers, edge, has):
     """Sums of w times the imaginary part of (product before) (1 + g, or 1 if there is no edge) (product after)."""
-    step, after, far = block.by * OMEGA * lanes / block.places, block.first + 3 * block.places, unsigned(block.places)
+    places, lanes, far, after = block.places, lanes_of(block), unsigned(block.places), block.first + 3 * block.places
+    step = block.by * OMEGA * lanes / places
     for i in range(LANES):
         block.power[i] = 0.0
     for k in range(0, block.used, LANES):
         x, y, e = unsigned(at + k), unsigned(after + k), unsigned(edge + k)
         for i in range(unsigned(LANES)):
-            block.arg[i] = step * multiple(k + np.int64(i), block.places, lanes)
+            block.arg[i] = step * multiple(k + np.int64(i), places, lanes)
         for i in range(unsigned(LANES)):
             a, b, c, d = before[x + i], before[x + far + i], numbers[y + i], numbers[y + far + i]
             g, h = 1.0 + has * numbers[e + i], has * numbers[e + far + i]

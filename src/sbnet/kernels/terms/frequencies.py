@@ -9,14 +9,10 @@ The numbers of a block begin at `first`: the weights of the frequencies, then co
 imaginary ones: the function of the biases, the product over parents, and for each slot e^{iwJ} - 1 and its turn.
 """
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 
-from sbnet._types import IndexArray
 from sbnet.kernels.compiling import inner, kernel
 from sbnet.kernels.kinds import EXACT, FAR, MAX_NODES, OMEGA, nodes
 from sbnet.kernels.structs import LANES, aligned
@@ -34,12 +30,12 @@ unsigned = np.uint64
 nodes_in_kernels = inner(nodes)
 
 
-def room_for(slots: IndexArray, nodes: IndexArray) -> IndexArray:
+def room_for(slots, nodes):
     """Numbers that factors take, roughly."""
     return 6 * slots * np.maximum(nodes, _SIZE)
 
 
-def attune(problem: Any, blocks: Any, tiles: Any, numbers: Any, q: Any, again: bool, at_all: bool) -> tuple[Any, bool]:
+def attune(problem, blocks, tiles, numbers, q, again, at_all):
     """Numbers with the frequencies that are needed at the present Q; and were those enough that it had?
 
     If `again`, this row had some: no block may lose any, or its term would loosen. Unless `at_all`, all is left as it
@@ -64,7 +60,7 @@ def attune(problem: Any, blocks: Any, tiles: Any, numbers: Any, q: Any, again: b
 
 @inner
 def lanes_of(block):
-    """Lanes of a block, a power of two."""
+    """Lanes of a block, a power of two; the compiler divides by it quickly where it sees that."""
     lanes = 1
     while lanes < block.width:
         lanes *= 2
@@ -88,11 +84,10 @@ def look_at_needs(blocks, tiles, q, again, places):
     """
     total, crowded, enough, fits = 0, False, again, True
     for b in range(len(blocks)):
-        block, places[b] = blocks[b], 0
+        block, places[b], need, lanes = blocks[b], 0, 0, lanes_of(blocks[b])
         if block.kind != EXACT:
             continue
         moments(block, tiles, q)
-        need, lanes = 0, lanes_of(block)
         for i in range(block.width):
             mean = block.x[i]
             variance = max(block.second[i] - mean * mean, 0.0)
@@ -106,11 +101,10 @@ def look_at_needs(blocks, tiles, q, again, places):
         few = 1 if chunks <= 1 else 2 if chunks <= 16 else 8
         places[b] = (chunks + few - 1) // few * few * _SIZE
     for b in range(len(blocks)):
-        if blocks[b].kind == EXACT:
-            if again:
-                enough = enough and (crowded or places[b] <= blocks[b].places)
-                places[b] = blocks[b].places if crowded else max(places[b], blocks[b].places)
-            fits = fits and places[b] <= blocks[b].kept
+        if blocks[b].kind == EXACT and again:
+            enough = enough and (crowded or places[b] <= blocks[b].places)
+            places[b] = blocks[b].places if crowded else max(places[b], blocks[b].places)
+        fits = fits and places[b] <= blocks[b].kept
     return enough, fits, crowded
 
 
@@ -118,28 +112,27 @@ def look_at_needs(blocks, tiles, q, again, places):
 def tune(factors, slots, blocks, numbers, places):
     """Where a block gets other frequencies: their weights, and e^{iwJ} - 1 of its edges."""
     for b in range(len(blocks)):
-        block, n = blocks[b], places[b]
+        block, n, lanes = blocks[b], places[b], lanes_of(blocks[b])
         if block.kind != EXACT or block.places == n:
             continue
-        block.places, lanes, first = n, lanes_of(block), block.first
-        step = OMEGA * lanes / max(n, 1)
+        block.places, step = n, OMEGA * lanes / max(n, 1)
         for i in range(n):
             omega = multiple(i, n, lanes) * step
-            numbers[first + i] = step / (omega * math.sinh(math.pi * omega))
+            numbers[block.first + i] = step / (omega * math.sinh(math.pi * omega))
         for k in range(block.slot_end - block.slot if n > 0 else 0):
             for i in range(lanes):
-                f, block.arg[i] = block.factor[i], 0.0
-                if f >= 0:
-                    block.arg[i] = step * slots[factors[f].slot + k].weight
-            edge = first + (5 + 4 * k) * n
-            _powers(block, lanes, numbers, edge, n)
+                f = block.factor[i]
+                block.arg[i] = step * slots[factors[f].slot + k].weight if f >= 0 else 0.0
+            edge = block.first + (5 + 4 * k) * n
+            _powers(block, numbers, edge)
             for i in range(n):
                 numbers[edge + i] -= 1.0
 
 
 @inner
-def _powers(block, lanes, numbers, at, places):
+def _powers(block, numbers, at):
     """e^{i k angle} for the multiples k of all places, the angles of the lanes being in `arg`."""
+    lanes, places = lanes_of(block), block.places
     evens = places if places == _SIZE else places // 2
     for lane in range(lanes):
         c, s = math.cos(block.arg[lane]), math.sin(block.arg[lane])
@@ -190,7 +183,7 @@ def attend(blocks, numbers, whole, fresh):
                 block.constant[i] = math.exp(-max(low, -high))
             block.arg[i] = OMEGA * lanes / max(places, 1) * block.h[i]
         if fresh and places > 0:
-            _powers(block, lanes, numbers, first + places, places)
+            _powers(block, numbers, first + places)
             far = unsigned(places)
             for k in range(first, first + places, LANES):
                 x = unsigned(k)

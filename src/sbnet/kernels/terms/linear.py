@@ -7,24 +7,16 @@ sum to less than one leave the rest to t(h). The best ones have no closed form; 
 helped, finds good ones. The table of a factor: a share for each parent, as many new ones, a gain for each slot.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import LINEAR
-from sbnet.kernels.structs import Problem
 from sbnet.kernels.thresholds import dt, rarity
 
 _STEPS = 3  # of the fixed point, after each sweep
 _LEAST = 1e-12  # share
 
 
-SERVES = (LINEAR,)
-
-
-def room(problem: Problem, factors: Any) -> Any:
+def room(problem, factors):
     """Shares, new shares, gains."""
     return 2 * factors["parents"] + factors["slot_end"] - factors["slot"]
 
@@ -34,12 +26,12 @@ def _better(problem, factor, h, q, share, new):
     """A step of the fixed point: r_u in proportion to how much the term falls with it."""
     slots, total, s = problem.slots, 0.0, factor.slot
     for u in range(len(share)):
-        new[u], n = 0.0, problem.hidden[slots[s].parent].states - 1
-        for c in range(s, s + n):
+        new[u], end = 0.0, s + problem.hidden[slots[s].parent].states - 1
+        for c in range(s, end):
             y = slots[c].weight / share[u]
             new[u] += q[slots[c].column] * max(rarity(h) - rarity(h + y) + y * dt(NOISY_OR, h + y), 0.0)
         new[u] = max(share[u] * new[u], _LEAST)
-        total, s = total + new[u], s + n
+        total, s = total + new[u], end
     for u in range(len(share)):
         new[u] = max(new[u] / total, _LEAST) / (1.0 + len(share) * _LEAST)
 
@@ -49,11 +41,11 @@ def _gains(problem, factor, h, q, share, gain):
     """The gain of each slot with these shares, and the term."""
     slots, total, s = problem.slots, rarity(h), factor.slot
     for u in range(len(share)):
-        n = problem.hidden[slots[s].parent].states - 1
-        for c in range(s, s + n):
+        end = s + problem.hidden[slots[s].parent].states - 1
+        for c in range(s, end):
             gain[c - factor.slot] = share[u] * (rarity(h + slots[c].weight / share[u]) - rarity(h))
             total += q[slots[c].column] * gain[c - factor.slot]
-        s += n
+        s = end
     return total
 
 
@@ -93,44 +85,39 @@ def look(f, problem, blocks, tiles, numbers, q):
 def pull(parent, problem, blocks, tiles, numbers, q, field):
     """What children say about each state: a J less c times the gain."""
     for k in range(parent.child, parent.child_end):
-        child = problem.children[k]
-        factor = problem.factors[child.factor]
-        if factor.kind == LINEAR:
-            a, c = blocks[factor.block].a[factor.lane], blocks[factor.block].c[factor.lane]
-            gain = factor.table + 2 * factor.parents - factor.slot
-            for s in range(parent.states - 1):
-                field[s] += a * problem.slots[child.slot + s].weight - c * numbers[gain + child.slot + s]
+        child, factor = problem.children[k], problem.factors[problem.children[k].factor]
+        a, c = blocks[factor.block].a[factor.lane], blocks[factor.block].c[factor.lane]
+        gain = factor.table + 2 * factor.parents - factor.slot + child.slot
+        for s in range(parent.states - 1 if factor.kind == LINEAR else 0):
+            field[s] += a * problem.slots[child.slot + s].weight - c * numbers[gain + s]
 
 
 @inner
 def push(parent, problem, blocks, tiles, numbers, old, q):
     """A parent has moved: mean inputs and terms of its children follow."""
     for k in range(parent.child, parent.child_end):
-        child = problem.children[k]
-        factor = problem.factors[child.factor]
-        if factor.kind == LINEAR:
-            block, gain = blocks[factor.block], factor.table + 2 * factor.parents - factor.slot
-            for s in range(parent.states - 1):
-                change = q[parent.column + s] - old[s]
-                block.x[factor.lane] += change * problem.slots[child.slot + s].weight
-                block.t[factor.lane] += change * numbers[gain + child.slot + s]
+        child, factor = problem.children[k], problem.factors[problem.children[k].factor]
+        block, gain = blocks[factor.block], factor.table + 2 * factor.parents - factor.slot + child.slot
+        for s in range(parent.states - 1 if factor.kind == LINEAR else 0):
+            change = q[parent.column + s] - old[s]
+            block.x[factor.lane] += change * problem.slots[child.slot + s].weight
+            block.t[factor.lane] += change * numbers[gain + s]
 
 
 @inner
 def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
     """The derivatives of the terms: Q_u(s) t'(h + J_s / r_u) in weights; t'(h) and what shares add in the leak."""
-    slots = problem.slots
     for f in range(len(by_factor)):
         factor = problem.factors[f]
         if factor.kind != LINEAR:
             continue
-        h, s = blocks[factor.block].h[factor.lane], factor.slot
-        flat = dt(NOISY_OR, h)
-        by_factor[f] = flat
-        for u in range(factor.parents):
-            share, n = numbers[factor.table + u], problem.hidden[slots[s].parent].states - 1
-            for c in range(s, s + n):
-                p, slope = q[slots[c].column], dt(NOISY_OR, h + slots[c].weight / share)
-                by_slot[c] = p * slope
-                by_factor[f] += share * p * (slope - flat)
-            s += n
+        h, u, parent = blocks[factor.block].h[factor.lane], -1, -1
+        by_factor[f] = flat = dt(NOISY_OR, h)
+        for s in range(factor.slot, factor.slot_end):
+            slot = problem.slots[s]
+            if slot.parent != parent:
+                u, parent = u + 1, slot.parent
+            p, share = q[slot.column], numbers[factor.table + u]
+            slope = dt(NOISY_OR, h + slot.weight / share)
+            by_slot[s] = p * slope
+            by_factor[f] += share * p * (slope - flat)

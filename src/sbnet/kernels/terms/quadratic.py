@@ -7,16 +7,12 @@ best at c^2 = <x^2>. With r the mean of x without parent u, <x^2> in state s of 
 exact term has such parts as well.
 """
 
-from __future__ import annotations
-
 import math
 
 from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import QUADRATIC
 from sbnet.kernels.structs import LANES
 from sbnet.kernels.thresholds import softplus
-
-SERVES = (QUADRATIC,)
 
 
 @inner(fast=True)
@@ -50,70 +46,71 @@ def moments(block, tiles, q):
         block.second[i] += block.x[i] * block.x[i]
 
 
-@inner(fast=True)
-def pull_moments(kind, parent, blocks, tiles, q, field):
-    """What <x> and <x^2> of children say about each state: (a - c straight) J_s - c curve (2 r J_s + J_s^2)."""
-    n, k, total, m = parent.states, parent.tile[kind], 0.0, 1.0 - 2.0 * q[parent.column]
-    while k < parent.tile_end[kind] and n == 2:  # r = <x> - J Q(1)
-        tile, block = tiles[k], blocks[tiles[k].block]
-        for i in range(LANES):
-            w = tile.weight[i]
-            total += w * (block.a[i] - block.c[i] * (block.straight[i] + block.curve[i] * (2.0 * block.x[i] + w * m)))
-        k += 1
-    field[0] += total
-    while k < parent.tile_end[kind]:
-        block = blocks[tiles[k].block]
-        for i in range(LANES):
-            block.arg[i] = block.x[i]
-        for s in range(1, n):
-            tile, p = tiles[k + s], q[parent.column + s - 1]
-            for i in range(LANES):
-                block.arg[i] -= p * tile.weight[i]
-        for s in range(1, n):
-            tile, total = tiles[k + s], 0.0
+def verbs_of(kind):
+    """`pull`, `push` and `gradient` for the parts in <x> and <x^2> of factors of this kind."""
+
+    @inner(fast=True)
+    def pull(parent, problem, blocks, tiles, numbers, q, field):
+        """What children say about each state: (a - c straight) J_s - c curve (2 r J_s + J_s^2)."""
+        n, k, total, m = parent.states, parent.tile[kind], 0.0, 1.0 - 2.0 * q[parent.column]
+        while k < parent.tile_end[kind] and n == 2:  # r = <x> - J Q(1)
+            tile, block = tiles[k], blocks[tiles[k].block]
             for i in range(LANES):
                 w = tile.weight[i]
-                total += w * (block.a[i] - block.c[i] * (block.straight[i] + block.curve[i] * (2.0 * block.arg[i] + w)))
-            field[s - 1] += total
-        k += n
-
-
-@inner(fast=True)
-def push_mean(kind, parent, blocks, tiles, old, q):
-    """A parent has moved: <x> of its children follows."""
-    for k in range(parent.tile[kind], parent.tile_end[kind]):
-        tile, block = tiles[k], blocks[tiles[k].block]
-        if tile.state > 0:
-            change = q[parent.column + tile.state - 1] - old[tile.state - 1]
+                total += w * (
+                    block.a[i] - block.c[i] * (block.straight[i] + block.curve[i] * (2.0 * block.x[i] + w * m))
+                )
+            k += 1
+        field[0] += total
+        while k < parent.tile_end[kind]:
+            block = blocks[tiles[k].block]
             for i in range(LANES):
-                block.x[i] += tile.weight[i] * change
+                block.arg[i] = block.x[i]
+            for s in range(1, n):
+                tile, p = tiles[k + s], q[parent.column + s - 1]
+                for i in range(LANES):
+                    block.arg[i] -= p * tile.weight[i]
+            for s in range(1, n):
+                tile, total = tiles[k + s], 0.0
+                for i in range(LANES):
+                    w = tile.weight[i]
+                    total += w * (
+                        block.a[i] - block.c[i] * (block.straight[i] + block.curve[i] * (2.0 * block.arg[i] + w))
+                    )
+                field[s - 1] += total
+            k += n
+
+    @inner(fast=True)
+    def push(parent, problem, blocks, tiles, numbers, old, q):
+        """A parent has moved: <x> of its children follows."""
+        for k in range(parent.tile[kind], parent.tile_end[kind]):
+            tile, block = tiles[k], blocks[tiles[k].block]
+            if tile.state > 0:
+                change = q[parent.column + tile.state - 1] - old[tile.state - 1]
+                for i in range(LANES):
+                    block.x[i] += tile.weight[i] * change
+
+    @inner
+    def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
+        """The derivatives: straight + 2 curve <x> in biases, and that with (r + J_s) for <x>, times Q_u(s)."""
+        slots = problem.slots
+        for f in range(len(by_factor)):
+            factor = problem.factors[f]
+            block, i, s = blocks[factor.block], factor.lane, factor.slot
+            if factor.kind == kind:
+                by_factor[f] = block.straight[i] + 2.0 * block.curve[i] * block.x[i]
+            while factor.kind == kind and s < factor.slot_end:
+                r, end = block.x[i], s + problem.hidden[slots[s].parent].states - 1
+                for c in range(s, end):
+                    r -= q[slots[c].column] * slots[c].weight
+                for c in range(s, end):
+                    by_slot[c] = q[slots[c].column] * (block.straight[i] + 2.0 * block.curve[i] * (r + slots[c].weight))
+                s = end
+
+    return pull, push, gradient
 
 
-@inner
-def second_moment(f, problem, blocks, q):
-    """<x> and <x^2> of one factor at the present Q."""
-    factor, slots, variance = problem.factors[f], problem.slots, 0.0
-    mean, s = blocks[factor.block].h[factor.lane], factor.slot
-    while s < factor.slot_end:
-        first = 0.0
-        for c in range(s, s + problem.hidden[slots[s].parent].states - 1):
-            p, w = q[slots[c].column], slots[c].weight
-            first, variance = first + p * w, variance + p * w * w
-        mean, variance = mean + first, variance - first * first
-        s += problem.hidden[slots[s].parent].states - 1
-    return mean, mean * mean + variance
-
-
-@inner(fast=True)
-def pull(parent, problem, blocks, tiles, numbers, q, field):
-    """What children say about each state."""
-    pull_moments(QUADRATIC, parent, blocks, tiles, q, field)
-
-
-@inner(fast=True)
-def push(parent, problem, blocks, tiles, numbers, old, q):
-    """A parent has moved."""
-    push_mean(QUADRATIC, parent, blocks, tiles, old, q)
+pull, push, gradient = verbs_of(QUADRATIC)
 
 
 @inner
@@ -126,45 +123,25 @@ def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
         moments(block, tiles, q)
         for i in range(block.width):
             c = math.sqrt(block.second[i])
-            block.straight[i], block.curve[i] = 0.5, curve_at(c)
+            block.straight[i], block.curve[i] = (
+                0.5,
+                0.125 - c * c / 96.0 if c < 1e-3 else math.tanh(0.5 * c) / (4.0 * c),
+            )
             block.constant[i] = softplus(c) - 0.5 * c - block.curve[i] * c * c
             block.t[i] = softplus(c) + 0.5 * (block.x[i] - c)
     return 0.0
 
 
 @inner
-def curve_at(c):
-    """lambda(c), by its series near zero."""
-    return 0.125 - c * c / 96.0 if c < 1e-3 else math.tanh(0.5 * c) / (4.0 * c)
-
-
-@inner
 def look(f, problem, blocks, tiles, numbers, q):
-    """The term of one factor at the present Q and c."""
-    block, i = blocks[problem.factors[f].block], problem.factors[f].lane
-    mean, second = second_moment(f, problem, blocks, q)
-    return block.constant[i] + block.straight[i] * mean + block.curve[i] * second
-
-
-@inner
-def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
-    """The derivatives of the terms: straight + 2 curve <x> in biases, and that with (r + J_s) for <x>, times Q_u(s)."""
-    for f in range(len(by_factor)):
-        factor = problem.factors[f]
-        if factor.kind == QUADRATIC:
-            gradient_of_moments(f, problem, blocks, q, by_slot, by_factor)
-
-
-@inner
-def gradient_of_moments(f, problem, blocks, q, by_slot, by_factor):
-    """The derivatives of the parts in <x> and <x^2> of one factor."""
-    factor, slots = problem.factors[f], problem.slots
+    """The term of one factor at the present Q and c: constant + straight <x> + curve <x^2>."""
+    factor, slots, variance = problem.factors[f], problem.slots, 0.0
     block, i, s = blocks[factor.block], factor.lane, factor.slot
-    by_factor[f] = block.straight[i] + 2.0 * block.curve[i] * block.x[i]
+    mean = block.h[i]
     while s < factor.slot_end:
-        r, end = block.x[i], s + problem.hidden[slots[s].parent].states - 1
+        first, end = 0.0, s + problem.hidden[slots[s].parent].states - 1
         for c in range(s, end):
-            r -= q[slots[c].column] * slots[c].weight
-        for c in range(s, end):
-            by_slot[c] = q[slots[c].column] * (block.straight[i] + 2.0 * block.curve[i] * (r + slots[c].weight))
-        s = end
+            p, w = q[slots[c].column], slots[c].weight
+            first, variance = first + p * w, variance + p * w * w
+        mean, variance, s = mean + first, variance - first * first, end
+    return block.constant[i] + block.straight[i] * mean + block.curve[i] * (mean * mean + variance)

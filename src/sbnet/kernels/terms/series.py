@@ -6,187 +6,135 @@ t is largest, is put right by a node of its own, k = infinity: e^{-kx} is 1 ther
 weight makes the sum equal to t in that state. So the number of nodes depends on the weakest cause, not on the leak,
 which may be as small as it likes.
 
-The table of a factor has rows of nodes: e^{-k J} for each slot, then w, w e^{-kh}, the product of all f, and one f.
+The table of a factor has rows of nodes: e^{-k J} for each slot, then w e^{-kh}, the product of all f, and one f.
 """
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 
 from sbnet.kernels.codes import NOISY_OR
-from sbnet.kernels.compiling import inner, kernel
+from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import SERIES
 from sbnet.kernels.lobatto import NODES, NOTHING, UNTIL, WEIGHTS, nodes_for
-from sbnet.kernels.structs import Problem
 from sbnet.kernels.terms.frequencies import unsigned
 from sbnet.kernels.thresholds import dt, rarity
 
-SERVES = (SERIES,)
 
-
-def room(problem: Problem, factors: Any) -> Any:
+def room(problem, factors):
     """Rows for the nodes, as many as the weakest cause of a factor needs, and for the one at infinity."""
     of_slot = np.where(problem.slots["weight"] > NOTHING, problem.slots["weight"], np.inf)
     weakest = [of_slot[first:end].min() for first, end in zip(factors["slot"], factors["slot_end"], strict=True)]
     problem.factors["width"][problem.factors["kind"] == SERIES] = width = np.array([nodes_for(w) + 1 for w in weakest])
-    return (factors["slot_end"] - factors["slot"] + 4) * width
+    return (factors["slot_end"] - factors["slot"] + 3) * width
 
 
-@kernel
 def prepare(problem, blocks, tiles, numbers):
-    """e^{-k J} of every slot, and the weights of the nodes."""
-    for f in range(len(problem.factors)):
-        factor = problem.factors[f]
-        if factor.kind != SERIES:
-            continue
-        n, at = factor.width - 1, factor.table
-        for s in range(factor.slot, factor.slot_end):
-            j = problem.slots[s].weight if problem.slots[s].weight > NOTHING else 0.0
-            for k in range(n):
-                numbers[at + k] = math.exp(-NODES[k] * j)
-            numbers[at + n] = 0.0 if j > 0.0 else 1.0
-            at += n + 1
-        for k in range(n):
-            numbers[at + k] = WEIGHTS[k]
-
-
-@inner
-def _leak(problem, factor, h, numbers):
-    """w e^{-kh} in a row with this leak, the weight of the node at infinity, and the tail, which is returned."""
-    least, n = np.inf, factor.width - 1
-    for s in range(factor.slot, factor.slot_end):
-        j = problem.slots[s].weight
-        least = j if NOTHING < j < least else least
-    weights, row = _rows(factor)[0] - factor.width, _rows(factor)[0]
-    reach = UNTIL[n - 1] * (least + h)
-    tail = math.exp(-reach) / reach
-    total = tail
-    for k in range(n):
-        numbers[row + k] = numbers[weights + k] * math.exp(-NODES[k] * h)
-        total += numbers[row + k]
-    numbers[row + n] = rarity(h) - total
-    return tail
+    """e^{-k J} of every slot."""
+    for factor in problem.factors[problem.factors["kind"] == SERIES]:
+        j, n = problem.slots["weight"][factor["slot"] : factor["slot_end"], None], factor["width"]
+        table = numbers[factor["table"] : factor["table"] + len(j) * n].reshape(len(j), n)
+        table[:, :-1] = np.exp(-NODES[: n - 1] * np.where(j > NOTHING, j, 0.0))
+        table[:, -1:] = j <= NOTHING
 
 
 @inner
 def _rows(factor):
     """Where the rows begin that hold w e^{-kh}, the product, and one f."""
-    first = factor.table + (factor.slot_end - factor.slot + 1) * factor.width
+    first = factor.table + (factor.slot_end - factor.slot) * factor.width
     return first, first + factor.width, first + 2 * factor.width
 
 
-@inner
-def _one_factor(numbers, first, to, width, q, column, n):
-    """f of a parent whose rows begin at `first`; Q of its n states from 1 on begins at `column`."""
-    rest = 1.0
-    for s in range(n):
-        rest -= q[column + s]
-    x = unsigned(to)
+@inner(fast=True)
+def _include(numbers, factor, slot, q, column, n, power):
+    """f of the parent whose slots begin there, its n probabilities at `column`; the product times f to that power."""
+    width, (_, product, one) = factor.width, _rows(factor)
+    x, f, rest = unsigned(product), unsigned(one), 1.0
+    for c in range(column, column + n):
+        rest -= q[c]
     for k in range(unsigned(width)):
-        numbers[x + k] = rest
-    for s in range(n):
-        p, y = q[column + s], unsigned(first + s * width)
+        numbers[f + k] = rest
+    for c in range(n):
+        p, e = q[column + c], unsigned(factor.table + (slot - factor.slot + c) * width)
         for k in range(unsigned(width)):
-            numbers[x + k] += p * numbers[y + k]
+            numbers[f + k] += p * numbers[e + k]
+    for k in range(unsigned(width if power != 0 else 0)):
+        numbers[x + k] *= numbers[f + k] if power > 0 else 1.0 / numbers[f + k]
 
 
 @inner(fast=True)
-def _times(numbers, product, by, width, inverse):
-    """Multiply the product by one f, or divide it."""
-    x, y = unsigned(product), unsigned(by)
-    for k in range(unsigned(width)):
-        numbers[x + k] *= 1.0 / numbers[y + k] if inverse else numbers[y + k]
-
-
-@inner(fast=True)
-def _sum(numbers, row, product, width):
-    total, x, y = 0.0, unsigned(row), unsigned(product)
-    for k in range(unsigned(width)):
-        total += numbers[x + k] * numbers[y + k]
-    return total
-
-
-@inner
 def look(f, problem, blocks, tiles, numbers, q):
     """The term of one factor, whose product follows Q."""
     factor = problem.factors[f]
     row, product, _ = _rows(factor)
-    return _sum(numbers, row, product, factor.width) + blocks[factor.block].constant[factor.lane]
+    total, w, x = blocks[factor.block].constant[factor.lane], unsigned(row), unsigned(product)
+    for k in range(unsigned(factor.width)):
+        total += numbers[w + k] * numbers[x + k]
+    return total
 
 
 @inner
 def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
-    """The terms at the present Q; nothing more to promise."""
+    """The terms at the present Q; nothing more to promise. A new row has another leak, and so other weights."""
     for f in range(len(problem.factors)):
         factor = problem.factors[f]
         if factor.kind != SERIES:
             continue
-        block, i, width = blocks[factor.block], factor.lane, factor.width
+        block, i, n, (row, product, _) = blocks[factor.block], factor.lane, factor.width - 1, _rows(factor)
+        x, least, s = block.h[i], np.inf, factor.slot
+        for c in range(factor.slot, factor.slot_end):
+            j = problem.slots[c].weight
+            x, least = x + j * q[problem.slots[c].column], j if NOTHING < j < least else least
         if fresh:
-            block.constant[i] = _leak(problem, factor, block.h[i], numbers)
-        (_, product, scratch), s, x = _rows(factor), factor.slot, block.h[i]
-        for k in range(product, product + width):
+            reach = UNTIL[n - 1] * (least + block.h[i])
+            block.constant[i] = total = math.exp(-reach) / reach  # the tail
+            for k in range(n):
+                numbers[row + k] = WEIGHTS[k] * math.exp(-NODES[k] * block.h[i])
+                total += numbers[row + k]
+            numbers[row + n] = rarity(block.h[i]) - total
+        for k in range(product, product + n + 1):
             numbers[k] = 1.0
         while s < factor.slot_end:
-            column, n = problem.slots[s].column, problem.hidden[problem.slots[s].parent].states - 1
-            _one_factor(numbers, factor.table + (s - factor.slot) * width, scratch, width, q, column, n)
-            _times(numbers, product, scratch, width, False)
-            for c in range(n):
-                x += problem.slots[s + c].weight * q[column + c]
-            s += n
+            states = problem.hidden[problem.slots[s].parent].states - 1
+            _include(numbers, factor, s, q, problem.slots[s].column, states, 1)
+            s += states
         block.x[i], block.t[i] = x, look(f, problem, blocks, tiles, numbers, q)
     return 0.0
 
 
 @inner(fast=True)
-def _slope(numbers, edge, row, product, scratch, width):
-    """The derivative of the term in Q_u(s): e^{-k J_s} - 1 in place of f."""
-    total, e, w, x, f = 0.0, unsigned(edge), unsigned(row), unsigned(product), unsigned(scratch)
-    for k in range(unsigned(width)):
-        total += numbers[w + k] * numbers[x + k] * (numbers[e + k] - 1.0) / numbers[f + k]
-    return total
-
-
-@inner
 def pull(parent, problem, blocks, tiles, numbers, q, field):
-    """What children say about each state; a finding that is absent has no term, only a J."""
+    """What children say about each state, e^{-k J_s} - 1 in place of f; a finding that is absent has only a J."""
     for k in range(parent.child, parent.child_end):
-        child = problem.children[k]
-        factor = problem.factors[child.factor]
+        child, factor = problem.children[k], problem.factors[problem.children[k].factor]
         if factor.kind != SERIES:
             continue
-        a, c = blocks[factor.block].a[factor.lane], blocks[factor.block].c[factor.lane]
-        (row, product, scratch), edge = _rows(factor), factor.table + (child.slot - factor.slot) * factor.width
+        a, c, (row, product, one) = (
+            blocks[factor.block].a[factor.lane],
+            blocks[factor.block].c[factor.lane],
+            _rows(factor),
+        )
+        w, x, f = unsigned(row), unsigned(product), unsigned(one)
         if c > 0.0:
-            _one_factor(numbers, edge, scratch, factor.width, q, parent.column, parent.states - 1)
+            _include(numbers, factor, child.slot, q, parent.column, parent.states - 1, 0)
         for s in range(parent.states - 1):
-            field[s] += a * problem.slots[child.slot + s].weight
-            if c > 0.0:
-                slope = _slope(numbers, edge + s * factor.width, row, product, scratch, factor.width)
-                field[s] -= c * slope
+            e, total = unsigned(factor.table + (child.slot - factor.slot + s) * factor.width), 0.0
+            for i in range(unsigned(factor.width if c > 0.0 else 0)):
+                total += numbers[w + i] * numbers[x + i] * (numbers[e + i] - 1.0) / numbers[f + i]
+            field[s] += a * problem.slots[child.slot + s].weight - c * total
 
 
 @inner
 def push(parent, problem, blocks, tiles, numbers, old, q):
     """A parent has moved: mean inputs of its children follow, and products where they count."""
     for k in range(parent.child, parent.child_end):
-        child = problem.children[k]
-        factor = problem.factors[child.factor]
-        if factor.kind != SERIES:
-            continue
-        block, n = blocks[factor.block], parent.states - 1
-        for s in range(n):
+        child, factor, n = problem.children[k], problem.factors[problem.children[k].factor], parent.states - 1
+        block = blocks[factor.block]
+        for s in range(n if factor.kind == SERIES else 0):
             block.x[factor.lane] += problem.slots[child.slot + s].weight * (q[parent.column + s] - old[s])
-        if block.c[factor.lane] > 0.0:
-            width, (_, product, scratch) = factor.width, _rows(factor)
-            edge = factor.table + (child.slot - factor.slot) * width
-            _one_factor(numbers, edge, scratch, width, old, 0, n)
-            _times(numbers, product, scratch, width, True)
-            _one_factor(numbers, edge, scratch, width, q, parent.column, n)
-            _times(numbers, product, scratch, width, False)
+        if factor.kind == SERIES and block.c[factor.lane] > 0.0:
+            _include(numbers, factor, child.slot, old, 0, n, -1)
+            _include(numbers, factor, child.slot, q, parent.column, n, 1)
 
 
 @inner
@@ -196,21 +144,18 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
         factor = problem.factors[f]
         if factor.kind != SERIES:
             continue
-        (row, product, scratch), width, s = _rows(factor), factor.width, factor.slot
-        inside = missed = 0.0
+        (row, product, one), width, s = _rows(factor), factor.width, factor.slot
+        last = numbers[product + width - 1]  # of the node at infinity, whose weight makes up for the others
+        by_factor[f] = dt(NOISY_OR, blocks[factor.block].h[factor.lane]) * last
         for k in range(width - 1):
-            inside -= NODES[k] * numbers[row + k] * numbers[product + k]
-            missed += NODES[k] * numbers[row + k]
-        h = blocks[factor.block].h[factor.lane]
-        by_factor[f] = inside + (dt(NOISY_OR, h) + missed) * numbers[product + width - 1]
+            by_factor[f] += NODES[k] * numbers[row + k] * (last - numbers[product + k])
         while s < factor.slot_end:
-            column, n = problem.slots[s].column, problem.hidden[problem.slots[s].parent].states - 1
-            first = factor.table + (s - factor.slot) * width
-            _one_factor(numbers, first, scratch, width, q, column, n)
-            for c in range(n):
-                edge, total = first + c * width, 0.0
+            column, end = problem.slots[s].column, s + problem.hidden[problem.slots[s].parent].states - 1
+            _include(numbers, factor, s, q, column, end - s, 0)
+            for c in range(s, end):
+                edge, total = factor.table + (c - factor.slot) * width, 0.0
                 for k in range(width - 1):
-                    part = numbers[row + k] * numbers[product + k] / numbers[scratch + k]
+                    part = numbers[row + k] * numbers[product + k] / numbers[one + k]
                     total -= NODES[k] * part * numbers[edge + k]
-                by_slot[s + c] = q[column + c] * total
-            s += n
+                by_slot[c] = q[column + c - s] * total
+            s = end

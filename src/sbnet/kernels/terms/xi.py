@@ -10,42 +10,36 @@ parent's states (state 0 has the weight 0), and x between `low` and `high`,
 
 so that all factors lie between 0 and 1, and no weight, however large, overflows. A parent with two states has one of
 its two exponentials equal to 1, by the sign of J; the other two, E_A = e^{-xi W} and E_B = e^{-(1-xi) W} with W = |J|,
-come from one evaluation of a polynomial: e^r = cosh r + sinh r and e^{-r} = cosh r - sinh r.
-
-This file serves parents with two states; `xi_states` adds those that have more.
+come from one evaluation of a polynomial: e^r = cosh r + sinh r and e^{-r} = cosh r - sinh r. This file serves parents
+with two states; `xi_states` adds those that have more.
 
 In a sweep A and B follow Q by multiplication, without a logarithm. After it, one pass over the tiles adds up the terms
-anew, with what the next step of Newton's method needs; where that promises much, xi moves.
+anew, with what the next step of Newton's method needs; where that promises much, xi moves. With f(xi) = xi <x> +
+ln(A + B) and phi = B / (A + B), eq. (32): f' = <x> - (1 - phi) m_A - phi m_B, and f'' = (1 - phi) v_A + phi v_B +
+phi (1 - phi) (m_B - m_A)^2, which is never negative; m and v are the means and variances of x under the distributions
+tilted by e^{-xi x} and e^{(1-xi) x}.
 """
-
-from __future__ import annotations
 
 import math
 
 import numpy as np
 
-from sbnet.kernels.compiling import inner, kernel
+from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import JENSEN, XI
 from sbnet.kernels.structs import LANES
-from sbnet.kernels.terms.xi_block import check, evaluate, newton, rescale
-from sbnet.kernels.vector import C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13, LN2_HIGH, LN2_LOW, LOG2E
-
-_SAFE = 16  # factors that can be multiplied before the product is rescaled: each is at least 1e-14
-
+from sbnet.kernels.vector import HALF, LN2, LN2_HIGH, LN2_LOW, LOG2E, MANTISSA, cosh_sinh, exp_minus, log
 
 SERVES = (XI, JENSEN)
+_SAFE = 16  # factors that can be multiplied before the product is rescaled: each is at least 1e-14
+_ROUNDING, _SHORT = 1e-13, 1e-3  # of a term; a step of xi that is not worth halving
 
 
-@kernel
 def prepare(problem, blocks, tiles, numbers):
     """e^-W of every edge."""
-    for k in range(len(tiles)):
-        tile = tiles[k]
-        for i in range(LANES):
-            w = abs(tile.weight[i])
-            n = math.floor(w * LOG2E)
-            tile.mantissa[i], tile.exponent[i] = math.exp(-((w - n * LN2_HIGH) - n * LN2_LOW)), n
-            tile.e_a[i] = tile.e_b[i] = 1.0  # and so they stay in the blank tile
+    w = np.abs(tiles["weight"])
+    tiles["exponent"] = n = np.floor(w * LOG2E)
+    tiles["mantissa"] = np.exp(-((w - n * LN2_HIGH) - n * LN2_LOW))
+    tiles["e_a"] = tiles["e_b"] = 1.0  # and so they stay in the blank tile
 
 
 @inner(fast=True)
@@ -117,9 +111,19 @@ def add_up(block, tiles, q):
             block.variance_a[i] += w_a * (w - w_a) + v_a * (v - v_a)
             block.variance_b[i] += w_b * (w - w_b) + v_b * (v - v_b)
         k, left = two.after, left - 2
-        if left == 0:  # long products must not underflow
+        if left == 0:
             left = _SAFE
             rescale(block)
+
+
+@inner(fast=True)
+def rescale(block):
+    """Long products must not underflow: bring them back into [1/2, 1), and keep their powers of two apart."""
+    for i in range(LANES):
+        block.exponent_a[i] += float((block.digits_a[i] >> 52) - 1022)
+        block.exponent_b[i] += float((block.digits_b[i] >> 52) - 1022)
+        block.digits_a[i] = (block.digits_a[i] & MANTISSA) | HALF
+        block.digits_b[i] = (block.digits_b[i] & MANTISSA) | HALF
 
 
 @inner(fast=True)
@@ -134,10 +138,7 @@ def multiply(block, tiles, q):
         for i in range(LANES):
             x = block.xi[i] * abs(tile.weight[i])
             n = math.floor(x * LOG2E + 0.5)
-            r = (x - n * LN2_HIGH) - n * LN2_LOW
-            s = r * r
-            even = 1.0 + s * (C2 + s * (C4 + s * (C6 + s * (C8 + s * (C10 + s * C12)))))  # cosh r
-            odd = r * (1.0 + s * (C3 + s * (C5 + s * (C7 + s * (C9 + s * (C11 + s * C13))))))  # sinh r
+            even, odd = cosh_sinh((x - n * LN2_HIGH) - n * LN2_LOW)
             tile.e_a[i], tile.e_b[i] = even - odd, (even + odd) * tile.mantissa[i]
             block.bits_a[i] = (1023 + np.int64(max(-n, -1022.0))) << 52
             block.bits_b[i] = (1023 + np.int64(max(n - tile.exponent[i], -1022.0))) << 52
@@ -154,34 +155,86 @@ def multiply(block, tiles, q):
 
 
 @inner(fast=True)
-def start(block):
-    """A new row: every xi is one half, or held where it was given (`mean_field.begin`); Jensen's bound has 0."""
-    if block.kind == JENSEN:
-        for i in range(LANES):
-            block.free[i] = block.xi[i] = 0.0
+def evaluate(block):
+    """Term and shares, eq. (32), from the products."""
+    for i in range(LANES):
+        log_a = block.exponent_a[i] * LN2 - block.xi[i] * block.low[i]
+        log_b = block.exponent_b[i] * LN2 + (1.0 - block.xi[i]) * block.high[i]
+        block.f_a[i], block.arg[i] = log_b - log_a, abs(log_b - log_a)
+        block.t[i] = block.xi[i] * block.x[i] + max(log_a, log_b)
+    exp_minus(block)
+    for i in range(LANES):
+        a = (block.power[i] if block.f_a[i] > 0.0 else 1.0) * block.product_a[i]
+        b = (1.0 if block.f_a[i] > 0.0 else block.power[i]) * block.product_b[i]
+        over = 1.0 / (a + b)
+        block.share_a[i], block.share_b[i], block.power[i] = a * over, b * over, a + b
+    log(block)
+    for i in range(LANES):
+        block.t[i] += block.arg[i]
 
 
 @inner(fast=True)
-def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
-    """The terms at the present Q; a step of xi where it promises more than `enough`, shortened until no term rises."""
-    promised = 0.0
-    for b in range(len(blocks)):
-        block = blocks[b]
-        if block.kind != XI and block.kind != JENSEN:
-            continue
-        if fresh:
-            start(block)
-            multiply(block, tiles, q)
-        add_up(block, tiles, q)
-        evaluate(block)
-        promise = newton(block, enough)
-        too_far = promise > enough
-        while too_far:
-            multiply(block, tiles, q)
+def newton(block, enough):
+    """What a step of each xi promises in all; where that is enough, it is taken, and `check` must follow."""
+    total = 0.0
+    for i in range(LANES):
+        apart, phi = block.mean_b[i] - block.mean_a[i], block.share_b[i]
+        slope = (block.x[i] - block.low[i]) - block.mean_a[i] - phi * apart
+        curvature = block.share_a[i] * (block.variance_a[i] + phi * apart * apart) + phi * block.variance_b[i]
+        new = block.xi[i] - block.free[i] * slope / max(curvature, 1e-300)  # zero: inputs are known
+        block.next_xi[i] = min(max(new, 0.0), 1.0)
+        block.gain[i] = 0.5 * abs(slope * (block.next_xi[i] - block.xi[i]))
+        total += block.gain[i]
+    for i in range(LANES if total > enough else 0):
+        block.old_xi[i], block.limit[i], block.xi[i] = block.xi[i], block.t[i], block.next_xi[i]
+    return total
+
+
+@inner(fast=True)
+def check(block):
+    """After a step: by how much it missed what it promised; did an xi go too far?
+
+    A step after which a term has risen beyond rounding is halved, and a short one is taken back.
+    """
+    missed = risen = 0.0
+    for i in range(LANES):
+        far, limit = abs(block.xi[i] - block.old_xi[i]), block.limit[i]
+        missed += abs(limit - block.t[i] - block.gain[i])
+        bad = far > 0.0 and block.t[i] - limit > _ROUNDING * (1.0 + abs(limit))
+        risen += 1.0 if bad else 0.0
+        shorter = 0.5 * (block.old_xi[i] + block.xi[i]) if far > _SHORT else block.old_xi[i]
+        block.xi[i] = shorter if bad else block.xi[i]
+    return missed, risen > 0.0
+
+
+def value_by(multiply, add_up):
+    """The verb, with these loops over the parents of a block."""
+
+    @inner(fast=True)
+    def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
+        """The terms at the present Q; a step of xi where it promises more than `enough`, cut until no term rises."""
+        promised = 0.0
+        for b in range(len(blocks)):
+            block = blocks[b]
+            if block.kind != XI and block.kind != JENSEN:
+                continue
+            if fresh:
+                multiply(block, tiles, q)
+            add_up(block, tiles, q)
             evaluate(block)
-            promise, too_far = check(block)
-        promised += promise
-    return promised
+            promise = newton(block, enough)
+            too_far = promise > enough
+            while too_far:
+                multiply(block, tiles, q)
+                evaluate(block)
+                promise, too_far = check(block)
+            promised += promise
+        return promised
+
+    return value
+
+
+value = value_by(multiply, add_up)
 
 
 @inner
@@ -198,16 +251,13 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
         if factor.kind == XI or factor.kind == JENSEN:
             by_factor[f] = blocks[factor.block].share_b[factor.lane]
     for k in range(len(tiles) - 1):
-        tile, block = tiles[k], blocks[tiles[k].block]
-        if tile.states > 2 or (block.kind != XI and block.kind != JENSEN):
-            continue
-        m = q[tile.column]
-        for i in range(block.width):
-            if tile.slot[i] < 0:
-                continue
+        tile, block, m = tiles[k], blocks[tiles[k].block], q[tiles[k].column]
+        ours = tile.states == 2 and (block.kind == XI or block.kind == JENSEN)
+        for i in range(block.width if ours else 0):
             e_a, e_b, xi, phi = tile.e_a[i], tile.e_b[i], block.xi[i], block.share_b[i]
             if tile.weight[i] > 0.0:  # the tilted means of S: alpha under A, beta under B
                 alpha, beta = e_a * m / (1.0 - m + m * e_a), m / (m + (1.0 - m) * e_b)
             else:
                 alpha, beta = m / (m + (1.0 - m) * e_a), e_b * m / (1.0 - m + m * e_b)
-            by_slot[tile.slot[i]] = xi * m - (1.0 - phi) * xi * alpha + phi * (1.0 - xi) * beta
+            if tile.slot[i] >= 0:
+                by_slot[tile.slot[i]] = xi * m - (1.0 - phi) * xi * alpha + phi * (1.0 - xi) * beta

@@ -4,41 +4,35 @@ A group of K tiles holds, for each state s of the parent, J_s - least and most -
 e_b = e^{-(1-xi) (most - J_s)}. Parents with two states stay with `xi`.
 """
 
-from __future__ import annotations
+import math
 
-from sbnet.kernels.compiling import inner, kernel
+import numpy as np
+
+from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import JENSEN, XI
 from sbnet.kernels.structs import LANES
 from sbnet.kernels.terms import xi
-from sbnet.kernels.terms.xi_alone import one_term
-from sbnet.kernels.terms.xi_block import check, evaluate, newton, rescale
+from sbnet.kernels.terms.xi import SERVES, rescale, value_by
+from sbnet.kernels.thresholds import softplus
 from sbnet.kernels.vector import exp_minus
 
-SERVES = (XI, JENSEN)
 
-
-@kernel
 def prepare(problem, blocks, tiles, numbers):
-    """How far the weight of each state is from the least and from the most."""
+    """How far the weight of each state is from the least and from the most of its group; a pair is one too."""
     xi.prepare(problem, blocks, tiles, numbers)
-    for k in range(len(tiles)):
-        n = tiles[k].states
-        for i in range(LANES if n > 2 and tiles[k].state == 0 else 0):
-            least = most = 0.0
-            for s in range(n):
-                least, most = min(least, tiles[k + s].weight[i]), max(most, tiles[k + s].weight[i])
-            for s in range(n):
-                tiles[k + s].from_least[i] = tiles[k + s].weight[i] - least
-                tiles[k + s].from_most[i] = most - tiles[k + s].weight[i]
+    first = (tiles["states"] == 2) | (tiles["state"] == 0)
+    group, weight = np.cumsum(first) - 1, tiles["weight"]
+    tiles["from_least"] = weight - np.minimum.reduceat(weight, np.flatnonzero(first))[group]
+    tiles["from_most"] = np.maximum.reduceat(weight, np.flatnonzero(first))[group] - weight
 
 
 @inner
-def probability(q, column, states, s):
-    """Q(s) of a variable: Q has the states from 1 on."""
-    if s > 0:
-        return q[column + s - 1]
+def _probability(tile, q):
+    """Q of the state that a tile is for: Q has the states from 1 on."""
+    if tile.state > 0:
+        return q[tile.column + tile.state - 1]
     rest = 1.0
-    for k in range(column, column + states - 1):
+    for k in range(tile.column, tile.column + tile.states - 1):
         rest -= q[k]
     return rest
 
@@ -48,8 +42,8 @@ def _factors(tiles, k, block, q):
     """f_A and f_B of the parent whose group begins at tile k."""
     for i in range(LANES):
         block.f_a[i] = block.f_b[i] = 0.0
-    for s in range(tiles[k].states):
-        tile, p = tiles[k + s], probability(q, tiles[k].column, tiles[k].states, s)
+    for s in range(k, k + tiles[k].states):
+        tile, p = tiles[s], _probability(tiles[s], q)
         for i in range(LANES):
             block.f_a[i] += p * tile.e_a[i]
             block.f_b[i] += p * tile.e_b[i]
@@ -86,27 +80,28 @@ def push(parent, problem, blocks, tiles, numbers, old, q):
         return
     for kind in SERVES:
         for k in range(parent.tile[kind], parent.tile_end[kind], parent.states):
-            base, block = tiles[k], blocks[tiles[k].block]
+            block = blocks[tiles[k].block]
             _factors(tiles, k, block, q)
             for i in range(LANES):
                 block.share_a[i] *= block.f_a[i]
                 block.share_b[i] *= block.f_b[i]
-            for s in range(1, base.states):
-                tile, change = tiles[k + s], q[base.column + s - 1] - old[s - 1]
+            for s in range(1, parent.states):
+                tile, change = tiles[k + s], q[parent.column + s - 1] - old[s - 1]
                 for i in range(LANES):
                     block.x[i] += tile.weight[i] * change
 
 
 @inner(fast=True)
 def _add_up(block, tiles, q):
-    """All such parents of a block into its products, and into means and variances under the tilted distributions."""
+    """All parents of a block into its products, and into means and variances under the tilted distributions."""
+    xi.add_up(block, tiles, q)
     k = block.group
     while k >= 0:
         _factors(tiles, k, block, q)
         for i in range(LANES):
             block.power_a[i] = block.power_b[i] = 0.0
-        for s in range(tiles[k].states):
-            tile, p = tiles[k + s], probability(q, tiles[k].column, tiles[k].states, s)
+        for s in range(k, k + tiles[k].states):
+            tile, p = tiles[s], _probability(tiles[s], q)
             for i in range(LANES):
                 d = tile.from_least[i]
                 a, b = p * tile.e_a[i] * d / block.f_a[i], p * tile.e_b[i] * d / block.f_b[i]
@@ -128,8 +123,9 @@ def _add_up(block, tiles, q):
 
 
 @inner(fast=True)
-def _exponentials(block, tiles):
-    """e_a and e_b of every state at the present xi."""
+def _multiply(block, tiles, q):
+    """All exponentials at the present xi, and the products there."""
+    xi.multiply(block, tiles, q)
     k = block.group
     while k >= 0:
         for s in range(2 * tiles[k].states):
@@ -142,15 +138,6 @@ def _exponentials(block, tiles):
                     tile.e_b[i] = block.power[i]
                 else:
                     tile.e_a[i] = block.power[i]
-        k = tiles[k].after
-
-
-@inner(fast=True)
-def _multiply(block, tiles, q):
-    """Such parents into the products, at the present xi."""
-    _exponentials(block, tiles)
-    k = block.group
-    while k >= 0:
         _factors(tiles, k, block, q)
         for i in range(LANES):
             block.product_a[i] *= block.f_a[i]
@@ -159,38 +146,27 @@ def _multiply(block, tiles, q):
         k = tiles[k].after
 
 
-@inner(fast=True)
-def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
-    """The terms at the present Q, as in `xi.value`, with the parents of both kinds."""
-    promised = 0.0
-    for b in range(len(blocks)):
-        block = blocks[b]
-        if block.kind != XI and block.kind != JENSEN:
-            continue
-        if fresh:
-            xi.start(block)
-            xi.multiply(block, tiles, q)
-            _multiply(block, tiles, q)
-        xi.add_up(block, tiles, q)
-        _add_up(block, tiles, q)
-        evaluate(block)
-        promise = newton(block, enough)
-        too_far = promise > enough
-        while too_far:
-            xi.multiply(block, tiles, q)
-            _multiply(block, tiles, q)
-            evaluate(block)
-            promise, too_far = check(block)
-        promised += promise
-    return promised
+value = value_by(_multiply, _add_up)
 
 
 @inner
 def look(f, problem, blocks, tiles, numbers, q):
-    """The term of one factor at the present Q and xi."""
-    factor = problem.factors[f]
-    block = blocks[factor.block]
-    return one_term(problem.hidden, problem.slots, factor, q, block.h[factor.lane], block.xi[factor.lane])[0]
+    """The term of one factor at the present Q and xi, eq. (20): parent after parent, logarithms throughout."""
+    factor, slots = problem.factors[f], problem.slots
+    block, i, s = blocks[factor.block], factor.lane, factor.slot
+    y, x = block.xi[i], block.h[i]
+    log_a, log_b = -y * x, (1.0 - y) * x
+    while s < factor.slot_end:
+        end, least, most, rest = s + problem.hidden[slots[s].parent].states - 1, 0.0, 0.0, 1.0
+        for c in range(s, end):
+            j, p = slots[c].weight, q[slots[c].column]
+            least, most, rest, x = min(least, j), max(most, j), rest - p, x + p * j
+        a, b = rest * math.exp(y * least), rest * math.exp((y - 1.0) * most)
+        for c in range(s, end):
+            j, p = slots[c].weight, q[slots[c].column]
+            a, b = a + p * math.exp(y * (least - j)), b + p * math.exp((y - 1.0) * (most - j))
+        log_a, log_b, s = log_a + math.log(a) - y * least, log_b + math.log(b) + (1.0 - y) * most, end
+    return y * x + log_a + softplus(log_b - log_a)
 
 
 @inner
@@ -206,6 +182,6 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
             continue
         for i in range(LANES):
             if tile.slot[i] >= 0:
-                xi_i, phi, p = block.xi[i], block.share_b[i], q[tile.column + tile.state - 1]
+                y, phi, p = block.xi[i], block.share_b[i], q[tile.column + tile.state - 1]
                 alpha, beta = p * tile.e_a[i] / block.f_a[i], p * tile.e_b[i] / block.f_b[i]
-                by_slot[tile.slot[i]] = xi_i * p - (1.0 - phi) * xi_i * alpha + phi * (1.0 - xi_i) * beta
+                by_slot[tile.slot[i]] = y * p - (1.0 - phi) * y * alpha + phi * (1.0 - y) * beta
