@@ -16,13 +16,14 @@ from scipy.special import logsumexp
 import oracle
 import sbnet as sb
 from sbnet._types import Model
-from sbnet.bounds import lower_bound
-from sbnet.kernels import mean_field, reduction, rows, terms, vector
+from sbnet.bounds import lower_bound, rows
+from sbnet.kernels import mean_field, terms, vector
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
 from sbnet.kernels.compiling import kernel
 from sbnet.kernels.kinds import ENUMERATED, EXACT, JENSEN, KINDS, LINEAR, QUADRATIC, SERIES, XI
 from sbnet.kernels.structs import LANES, lanes, struct
 from sbnet.kernels.terms import frequencies
+from sbnet.questions import reduction
 from sbnet.questions.reduction import make_model
 from strategies import INTERPRETED, LOG_TERMS, cases, live_units
 

@@ -5,14 +5,18 @@ weight zero, which changes nothing. A parent with two states has one tile in eac
 K > 2 states has a *group* of K tiles there, state 0 first.
 """
 
+from __future__ import annotations
+
+import numpy as np
+
 from sbnet.kernels.compiling import kernel
 from sbnet.kernels.kinds import N_KINDS, TILED
-from sbnet.kernels.structs import LANES, aligned, block_t, tile_t
+from sbnet.kernels.structs import LANES, Problem, aligned, block_t, tile_t
 
 _RUN = 8  # factors with the same parents that earn blocks of their own
 
 
-def lay_out(problem):
+def lay_out(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Blocks and tiles: a lane for every factor in a block of its kind and, where the term is tiled, for its edges.
 
     Tiles of a kind and a parent stand together; the last tile is blank.

@@ -10,9 +10,11 @@ imaginary ones: the function of the biases, the product over parents, and for ea
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
+from sbnet._types import IndexArray
 from sbnet.kernels.compiling import inner, kernel
 from sbnet.kernels.kinds import EXACT, FAR, MAX_NODES, OMEGA, nodes
 from sbnet.kernels.structs import LANES, aligned
@@ -30,12 +32,12 @@ unsigned = np.uint64
 nodes_in_kernels = inner(nodes)
 
 
-def room_for(slots, nodes):
+def room_for(slots: IndexArray, nodes: IndexArray) -> IndexArray:
     """Numbers that factors take, roughly."""
     return 6 * slots * np.maximum(nodes, _SIZE)
 
 
-def attune(problem, blocks, tiles, numbers, q, again, at_all):
+def attune(problem: Any, blocks: Any, tiles: Any, numbers: Any, q: Any, again: bool, at_all: bool) -> tuple[Any, bool]:
     """Numbers with the frequencies that are needed at the present Q; and were those enough that it had?
 
     If `again`, this row had some: no block may lose any, or its term would loosen. Unless `at_all`, all is left as it
