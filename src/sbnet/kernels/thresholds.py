@@ -98,7 +98,7 @@ def log_p(gate, state, x):
 @inner
 def log_odds(gate, state, x):
     """ln P(v = state) - ln P(v = 0); that of a sigmoid variable with two states is its input, to the digit."""
-    total = 0.0 if gate == SIGMOID or gate == NOISY_OR else math.nan
+    total = 0.0 if gate in (SIGMOID, NOISY_OR) else math.nan
     for k in range(state):
         total += x[k] if gate == SIGMOID else max(x[k], 0.0)
         if gate == SIGMOID and k + 1 < len(x):  # of the next threshold, which counts for all states but 0
