@@ -123,8 +123,8 @@ def entropy_of(hidden, q):
 def ascend(which, problem, blocks, tiles, numbers, root, field, old, q, start, trace, tol, most, warm, done, fresh):
     """Sweep until the bound rises too little: sweeps so far, whether that came about, and the bound.
 
-    There are `most` at most. `start` is the part of it that does not depend on Q. If `warm`, someone has found Q, and it deserves the best
-    parameters before it moves. `fresh`: the row has just begun.
+    There are `most` at most. `start` is the part of it that does not depend on Q. If `warm`, someone has found Q, and
+    it deserves the best parameters before it moves. `fresh`: the row has just begun.
     """
     verbs, hidden, factors = terms.verbs(which), problem.hidden, problem.factors
     bound, rise, converged, started, turns = -np.inf, np.inf, len(hidden) == 0, False, 0

@@ -1,7 +1,7 @@
-"""Exponentials and logarithms of all lanes of a record at once: polynomials, and powers of two by their bits.
+"""Exponentials and logarithms of many numbers at once: polynomials, and powers of two by their bits.
 
-They work on records with the fields `arg` and `power`, `bits` being the bits of `power`: a union is the cast between
-whole and other numbers that the compiler can turn into vectors.
+They work on records or tuples with the fields `arg` and `power`, `bits` being the bits of `power`: a union is the cast
+between whole and other numbers that the compiler can turn into vectors.
 """
 
 import math
@@ -54,3 +54,13 @@ def log(lanes):
         r = s * s
         tail = _L9 + r * (_L11 + r * (_L13 + r * (_L15 + r * (_L17 + r * _L19))))
         lanes.arg[i] = n * LN2 + s * (2.0 + r * (_L3 + r * (_L5 + r * (_L7 + r * tail))))
+
+
+@inner(fast=True)
+def log_one_plus(t: float) -> float:
+    """ln(1 + t) for t between 0 and 1: 2 artanh s, of 1 + t or of half of that."""
+    upper = t > 0.41421356237309503
+    s = (t - 1.0) / (t + 3.0) if upper else t / (t + 2.0)
+    q = s * s
+    rest = _L9 + q * (_L11 + q * (_L13 + q * (_L15 + q * (_L17 + q * _L19))))
+    return (LN2 if upper else 0.0) + s * (2.0 + q * (_L3 + q * (_L5 + q * (_L7 + q * rest))))
