@@ -320,8 +320,8 @@ def test_exponentials_and_logarithms_that_compile_to_vectors(x):
     records[0]["arg"] = x
     powers = np.empty(LANES)
     _exp_and_log(records, powers)
-    assert_allclose(powers, np.exp(-np.array(x)), rtol=3e-15)
-    assert_allclose(records["arg"][0], np.log(powers), rtol=3e-15, atol=1e-15)
+    assert_allclose(powers, np.exp(-np.array(x)), rtol=1e-15)
+    assert_allclose(records["arg"][0], np.log(powers), rtol=1e-15, atol=1e-15)
 
 
 # --- after a solver -------------------------------------------------------------------------------------------------
