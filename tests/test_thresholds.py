@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,13 +11,13 @@ from hypothesis import strategies as st
 from sbnet._types import Model
 from sbnet.kernels import reduction, thresholds
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
-from sbnet.kernels.compiling import INTERPRETED, kernel
+from sbnet.kernels.compiling import INTERPRETED
 
 pytestmark = pytest.mark.small
 inputs = st.lists(st.floats(-30.0, 30.0), min_size=1, max_size=4)
 
 
-@kernel
+@numba.njit(error_model="numpy")  # not kept in a file: that would outlive a change of the package
 def _all(gate, x, log_p, log_odds, parts):
     for k in range(len(x) + 1):
         log_p[k] = thresholds.log_p(gate, k, x)
@@ -27,7 +28,7 @@ def _all(gate, x, log_p, log_odds, parts):
             parts[k] += a * x[l] - c * thresholds.t(gate, x[l])
 
 
-@kernel
+@numba.njit(error_model="numpy")  # not kept in a file: that would outlive a change of the package
 def _draws(gate, x, uniform, out):
     for k in range(len(uniform)):
         out[k] = thresholds.draw(gate, x, uniform[k])
