@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from sbnet._types import Bound, Model, Stop
-from sbnet.kernels import kinds, rows
+from sbnet.bounds import rows
+from sbnet.kernels import kinds
 from sbnet.kernels.gradient import Gradients
 
 STOP = Stop(1e-8, 400)

@@ -9,7 +9,7 @@ from scipy.special import expit, logsumexp, xlogy
 
 import oracle
 import sbnet as sb
-from sbnet.kernels.rows import Answers, solve_rows
+from sbnet.bounds.rows import Answers, solve_rows
 from sbnet.questions.reduction import absorb, reduce, uncoupled, whole, with_gates
 from strategies import INTERPRETED, cases
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet import checks, kernels
+from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, States, Stop
 from sbnet.errors import EvidenceError
 from sbnet.exact.probability import entropy_of
@@ -109,7 +109,7 @@ def lower_bound(
     evidence
         One pattern or a table of them.
     means
-        The means, one for every unit (and row); those of observed units are not used.
+        The means, one for every unit (and row); those of observed units are not used. A mean below 1e-17 counts as 0.
     xi
         The parameters of the logarithm terms, one for every unit (and row), between 0 and 1. NaN, or no `xi` at all:
         the best value for the given means.
@@ -150,20 +150,21 @@ def bound_terms(
 def log_terms(network: Network, which: Bound, states: States, means: FloatArray, xi: FloatArray) -> FloatArray:
     """The bounds on <t(x)> at given means, rows by units; NaN for barren units.
 
-    The entries of `xi` that are NaN are filled in. It is the solver that makes no sweep. A mean of exactly 0 or 1 is treated as an observation.
+    The entries of `xi` that are NaN are filled in. It is the solver that makes no sweep. A mean of 1, or of
+    less than 1e-17, is treated as an observation.
     """
     model, n = network.model, len(states)
-    live = np.array([live_variables(model, row) for row in states]).reshape(states.shape)
-    certain = live & (states == HIDDEN) & ((means == 0.0) | (means == 1.0))
-    known = np.where(certain, means, states).astype(np.int8)
+    live = np.array([live_variables(model, row) for row in states], np.bool_).reshape(states.shape)
+    certain = live & (states == HIDDEN) & ((means < 1e-17) | (means == 1.0))
+    known = np.where(certain, np.rint(means), states).astype(np.int8)
     bias = absorb(network, known)
     terms: FloatArray = np.where(network.gate == NOISY_OR, rarity(bias), softplus(bias))
     terms[~live] = np.nan
     found, start = xi.copy(), means.astype(np.float64)
-    answers = kernels.rows.Answers(
-        np.empty(n), start, found, np.empty(n, np.int64), np.empty(n, np.bool_), np.empty((n, 0)), terms
-    )
-    kernels.rows.solve_rows(model, which, Stop(_STILL, 0), known, bias, True, answers)
+    from sbnet.bounds.rows import Answers, solve_rows
+
+    answers = Answers(np.empty(n), start, found, np.empty(n, np.int64), np.empty(n, np.bool_), np.empty((n, 0)), terms)
+    solve_rows(model, which, Stop(_STILL, 0), known, bias, True, answers)
     np.copyto(xi, found, where=np.isnan(xi))
     return terms
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -10,10 +11,12 @@ from sbnet import kernels
 from sbnet._types import HIDDEN, FloatArray
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, enumerate_states
+from sbnet.exact.sparse import Sum
 from sbnet.model.graph import read_only
 from sbnet.model.network import Network
-from sbnet.model.ties import is_tied
+from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import absorb
+from sbnet.questions.ties import is_tied
 
 MOST_EDGES = 1_000_000
 """Larger networks are printed without their prior, which would take longer than anyone waits for a line of text."""
@@ -34,7 +37,7 @@ def predicted_prior(network: Network) -> FloatArray:
     """
     if network not in _predicted:
         nothing, means = np.full((1, network.n_units), HIDDEN), np.full((1, network.n_units), np.nan)
-        kernels.prediction.predict_rows(network.model, nothing, absorb(network, nothing), means)
+        predict_rows(network.model, nothing, absorb(network, nothing), means)
         _predicted[network] = read_only(means[0])
     return _predicted[network]
 
@@ -61,18 +64,24 @@ def is_sampled(network: Network) -> bool:
 def _draw(network: Network) -> FloatArray:
     """Means of states that are drawn from the network: standard errors are 0.004 at most."""
     rng, sums = np.random.default_rng(0), np.zeros(network.n_units)
+    net = kernels.sampling.generative(network.model, network.bias)
     for _ in range(0, DRAWS, _AT_ONCE):
         states = np.full((_AT_ONCE, network.n_units), HIDDEN)
-        kernels.sampling.ancestral(network.model, network.bias, rng.random(states.shape), states)
+        kernels.sampling.draw_rows(net, rng.random(states.shape), states)
         sums += states.sum(axis=0)
     return sums / DRAWS
 
 
 def _enumerate(network: Network) -> FloatArray:
     n = network.n_units
+    every, tied = np.full((1, n), HIDDEN), is_tied(network)
+    with contextlib.suppress(TooManyHiddenError):
+        if not tied:
+            found = Sum(network, every, range(n), _COUPLED).solve(every, None)
+            return np.array([found.posteriors[i][0, 1] for i in range(n)])
     if n > _UNITS:
         raise TooManyHiddenError(f"the exact prior of {n} units takes too long to be shown")
     on = np.full((n, n), HIDDEN)
     np.fill_diagonal(on, 1)
-    log_p, _ = enumerate_states(network, on, Effort(_COUPLED, None, progress=False))
+    log_p, _ = enumerate_states(network, on, Effort(_COUPLED, None, progress=False, sparse=not tied))
     return np.exp(np.minimum(log_p, 0.0))

@@ -47,7 +47,8 @@ def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
             "Use log_likelihood() for partial evidence"
         )
     result = np.empty(len(complete))
-    kernels.sampling.log_joint_rows(network.model, network.bias, complete, result)
+    net, every = kernels.sampling.generative(network.model, network.bias), np.ones(network.n_units, np.bool_)
+    kernels.sampling.log_joint_rows(net, complete, every, result)
     result[impossible(network, complete)] = -np.inf
     return float(result[0]) if single else result
 
@@ -76,8 +77,9 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     states = np.empty((n, network.n_units), dtype=np.int8)
     states[:] = interventions(network, do, n, "draws")
     generator = checks.generator(rng)
+    net = kernels.sampling.generative(network.model, network.bias)
     for rows in row_blocks(n, network.n_units):
-        kernels.sampling.ancestral(network.model, network.bias, generator.random(states[rows].shape), states[rows])
+        kernels.sampling.draw_rows(net, generator.random(states[rows].shape), states[rows])
     return states
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
-from sbnet.errors import short
+from sbnet.errors import TooManyHiddenError, short
 from sbnet.exact.probability import sample
-from sbnet.inference.maximum import Group, groups_of, largest, rounding_of
+from sbnet.exact.sparse import Sum
+from sbnet.inference.maximum import Found, Group, groups_of, largest, rounding_of
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.kernels import array_gates as gates
 from sbnet.model.network import Network
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 LIMIT = 20
 """Coupled hidden units among which the best state is found for certain, by default."""
+_SMALL, _TABLE = 12, 20
+"""Larger groups are maximised by elimination, if no table has more than 2**20 numbers."""
 _STARTS, _SAMPLES = 4, 16
 _NUMBERS = 13_500_000  # that are worked out in a search without end: a second or so
 
@@ -164,7 +167,8 @@ def most_probable(
     That is not the state in which each unit is as its mean says. The search begins at the means of mean field theory
     and at samples, flips units as long as that helps, and then splits the space of states, and passes over the parts
     whose upper bound shows that they hold nothing better; :mod:`sbnet.inference.maximum` has the bound. Groups of
-    hidden units that do not meet are searched one by one. Units without observed descendants count: here they do not
+    hidden units that do not meet are searched one by one; sparse ones are not searched, but maximised by elimination,
+    however large they are. Units without observed descendants count: here they do not
     drop out.
 
     Parameters
@@ -256,7 +260,7 @@ def _search(question: Question, patience: _Patience, seed: int) -> MostProbable:
     upper, exact, state = log_p, True, row.copy()
     starts = cache(partial(_starts, part, seed))
     for group in groups:
-        found = largest(group, starts, patience.of(group))
+        found = _eliminated(network, row, group) or largest(group, starts, patience.of(group))
         state[group.units] = found.state
         log_p, upper, exact = log_p + found.value, upper + found.upper, exact and found.exact
     # The margins of groups cover their sums; this one covers what was absorbed, and the sum of it all.
@@ -264,6 +268,19 @@ def _search(question: Question, patience: _Patience, seed: int) -> MostProbable:
     upper += 1e-15 * (len(groups) + 1) * (abs(log_p) + abs(float(part.constant[0])))
     own = np.where(part.held == HIDDEN, state[: part.n_units], part.held)
     return MostProbable(question.network, question.given[0], own, log_p, upper, exact)
+
+
+def _eliminated(network: Network, row: States, group: Group) -> Found | None:
+    """The best state of a large group by elimination, if that takes small tables only."""
+    if len(group.hidden) <= _SMALL:
+        return None
+    try:
+        best = Sum(network, row[None, :], group.units.tolist(), _TABLE, maximum=True).explain(row[None, :])[1]
+    except TooManyHiddenError:
+        return None
+    state: States = best[0, group.units]
+    value = float(group.log_p(state[None, :])[0])
+    return Found(state, value, value + group.margin, True)
 
 
 def _starts(part: Part, seed: int) -> States:

@@ -25,9 +25,9 @@ from sbnet.exact.probability import entropy_of
 from sbnet.inference.solution import check_start
 from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.mean_field import EDGE
-from sbnet.kernels.prediction import predict_rows
 from sbnet.model.network import Network
 from sbnet.questions.evidence import EvidenceLike
+from sbnet.questions.prediction import predict_rows
 from sbnet.questions.question import Part, Question, ask_one
 from sbnet.questions.reduction import absorb, live_variables
 

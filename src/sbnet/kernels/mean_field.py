@@ -16,6 +16,7 @@ from sbnet.kernels.kinds import JENSEN, XI
 from sbnet.kernels.structs import LANES
 
 EDGE = 1e-14  # probabilities of states keep this distance from 0: it costs a bound at most 1e-14 of the weights
+LEAST = 1e-17  # where nothing moves they may be smaller, but sixteen of them must have a product
 _FARTHEST = -math.log(EDGE)
 _LARGE = 1e250
 # What steps of parameters must promise to be taken: a share of the tolerance or of the rise, but no more nats than that
@@ -148,11 +149,11 @@ def ascend(which, problem, blocks, tiles, numbers, root, field, old, q, start, t
 
 
 @kernel
-def begin(problem, blocks, gate, threshold, states, bias, means, xi, q, root):
+def begin(problem, blocks, gate, threshold, states, bias, means, xi, q, root, edge):
     """Bring a row into the blocks, Q from its means; returns the part of the bound that does not depend on Q.
 
-    That is ln P of what is observed and has no hidden parents, and of state 0 of roots. No state of Q is below EDGE. An
-    xi that is not NaN is held at that value, and that of Jensen's bound at 0.
+    That is ln P of what is observed and has no hidden parents, and of state 0 of roots. No state of Q is below `edge`.
+    An xi that is not NaN is held at that value, and that of Jensen's bound at 0.
     """
     hidden, factors, start = problem.hidden, problem.factors, 0.0
     for v in problem.known:
@@ -174,10 +175,10 @@ def begin(problem, blocks, gate, threshold, states, bias, means, xi, q, root):
             s = k - v.column
             if v.own < 0:
                 root[k] = thresholds.log_odds(gate[v.variable], s + 1, bias[first : first + v.states - 1])
-            q[k] = min(max(means[first + s], EDGE), 1.0 - EDGE)
+            q[k] = min(max(means[first + s], edge), 1.0 - edge)
             total += q[k]
         for k in range(v.column, v.column_end):
-            q[k] *= min(1.0, (1.0 - EDGE) / total)
+            q[k] *= min(1.0, (1.0 - edge) / total)
         set_loads(v, factors, blocks, q)
     return start
 

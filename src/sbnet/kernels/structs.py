@@ -33,12 +33,12 @@ def struct(*fields: Any, **bits_of: str) -> Any:
     return np.dtype((np.record, np.dtype(layout, align=True)))
 
 
-def aligned(n: int, kind: Any) -> np.ndarray:
-    """So many zeros that begin with a cache line: lanes that lie in two lines take half as long again."""
-    kind = np.dtype(kind)
-    raw = np.zeros(n * kind.itemsize + LINE, np.uint8)
+def aligned(shape: int | tuple[int, ...], kind: Any) -> np.ndarray:
+    """Zeros that begin with a cache line: lanes that lie in two lines take half as long again."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    raw = np.zeros(size + LINE, np.uint8)
     first = -raw.ctypes.data % LINE
-    return raw[first : first + n * kind.itemsize].view(kind)
+    return raw[first : first + size].view(kind).reshape(shape)
 
 
 def lanes(*names: str) -> list[Any]:

@@ -12,7 +12,7 @@ from sbnet._types import HIDDEN, Bound, FloatArray, States
 from sbnet.bounds.lower import bound_terms
 from sbnet.bounds.proven import balls, gates, log_sum, round_down, series, softplus
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
-from sbnet.kernels.terms.frequencies import MAX_NODES, OMEGA, nodes
+from sbnet.kernels.kinds import MAX_NODES, OMEGA, nodes
 from sbnet.model.network import Network
 from sbnet.questions.reduction import live_variables
 

@@ -11,10 +11,10 @@ from sbnet import checks
 from sbnet._types import Bound, FloatArray, LogTerm, Model, RngLike, States, Stop
 from sbnet.bounds import margins
 from sbnet.bounds.lower import check_log_term
+from sbnet.bounds.rows import Answers, solve_rows
 from sbnet.inference.solution import Solution, Status, Xi, codes
 from sbnet.inference.solvers.protocol import BoundGradient
 from sbnet.kernels.gradient import Gradients
-from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.model.network import Network
 from sbnet.questions.reduction import absorb_rows
 

@@ -11,14 +11,14 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, Bound, FloatArray, IndexArray, Model, States, Stop
 from sbnet.bounds import margins
+from sbnet.bounds.rows import Answers, solve_rows
 from sbnet.errors import ParameterError
 from sbnet.inference.solution import Solution, Status
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.inference.solvers.protocol import Solver, check_solver
 from sbnet.kernels.kinds import EXACT, XI
-from sbnet.kernels.prediction import predict_rows
-from sbnet.kernels.rows import Answers, solve_rows
 from sbnet.model.network import Network
+from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import Part, absorb, uncoupled, whole, with_gates
 
 _TRIALS = 3
@@ -366,12 +366,13 @@ class _Ascent:
         gates = [np.concatenate([np.broadcast_to(common, (n, *common.shape)), own], axis=1) for common, own in pairs]
         width = len(p.bias) + gates[1].shape[1]
         answers = Answers(
-            np.empty(n), np.full((n, width), 0.5), np.full((n, width), np.nan), np.empty(n, np.int64), np.empty(n, np.bool_), np.empty((n, 0)), np.empty((n, 0)),
+            np.empty(n), np.full((n, width), 0.5), np.full((n, width), np.nan), np.empty(n, np.int64),
+            np.empty(n, np.bool_), np.empty((n, 0)), np.empty((n, 0)),
         )  # fmt: skip
         inside = np.flatnonzero(np.repeat(p.hidden, p.model.n_states - 1))
         answers.means[:, inside] = mu
         for m, (weights, biases, sides) in enumerate(zip(*gates, strict=True)):
-            here = Answers(*(array[m : m + 1] for array in answers))
+            here = Answers._make(array[m : m + 1] for array in answers)
             states, shifted = np.append(p.states, sides).astype(np.int8), np.append(p.bias, biases)
             model = with_gates(p.model, p.hidden, weights)
             solve_rows(model, p.bound, p.stop, states[None], shifted[None], True, here)

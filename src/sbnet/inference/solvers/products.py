@@ -34,9 +34,9 @@ from sbnet import kernels
 from sbnet._types import FloatArray, IndexArray, Model, States
 from sbnet.kernels import array_gates
 from sbnet.kernels.codes import NOISY_OR
+from sbnet.kernels.kinds import FAR, MARGIN, MAX_NODES, OMEGA
 from sbnet.kernels.lobatto import NODES, NOTHING, UNTIL, WEIGHTS, nodes_for
 from sbnet.kernels.structs import Problem
-from sbnet.kernels.terms.frequencies import FAR, MARGIN, MAX_NODES, OMEGA
 
 if TYPE_CHECKING:
     from sbnet.kernels.structured import Forest, Products

@@ -24,9 +24,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from numba.extending import overload
-
-from sbnet.kernels.compiling import inner
+from sbnet.kernels.compiling import before_compiling, inner
 from sbnet.kernels.kinds import ENUMERATED, KINDS
 
 FILES = tuple(dict.fromkeys(file for kind in KINDS for file in (kind.file, kind.file_for_states)))
@@ -61,10 +59,15 @@ def verbs(terms: tuple[Any, ...]) -> Verbs:
     return _verbs_of(tuple(len(term) for term in terms))
 
 
-@overload(verbs, strict=False)
-def _typed_verbs(terms: Any) -> Any:
-    value, pull, push, look, gradient = _verbs_of(tuple(len(term) for term in terms.types))
-    return lambda terms: Verbs(value, pull, push, look, gradient)
+@before_compiling
+def _tell_the_compiler() -> None:
+    from numba.extending import overload
+
+    def typed(terms: Any) -> Any:
+        value, pull, push, look, gradient = _verbs_of(tuple(len(term) for term in terms.types))
+        return lambda terms: Verbs(value, pull, push, look, gradient)
+
+    overload(verbs, strict=False)(typed)
 
 
 @cache

@@ -12,13 +12,13 @@ from sbnet.kernels import terms
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.compiling import announce
 from sbnet.kernels.gradient import Gradients, add_gradient
-from sbnet.kernels.kinds import ENUMERATED, EXACT, JENSEN, LINEAR, QUADRATIC, SERIES, XI
+from sbnet.kernels.kinds import ENUMERATED, EXACT, JENSEN, LINEAR, MAX_NODES, QUADRATIC, SERIES, XI, nodes
 from sbnet.kernels.layout import lay_out
-from sbnet.kernels.mean_field import ascend, begin, store
-from sbnet.kernels.prediction import predict_rows
-from sbnet.kernels.reduction import reduce
+from sbnet.kernels.mean_field import EDGE, LEAST, ascend, begin, store
 from sbnet.kernels.structs import Problem
-from sbnet.kernels.terms.frequencies import MAX_NODES, MAX_NUMBERS, attend, attune, nodes, room_for
+from sbnet.kernels.terms.frequencies import MAX_NUMBERS, attend, attune, room_for
+from sbnet.questions.prediction import predict_rows
+from sbnet.questions.reduction import reduce
 
 _ROUGH = 1e-2  # nats: how far the paper's bound is taken where it shows which terms to take
 _ROUNDS = 4  # how often the exact term may be given new frequencies
@@ -118,12 +118,13 @@ class Work:
         """The bound, the sweeps and whether they have converged; none, if there would be too many frequencies.
 
         The exact term makes do with a few frequencies unless the bound is to be taken far, and the bound that counts is
-        evaluated with all of them; `done` and `best` are those of sweeps that came before. Where Q has moved so far that more are needed, it goes on with those. Unless
-        `at_all`, nothing is done where some factor would need too many.
+        evaluated with all of them; `done` and `best` are those of sweeps that came before. Where Q has moved so far
+        that more are needed, it goes on with those. Unless `at_all`, nothing is done where some factor would need too
+        many.
         """
         start = begin(
             self.problem, self.blocks, self.model.gate, self.model.threshold, row.states, row.bias, row.means, row.xi,
-            self.q, self.root,
+            self.q, self.root, EDGE if stop.max_sweeps > 0 else LEAST,
         )  # fmt: skip
         tol, most = stop.tol, stop.max_sweeps
         for turn in range(_ROUNDS if self.has_frequencies else 1):
