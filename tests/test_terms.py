@@ -16,12 +16,13 @@ from scipy.special import logsumexp
 import oracle
 import sbnet as sb
 from sbnet._types import Model
-from sbnet.bounds import lower_bound
-from sbnet.kernels import mean_field, reduction, rows, terms, vector
+from sbnet.bounds import lower_bound, rows
+from sbnet.kernels import mean_field, terms, vector
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
 from sbnet.kernels.kinds import ENUMERATED, EXACT, JENSEN, KINDS, LINEAR, QUADRATIC, SERIES, XI
 from sbnet.kernels.structs import LANES, lanes, struct
 from sbnet.kernels.terms import frequencies
+from sbnet.questions import reduction
 from sbnet.questions.reduction import make_model
 from strategies import INTERPRETED, LOG_TERMS, cases, live_units
 
@@ -146,7 +147,7 @@ class Posed:
         for one in problem.hidden:
             first = model.threshold[one.variable]
             means[first : first + one.states - 1] = self.start[one.column : one.column_end]
-        begun = model.gate, model.threshold, self.states, self.bias, means, xi, work.q, work.root
+        begun = model.gate, model.threshold, self.states, self.bias, means, xi, work.q, work.root, mean_field.EDGE
         mean_field.begin(problem, work.blocks, *begun)
         if kind == EXACT:
             work.numbers = frequencies.attune(problem, work.blocks, work.tiles, work.numbers, work.q, False, True)[0]
