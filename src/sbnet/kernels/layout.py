@@ -17,22 +17,15 @@ _RUN = 8  # factors with the same parents that earn blocks of their own
 
 
 def lay_out(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Blocks and tiles: a lane for every factor in a block of its kind and, where the term is tiled, for its edges.
-
-    Tiles of a kind and a parent stand together; the last tile is blank.
-    """
+    """Blocks and tiles; tiles of a kind and a parent stand together, and the last tile is blank."""
     hidden, factors, slots, children, *_ = problem
     blocks = aligned(_assign_lanes(factors, slots), block_t)
     blocks["pair"] = blocks["group"] = blocks["last"] = blocks["factor"] = -1
     n = _fill_blocks(hidden, factors, slots, children, blocks)
-    ours, tiles = factors[factors["lane"] == 0], aligned(n + 1, tile_t)
-    blocks["slot"][ours["block"]], blocks["slot_end"][ours["block"]], blocks["last"] = (
-        ours["slot"],
-        ours["slot_end"],
-        -1,
-    )
-    tiles["slot"] = -1
-    tiles[n]["states"], tiles[n]["after"] = 2, -1
+    first, tiles = factors[factors["lane"] == 0], aligned(n + 1, tile_t)
+    blocks["slot"][first["block"]], blocks["slot_end"][first["block"]] = first["slot"], first["slot_end"]
+    blocks["last"] = tiles["slot"] = tiles["after"] = -1
+    tiles[n]["states"] = 2
     _fill_tiles(hidden, factors, slots, children, blocks, tiles, n)
     return blocks, tiles
 
@@ -104,7 +97,7 @@ def _fill_tiles(hidden, factors, slots, children, blocks, tiles, n_tiles):
                     block.last = n
                     for s in range(1 if parent.states == 2 else parent.states):
                         tile = tiles[n]
-                        tile.block, tile.parent, tile.column, tile.after = factor.block, j, parent.column, -1
+                        tile.block, tile.parent, tile.column = factor.block, j, parent.column
                         tile.states, tile.state = parent.states, 1 if parent.states == 2 else s
                         n += 1
                 for s in range(parent.states - 1):

@@ -121,24 +121,22 @@ def entropy_of(hidden, q):
 
 
 @kernel
-def ascend(
-    which, problem, blocks, tiles, numbers, root, field, old, q, start, trace, tol, max_sweeps, warm, done, fresh
-):  # fmt: skip
+def ascend(which, problem, blocks, tiles, numbers, root, field, old, q, start, trace, tol, most, warm, done, fresh):
     """Sweep until the bound rises too little: sweeps so far, whether that came about, and the bound.
 
-    `start` is the part of it that does not depend on Q. If `warm`, someone has found Q, and it deserves the best
-    parameters before it moves. `fresh`: the row has just begun.
+    There are `most` at most. `start` is the part of it that does not depend on Q. If `warm`, someone has found Q, and
+    it deserves the best parameters before it moves. `fresh`: the row has just begun.
     """
     verbs, hidden, factors = terms.verbs(which), problem.hidden, problem.factors
     bound, rise, converged, started, turns = -np.inf, np.inf, len(hidden) == 0, False, 0
-    while not started or (done < max_sweeps and not converged):
+    while not started or (done < most and not converged):
         if started:
             done += 1
             entropy = sweep(verbs, problem, hidden, factors, blocks, tiles, numbers, root, field, old, q)
         else:
             entropy = entropy_of(hidden, q)
         enough = max(_SHARE * tol, min(_OF_RISE * rise, _AT_MOST)) / max(len(blocks), 1) if started else 0.0
-        promise = verbs.value(problem, blocks, tiles, numbers, q, enough, fresh and turns == 0, done < max_sweeps)
+        promise = verbs.value(problem, blocks, tiles, numbers, q, enough, fresh and turns == 0, done < most)
         before, bound = bound, start + entropy + bound_at(blocks, root, q)
         if started:
             rise = bound - before

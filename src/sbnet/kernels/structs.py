@@ -67,10 +67,9 @@ factor_t = struct(
 )  # fmt: skip
 slot_t = struct(
     ("weight", "f8"),
-    ("parent", "i8"),  # the hidden variable
-    ("column", "i8"),
+    ("parent", "i8"), ("column", "i8"),  # the hidden variable, and the column
     ("place", "i8"),  # where its weight stands in the network
-)
+)  # fmt: skip
 child_t = struct(
     ("factor", "i8"),
     ("slot", "i8"),  # the first slot of the parent there
@@ -107,10 +106,8 @@ block_t = struct(
         "arg", "power", "power_a", "power_b",
     ),
     ("factor", "i8", LANES),  # -1 in empty lanes
-    ("kind", "i8"),  # which term serves it
-    ("width", "i8"),  # lanes that are taken
-    ("pair", "i8"),  # its first tile from a parent with two states, and its first group from another; or -1
-    ("group", "i8"),
+    ("kind", "i8"), ("width", "i8"),  # which term serves it; lanes that are taken
+    ("pair", "i8"), ("group", "i8"),  # its first tile from a parent with two states, its first group from others; or -1
     ("last", "i8"),  # while it is laid out: its last tile
     # of the exact term: see `terms.frequencies`
     ("slot", "i8"), ("slot_end", "i8"),  # of its first factor

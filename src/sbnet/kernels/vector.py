@@ -14,17 +14,9 @@ LOG2E = 1.4426950408889634
 LN2 = 0.6931471805599453
 LN2_HIGH = 0.6931471803691238  # ln 2 with its last digits zero: n * LN2_HIGH is exact for n < 2**20
 LN2_LOW = 1.9082149292705877e-10
-_C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (1.0 / math.factorial(k) for k in range(2, 14))
+C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(k) for k in range(2, 14))
 _L3, _L5, _L7, _L9, _L11, _L13, _L15, _L17, _L19 = (2.0 / k for k in range(3, 21, 2))
 MANTISSA, HALF = 0x000FFFFFFFFFFFFF, 0x3FE0000000000000  # the bits of the digits; those of 0.5
-
-
-@inner(fast=True)
-def cosh_sinh(r):
-    """Both, for |r| <= ln(2) / 2; e^r is their sum, e^-r their difference."""
-    s = r * r
-    even = 1.0 + s * (_C2 + s * (_C4 + s * (_C6 + s * (_C8 + s * (_C10 + s * _C12)))))
-    return even, r * (1.0 + s * (_C3 + s * (_C5 + s * (_C7 + s * (_C9 + s * (_C11 + s * _C13))))))
 
 
 @inner(fast=True)
@@ -33,7 +25,10 @@ def exp_minus(lanes):
     for i in range(len(lanes.arg)):
         x = min(lanes.arg[i], 708.0)
         n = np.floor(x * LOG2E + 0.5)
-        even, odd = cosh_sinh(n * LN2_LOW - (x - n * LN2_HIGH))
+        r = n * LN2_LOW - (x - n * LN2_HIGH)  # in a function of its own, the compiler reorders this and loses digits
+        s = r * r
+        even = 1.0 + s * (C2 + s * (C4 + s * (C6 + s * (C8 + s * (C10 + s * C12)))))
+        odd = r * (1.0 + s * (C3 + s * (C5 + s * (C7 + s * (C9 + s * (C11 + s * C13))))))
         lanes.arg[i] = even + odd
         lanes.bits[i] = (1023 - np.int64(n)) << 52
     for i in range(len(lanes.arg)):

@@ -24,10 +24,11 @@ import math
 
 import numpy as np
 
+from sbnet.kernels import vector as by
 from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import JENSEN, XI
 from sbnet.kernels.structs import LANES
-from sbnet.kernels.vector import HALF, LN2, LN2_HIGH, LN2_LOW, LOG2E, MANTISSA, cosh_sinh, exp_minus, log
+from sbnet.kernels.vector import HALF, LN2, LN2_HIGH, LN2_LOW, LOG2E, MANTISSA, exp_minus, log
 
 SERVES = (XI, JENSEN)
 _SAFE = 16  # factors that can be multiplied before the product is rescaled: each is at least 1e-14
@@ -138,7 +139,12 @@ def multiply(block, tiles, q):
         for i in range(LANES):
             x = block.xi[i] * abs(tile.weight[i])
             n = math.floor(x * LOG2E + 0.5)
-            even, odd = cosh_sinh((x - n * LN2_HIGH) - n * LN2_LOW)
+            r = (x - n * LN2_HIGH) - n * LN2_LOW
+            s = r * r
+            even = 1.0 + s * (by.C2 + s * (by.C4 + s * (by.C6 + s * (by.C8 + s * (by.C10 + s * by.C12)))))  # cosh r
+            odd = r * (
+                1.0 + s * (by.C3 + s * (by.C5 + s * (by.C7 + s * (by.C9 + s * (by.C11 + s * by.C13)))))
+            )  # sinh r
             tile.e_a[i], tile.e_b[i] = even - odd, (even + odd) * tile.mantissa[i]
             block.bits_a[i] = (1023 + np.int64(max(-n, -1022.0))) << 52
             block.bits_b[i] = (1023 + np.int64(max(n - tile.exponent[i], -1022.0))) << 52
