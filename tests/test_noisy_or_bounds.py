@@ -20,8 +20,6 @@ from sbnet.errors import ConvergenceWarning, NetworkError
 from sbnet.inference.maximum import _ENUMERATED
 from sbnet.kernels import array_gates, lobatto
 from sbnet.kernels import codes as gates
-from sbnet.kernels._compile import plain
-from sbnet.kernels.terms import series
 from strategies import LOG_TERMS, causes, leaks, mixed_cases, mixed_networks, questions, seeds
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
@@ -42,7 +40,7 @@ def truth(network, row):
 @pytest.mark.parametrize("weakest", [1.0, 0.1, 1e-3, 1e-6, 1e-12])
 def test_the_nodes_lie_above_the_series_and_close(weakest):
     x = np.exp(np.linspace(np.log(weakest), np.log(50.0), 1000))
-    n = plain(series.nodes_for)(weakest)
+    n = lobatto.nodes_for(weakest)
     reach = lobatto.UNTIL[n - 1] * weakest
     sums = np.exp(-np.outer(x, lobatto.NODES[:n])) @ lobatto.WEIGHTS[:n] + np.exp(-reach) / reach
     t = array_gates.rarity(x)

@@ -90,4 +90,4 @@ def test_a_problem_has_a_factor_for_each_threshold_with_hidden_parents():
 
 
 def test_nothing_is_compiled_without_a_compiler():
-    assert (not hasattr(_draws, "overloads")) == INTERPRETED
+    assert (not hasattr(_draws, "py_func")) == INTERPRETED

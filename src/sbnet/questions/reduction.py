@@ -115,7 +115,8 @@ def _list_factors(
     factors["variable"], factors["level"], factors["threshold"] = variable, level + 1, model.threshold[variable] + level
     factors["gate"], factors["parents"], factors["slot_end"] = model.gate[variable], np.diff(begin), end[begin[1:] - 1]
     factors["slot"][1:] = factors["slot_end"][:-1]
-    factors["joint"] = np.multiply.reduceat(size + 1.0, begin[:-1]) if len(own) else 1.0
+    with np.errstate(over="ignore"):  # ten thousand parents have infinitely many joint states
+        factors["joint"] = np.multiply.reduceat(size + 1.0, begin[:-1]) if len(own) else 1.0
     factor = np.repeat(np.arange(len(own)), np.diff(begin))
     order = np.argsort(parent.astype(np.int16 if len(hidden) < 1 << 15 else np.int64), kind="stable")
     children = np.zeros(len(edge), structs.child_t)

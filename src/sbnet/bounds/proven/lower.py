@@ -12,7 +12,7 @@ from sbnet._types import HIDDEN, Bound, FloatArray, States
 from sbnet.bounds.lower import bound_terms
 from sbnet.bounds.proven import balls, gates, log_sum, round_down, series, softplus
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
-from sbnet.kernels.kinds import MAX_NODES, OMEGA, nodes
+from sbnet.kernels.kinds import MAX_NODES, OMEGA, XI, nodes
 from sbnet.model.network import Network
 from sbnet.questions.reduction import live_variables
 
@@ -37,7 +37,7 @@ def _bound(flint: Any, piece: Piece, which: Bound) -> Any:
     """Eq. (16), with an upper bound on each logarithm term."""
     network, row, means = piece
     arb, xi = flint.arb, np.full((1, network.n_units), np.nan)
-    bound_terms(network, row[None, :], means[None, :], xi, which)  # for the best xi
+    bound_terms(network, row[None, :], means[None, :], xi, which._replace(log_term=XI))  # for the best xi
     mu = np.where(row == HIDDEN, means, row)
     value = arb(0)
     for i in np.flatnonzero(live_variables(network.model, row)):
