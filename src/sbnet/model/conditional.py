@@ -13,7 +13,7 @@ import numpy as np
 
 from sbnet import checks, errors
 from sbnet._types import FloatArray, IndexArray, States
-from sbnet.errors import NetworkError, not_among
+from sbnet.errors import NetworkError, hint, not_among
 from sbnet.kernels import array_gates as gates
 from sbnet.kernels.codes import LEAST, NAMES
 from sbnet.model.states import NO_YES, find, shown
@@ -59,7 +59,8 @@ class Family:
         if self.table is not None:
             rows: FloatArray = self.table[tuple(given.T)] if self.parents else np.tile(self.table, (len(given), 1))
             return rows
-        x, level = self.inputs(given), np.arange(1, len(self.states))
+        x = self.inputs(given)
+        level = np.broadcast_to(np.arange(1, len(self.states)), x.shape)
         p = np.empty((len(x), len(self.states)))
         for k in range(len(self.states)):
             p[:, k] = np.exp(gates.log_part(np.full(x.shape, self.gate, np.int8), level, k, x).sum(axis=1))
@@ -202,7 +203,7 @@ def _chosen(family: Family, given: Any) -> States:
     n, sizes = len(family.parents), [len(states) for states in family.parent_states]
     if given is None:
         if math.prod(sizes) <= 2**_ALL:
-            return np.array(list(itertools.product(*map(range, sizes))), dtype=np.int8).reshape(-1, n)
+            return np.array(list(itertools.product(*map(range, sizes))), dtype=np.int8).reshape(math.prod(sizes), n)
         alone = [[s if k == j else 0 for k in range(n)] for j in range(n) for s in range(1, sizes[j])]
         return np.array([[0] * n, *alone, [size - 1 for size in sizes]], dtype=np.int8)
     rows = [given] if isinstance(given, Mapping) else checks.listed("given", given, _GIVEN)
@@ -227,5 +228,6 @@ def _state(names: tuple[str, ...], parent: str, state: Any) -> int:
         found = int(state)
     if found is None:
         known = "units are 0 or 1" if names == NO_YES else f"its states are {shown(names)}"
-        raise NetworkError(f"parent {parent!r} is given as {checks.shown(state)}; {known}")
+        near = hint(state, names) if isinstance(state, str) else ""
+        raise NetworkError(f"parent {parent!r} is given as {checks.shown(state)}; {known}{near}")
     return found

@@ -40,7 +40,7 @@ def states_of(names: Sequence[str], given: Any, notes: Mapping[str, Note]) -> Ma
     if not isinstance(given, Mapping):
         raise NetworkError(f"states is {checks.shown(given)}; {_example(names)}")
     for name, listed in given.items():
-        if listed is NO_YES and name in states:
+        if listed is NO_YES:  # so that units can be renamed as long as nothing is said of their states
             continue
         if name not in states:
             raise NetworkError(f"states are given for {name!r}, which is not a unit{hint(str(name), names)}")
@@ -172,6 +172,38 @@ def checked_table(
     off = np.abs(total - 1.0) > 1e-15 * shape[-1]  # what was divided once stays as it is
     table[off] /= total[off][..., None]
     return read_only(table)
+
+
+def as_table(name: str, parents: Sequence[str], states: Mapping[str, tuple[str, ...]], given: Any) -> Any:
+    """A table from nested mappings, from states of the parents in their order to those of the variable; or as it is.
+
+    Of a variable with two states the probability of the second one is enough.
+    """
+    if parents and isinstance(given, Mapping):
+        rows = _by_state(name, parents[0], states[parents[0]], given)
+        return np.array([as_table(name, parents[1:], states, row) for row in rows])
+    if isinstance(given, Mapping):
+        return np.array(_by_state(name, name, states[name], given))
+    table = as_floats(given, f"the table of {name!r} must hold probabilities: its entries")
+    if table.ndim == len(parents) and len(states[name]) == 2:
+        return np.stack([1.0 - table, table], axis=-1)
+    return table
+
+
+def _by_state(name: str, whose: str, states: tuple[str, ...], given: Mapping[Any, Any]) -> list[Any]:
+    """What a mapping has for each state of a variable, in order."""
+    found: dict[int, Any] = {}
+    for key, value in given.items():
+        k = find(states, key)
+        if k is None or k in found:
+            what = "is not a state" if k is None else "comes twice as a state"
+            way_out = hint(str(key), states, f"its states are {shown(states)}") if k is None else ""
+            raise NetworkError(f"in the table of {name!r}, {checks.shown(key)} {what} of {whose!r}{way_out}")
+        found[k] = value
+    if len(found) < len(states):
+        lacking = next(state for k, state in enumerate(states) if k not in found)
+        raise NetworkError(f"the table of {name!r} has nothing for {whose} = {lacking}; give all of its states")
+    return [found[k] for k in range(len(states))]
 
 
 def _given(parents: Sequence[str], states: Mapping[str, tuple[str, ...]], place: Sequence[int]) -> str:

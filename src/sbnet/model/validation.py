@@ -27,14 +27,18 @@ def check_names(names: Sequence[str]) -> None:
     if not names:
         raise NetworkError("the network is empty; give at least one unit, by an edge or by a bias")
     for name in names:
-        if not isinstance(name, str):
-            raise NetworkError(f"unit names are strings; {checks.shown(name)} is of type {type(name).__name__}")
-        if not name:
-            raise NetworkError("a unit has an empty name")
+        check_name(name)
     if len(set(names)) < len(names):
         seen: set[str] = set()
         double = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise NetworkError(f"two units are called {double!r}; names must differ")
+
+
+def check_name(name: Any) -> None:
+    if not isinstance(name, str):
+        raise NetworkError(f"unit names are strings; {checks.shown(name)} is of type {type(name).__name__}")
+    if not name:
+        raise NetworkError("a unit has an empty name")
 
 
 def check_units(names: Sequence[str], graph: Graph, layers: tuple[int, ...] | None) -> None:
