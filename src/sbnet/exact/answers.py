@@ -20,7 +20,8 @@ from sbnet.model.mirrors import Mirrors, mirrors
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken
 from sbnet.questions.batches import answers
-from sbnet.questions.evidence import EvidenceLike, check_means, coerce
+from sbnet.questions.by_state import columns_at
+from sbnet.questions.evidence import EvidenceLike, check_means, coerce, observed_means
 from sbnet.questions.question import Part, ask
 from sbnet.questions.reduction import absorb
 from sbnet.questions.support import impossible
@@ -127,8 +128,8 @@ def exact_posterior(
     asked = np.array(list(dict.fromkeys(every)), np.int64)
     both = question.gather(lambda part: np.column_stack(_exact_means(part, effort, None if units is None else asked)))
     log_p, means, given = question.rule_out(both[:, 0]), both[:, 1:].copy(), question.given
-    means[question.impossible[:, None] & (given == HIDDEN)] = np.nan
-    means = means[:, asked]
+    means[question.impossible[:, None] & np.isnan(observed_means(network, given))] = np.nan
+    means = means[:, columns_at(network, asked.tolist())]
     if question.single:
         return ExactPosterior.of(network, given[0], asked, means[0], float(log_p[0]), question.reason())
     return ExactPosteriors.of(network, given, asked, means, log_p)
@@ -158,6 +159,7 @@ def exact_pairs(
     ndarray of shape (n_units, n_units), or (n, n_units, n_units) for a table
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
+    network.check_binary("exact_pairs()")
     pairs = question.gather(lambda part: np.array(list(_pairs(part, effort))).reshape(-1, *2 * [network.n_units]))
     pairs[question.impossible] = np.nan
     return pairs[0] if question.single else pairs
@@ -185,7 +187,8 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     float or ndarray of shape (n,)
     """
     states, single = coerce(network, evidence)
-    mu = check_means(states, means, single)
+    network.check_binary("kl()")
+    mu = check_means(network, states, means, single)
     graph = network.graph
     result, _ = enumerate_states(network, states, Effort(limit, None, None, means=False))
     shifted = absorb(network, states)
@@ -208,6 +211,8 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
 
 def _exact_means(part: Part, effort: Effort, asked: IndexArray | None = None) -> tuple[FloatArray, FloatArray]:
     """ln P(V), and the means of all units; of barren ones only those asked for."""
+    if not part.network.is_binary:
+        return _means_of_states(part, effort, asked)
     network, states = part.network, part.states
     log_p, means = enumerate_states(network, states, effort)
     means = part.shown(means)
@@ -225,6 +230,21 @@ def _exact_means(part: Part, effort: Effort, asked: IndexArray | None = None) ->
     means[rows, barren] = barren_means(network, Taken(states, rows), log_p[rows], barren, effort)
     echoes.fill(means)
     return log_p + part.constant, means
+
+
+def _means_of_states(part: Part, effort: Effort, asked: IndexArray | None) -> tuple[FloatArray, FloatArray]:
+    """As `_exact_means`, of variables with states: P(v = s | V) = P(v = s, V) / P(V) of those that drop out."""
+    network, states, (variable, state) = part.network, part.states, part.network.columns
+    log_p, means = enumerate_states(network, states, effort)
+    open_ = np.isnan(means)
+    open_ &= variable < part.n_units if asked is None else np.isin(variable, asked)
+    rows, columns = np.nonzero(open_)
+    if len(rows):
+        given = states[rows]
+        given[np.arange(len(rows)), variable[columns]] = state[columns]
+        log_share = enumerate_states(network, given, effort._replace(means=False))[0] - log_p[rows]
+        means[rows, columns] = np.exp(np.minimum(log_share, 0.0))
+    return log_p + part.constant, part.shown(means)
 
 
 def _mirrored(echoes: Mirrors, asked: IndexArray) -> IndexArray:

@@ -10,9 +10,11 @@ from sbnet import kernels
 from sbnet._types import HIDDEN, FloatArray
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, enumerate_states
+from sbnet.exact.probability import log_p_rows, sample
 from sbnet.model.graph import read_only
 from sbnet.model.network import Network
 from sbnet.model.ties import is_tied
+from sbnet.parallel.blocks import row_blocks
 from sbnet.questions.reduction import absorb
 
 MOST_EDGES = 1_000_000
@@ -20,6 +22,8 @@ MOST_EDGES = 1_000_000
 DRAWS, _AT_ONCE = 1 << 14, 1 << 11
 """Samples for a prior of tied units, in all and at once."""
 _COUPLED, _UNITS = 12, 200  # for an exact prior: 2**12 terms, for each of 200 units
+_JOINT = 16
+"""The logarithm to base 2 of the joint states that are summed for an exact prior of variables with states."""
 
 _Kept = WeakKeyDictionary[Network, FloatArray]
 _exact: _Kept = WeakKeyDictionary()
@@ -44,6 +48,12 @@ def best_prior(network: Network) -> FloatArray:
     which is where predictions contradict each other, the means of samples.
     """
     if network not in _exact:
+        if not network.is_binary:
+            few = float(np.log2(network.n_states).sum()) <= _JOINT
+            _exact[network] = read_only(_of_states(network) if few else _draw(network))
+            if not few:
+                _drawn[network] = _exact[network]
+            return _exact[network]
         try:
             _exact[network] = read_only(_enumerate(network))
         except TooManyHiddenError:
@@ -60,12 +70,22 @@ def is_sampled(network: Network) -> bool:
 
 def _draw(network: Network) -> FloatArray:
     """Means of states that are drawn from the network: standard errors are 0.004 at most."""
-    rng, sums = np.random.default_rng(0), np.zeros(network.n_units)
+    rng, (variable, state) = np.random.default_rng(0), network.columns
+    sums = np.zeros(len(variable))
     for _ in range(0, DRAWS, _AT_ONCE):
-        states = np.full((_AT_ONCE, network.n_units), HIDDEN)
-        kernels.sampling.ancestral(network.model, network.bias, rng.random(states.shape), states)
-        sums += states.sum(axis=0)
+        sums += (sample(network, _AT_ONCE, rng=rng)[:, variable] == state).sum(axis=0)
     return sums / DRAWS
+
+
+def _of_states(network: Network) -> FloatArray:
+    """The probability of each state from the second one on, by a sum over all joint states."""
+    variable, state = network.columns
+    sizes = network.n_states.tolist()
+    states = np.indices(sizes, dtype=np.int8).reshape(len(sizes), -1).T
+    p: FloatArray = np.zeros(len(variable))
+    for rows in row_blocks(len(states), 4 * len(variable)):
+        p += np.exp(log_p_rows(network, states[rows]).sum(axis=1)) @ (states[rows][:, variable] == state)
+    return p
 
 
 def _enumerate(network: Network) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.questions import printing
 from sbnet.questions.batches import NamedBatch, answers, framed
+from sbnet.questions.by_state import observed_column, state_value, state_values
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, Question, ask
@@ -39,7 +40,7 @@ _NUMBERS = 13_500_000  # that are worked out in a search without end: a second o
 class MostProbable(Readable):
     """The best joint state that was found for one pattern of evidence.
 
-    ``best["rain"]`` is the state of a unit.
+    ``best["rain"]`` is the state of a unit: its number, or its name where there are more than two.
 
     Attributes
     ----------
@@ -68,22 +69,26 @@ class MostProbable(Readable):
     impossible: str = ""
 
     @property
-    def states(self) -> dict[str, int]:
+    def states(self) -> dict[str, Any]:
         """The state of every unit, by name."""
-        return dict(zip(self.network.names, self.state.tolist(), strict=True))
+        if self.network.is_binary:
+            return dict(zip(self.network.names, self.state.tolist(), strict=True))
+        return dict(zip(self.network.names, state_values(self.network, self.state), strict=True))
 
     @property
     def gap(self) -> float:
         """How much better a state might be at most, in nats."""
         return 0.0 if self.upper == self.log_p else self.upper - self.log_p
 
-    def __getitem__(self, unit: str | int) -> int:
-        return int(self.state[self.network.index(unit)])
+    def __getitem__(self, unit: str | int) -> Any:
+        i = self.network.index(unit)
+        state = int(self.state[i])
+        return state if self.network.n_states[i] == 2 else state_value(self.network, i, state)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, and the most probable one."""
-        observed = np.where(self.evidence == HIDDEN, np.nan, self.evidence)
-        return framed({"observed": observed, "state": self.state}, units=self.network.names)
+        found = self.state if self.network.is_binary else state_values(self.network, self.state)
+        return framed({"observed": observed_column(self.network, self.evidence), "state": found}, units=self.network.names)
 
     def _reading(self) -> Reading:
         if self.log_p == -np.inf:
@@ -92,16 +97,22 @@ class MostProbable(Readable):
         if self.exact:
             head = f"Most probable state: ln P = {self.log_p:.6g} nats, the best there is"
         lines = []
+        two = self.network.n_states == 2
         for state, word in ((1, "on"), (0, "off")):
-            found = np.flatnonzero((self.evidence == HIDDEN) & (self.state == state))
+            found = np.flatnonzero((self.evidence == HIDDEN) & (self.state == state) & two)
+            if not two.all() and not len(found):
+                continue
             more = f" and {len(found) - printing.SHOWN} more" if len(found) > printing.SHOWN else ""
             names = ", ".join(short(self.network.names[i]) for i in found[: printing.SHOWN])
             lines.append(f"{word + ':':<5}{names or 'none'}{more}")
-        return Reading(head, summary=lines)
+        found = np.flatnonzero((self.evidence == HIDDEN) & ~two)
+        told = [f"{short(self.network.names[i])} = {short(str(self[int(i)]))}" for i in found[: printing.SHOWN]]
+        more = f" and {len(found) - printing.SHOWN} more" if len(found) > printing.SHOWN else ""
+        return Reading(head, summary=[*lines, *([", ".join(told) + more] if told else [])])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MostProbableBatch(NamedBatch[MostProbable, States]):
+class MostProbableBatch(NamedBatch[MostProbable, Any]):
     """A :class:`MostProbable` for each row of a table, as arrays with an axis of rows in front.
 
     ``batch["rain"]`` are the states of a variable in all rows, ``batch[3]`` is the answer of row 3; a slice, or an
@@ -124,9 +135,10 @@ class MostProbableBatch(NamedBatch[MostProbable, States]):
         np.subtract(self.upper, self.log_p, out=gap, where=self.upper != self.log_p)
         return gap
 
-    def _unit(self, name: str) -> States:
-        column: States = self.state[:, self.network.index(name)]
-        return column
+    def _unit(self, name: str) -> Any:
+        i = self.network.index(name)
+        column: States = self.state[:, i]
+        return column if self.network.n_states[i] == 2 else np.array([state_value(self.network, i, s) for s in column])
 
     def _one(self, r: int) -> MostProbable:
         numbers = float(self.log_p[r]), float(self.upper[r]), bool(self.exact[r])
@@ -134,8 +146,10 @@ class MostProbableBatch(NamedBatch[MostProbable, States]):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: its ln P, the upper bound, and the state of every variable."""
-        head = {"log_p": self.log_p, "upper": self.upper, "exact": self.exact}
-        return framed(head, self.state, self.network.names)
+        head: dict[str, Any] = {"log_p": self.log_p, "upper": self.upper, "exact": self.exact}
+        if self.network.is_binary:
+            return framed(head, self.state, self.network.names)
+        return framed(head | {name: self._unit(name) for name in self.network.names})
 
     def _reading(self) -> Reading:
         n = len(self)
@@ -201,6 +215,7 @@ def most_probable(
     (1, True)
     """
     question = ask(network, evidence, do)
+    network.check_binary("most_probable()")
     patience = _Patience(
         checks.whole("limit", limit, 0, 60), parts if parts is None else checks.whole("parts", parts, 0)
     )

@@ -279,7 +279,7 @@ class Network:
         shape = (self.n_units, self.n_units)
         return scipy.sparse.csr_array((self.weight, self.graph.parent, self.graph.indptr), shape=shape)
 
-    def check_binary(self, what: str, way_out: str) -> None:
+    def check_binary(self, what: str, way_out: str = "exact answers and samples know them") -> None:
         """An error that names a variable with more than two states, or with a table, where only others are known."""
         if not self.is_binary:
             i = int(np.argmax((self.n_states != 2) | (self.gate == gates.TABLE)))

@@ -54,6 +54,12 @@ class DifferentiableSolver(Solver, Protocol):
         """
 
 
+def check_states(solver: object, network: Network) -> None:
+    """Does it know variables with more than two states, and tables? A solver says so by ``knows_states = True``."""
+    if not getattr(solver, "knows_states", False):
+        network.check_binary(f"{type(solver).__name__}()", "exact_posterior() knows them")
+
+
 def check_solver(solver: object) -> None:
     """Can it answer rows? A class in place of one of its instances cannot."""
     _check(solver, "solve", "give a solver, such as sbnet.MeanField() or sbnet.Gibbs()")
