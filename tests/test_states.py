@@ -616,3 +616,130 @@ def test_bounds_of_the_oracle_hold_for_states(network, data):  # the specificati
                 mean += np.prod([Q[u][k] for u, k in zip(parents, s, strict=True)]) * np.logaddexp(0, x)
             upper = oracle.xi_bound_of_states(network.model, network.bias, Q, v, l, rng.random())
             assert upper >= mean - 1e-9 * (1.0 + abs(mean))
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@given(state_networks(max_units=4))
+@settings(max_examples=40, deadline=None)
+def test_files_give_back_what_was_written(tmp_path_factory, network):
+    folder = tmp_path_factory.mktemp("states")
+    for name in ("net.sbn", "net.toml"):
+        sb.write(network, folder / name)
+        back = sb.read(folder / name)
+        assert back == network
+        assert back.states == network.states
+
+
+def test_own_files_have_a_version_for_states(mixed, clinic, tmp_path):
+    path = tmp_path / "net.sbn"
+    for net, version in ((mixed, 3), (clinic, 3), (sb.noisy_or({("a", "b"): 0.5}, prior=0.1), 2)):
+        sb.save(net, path)
+        assert f'"format_version":"{version}"'.encode() in path.read_bytes()
+    named = sb.from_edges({("a", "b"): 1.0}, states={"b": ["off", "on"]})
+    sb.save(named, path)
+    assert b'"format_version":"1"' in path.read_bytes()  # an older sbnet passes over the names
+    assert sb.load(path).states == named.states
+    mixture = sb.NetworkMixture((mixed, mixed.with_parameters(bias={"flu": 1.0})), ("ill",))
+    sb.save(mixture, path)
+    assert list(sb.load(path)) == list(mixture)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tables": np.ones(5)}, "its tables have 5 numbers, and the states of its variables ask for others"),
+        ({"tables": np.full(36, 0.4)}, "sum to 0.8; they must sum to 1"),
+        ({"states": "[]"}, "are no states"),
+        ({"states": '{"fever": ["a", "b", "c"], "grade": ["1", "2"]}'}, "ask for others|bias has shape"),
+        ({"states": '{"fever": 3}'}, "are no states"),
+        ({"states": '{"fever": ["a", 3, "c"], "grade": ["1", "2", "3"]}'}, "named by texts; 3 is of type int"),
+        ({"states": '{"fver": ["a", "b"]}'}, "ask for others|'fver', which is not a unit"),
+    ],
+)
+def test_own_files_that_describe_no_states_are_refused(mixed, tmp_path, change, message):
+    from sbnet.files.own import NETWORK
+    from sbnet.files.tensors import read_tensors, write_tensors
+
+    path = tmp_path / "net.sbn"
+    sb.save(mixed, path)
+    stored = read_tensors(path, NETWORK)
+    arrays = stored.arrays | {key: value for key, value in change.items() if isinstance(value, np.ndarray)}
+    texts = {key: stored.metadata[key] for key in ("made_by", "names", "layers", "states")}
+    texts |= {key: value for key, value in change.items() if isinstance(value, str)}
+    write_tensors(path, NETWORK, arrays, texts)
+    with pytest.raises(sb.errors.FileFormatError, match=message):
+        sb.load(path)
+
+
+CLINIC = """
+[units.flu]
+prior = 0.05
+
+[units.pain]
+states = ["none", "some", "much"]
+prior = { some = 0.2, much = 0.1 }
+
+[units.fever]
+states = ["none", "mild", "high"]
+gate = "noisy-or"
+leak = { mild = 0.01 }
+causes = { flu = { mild = 0.3, high = 0.6 }, pain = { some = { mild = 0.1 }, much = [0.2, 0.1] } }
+
+[units.ill]
+parents = ["fever", "flu"]
+table = [
+  [0.9, 0.1], [0.8, 0.2],  # none
+  [0.5, 0.5], [0.4, 0.6],  # mild
+  [0.1, 0.9], [0.0, 1.0],
+]
+
+[units.rest.table]
+no = 0.3
+yes = 0.7
+"""
+
+
+def test_text_files_name_states_and_have_tables_by_rows(tmp_path):
+    path = tmp_path / "clinic.toml"
+    path.write_text(CLINIC)
+    net = sb.read(path)
+    assert net.states["fever"] == FEVER
+    assert net.names == ("flu", "pain", "fever", "ill", "rest")
+    assert np.asarray(net.conditional("fever", {"flu": 1}))[0] == pytest.approx([0.99 * 0.1, 0.301, 0.6])
+    assert np.asarray(net.conditional("pain"))[0] == pytest.approx([0.7, 0.2, 0.1])
+    assert net.parents("ill") == ("flu", "fever")
+    assert net.tables["ill"][1, 2].tolist() == [0.0, 1.0]
+    assert net.tables["rest"].tolist() == [0.3, 0.7]
+    sb.write(net, tmp_path / "again.toml")
+    assert sb.read(tmp_path / "again.toml") == net
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"mild", "high"]', '"mild", "mild"]', r"line 10, column 1: two states of 'fever' are called 'mild'"),
+        ("high = 0.6", "hi = 0.6", r"line 13, column 12: .* names 'hi', which is not one of the states; did you mean"),
+        ("high = 0.6", "high = 0.8", r"line 13, column 12: .*sum to 1.1; what is left to 1 is that of 'none'"),
+        ("high = 0.6", "high = 60", r"line 13, column 32: .* is 60; a probability lies between 0 and 1; write 60 % as"),
+        ("high = 0.6", 'high = "x"', r"line 13, column 32: .* is 'x'; it is a probability, such as 0.05"),
+        ("much = [0.2, 0.1]", "much = 0.2", r"line 13, column 78: .*\['much'\] is 0.2; give probabilities by state"),
+        ("leak = { mild = 0.01 }", "leak = 0.01", "line 12, column 1: the leak of 'fever' is 0.01; give probabilities"),
+        ("leak = { mild = 0.01 }", "leak_theta = [1.0]", r"line 12, column 1: .* asks? for an array of shape \(2,\)"),
+        ("leak = { mild = 0.01 }", "leak_theta = [1.0, -1.0]", "line 12, column 1: .* is -1.0; -ln"),
+        ("prior = { some = 0.2, much = 0.1 }", "", r"line 5, column 8: 'pain' has no prior; add prior = { some"),
+        ('["fever", "flu"]', '["fever", "flue"]', "line 16, column 1: 'flue' is not a unit; did you mean 'flu'"),
+        ('["fever", "flu"]', '["fever", "ill"]', "line 16, column 1: 'ill' is its own parent"),
+        ("[0.1, 0.9], ", "", r"line 17, column 1: the table of 'ill' has shape \(5, 2\); it has a row of 2"),
+        ("[0.1, 0.9]", "[0.1, 0.8]", r"line 17, column 1: the probabilities of 'ill' for fever = high, flu = no sum to"),
+        ("no = 0.3", "nope = 0.3", "line 23, column 13: in the table of 'rest', 'nope' is not a state of 'rest'"),
+        ('["fever", "flu"]', '["fever", "flu"]\nbias = 1.0', "'bias' is for sigmoid units, and 'ill' has a table"),
+    ],
+)
+def test_errors_in_text_files_say_where(tmp_path, old, new, message):
+    path = tmp_path / "clinic.toml"
+    assert old in CLINIC
+    path.write_text(CLINIC.replace(old, new))
+    with pytest.raises(sb.errors.FileFormatError, match=message):
+        sb.read(path)
