@@ -128,7 +128,9 @@ def cannot_be_of_states(model, h, S, tables=None):
 
 def joint_states(model, evidence):
     """Every state of all variables that agrees with the evidence, one per row."""
-    return list(itertools.product(*[range(K) if e < 0 else (e,) for K, e in zip(model.n_states, evidence, strict=True)]))
+    return list(
+        itertools.product(*[range(K) if e < 0 else (e,) for K, e in zip(model.n_states, evidence, strict=True)])
+    )
 
 
 def weights_of_states(model, h, evidence, do=None, likelihoods=None, tables=None):

@@ -8,20 +8,20 @@ import pickle
 from dataclasses import dataclass
 
 import numpy as np
-import oracle
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
-from strategies import state_networks, states_of
 
+import oracle
 import sbnet as sb
 from sbnet.errors import EvidenceError, NetworkError, ParameterError, TableError
 from sbnet.inference import Solution, Status
 from sbnet.model.states import MOST_STATES, find
 from sbnet.questions.evidence import coerce, observed_means
 from sbnet.questions.question import ask
+from strategies import state_networks, states_of
 
 pytestmark = pytest.mark.small
 
@@ -279,13 +279,19 @@ def test_lists_and_mappings_of_states_say_the_same(clinic):
     ("options", "message"),
     [
         ({"causes": {("flu", "fever"): 0.3}}, r"causes\['flu', 'fever'\] is 0.3; give probabilities by state"),
-        ({"causes": {("flu", "fever"): {"hi": 0.3}}}, "names 'hi', which is not one of the states; did you mean 'high'"),
+        (
+            {"causes": {("flu", "fever"): {"hi": 0.3}}},
+            "names 'hi', which is not one of the states; did you mean 'high'",
+        ),
         ({"causes": {("flu", "fever"): {"mild": 0.7, "high": 0.6}}}, "sum to 1.3; what is left to 1 is that of 'none'"),
         ({"causes": {("flu", "fever"): {"none": 0.1, "high": 0.6}}}, "sum to 0.7; they must sum to 1"),
         ({"causes": {("flu", "fever"): [0.1]}}, "give one for each of its states, none, mild and high, or for all but"),
         ({"causes": {("flu", "fever"): [0.1, 0.2]}, "leak": 0.1}, "leak is 0.1, one number, and 'fever' has 3 states"),
         ({"causes": {("fever", "flu"): 0.3}}, "give probabilities by the states mild and high of the cause"),
-        ({"causes": {("fever", "flu"): {"none": 0.3}}}, "names 'none', the first state of the cause, which has no effect"),
+        (
+            {"causes": {("fever", "flu"): {"none": 0.3}}},
+            "names 'none', the first state of the cause, which has no effect",
+        ),
     ],
 )
 def test_probabilities_that_fit_no_state_are_refused(options, message):
@@ -348,7 +354,10 @@ def test_evidence_names_states_and_arrays_number_them(mixed, evidence, expected)
         ({"fever": 1}, "unit 'fever' holds 1; its states are none, mild and high"),
         ({"fever": True}, "unit 'fever' holds True; its states are"),
         ({"grade": 0}, "unit 'grade' holds 0; its states are 1, 2 and 3"),
-        (pd.DataFrame({"fever": ["none", "so so"]}), r"column 0 \('fever'\) holds 'so so' in row 1; its states are none"),
+        (
+            pd.DataFrame({"fever": ["none", "so so"]}),
+            r"column 0 \('fever'\) holds 'so so' in row 1; its states are none",
+        ),
         (np.array([[0, 1, 3, 1]]), r"column 2 \('fever'\) holds 3 in row 0; .* in an array their numbers, 0 to 2"),
         ([0, 1, 1.5, 1], r"column 2 \('fever'\) holds 1.5"),
         ({"flu": "high"}, "unit 'flu' holds 'high'; units are binary"),
@@ -363,7 +372,11 @@ def test_states_that_are_called_as_missing_cells_are():
     net = sb.from_edges({}, bias={"mood": [0.0, 0.0], "x": 0.0}, states={"mood": ["-1", "NA", "1"]})
     assert coerce(net, {"mood": "-1"})[0].tolist() == [[0, -1]]
     assert coerce(net, {"mood": -1, "x": -1})[0].tolist() == [[0, -1]]
-    assert coerce(net, pd.DataFrame({"mood": ["NA", "1", None], "x": [0, 1, -1]}))[0].tolist() == [[1, 0], [2, 1], [-1, -1]]
+    assert coerce(net, pd.DataFrame({"mood": ["NA", "1", None], "x": [0, 1, -1]}))[0].tolist() == [
+        [1, 0],
+        [2, 1],
+        [-1, -1],
+    ]
 
 
 def test_many_states_fit_into_evidence():
@@ -417,14 +430,18 @@ def test_questions_are_answered_as_by_a_sum_over_all_joint_states(network, data)
     n, rng = network.n_units, np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     kind = rng.integers(0, 4, n)  # free, observed, reported on, held
     states = rng.integers(0, network.n_states)
-    reports = {v: rng.choice([0.0, 0.1, 0.5, 1.0, 7.0], network.n_states[v]) for v in np.flatnonzero(kind == 2).tolist()}
+    reports = {
+        v: rng.choice([0.0, 0.1, 0.5, 1.0, 7.0], network.n_states[v]) for v in np.flatnonzero(kind == 2).tolist()
+    }
     reports = {v: np.where(report.sum() == 0.0, 1.0, report) for v, report in reports.items()}
     do = {network.names[v]: network.states[network.names[v]][states[v]] for v in np.flatnonzero(kind == 3)}
     evidence = {network.names[v]: network.states[network.names[v]][states[v]] for v in np.flatnonzero(kind == 1)}
     evidence |= {network.names[v]: tuple(report) for v, report in reports.items()}
     seen, held = np.where(kind == 1, states, -1), np.where(kind == 3, states, -1)
     S, log_p = oracle.weights_of_states(network.model, network.bias, seen, held, reports)
-    possible = [not oracle.cannot_be_of_states(network.model, np.where(_held(network, held), 1.0, network.bias), s) for s in S]
+    possible = [
+        not oracle.cannot_be_of_states(network.model, np.where(_held(network, held), 1.0, network.bias), s) for s in S
+    ]
     possible &= log_p > -np.inf
     if not np.any(possible):
         return
@@ -732,7 +749,11 @@ def test_text_files_name_states_and_have_tables_by_rows(tmp_path):
         ('["fever", "flu"]', '["fever", "flue"]', "line 16, column 1: 'flue' is not a unit; did you mean 'flu'"),
         ('["fever", "flu"]', '["fever", "ill"]', "line 16, column 1: 'ill' is its own parent"),
         ("[0.1, 0.9], ", "", r"line 17, column 1: the table of 'ill' has shape \(5, 2\); it has a row of 2"),
-        ("[0.1, 0.9]", "[0.1, 0.8]", r"line 17, column 1: the probabilities of 'ill' for fever = high, flu = no sum to"),
+        (
+            "[0.1, 0.9]",
+            "[0.1, 0.8]",
+            r"line 17, column 1: the probabilities of 'ill' for fever = high, flu = no sum to",
+        ),
         ("no = 0.3", "nope = 0.3", "line 23, column 13: in the table of 'rest', 'nope' is not a state of 'rest'"),
         ('["fever", "flu"]', '["fever", "flu"]\nbias = 1.0', "'bias' is for sigmoid units, and 'ill' has a table"),
     ],

@@ -16,8 +16,7 @@ from sbnet.inference.solvers.enumeration import Sampled, Sums
 from sbnet.kernels.reduce import live_units
 from sbnet.model import roles
 from sbnet.model.network import Network
-from sbnet.questions.evidence import OnePattern
-from sbnet.questions.evidence import as_evidence
+from sbnet.questions.evidence import OnePattern, as_evidence
 from sbnet.questions.question import Question, ask_one
 
 
@@ -42,7 +41,9 @@ class Present(NamedTuple):
         question = ask_one(network, evidence.evidence if isinstance(evidence, Posterior) else evidence, None)
         question.check_possible()
         states = question.states[0]
-        found: dict[str, Any] = {network.names[i]: as_evidence(network, i, states[i]) for i in np.flatnonzero(states != HIDDEN)}
+        found: dict[str, Any] = {
+            network.names[i]: as_evidence(network, int(i), states[i]) for i in np.flatnonzero(states != HIDDEN)
+        }
         if isinstance(evidence, Mapping):
             found |= {network.names[network.index(key)]: value for key, value in evidence.items() if np.ndim(value) > 0}
         return cls(question, found, given, () if given is None else (given,))

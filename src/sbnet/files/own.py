@@ -3,9 +3,9 @@
 A network is four arrays, the names of its units and the sizes of its layers. One with other units than sigmoid ones has
 a fifth array, their gates, and version 2 of the format, which tells an older sbnet that it cannot read the file. One
 with variables of more than two states, or with tables, has version 3: the names of states are one more text, and the
-numbers of all tables, one after the other in the order of the variables, one more array. Notes, where there are any, are
-one more text, which an older one passes over. A mixture has the arrays of each network under its number, and the names
-of the columns.
+numbers of all tables, one after the other in the order of the variables, one more array. Notes, where there are any,
+are one more text, which an older one passes over. A mixture has the arrays of each network under its number, and the
+names of the columns.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _described(network: Network) -> tuple[dict[str, Any], dict[str, str]]:
     notes = {name: as_words(note) for name, note in written(network.notes).items()}
     if notes:
         texts["notes"] = json.dumps(notes)
-    states = {name: own for name, own in network.states.items() if own != (network.notes[name].states or NO_YES)}
+    states = {name: own for name, own in network.named_states.items() if own != network.notes[name].states}
     if states:
         texts["states"] = json.dumps(states)
     if network.tables:
@@ -118,7 +118,7 @@ def _network(stored: Stored) -> Network:
         gate,
         layers=None if layers == "null" else _listed(layers, most),
         notes=_notes(stored.metadata.get("notes", "{}"), most),
-        states=states,
+        states=states,  # type: ignore[arg-type]  # checked there
         tables=_tables(listed, graph, gate, states, arrays.get("tables")),
     )
 

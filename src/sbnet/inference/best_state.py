@@ -88,7 +88,9 @@ class MostProbable(Readable):
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, and the most probable one."""
         found = self.state if self.network.is_binary else state_values(self.network, self.state)
-        return framed({"observed": observed_column(self.network, self.evidence), "state": found}, units=self.network.names)
+        return framed(
+            {"observed": observed_column(self.network, self.evidence), "state": found}, units=self.network.names
+        )
 
     def _reading(self) -> Reading:
         if self.log_p == -np.inf:

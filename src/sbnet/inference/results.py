@@ -202,7 +202,10 @@ class Posterior(Readable):
             columns |= by_variable(network, range(network.n_units), self.means)
         if self.error is not None and self.r_hat is not None:
             first = network.model.threshold[:-1]
-            columns |= {"error": np.maximum.reduceat(self.error, first), "r_hat": np.maximum.reduceat(self.r_hat, first)}
+            columns |= {
+                "error": np.maximum.reduceat(self.error, first),
+                "r_hat": np.maximum.reduceat(self.r_hat, first),
+            }
         return framed(columns, units=network.names)
 
     def _reading(self) -> Reading:

@@ -331,8 +331,8 @@ def layered(
     generator, graph = checks.generator(rng), Graph(indptr, np.concatenate(parents))
     if states is not None and not isinstance(states, Mapping):
         states = dict.fromkeys(bottom, checked_states("the bottom layer", states))
-    known = None if states is None else states_of(hidden + bottom, states, dict.fromkeys(hidden + bottom, NOTHING))
-    n = np.array([2 if known is None else len(known[name]) for name in hidden + bottom]) - 1
+    known = states_of(hidden + bottom, states, dict.fromkeys(hidden + bottom, NOTHING))
+    n = np.array([len(known[name]) for name in hidden + bottom]) - 1
     block = n[graph.child_of_edge] * n[graph.parent]
     weight = generator.uniform(-scale, scale, size=int(block.sum()))
     bias = generator.uniform(-scale, scale, size=int(n.sum()))
@@ -456,7 +456,9 @@ def from_networkx(
     kinds = {name: data[gate] for name, data in nodes.items() if gate in data}
     if not own and not tables:
         triples = [(str(a), str(b), data.get(weight, 0.0)) for a, b, data in graph.edges(data=True)]
-        return from_edges(triples, bias={name: data.get(bias, 0.0) for name, data in nodes.items()}, gate=kinds, names=names)
+        return from_edges(
+            triples, bias={name: data.get(bias, 0.0) for name, data in nodes.items()}, gate=kinds, names=names
+        )
     sizes = {name: len(own.get(name, NO_YES)) - 1 for name in nodes}
     edges = list[tuple[str, str, Any]]()
     for child in graph:  # by child, so that parents come in the order of the axes

@@ -1,4 +1,4 @@
-"""What a variable does when its parents are in given states: its conditional distribution, as a table of probabilities."""
+"""What a variable does when its parents are in given states: its conditional distribution, in tables."""
 
 from __future__ import annotations
 
@@ -121,7 +121,9 @@ class Conditional:
             columns[name] = own if len(self.parent_states[k]) == 2 else [self.parent_states[k][s] for s in own]
         if self.p.ndim == 1:
             return pandas.DataFrame(columns | {f"P({self.unit} = 1)": self.p})
-        return pandas.DataFrame(columns | {f"P({self.unit} = {name})": self.p[:, k] for k, name in enumerate(self.names)})
+        return pandas.DataFrame(
+            columns | {f"P({self.unit} = {name})": self.p[:, k] for k, name in enumerate(self.names)}
+        )
 
     @property
     def _on(self) -> bool:

@@ -22,7 +22,15 @@ from sbnet.model.conditional import Conditional, Family, conditional
 from sbnet.model.graph import Graph, as_floats, count, frozen, read_only
 from sbnet.model.names import Index
 from sbnet.model.notes import Note, notes_of, written
-from sbnet.model.states import NO_YES, block_sizes, checked_table, offsets, states_of, tables_of
+from sbnet.model.states import (
+    StatesByName,
+    block_sizes,
+    checked_table,
+    numbers_of_states,
+    offsets,
+    states_of,
+    tables_of,
+)
 from sbnet.model.validation import MAX_PARAMETER as MAX_PARAMETER
 from sbnet.model.validation import check_names, check_parameters, check_shapes, check_units, checked_gates
 
@@ -149,6 +157,12 @@ class Network:
         i, threshold = self.index(unit), self.model.threshold
         return slice(int(threshold[i]), int(threshold[i + 1]))
 
+    @property
+    def named_states(self) -> dict[str, tuple[str, ...]]:
+        """The states of those variables that have others than no and yes."""
+        assert isinstance(self.states, StatesByName)
+        return self.states.own
+
     @cached_property
     def _index(self) -> Index:
         return Index(self.names)
@@ -158,7 +172,7 @@ class Network:
         """The arrays that kernels read."""
         graph = self.graph
         by_parent = graph.child_indptr, graph.child, graph.child_edge
-        n_states = read_only(np.array([len(self.states[name]) for name in self.names], np.int64))
+        n_states = numbers_of_states(self.names, self.named_states)
         places = offsets(n_states - 1), offsets(block_sizes(graph, n_states, self.gate))
         return Model(graph.indptr, graph.parent, *by_parent, self.weight, self.gate, n_states, *places)
 
@@ -179,7 +193,7 @@ class Network:
         """
         given = checks.mapping("notes", notes, "give a mapping from names to Note(about=…)", NetworkError)
         said = {name for name, note in given.items() if isinstance(note, Note) and note.states}
-        states = {name: own for name, own in self.states.items() if name not in said or len(own) > 2}
+        states = {name: own for name, own in self.named_states.items() if name not in said or len(own) > 2}
         return replace(self, notes={**self.notes, **given}, states=states)
 
     def index(self, unit: str | int) -> int:
@@ -397,15 +411,14 @@ class Network:
     @cached_property
     def _more_states(self) -> dict[str, tuple[str, ...]]:
         """The names of states where there are more than two."""
-        return {name: states for name, states in self.states.items() if len(states) > 2}
+        return {name: states for name, states in self.named_states.items() if len(states) > 2}
 
     def __hash__(self) -> int:
-        arrays = self.weight, self.bias, self.gate, *self.tables.values()
+        arrays: list[Any] = [self.weight, self.bias, self.gate, *self.tables.values()]
         return hash((self.names, self.graph, *(array.tobytes() for array in arrays)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        states = {name: own for name, own in self.states.items() if own is not NO_YES}
-        rest = self.gate, self.layers, written(self.notes), states, dict(self.tables)
+        rest = self.gate, self.layers, written(self.notes), self.named_states, dict(self.tables)
         return Network, (self.names, self.graph, self.weight, self.bias, *rest)
 
     def _summary(self) -> list[tuple[str, str]]:

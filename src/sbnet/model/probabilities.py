@@ -173,7 +173,9 @@ def effects_by_state(
     if isinstance(given, Mapping):
         found = _states_named(what, given, cause)
         if 0 in found:
-            raise NetworkError(f"{what} names {cause[0]!r}, the first state of the cause, which has no effect; leave it out")
+            raise NetworkError(
+                f"{what} names {cause[0]!r}, the first state of the cause, which has no effect; leave it out"
+            )
         nothing = np.eye(1, len(effect))[0]
         one = {k: distribution(f"{what}[{cause[k]!r}]", value, effect, number) for k, value in found.items()}
         return [one.get(k, nothing) for k in range(1, len(cause))]
@@ -189,8 +191,8 @@ def distribution(what: str, given: Any, states: Sequence[str], number: Number = 
     What is left belongs to the first state.
     """
     if len(states) == 2 and not isinstance(given, Mapping | Sequence | np.ndarray):
-        p = number(what, given)
-        return np.array([1.0 - p, p])
+        second = number(what, given)
+        return np.array([1.0 - second, second])
     if isinstance(given, str | bytes) and len(states) == 2:
         number(what, given)
     if isinstance(given, Mapping):
@@ -256,7 +258,9 @@ def _kinds(gate: Any, effects: Iterable[str]) -> dict[str, str]:
     kinds = {effect: given.get(effect, "sigmoid") for effect in effects}
     for effect, kind in kinds.items():
         if gate_code(kind, "all units" if isinstance(gate, str) else repr(effect)) == gates.TABLE:
-            raise NetworkError(f"the gate of {effect!r} is 'table'; from_edges(tables=…) takes the probabilities of one")
+            raise NetworkError(
+                f"the gate of {effect!r} is 'table'; from_edges(tables=…) takes the probabilities of one"
+            )
     return kinds
 
 

@@ -7,7 +7,7 @@ block of weights, thresholds of the child by states of the parent from 1 on; one
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +20,7 @@ from sbnet.errors import NetworkError, hint
 from sbnet.kernels.codes import TABLE
 from sbnet.model.graph import Graph, as_floats, read_only
 from sbnet.model.names import normal
-from sbnet.model.notes import Note
+from sbnet.model.notes import NOTHING, Note
 
 NO_YES = ("no", "yes")
 """The states of a variable of which nothing else is said."""
@@ -32,23 +32,52 @@ _SHOWN = 8
 _NUMERIC = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
-def states_of(names: Sequence[str], given: Any, notes: Mapping[str, Note]) -> Mapping[str, tuple[str, ...]]:
+class StatesByName(Mapping[str, tuple[str, ...]]):
+    """The names of the states of each variable; only those that are not called no and yes are kept.
+
+    `notes` is there for its keys, which are the names of all variables.
+    """
+
+    __slots__ = ("_names", "own")
+
+    def __init__(self, notes: Mapping[str, Note], own: dict[str, tuple[str, ...]]) -> None:
+        self._names, self.own = notes, own
+
+    def __getitem__(self, name: str) -> tuple[str, ...]:
+        states = self.own.get(name)
+        if states is None and name not in self._names:
+            raise KeyError(name)
+        return states or NO_YES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def states_of(names: Sequence[str], given: Any, notes: Mapping[str, Note]) -> StatesByName:
     """The names of the states of each variable; of two, a note may have them."""
-    states = {name: notes[name].states or NO_YES for name in names}
+    own = {name: note.states for name, note in notes.items() if note is not NOTHING and note.states}
     if given is None:
-        return MappingProxyType(states)
+        return StatesByName(notes, own)
     if not isinstance(given, Mapping):
         raise NetworkError(f"states is {checks.shown(given)}; {_example(names)}")
-    for name, listed in given.items():
-        if listed is NO_YES:  # so that units can be renamed as long as nothing is said of their states
-            continue
-        if name not in states:
+    # Units can be renamed as long as nothing is said of their states.
+    for name, listed in (given.own if isinstance(given, StatesByName) else given).items():
+        if name not in notes:
             raise NetworkError(f"states are given for {name!r}, which is not a unit{hint(str(name), names)}")
-        own, noted = checked_states(name, listed), notes[name].states
-        if noted and own not in (noted, NO_YES):
-            raise NetworkError(f"the states of {name!r} are {shown(own)}, and its note says {shown(noted)}; keep one")
-        states[name] = noted or own
-    return MappingProxyType(states)
+        states, noted = checked_states(name, listed), notes[name].states
+        if noted and states not in (noted, NO_YES):
+            raise NetworkError(
+                f"the states of {name!r} are {shown(states)}, and its note says {shown(noted)}; keep one"
+            )
+        if states != NO_YES:
+            own[name] = states
+    return StatesByName(notes, own)
 
 
 def checked_states(name: str, given: Any) -> tuple[str, ...]:
@@ -56,7 +85,9 @@ def checked_states(name: str, given: Any) -> tuple[str, ...]:
     listed = tuple(checks.listed(f"the states of {name!r}", given, "give a list of names", NetworkError))
     if not 2 <= len(listed) <= MOST_STATES:
         many = "one state is certain, and none is impossible" if len(listed) < 2 else f"{MOST_STATES} are the limit"
-        raise NetworkError(f"{name!r} has {len(listed)} state{'s' * (len(listed) != 1)}; {many}. Give at least two names")
+        raise NetworkError(
+            f"{name!r} has {len(listed)} state{'s' * (len(listed) != 1)}; {many}. Give at least two names"
+        )
     for state in listed:
         if not isinstance(state, str) or not state.strip():
             text = "is empty" if isinstance(state, str) else f"is of type {type(state).__name__}"
@@ -68,7 +99,9 @@ def checked_states(name: str, given: Any) -> tuple[str, ...]:
 
 
 def _example(names: Sequence[str]) -> str:
-    return f"give names of states by variable, such as states={{{(names or ['fever'])[-1]!r}: ['none', 'mild', 'high']}}"
+    return (
+        f"give names of states by variable, such as states={{{(names or ['fever'])[-1]!r}: ['none', 'mild', 'high']}}"
+    )
 
 
 def shown(states: Sequence[str], last: str = "and") -> str:
@@ -115,6 +148,14 @@ def _number(text: str) -> float | None:
 # --- where numbers stand ----------------------------------------------------------------------------------------------
 
 
+def numbers_of_states(names: Sequence[str], own: Mapping[str, tuple[str, ...]]) -> IndexArray:
+    """How many states each variable has; `own` are those that are not called no and yes."""
+    numbers = np.full(len(names), 2, np.int64)
+    if own:
+        numbers[:] = [len(own.get(name, NO_YES)) for name in names]
+    return read_only(numbers)
+
+
 def offsets(sizes: IndexArray) -> IndexArray:
     """Where stretches of these sizes begin, and where the last one ends."""
     return read_only(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
@@ -148,9 +189,7 @@ def tables_of(
     return MappingProxyType({name: tables[name] for name in sorted(tables, key=number.__getitem__)})
 
 
-def checked_table(
-    name: str, parents: Sequence[str], states: Mapping[str, tuple[str, ...]], given: Any
-) -> FloatArray:
+def checked_table(name: str, parents: Sequence[str], states: Mapping[str, tuple[str, ...]], given: Any) -> FloatArray:
     """A private, read-only table whose rows sum to one."""
     table = np.array(as_floats(given, f"the table of {name!r} must hold probabilities: its entries"), order="C")
     shape = (*(len(states[parent]) for parent in parents), len(states[name]))

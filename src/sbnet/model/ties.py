@@ -98,7 +98,11 @@ def blocks(network: Network) -> tuple[Block, ...] | None:
 
 def _found(network: Network) -> tuple[Block, ...] | None:
     n, edges = network.n_units, strong_edges(network)
-    if not network.is_binary or (network.gate != gates.SIGMOID).any() or np.abs(network.weight).max(initial=0.0) > _STEEPEST:
+    if (
+        not network.is_binary
+        or (network.gate != gates.SIGMOID).any()
+        or np.abs(network.weight).max(initial=0.0) > _STEEPEST
+    ):
         return None
     label = connected(n, network.graph.parent[edges], network.graph.child_of_edge[edges])
     found = []

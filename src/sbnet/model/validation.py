@@ -62,8 +62,10 @@ def check_shapes(names: Sequence[str], graph: Graph, weight: FloatArray, bias: F
         raise NetworkError(f"bias has shape {bias.shape}; expected ({n},), one number per {whose}")
     tabled = np.repeat(model.gate == gates.TABLE, model.n_states - 1) & (bias != 0.0)
     if tabled.any():
-        name = names[np.searchsorted(model.threshold, int(tabled.argmax()), side="right") - 1]
-        raise NetworkError(f"the bias of {name!r} is {bias[tabled][0]}; it has a table, which says all, and biases of 0")
+        name = names[int(np.searchsorted(model.threshold, int(tabled.argmax()), side="right")) - 1]
+        raise NetworkError(
+            f"the bias of {name!r} is {bias[tabled][0]}; it has a table, which says all, and biases of 0"
+        )
 
 
 def check_parameters(names: Sequence[str], graph: Graph, weight: FloatArray, bias: FloatArray, model: Model) -> None:
@@ -73,7 +75,7 @@ def check_parameters(names: Sequence[str], graph: Graph, weight: FloatArray, bia
     noisy_weight = np.repeat(noisy[graph.child_of_edge], np.diff(model.block))
 
     def unit(k: int) -> str:
-        return repr(names[np.searchsorted(model.threshold, k, side="right") - 1])
+        return repr(names[int(np.searchsorted(model.threshold, k, side="right")) - 1])
 
     def edge(k: int) -> str:
         e = int(np.searchsorted(model.block, k, side="right")) - 1

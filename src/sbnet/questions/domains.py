@@ -31,8 +31,8 @@ Domains = list[BoolArray]
 class _Rule(NamedTuple):
     """What one variable rules out: by a table of what is possible, or by thresholds.
 
-    `raises` and `sure` have an array for each parent, thresholds by states: does the state raise the threshold, and does
-    it do so without fail?
+    `raises` and `sure` have an array for each parent, thresholds by states: does the state raise the threshold, and
+    does it do so without fail?
     """
 
     variable: int
@@ -163,7 +163,7 @@ def _by_thresholds(rule: _Rule, domains: Domains) -> Domains:
         new[0][:, gone] &= ~sure[:, None]
         rest = own.copy()
         rest[:, gone] = False
-        low = own.any(axis=1) & ~rest.any(axis=1)  # it must not be sure
+        low: BoolArray = own.any(axis=1) & ~rest.any(axis=1)  # it must not be sure
         for one, certain in zip(new[1:], rule.sure, strict=True):
             one &= ~low[:, None] | ~certain[k]
     return new

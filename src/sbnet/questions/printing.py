@@ -236,7 +236,9 @@ def states_told(states: Sequence[str], p: FloatArray) -> str:
     """The probabilities of states in one line: of the second one of two, of all of a few, of the likeliest of many."""
     if len(states) == 2:
         return f"{p[1]:.4f}"
-    kept = range(len(states)) if len(states) <= _STATES else sorted(np.argsort(-p, kind="stable")[: _STATES - 1].tolist())
+    kept = (
+        range(len(states)) if len(states) <= _STATES else sorted(np.argsort(-p, kind="stable")[: _STATES - 1].tolist())
+    )
     left = len(states) - len(kept)
     return ", ".join([*(f"{in_line(states[k])} {p[k]:.4f}" for k in kept), *([f"… {left} more"] if left else [])])
 

@@ -17,8 +17,8 @@ so that the likelihoods are those of the child, times :math:`l_0 + l_1`. (By thi
 term of the child is exact, at xi = 1/2, whatever the mean of the unit.) A likelihood of zero makes the report certain.
 
 A report on a variable with more states has a likelihood :math:`l_s` for each. Its child is on with probability
-:math:`l_s / 2m`, where m is the largest; a state with likelihood zero has an input of minus a thousand nats. If only one
-is not zero, the report is certain.
+:math:`l_s / 2m`, where m is the largest; a state with likelihood zero has an input of minus a thousand nats. If only
+one is not zero, the report is certain.
 """
 
 from __future__ import annotations
@@ -250,7 +250,10 @@ class Question:
         if self.conditions is None:
             return ""
         held, n = self.conditions.held[0], len(self.conditions.reports[0])
-        set_to = [f"{self.network.names[i]} = {state_word(self.network, i, held[i])}" for i in np.flatnonzero(held != HIDDEN)]
+        set_to = [
+            f"{self.network.names[i]} = {state_word(self.network, int(i), held[i])}"
+            for i in np.flatnonzero(held != HIDDEN)
+        ]
         shown = set_to[:3] + ["…"] * (len(set_to) > 3)
         return (f", do({', '.join(shown)})" if set_to else "") + (f", {n} report{'s' * (n != 1)}" if n else "")
 
@@ -468,7 +471,9 @@ def _logarithms(network: Network, unit: Any, given: Any, where: str) -> tuple[fl
     except (TypeError, ValueError, OverflowError):
         found = np.empty(0)
     if found.shape != (len(states),) or not (((found >= 0.0) & (found < math.inf)).all() and found.sum() > 0.0):
-        meant = "a pair of likelihoods, of the report if the unit is 0 and if it is 1: finite, not negative and not both"
+        meant = (
+            "a pair of likelihoods, of the report if the unit is 0 and if it is 1: finite, not negative and not both"
+        )
         if len(states) > 2:
             meant = f"a likelihood of the report for each of its {len(states)} states, in their order or by name: "
             meant += "finite, not negative and not all"
