@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 import pickle
 from dataclasses import dataclass
 
@@ -764,3 +765,68 @@ def test_errors_in_text_files_say_where(tmp_path, old, new, message):
     path.write_text(CLINIC.replace(old, new))
     with pytest.raises(sb.errors.FileFormatError, match=message):
         sb.read(path)
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def told(tmp_path, capsys, clinic):
+    """What a command prints about the clinic, and what it says on standard error."""
+    from sbnet.cli import main
+
+    path = tmp_path / "clinic.toml"
+    sb.write(clinic, path)
+
+    def run(command, *words):
+        status = main([command, str(path), *words])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def test_the_command_takes_and_tells_states_by_name(told, clinic, tmp_path):
+    status, out, _ = told("infer", "fever=high", "--json")
+    answer = json.loads(out)
+    assert status == 0
+    assert answer["evidence"] == {"fever": "high"}
+    assert {one["name"]: one["mean"] for one in answer["units"]}["flu"] == pytest.approx(1.0)
+    _, out, _ = told("infer", "sweat=yes", "--about", "fever", "--json")
+    exact = sb.exact_posterior(clinic, {"sweat": 1})["fever"]
+    assert json.loads(out)["units"][0]["mean"] == pytest.approx(exact)
+    _, out, _ = told("infer", "sweat=yes")
+    assert any(line.split()[:2] == ["fever", "none"] for line in out.splitlines())
+    for word in ("fever=unknown", "fever=?"):
+        assert told("infer", word)[0] == 0
+    for words, message in (
+        (["fever=hgh"], "unit 'fever' is given as 'hgh'; its states are none, mild and high; did you mean 'high'?"),
+        (["fever=1"], "say none, mild or high, or unknown"),
+        (["fever=high", "fever=mild"], "evidence names unit 'fever' twice"),
+    ):
+        status, _, err = told("infer", *words)
+        assert status == 2
+        assert message in err
+    assert "none 0.9076, mild 0.0624, high 0.0300" in told("show")[1]
+    assert json.loads(told("show", "fever", "--json")[1])["units"][0]["states"] == list(FEVER)
+    assert told("sample", "2", "--seed", "1", "--do", "fever=mild")[1].splitlines()[1].split(",")[2] == "mild"
+    table = tmp_path / "visits.csv"
+    table.write_text("fever,sweat\nhigh,yes\n,no\n")
+    lines = told("infer", "--table", str(table))[1].splitlines()
+    assert lines[0] == "bound,converged,flu,cold,fever = none,fever = mild,fever = high,sweat"
+    assert lines[1].split(",")[4:7] == ["0", "0", "1"]
+    table.write_text("fever\nvery high\n")
+    assert "its values are none, mild, high" in told("infer", "--table", str(table))[2]
+
+
+def test_tables_for_other_programs_have_the_states(mixed, clinic, tmp_path):
+    from sbnet.files.tables_writing import as_variables
+
+    for network in (mixed, clinic):
+        for one in as_variables(network):
+            assert one.states == (network.states[one.name] if len(network.states[one.name]) > 2 else ("0", "1"))
+            assert one.table == pytest.approx(
+                network.family(one.name).distribution(network.family(one.name).every_row())
+            )
+    sb.write(mixed, tmp_path / "net.bif")
+    assert "type discrete [ 3 ] { none, mild, high };" in (tmp_path / "net.bif").read_text()

@@ -38,6 +38,8 @@ class Present(NamedTuple):
             raise ParameterError(
                 "the posterior has reports or interventions, which it does not tell apart by finding; give the evidence"
             )
+        if isinstance(network, Network):
+            network.check_binary("what findings tell", "exact_posterior() knows them")
         question = ask_one(network, evidence.evidence if isinstance(evidence, Posterior) else evidence, None)
         question.check_possible()
         states = question.states[0]

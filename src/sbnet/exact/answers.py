@@ -11,6 +11,7 @@ from sbnet import checks, kernels
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.exact.enumeration import Effort, check_limit, enumerate_states
 from sbnet.exact.means import ExactPosterior, ExactPosteriors
+from sbnet.exact.of_states import means_of_states
 from sbnet.exact.predictions import barren_means, predictions
 from sbnet.exact.probability import entropy_of
 from sbnet.kernels.array_gates import loads
@@ -212,7 +213,10 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
 def _exact_means(part: Part, effort: Effort, asked: IndexArray | None = None) -> tuple[FloatArray, FloatArray]:
     """ln P(V), and the means of all units; of barren ones only those asked for."""
     if not part.network.is_binary:
-        return _means_of_states(part, effort, asked)
+        log_p, means = means_of_states(
+            part.network, part.states, effort, np.arange(part.n_units) if asked is None else asked
+        )
+        return log_p + part.constant, part.shown(means)
     network, states = part.network, part.states
     log_p, means = enumerate_states(network, states, effort)
     means = part.shown(means)
@@ -230,21 +234,6 @@ def _exact_means(part: Part, effort: Effort, asked: IndexArray | None = None) ->
     means[rows, barren] = barren_means(network, Taken(states, rows), log_p[rows], barren, effort)
     echoes.fill(means)
     return log_p + part.constant, means
-
-
-def _means_of_states(part: Part, effort: Effort, asked: IndexArray | None) -> tuple[FloatArray, FloatArray]:
-    """As `_exact_means`, of variables with states: P(v = s | V) = P(v = s, V) / P(V) of those that drop out."""
-    network, states, (variable, state) = part.network, part.states, part.network.columns
-    log_p, means = enumerate_states(network, states, effort)
-    open_ = np.isnan(means)
-    open_ &= variable < part.n_units if asked is None else np.isin(variable, asked)
-    rows, columns = np.nonzero(open_)
-    if len(rows):
-        given = states[rows]
-        given[np.arange(len(rows)), variable[columns]] = state[columns]
-        log_share = enumerate_states(network, given, effort._replace(means=False))[0] - log_p[rows]
-        means[rows, columns] = np.exp(np.minimum(log_share, 0.0))
-    return log_p + part.constant, part.shown(means)
 
 
 def _mirrored(echoes: Mirrors, asked: IndexArray) -> IndexArray:

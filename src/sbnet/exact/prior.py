@@ -36,6 +36,8 @@ def predicted_prior(network: Network) -> FloatArray:
 
     Units that the evidence says nothing about have the same prediction in a mean field posterior, to the last digit.
     """
+    if not network.is_binary:
+        return best_prior(network)
     if network not in _predicted:
         nothing, means = np.full((1, network.n_units), HIDDEN), np.full((1, network.n_units), np.nan)
         kernels.rows.predict_rows(network.model, nothing, absorb(network, nothing), means)

@@ -140,6 +140,12 @@ def _by_table(rule: _Rule, domains: Domains) -> Domains:
     return [new[-1], *new[:-1]]
 
 
+def _some(domain: BoolArray) -> BoolArray:
+    """In which rows it has a state."""
+    found: BoolArray = domain.any(axis=1)
+    return found
+
+
 def _by_thresholds(rule: _Rule, domains: Domains) -> Domains:
     """What thresholds leave of the domains of their variable and of its parents."""
     own, *parents = domains
@@ -156,14 +162,14 @@ def _by_thresholds(rule: _Rule, domains: Domains) -> Domains:
             new[0][:, gone] &= (count > 0)[:, None]
             rest = own.copy()
             rest[:, gone] = False
-            last = (count == 1) & own.any(axis=1) & ~rest.any(axis=1)  # it must be raised, and one parent can
+            last = (count == 1) & _some(own) & ~_some(rest)  # it must be raised, and one parent can
             for one, lift, up in zip(new[1:], lifts, rule.raises, strict=True):
                 one &= ~(last & lift)[:, None] | up[k]
         gone = slice(0, l) if rule.noisy else slice(k, k + 1)
         new[0][:, gone] &= ~sure[:, None]
         rest = own.copy()
         rest[:, gone] = False
-        low: BoolArray = own.any(axis=1) & ~rest.any(axis=1)  # it must not be sure
+        low = _some(own) & ~_some(rest)  # it must not be sure
         for one, certain in zip(new[1:], rule.sure, strict=True):
             one &= ~low[:, None] | ~certain[k]
     return new

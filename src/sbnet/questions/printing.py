@@ -198,10 +198,17 @@ def moved(
 
 
 def moved_variables(
-    network: Network, before: FloatArray, after: FloatArray, variables: IndexArray, errors: FloatArray | None = None
+    network: Network,
+    before: FloatArray,
+    after: FloatArray,
+    variables: IndexArray,
+    errors: FloatArray | None = None,
+    ranked: IndexArray | None = None,
 ) -> list[Sequence[str | Bar]]:
-    """A row for each of the variables that moved most, as in :func:`moved`; one with more than two states has all of
-    them in its row, and the bar of the one that moved most."""
+    """A row for each of the variables that moved most, as in :func:`moved`, or for all that are `ranked` already.
+
+    One with more than two states has all of them in its row, and the bar of the one that moved most.
+    """
     if network.is_binary:
         return moved(network.names, before, after, variables, errors)
     own = [network.columns_of(int(i)) for i in variables]
@@ -209,15 +216,16 @@ def moved_variables(
     most = [int(np.argmax(np.abs(new - old))) for old, new in pairs]
     old = np.array([pair[0][max(k, 1) if len(pair[0]) == 2 else k] for pair, k in zip(pairs, most, strict=True)])
     new = np.array([pair[1][max(k, 1) if len(pair[1]) == 2 else k] for pair, k in zip(pairs, most, strict=True)])
-    ranked = by_change(old, new, np.arange(len(variables)))
-    top = scale(old[ranked[:SHOWN]], new[ranked[:SHOWN]])
+    order = np.arange(len(variables)) if ranked is not None else by_change(old, new, np.arange(len(variables)))
+    listed = order if ranked is not None else order[:SHOWN]
+    top = scale(old[listed], new[listed]) if len(listed) else 1.0
     rows: list[Sequence[str | Bar]] = [("hidden unit", "prior → posterior", f"0 to {top:g}")]
-    for k in ranked[:SHOWN]:
+    for k in listed:
         name = network.names[variables[k]]
         error = None if errors is None else errors[own[k]].max(keepdims=True)
         text = states_moved(network.states[name], *pairs[k]) + plus_minus(error, 0)
         rows.append((name, text, Move(old[k], new[k], top)))
-    return [*rows, *more(len(ranked) - SHOWN)]
+    return [*rows, *more(len(order) - len(listed))]
 
 
 def states_moved(states: Sequence[str], before: FloatArray, after: FloatArray) -> str:

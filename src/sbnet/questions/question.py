@@ -250,10 +250,8 @@ class Question:
         if self.conditions is None:
             return ""
         held, n = self.conditions.held[0], len(self.conditions.reports[0])
-        set_to = [
-            f"{self.network.names[i]} = {state_word(self.network, int(i), held[i])}"
-            for i in np.flatnonzero(held != HIDDEN)
-        ]
+        units = np.flatnonzero(held != HIDDEN).tolist()
+        set_to = [f"{self.network.names[i]} = {state_word(self.network, i, held[i])}" for i in units]
         shown = set_to[:3] + ["…"] * (len(set_to) > 3)
         return (f", do({', '.join(shown)})" if set_to else "") + (f", {n} report{'s' * (n != 1)}" if n else "")
 
