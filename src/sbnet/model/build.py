@@ -123,8 +123,9 @@ def _tabled(
     """The tables with the parents that their axes are for; parents that are named beside them become edges."""
     if tables is None and parents is None:
         return {}
-    given = checks.mapping("tables", tables or {}, "give tables by name", NetworkError)
-    axes = checks.mapping("parents", parents or {}, "give lists of parents by name", NetworkError)
+    given = checks.mapping("tables", {} if tables is None else tables, "give tables by name", NetworkError)
+    wanted = "give lists of parents by name"
+    axes = checks.mapping("parents", {} if parents is None else parents, wanted, NetworkError)
     for name in axes:
         if name not in given:
             raise NetworkError(f"parents are given for {name!r}, which has no table{hint(str(name), given)}")
@@ -331,6 +332,7 @@ def layered(
     generator, graph = checks.generator(rng), Graph(indptr, np.concatenate(parents))
     if states is not None and not isinstance(states, Mapping):
         states = dict.fromkeys(bottom, checked_states("the bottom layer", states))
+    check_names(hidden + bottom)
     known = states_of(hidden + bottom, states, dict.fromkeys(hidden + bottom, NOTHING))
     n = np.array([len(known[name]) for name in hidden + bottom]) - 1
     block = n[graph.child_of_edge] * n[graph.parent]

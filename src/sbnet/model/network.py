@@ -327,8 +327,8 @@ class Network:
             for name, value in bias.items():
                 own = self.columns_of(name)
                 biases[own] = numbers(value, (own.stop - own.start,), f"the bias of {name!r}")
-        known = {**self.tables}
-        for name, table in ({} if tables is None else tables).items():
+        known, wanted = {**self.tables}, "give the tables that change, by name"
+        for name, table in checks.mapping("tables", {} if tables is None else tables, wanted, NetworkError).items():
             i = self.index(name)
             if self.names[i] not in known:
                 raise NetworkError(f"{self.names[i]!r} has no table that could change")

@@ -142,8 +142,7 @@ def _by_table(rule: _Rule, domains: Domains) -> Domains:
 
 def _some(domain: BoolArray) -> BoolArray:
     """In which rows it has a state."""
-    found: BoolArray = domain.any(axis=1)
-    return found
+    return np.logical_or.reduce(domain, axis=1)  # type: ignore[no-any-return]
 
 
 def _by_thresholds(rule: _Rule, domains: Domains) -> Domains:
