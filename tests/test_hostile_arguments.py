@@ -216,7 +216,7 @@ def goods() -> dict[str, Good]:
             "subnetwork",
             "with_notes",
             "with_parameters",
-        )  # fmt: skip
+        )
     }
     first = {"subnetwork": {"units": ["wet"]}, "with_notes": {"notes": {}}, "with_parameters": {}}
     first["check_binary"] = {"what": "a matrix"}
