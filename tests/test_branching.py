@@ -23,8 +23,7 @@ from sbnet.certificates import branching
 from sbnet.certificates.enclosure import Bounded, MeanFields
 from sbnet.exact.enumeration import Reduced
 from sbnet.kernels.descent import descend
-from sbnet.kernels.reduction import reduce
-from sbnet.questions.reduction import absorb
+from sbnet.questions.reduction import absorb, reduce
 
 
 def small(seed):

@@ -52,7 +52,7 @@ def test_gradients_of_sums_are_differences(case, weight):
     net, columns, states = case
     assume(np.abs(net.weight).sum() + np.abs(net.bias).sum() < 290)
     solver, row_weight = marginalising(net, columns, sb.MeanField()), np.array([1.0, 0.5, weight, 0.0, 1.0, 2.0])
-    _, slope = solver.maximise(net.model, net.bias, states, None, row_weight=row_weight)
+    _, gradient = solver.maximise(net.model, net.bias, states, None, row_weight=row_weight)
     n, step = net.n_edges, 1e-5
     everything = np.concatenate([net.weight, net.bias])
 
@@ -61,7 +61,7 @@ def test_gradients_of_sums_are_differences(case, weight):
 
     moves = step * np.eye(len(everything))
     differences = [(total(everything + move) - total(everything - move)) / (2 * step) for move in moves]
-    assert_allclose(np.concatenate([slope.weight, slope.bias]), differences, atol=1e-4)
+    assert_allclose(np.concatenate([gradient.weight, gradient.bias]), differences, atol=1e-4)
 
 
 def test_other_networks_and_rows_with_missing_values_are_left_to_mean_field_theory():

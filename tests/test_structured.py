@@ -12,11 +12,10 @@ from scipy.special import xlogy
 
 import oracle
 import sbnet as sb
-from sbnet._types import Stop
 from sbnet.inference.solvers import structured
 from sbnet.inference.solvers.forests import Links, couplings, plant, spanning
 from sbnet.inference.solvers.products import expand, lay_out
-from sbnet.kernels.structured import maximise
+from sbnet.kernels.structured import maximise, messages
 from sbnet.questions.reduction import absorb, reduce
 from strategies import INTERPRETED, cases, mixed_cases
 
@@ -62,10 +61,11 @@ def climbed(network, evidence, links, theta, sweeps, enumerate_up_to):
     """Some sweeps: the bounds on the way, the forest, and the means."""
     problem, states, bias = posed(network, evidence)
     whole, planted = expand(network.model, problem, states, bias, enumerate_up_to), plant(links, len(problem.hidden))
-    chance, trace = np.empty(len(theta)), np.empty(sweeps + 1)
-    products = lay_out(whole.factors, *planted)
-    maximise(planted.forest, products, whole.field.ravel(), whole.constant, Stop(-1.0, sweeps), theta, chance, trace)
-    return trace, planted.forest.units["parent"], chance[1::2]
+    products, units, trace = lay_out(whole.factors, *planted), planted.forest.units, np.empty(sweeps + 1)
+    units["theta"], units["field"] = theta.reshape(-1, 2), whole.field
+    maximise(planted.forest, products, messages(products), whole.constant, -1.0, trace)
+    theta[:] = units["theta"].ravel()
+    return trace, units["parent"], units["p"][:, 1]
 
 
 def whole_bound(network, evidence, q):

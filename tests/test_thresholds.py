@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sbnet._types import Model
-from sbnet.kernels import reduction, thresholds
+from sbnet.kernels import thresholds
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
 from sbnet.kernels.compiling import INTERPRETED, kernel
+from sbnet.questions import reduction
 
 pytestmark = pytest.mark.small
 inputs = st.lists(st.floats(-30.0, 30.0), min_size=1, max_size=4)

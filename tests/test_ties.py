@@ -15,7 +15,7 @@ from sbnet.estimators import SBNDensity
 from sbnet.explore.answers import answer, questions
 from sbnet.inference.solvers.block_gibbs import cell_probabilities
 from sbnet.inference.solvers.enumeration import Sampled
-from sbnet.model import ties
+from sbnet.questions import ties
 
 STATES = ("low", "mid", "high")
 N = 8

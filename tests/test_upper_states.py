@@ -10,14 +10,13 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
 from sbnet._types import Model
-from sbnet.bounds.upper.proposal import _joint
+from sbnet.bounds.upper.proposal import Proposal, _joint
 from sbnet.bounds.upper.regions import Parameters, divide, evaluate, free_places, keep, start
 from sbnet.inference.importance import seeds_of
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.compiling import INTERPRETED
 from sbnet.kernels.descent import descend
-from sbnet.kernels.proposal import draw
-from sbnet.kernels.reduction import reduce
+from sbnet.questions.reduction import reduce
 
 pytestmark = pytest.mark.small
 ROOMS = [0, 1, 2, 3, 8]
@@ -145,8 +144,8 @@ def test_what_is_drawn_is_a_distribution_that_the_bound_keeps_above_p(room):
         mu = np.repeat(1.0 / states, states - 1)
         joint = _joint(regions, x, mu)
         n = 300 if INTERPRETED else 60_000
-        out = np.empty((3, n))
-        draw(joint, seeds_of(np.uint64(seed), case.states, n, 0), np.ones(n, bool), out)
+        seeds = seeds_of(np.uint64(seed), case.states, n, 0)
+        out = Proposal(joint, log_bound, 0.0, 0.0, 0.0).draw(seeds, np.ones(n, bool))
         log_p, log_q, log_factorial = np.unique(out.round(9), axis=1)
         assert np.all(log_p <= log_bound + log_q + 1e-6 * (1.0 + np.abs(log_p))), seed
         if not INTERPRETED and len(np.unique(log_factorial)) == 1 and len(log_p) == np.prod(states):

@@ -54,30 +54,3 @@ class Model(NamedTuple):
     n_states: IndexArray
     threshold: IndexArray
     block: IndexArray
-
-
-class Problem(NamedTuple):
-    """What is left of one pattern after the exact reductions: evidence absorbed, barren units dropped.
-
-    `hidden` are the units that are not observed and have an observed descendant, parents first. A *factor* is a unit,
-    hidden or observed, that has at least one hidden parent: only factors have a sum of inputs that is random. The
-    hidden parents of factor f are ``parent[ptr[f]:ptr[f + 1]]`` (places in `hidden`), with `weight` and the number of
-    the `edge` in the network beside them; its own place in `hidden` is ``own[f]``, or -1 if it is observed. The factors
-    that have hidden unit k as a parent are ``child[child_ptr[k]:child_ptr[k + 1]]``; ``child_slot`` gives their place
-    in `weight`. ``factor_of[k]`` is the factor of hidden unit k itself, or -1. `known` are the units whose parents are
-    all observed. ``gate[i]`` is the gate of unit i of the network.
-    """
-
-    hidden: IndexArray
-    factor_of: IndexArray
-    factor: IndexArray
-    own: IndexArray
-    ptr: IndexArray
-    parent: IndexArray
-    weight: FloatArray
-    edge: IndexArray
-    child_ptr: IndexArray
-    child: IndexArray
-    child_slot: IndexArray
-    known: IndexArray
-    gate: States

@@ -34,9 +34,7 @@ from sbnet.bounds.branch_and_bound import branch_and_bound, upper
 from sbnet.bounds.upper.descent import OneThread, descend
 from sbnet.exact.quickscore import TwoLevels, firing_of
 from sbnet.kernels import lobatto
-from sbnet.kernels._compile import plain
 from sbnet.kernels.codes import LEAST
-from sbnet.kernels.terms.series import nodes_for
 
 _STEEPEST = 40.0  # of the logarithm of a slope: e^40 is far beyond what matters
 _TINY = 1e-250  # a smaller sum may have lost digits among denormal numbers, and is not relied on
@@ -219,7 +217,7 @@ class _Term(NamedTuple):
 
     @classmethod
     def of(cls, theta: FloatArray, leak: float) -> _Term:
-        n = plain(nodes_for)(leak)
+        n = lobatto.nodes_for(leak)
         s, reach = lobatto.NODES[:n], lobatto.UNTIL[n - 1] * max(leak, LEAST)
         touched, others = np.flatnonzero(theta > 0.0), np.flatnonzero(theta == 0.0)
         lost, beyond = np.exp(-np.outer(s, theta[touched])), float(np.exp(-reach) / reach)

@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sbnet import checks
-from sbnet._types import HIDDEN, Bound, FloatArray, States
+from sbnet._types import HIDDEN, Bound, FloatArray, States, Stop
 from sbnet.errors import EvidenceError
 from sbnet.exact.probability import entropy_of
-from sbnet.kernels.array_gates import loads
-from sbnet.kernels.evaluate import log_terms
-from sbnet.kernels.terms import LOG_TERMS
+from sbnet.kernels.array_gates import loads, rarity, softplus
+from sbnet.kernels.codes import NOISY_OR
+from sbnet.kernels.kinds import LOG_TERMS
 from sbnet.model.network import Network
 from sbnet.questions import printing
 from sbnet.questions.batches import answers, framed
 from sbnet.questions.evidence import EvidenceLike, check_means, coerce
 from sbnet.questions.printing import Readable, Reading
-from sbnet.questions.reduction import absorb
+from sbnet.questions.reduction import absorb, live_variables
 from sbnet.questions.support import impossible
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["LOG_TERMS", "Breakdown", "lower_bound"]
 
 MAX_ENUMERATED = 12
+_STILL = 1e-12  # nats: parameters of the terms are best where a step promises less
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,7 +109,7 @@ def lower_bound(
     evidence
         One pattern or a table of them.
     means
-        The means, one for every unit (and row); those of observed units are not used.
+        The means, one for every unit (and row); those of observed units are not used. A mean below 1e-17 counts as 0.
     xi
         The parameters of the logarithm terms, one for every unit (and row), between 0 and 1. NaN, or no `xi` at all:
         the best value for the given means.
@@ -136,8 +137,7 @@ def bound_terms(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Energy, minus the logarithm terms, and entropy, each rows by units. Fills in the entries of `xi` that are NaN."""
     bias = absorb(network, states)
-    terms = np.empty(states.shape)
-    log_terms(network.model, bound, states, bias, means, xi, terms)
+    terms = log_terms(network, bound, states, means, xi)
     live = ~np.isnan(terms)  # barren units have no term
     hidden = np.where(states == HIDDEN, means, 0.0)
     mean_z = bias + (network.sparse_weights() @ hidden.T).T
@@ -146,6 +146,28 @@ def bound_terms(
     energy = np.where(live, a * mean_z, 0.0)
     entropy = np.where(live & (states == HIDDEN), entropy_of(mu), 0.0)
     return energy, np.where(live, -c * terms, 0.0), entropy
+
+
+def log_terms(network: Network, which: Bound, states: States, means: FloatArray, xi: FloatArray) -> FloatArray:
+    """The bounds on <t(x)> at given means, rows by units; NaN for barren units.
+
+    The entries of `xi` that are NaN are filled in. It is the solver that makes no sweep. A mean of 1, or of
+    less than 1e-17, is treated as an observation.
+    """
+    model, n = network.model, len(states)
+    live = np.array([live_variables(model, row) for row in states], np.bool_).reshape(states.shape)
+    certain = live & (states == HIDDEN) & ((means < 1e-17) | (means == 1.0))
+    known = np.where(certain, np.rint(means), states).astype(np.int8)
+    bias = absorb(network, known)
+    terms: FloatArray = np.where(network.gate == NOISY_OR, rarity(bias), softplus(bias))
+    terms[~live] = np.nan
+    found, start = xi.copy(), means.astype(np.float64)
+    from sbnet.bounds.rows import Answers, solve_rows
+
+    answers = Answers(np.empty(n), start, found, np.empty(n, np.int64), np.empty(n, np.bool_), np.empty((n, 0)), terms)
+    solve_rows(model, which, Stop(_STILL, 0), known, bias, True, answers)
+    np.copyto(xi, found, where=np.isnan(xi))
+    return terms
 
 
 def check_log_term(log_term: str, enumerate_up_to: int) -> Bound:

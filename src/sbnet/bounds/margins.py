@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, States
 from sbnet.kernels.codes import NOISY_OR
-from sbnet.kernels.reduce import live_units
+from sbnet.kernels.kinds import EXACT, MAX_NODES
 from sbnet.kernels.structs import Problem
-from sbnet.kernels.terms import exact, waves
 from sbnet.kernels.upper import Regions
 from sbnet.model.network import Network
+from sbnet.questions.reduction import live_variables
 
 UNIT = 2.0**-53
 """Of rounding: half the distance from 1 to the next number."""
@@ -83,14 +83,14 @@ def of_mean_field(network: Network, which: Bound, states: States) -> FloatArray:
         key = which, seen[0].tobytes()  # kept: who asks once will ask again, with other states of the same units
         kept: float | None = network._cache.get(key)
         if kept is None:
-            kept = float(of_terms(scale(network), which, live_units(network.model, states[0])[None, :])[0])
+            kept = float(of_terms(scale(network), which, live_variables(network.model, states[0])[None, :])[0])
             if len(network._cache) < _MOST_KEPT:
                 network._cache[key] = kept
         return np.full(len(states), kept)
     first = np.flatnonzero(np.append(True, np.any(seen[1:] != seen[:-1], axis=1)))[: len(states)]  # of rows seen alike
     live = np.empty((len(first), network.n_units), np.bool_)
     for k, r in enumerate(first):
-        live[k] = live_units(network.model, states[r])
+        live[k] = live_variables(network.model, states[r])
     return np.repeat(of_terms(scale(network), which, live), np.diff(np.append(first, len(states))))
 
 
@@ -103,11 +103,11 @@ def of_terms(scale: Scale, which: Bound, live: BoolArray) -> FloatArray:
     margin: FloatArray = _over(live, (3 * scale.parents + 24) * scale.size)
     margin += live.sum(axis=1) * _over(live, scale.size)
     many = scale.parents > which.enumerate_up_to
-    if which.log_term == exact.ROOM and np.any(many):
+    if which.log_term == EXACT and np.any(many):
         # Q frequencies, with weights that add up to Q/9 or less: Q roundings for each of two sums, five for each
         # parent in each product, and some for the powers. Units of a block share the frequencies of the widest.
         # They are rounded up to whole chunks, by 128 at most.
-        q = np.clip(86.0 + 1.3 * np.where(live, scale.size, 0.0).max(axis=1), 0.0, waves.MAX_NODES + 128.0)
+        q = np.clip(86.0 + 1.3 * np.where(live, scale.size, 0.0).max(axis=1), 0.0, MAX_NODES + 128.0)
         margin += q * ((0.25 * q + 2.0) * _over(live, many * 1.0) + 0.6 * _over(live, many * scale.parents))
     return UNIT * margin
 

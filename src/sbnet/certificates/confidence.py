@@ -14,7 +14,8 @@ from sbnet.bounds.upper.proposal import Proposal, propose
 from sbnet.bounds.upper.regions import Parameters
 from sbnet.certificates.betting import Plan, bet
 from sbnet.certificates.enclosure import Bounded
-from sbnet.inference.importance import seeds_of, uniform
+from sbnet.inference.importance import seeds_of
+from sbnet.kernels.random import uniforms
 
 DRAWS = {"fast": 2**18, "normal": 2**20, "high": 2**22}
 """Weights that are drawn at most, by effort."""
@@ -52,7 +53,7 @@ class _Sampler(NamedTuple):
     def weights(self, first: int, n: int) -> FloatArray:
         """Weights in units of their bound U / alpha: numbers in [0, 1] with the mean P(V) alpha / U."""
         seeds = seeds_of(self.seed, self.states, n, first)
-        chosen = np.minimum(np.searchsorted(self.cumulative, uniform(seeds), side="right"), len(self.cumulative) - 1)
+        chosen = np.minimum(np.searchsorted(self.cumulative, uniforms(seeds), side="right"), len(self.cumulative) - 1)
         subproblem, factorial = chosen % len(self.proposals), chosen >= len(self.proposals)
         weights = np.empty(n)
         for c in np.unique(subproblem):
@@ -69,7 +70,7 @@ def sample(bounded: Bounded, plan: Plan, seed: int) -> Sampled:
     log_scale = float(logsumexp(sampler.log_bounds)) - math.log(_ALPHA)
     margin = max(p.margin for p in sampler.proposals) + 64.0 * margins.UNIT * (abs(log_scale) + 4.0)
     variation = max(p.variation for p in sampler.proposals) + 16.0 * margins.UNIT * len(sampler.cumulative)
-    size = max(len(p.joint.links) + 32 * len(p.joint.drawn) for p in sampler.proposals)
+    size = max(len(p.joint.links) + 32 * p.drawn for p in sampler.proposals)
 
     most = max(int(plan.most * min(_EDGES / max(size, 1), 1.0)), 1)
     found = bet(sampler.weights, plan._replace(most=most))

@@ -18,7 +18,6 @@ from sbnet.exact.enumeration import Reduced
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.solution import Solution
 from sbnet.inference.solvers.mixture import Component
-from sbnet.kernels.reduce import reduce
 from sbnet.model.graph import Graph
 from sbnet.model.network import MAX_PARAMETER, Network
 
@@ -224,8 +223,7 @@ def _tighter(
             how = f"mean field for each of {len(pieces)} states of {enumerated}"
             yield margins.log_sum_below(part.bound), how, pieces
     if components > 1:
-        given = (reduce(network.model, row.states), row.states, row.bias)
-        parts = Mixture(components).divide(network, *given, first.bound[0], first.means[0])
+        parts = Mixture(components).divide(network, row.states, row.bias, first.bound[0], first.means[0])
         # A component with a gate that no network may have is left out; what is left is a lower bound as well.
         sizes = [np.abs(np.append(part.gates.weight, part.gates.bias)).max(initial=0.0) for part in parts]
         kept = [part for part, size in zip(parts, sizes, strict=True) if size <= MAX_PARAMETER]

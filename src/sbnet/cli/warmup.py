@@ -27,7 +27,7 @@ from sbnet.exact.answers import exact_pairs, exact_posterior, kl, log_likelihood
 from sbnet.exact.probability import log_joint, sample
 from sbnet.inference import Conditioned, Gibbs, MeanField, Mixture, Structured, estimate, infer, infer_many
 from sbnet.inference.solvers.particles import particles, seeds_of_rows
-from sbnet.kernels._compile import FOLDER
+from sbnet.kernels.compiling import folder
 from sbnet.learning import fit, gradient, wake_sleep
 from sbnet.learning.regressions import Design, regress_columns
 from sbnet.model.build import layered
@@ -47,7 +47,7 @@ def options(one: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         raise ParameterError("NUMBA_DISABLE_JIT is set, so nothing is compiled; unset it")
-    if FOLDER is None:
+    if folder() is None:
         raise ParameterError("no folder for compiled kernels can be written to; set NUMBA_CACHE_DIR to one that can")
     begin, spoken = time.monotonic(), not (chosen.quiet or chosen.json)
     with ProcessPoolExecutor(chosen.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -60,7 +60,7 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.json:
         print(json.dumps({"seconds": seconds}))
     elif spoken:
-        print(f"all kernels are compiled ({seconds:.0f} s), in {FOLDER}")
+        print(f"all kernels are compiled ({seconds:.0f} s), in {folder()}")
     return 0
 
 

@@ -13,11 +13,11 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.errors import ParameterError, TooManyHiddenError
 from sbnet.inference import Posterior, Solver, infer_many
 from sbnet.inference.solvers.enumeration import Sampled, Sums
-from sbnet.kernels.reduce import live_units
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.questions.evidence import OnePattern, as_evidence
 from sbnet.questions.question import Question, ask_one
+from sbnet.questions.reduction import live_variables
 
 
 class Present(NamedTuple):
@@ -106,7 +106,7 @@ def _answers(present: Present, others: list[dict[str, Any]], targets: IndexArray
     rows = others if known is not None else [present.findings, *others]
     seen = np.full(network.n_units, HIDDEN)
     seen[[network.index(name) for name in {*names, *present.findings, *(name for row in others for name in row)}]] = 1
-    small = network.subnetwork(np.flatnonzero(live_units(network.model, seen) | (seen == 1)).tolist())
+    small = network.subnetwork(np.flatnonzero(live_variables(network.model, seen) | (seen == 1)).tolist())
     batch = infer_many(small, rows, solver=solver, progress=False)
     bound, means = batch.bound, batch.means[:, [small.index(name) for name in names]]
     if known is None:

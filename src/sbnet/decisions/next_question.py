@@ -20,12 +20,12 @@ from sbnet.inference.solvers.weighing import draws
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model import roles
 from sbnet.model.network import Network
-from sbnet.model.ties import tied_rows
 from sbnet.questions import printing
 from sbnet.questions.batches import Batch, framed
 from sbnet.questions.evidence import OnePattern
 from sbnet.questions.printing import Reading
 from sbnet.questions.question import Part
+from sbnet.questions.ties import tied_rows
 
 if TYPE_CHECKING:
     import pandas

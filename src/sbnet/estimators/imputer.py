@@ -34,9 +34,9 @@ from sbnet.inference.solvers.particles import NUMBER, Particles, average, partic
 from sbnet.inference.solvers.places import Place
 from sbnet.learning.streams import is_stream
 from sbnet.model.network import Network
-from sbnet.model.ties import strong_edges
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
+from sbnet.questions.ties import strong_edges
 from sbnet.tables.frames import Array
 
 

@@ -1,20 +1,23 @@
-"""Exact answers by enumeration: ln P(V), posterior means, KL(Q‖P). For small problems, and for testing bounds."""
+"""Exact answers: ln P(V), posterior means, KL(Q‖P), where the structure of the network makes them feasible."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sbnet import checks, kernels
-from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet import checks
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
+from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, check_limit, enumerate_states
 from sbnet.exact.means import ExactPosterior, ExactPosteriors
 from sbnet.exact.of_states import means_of_states
 from sbnet.exact.predictions import barren_means, predictions
 from sbnet.exact.probability import entropy_of
-from sbnet.kernels.array_gates import loads
+from sbnet.exact.sparse import Sum, patterns
+from sbnet.kernels.array_gates import loads, rarity, softplus
 from sbnet.kernels.array_gates import log_p as log_p_of
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.mirrors import Mirrors, mirrors
@@ -24,11 +27,13 @@ from sbnet.questions.batches import answers
 from sbnet.questions.by_state import columns_at
 from sbnet.questions.evidence import EvidenceLike, check_means, coerce, observed_means
 from sbnet.questions.question import Part, ask
-from sbnet.questions.reduction import absorb
+from sbnet.questions.reduction import absorb, live_variables
 from sbnet.questions.support import impossible
 
 LIMIT = 25
-"""Coupled hidden units that exact functions will enumerate, by default: 2**25 terms take about a minute."""
+"""The logarithm to base 2 of the largest table that exact functions work on, by default: that takes about a minute."""
+_SEVERAL, _NARROW = 4, 16.0
+"""Predictions of one row that are worth a sum of all of them, if none of its tables has more than 2**16 numbers."""
 _MANY = 16
 """Predictions of one row that are worth a reduction of their own; fewer are sums beside those of other rows."""
 
@@ -47,8 +52,9 @@ def log_likelihood(
 
     .. math:: \ln P(V) = \ln \sum_H P(H, V)
 
-    Evidence is absorbed into the biases, units without observed descendants are dropped, and groups of hidden units
-    that do not interact are summed separately, all of which is exact. Only the largest group counts for the limit.
+    Evidence is absorbed into the biases, units without observed descendants are dropped, groups of hidden units that do
+    not interact are summed separately, and within a group one unit after the other is eliminated, all of which is
+    exact. So sparse networks of thousands of units are feasible, and dense ones of about 25 hidden units.
 
     Parameters
     ----------
@@ -61,7 +67,8 @@ def log_likelihood(
         Units held at given states by intervention, as in :func:`sbnet.sample`: they ignore their parents, and are no
         part of P.
     limit : int
-        Largest number of coupled hidden units that will be enumerated.
+        The logarithm to base 2 of the largest table of an elimination. A group of n hidden units that all have a child
+        in common takes 2**n numbers; the causes of noisy-OR units take 2 to the power of the findings that are present.
     threads, progress
         As in :func:`sbnet.infer_many`. The answer does not depend on them.
 
@@ -78,7 +85,7 @@ def log_likelihood(
     -0.3139
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress, means=False)
-    log_p = question.gather(lambda part: enumerate_states(part.network, part.states, effort)[0] + part.constant)
+    log_p = question.gather(lambda part: _log_p(part, effort) + part.constant)
     log_p = question.rule_out(log_p)
     return float(log_p[0]) if question.single else log_p
 
@@ -153,7 +160,7 @@ def exact_pairs(
     evidence
         One pattern or a table of them.
     do, limit, threads, progress
-        As in :func:`log_likelihood`; there is one more enumeration for each hidden unit.
+        As in :func:`log_likelihood`; there is one more sum for each hidden unit.
 
     Returns
     -------
@@ -181,7 +188,7 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     means
         The means μ of Q, one per unit (and row); those of observed units are not used.
     limit : int
-        Largest number of coupled hidden units, and of hidden parents of a unit, that will be enumerated.
+        As in :func:`log_likelihood`; and the largest number of hidden parents of a unit.
 
     Returns
     -------
@@ -203,11 +210,25 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
             j, w = graph.parent[parents][random], network.weight[parents][random]
             mean_z = shifted[r, i] + w @ mu[r, j]
             a, c = (float(load) for load in loads(network.gate[i], mu[r, i]))
-            mean_t = kernels.terms.enumerated.mean_t(network.model.gate[i], w, mu[r, j], shifted[r, i])
-            result[r] -= a * mean_z - c * mean_t
+            result[r] -= a * mean_z - c * _mean_t(int(network.gate[i]), w, mu[r, j], float(shifted[r, i]))
     result = np.maximum(result, 0.0)  # only rounding can bring it below
     result[impossible(network, states)] = np.nan  # there is no posterior
     return float(result[0]) if single else result
+
+
+def _mean_t(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
+    """The mean of t(x) over all states of independent parents."""
+    x, p = np.array([bias]), np.ones(1)
+    for w, m in zip(weight, mu, strict=True):
+        x, p = np.concatenate([x, x + w]), np.concatenate([p * (1.0 - m), p * m])
+    return float(p @ (rarity(x) if gate == NOISY_OR else softplus(x)))
+
+
+def _log_p(part: Part, effort: Effort) -> FloatArray:
+    """ln P(V) of each row, without what reports add."""
+    if part.network.is_binary:
+        return enumerate_states(part.network, part.states, effort)[0]
+    return means_of_states(part.network, part.states, effort, np.empty(0, np.int64))[0]
 
 
 def _exact_means(part: Part, effort: Effort, asked: IndexArray | None = None) -> tuple[FloatArray, FloatArray]:
@@ -230,10 +251,28 @@ def _exact_means(part: Part, effort: Effort, asked: IndexArray | None = None) ->
     for r in np.flatnonzero(many.sum(axis=1) >= _MANY):
         units = np.flatnonzero(many[r])
         means[r, units] = predictions(network, states[r], means[r], units, effort.limit)
+    _eliminate(network, states, open_ & np.isnan(means), means, effort)
     rows, barren = np.nonzero(open_ & np.isnan(means))
     means[rows, barren] = barren_means(network, Taken(states, rows), log_p[rows], barren, effort)
     echoes.fill(means)
     return log_p + part.constant, means
+
+
+def _eliminate(network: Network, states: States, wanted: BoolArray, means: FloatArray, effort: Effort) -> None:
+    """The means of barren units in rows where several are wanted, all from one sum, if its tables are small."""
+    several = np.flatnonzero(wanted.sum(axis=1) >= _SEVERAL)
+    for rows in patterns(network, states[several]):
+        some = several[rows]
+        units = np.flatnonzero(wanted[some].any(axis=0))
+        seen = states[some[0]].copy()
+        seen[units] = 0
+        with contextlib.suppress(TooManyHiddenError):
+            above = np.flatnonzero(live_variables(network.model, seen)).tolist()
+            found = Sum(network, states[some[:1]], above, min(effort.limit, _NARROW)).solve(
+                states[some], units.tolist()
+            )
+            for unit, posterior in found.posteriors.items():
+                means[some, unit] = np.where(wanted[some, unit], posterior[:, 1], means[some, unit])
 
 
 def _mirrored(echoes: Mirrors, asked: IndexArray) -> IndexArray:
@@ -255,15 +294,41 @@ def _fill_known(network: Network, row: States, means: FloatArray) -> None:
 
 
 def _pairs(part: Part, effort: Effort) -> Iterator[FloatArray]:
-    """P(S_i, S_j | V) = P(S_i | V) P(S_j | S_i, V) of each row, one more enumeration for each hidden unit i."""
-    free = np.flatnonzero(part.held == HIDDEN)  # a held unit is cut out of the network
+    """P(S_i, S_j | V) = P(S_i | V) P(S_j | S_i, V) of each row."""
     for row, means in zip(part.states, _exact_means(part, effort)[1], strict=True):
-        given = np.repeat(row[None, :], part.n_units, axis=0)
-        given[free, free] = 1
-        possible = np.flatnonzero(means > 0.0)
-        pairs = np.zeros((part.n_units, part.n_units))
-        some = part._replace(states=given[possible], constant=np.zeros(len(possible)))
-        pairs[possible] = means[possible, None] * _exact_means(some, effort)[1]
+        try:
+            given = _given_each(part, row, means, effort)
+        except TooManyHiddenError:
+            given = _given_each_apart(part, row, means, effort)
+        pairs = means[:, None] * given
         pairs = (pairs + pairs.T) / 2
         np.fill_diagonal(pairs, means)
         yield pairs
+
+
+def _given_each(part: Part, row: States, means: FloatArray, effort: Effort) -> FloatArray:
+    """P(S_j | S_i, V) from one plan: that a unit is on is a likelihood of its own in a row of its own."""
+    network, n = part.network, part.n_units
+    units = np.flatnonzero((row[:n] == HIDDEN) & (part.held == HIDDEN) & (means > 0.0))
+    seen = row.copy()
+    seen[units] = 0  # reports of other rows are no part of the sum
+    variables = np.flatnonzero(live_variables(network.model, seen)).tolist()
+    sums = Sum(network, row[None, :], variables, min(effort.limit, _NARROW), soft=units.tolist())
+    likelihoods = {i: np.where((units == i)[:, None], [0.0, 1.0], 1.0) for i in units.tolist()}
+    found = sums.solve(np.repeat(row[None, :], len(units), axis=0), units.tolist(), likelihoods).posteriors
+    given = np.repeat(means[None, :], n, axis=0)  # of a unit that is on for certain
+    for j, posterior in found.items():
+        given[units, j] = posterior[:, 1]
+    return given
+
+
+def _given_each_apart(part: Part, row: States, means: FloatArray, effort: Effort) -> FloatArray:
+    """P(S_j | S_i, V), one more sum for each hidden unit i."""
+    rows = np.repeat(row[None, :], part.n_units, axis=0)
+    free = np.flatnonzero(part.held == HIDDEN)  # a held unit is cut out of the network
+    rows[free, free] = 1
+    possible = np.flatnonzero(means > 0.0)
+    given = np.zeros((part.n_units, part.n_units))
+    some = part._replace(states=rows[possible], constant=np.zeros(len(possible)))
+    given[possible] = _exact_means(some, effort)[1]
+    return given

@@ -1,7 +1,8 @@
-"""Sums over all joint states of the hidden variables: small ones with arrays, tables and large ones with kernels.
+"""Sums over all joint states of the hidden variables: small ones with arrays, large ones by elimination.
 
-A group of coupled hidden variables is summed alone. Where it is small, ln P(H, V) of all its joint states is one array,
-and no compiler is needed; where it is large, a kernel goes through the states, in parts that run at once.
+A group of coupled hidden variables is summed alone. Where it is small, ln P(H, V) of all its joint states is one array;
+where it is large, variables are eliminated (:mod:`sbnet.exact.elimination`), or if it has two levels, findings are gone
+through. Many rows with the same variables observed are eliminated side by side; the rest of a table goes to a kernel.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet import checks, kernels
-from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.errors import NetworkError, TooManyHiddenError
 from sbnet.exact.quickscore import MOST_FINDINGS, TwoLevels, total, two_levels
+from sbnet.exact.sparse import Sum, patterns
 from sbnet.kernels import array_gates as gates
 from sbnet.kernels.codes import TABLE
 from sbnet.kernels.structs import Problem
 from sbnet.model.components import members
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Threads, map_blocks, row_blocks, rows_at_once
-from sbnet.questions.reduction import absorb, columns, components, reduce
+from sbnet.questions.reduction import absorb, columns, components, live_variables, reduce
 
 _PART = 15
 """Larger groups are summed in parts of 2**15 terms, a tenth of a second or less: on all cores, with a moving bar."""
@@ -33,6 +35,9 @@ _QUICK = 8
 """Coupled hidden units that are summed over without a look at their findings."""
 _ARRAYS = 12
 """Groups of up to 2**12 joint states are summed with arrays."""
+_ALIKE, _TERMS, _NARROW = 4, 1 << 15, 16.0
+"""So many rows with the same variables observed, and of so many joint states in all, share an order of elimination, if
+no table is larger than 2**16."""
 _FEW, _FIXED = 1 << 20, 4000
 """Rows are summed one by one, with arrays, if they have so many edges in all; a row itself counts as 4000."""
 WORST = 1e-9
@@ -47,6 +52,7 @@ class Effort(NamedTuple):
     progress: bool | None
     means: bool = True  # are they asked for? Sums over findings take several times as long with them
     one_by_one: bool | None = None  # rows, with arrays? None: if they are few
+    sparse: bool = True  # does the limit count for tables of an elimination, or for all coupled hidden variables?
 
 
 def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[FloatArray, FloatArray]:
@@ -60,18 +66,19 @@ def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[
     log_p, (variable, state) = np.empty(len(states)), columns(network.model)
     seen = states[:, variable]
     means = np.where(seen == HIDDEN, np.nan, seen == state)
-    alone = np.ones(len(states), np.bool_)
     few = len(states) * (network.n_edges + _FIXED) <= _FEW if effort.one_by_one is None else effort.one_by_one
-    if not few:
+    alone = np.ones(len(states), np.bool_)
+    if effort.sparse:
+        alone = _sum_alike(network, states, effort, log_p, means)
+    if not few and alone.any():
         largest = _largest_groups(network, states)
         noisy = bool(network.gate.any())  # where findings are fewer than causes, their subsets are the smaller sum
-        if not noisy:
-            check_limit(float(largest.max(initial=0.0)), effort.limit)
-        alone = largest > (min(_QUICK, effort.limit) if noisy else _PART)
-        _sum_table(network, states, np.flatnonzero(~alone), largest, effort, log_p, means)
+        small = largest <= min(_QUICK if noisy else _ARRAYS, effort.limit)
+        _sum_table(network, states, np.flatnonzero(alone & small), largest, effort, log_p, means)
+        alone &= ~small
     rows = {int(r): Reduced(network, states[r]) for r in np.flatnonzero(alone)}
     for row in rows.values():
-        row.check(effort.limit)  # before anything is summed
+        row.check(effort)  # before anything is summed
     for r, row in rows.items():
         log_p[r] = row.known
         for group in row.groups:
@@ -81,12 +88,33 @@ def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[
     return log_p, means
 
 
+def _sum_alike(network: Network, states: States, effort: Effort, log_p: FloatArray, means: FloatArray) -> BoolArray:
+    """ln P and means of rows of which many have the same variables observed; which rows are left."""
+    left = np.ones(len(states), np.bool_)
+    for rows in patterns(network, states):
+        if len(rows) < _ALIKE:
+            continue
+        live = np.flatnonzero(live_variables(network.model, states[rows[0]]))
+        hidden = live[states[rows[0], live] < 0]
+        if len(rows) * 2.0 ** min(len(hidden), 50) < _TERMS:
+            continue
+        try:
+            one = Sum(network, states[rows[:1]], live.tolist(), min(effort.limit, _NARROW))
+        except TooManyHiddenError:
+            continue
+        answers = one.solve(states[rows], hidden.tolist() if effort.means else ())
+        log_p[rows], left[rows] = answers.log_p, False
+        for v, posterior in answers.posteriors.items():
+            means[rows, network.model.threshold[v] : network.model.threshold[v + 1]] = posterior[:, 1:]
+    return left
+
+
 def _largest_groups(network: Network, states: States) -> FloatArray:
     """For each row, the logarithm to base 2 of the number of joint states of the largest group."""
     largest = np.zeros(len(states))
     for rows in row_blocks(len(states), len(network.bias)):
         nothing = np.zeros((len(states[rows]), len(network.bias)))
-        kernels.enumeration.sum_rows(network.model, states[rows], nothing, -1.0, nothing, largest[rows])
+        _sum_each_row(network.model, states[rows], nothing, -1.0, nothing, largest[rows])
     return largest
 
 
@@ -109,8 +137,20 @@ def _sum_table(
 def _sum_rows(network: Network, block: Block) -> tuple[IndexArray, FloatArray, FloatArray]:
     states, means, rows = block.columns
     means, largest = means.copy(), np.empty(len(states))
-    log_p = kernels.enumeration.sum_rows(network.model, states, absorb(network, states), _PART, means, largest)
+    log_p = _sum_each_row(network.model, states, absorb(network, states), _PART, means, largest)
     return rows, log_p, means
+
+
+def _sum_each_row(
+    model: Model, states: States, bias: FloatArray, limit: float, means: FloatArray, largest: FloatArray
+) -> FloatArray:
+    """ln P(V) of each row, without groups of more than 2**limit joint states; `largest`: log2 of those there are."""
+    log_p, limit = np.empty(len(states)), float(limit)
+    for r, row in enumerate(states):
+        problem = reduce(model, row)
+        given = model, problem, components(problem), row, bias[r], limit, means[r]
+        log_p[r], largest[r] = kernels.enumeration.sum_groups(*given)
+    return log_p
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +160,7 @@ class Reduced:
     network: Network
     states: States
     _sums: dict[tuple[int, bool], Sums] = field(default_factory=dict)
+    _orders: dict[tuple[int, int], Sum] = field(default_factory=dict)
 
     @cached_property
     def problem(self) -> Problem:
@@ -157,11 +198,14 @@ class Reduced:
         of_factor = members(self.label[slots["parent"][factors["slot"]]], n)
         return [Group(self, *both) for both in zip(members(self.label, n), of_factor, strict=True)]
 
-    def check(self, limit: int) -> None:
-        """Raise an error if a group is too large for the limit, and so are the findings of its causes."""
+    def check(self, effort: Effort) -> None:
+        """Raise an error if the sum over a group is too large for the limit, whichever way it is taken."""
+        limit = effort.limit
         for group in self.groups:
             if group.bits > limit and not (group.levels and group.levels.positive <= min(limit, MOST_FINDINGS)):
-                check_limit(group.bits, limit, len(group.units))
+                if not effort.sparse:
+                    check_limit(group.bits, limit, len(group.units))
+                group.by_elimination(limit)
 
     def sums(self, limit: int, *, findings: bool = True) -> Sums:
         """Sums over the groups of up to 2**limit joint states, or, unless told otherwise, of as many `findings`."""
@@ -237,8 +281,27 @@ class Group:
             value, probabilities, error = total(self.levels, with_means=effort.means)
             if error <= WORST:
                 return value, probabilities
-        check_limit(self.bits, effort.limit, len(self.units))
-        return self.with_arrays() if self.bits <= _ARRAYS else self.with_kernel(effort)
+        if self.bits <= min(_ARRAYS, effort.limit):
+            return self.with_arrays()
+        answers = self.by_elimination(effort.limit).solve(self.row.states[None, :], self.variables.tolist())
+        return float(answers.log_p[0]), np.concatenate([answers.posteriors[v][0, 1:] for v in self.variables.tolist()])
+
+    def by_elimination(self, limit: int) -> Sum:
+        """The sum with an order of elimination, or an error if that takes too large a table."""
+        key = int(self.variables[0]), limit
+        if key not in self.row._orders:
+            mine = {*self.variables.tolist(), *self.row.problem.factors["variable"][self.factors].tolist()}
+            try:
+                self.row._orders[key] = Sum(self.row.network, self.row.states[None, :], mine, limit)
+            except TooManyHiddenError:
+                if max(map(self._n_parents, self.factors)) == len(self.units):  # all have a child in common
+                    check_limit(self.bits, limit, len(self.units))
+                raise
+        return self.row._orders[key]
+
+    def _n_parents(self, factor: int) -> int:
+        one = self.row.problem.factors[factor]
+        return len(np.unique(self.row.problem.slots["parent"][one["slot"] : one["slot_end"]]))
 
     def with_kernel(self, effort: Effort) -> tuple[float, FloatArray]:
         """ln of the sum over all joint states, and the probability of each column: part by part."""

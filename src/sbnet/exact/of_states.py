@@ -1,30 +1,34 @@
-"""Exact means of variables with any number of states, those without observed descendants included."""
+"""Exact means of variables with any number of states and of tables, by elimination."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from sbnet._types import FloatArray, IndexArray, States
-from sbnet.exact.enumeration import Effort, enumerate_states
+from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet.exact.enumeration import Effort
+from sbnet.exact.sparse import Sum, patterns
 from sbnet.model.network import Network
+from sbnet.questions.evidence import observed_means
+from sbnet.questions.reduction import live_variables
 
 
 def means_of_states(
     network: Network, states: States, effort: Effort, asked: IndexArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """ln P(V), and the probability of each state from the second one on, rows by columns.
+    """ln P(V), and the probability of each state from the second one on, rows by columns; of the variables asked for,
+    if that is said, and NaN for others that are not observed.
 
-    A variable that drops out of the sum has P(v = s | V) = P(v = s, V) / P(V); only those asked for, if that is said.
+    Variables that neither are asked for nor have what is below them drop out of the sum.
     """
-    variable, state = network.columns
-    log_p, means = enumerate_states(network, states, effort)
-    open_ = np.isnan(means)
-    if asked is not None:
-        open_ &= np.isin(variable, asked)
-    rows, columns = np.nonzero(open_)
-    if len(rows):
-        given = states[rows]
-        given[np.arange(len(rows)), variable[columns]] = state[columns]
-        log_share = enumerate_states(network, given, effort._replace(means=False))[0] - log_p[rows]
-        means[rows, columns] = np.exp(np.minimum(log_share, 0.0))
+    log_p, means = np.empty(len(states)), observed_means(network, states)
+    wanted = np.arange(network.n_units) if asked is None else asked
+    for rows in patterns(network, states):
+        hidden = wanted[states[rows[0], wanted] == HIDDEN]
+        seen = states[rows[0]].copy()
+        seen[hidden] = 0
+        variables = np.flatnonzero(live_variables(network.model, seen)).tolist()
+        found = Sum(network, states[rows], variables, effort.limit).solve(states[rows], hidden.tolist())
+        log_p[rows] = found.log_p
+        for v in hidden.tolist():
+            means[np.ix_(rows, np.r_[network.columns_of(v)])] = found.posteriors[v][:, 1:]
     return log_p, means

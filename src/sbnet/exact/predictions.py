@@ -7,17 +7,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
-from sbnet import kernels
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.exact.enumeration import WORST, Effort, Reduced, enumerate_states
 from sbnet.exact.quickscore import MOST_FINDINGS, TwoLevels, total
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken, row_blocks
-
-_ENUMERATED = 6  # parents whose states are summed for a prediction
 
 
 def barren_means(network: Network, states: Taken, log_p: FloatArray, units: IndexArray, effort: Effort) -> FloatArray:
@@ -63,28 +59,6 @@ def predictions(network: Network, row: States, means: FloatArray, units: IndexAr
         else:
             log_off[i] += math.nan if several is None else several.moved(parent[mine], -weight[mine])
     return np.where(known, -np.expm1(np.minimum(log_off, 0.0)), np.nan)[units]
-
-
-def predict(network: Network, states: States, bias: FloatArray, means: FloatArray) -> None:
-    """Fill in the means of barren units that are NaN: those they would have if their parents were independent.
-
-    Parents come first; `bias` has the evidence absorbed. The kernel is asked only where it has another way: sigmoid
-    units with many parents.
-    """
-    size, open_ = np.diff(network.graph.indptr), np.isnan(means)
-    if ((network.gate != NOISY_OR) & (size > _ENUMERATED) & open_.any(axis=0)).any():
-        kernels.rows.predict_rows(network.model, states, bias, means)
-        return
-    for r, i in np.argwhere(open_).tolist():
-        edges = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
-        parents = network.graph.parent[edges]
-        hidden = states[r, parents] == HIDDEN
-        mu, weight = means[r, parents[hidden]], network.weight[edges][hidden]
-        if network.gate[i] == NOISY_OR:
-            means[r, i] = 1.0 - math.exp(-bias[r, i]) * float(np.prod(1.0 - mu + mu * np.exp(-weight)))
-        else:
-            on = np.indices((2,) * len(mu)).reshape(len(mu), 2 ** len(mu)).T
-            means[r, i] = np.prod(np.where(on, mu, 1.0 - mu), axis=1) @ expit(bias[r, i] + on @ weight)
 
 
 class _CoupledCauses(NamedTuple):

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from sbnet import kernels
 from sbnet._types import HIDDEN, FloatArray
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, enumerate_states
-from sbnet.exact.probability import log_p_rows, sample
+from sbnet.exact.of_states import means_of_states
+from sbnet.exact.probability import sample
+from sbnet.exact.sparse import Sum
 from sbnet.model.graph import read_only
 from sbnet.model.network import Network
-from sbnet.model.ties import is_tied
-from sbnet.parallel.blocks import row_blocks
+from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import absorb
+from sbnet.questions.ties import is_tied
 
 MOST_EDGES = 1_000_000
 """Larger networks are printed without their prior, which would take longer than anyone waits for a line of text."""
@@ -23,7 +25,7 @@ DRAWS, _AT_ONCE = 1 << 14, 1 << 11
 """Samples for a prior of tied units, in all and at once."""
 _COUPLED, _UNITS = 12, 200  # for an exact prior: 2**12 terms, for each of 200 units
 _JOINT = 16
-"""The logarithm to base 2 of the joint states that are summed for an exact prior of variables with states."""
+"""The logarithm to base 2 of the largest table of an exact prior of variables with states."""
 
 _Kept = WeakKeyDictionary[Network, FloatArray]
 _exact: _Kept = WeakKeyDictionary()
@@ -40,7 +42,7 @@ def predicted_prior(network: Network) -> FloatArray:
         return best_prior(network)
     if network not in _predicted:
         nothing, means = np.full((1, network.n_units), HIDDEN), np.full((1, network.n_units), np.nan)
-        kernels.rows.predict_rows(network.model, nothing, absorb(network, nothing), means)
+        predict_rows(network.model, nothing, absorb(network, nothing), means)
         _predicted[network] = read_only(means[0])
     return _predicted[network]
 
@@ -51,10 +53,11 @@ def best_prior(network: Network) -> FloatArray:
     """
     if network not in _exact:
         if not network.is_binary:
-            few = float(np.log2(network.n_states).sum()) <= _JOINT
-            _exact[network] = read_only(_of_states(network) if few else _draw(network))
-            if not few:
-                _drawn[network] = _exact[network]
+            nothing = np.full((1, network.n_units), HIDDEN, np.int8)
+            try:
+                _exact[network] = read_only(means_of_states(network, nothing, Effort(_JOINT, 1, progress=False))[1][0])
+            except TooManyHiddenError:
+                _exact[network] = _drawn[network] = read_only(_draw(network))
             return _exact[network]
         try:
             _exact[network] = read_only(_enumerate(network))
@@ -79,22 +82,16 @@ def _draw(network: Network) -> FloatArray:
     return sums / DRAWS
 
 
-def _of_states(network: Network) -> FloatArray:
-    """The probability of each state from the second one on, by a sum over all joint states."""
-    variable, state = network.columns
-    sizes = network.n_states.tolist()
-    states = np.indices(sizes, dtype=np.int8).reshape(len(sizes), -1).T
-    p: FloatArray = np.zeros(len(variable))
-    for rows in row_blocks(len(states), 4 * len(variable)):
-        p += np.exp(log_p_rows(network, states[rows]).sum(axis=1)) @ (states[rows][:, variable] == state)
-    return p
-
-
 def _enumerate(network: Network) -> FloatArray:
     n = network.n_units
+    every, tied = np.full((1, n), HIDDEN), is_tied(network)
+    with contextlib.suppress(TooManyHiddenError):
+        if not tied:
+            found = Sum(network, every, range(n), _COUPLED).solve(every, None)
+            return np.array([found.posteriors[i][0, 1] for i in range(n)])
     if n > _UNITS:
         raise TooManyHiddenError(f"the exact prior of {n} units takes too long to be shown")
     on = np.full((n, n), HIDDEN)
     np.fill_diagonal(on, 1)
-    log_p, _ = enumerate_states(network, on, Effort(_COUPLED, None, progress=False))
+    log_p, _ = enumerate_states(network, on, Effort(_COUPLED, None, progress=False, sparse=not tied))
     return np.exp(np.minimum(log_p, 0.0))

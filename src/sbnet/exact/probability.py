@@ -52,7 +52,8 @@ def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
         )
     result = np.empty(len(complete))
     if network.is_binary:
-        kernels.sampling.log_joint_rows(network.model, network.bias, complete, result)
+        net, every = kernels.sampling.generative(network.model, network.bias), np.ones(network.n_units, np.bool_)
+        kernels.sampling.log_joint_rows(net, complete, every, result)
     else:
         for rows in row_blocks(len(complete), len(network.bias)):
             result[rows] = log_p_rows(network, complete[rows]).sum(axis=1)
@@ -110,11 +111,12 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     states = np.empty((n, network.n_units), dtype=np.int8)
     states[:] = interventions(network, do, n, "draws")
     generator = checks.generator(rng)
+    net = None if network.tables else kernels.sampling.generative(network.model, network.bias)
     for rows in row_blocks(n, network.n_units):
         if network.tables:
             _draw_with_tables(network, generator.random(states[rows].shape), states[rows])
             continue
-        kernels.sampling.ancestral(network.model, network.bias, generator.random(states[rows].shape), states[rows])
+        kernels.sampling.draw_rows(net, generator.random(states[rows].shape), states[rows])
     return states
 
 

@@ -18,8 +18,8 @@ from sbnet.inference import MeanField, Posterior, infer
 from sbnet.inference.solvers.enumeration import Sampled, Sums
 from sbnet.model import roles
 from sbnet.model.network import Network
-from sbnet.model.ties import strong_edges
 from sbnet.questions.evidence import as_evidence
+from sbnet.questions.ties import strong_edges
 
 MOST_INTERVALS = 8
 """Units of one request: each takes two certificates, and a click must not wait for those of the click before."""

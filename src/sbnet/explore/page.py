@@ -14,9 +14,8 @@ import numpy as np
 
 from sbnet._version import __version__
 from sbnet.kernels import lobatto
-from sbnet.kernels._compile import plain
 from sbnet.kernels.codes import NOISY_OR
-from sbnet.kernels.terms.series import NOTHING, nodes_for
+from sbnet.kernels.lobatto import NOTHING, nodes_for
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.questions.evidence import OnePattern, words_of
@@ -91,6 +90,6 @@ def _series(network: Network) -> dict[str, list[float]]:
     """The sum of exponentials above t(x) of noisy-OR units, as many terms as the weakest cause needs."""
     weight = network.weight[network.gate[network.graph.child_of_edge] == NOISY_OR]
     weakest = float(weight[weight > NOTHING].min(initial=np.inf))
-    n = int(plain(nodes_for)(weakest)) if np.isfinite(weakest) else 0
+    n = nodes_for(weakest) if np.isfinite(weakest) else 0
     columns = {"nodes": lobatto.NODES, "weights": lobatto.WEIGHTS, "until": lobatto.UNTIL}
     return {name: column[:n].tolist() for name, column in columns.items()}

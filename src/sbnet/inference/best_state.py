@@ -11,9 +11,10 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
-from sbnet.errors import short
-from sbnet.exact.probability import sample
-from sbnet.inference.maximum import Group, groups_of, largest, rounding_of
+from sbnet.errors import TooManyHiddenError, short
+from sbnet.exact.probability import log_p_rows, sample
+from sbnet.exact.sparse import Sum
+from sbnet.inference.maximum import Found, Group, groups_of, largest, rounding_of
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.kernels import array_gates as gates
 from sbnet.model.network import Network
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 LIMIT = 20
 """Coupled hidden units among which the best state is found for certain, by default."""
+_SMALL, _TABLE = 12, 20
+"""Larger groups are maximised by elimination, if no table has more than 2**20 numbers."""
 _STARTS, _SAMPLES = 4, 16
 _NUMBERS = 13_500_000  # that are worked out in a search without end: a second or so
 
@@ -180,7 +183,8 @@ def most_probable(
     That is not the state in which each unit is as its mean says. The search begins at the means of mean field theory
     and at samples, flips units as long as that helps, and then splits the space of states, and passes over the parts
     whose upper bound shows that they hold nothing better; :mod:`sbnet.inference.maximum` has the bound. Groups of
-    hidden units that do not meet are searched one by one. Units without observed descendants count: here they do not
+    hidden units that do not meet are searched one by one; sparse ones are not searched, but maximised by elimination,
+    however large they are. Units without observed descendants count: here they do not
     drop out.
 
     Parameters
@@ -217,7 +221,6 @@ def most_probable(
     (1, True)
     """
     question = ask(network, evidence, do)
-    network.check_binary("most_probable()")
     patience = _Patience(
         checks.whole("limit", limit, 0, 60), parts if parts is None else checks.whole("parts", parts, 0)
     )
@@ -265,6 +268,8 @@ def _search(question: Question, patience: _Patience, seed: int) -> MostProbable:
         given = question.given[0]
         return MostProbable(question.network, given, given, -np.inf, -np.inf, True, question.reason())
     (part,) = question.parts
+    if not part.network.is_binary:
+        return _of_states(question, part, patience.limit)
     network, row = part.network, part.states[0]
     bias = absorb(network, part.states)[0]
     held = np.concatenate([part.held != HIDDEN, np.zeros(len(part.owner), np.bool_)])
@@ -273,7 +278,7 @@ def _search(question: Question, patience: _Patience, seed: int) -> MostProbable:
     upper, exact, state = log_p, True, row.copy()
     starts = cache(partial(_starts, part, seed))
     for group in groups:
-        found = largest(group, starts, patience.of(group))
+        found = _eliminated(network, row, group) or largest(group, starts, patience.of(group))
         state[group.units] = found.state
         log_p, upper, exact = log_p + found.value, upper + found.upper, exact and found.exact
     # The margins of groups cover their sums; this one covers what was absorbed, and the sum of it all.
@@ -281,6 +286,34 @@ def _search(question: Question, patience: _Patience, seed: int) -> MostProbable:
     upper += 1e-15 * (len(groups) + 1) * (abs(log_p) + abs(float(part.constant[0])))
     own = np.where(part.held == HIDDEN, state[: part.n_units], part.held)
     return MostProbable(question.network, question.given[0], own, log_p, upper, exact)
+
+
+def _of_states(question: Question, part: Part, limit: int) -> MostProbable:
+    """One row of variables with states, by elimination; a variable that is held is no part of P."""
+    network = part.network
+    free = np.flatnonzero(np.append(part.held == HIDDEN, np.ones(len(part.owner), np.bool_))).tolist()
+    best = Sum(network, part.states, free, limit, maximum=True).explain(part.states)[1]
+    own = np.where(part.held == HIDDEN, best[0, : part.n_units], part.held)
+    whole = np.append(own, best[0, part.n_units :])[None, :]
+    parts = log_p_rows(network, whole.astype(np.int8))[0, free]
+    log_p = float(parts.sum() + part.constant[0])
+    # The search takes sums in another order: what it passed over is at most as far off as rounding brings two sums.
+    size = np.abs(parts).sum() + np.abs(network.weight).sum() + np.abs(network.bias).sum()
+    upper = log_p + float(part.slack[0]) + 1e-13 * (1.0 + float(size))
+    return MostProbable(question.network, question.given[0], own.astype(np.int8), log_p, upper, True)
+
+
+def _eliminated(network: Network, row: States, group: Group) -> Found | None:
+    """The best state of a large group by elimination, if that takes small tables only."""
+    if len(group.hidden) <= _SMALL:
+        return None
+    try:
+        best = Sum(network, row[None, :], group.units.tolist(), _TABLE, maximum=True).explain(row[None, :])[1]
+    except TooManyHiddenError:
+        return None
+    state: States = best[0, group.units]
+    value = float(group.log_p(state[None, :])[0])
+    return Found(state, value, value + group.margin, True)
 
 
 def _starts(part: Part, seed: int) -> States:

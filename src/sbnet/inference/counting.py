@@ -7,9 +7,9 @@ import numpy as np
 from sbnet._types import HIDDEN, IndexArray, States
 from sbnet.inference.equal_rows import first_equal
 from sbnet.inference.solution import Xi
-from sbnet.kernels.reduce import live_units
-from sbnet.kernels.terms import LOG_TERMS
+from sbnet.kernels.kinds import LOG_TERMS
 from sbnet.model.network import Network
+from sbnet.questions.reduction import live_variables
 
 
 def count_terms(network: Network, states: States, terms: Xi | None) -> IndexArray:
@@ -24,7 +24,7 @@ def count_terms(network: Network, states: States, terms: Xi | None) -> IndexArra
     first = first_equal(masks)
     for r in np.unique(first):
         children = network.graph.child_of_edge[masks[r][network.graph.parent] == HIDDEN]
-        parents = np.bincount(children, minlength=network.n_units)[live_units(network.model, masks[r])]
+        parents = np.bincount(children, minlength=network.n_units)[live_variables(network.model, masks[r])]
         few = (parents > 0) & (parents <= terms.bound.enumerate_up_to)
         counts[r] = few.sum(), (parents > 0).sum()
     return counts[first]

@@ -14,11 +14,11 @@ from scipy.special import logsumexp
 from sbnet import checks
 from sbnet._types import FloatArray, RngLike
 from sbnet.exact.enumeration import Reduced
+from sbnet.inference.chains import Biases, anneal
 from sbnet.inference.importance import log_weights
 from sbnet.inference.solution import Solution
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.inference.solvers.protocol import Solver, check_solver
-from sbnet.kernels.annealing import anneal_rows
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, join, map_blocks, pool
 from sbnet.questions import printing
@@ -268,11 +268,11 @@ def weigh(
     """What :func:`_summary` says of each row, for samples around the means of a solution."""
     weights = np.empty((len(solution.bound), draw.samples))
     for r, row in enumerate(rows):
+        means, own = solution.means[r], row.network
         if draw.anneal:
-            one, bias, mine = row.states[None, :], row.bias[None, :], slice(r, r + 1)
-            anneal_rows(row.network.model, one, bias, solution.means[mine], draw.anneal, draw.seed, weights[mine])
+            bias = Biases(own.bias, row.bias)
+            weights[r] = anneal(own.model, row.states, bias, means, draw.anneal, draw.seed, draw.samples)
         else:
-            means = solution.means[r]
             weights[r] = log_weights(row, means, draw.defence, draw.seed, draw.samples)
     return _summary(weights, draw.delta)
 

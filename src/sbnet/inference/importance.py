@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, FloatArray, States
 from sbnet.exact.enumeration import Reduced
 from sbnet.kernels import array_gates as gates
-from sbnet.kernels.random import GOLDEN, splitmix
+from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, streams_of, uniforms
 
-Seeds: TypeAlias = NDArray[np.uint64]
 _NUMBERS = 200_000  # in an array of several samples: it stays in the cache of a core
 
 
@@ -34,9 +30,9 @@ def log_weights(row: Reduced, means: FloatArray, defence: float, seed: np.uint64
     parts, most = [], max(_NUMBERS // (n + n_factors), 1)
     for first in range(0, samples, most):
         stream = streams[first : first + most]
-        u = uniform(stream + np.arange(1, n + 1, dtype=np.uint64)[:, None] * GOLDEN)
+        u = uniforms(stream + np.arange(1, n + 1, dtype=np.uint64)[:, None] * GOLDEN)
         on = u < mu
-        defended = uniform(stream) < defence
+        defended = uniforms(stream) < defence
         on[:, defended] = _from_network(row, u[:, defended])
         z = coupling @ on.astype(np.float64) + row.bias[factors["variable"]][:, None]
         log_prior, log_p = _log_p(row, on, z)
@@ -47,18 +43,9 @@ def log_weights(row: Reduced, means: FloatArray, defence: float, seed: np.uint64
 
 
 def seeds_of(seed: np.uint64, states: States, samples: int, first: int = 0) -> Seeds:
-    """A seed for each sample after the `first` ones, from that of the evidence: `kernels.random` again."""
-    with np.errstate(over="ignore"):
-        for state in (states + 2).astype(np.uint64):
-            seed = splitmix(seed * np.uint64(3) + state)
-    streams: Seeds = splitmix(seed + np.arange(first + 1, first + samples + 1, dtype=np.uint64) * GOLDEN)
-    return streams + GOLDEN
-
-
-def uniform(seeds: Seeds) -> FloatArray:
-    """A number in [0, 1) from each seed."""
-    numbers: FloatArray = (splitmix(seeds) >> np.uint64(11)) * 2.0**-53
-    return numbers
+    """A seed for each sample after the `first` ones, from that of the evidence."""
+    streams: Seeds = streams_of(row_seeds(seed, states[None]), samples, first)[0] + GOLDEN
+    return streams
 
 
 def _from_network(row: Reduced, numbers: FloatArray) -> BoolArray:

@@ -19,12 +19,12 @@ from sbnet.inference.counting import count_terms, remark
 from sbnet.inference.solution import Solution, Status, Xi
 from sbnet.inference.solvers.protocol import Solver
 from sbnet.model.network import Network
-from sbnet.model.ties import emulates, tied_rows
 from sbnet.questions import printing
 from sbnet.questions.batches import NamedBatch, framed
 from sbnet.questions.by_state import by_state, by_variable, frame_columns, observed_column
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Question
+from sbnet.questions.ties import emulates, tied_rows
 
 if TYPE_CHECKING:
     import pandas

@@ -24,13 +24,12 @@ from sbnet.errors import NetworkError, short
 from sbnet.exact.probability import entropy_of
 from sbnet.inference.solution import check_start
 from sbnet.kernels.codes import SIGMOID
-from sbnet.kernels.meanfield import EDGE
-from sbnet.kernels.reduce import live_units
-from sbnet.kernels.rows import predict_rows
+from sbnet.kernels.mean_field import EDGE
 from sbnet.model.network import Network
 from sbnet.questions.evidence import EvidenceLike
+from sbnet.questions.prediction import predict_rows
 from sbnet.questions.question import Part, Question, ask_one
-from sbnet.questions.reduction import absorb
+from sbnet.questions.reduction import absorb, live_variables
 
 What: TypeAlias = Literal["start", "mean", "xi"]
 
@@ -160,7 +159,7 @@ class _Ascent:
     def __init__(self, part: Part, start: FloatArray | None) -> None:
         self.part, network = part, part.network
         row, graph = part.states[0], network.graph
-        live = live_units(network.model, row)
+        live = live_variables(network.model, row)
         self.live = np.flatnonzero(live).tolist()
         self.hidden = np.flatnonzero(live & (row == HIDDEN)).tolist()
         self.bias = absorb(network, part.states)[0]

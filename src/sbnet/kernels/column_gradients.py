@@ -1,138 +1,138 @@
-"""Gradients and posterior means from the joint states that count in a row, sixteen slots at once: see `columns`."""
+"""Gradients and posterior means from the joint states that count in a row, sixteen slots at once: see `columns`.
+
+Gradients are means over s of those of ln P_c(s), and only few s have a share in a row that counts.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
-from sbnet.kernels.column_records import FRACTION, PLAIN, Answer, Columns, Record, Room, Task, form_of
-from sbnet.kernels.compiling import inner
-from sbnet.kernels.structs import LANES
-from sbnet.kernels.thresholds import sigmoid
+from sbnet.kernels.columns import PLAIN, SUM, Given, Record
+from sbnet.kernels.compiling import inner, kernel
+from sbnet.kernels.structs import LANES, lanes, struct
+
+# Sixteen slots side by side
+# Of s: e^-(what it contributes to x), and the sum over rows of gradients in x
+above_t = struct(*lanes("d", "gradient"))
+# Of a row: a and off; its weight, with a minus if off; the gradient in x, times the weight; P(mixture variable is on)
+side_t = struct(*lanes("a", "off", "signed", "gradient", "posterior"))
+# Of a mixture variable with weight J to its column: e^-J, the gradient in J
+strength_t = struct(*lanes("k", "gradient"))
+
+
+class Means(NamedTuple):
+    """Where gradients and means are found."""
+
+    above: np.ndarray  # of above_t, s by slots; the last s is none
+    sides: np.ndarray  # of side_t, by slots
+    strengths: np.ndarray  # of strength_t, by slots
+    mixed: np.ndarray  # of mixed_t, by m; the last is for sums
+    kept: IndexArray  # the joint states that count in a row
+    own: FloatArray  # and their shares
+    x: FloatArray  # the gradients in the inputs of slots, times the weights of rows, by slot and row
+    mean: FloatArray  # the means of mixture variables, by row and slot
 
 
 @inner(fast=True)
-def _dot(on: FloatArray, f: int, x: FloatArray, c: int) -> float:
-    total = 0.0
-    for r in range(x.shape[1]):
-        total += x[c, r] * on[f, r]
-    return total
-
-
-@inner(fast=True)
-def _differentiate_plain(side: Record, up: Record, over: Record, share: float, other: float, weight: float) -> None:
+def _plain(side: Record, up: Record, over: Record, share: float, other: float, weight: float) -> None:
     """Two states' parts of the gradients in the inputs of columns: their shares times S - sigma(x)."""
     for i in range(LANES):
         u, v = 1.0 + side.a[i] * up.d[i], 1.0 + side.a[i] * over.d[i]
-        one = 1.0 / (u * v)
-        g, h = share * (side.on[i] - v * one), other * (side.on[i] - u * one)
+        on, one = 1.0 - side.off[i], 1.0 / (u * v)
+        g, h = weight * share * (on - v * one), weight * other * (on - u * one)
         side.gradient[i] += g + h
-        up.gradient[i] += weight * g
-        over.gradient[i] += weight * h
+        up.gradient[i] += g
+        over.gradient[i] += h
 
 
 @inner(fast=True)
-def _differentiate_fraction(
-    side: Record, up: Record, mixture: Record, over: Record, strength: Record, share: float,
-    weight: float,
-) -> None:  # fmt: skip
+def _fraction(
+    side: Record, up: Record, mixture: Record, over: Record, strength: Record, share: float, weight: float
+) -> None:
     """Of columns and their one mixture variable, and of the weights between them, by a single division.
 
-    `chance` is the posterior probability of the mixture variable, given the cell and s.
+    With the letters of `columns`, and f = P(cell) (1 + A), the posterior probability of the mixture variable, given the
+    cell and s, is R = f_1 u_0 / t. The gradient of ln P(cell) in x is +-A / (f u), + if the cell is 1.
     """
     for i in range(LANES):
-        a_0, odds, on = side.a[i] * up.d[i], mixture.a[i] * over.d[i], side.on[i]
-        a_1, off = a_0 * strength.k[i], 1.0 - on
+        a_0, odds, off = side.a[i] * up.d[i], mixture.a[i] * over.d[i], side.off[i]
+        a_1, on = a_0 * strength.k[i], 1.0 - off
         u_0, u_1, v = 1.0 + a_0, 1.0 + a_1, 1.0 + odds
-        n_1 = (on + off * a_1) * u_0
-        t, uu = n_1 + odds * (on + off * a_0) * u_1, u_0 * u_1
-        one = 1.0 / (t * v * uu)
-        chance = n_1 * v * uu * one
-        raised = share * chance * (on - t * v * u_0 * one)
-        g = raised + share * (1.0 - chance) * (on - t * v * u_1 * one)
-        h = share * (chance - t * uu * one)
+        f_1, t_0 = on + off * a_1, odds * u_1
+        t = f_1 * u_0 + t_0 * (on + off * a_0)
+        tuu = t * (u_0 * u_1)
+        one = share / (tuu * v)
+        w = one * v  # share / (t u_0 u_1)
+        r = u_0 * u_0 * w
+        with_it, without = r * a_1, t_0 * u_1 * w * a_0  # R +-A_1 / (f_1 u_1), (1 - R) +-A_0 / (f_0 u_0)
+        r *= f_1 * u_1
+        g, h = side.signed[i] * (with_it + without), weight * (r - tuu * one)
         side.gradient[i] += g
         mixture.gradient[i] += h
-        mixture.posterior[i] += share * chance
-        up.gradient[i] += weight * g
-        over.gradient[i] += weight * h
-        strength.gradient[i] += weight * raised
+        mixture.posterior[i] += r
+        up.gradient[i] += g
+        over.gradient[i] += h
+        strength.gradient[i] += side.signed[i] * with_it
 
 
 @inner(fast=True)
-def _average_fraction(side: Record, up: Record, mixture: Record, over: Record, strength: Record, share: float) -> None:
+def _fraction_mean(side: Record, up: Record, mixture: Record, over: Record, strength: Record, share: float) -> None:
     """Only the mean of the one mixture variable of columns."""
     for i in range(LANES):
-        a_0, odds, on = side.a[i] * up.d[i], mixture.a[i] * over.d[i], side.on[i]
-        a_1 = a_0 * strength.k[i]
-        n_1, n_0 = (on + (1.0 - on) * a_1) * (1.0 + a_0), odds * (on + (1.0 - on) * a_0) * (1.0 + a_1)
+        a_0, odds, off = side.a[i] * up.d[i], mixture.a[i] * over.d[i], side.off[i]
+        a_1, on = a_0 * strength.k[i], 1.0 - off
+        n_1, n_0 = (on + off * a_1) * (1.0 + a_0), odds * (on + off * a_0) * (1.0 + a_1)
         mixture.posterior[i] += share * n_1 / (n_0 + n_1)
 
 
 @inner(fast=True)
-def _differentiate_sum(
-    sides: np.ndarray, i_row: int, above: np.ndarray, s: int, strengths: np.ndarray, mixed: np.ndarray, b: int,
-    wide: int, n: int, share: float, weight: float,
+def _sum(
+    sides: np.ndarray, above: np.ndarray, strengths: np.ndarray, mixed: np.ndarray, s: int, b: int, wide: int, n: int,
+    share: float, weight: float,
 ) -> None:  # fmt: skip
     """Of columns and their n mixture variables, by the posterior probabilities of joint states m."""
-    side, up = sides[i_row, b], above[s, b]
+    side, up, none, total = sides[b], above[s, b], mixed[0], mixed[len(mixed) - 1]
     for i in range(LANES):
-        mixed[0].p[i], mixed[0].k[i] = 1.0, 1.0
+        none.p[i], none.k[i], total.p[i] = 1.0, 1.0, 0.0
     for j in range(n):
         w = b + (j + 1) * wide
-        mixture, over, strength = sides[i_row, w], above[s, w], strengths[w]
-        for m in range(1 << j):
-            off, on = mixed[m], mixed[(1 << j) + m]
-            for i in range(LANES):
-                q = 1.0 / (1.0 + mixture.a[i] * over.d[i])
-                on.p[i], on.k[i] = off.p[i] * q, off.k[i] * strength.k[i]
-                off.p[i] *= mixture.a[i] * over.d[i] * q
+        mixture, over, strength = sides[w], above[s, w], strengths[w]
         for i in range(LANES):
-            q = share / (1.0 + mixture.a[i] * over.d[i])
-            mixture.gradient[i] -= q
-            over.gradient[i] -= weight * q
-    total = mixed[1 << n]
-    for i in range(LANES):
-        total.p[i] = 0.0
+            total.u[i] = 1.0 / (1.0 + mixture.a[i] * over.d[i])
+            h = weight * share * total.u[i]
+            mixture.gradient[i] -= h
+            over.gradient[i] -= h
+        for m in range(1 << j):
+            without, of = mixed[m], mixed[(1 << j) + m]
+            for i in range(LANES):
+                of.p[i], of.k[i] = without.p[i] * total.u[i], without.k[i] * strength.k[i]
+                without.p[i] *= mixture.a[i] * over.d[i] * total.u[i]
     for m in range(1 << n):
         of = mixed[m]
         for i in range(LANES):
-            a = side.a[i] * up.d[i] * of.k[i]
+            a, off = side.a[i] * up.d[i] * of.k[i], side.off[i]
             of.u[i] = 1.0 / (1.0 + a)
-            of.p[i] *= (side.on[i] + (1.0 - side.on[i]) * a) * of.u[i]
+            of.p[i] *= ((1.0 - off) + off * a) * of.u[i]
             total.p[i] += of.p[i]
     for m in range(1 << n):
         of = mixed[m]
         for i in range(LANES):
             of.p[i] *= share / total.p[i]
-            of.u[i] = of.p[i] * (side.on[i] - of.u[i])
+            of.u[i] = weight * of.p[i] * ((1.0 - side.off[i]) - of.u[i])
             side.gradient[i] += of.u[i]
-            up.gradient[i] += weight * of.u[i]
+            up.gradient[i] += of.u[i]
         for j in range(n):
             if (m >> j) & 1:
                 w = b + (j + 1) * wide
-                mixture, over, strength = sides[i_row, w], above[s, w], strengths[w]
+                mixture, over, strength = sides[w], above[s, w], strengths[w]
                 for i in range(LANES):
-                    mixture.gradient[i] += of.p[i]
+                    mixture.gradient[i] += weight * of.p[i]
                     mixture.posterior[i] += of.p[i]
                     over.gradient[i] += weight * of.p[i]
-                    strength.gradient[i] += weight * of.u[i]
-
-
-@inner
-def stand_by_slot(d: FloatArray, above: np.ndarray) -> None:
-    """What joint states contribute, sixteen slots side by side."""
-    for s in range(d.shape[1]):
-        for b in range(above.shape[1]):
-            for i in range(LANES):
-                above[s, b].d[i] = d[b * LANES + i, s]
-
-
-@inner(fast=True)
-def _turn(cell: Record, sides: np.ndarray, b: int, lane: int) -> None:
-    for i in range(LANES):
-        side = sides[i, b]
-        side.a[lane], side.on[lane], side.gradient[lane], side.posterior[lane] = cell.a[i], cell.on[i], 0.0, 0.0
+                    strength.gradient[i] += of.u[i]
 
 
 @inner
@@ -150,92 +150,59 @@ def _keep(share: FloatArray, r: int, least: float, kept: IndexArray, own: FloatA
     return n
 
 
-@inner
-def differentiate(columns: Columns, task: Task, first: int, room: Room, row: Record, answer: Answer) -> None:
-    """Gradients in the inputs of sixteen rows, and the means of their mixture variables."""
-    groups, sides, above, strengths, mixed = columns.groups, room.sides, room.above, room.strengths, room.mixed
-    kept, own = room.kept, room.own
-    for c in range(len(columns.slots)):
-        _turn(room.cells[c], sides, c // LANES, c % LANES)
-    for i in range(min(LANES, len(task.rows) - first)):
-        n = _keep(answer.share, first + i, task.least, kept, own) if row.lost[i] == 0.0 else 0
-        for g in range(len(groups)):
-            group, weight = groups[g], row.weight[i]
-            form, begin, wide = form_of(group, task.careful), group.first // LANES, group.width // LANES
-            if form == PLAIN:
-                for q in range(0, n * task.differentiates, 2):
-                    for b in range(begin, begin + wide):
-                        up, over = above[kept[q], b], above[kept[q + 1], b]
-                        _differentiate_plain(sides[i, b], up, over, own[q], own[q + 1], weight)
-            elif form == FRACTION:
-                for q in range(n):
-                    for b in range(begin, begin + wide):
-                        side, up, strength = sides[i, b], above[kept[q], b], strengths[b + wide]
-                        mixture, over = sides[i, b + wide], above[kept[q], b + wide]
-                        if task.differentiates:
-                            _differentiate_fraction(side, up, mixture, over, strength, own[q], weight)
-                        else:
-                            _average_fraction(side, up, mixture, over, strength, own[q])
-            else:
-                for q in range(n):
-                    for b in range(begin, begin + wide):
-                        _differentiate_sum(
-                            sides, i, above, kept[q], strengths, mixed, b, wide, group.mixtures, own[q], weight
-                        )
+@kernel
+def differentiate(
+    groups: np.ndarray, given: Given, share: FloatArray, weight: FloatArray, least: float, gradients: bool, means: Means
+) -> None:
+    """Gradients in inputs, if they are wanted, and the means of mixture variables, row by row.
 
-
-@inner
-def hand_over(columns: Columns, first: int, room: Room, row: Record, answer: Answer) -> None:
-    """Means of mixture variables; gradients in inputs, times the weights of rows, replace the inputs."""
-    slots, mean, x, sides = columns.slots, answer.mean, room.x, room.sides
-    for c in range(len(slots)):
-        b, lane = c // LANES, c % LANES
-        for i in range(LANES):
-            x[c, first + i] = row.weight[i] * sides[i, b].gradient[lane] if row.lost[i] == 0.0 else 0.0
-        if slots[c].strength >= 0:
-            for i in range(min(LANES, len(mean) - first)):
-                mean[first + i, c] = sides[i, b].posterior[lane]
-
-
-@inner
-def gather(columns: Columns, bias: FloatArray, chance: FloatArray, room: Room, answer: Answer) -> None:
-    """Gradients in weights and biases, from those in the inputs of slots: by row for edges from columns, by joint state
-    for edges from shared latent variables. `chance` are the shares of states, summed over rows with their weights.
+    States with a share below `least` are left out.
     """
-    slots, edges, strengths, every = columns.slots, columns.edges, room.strengths, 0.0
-    for s in range(len(chance)):
-        every += chance[s]
-    for c in range(len(slots)):
-        slot = slots[c]
-        if slot.variable < 0:
-            continue
-        answer.bias[slot.threshold] = _dot(room.on, len(columns.features), room.x, c)
-        for e in range(slot.edge, slot.latent_edge):
-            answer.weight[edges[e].place] = _dot(room.on, edges[e].parent, room.x, c)
-        if slot.strength >= 0:
-            answer.weight[slot.strength] = strengths[c // LANES].gradient[c % LANES]
-    for k in range(len(columns.latents) - 1, -1, -1):  # those above have been summed over
-        half, own = 1 << k, 0.0
-        for s in range(half):
-            own += chance[half + s]
-            chance[s] += chance[half + s]
-        answer.bias[columns.latents[k]] = own - every * sigmoid(bias[columns.latents[k]])
-        _fold(room.above, half, strengths)
-        for c in range(len(slots)):
-            for e in range(slots[c].latent_edge, slots[c].edge_end):
-                if edges[e].parent == k:
-                    answer.weight[edges[e].place] = strengths[c // LANES].gradient[c % LANES]
+    a, off, d = given.a, given.off, given.d
+    above, sides, strengths, mixed, kept, own, x, mean = means
+    for s in range(d.shape[1]):
+        for c in range(len(d)):
+            above[s, c // LANES].d[c % LANES] = d[c, s]
+    for r in range(len(share)):
+        n, w = _keep(share, r, least, kept, own), weight[r]
+        for c in range(len(x)):
+            side, i, cell_off = sides[c // LANES], c % LANES, off[c, r // LANES, r % LANES]
+            side.a[i], side.off[i], side.signed[i] = a[c, r // LANES, r % LANES], cell_off, w * (1.0 - 2.0 * cell_off)
+            side.gradient[i], side.posterior[i] = 0.0, 0.0
+        for g in range(len(groups)):
+            group = groups[g]
+            form, first, wide = group.form, group.first // LANES, group.width // LANES
+            if form == PLAIN:
+                for q in range(0, n if gradients else 0, 2):
+                    for b in range(first, first + wide):
+                        _plain(sides[b], above[kept[q], b], above[kept[q + 1], b], own[q], own[q + 1], w)
+                continue
+            for q in range(n):
+                s, p = kept[q], own[q]
+                for b in range(first, first + wide):
+                    side, up, m = sides[b], above[s, b], b + wide
+                    if form == SUM:
+                        _sum(sides, above, strengths, mixed, s, b, wide, group.mixtures, p, w)
+                    elif gradients:
+                        _fraction(side, up, sides[m], above[s, m], strengths[m], p, w)
+                    else:
+                        _fraction_mean(side, up, sides[m], above[s, m], strengths[m], p)
+        for c in range(len(x)):
+            side = sides[c // LANES]
+            x[c, r], mean[r, c] = side.gradient[c % LANES], side.posterior[c % LANES]
 
 
 @inner(fast=True)
-def _fold(above: np.ndarray, half: int, into: np.ndarray) -> None:
-    """Gradients of states with a latent variable on: their sum, and beside those of states with it off."""
-    for b in range(len(into)):
-        for i in range(LANES):
-            into[b].gradient[i] = 0.0
-    for s in range(half):
-        for b in range(len(into)):
-            on, off, total = above[half + s, b], above[s, b], into[b]
-            for i in range(LANES):
-                total.gradient[i] += on.gradient[i]
-                off.gradient[i] += on.gradient[i]
+def _dot(one: FloatArray, s: int, other: FloatArray, t: int) -> float:
+    total = 0.0
+    for r in range(one.shape[1]):
+        total += one[s, r] * other[t, r]
+    return total
+
+
+@kernel
+def add_gradients(edges: np.ndarray, source: FloatArray, target: FloatArray, gradient: FloatArray) -> None:
+    """The gradients in the weights of edges, from those in the inputs of their targets, for all rows."""
+    for e in range(len(edges)):
+        edge = edges[e]
+        gradient[edge.place] += _dot(source, edge.source, target, edge.target)

@@ -1,7 +1,7 @@
 """The parameters of an upper bound, by limited-memory BFGS.
 
-SciPy's, which calls the bound from Python, takes 1.8 times as long for a certificate of a small network, and 1.9 times
-in branch and bound (one thread for linear algebra); for networks of the paper's size it is as quick.
+SciPy's, which calls the bound from Python, is as quick where tables are large; it takes 1.5 to 1.8 times as long for
+certificates, branch and bound and bounds by lines alone, and up to 2.7 times for a small network (one thread).
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.upper import Regions, differentiate, sum_tables, weigh
+from sbnet.kernels.upper import LARGEST, Regions, log_table, mix_states, sum_table, weigh
 
 _MEMORY = 12
-_ROWS = _MEMORY + 1  # the move that comes next may not be worth keeping
+_KEPT = _MEMORY + 1  # the move that comes next may not be worth keeping
 _HALVINGS = 30
 _PATIENCE = 3
 _STEEPEST = 460.0  # the logarithm of a slope: far above all that matters, as inputs below 1e-300 count as that
+_AT, _TRIAL, _SLOPE, _DIRECTION, _MOVES = range(5)
+_TURNS = _MOVES + _KEPT  # a move is the way from one point to the next, a turn what it changed in the gradient
 
 
 def descend(
@@ -29,32 +31,44 @@ def descend(
     Only the parameters in the places `free` move. Of those that are `positive`, the logarithm does. The value and the
     gradient are those at the last x, and so is what an evaluation leaves in `regions`.
     """
-    gradient, vectors, memory = np.zeros_like(x), np.zeros((5, len(free))), np.zeros((2, _ROWS, len(free)))
-    vectors[0] = np.where(positive, np.log(np.where(positive, x[free], 1.0)), x[free])
-    value = lower(regions, x, gradient, free, positive, vectors, memory, np.zeros((2, _ROWS)), max_steps, tol)
+    gradient, v = np.zeros_like(x), np.zeros((_TURNS + _KEPT, len(free)))
+    v[_AT] = x[free]
+    if positive.any():
+        v[_AT, positive] = np.log(v[_AT, positive])
+    value = lower(regions, x, gradient, free, positive, v, np.zeros((3, _KEPT)), max_steps, tol)
     return float(value), gradient
 
 
 @kernel
 def lower(
-    regions: Regions, x: FloatArray, gradient: FloatArray, free: IndexArray, positive: BoolArray, vectors: FloatArray,
-    memory: FloatArray, factors: FloatArray, max_steps: int, tol: float,
+    regions: Regions, x: FloatArray, gradient: FloatArray, free: IndexArray, positive: BoolArray, v: FloatArray,
+    of_moves: FloatArray, max_steps: int, tol: float,
 ) -> float:  # fmt: skip
-    """The loop. What moves is in the first of the `vectors`; all the rest is scratch."""
-    families, lines, entries, nodes, eta, mu, _, _, by_state = regions
-    at, trial, slope, new_slope, direction = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
-    moves, turns, along, alpha = memory[0], memory[1], factors[0], factors[1]
-    none = np.int64(0)  # a plain 0 has a type of its own, and what is called with it would be compiled twice
-    n, size, quiet, steps, stop = len(free), none, 0, 0, False
+    """The loop. What moves is in the first row of `v`; all the rest is scratch."""
+    families, lines, entries, members, nodes, eta, mu, _, _, by_state = regions
+    n, size, quiet, steps, stop, claims = len(free), 0, 0, 0, False, len(entries) + len(lines)
     value, new_value, fall, step = math.inf, math.inf, 0.0, 0.0
     while True:  # at first, and after a last step that failed, it goes nowhere: the bound is compiled in one place
         for _ in range(_HALVINGS):
             for j in range(n):
-                trial[j] = at[j] + step * direction[j]
-                x[free[j]] = math.exp(min(trial[j], _STEEPEST)) if positive[j] else trial[j]
-            weigh(families, lines, entries, nodes, eta, x)
-            new_value = sum_tables(families, lines, entries, nodes, eta, mu, by_state, x, gradient)
-            differentiate(families, lines, entries, nodes, mu, x, gradient)
+                v[_TRIAL, j] = v[_AT, j] + step * v[_DIRECTION, j]
+                x[free[j]] = math.exp(min(v[_TRIAL, j], _STEEPEST)) if positive[j] else v[_TRIAL, j]
+            weigh(families, len(lines), entries, members, nodes, eta, x)
+            new_value = 0.0
+            for f in range(len(families)):
+                family = families[f]
+                omega = nodes[family.hidden].omega if family.hidden >= 0 else 1.0
+                log_table(family, lines, entries, omega, eta, by_state, x)
+                if family.hidden >= 0 and family.states > 2:
+                    mix_states(family.states - 1, family.table, omega, by_state)
+                new_value += sum_table(family, lines, entries, nodes, mu, by_state, gradient)
+            for f in range(len(families)):  # the gradient in the logarithms of the claims, where these may move
+                moves = families[f].table > 1 and abs(x[claims + f]) < LARGEST
+                gradient[claims + f] = families[f].tau * families[f].entropy if moves else 0.0
+            for m in range(len(members)):
+                f, k = members[m].family, members[m].parent
+                if abs(x[claims + f]) < LARGEST:
+                    gradient[claims + f] -= families[f].claim * nodes[k].pull
             if new_value <= value + 1e-4 * step * fall:
                 break
             # the minimum of the parabola through what is known, within reason
@@ -64,78 +78,58 @@ def lower(
             return new_value
         better = new_value < value
         if better:
+            along = moved = turned = 0.0
+            m = size % _KEPT
             for j in range(n):
-                new_slope[j] = gradient[free[j]] * (x[free[j]] if positive[j] else 1.0)
-            size = _remember(at, trial, slope, new_slope, moves, turns, along, size) if steps > 0 else none
+                slope = gradient[free[j]] * (x[free[j]] if positive[j] else 1.0)
+                move, turn = v[_TRIAL, j] - v[_AT, j], slope - v[_SLOPE, j]
+                v[_MOVES + m, j], v[_TURNS + m, j], v[_AT, j], v[_SLOPE, j] = move, turn, v[_TRIAL, j], slope
+                along, moved, turned = along + move * turn, moved + move * move, turned + turn * turn
+            of_moves[0, m], of_moves[1, m] = along, turned
+            size += 1 if along > 1e-12 * math.sqrt(moved * turned) else 0  # keep it if the bound is curved along it
             quiet = quiet + 1 if value - new_value < tol else 0
             value = new_value
-            for j in range(n):
-                at[j], slope[j] = trial[j], new_slope[j]
         else:
-            stop, size = size == 0, none  # the memory misleads: start afresh
-        fall = _aim(direction, slope, moves, turns, along, alpha, size)
-        if not fall < 0.0:
-            fall, size = -_product(slope, slope), none
-            for j in range(n):
-                direction[j] = -slope[j]
+            stop, size = size == 0, 0  # the memory misleads: start afresh
+        fall, size = _aim(v, of_moves, size)
         steps += 1
         stop = stop or steps > max_steps or quiet == _PATIENCE or not fall < 0.0
         if stop and better:
             return value
-        step = 1.0 if size > 0 else min(1.0, 1.0 / math.sqrt(max(-fall, 1e-300)))
-        if stop:
-            step = 0.0
-
-
-@inner
-def _remember(
-    at: FloatArray, trial: FloatArray, slope: FloatArray, new_slope: FloatArray, moves: FloatArray, turns: FloatArray,
-    along: FloatArray, size: int,
-) -> int:  # fmt: skip
-    """Keep a move and how it turned the gradient, if the function is curved along it; how many there were so far."""
-    m = size % _ROWS
-    move, turn = moves[m], turns[m]
-    for j in range(len(at)):
-        move[j], turn[j] = trial[j] - at[j], new_slope[j] - slope[j]
-    along[m] = _product(move, turn)
-    return size + 1 if along[m] > 1e-12 * math.sqrt(_product(move, move) * _product(turn, turn)) else size
+        step = 0.0 if stop else 1.0 if size > 0 else min(1.0, 1.0 / math.sqrt(max(-fall, 1e-300)))
 
 
 @inner(fast=True)
-def _product(a: FloatArray, b: FloatArray) -> float:
-    total = 0.0
-    for j in range(len(a)):
-        total += a[j] * b[j]
-    return total
-
-
-@inner(fast=True)
-def _add(a: FloatArray, factor: float, b: FloatArray) -> None:
-    for j in range(len(a)):
-        a[j] += factor * b[j]
-
-
-@inner
-def _aim(
-    direction: FloatArray, slope: FloatArray, moves: FloatArray, turns: FloatArray, along: FloatArray,
-    alpha: FloatArray, size: int,
-) -> float:  # fmt: skip
+def _aim(v: FloatArray, of_moves: FloatArray, size: int) -> tuple[float, int]:
     """Minus the gradient, times the inverse curvature as far as the last moves tell (Nocedal's two loops).
 
-    Also how fast the bound falls that way.
+    Also how fast the bound falls that way, and how many moves there are: none, if they lead upwards.
     """
-    scale, oldest = 1.0, max(size - _MEMORY, 0)
-    for j in range(len(direction)):
-        direction[j] = -slope[j]
-    for k in range(size - 1, oldest - 1, -1):
-        m = k % _ROWS
-        alpha[m] = _product(moves[m], direction) / along[m]
-        _add(direction, -alpha[m], turns[m])
-        if k == size - 1:
-            scale = along[m] / _product(turns[m], turns[m])
-    for j in range(len(direction)):
-        direction[j] *= scale
-    for k in range(oldest, size):
-        m = k % _ROWS
-        _add(direction, alpha[m] - _product(turns[m], direction) / along[m], moves[m])
-    return _product(direction, slope)
+    n = v.shape[1]
+    while True:
+        oldest, scale, fall = max(size - _MEMORY, 0), 1.0, 0.0
+        for j in range(n):
+            v[_DIRECTION, j] = -v[_SLOPE, j]
+        for back in range(size - oldest):
+            m, product = (size - 1 - back) % _KEPT, 0.0
+            for j in range(n):
+                product += v[_MOVES + m, j] * v[_DIRECTION, j]
+            of_moves[2, m] = alpha = product / of_moves[0, m]
+            for j in range(n):
+                v[_DIRECTION, j] -= alpha * v[_TURNS + m, j]
+            if back == 0:
+                scale = of_moves[0, m] / of_moves[1, m]
+        for j in range(n):
+            v[_DIRECTION, j] *= scale
+        for k in range(oldest, size):
+            m, product = k % _KEPT, 0.0
+            for j in range(n):
+                product += v[_TURNS + m, j] * v[_DIRECTION, j]
+            alpha = of_moves[2, m] - product / of_moves[0, m]
+            for j in range(n):
+                v[_DIRECTION, j] += alpha * v[_MOVES + m, j]
+        for j in range(n):
+            fall += v[_DIRECTION, j] * v[_SLOPE, j]
+        if fall < 0.0 or size == 0:
+            return fall, size
+        size = 0

@@ -17,7 +17,6 @@ import numpy as np
 from sbnet._types import FloatArray, IndexArray, Model, States
 from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.reduction import components, reduce
 from sbnet.kernels.structs import Problem, struct
 from sbnet.kernels.thresholds import loads, log_p, softplus, t
 
@@ -201,42 +200,36 @@ def _sorted_by(label: IndexArray, n: int) -> tuple[IndexArray, IndexArray]:
 
 
 @kernel
-def sum_rows(
-    model: Model, states: States, bias: FloatArray, limit: float, means: FloatArray, largest: FloatArray
-) -> FloatArray:
-    """ln P(V) of each row, without groups of more than 2**limit joint states.
+def sum_groups(model, problem, label, states, bias, limit, means):
+    """ln P(V) of a row, without groups of more than 2**limit joint states; log2 of those that the largest group has.
 
-    The posterior probabilities of states that are summed over go to the columns of `means`, the logarithm to base 2 of
-    the number of joint states of the largest group to `largest`.
+    `label` is the group of each hidden variable. Posterior probabilities of states that are summed over go to `means`.
     """
-    result = np.empty(len(states))
-    for r in range(len(states)):
-        problem, total = reduce(model, states[r]), 0.0
-        for v in problem.known:
-            if states[r, v] >= 0:
-                total += log_p(model.gate[v], states[r, v], bias[r, model.threshold[v] : model.threshold[v + 1]])
-        label, of_factor = components(problem), np.empty(len(problem.factors), np.int64)
-        for f in range(len(of_factor)):
-            of_factor[f] = label[problem.slots[problem.factors[f].slot].parent]
-        units, first = _sorted_by(label, len(label))
-        factors, first_factor = _sorted_by(of_factor, len(label))
-        now, root = _prepare(model, problem, states[r], bias[r])
-        part, largest[r] = np.empty(2 + problem.n_columns), 0.0
-        for g in range(len(label)):
-            group, mine = units[first[g] : first[g + 1]], factors[first_factor[g] : first_factor[g + 1]]
-            size, bits, n_columns = 1, 0.0, 0
+    total, largest = 0.0, 0.0
+    for v in problem.known:
+        if states[v] >= 0:
+            total += log_p(model.gate[v], states[v], bias[model.threshold[v] : model.threshold[v + 1]])
+    of_factor = np.empty(len(problem.factors), np.int64)
+    for f in range(len(of_factor)):
+        of_factor[f] = label[problem.slots[problem.factors[f].slot].parent]
+    units, first = _sorted_by(label, len(label))
+    factors, first_factor = _sorted_by(of_factor, len(label))
+    now, root = _prepare(model, problem, states, bias)
+    part = np.empty(2 + problem.n_columns)
+    for g in range(len(label)):
+        group, mine = units[first[g] : first[g + 1]], factors[first_factor[g] : first_factor[g + 1]]
+        size, bits, n_columns = 1, 0.0, 0
+        for j in group:
+            n = problem.hidden[j].states
+            size, bits, n_columns = size * n, bits + math.log2(n), n_columns + n - 1
+        largest = max(largest, bits)
+        if len(group) > 0 and bits <= limit:
+            _sum_states(problem, now, root, group, mine, 0, size, part[: 2 + n_columns])
+            total += part[0] + math.log(part[1])
+            c = 2
             for j in group:
-                n = problem.hidden[j].states
-                size, bits, n_columns = size * n, bits + math.log2(n), n_columns + n - 1
-            largest[r] = max(largest[r], bits)
-            if len(group) > 0 and bits <= limit:
-                _sum_states(problem, now, root, group, mine, 0, size, part[: 2 + n_columns])
-                total += part[0] + math.log(part[1])
-                c = 2
-                for j in group:
-                    v = problem.hidden[j].variable
-                    for column in range(model.threshold[v], model.threshold[v + 1]):
-                        means[r, column] = part[c] / part[1]
-                        c += 1
-        result[r] = total
-    return result
+                v = problem.hidden[j].variable
+                for column in range(model.threshold[v], model.threshold[v + 1]):
+                    means[column] = part[c] / part[1]
+                    c += 1
+    return total, largest

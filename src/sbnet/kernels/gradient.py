@@ -1,75 +1,58 @@
 """The gradient of the bound in weights and biases, eqs. (34)-(35), at the parameters where the solver stopped.
 
-At fixed means and xi this is the whole gradient: those were chosen to make the bound stationary (envelope theorem).
+At fixed Q and xi this is the whole gradient: those were chosen to make the bound stationary (envelope theorem).
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from sbnet._types import FloatArray, IndexArray, Model, Problem, States
-from sbnet.kernels import gates, terms
-from sbnet.kernels._compile import bare, caller, vector
-from sbnet.kernels.arrays import real_numbers
-from sbnet.kernels.terms.work import Work
+from sbnet._types import FloatArray
+from sbnet.kernels import terms, thresholds
+from sbnet.kernels.compiling import kernel
 
 
-def add_gradient(
-    model: Model,
-    problem: Problem,
-    work: Work,
-    states: States,
-    bias: FloatArray,
-    mu: FloatArray,
-    scale: float,
-    grad_weight: FloatArray,
-    grad_bias: FloatArray,
-    verb: int,
-) -> None:
-    """Add `scale` times the gradient of the bound of one solved pattern."""
-    n = len(states)
-    value, on = real_numbers(n), real_numbers(n)  # of each unit: its state or mean, and whether it was seen to be 1
-    push = real_numbers(n)  # the slope of its part of the bound in its input: zero for barren units
-    _load_values(problem.hidden, states, mu, value, on)
-    for i in problem.known:
-        a, c = gates.loads(problem.gate[i], value[i])
-        push[i] = a - c * gates.t_slope(problem.gate[i], bias[i])
-    by_slot, by_factor = real_numbers(len(problem.weight)), real_numbers(len(problem.factor))
-    terms.call_gradient(verb, work, mu, by_slot, by_factor)
-    for f in range(len(problem.factor)):
-        i = problem.factor[f]
-        a, c = gates.loads(problem.gate[i], value[i])
-        push[i] = a - c * by_factor[f]
-        for s in range(problem.ptr[f], problem.ptr[f + 1]):
-            grad_weight[problem.edge[s]] += scale * (a * mu[problem.parent[s]] - c * by_slot[s])
-    _add_known(model, push, on, scale, grad_weight, grad_bias)
+class Gradients(NamedTuple):
+    """Where the gradients of the bounds are added up, each times the weight of its row."""
+
+    row_weight: FloatArray
+    weight: FloatArray
+    bias: FloatArray
 
 
-call_add_gradient = caller(add_gradient)
-
-
-@bare
-def _load_values(hidden: IndexArray, states: States, mu: FloatArray, value: FloatArray, on: FloatArray) -> None:
-    for i in range(len(states)):
-        if states[i] > 0:
-            value[i] = on[i] = 1.0
-    for j in range(len(mu)):
-        value[hidden[j]] = mu[j]
-
-
-@bare
-def _add_known(
-    model: Model, push: FloatArray, on: FloatArray, scale: float, grad_weight: FloatArray, grad_bias: FloatArray
-) -> None:
-    """The slopes in biases, eq. (35), and in the weights of observed parents: the same, where the parent is 1."""
-    indptr, parent = model.indptr, model.parent
-    for i in range(len(push)):
-        if push[i] != 0.0:
-            grad_bias[i] += scale * push[i]
-            _add_row(scale * push[i], parent[indptr[i] : indptr[i + 1]], on, grad_weight[indptr[i] : indptr[i + 1]])
-
-
-@vector
-def _add_row(push: float, parent: IndexArray, on: FloatArray, out: FloatArray) -> None:
-    for e in range(len(parent)):
-        out[e] += push * on[np.uint64(parent[e])]
+@kernel
+def add_gradient(which, problem, blocks, tiles, numbers, q, model, states, bias, gradients, scale):
+    """Add the gradient of the bound of a solved row, times `scale`."""
+    hidden, factors, slots = problem.hidden, problem.factors, problem.slots
+    gate, threshold, n_states, block_of = model.gate, model.threshold, model.n_states, model.block
+    indptr, parent, by_weight, by_bias = model.indptr, model.parent, gradients.weight, gradients.bias
+    by_slot, by_factor, by_input = np.zeros(len(slots)), np.zeros(len(factors)), np.zeros(len(bias))
+    terms.verbs(which).gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor)
+    for f in range(len(factors)):
+        factor = factors[f]
+        a, c = blocks[factor.block].a[factor.lane], blocks[factor.block].c[factor.lane]
+        by_input[factor.threshold] = scale * (a - c * by_factor[f])
+        for s in range(factor.slot, factor.slot_end):
+            by_weight[slots[s].place] += scale * (a * q[slots[s].column] - c * by_slot[s])
+    for v in problem.known:
+        for k in range(threshold[v], threshold[v + 1] if states[v] >= 0 else 0):
+            a, c = thresholds.loads(gate[v], k - threshold[v] + 1, states[v])
+            by_input[k] = scale * (a - c * thresholds.dt(gate[v], bias[k]))
+    for j in range(len(hidden)):
+        v = hidden[j]
+        for level in range(1, v.states if v.own < 0 else 0):
+            k = threshold[v.variable] + level - 1
+            a, c = thresholds.mean_loads(gate[v.variable], level, q, v.column, v.column_end)
+            by_input[k] = scale * (a - c * thresholds.dt(gate[v.variable], bias[k]))
+    for v in range(len(states)):  # biases, eq. (35), and weights of observed parents: likewise, where the parent is so
+        for level in range(n_states[v] - 1):
+            push = by_input[threshold[v] + level]  # zero for barren variables
+            if push == 0.0:
+                continue
+            by_bias[threshold[v] + level] += push
+            for e in range(indptr[v], indptr[v + 1]):
+                state = states[parent[e]]
+                if state > 0:
+                    by_weight[block_of[e] + level * (n_states[parent[e]] - 1) + state - 1] += push

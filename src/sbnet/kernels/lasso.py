@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from sbnet._types import FloatArray, IndexArray
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.exponential import exp_parts, log_one_plus
-from sbnet.kernels.structs import struct
+from sbnet.kernels.structs import LANES, struct
+from sbnet.kernels.vector import exp_minus, log_one_plus, zeros
 
 Places: TypeAlias = NDArray[np.int32]
 Cells: TypeAlias = NDArray[np.int8]
@@ -49,18 +49,26 @@ class Ones(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Of each row: its answer between 0 and 1, its weight, its input z, now and before the Newton step, e^-|z| and the
-    bits of that, minus the gradient in z, and the second derivative.
-    """
+    """What is known of each row."""
 
-    y: FloatArray
+    y: FloatArray  # its answer, between 0 and 1
     weight: FloatArray
-    z: FloatArray
-    before: FloatArray
-    tail: FloatArray
-    bits: IndexArray
-    residual: FloatArray
-    curve: FloatArray
+    z: FloatArray  # its input, now
+    before: FloatArray  # and before the Newton step
+    arg: FloatArray  # |z|
+    power: FloatArray  # e^-|z|
+    bits: IndexArray  # the bits of that
+    residual: FloatArray  # minus the gradient in z
+    curve: FloatArray  # the second derivative
+    one: FloatArray  # 1
+
+
+def rows_of(y: FloatArray, weight: FloatArray) -> Rows:
+    """Room for a regression of y, with a weight for each row."""
+    room = zeros((9, len(y) + -len(y) % LANES), np.float64)[:, : len(y)]
+    room[0], room[1], room[8] = y, weight, 1.0
+    y, weight, z, before, arg, power, residual, curve, one = room
+    return Rows(y, weight, z, before, arg, power, power.view(np.int64), residual, curve, one)
 
 
 @inner(fast=True)
@@ -89,72 +97,35 @@ def _sum(ones: Ones, j: int, values: FloatArray) -> float:
 
 
 @inner(fast=True)
-def _add_dense(cell: Cells, j: int, by: float, values: FloatArray) -> None:
-    for r in range(len(values)):
-        values[r] += by * cell[j, r]
-
-
-@inner
-def _add(ones: Ones, j: int, by: float, z: FloatArray) -> None:
-    """A coefficient has moved: the inputs of the rows where its column is one follow."""
-    first, end = ones.begin[j], ones.begin[j + 1]
-    if (end - first) * _DENSE > len(z):
-        _add_dense(ones.cell, j, by, z)
+def _add(ones: Ones, j: int, by: float, factor: FloatArray, values: FloatArray) -> None:
+    """A coefficient has moved: the values of the rows where its column is one follow, each by its factor."""
+    row, cell, first, end = ones.row, ones.cell, ones.begin[j], ones.begin[j + 1]
+    if (end - first) * _DENSE > len(values):
+        for r in range(len(values)):
+            values[r] += by * cell[j, r] * factor[r]
     else:
         for t in range(first, end):
-            z[ones.row[t]] += by
+            values[row[t]] += by * factor[row[t]]
 
 
 @inner(fast=True)
-def _lower_dense(cell: Cells, j: int, by: float, curve: FloatArray, residual: FloatArray) -> None:
-    for r in range(len(residual)):
-        residual[r] -= by * cell[j, r] * curve[r]
-
-
-@inner
-def _lower(ones: Ones, j: int, by: float, curve: FloatArray, residual: FloatArray) -> None:
-    """Within a Newton step only the residuals follow."""
-    row, first, end = ones.row, ones.begin[j], ones.begin[j + 1]
-    if (end - first) * _DENSE > len(residual):
-        _lower_dense(ones.cell, j, by, curve, residual)
-    else:
-        for t in range(first, end):
-            residual[row[t]] -= curve[row[t]] * by
-
-
-@inner(fast=True)
-def _exponentials(z: FloatArray, factor: FloatArray, bits: IndexArray) -> None:
-    """e^-|z| as a factor and a power of two, given by its bits."""
-    for r in range(len(z)):
-        factor[r], n = exp_parts(-min(abs(z[r]), 708.0))
-        bits[r] = (n + 1023) << 52
-
-
-@inner(fast=True)
-def _losses(y: FloatArray, weight: FloatArray, z: FloatArray, factor: FloatArray, tail: FloatArray) -> float:
-    """The sum of w [ln(1 + e^z) - y z]; `tail`, until now a power of two, becomes e^-|z|."""
-    total = 0.0
-    for r in range(len(z)):
-        tail[r] *= factor[r]
-        total += weight[r] * (max(z[r], 0.0) + log_one_plus(tail[r]) - y[r] * z[r])
-    return total
-
-
-@inner
 def _objective(rows: Rows, b: np.ndarray) -> float:
     """The loss with its penalties; e^-|z| stays for the next quadratic."""
-    _exponentials(rows.z, rows.residual, rows.bits)
-    total = _losses(rows.y, rows.weight, rows.z, rows.residual, rows.tail)
+    y, weight, z, arg, tail, total = rows.y, rows.weight, rows.z, rows.arg, rows.power, 0.0
+    for r in range(len(z)):
+        arg[r] = abs(z[r])
+    exp_minus(rows)
+    for r in range(len(z)):
+        total += weight[r] * (max(z[r], 0.0) + log_one_plus(tail[r]) - y[r] * z[r])
     for j in range(len(b) - 1):
         total += b[j].penalty * abs(b[j].value) + 0.5 * b[j].ridge * b[j].value ** 2
     return total
 
 
 @inner(fast=True)
-def _expand(
-    y: FloatArray, weight: FloatArray, z: FloatArray, tail: FloatArray, residual: FloatArray, curve: FloatArray
-) -> None:
-    """The quadratic around the present input: residuals and curvatures."""
+def _expand(rows: Rows) -> None:
+    """The quadratic around the present inputs: residuals and curvatures."""
+    y, weight, z, tail, residual, curve = rows.y, rows.weight, rows.z, rows.power, rows.residual, rows.curve
     for r in range(len(z)):
         q = 1.0 / (1.0 + tail[r])
         residual[r] = weight[r] * (y[r] - (q if z[r] > 0.0 else tail[r] * q))
@@ -164,35 +135,14 @@ def _expand(
 @inner(fast=True)
 def _shift(curve: FloatArray, residual: FloatArray) -> tuple[float, float]:
     """The intercept to its best place: how far, and the gain."""
-    slope = bend = 0.0
+    gradient = bend = 0.0
     for r in range(len(curve)):
-        slope += residual[r]
+        gradient += residual[r]
         bend += curve[r]
-    by = slope / bend if bend > 0.0 else 0.0
+    by = gradient / bend if bend > 0.0 else 0.0
     for r in range(len(curve)):
         residual[r] -= curve[r] * by
-    return by, by * slope
-
-
-@inner
-def _fill(z: FloatArray, value: float) -> None:
-    for r in range(len(z)):
-        z[r] = value
-
-
-@inner
-def _move(z: FloatArray, before: FloatArray, by: float) -> None:
-    """Remember the inputs, and move all of them."""
-    for r in range(len(z)):
-        before[r] = z[r]
-        z[r] += by
-
-
-@inner
-def _halve(z: FloatArray, before: FloatArray) -> None:
-    """Half of the way back."""
-    for r in range(len(z)):
-        z[r] = 0.5 * (z[r] + before[r])
+    return by, by * gradient
 
 
 @inner
@@ -203,13 +153,12 @@ def _pass(ones: Ones, rows: Rows, b: np.ndarray, chosen: IndexArray, n: int) -> 
     b[len(b) - 1].value += by
     for q in range(n):
         c = b[chosen[q]]
-        pull = c.value * c.curve + _sum(ones, chosen[q], residual)
-        place = 0.0
+        pull, place = c.value * c.curve + _sum(ones, chosen[q], residual), 0.0
         if abs(pull) > c.penalty:
             place = (pull - math.copysign(c.penalty, pull)) / (c.curve + c.ridge)
         by = place - c.value
         if by != 0.0:
-            _lower(ones, chosen[q], by, curve, residual)
+            _add(ones, chosen[q], -by, curve, residual)
             c.value = place
             most = max(most, by * by * (c.curve + c.ridge))
     return most
@@ -225,7 +174,7 @@ def _descend(
     for _ in range(_CYCLES):
         if most < enough:
             break
-        m = 0
+        m = np.int64(0)
         for q in range(n):
             if b[working[q]].value != 0.0:
                 active[m] = working[q]
@@ -237,89 +186,54 @@ def _descend(
 
 
 @inner
-def _let_in(ones: Ones, residual: FloatArray, b: np.ndarray, working: IndexArray, n: int) -> int:
-    """Columns whose gradient is larger than their penalty join the working set; how many there are now."""
+def _follow(ones: Ones, rows: Rows, b: np.ndarray, least: float) -> float:
+    """The inputs after a Newton step, and back by half of it as often as it went too far; the objective there."""
+    z, before, by = rows.z, rows.before, b[len(b) - 1].value - b[len(b) - 1].before
+    for r in range(len(z)):
+        before[r] = z[r]
+        z[r] += by
     for j in range(len(b) - 1):
-        if not b[j].inside and abs(_sum(ones, j, residual)) > _SLACK * b[j].penalty:
-            b[j].inside = 1
-            working[n] = j
-            n += 1
-    return n
-
-
-@inner
-def _step(
-    ones: Ones, rows: Rows, b: np.ndarray, working: IndexArray, n: int, active: IndexArray, least: float, tol: float
-) -> float:
-    """A Newton step, and back by half of it as often as it went too far; the objective after it."""
-    for q in range(n):
-        b[working[q]].curve = _sum(ones, working[q], rows.curve) + 1e-9
-    for j in range(len(b)):
-        b[j].before = b[j].value
-    _descend(ones, rows, b, working, n, active, tol)
-    _move(rows.z, rows.before, b[len(b) - 1].value - b[len(b) - 1].before)
-    for q in range(n):
-        c = b[working[q]]
-        if c.value != c.before:
-            _add(ones, working[q], c.value - c.before, rows.z)
+        if b[j].value != b[j].before:
+            _add(ones, j, b[j].value - b[j].before, rows.one, z)
     loss = _objective(rows, b)
     for _ in range(_HALVES):
         if loss <= least:
             break
-        _halve(rows.z, rows.before)
+        for r in range(len(z)):
+            z[r] = 0.5 * (z[r] + before[r])
         for j in range(len(b)):
             b[j].value = 0.5 * (b[j].value + b[j].before)
         loss = _objective(rows, b)
     return loss
 
 
-@inner
-def _minimise(ones: Ones, rows: Rows, b: np.ndarray, tol: float) -> float:
-    working, active, n = np.zeros(len(b), np.int64), np.zeros(len(b), np.int64), 0
-    _fill(rows.z, b[len(b) - 1].value)
-    for j in range(len(b) - 1):
-        if b[j].value != 0.0:
-            _add(ones, j, b[j].value, rows.z)
-            b[j].inside = 1
-            working[n] = j
-            n += 1
-    least = _objective(rows, b)
+@kernel
+def regress(
+    ones: Ones, rows: Rows, b: np.ndarray, working: IndexArray, n: int, active: IndexArray, tol: float
+) -> float:
+    """The regression of y on the first columns; `b`, of coefficient_t, has those of the columns and then the intercept:
+    where to start, and what is found. The first n of `working` are not zero. The least loss, with its penalties, is
+    returned; `tol` is the gain of a step that ends it.
+    """
+    least = _follow(ones, rows, b, np.inf)  # from the coefficients before, zero, to those where to start
     for turn in range(_ROUNDS):
         for step in range(_STEPS):
-            _expand(rows.y, rows.weight, rows.z, rows.tail, rows.residual, rows.curve)
-            if step == 0:
-                grown = _let_in(ones, rows.residual, b, working, n)
-                if turn > 0 and grown == n:
+            _expand(rows)
+            if step == 0:  # columns whose gradient is larger than their penalty join the working set
+                known = n
+                for j in range(len(b) - 1):
+                    if not b[j].inside and abs(_sum(ones, j, rows.residual)) > _SLACK * b[j].penalty:
+                        b[j].inside, working[n] = 1, j
+                        n += 1
+                if turn > 0 and n == known:
                     return least
-                n = grown
-            loss = _step(ones, rows, b, working, n, active, least, tol)
+            for q in range(n):
+                b[working[q]].curve = _sum(ones, working[q], rows.curve) + 1e-9
+            for j in range(len(b)):
+                b[j].before = b[j].value
+            _descend(ones, rows, b, working, n, active, tol)
+            loss = _follow(ones, rows, b, least)
             gain, least = least - loss, loss
             if gain < tol:
                 break
-    return least
-
-
-@kernel
-def regress(
-    ones: Ones,
-    y: FloatArray,
-    weight: FloatArray,
-    penalty: FloatArray,
-    ridge: FloatArray,
-    coefficient: FloatArray,
-    tol: float,
-) -> float:
-    """The regression of y on the first columns; `coefficient`, those of the columns and then the intercept, is where to
-    start, and is replaced. The least loss, with its penalties, is returned; `tol` is the gain of a step that ends it.
-    """
-    n, k = len(y), len(penalty)
-    tail, b = np.zeros(n), np.zeros(k + 1, coefficient_t)
-    rows = Rows(y, weight, np.zeros(n), np.zeros(n), tail, tail.view(np.int64), np.zeros(n), np.zeros(n))
-    for j in range(k):
-        b[j].penalty, b[j].ridge = penalty[j], ridge[j]
-    for j in range(k + 1):
-        b[j].value = coefficient[j]
-    least = _minimise(ones, rows, b, tol)
-    for j in range(k + 1):
-        coefficient[j] = b[j].value
     return least

@@ -81,3 +81,13 @@ def _with_ends(nodes: FloatArray, weights: FloatArray) -> tuple[FloatArray, Floa
 
 NODES, WEIGHTS, UNTIL = _make()
 """Nodes k, their weights, and U: with all nodes up to one, what lies beyond U is left."""
+
+
+FAR = 30.0  # where e^-x is nothing beside 1e-12
+NOTHING = 1e-20  # a cause that works less often than that counts as none, which only raises t
+
+
+def nodes_for(weakest: float) -> int:
+    """How many nodes leave less than 1e-13 beyond the last, for inputs of at least `weakest`; whole octaves."""
+    n = min(int(np.searchsorted(UNTIL, FAR / weakest)) + POINTS, len(UNTIL))
+    return n if n == 0 else int(np.searchsorted(UNTIL, UNTIL[n - 1], side="right"))

@@ -1,4 +1,4 @@
-"""The mean field equations of one pattern, solved by coordinate ascent.
+"""The mean field equations of one row, solved by coordinate ascent.
 
 One sweep updates Q one variable at a time by eq. (24), then every term is given new parameters. Each of these steps can
 only raise the bound (footnote 4): in one Q_v, the bound is linear plus entropy plus convex, and eq. (24) maximises it
@@ -8,64 +8,44 @@ with the convex part replaced by its tangent; in one xi it is concave.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import FloatArray, Model, States
-from sbnet.kernels import thresholds
-from sbnet.kernels.compiling import inner
-from sbnet.kernels.gates import SIGMOID
-from sbnet.kernels.newterms import Verbs
-from sbnet.kernels.structs import LANES, Problem
+from sbnet.kernels import terms, thresholds
+from sbnet.kernels.codes import SIGMOID
+from sbnet.kernels.compiling import inner, kernel
+from sbnet.kernels.kinds import XI
+from sbnet.kernels.structs import LANES
 
 EDGE = 1e-14  # probabilities of states keep this distance from 0: it costs a bound at most 1e-14 of the weights
+LEAST = 1e-17  # where nothing moves they may be smaller, but sixteen of them must have a product
 _FARTHEST = -math.log(EDGE)
 _LARGE = 1e250
 # What steps of parameters must promise to be worth taking: a share of the tolerance, or, while the bound rises faster,
 # of its rise, but no more nats than that.
 _SHARE, _OF_RISE, _AT_MOST = 0.2, 0.02, 2e-3
 _STEPS = 20  # of parameters, before a row with a good start is swept
-ROUNDS = 4  # how often the exact term may be given new frequencies
-FEW = 1e-6  # nats: the exact term makes do with few frequencies until a sweep gains less
-
-
-class Scratch(NamedTuple):
-    """What a row needs beside its blocks."""
-
-    root: FloatArray  # by column: log-odds against state 0 of a variable without hidden parents
-    field: FloatArray  # the field of one variable, and its Q before a move
-    old: FloatArray
 
 
 @inner(fast=True)
-def sweep(
-    verbs: Verbs,
-    problem: Problem,
-    blocks: np.ndarray,
-    tiles: np.ndarray,
-    numbers: FloatArray,
-    scratch: Scratch,
-    q: FloatArray,
-) -> float:
+def sweep(verbs, problem, hidden, factors, blocks, tiles, numbers, root, field, old, q):
     """Eq. (24) for one variable after the other: all at once, the bound could fall. Returns the entropy of Q."""
-    hidden, factors, root, field, old = problem.hidden, problem.factors, scratch.root, scratch.field, scratch.old
     entropy, product = 0.0, 1.0
     for j in range(len(hidden)):
-        one = hidden[j]
-        own_field(verbs, one, problem, factors, blocks, tiles, numbers, root, q, field)  # a <x> - c <t(x)>
-        verbs.pull(one, problem, blocks, tiles, numbers, q, field)  # what the children say
-        scale, rest = softmax(field, old, q, one.column, one.column_end)
+        v = hidden[j]
+        own_field(verbs, v, problem, factors, blocks, tiles, numbers, root, q, field)  # a <x> - c <t(x)>
+        verbs.pull(v, problem, blocks, tiles, numbers, q, field)  # what the children say
+        scale, rest = softmax(field, old, q, v.column, v.column_end)
+        set_loads(v, factors, blocks, q)
+        verbs.push(v, problem, blocks, tiles, numbers, old, q)  # the children's terms follow
         product, entropy = product * scale, entropy + rest
         if product > _LARGE:
             product, entropy = 1.0, entropy + math.log(product)
-        set_loads(one, factors, blocks, q)
-        verbs.push(one, problem, blocks, tiles, numbers, old, q)  # the children's terms follow
     return entropy + math.log(product)
 
 
 @inner(fast=True)
-def softmax(field: FloatArray, old: FloatArray, q: FloatArray, first: int, end: int) -> tuple[float, float]:
+def softmax(field, old, q, first, end):
     """Q of one variable from the field of each state compared with state 0; Q as it was goes to `old`.
 
     Its entropy is the logarithm of the first number plus the second. Fields are cut off so that no state has a
@@ -93,28 +73,34 @@ def softmax(field: FloatArray, old: FloatArray, q: FloatArray, first: int, end: 
 
 
 @inner(fast=True)
-def own_field(
-    verbs: Verbs, one: np.ndarray, problem: Problem, factors: np.ndarray, blocks: np.ndarray, tiles: np.ndarray,
-    numbers: FloatArray, root: FloatArray, q: FloatArray, field: FloatArray,
-) -> None:  # fmt: skip
+def own_field(verbs, v, problem, factors, blocks, tiles, numbers, root, q, field):
     """What the parents of a variable say about its states, compared with state 0: see `thresholds.log_odds`."""
     before = 0.0
-    for s in range(one.states - 1):
-        if one.own < 0:
-            field[s] = root[one.column + s]
+    for s in range(v.states - 1):
+        if v.own < 0:
+            field[s] = root[v.column + s]
             continue
-        factor = factors[one.own + s]
+        factor = factors[v.own + s]
         before += blocks[factor.block].x[factor.lane]
         if factor.gate != SIGMOID:
-            field[s] = before - verbs.look(one.own + s, problem, blocks, tiles, numbers, q)
+            field[s] = before - verbs.look(v.own + s, problem, blocks, tiles, numbers, q)
             continue
-        if s + 2 < one.states:  # the next threshold counts for this state and for all above it
-            before -= verbs.look(one.own + s + 1, problem, blocks, tiles, numbers, q)
+        if s + 2 < v.states:  # the next threshold counts for this state and for all above it
+            before -= verbs.look(v.own + s + 1, problem, blocks, tiles, numbers, q)
         field[s] = before
 
 
 @inner(fast=True)
-def bound_at(hidden: np.ndarray, blocks: np.ndarray, root: FloatArray, q: FloatArray) -> float:
+def set_loads(v, factors, blocks, q):
+    """<a> and <c> of the thresholds of a hidden variable."""
+    for f in range(v.own, v.own + v.states - 1 if v.own >= 0 else v.own):
+        factor = factors[f]
+        a, c = thresholds.mean_loads(factor.gate, factor.level, q, v.column, v.column_end)
+        blocks[factor.block].a[factor.lane], blocks[factor.block].c[factor.lane] = a, c
+
+
+@inner(fast=True)
+def bound_at(hidden, blocks, root, q):
     """Eq. (16) but for constants and entropy: sum over factors of <a> <x> - <c> <t(x)>, and roots."""
     total = 0.0
     for b in range(len(blocks)):
@@ -129,7 +115,7 @@ def bound_at(hidden: np.ndarray, blocks: np.ndarray, root: FloatArray, q: FloatA
 
 
 @inner
-def entropy_of(hidden: np.ndarray, q: FloatArray) -> float:
+def entropy_of(hidden, q):
     """The entropy of independent variables."""
     total = 0.0
     for j in range(len(hidden)):
@@ -141,25 +127,26 @@ def entropy_of(hidden: np.ndarray, q: FloatArray) -> float:
     return total
 
 
-@inner(fast=True)
+@kernel
 def ascend(
-    verbs: Verbs, problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray, scratch: Scratch,
-    q: FloatArray, constant: float, trace: FloatArray, tol: float, max_sweeps: int, warm: bool, done: int,
-) -> tuple[int, bool, float]:  # fmt: skip
+    which, problem, blocks, tiles, numbers, root, field, old, q, start, trace, tol, max_sweeps, warm, done, fresh
+):  # fmt: skip
     """Sweep until the bound rises too little: sweeps so far, whether that came about, and the bound.
 
-    If `warm`, someone has found Q, and it deserves the best parameters before it moves.
+    `start` is the part of it that does not depend on Q. If `warm`, someone has found Q, and it deserves the best
+    parameters before it moves. `fresh`: the row has just begun.
     """
-    bound, rise, converged, started, turns = -np.inf, np.inf, len(problem.hidden) == 0, False, 0
+    verbs, hidden, factors = terms.verbs(which), problem.hidden, problem.factors
+    bound, rise, converged, started, turns = -np.inf, np.inf, len(hidden) == 0, False, 0
     while not started or (done < max_sweeps and not converged):
         if started:
             done += 1
-            entropy = sweep(verbs, problem, blocks, tiles, numbers, scratch, q)
+            entropy = sweep(verbs, problem, hidden, factors, blocks, tiles, numbers, root, field, old, q)
         else:
-            entropy = entropy_of(problem.hidden, q)
+            entropy = entropy_of(hidden, q)
         enough = max(_SHARE * tol, min(_OF_RISE * rise, _AT_MOST)) / max(len(blocks), 1) if started else 0.0
-        promise = verbs.value(problem, blocks, tiles, numbers, q, enough, turns == 0)
-        before, bound = bound, constant + entropy + bound_at(problem.hidden, blocks, scratch.root, q)
+        promise = verbs.value(problem, blocks, tiles, numbers, q, enough, fresh and turns == 0, done < max_sweeps)
+        before, bound = bound, start + entropy + bound_at(hidden, blocks, root, q)
         if started:
             rise = bound - before
             converged = rise + promise < tol
@@ -170,48 +157,59 @@ def ascend(
     return done, converged, bound
 
 
-@inner
-def begin(
-    problem: Problem, blocks: np.ndarray, model: Model, states: States, bias: FloatArray, means: FloatArray,
-    q: FloatArray, root: FloatArray,
-) -> float:  # fmt: skip
+@kernel
+def begin(problem, blocks, gate, threshold, states, bias, means, xi, q, root, edge):
     """Bring a row into the blocks, Q from its means; returns the part of the bound that does not depend on Q.
 
-    That is ln P of what is observed and has no hidden parents, and of state 0 of roots. No state of Q is below EDGE.
+    That is ln P of what is observed and has no hidden parents, and of state 0 of roots. No state of Q is below `edge`.
+    An xi that is not NaN is held at that value.
     """
-    hidden, factors, threshold, gate, constant = problem.hidden, problem.factors, model.threshold, model.gate, 0.0
+    hidden, factors, start = problem.hidden, problem.factors, 0.0
     for v in problem.known:
-        x = bias[threshold[v] : threshold[v + 1]]
-        constant += thresholds.log_p(gate[v], max(np.int64(states[v]), 0), x)
+        for k in range(threshold[v], threshold[v + 1]):
+            start += thresholds.log_part(gate[v], k - threshold[v] + 1, max(states[v], 0), bias[k])
     for f in range(len(factors)):
         factor = factors[f]
         block, i = blocks[factor.block], factor.lane
         block.h[i], block.t[i] = bias[factor.threshold], np.nan
         block.low[i], block.high[i] = block.h[i] + block.below[i], block.h[i] + block.above[i]
+        held = not np.isnan(xi[factor.threshold])
+        block.free[i], block.xi[i] = (0.0, xi[factor.threshold]) if held else (1.0, 0.5)
         if factor.hidden < 0:
             block.a[i], block.c[i] = thresholds.loads(factor.gate, factor.level, states[factor.variable])
     for j in range(len(hidden)):
-        one, total = hidden[j], 0.0
-        first = threshold[one.variable]
-        for k in range(one.column, one.column_end):
-            s = k - one.column
-            if one.own < 0:
-                x = bias[first : first + one.states - 1]
-                root[k] = thresholds.log_odds(gate[one.variable], s + 1, x)
-            q[k] = min(max(means[first + s], EDGE), 1.0 - EDGE)
+        v, total = hidden[j], 0.0
+        first = threshold[v.variable]
+        for k in range(v.column, v.column_end):
+            s = k - v.column
+            if v.own < 0:
+                root[k] = thresholds.log_odds(gate[v.variable], s + 1, bias[first : first + v.states - 1])
+            q[k] = min(max(means[first + s], edge), 1.0 - edge)
             total += q[k]
-        for k in range(one.column, one.column_end):
-            q[k] *= min(1.0, (1.0 - EDGE) / total)
-        set_loads(one, factors, blocks, q)
-    return constant
+        for k in range(v.column, v.column_end):
+            q[k] *= min(1.0, (1.0 - edge) / total)
+        set_loads(v, factors, blocks, q)
+    return start
 
 
-@inner(fast=True)
-def set_loads(one: np.ndarray, factors: np.ndarray, blocks: np.ndarray, q: FloatArray) -> None:
-    """<a> and <c> of the thresholds of a hidden variable."""
-    for f in range(one.own, one.own + one.states - 1 if one.own >= 0 else one.own):
+@kernel
+def store(problem, blocks, threshold, states, q, means, xi, t):
+    """The results of a row, but for its barren variables, which are NaN; are there any?"""
+    hidden, factors, n_hidden = problem.hidden, problem.factors, 0
+    for v in range(len(states)):
+        n_hidden += 1 if states[v] < 0 else 0
+        for k in range(threshold[v], threshold[v + 1]):
+            means[k], xi[k] = math.nan if states[v] < 0 else 0.0, math.nan
+        if states[v] > 0:
+            means[threshold[v] + states[v] - 1] = 1.0
+    for j in range(len(hidden)):
+        v = hidden[j]
+        for k in range(v.column, v.column_end):
+            means[threshold[v.variable] + k - v.column] = q[k]
+    for f in range(len(factors)):
         factor = factors[f]
-        block = blocks[factor.block]
-        block.a[factor.lane], block.c[factor.lane] = thresholds.mean_loads(
-            factor.gate, factor.level, q, one.column, one.column_end
-        )
+        if factor.kind == XI:
+            xi[factor.threshold] = blocks[factor.block].xi[factor.lane]
+        if len(t):
+            t[factor.threshold] = blocks[factor.block].t[factor.lane]
+    return n_hidden > len(hidden)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sbnet._types import States
+from sbnet._types import FloatArray, States
 from sbnet.kernels.compiling import inner
 
+Seeds: TypeAlias = NDArray[np.uint64]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """The step of a stream: draw k of seed s is ``mix(s + k * GOLDEN)``."""
 
@@ -30,9 +32,23 @@ def uniform(seed: np.uint64) -> float:
     return (mix(seed) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@inner
-def row_seed(seed: np.uint64, states: States) -> np.uint64:
-    """A seed of the evidence, not of the place of the row: a row has one answer wherever it stands."""
-    for i in range(len(states)):
-        seed = mix(seed * np.uint64(3) + np.uint64(states[i] + 2))
-    return seed
+def uniforms(seeds: Seeds) -> FloatArray:
+    """A number in [0, 1) from each seed."""
+    numbers: FloatArray = (splitmix(seeds) >> np.uint64(11)) * 2.0**-53
+    return numbers
+
+
+def row_seeds(seed: Any, states: States) -> Seeds:
+    """A seed for each row that follows from what is in it, not from its place: equal rows have equal answers."""
+    found = np.full(len(states), seed, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for column in np.ascontiguousarray((states + 2).T):
+            found = splitmix(found * np.uint64(3) + column.astype(np.uint64))
+    return found
+
+
+def streams_of(seeds: Seeds, number: int, first: int = 0) -> Seeds:
+    """The seeds of so many streams for each seed, after the `first` ones: seeds by streams."""
+    with np.errstate(over="ignore"):
+        streams: Seeds = splitmix(seeds[:, None] + np.arange(first + 1, first + number + 1, dtype=np.uint64) * GOLDEN)
+    return streams

@@ -36,6 +36,14 @@ def struct(*fields: Any, **bits_of: str) -> Any:
     return np.dtype((np.record, np.dtype(layout, align=True)))
 
 
+def aligned(n: int, kind: Any) -> np.ndarray:
+    """So many zeros that begin with a cache line: lanes that lie in two lines take half as long again."""
+    kind = np.dtype(kind)
+    raw = np.zeros(n * kind.itemsize + LINE, np.uint8)
+    first = -raw.ctypes.data % LINE
+    return raw[first : first + n * kind.itemsize].view(kind)
+
+
 def lanes(*names: str) -> list[Any]:
     """Fields with a number for each lane."""
     return [(name, "f8", LANES) for name in names]
@@ -79,6 +87,64 @@ child_t = struct(
     ("slot", "i8"),  # the first slot of the parent there
     ("place", "i8"),  # which of the factor's parents it is
 )
+
+block_t = struct(
+    *lanes(
+        "x",  # <x>, the mean input
+        "t",  # the bound on <t(x)>
+        "a", "c",  # <a> and <c> of the threshold, see `thresholds`
+        "h",  # the bias
+        "low", "high",  # the range of x
+        "below", "above",  # how far it reaches from the bias
+        # of the paper's term
+        "xi",  # the parameter of eq. (19)
+        "free",  # 1 if it may move, 0 if it is held
+        "share_a", "share_b",  # 1 - phi and phi of eq. (32); in a sweep their sum need not be 1
+        "product_a", "product_b",  # the products of f_A and f_B, times 2^-exponent
+        "exponent_a", "exponent_b",
+        "mean_a", "mean_b",  # <x> - low under the two tilted distributions, and the variances there
+        "variance_a", "variance_b",
+        "gain",  # what the next step of Newton's method promises
+        "next_xi",  # where it would have xi
+        "old_xi",  # xi before the step that is being tried
+        "limit",  # the term there, which it must not exceed after the step
+        "f_a", "f_b",  # of a parent with several states
+        # of the quadratic and the exact term
+        "second",  # <x^2>
+        "straight", "curve", "constant",  # t <= constant + straight <x> + curve <x^2> - the sum over frequencies
+        "largest", "squares",  # of the weights: the largest, and the sum of their squares
+        "alive",  # 0 where x stays so far from 0 that t is straight
+        # scratch
+        "arg", "power", "power_a", "power_b",
+    ),
+    ("factor", "i8", LANES),  # -1 in empty lanes
+    ("kind", "i8"),  # which term serves it
+    ("width", "i8"),  # lanes that are taken
+    ("pair", "i8"),  # its first tile from a parent with two states, and its first group from another; or -1
+    ("group", "i8"),
+    ("last", "i8"),  # while it is laid out: its last tile
+    # of the exact term: see `terms.frequencies`
+    ("slot", "i8"), ("slot_end", "i8"),  # of its first factor
+    ("used", "i8"), ("places", "i8"), ("kept", "i8"),  # places that count, that it has, and that it has room for
+    ("first", "i8"),  # where they begin
+    ("by", "f8"),  # what the weights of the frequencies are multiplied by
+    bits="power", bits_a="power_a", bits_b="power_b", digits_a="product_a", digits_b="product_b",
+)  # fmt: skip
+tile_t = struct(
+    *lanes(
+        "weight",
+        "e_a", "e_b",  # of the paper's term: E_A and E_B
+        "mantissa", "exponent",  # e^-W = mantissa 2^-exponent, which never underflows
+        "from_least", "from_most",  # of a state of a parent with more than two: J_s - least, most - J_s
+    ),
+    ("slot", "i8", LANES),  # of each edge; -1 where there is none
+    ("block", "i8"),
+    ("parent", "i8"),  # the hidden variable
+    ("column", "i8"),  # its first column in Q
+    ("states", "i8"),  # how many it has
+    ("state", "i8"),  # which of them this tile is for, in a group; 1 for a pair
+    ("after", "i8"),  # the next tile of the same block, or the first of the next group; -1 at the end
+)  # fmt: skip
 
 
 class Problem(NamedTuple):

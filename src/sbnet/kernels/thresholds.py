@@ -17,33 +17,32 @@ from __future__ import annotations
 
 import math
 
-from sbnet._types import FloatArray
 from sbnet.kernels.codes import LEAST, NOISY_OR, SIGMOID
 from sbnet.kernels.compiling import inner
 
 
 @inner
-def softplus(x: float) -> float:
+def softplus(x):
     """ln(1 + e^x)."""
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
 @inner
-def sigmoid(x: float) -> float:
+def sigmoid(x):
     """1 / (1 + e^-x), without overflow."""
     t = math.exp(-abs(x))
     return 1.0 / (1.0 + t) if x >= 0.0 else t / (1.0 + t)
 
 
 @inner
-def rarity(x: float) -> float:
+def rarity(x):
     """-ln(1 - e^-x), which is minus the logarithm of the probability that some cause works."""
     y = max(x, LEAST)
     return -math.log(-math.expm1(-y)) if y < 0.6931471805599453 else -math.log1p(-math.exp(-y))
 
 
 @inner
-def t(gate: int, x: float) -> float:
+def t(gate, x):
     """The function whose mean is hard."""
     if gate == SIGMOID:
         return softplus(x)
@@ -51,7 +50,7 @@ def t(gate: int, x: float) -> float:
 
 
 @inner
-def dt(gate: int, x: float) -> float:
+def dt(gate, x):
     """Its derivative."""
     if gate == SIGMOID:
         return sigmoid(x)
@@ -59,7 +58,7 @@ def dt(gate: int, x: float) -> float:
 
 
 @inner
-def loads(gate: int, level: int, state: int) -> tuple[float, float]:
+def loads(gate, level, state):
     """a and c of a threshold for a state of its variable."""
     if gate == SIGMOID:
         return 1.0 if state >= level else 0.0, 1.0 if state >= level - 1 else 0.0
@@ -69,7 +68,7 @@ def loads(gate: int, level: int, state: int) -> tuple[float, float]:
 
 
 @inner(fast=True)
-def mean_loads(gate: int, level: int, q: FloatArray, first: int, end: int) -> tuple[float, float]:
+def mean_loads(gate, level, q, first, end):
     """Their means, where columns `first` to `end` of Q are the probabilities of the states from 1 on."""
     at_least = 0.0
     for k in range(first + level - 1, end):
@@ -80,7 +79,7 @@ def mean_loads(gate: int, level: int, q: FloatArray, first: int, end: int) -> tu
 
 
 @inner
-def log_part(gate: int, level: int, state: int, x: float) -> float:
+def log_part(gate, level, state, x):
     """a x - c t(x) of one threshold, without loss of digits where the probability is near 1."""
     if gate == SIGMOID:
         if state >= level:
@@ -94,7 +93,7 @@ def log_part(gate: int, level: int, state: int, x: float) -> float:
 
 
 @inner
-def log_p(gate: int, state: int, x: FloatArray) -> float:
+def log_p(gate, state, x):
     """ln P(v = state) from the inputs of all its thresholds."""
     total = 0.0
     for l in range(len(x)):  # noqa: E741 (the letter of the definition)
@@ -103,7 +102,7 @@ def log_p(gate: int, state: int, x: FloatArray) -> float:
 
 
 @inner
-def log_odds(gate: int, state: int, x: FloatArray) -> float:
+def log_odds(gate, state, x):
     """ln P(v = state) - ln P(v = 0); that of a sigmoid variable with two states is its input, to the digit."""
     if gate == SIGMOID:
         total = 0.0
@@ -121,7 +120,7 @@ def log_odds(gate: int, state: int, x: FloatArray) -> float:
 
 
 @inner
-def draw(gate: int, x: FloatArray, uniform: float) -> int:
+def draw(gate, x, uniform):
     """A state from a uniform number, written so that neither tail loses digits or overflows."""
     if gate == SIGMOID:
         state, rest = 0, uniform  # what is left of the number, given that v >= state

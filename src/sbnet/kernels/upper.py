@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray
+from sbnet.kernels.codes import NOISY_OR, SIGMOID
 from sbnet.kernels.compiling import inner
 from sbnet.kernels.structs import struct
-from sbnet.kernels.thresholds import log_part
-from sbnet.kernels.upper_gates import bracket, curvature, highest_hidden, peak, peak_hidden
+from sbnet.kernels.thresholds import loads, log_part, rarity, sigmoid, softplus
 
 LARGEST = 25.0  # of the logarithm of a claim: weights of Hölder's inequality stay above e^-25
 
@@ -39,16 +39,17 @@ line_t = struct(
     ("bias", "f8"),  # with the evidence absorbed
     ("low", "f8"),  # where the parents outside of the table move the input to
     ("high", "f8"),
-    ("lam", "f8"),  # the slope
     ("curvature", "f8"),  # the mean curvature of t
 )
 entry_t = struct(
     ("weight", "f8"),
     ("parent", "u4"),  # the hidden variable
     ("column", "u4"),
-    ("block", "u4"),  # joint states of the parents before it in the table; 0 if it is not in the table
-    ("begin", "u4"),  # where the joint states begin in which the parent has this state
+    ("line", "u4"),
+    ("block", "u2"),  # joint states of the parents before it in the table; 0 if it is not in the table
+    ("begin", "u2"),  # where the joint states begin in which the parent has this state; 0 but for a first threshold
 )
+member_t = struct(("family", "i8"), ("parent", "i8"), ("entry", "i8"))  # a parent in a table, and its first entry
 node_t = struct(
     ("states", "i8"),  # how many it has
     ("claims", "f8"),  # the sum of the claims on it
@@ -73,6 +74,7 @@ class Regions(NamedTuple):
     families: np.ndarray  # of family_t, parents first
     lines: np.ndarray  # of line_t
     entries: np.ndarray  # of entry_t
+    members: np.ndarray  # of member_t
     nodes: np.ndarray  # of node_t, by hidden variable
     eta: FloatArray  # by column: what the children send up
     mu: FloatArray  # by column: the mean
@@ -82,52 +84,88 @@ class Regions(NamedTuple):
 
 
 @inner
-def weigh(
-    families: np.ndarray, lines: np.ndarray, entries: np.ndarray, nodes: np.ndarray, eta: FloatArray, x: FloatArray
-) -> None:
-    """What the children of each variable send up, and Hölder's weights: those of a variable add up to one."""
-    n, claims = len(entries), len(entries) + len(lines)
-    for k in range(len(nodes)):
-        node = nodes[k]
-        node.claims = node.entropy = node.pull = 0.0
-        node.omega = 1.0
-    for j in range(len(eta)):
-        eta[j] = 0.0
-    for f in range(len(families)):
-        family = families[f]
-        first, last, width = family.entry, family.entry + family.width, family.width
-        for i in range(family.states - 1):
-            lines[family.line + i].lam = lam = x[n + family.line + i]
-            for s in range(first, last):
-                if entries[s].block == 0:
-                    eta[entries[s].column] += entries[s + i * width].weight * lam
-        claim = math.exp(min(max(x[claims + f], -LARGEST), LARGEST))
-        family.claim = claim
-        if family.table > 1:
-            for s in range(first, last):
-                entry = entries[s]
-                if entry.block > 0:
-                    eta[entry.column] += x[s]
-                    if entry.begin == entry.block:  # once for each parent
-                        nodes[entry.parent].claims += claim
-    for f in range(len(families)):
-        family = families[f]
-        most, busiest, tau = 0.0, -1, 1.0
-        if family.table > 1:
-            first, last = family.entry, family.entry + family.width
-            for s in range(first, last):
-                if entries[s].block > 0 and nodes[entries[s].parent].claims > most:
-                    busiest = entries[s].parent
-                    most = nodes[busiest].claims
-            tau = family.claim / (1.0 + most)
-            for s in range(first, last):
-                if entries[s].block > 0 and entries[s].begin == entries[s].block:
-                    node = nodes[entries[s].parent]
-                    node.omega = max(node.omega - tau, 1e-12)  # more weight than one is valid too
-        family.busiest, family.tau = busiest, tau
+def peak(gate: int, level: int, state: int, lam: float) -> float:
+    """The input x at which a threshold's part of ln P(v = state | x), less lam x, is largest: it is concave."""
+    a, c = loads(gate, level, state)
+    if c == 0.0:  # a straight line
+        return math.inf if a > lam else -math.inf
+    if gate == NOISY_OR:  # the slope of ln(1 - e^-x), 1 / (e^x - 1), falls
+        return math.log1p(1.0 / lam) if lam > 0.0 else math.inf
+    slope = a - lam  # of slope x - ln(1 + e^x)
+    if slope <= 0.0:
+        return -math.inf
+    return math.log(slope) - math.log1p(-slope) if slope < 1.0 else math.inf
 
 
 @inner
+def peak_hidden(gate: int, eta: float, lam: float) -> float:
+    """The input x at which G(x) - lam x of a hidden variable with two states may have a local maximum, for omega = 1.
+
+    That is sp(x + eta) - sp(x) - lam x, with sp(x) = ln(1 + e^x). Its slope is sinh(eta / 2) / (cosh y + cosh(eta / 2))
+    - lam, y = x + eta / 2: there is at most one, at cosh y = sinh(eta / 2) / lam - cosh(eta / 2). For a noisy-OR
+    variable it is ln(e^eta + (1 - e^eta) e^-x) - lam x, convex for eta < 0 and concave for eta > 0.
+    """
+    if gate == NOISY_OR:
+        return math.log(-math.expm1(-eta)) + math.log1p(1.0 / lam) if eta > 0.0 and lam > 0.0 else 0.0
+    y, a, tail = 0.0, 0.5 * abs(eta), math.exp(-abs(eta))
+    if eta * lam > 0.0 and abs(lam) >= 1e-300:  # not so flat a line that low and high decide
+        q = 0.5 * ((1.0 - tail) / abs(lam) - 1.0 - tail)  # cosh y = e^a q: eta may be in the thousands
+        log_cosh = a + math.log(q) if q > 0.0 else 0.0
+        if log_cosh > 0.0:
+            y = log_cosh + math.log1p(math.sqrt(max(1.0 - math.exp(-2.0 * log_cosh), 0.0)))  # arcosh of e^log_cosh
+    return math.copysign(y, eta) - 0.5 * eta
+
+
+@inner
+def bracket(gate: int, z: float, eta: float, omega: float) -> tuple[float, float, float]:
+    """ln of (sum over both states s of [P(s | z) e^(eta s)]^(1 / omega))^omega: G of a hidden variable with two states.
+
+    Also its derivative in eta, which is the mean, and in omega, an entropy.
+    """
+    log_odds, off = z, math.nan
+    if gate == SIGMOID:
+        off = -softplus(z)
+    elif gate == NOISY_OR:
+        off = -max(z, 0.0)
+        log_odds = -rarity(z) - off
+    y = (log_odds + eta) / omega
+    mean, total = sigmoid(y), softplus(y)
+    return omega * total + off, mean, total - mean * y
+
+
+@inner
+def weigh(
+    families: np.ndarray, n_lines: int, entries: np.ndarray, members: np.ndarray, nodes: np.ndarray, eta: FloatArray,
+    x: FloatArray,
+) -> None:  # fmt: skip
+    """What the children of each variable send up, and Hölder's weights: those of a variable add up to one."""
+    n = len(entries)
+    for k in range(len(nodes)):
+        nodes[k].claims = nodes[k].pull = 0.0
+        nodes[k].omega = 1.0
+    for f in range(len(families)):
+        families[f].claim = math.exp(min(max(x[n + n_lines + f], -LARGEST), LARGEST))
+        families[f].tau, families[f].busiest = 1.0, -1
+    for j in range(len(eta)):
+        eta[j] = 0.0
+    for s in range(n):
+        entry = entries[s]
+        if entry.block == 0:
+            eta[entry.column] += entry.weight * x[n + entry.line]
+        elif entry.begin > 0:
+            eta[entry.column] += x[s]
+    for m in range(len(members)):
+        nodes[members[m].parent].claims += families[members[m].family].claim
+    for m in range(len(members)):
+        family, k = families[members[m].family], members[m].parent
+        if family.busiest < 0 or nodes[k].claims > nodes[family.busiest].claims:
+            family.tau, family.busiest = family.claim / (1.0 + nodes[k].claims), k
+    for m in range(len(members)):
+        node = nodes[members[m].parent]
+        node.omega = max(node.omega - families[members[m].family].tau, 1e-12)  # more weight than one is valid too
+
+
+@inner(lanewise=True)
 def log_table(
     family: Any, lines: np.ndarray, entries: np.ndarray, omega: float, eta: FloatArray, by_state: FloatArray,
     x: FloatArray,
@@ -135,196 +173,131 @@ def log_table(
     """The exponents max [G - lam t] - b S for the joint states of the parents in a table: the first row of `by_state`.
 
     The second row is the entropy of the variable itself. Then there are three for each threshold: its input, with the t
-    of the maximum; that t; and the probability of the state that the threshold leads to.
+    of the maximum; that t; and the probability of the state that the threshold leads to. For a hidden variable with
+    more than two states the second and these last rows have the exponents of its states, the t of each state and
+    threshold stand in rows of their own, and `mix_states` has to follow.
     """
-    gate, n, width = family.gate, family.states - 1, family.width
+    n, width, hidden, of_lines = family.states - 1, family.width, family.hidden >= 0, len(entries) + family.line
     by_state[0, 0] = 0.0
     for i in range(n):
         by_state[2 + 3 * i, 0] = lines[family.line + i].bias
-    if family.table > 1:
-        for s in range(family.entry, family.entry + width):
-            block, begin = entries[s].block, entries[s].begin
+    for s in range(family.entry, family.entry + width if family.table > 1 else 0):
+        block, begin = entries[s].block, entries[s].begin
+        for c in range(block):
+            by_state[0, begin + c] = by_state[0, c] - x[s]
+        for i in range(n):
+            weight = entries[s + i * width].weight
             for c in range(block):
-                by_state[0, begin + c] = by_state[0, c] - x[s]
-            for i in range(n):
-                weight = entries[s + i * width].weight
-                for c in range(block):
-                    by_state[2 + 3 * i, begin + c] = by_state[2 + 3 * i, c] + weight
-    if family.hidden >= 0 and n > 1:
+                by_state[2 + 3 * i, begin + c] = by_state[2 + 3 * i, c] + weight
+    if hidden and n == 1:
+        own, lam, low, high = eta[family.column], x[of_lines], lines[family.line].low, lines[family.line].high
+        top = peak_hidden(family.gate, own, lam) if low < high else 0.0
         for c in range(family.table):
-            by_state[0, c] += _several(family, lines, omega, eta, by_state, c)
+            z, best = by_state[2, c], 0.0
+            for k in range(3 if low < high else 1):  # low, high, the peak inside: the first of them if they are equal
+                t = low if k == 0 else high if k == 1 else min(max(top - z, low), high)
+                value, mean, entropy = bracket(family.gate, z + t, own, omega)
+                if k == 0 or value - lam * t > best:
+                    best, by_state[1, c], by_state[4, c] = value - lam * t, entropy, mean
+                    by_state[2, c], by_state[3, c] = z + t, t
+            by_state[0, c] += best
         return
-    if family.hidden >= 0:
-        line, own_eta = lines[family.line], eta[family.column]
-        lam, low, high, x_top = line.lam, line.low, line.high, 0.0
-        if low < high:
-            x_top = peak_hidden(gate, own_eta, lam)
-        for c in range(family.table):
-            z, t = by_state[2, c], 0.0
-            if low < high:
-                t = highest_hidden(gate, z, own_eta, lam, x_top, low, high)
-            own, by_state[4, c], by_state[1, c] = bracket(gate, z + t, own_eta, omega)
-            by_state[0, c] += own - lam * t
-            by_state[2, c], by_state[3, c] = z + t, t
-        return
-    state = family.state
-    for i in range(n):
-        line = lines[family.line + i]
-        lam, low, high = line.lam, line.low, line.high
-        x_top = peak(gate, i + 1, state, lam) if low < high else 0.0
-        for c in range(family.table):
-            z = by_state[2 + 3 * i, c]
-            t = min(max(x_top - z, low), high)
-            by_state[0, c] += log_part(gate, i + 1, state, z + t) - lam * t
-            by_state[2 + 3 * i, c], by_state[3 + 3 * i, c] = z + t, t
+    for state in range(0 if hidden else family.state, n + 1 if hidden else family.state + 1):
+        row = 1 + 3 * state if hidden else 0
+        for c in range(family.table if hidden else 0):
+            by_state[row, c] = eta[family.column + state - 1] if state > 0 else 0.0
+        for i in range(n):
+            lam, low, high = x[of_lines + i], lines[family.line + i].low, lines[family.line + i].high
+            top = peak(family.gate, i + 1, state, lam) if low < high else 0.0
+            t_row = 2 + (3 + state) * n + i if hidden else 3 + 3 * i
+            for c in range(family.table):
+                z = by_state[2 + 3 * i, c]
+                by_state[t_row, c] = t = min(max(top - z, low), high)
+                by_state[row, c] += log_part(family.gate, i + 1, state, z + t) - lam * t
+                by_state[2 + 3 * i, c] = z if hidden else z + t
 
 
 @inner
-def _several(family: Any, lines: np.ndarray, omega: float, eta: FloatArray, by_state: FloatArray, c: int) -> float:
-    """The bracket of a hidden variable with more than two states: each has maxima of its own, threshold by threshold.
+def mix_states(n: int, size: int, omega: float, by_state: FloatArray) -> None:
+    """The bracket of a hidden variable with n > 1 thresholds: each state has maxima of its own, at a t for each.
 
     They need not be at one t, so that this is above G - lam t at its maximum, and valid for every omega.
     """
-    n, top, total = family.states - 1, -math.inf, 0.0
-    for state in range(n + 1):
-        value = eta[family.column + state - 1] if state > 0 else 0.0
+    for c in range(size):
+        top, total, entropy = by_state[1, c], 0.0, 0.0
+        for state in range(1, n + 1):
+            top = max(top, by_state[1 + 3 * state, c])
+        for state in range(n + 1):
+            a = (by_state[1 + 3 * state, c] - top) / omega
+            by_state[1 + 3 * state, c] = p = math.exp(a)
+            total += p
+            if p > 0.0:
+                entropy -= p * a
         for i in range(n):
-            line, z = lines[family.line + i], by_state[2 + 3 * i, c]
-            t = min(max(peak(family.gate, i + 1, state, line.lam) - z, line.low), line.high)
-            value += log_part(family.gate, i + 1, state, z + t) - line.lam * t
-        by_state[1 + 3 * state, c] = value / omega
-        top = max(top, value / omega)
-    for state in range(n + 1):
-        total += math.exp(by_state[1 + 3 * state, c] - top)
-    entropy = log_total = top + math.log(total)
-    for i in range(n):
-        by_state[3 + 3 * i, c] = 0.0
-    for state in range(n + 1):
-        p = math.exp(by_state[1 + 3 * state, c] - log_total)
-        entropy -= p * by_state[1 + 3 * state, c]
-        by_state[1 + 3 * state, c] = p
-        for i in range(n):  # the mean of t
-            line, z = lines[family.line + i], by_state[2 + 3 * i, c]
-            t = min(max(peak(family.gate, i + 1, state, line.lam) - z, line.low), line.high)
-            by_state[3 + 3 * i, c] += p * t
-    for i in range(n):
-        by_state[2 + 3 * i, c] += by_state[3 + 3 * i, c]
-    by_state[1, c] = entropy
-    return omega * log_total
+            t = 0.0  # its mean
+            for state in range(n + 1):
+                t += by_state[1 + 3 * state, c] * by_state[2 + (3 + state) * n + i, c] / total
+            by_state[2 + 3 * i, c], by_state[3 + 3 * i, c] = by_state[2 + 3 * i, c] + t, t
+        for state in range(1, n + 1):
+            by_state[1 + 3 * state, c] /= total
+        by_state[0, c] += top + omega * math.log(total)
+        by_state[1, c] = math.log(total) + entropy / total
 
 
-@inner
-def sum_tables(
-    families: np.ndarray, lines: np.ndarray, entries: np.ndarray, nodes: np.ndarray, eta: FloatArray, mu: FloatArray,
-    by_state: FloatArray, x: FloatArray, gradient: FloatArray,
-) -> float:  # fmt: skip
-    """The bound: tau ln sum exp((max [G - lam t] - b S) / tau) over the joint states of the parents in each table.
-
-    Its derivatives in lam, and the probabilities of the parents' states, go to `gradient`; those in tau, the entropies
-    of the joint states, to the families; the variables' own probabilities and entropies to `mu` and `nodes`.
-    """
-    value = 0.0
-    for f in range(len(families)):
-        family = families[f]
-        hidden, size, gate = family.hidden, family.table, family.gate
-        omega = nodes[hidden].omega if hidden >= 0 else 1.0
-        if family.width == 0 and family.states == 2:  # a root, of which there may be many
-            part, mu[family.column], nodes[hidden].entropy = bracket(
-                gate, lines[family.line].bias, eta[family.column], omega
-            )
-            gradient[len(entries) + family.line] = 0.0
-            value += part
-            continue
-        log_table(family, lines, entries, omega, eta, by_state, x)
-        top, total, family.entropy = by_state[0, 0], 1.0, 0.0
-        by_state[0, 0] = 1.0
-        if size > 1:
-            by_state[0, 0] = top
-            top, total, family.entropy = _normalise(by_state, size, family.tau)
-        for i in range(family.states - 1):
-            shift = bend = own = 0.0
-            for c in range(size):
-                w = by_state[0, c]
-                if w > 0.0:
-                    shift += w * by_state[3 + 3 * i, c]
-                    own += w * by_state[4 + 3 * i, c]
-                    bend += w * curvature(gate, by_state[2 + 3 * i, c])
-            gradient[len(entries) + family.line + i] = -shift / total
-            lines[family.line + i].curvature = bend / total
-            if hidden >= 0:
-                mu[family.column + i] = own / total
-        if hidden >= 0:
-            entropy = 0.0
-            for c in range(size):
-                entropy += by_state[0, c] * by_state[1, c]
-            nodes[hidden].entropy = entropy / total
-        if size > 1:
-            _average_parents(family, entries, by_state, total, gradient)
-        value += top
-    return value
-
-
-@inner
-def _normalise(by_state: FloatArray, size: int, tau: float) -> tuple[float, float, float]:
-    """Turn exponents into weights; tau ln of the sum of exp(exponent / tau), the sum of the weights, their entropy."""
-    top, total, mean_log = by_state[0, 0], 0.0, 0.0
-    for c in range(size):
-        top = max(top, by_state[0, c])
-    for c in range(size):
-        a = (by_state[0, c] - top) / tau
-        w = math.exp(a)
-        by_state[0, c] = w
-        total += w
-        if w > 0.0:
-            mean_log += w * a
-    return top + tau * math.log(total), total, math.log(total) - mean_log / total
-
-
-@inner
-def _average_parents(
-    family: Any, entries: np.ndarray, by_state: FloatArray, total: float, gradient: FloatArray
-) -> None:
-    """The probabilities of the states of the parents in a table: sum over the last parent, then the one before it."""
-    for s in range(family.entry + family.width - 1, family.entry - 1, -1):
-        block, begin, on = entries[s].block, entries[s].begin, 0.0
-        for c in range(block):
-            on += by_state[0, begin + c]
-            by_state[0, c] += by_state[0, begin + c]
-        gradient[s] = on / total
-
-
-@inner
-def differentiate(
-    families: np.ndarray, lines: np.ndarray, entries: np.ndarray, nodes: np.ndarray, mu: FloatArray, x: FloatArray,
+@inner(lanewise=True)
+def sum_table(
+    family: Any, lines: np.ndarray, entries: np.ndarray, nodes: np.ndarray, mu: FloatArray, by_state: FloatArray,
     gradient: FloatArray,
-) -> None:  # fmt: skip
-    """The gradient, where all means are known: in b the mean of a parent less that in the table, for example."""
-    n, claims = len(entries), len(entries) + len(lines)
-    for f in range(len(families)):
-        family = families[f]
-        first, last, width = family.entry, family.entry + family.width, family.width
-        for i in range(family.states - 1):
-            slope = 0.0
-            for s in range(first, last):
-                if entries[s].block == 0:
-                    slope += entries[s + i * width].weight * mu[entries[s].column]
-            gradient[n + family.line + i] += slope
-        if family.table > 1:
-            entropy = family.entropy
-            for s in range(first, last):
-                entry = entries[s]
-                if entry.block > 0:
-                    gradient[s] = mu[entry.column] - gradient[s]
-                    if entry.begin == entry.block:
-                        entropy -= nodes[entry.parent].entropy
-            family.entropy = entropy
-            nodes[family.busiest].pull += entropy * family.tau * family.tau / family.claim
-    for f in range(len(families)):
-        family = families[f]
-        slope = 0.0
-        if family.table > 1 and abs(x[claims + f]) < LARGEST:
-            slope = family.tau * family.entropy
-            for s in range(family.entry, family.entry + family.width):
-                if entries[s].block > 0 and entries[s].begin == entries[s].block:
-                    slope -= family.claim * nodes[entries[s].parent].pull
-        gradient[claims + f] = slope
+) -> float:  # fmt: skip
+    """A part of the bound: tau ln sum exp((max [G - lam t] - b S) / tau) over the joint states of a table.
+
+    Its derivatives: in lam and b to `gradient`, those in tau, an entropy, and in the claims on the busiest parent, and
+    the variable's own probabilities and entropy. What is needed of the parents is known: they come first.
+    """
+    size, tau, first, width = family.table, family.tau, family.entry, family.width
+    value, total, entropy, own_entropy = by_state[0, 0], 1.0, 0.0, by_state[1, 0]
+    by_state[0, 0] = 1.0
+    if size > 1:
+        by_state[0, 0], top, total, own_entropy = value, value, 0.0, 0.0
+        for c in range(1, size):
+            top = max(top, by_state[0, c])
+        for c in range(size):
+            a = (by_state[0, c] - top) / tau
+            by_state[0, c] = w = math.exp(a)
+            total += w
+            if w > 0.0:
+                entropy -= w * a
+                own_entropy += w * by_state[1, c]
+        value, entropy = top + tau * math.log(total), math.log(total) + entropy / total
+    for i in range(family.states - 1):
+        shift = bend = own = outside = 0.0
+        for c in range(size):
+            w, z = by_state[0, c], by_state[2 + 3 * i, c]
+            if w > 0.0:
+                shift += w * by_state[3 + 3 * i, c]
+                own += w * by_state[4 + 3 * i, c]
+                e = math.exp(-abs(z) if family.gate == SIGMOID else -max(z, 1.0))
+                d = 1.0 + e if family.gate == SIGMOID else 1.0 - e
+                bend += w * e / (d * d)  # the curvature of t, for a noisy-OR variable no more than 1
+        for s in range(first + i * width, first + (i + 1) * width):
+            if entries[s].block == 0:
+                outside += entries[s].weight * mu[entries[s].column]
+        gradient[len(entries) + family.line + i] = outside - shift / total
+        lines[family.line + i].curvature = bend / total
+        if family.hidden >= 0:
+            mu[family.column + i] = own / total
+    if family.hidden >= 0:
+        nodes[family.hidden].entropy = own_entropy / total
+    if size > 1:
+        for s in range(first + width - 1, first - 1, -1):  # sum over the last parent, then the one before it
+            entry, on = entries[s], 0.0
+            for c in range(entry.block):
+                on += by_state[0, entry.begin + c]
+                by_state[0, c] += by_state[0, entry.begin + c]
+            if entry.block > 0:
+                gradient[s] = mu[entry.column] - on / total
+                if entry.begin == entry.block:
+                    entropy -= nodes[entry.parent].entropy
+        family.entropy = entropy
+        nodes[family.busiest].pull += entropy * tau * tau / family.claim
+    return value

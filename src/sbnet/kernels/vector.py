@@ -1,7 +1,7 @@
-"""Exponentials and logarithms of all lanes of a record at once: polynomials, and powers of two by their bits.
+"""Exponentials and logarithms of many numbers at once: polynomials, and powers of two by their bits.
 
-They work on records with the fields `arg` and `power`, `bits` being the bits of `power`: a union is the cast between
-whole and other numbers that the compiler can turn into vectors.
+They work on records or tuples with the fields `arg` and `power`, `bits` being the bits of `power`: a union is the cast
+between whole and other numbers that the compiler can turn into vectors.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sbnet.kernels.compiling import inner
+from sbnet.kernels.structs import LINE
 
 LOG2E = 1.4426950408889634
 LN2 = 0.6931471805599453
@@ -20,6 +21,14 @@ LN2_LOW = 1.9082149292705877e-10
 C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(k) for k in range(2, 14))
 _L3, _L5, _L7, _L9, _L11, _L13, _L15, _L17, _L19 = (2.0 / k for k in range(3, 21, 2))
 MANTISSA, HALF = 0x000FFFFFFFFFFFFF, 0x3FE0000000000000  # the bits of the digits; those of 0.5
+
+
+def zeros(shape: tuple[int, ...], kind: Any) -> np.ndarray:
+    """Zeros that begin with a cache line: lanes that lie in two lines take half as long again."""
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    raw = np.zeros(size + LINE, np.uint8)
+    first = -raw.ctypes.data % LINE
+    return raw[first : first + size].view(kind).reshape(shape)
 
 
 @inner(fast=True)
@@ -52,3 +61,13 @@ def log(lanes: Any) -> None:
         r = s * s
         tail = _L9 + r * (_L11 + r * (_L13 + r * (_L15 + r * (_L17 + r * _L19))))
         lanes.arg[i] = n * LN2 + s * (2.0 + r * (_L3 + r * (_L5 + r * (_L7 + r * tail))))
+
+
+@inner(fast=True)
+def log_one_plus(t: float) -> float:
+    """ln(1 + t) for t between 0 and 1: 2 artanh s, of 1 + t or of half of that."""
+    upper = t > 0.41421356237309503
+    s = (t - 1.0) / (t + 3.0) if upper else t / (t + 2.0)
+    q = s * s
+    rest = _L9 + q * (_L11 + q * (_L13 + q * (_L15 + q * (_L17 + q * _L19))))
+    return (LN2 if upper else 0.0) + s * (2.0 + q * (_L3 + q * (_L5 + q * (_L7 + q * rest))))

@@ -17,7 +17,7 @@ import scipy.sparse
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, States
 from sbnet.inference.equal_rows import first_equal
-from sbnet.kernels.lasso import Ones, regress
+from sbnet.kernels.lasso import Ones, coefficient_t, regress, rows_of
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Threads, map_blocks
@@ -145,12 +145,29 @@ def _regress(
 ) -> list[FloatArray]:
     found = []
     for k in columns:
-        coefficient, (y, weight) = start[k].copy(), design.answer(k)
+        coefficient, (y, weight) = start[k], design.answer(k)
         if weight.any() and 0.0 < weight @ y < weight.sum():  # a column that never changes needs no parents
-            squares = np.zeros(design.first + k) if ridge is None else ridge(k)
-            regress(design.ones, y, weight, penalty(k), squares, coefficient, tol)
+            coefficient = _regression(design.ones, y, weight, coefficient, penalty(k), ridge and ridge(k), tol)
         found.append(coefficient)
     return found
+
+
+def _regression(
+    ones: Ones,
+    y: FloatArray,
+    weight: FloatArray,
+    start: FloatArray,
+    penalty: FloatArray,
+    ridge: FloatArray | None,
+    tol: float,
+) -> FloatArray:
+    """The coefficients of one column: those of the columns before it, then the intercept."""
+    b, inside = np.zeros(len(start), coefficient_t), np.flatnonzero(start[:-1])
+    working, active = np.zeros((2, len(b)), np.int64)
+    b["value"], b["penalty"][:-1], b["ridge"][:-1] = start, penalty, 0.0 if ridge is None else ridge
+    b["inside"][inside], working[: len(inside)] = 1, inside
+    regress(ones, rows_of(y, weight), b, working, len(inside), active, tol)
+    return b["value"].copy()
 
 
 def without_edges(network: Network, edges: BoolArray) -> Network:

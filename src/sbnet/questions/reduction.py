@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from sbnet import kernels
-from sbnet._types import BoolArray, FloatArray, IndexArray, Model, Problem, States
+from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.kernels import structs
-from sbnet.model.components import connected, members
+from sbnet.model.components import connected
 from sbnet.model.network import Network
 
-_COMPILER = "numba"
+_GENERATIONS = 32  # of variables whose parents are found all at once
 
 
 def columns(model: Model) -> tuple[IndexArray, IndexArray]:
@@ -65,138 +64,152 @@ def live_variables(model: Model, states: States) -> BoolArray:
     """Variables that are observed or have an observed descendant; all others sum to one and drop out."""
     live: BoolArray = states >= 0
     new = np.flatnonzero(live)
-    while len(new):
-        above = model.parent[stretches(model.indptr, new)[0]]
-        new = np.unique(above[~live[above]])
+    for _ in range(_GENERATIONS):
+        if not len(new) or live.all():
+            return live
+        above = np.zeros(len(live), np.bool_)
+        above[model.parent[stretches(model.indptr, new)[0]]] = True
+        new = np.flatnonzero(above > live)
         live[new] = True
+    for v in range(int(new.max(initial=-1)), -1, -1):  # a long chain
+        if live[v]:
+            live[model.parent[model.indptr[v] : model.indptr[v + 1]]] = True
     return live
 
 
 def reduce(model: Model, states: States) -> structs.Problem:
     """The problem that one pattern of observed variables poses."""
-    if _COMPILER in sys.modules:  # somebody has paid for the compiler
-        left: structs.Problem = kernels.reduction.reduce(model, np.ascontiguousarray(states))
-        return left
-    return reduce_with_arrays(model, states)
-
-
-def reduce_with_arrays(model: Model, states: States) -> structs.Problem:
-    """The same records as from the kernel, without the compiler."""
-    live = live_variables(model, states)
-    unknown = np.flatnonzero(live & (states < 0))
-    place, width = _places(unknown, len(states)), model.n_states - 1
-    child = np.repeat(np.arange(len(states)), np.diff(model.indptr))
-    edge = np.flatnonzero(live[child] & (place[model.parent] >= 0))
-    with_parents, edges_of = np.unique(child[edge], return_counts=True)
+    live, width = live_variables(model, states), model.n_states - 1
+    kept, unknown = np.flatnonzero(live), np.flatnonzero(live & (states < 0))
+    place = np.full(len(live), -1)  # among the hidden ones
+    place[unknown] = np.arange(len(unknown))
+    edge, begin = stretches(model.indptr, kept)
+    parent = place[model.parent[edge]]
+    open_ = parent >= 0
+    count = np.diff(np.append(0, np.cumsum(open_))[begin])  # hidden parents of each variable
+    fed = kept[count > 0]
     hidden = np.zeros(len(unknown), structs.hidden_t)
     hidden["variable"], hidden["states"], hidden["column_end"] = unknown, width[unknown] + 1, np.cumsum(width[unknown])
     hidden["column"] = hidden["column_end"] - width[unknown]
-    # Factors are thresholds; each has all edges of its variable, and each edge a slot for each state of the parent.
-    own = np.repeat(np.arange(len(with_parents)), width[with_parents])
-    begins = np.concatenate([[0], np.cumsum(edges_of)])
-    of_factor, first = stretches(begins, own)
-    factor, between = np.repeat(np.arange(len(own)), np.diff(first)), edge[of_factor]
-    n_slots = width[model.parent[between]]
-    end_of = np.cumsum(n_slots)
-    factors = np.zeros(len(own), structs.factor_t)
-    factors["variable"] = variable = with_parents[own]
-    factors["level"] = np.arange(len(own)) - np.searchsorted(own, own) + 1
-    factors["threshold"] = model.threshold[variable] + factors["level"] - 1
-    factors["gate"], factors["hidden"] = model.gate[variable], place[variable]
-    factors["slot_end"] = end_of[first[1:] - 1]
-    factors["slot"] = np.concatenate([[0], factors["slot_end"]])[:-1]
-    slots = np.zeros(int(n_slots.sum()), structs.slot_t)
-    pair = np.repeat(np.arange(len(between)), n_slots)
-    state = np.arange(len(slots)) - (end_of - n_slots)[pair]
-    slots["parent"] = parent = place[model.parent[between[pair]]]
-    slots["column"] = hidden["column"][parent] + state
-    slots["place"] = model.block[between[pair]] + (factors["level"][factor[pair]] - 1) * n_slots[pair] + state
-    slots["weight"] = model.weight[slots["place"]]
-    hidden["own"] = np.where(np.isin(unknown, with_parents), np.searchsorted(variable, unknown), -1)
-    parent = place[model.parent[between]]
-    order = np.argsort(parent, kind="stable")
-    children = np.zeros(len(between), structs.child_t)
-    children["factor"], children["slot"] = factor[order], (end_of - n_slots)[order]
-    hidden["child_end"] = np.cumsum(np.bincount(parent, minlength=len(unknown)))
-    hidden["child"] = np.concatenate([[0], hidden["child_end"]])[:-1]
-    known = np.setdiff1d(np.flatnonzero(live), with_parents, assume_unique=True)
-    return structs.Problem(hidden, factors, slots, children, known, int(width[unknown].sum()))
+    first_factor = np.full(len(live), -1)
+    first_factor[fed] = np.cumsum(width[fed]) - width[fed]
+    hidden["own"] = first_factor[unknown]
+    factors, slots, children = _list_factors(model, fed, count[count > 0], edge[open_], parent[open_], hidden)
+    factors["hidden"] = place[factors["variable"]]
+    return structs.Problem(hidden, factors, slots, children, kept[count == 0], int(width[unknown].sum()))
+
+
+def _list_factors(
+    model: Model, fed: IndexArray, count: IndexArray, edge: IndexArray, parent: IndexArray, hidden: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Factors, their slots, and the children of hidden variables: of the variables that have hidden parents, so many
+    each. A variable has a factor for each threshold, a factor all edges, and an edge a slot for each state.
+    """
+    width = model.n_states - 1
+    own, begin = np.repeat(np.arange(len(fed)), width[fed]), np.append(0, np.cumsum(count))
+    if len(own) > len(fed):
+        among, begin = stretches(begin, own)
+        edge, parent = edge[among], parent[among]
+    factors, variable, size = np.zeros(len(own), structs.factor_t), fed[own], hidden["states"][parent] - 1
+    level, end = np.arange(len(own)) - np.searchsorted(own, own), np.cumsum(size)
+    factors["variable"], factors["level"], factors["threshold"] = variable, level + 1, model.threshold[variable] + level
+    factors["gate"], factors["parents"], factors["slot_end"] = model.gate[variable], np.diff(begin), end[begin[1:] - 1]
+    factors["slot"][1:] = factors["slot_end"][:-1]
+    factors["joint"] = np.multiply.reduceat(size + 1.0, begin[:-1]) if len(own) else 1.0
+    factor = np.repeat(np.arange(len(own)), np.diff(begin))
+    order = np.argsort(parent.astype(np.int16 if len(hidden) < 1 << 15 else np.int64), kind="stable")
+    children = np.zeros(len(edge), structs.child_t)
+    children["factor"], children["slot"] = factor[order], (end - size)[order]
+    children["place"] = (np.arange(len(edge)) - begin[factor])[order]
+    hidden["child_end"] = np.cumsum(np.bincount(parent, minlength=len(hidden)))
+    hidden["child"][1:] = hidden["child_end"][:-1]
+    place, column = model.block[edge] + level[factor] * size, hidden["column"][parent]
+    if len(edge) and end[-1] > len(edge):
+        state = np.arange(end[-1]) - np.repeat(end - size, size)
+        parent, place, column = np.repeat(parent, size), np.repeat(place, size) + state, np.repeat(column, size) + state
+    slots = np.zeros(len(place), structs.slot_t)
+    slots["parent"], slots["place"], slots["column"], slots["weight"] = parent, place, column, model.weight[place]
+    return factors, slots, children
 
 
 def components(problem: structs.Problem) -> IndexArray:
     """The number of the group of each hidden variable: those of a group are coupled, directly or through others."""
-    if _COMPILER in sys.modules:
-        label: IndexArray = kernels.reduction.components(problem)
-    else:
-        label = _least_coupled(problem)
-    return np.unique(label, return_inverse=True)[1].reshape(-1)
-
-
-def _least_coupled(problem: structs.Problem) -> IndexArray:
-    """For each hidden variable the first one that it is coupled with, directly or through others."""
-    factors, parent, label = problem.factors, problem.slots["parent"], np.arange(len(problem.hidden))
+    factors, parent = problem.factors, problem.slots["parent"]
     if not len(factors):
-        return label
-    size, inner = factors["slot_end"] - factors["slot"], np.flatnonzero(factors["hidden"] >= 0)
-    own = factors["hidden"][inner]
-    while True:
-        least = np.minimum.reduceat(label[parent], factors["slot"])
-        least[inner] = np.minimum(least[inner], label[own])
-        new = label.copy()
-        np.minimum.at(new, parent, np.repeat(least, size))
-        np.minimum.at(new, own, least[inner])
-        new = new[new]
-        if np.array_equal(new, label):
-            return label
-        label = new
+        return np.arange(len(problem.hidden))
+    one = np.where(factors["hidden"] >= 0, factors["hidden"], parent[factors["slot"]])
+    return connected(len(problem.hidden), np.repeat(one, factors["slot_end"] - factors["slot"]), parent)
 
 
-def coupled(problem: Problem) -> IndexArray:
-    """The number of the group of each hidden unit: those of a group are coupled, directly or through others."""
-    n, n_factors = len(problem.hidden), len(problem.factor)
-    sizes = np.diff(problem.ptr)
-    inner = np.flatnonzero(problem.own >= 0)
-    if n_factors and _near_all(problem, int(np.argmax(sizes)), inner):
-        return np.zeros(n, np.int64)
-    factor = np.concatenate([np.repeat(np.arange(n_factors), sizes), inner])
-    unit = np.concatenate([problem.parent, problem.own[inner]])
-    return connected(n + n_factors, unit, n + factor)[:n]
+class Part(NamedTuple):
+    """Some variables of a row, those of them that are hidden, and the model that these make: observed parents are gone,
+    for they are absorbed in the biases.
+    """
+
+    variables: BoolArray
+    hidden: BoolArray
+    model: Model
 
 
-def _near_all(problem: Problem, f: int, inner: IndexArray) -> bool:
-    """Does factor f couple all hidden units, those that share another factor with one of its own included?"""
-    near = np.zeros(len(problem.hidden), np.bool_)
-    near[problem.parent[problem.ptr[f] : problem.ptr[f + 1]]] = True
-    near[problem.own[f : f + 1][problem.own[f : f + 1] >= 0]] = True
-    met = np.logical_or.reduceat(near[problem.parent], problem.ptr[:-1])
-    met[inner] |= near[problem.own[inner]]
-    near[problem.parent[np.repeat(met, np.diff(problem.ptr))]] = True
-    near[problem.own[inner[met[inner]]]] = True
-    return bool(near.all())
+def whole(model: Model, states: States) -> Part:
+    """All that a row is about."""
+    live = live_variables(model, states)
+    return _part(model, live, live & (states < 0))
 
 
-def uncoupled(problem: Problem) -> list[Problem]:
-    """The parts of a problem that have nothing to do with each other; units with known inputs stay with the first."""
-    label = coupled(problem)
+def uncoupled(model: Model, states: States) -> list[Part]:
+    """The parts of a row that have nothing to do with each other; variables with known inputs stay with the first."""
+    problem = reduce(model, states)
+    label = components(problem)
     n = int(label.max(initial=0)) + 1
     if n == 1:
-        return [problem]
-    factors = members(label[problem.parent[problem.ptr[:-1]]], n)
-    parts = [_part(problem, *both) for both in zip(members(label, n), factors, strict=True)]
-    return [parts[0]._replace(known=problem.known), *parts[1:]]
+        return [whole(model, states)]
+    parts = []
+    first = label[problem.slots["parent"][problem.factors["slot"]]]
+    for k in range(n):
+        hidden, variables = np.zeros(len(states), np.bool_), np.zeros(len(states), np.bool_)
+        hidden[problem.hidden["variable"][label == k]] = True
+        variables[problem.factors["variable"][first == k]] = True
+        if k == 0:
+            variables[problem.known[states[problem.known] >= 0]] = True
+        parts.append(_part(model, variables | hidden, hidden))
+    return parts
 
 
-def _part(problem: Problem, units: IndexArray, factors: IndexArray) -> Problem:
-    """What is left of a problem with some of its hidden units, and the factors that they have."""
-    slots, ptr = stretches(problem.ptr, factors)
-    children, child_ptr = stretches(problem.child_ptr, units)
-    unit, factor = _places(units, len(problem.hidden)), _places(factors, len(problem.factor))
-    slot = _places(slots, len(problem.parent))
-    return Problem(
-        problem.hidden[units], factor[problem.factor_of[units]], problem.factor[factors], unit[problem.own[factors]],
-        ptr, unit[problem.parent[slots]], problem.weight[slots], problem.edge[slots], child_ptr,
-        factor[problem.child[children]], slot[problem.child_slot[children]], problem.known[:0], problem.gate,
-    )  # fmt: skip
+def _part(model: Model, variables: BoolArray, hidden: BoolArray) -> Part:
+    kept = np.flatnonzero(variables)
+    edge, begin = stretches(model.indptr, kept)
+    mine = hidden[model.parent[edge]]
+    edge, child, place = edge[mine], np.repeat(np.arange(len(kept)), np.diff(begin))[mine], np.cumsum(variables) - 1
+    weight = model.weight[stretches(model.block, edge)[0]]
+    made = make_model(child, place[model.parent[edge]], weight, model.gate[kept], model.n_states[kept])
+    return Part(variables, hidden, made)
+
+
+def with_gates(model: Model, hidden: BoolArray, weight: FloatArray) -> Model:
+    """A model with further sigmoid variables of two states, the last ones, each a child of every hidden variable.
+
+    `weight` has a row for each of them, with a number for each column of the hidden variables.
+    """
+    n, more, parents = len(model.gate), len(weight), np.flatnonzero(hidden)
+    child = np.concatenate(
+        [np.repeat(np.arange(n), np.diff(model.indptr)), np.repeat(np.arange(n, n + more), len(parents))]
+    )
+    parent = np.concatenate([model.parent, np.tile(parents, more)])
+    gate = np.append(model.gate, np.zeros(more, model.gate.dtype))
+    states = np.append(model.n_states, np.full(more, 2))
+    return make_model(child, parent, np.append(model.weight, weight), gate, states)
+
+
+def make_model(child: IndexArray, parent: IndexArray, weight: FloatArray, gate: States, n_states: IndexArray) -> Model:
+    """The arrays that kernels read, from edges in the order of their children."""
+    n, start = len(gate), np.zeros(1, np.int64)
+    order = np.argsort(parent, kind="stable")
+    indptr = np.concatenate([start, np.cumsum(np.bincount(child, minlength=n))])
+    child_indptr = np.concatenate([start, np.cumsum(np.bincount(parent, minlength=n))])
+    threshold = np.concatenate([start, np.cumsum(n_states - 1)])
+    block = np.concatenate([start, np.cumsum((n_states[child] - 1) * (n_states[parent] - 1))])
+    return Model(indptr, parent, child_indptr, child[order], order, weight, gate, n_states, threshold, block)
 
 
 def stretches(ptr: IndexArray, which: IndexArray) -> tuple[IndexArray, IndexArray]:
@@ -204,10 +217,3 @@ def stretches(ptr: IndexArray, which: IndexArray) -> tuple[IndexArray, IndexArra
     size = np.diff(ptr)[which]
     begins = np.concatenate([[0], np.cumsum(size)])
     return np.arange(begins[-1]) + np.repeat(ptr[which] - begins[:-1], size), begins
-
-
-def _places(chosen: IndexArray, n: int) -> IndexArray:
-    """Where each of n things is among the chosen ones; -1 for none, and for the number -1."""
-    place = np.full(n + 1, -1, np.int64)
-    place[chosen] = np.arange(len(chosen))
-    return place

@@ -1,4 +1,4 @@
-"""What a variable with two states is, in ball arithmetic: `kernels.thresholds` and `kernels.upper_gates` again.
+"""What a variable with two states is, in ball arithmetic: `kernels.thresholds` and `kernels.upper` again.
 
 An unknown gate gives NaN.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from sbnet.bounds.proven import log_sum, softplus
 from sbnet.kernels.codes import LEAST, NOISY_OR, SIGMOID
 from sbnet.kernels.compiling import plain
-from sbnet.kernels.upper_gates import noisy_turn, turn
+from sbnet.kernels.upper import peak_hidden
 
 
 def t(gate: int, x: Any) -> Any:
@@ -108,8 +108,8 @@ def highest_hidden(gate: int, c: Any, eta: Any, lam: Any, low: Any, high: Any) -
     if m >= high:
         return at_limits
     # The derivative falls from m on, and is zero where floating point says, or too far out to matter.
-    y = plain(turn)(float(eta), float(lam)) if lam > 1e-300 else math.inf
-    t = type(c)(min(max(float(m) + y, float(low)), float(high)))
+    x = plain(peak_hidden)(gate, float(eta), float(lam)) if lam > 1e-300 else math.inf
+    t = type(c)(min(max(x - float(c), float(low)), float(high)))
     if not t >= m:  # the middle of a ball may be on the wrong side of m
         t = m.upper()
     rise = 1 / (1 + (-(c + t + eta)).exp()) - 1 / (1 + (-(c + t)).exp()) - lam
@@ -128,7 +128,7 @@ def _highest_noisy(c: Any, eta: Any, lam: Any, low: Any, high: Any) -> Any:
     first, last, more = (c + low).max(least), (c + high).max(least), least * (1 + abs(lam))
     if eta < 0:
         return _larger(g(first), g(last)) + more
-    x = type(c)(plain(noisy_turn)(float(eta), float(lam))).max(first).min(last)
+    x = type(c)(plain(peak_hidden)(NOISY_OR, float(eta), float(lam))).max(first).min(last)
     on, off = eta - x, -x  # the derivative of ln(e^eta - (e^eta - 1) e^-x)
     rise = (on.exp() - off.exp()) / (eta.exp() - on.exp() + off.exp()) - lam
     return g(x) + _larger(rise * (first - x), rise * (last - x)) + more

@@ -11,11 +11,10 @@ import numpy as np
 from sbnet._types import HIDDEN, Bound, FloatArray, States
 from sbnet.bounds.lower import bound_terms
 from sbnet.bounds.proven import balls, gates, log_sum, round_down, series, softplus
-from sbnet.kernels._compile import plain
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
-from sbnet.kernels.reduce import live_units
-from sbnet.kernels.terms.waves import MAX_NODES, OMEGA, nodes
+from sbnet.kernels.kinds import MAX_NODES, OMEGA, nodes
 from sbnet.model.network import Network
+from sbnet.questions.reduction import live_variables
 
 _FEW = 6  # parents of a noisy-OR unit whose states are quicker summed than the nodes of the series
 
@@ -41,7 +40,7 @@ def _bound(flint: Any, piece: Piece, which: Bound) -> Any:
     bound_terms(network, row[None, :], means[None, :], xi, which)  # for the best xi
     mu = np.where(row == HIDDEN, means, row)
     value = arb(0)
-    for i in np.flatnonzero(live_units(network.model, row)):
+    for i in np.flatnonzero(live_variables(network.model, row)):
         bias, weight, near = arb(float(network.bias[i])), [], []
         for e in range(network.graph.indptr[i], network.graph.indptr[i + 1]):
             j = network.graph.parent[e]
@@ -83,7 +82,7 @@ def _log_term(flint: Any, weight: list[Any], mu: list[Any], bias: Any, mean: Any
     plain_weight = np.array([float(w) for w in weight])
     low, high = (float(bias) + sum(limit(plain_weight, 0.0).tolist()) for limit in (np.minimum, np.maximum))
     widest = float(np.abs(plain_weight).max())
-    n = int(plain(nodes)(low, high, float(mean), float(variance), widest, math.inf))  # any number gives a bound
+    n = int(nodes(low, high, float(mean), float(variance), widest, math.inf))  # any number gives a bound
     if 0 < n <= MAX_NODES:
         terms.append(_trapezoid(flint, weight, mu, bias, mean, second, n))
     return min(terms, key=lambda term: float(term.upper()))

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from sbnet.bounds.proven import gates, load
 from sbnet.kernels.codes import NOISY_OR
-from sbnet.kernels.lobatto import FIRST, LAST, OCTAVES, POINTS
-from sbnet.kernels.terms.series import FAR, NOTHING
+from sbnet.kernels.lobatto import FAR, FIRST, LAST, NOTHING, OCTAVES, POINTS
 
 
 class _Rule(NamedTuple):

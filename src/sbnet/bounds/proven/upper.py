@@ -10,10 +10,10 @@ import numpy as np
 from sbnet._types import FloatArray, IndexArray, States
 from sbnet.bounds.proven import balls, gates, log_sum, round_down, round_up
 from sbnet.errors import ParameterError
-from sbnet.kernels.reduction import components, reduce
 from sbnet.kernels.structs import Problem
 from sbnet.kernels.upper import LARGEST
 from sbnet.model.network import Network
+from sbnet.questions.reduction import components, reduce
 
 
 class Subproblem(NamedTuple):

@@ -63,7 +63,6 @@ from sbnet.bounds.upper.subproblems import MOST_NUMBERS, Limits, pick, solve, sp
 from sbnet.errors import ParameterError, unknown_unit
 from sbnet.kernels.compiling import announce
 from sbnet.kernels.descent import lower
-from sbnet.kernels.reduction import live_variables
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.questions import printing
@@ -71,6 +70,7 @@ from sbnet.questions.batches import Batch, answers
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, ask
+from sbnet.questions.reduction import live_variables
 from sbnet.questions.support import IMPOSSIBLE
 
 __all__ = ["UpperBound", "UpperBoundSettings", "UpperBounds", "upper_bound"]

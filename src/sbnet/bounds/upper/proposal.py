@@ -31,12 +31,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sbnet._types import BoolArray, FloatArray
+from sbnet._types import BoolArray, FloatArray, IndexArray
 from sbnet.bounds import margins
 from sbnet.bounds.upper.regions import Parameters, divide, evaluate, start
 from sbnet.bounds.upper.subproblems import Limits
 from sbnet.exact.enumeration import Reduced
-from sbnet.kernels.proposal import Joint, condition, draw, drawn_t, link_t, member_t, seen_t
+from sbnet.kernels.proposal import Joint, condition, draw, link_t, table_t
 from sbnet.kernels.upper import Regions
 
 _SHY = 1e-3  # probabilities in the factorial distribution are at least that: what it leaves out is found by q alone
@@ -52,10 +52,16 @@ class Proposal(NamedTuple):
     variation: float  # how far the distribution that draws come from is from that of the weights
     constant: float  # ln of what was summed exactly: the part of P(V) that does not depend on the draws
 
+    @property
+    def drawn(self) -> int:
+        """How many variables are drawn."""
+        return int((self.joint.regions.families["hidden"] >= 0).sum())
+
     def draw(self, seeds: NDArray[np.uint64], from_factorial: BoolArray) -> FloatArray:
         """ln P(H, V), ln q(H) and ln Q(H), in rows, for each seed; is H drawn from Q?"""
-        out = np.empty((3, len(seeds)))
-        draw(self.joint, seeds, from_factorial, out)
+        families, lines, *_ = self.joint.regions
+        out, q = np.empty((3, len(seeds))), np.empty(int(families["states"].max(initial=2)))
+        draw(self.joint, seeds, from_factorial, np.empty(len(lines)), q, np.empty(len(families), np.int64), out)
         return out
 
 
@@ -70,58 +76,40 @@ def propose(row: Reduced, limits: Limits, given: Parameters, means: FloatArray) 
     margin = margins.of_weights(scale, regions, x) + margins.of_sum(scale, row.problem, sums.label, limits.exact_up_to)
     mu = np.empty(problem.n_columns)
     mu[problem.hidden["column"]] = means[problem.hidden["variable"]]
-    joint = _joint(regions, x, mu)
-    return Proposal(joint, log_bound, margin + sums.error, _DRAW * len(joint.drawn), sums.total)
+    found = Proposal(_joint(regions, x, mu), log_bound, margin + sums.error, 0.0, sums.total)
+    return found._replace(variation=_DRAW * found.drawn)
 
 
 def _joint(regions: Regions, x: FloatArray, mu: FloatArray) -> Joint:
     """The shares of all distributions that a variable is drawn from add up to one."""
-    families, lines, entries, nodes, eta, *_ = regions
-    states = nodes["states"][entries["parent"]]
-    line = regions.line
-    family = lines["family"][line]
-    first = line == families["line"][family]  # entries of first thresholds
-    tabled = np.flatnonzero(first & (entries["block"] > 0) & (entries["begin"] == entries["block"]))
-    tau, parent = families["tau"][family[tabled]], entries["parent"][tabled]
+    families, _, entries, members, nodes, *_ = regions
+    family, parent, entry = (members[name] for name in ("family", "parent", "entry"))
+    tau, block = families["tau"][family], entries["block"][entry].astype(np.int64)
     whole = nodes["omega"] + np.bincount(parent, tau, len(nodes))
 
-    room = entries["block"][tabled] * states[tabled]
-    place = np.zeros(len(entries), np.int64)
-    place[tabled] = np.cumsum(room) - room
-    tables = np.empty(int(room.sum()))
-    condition(regions, x, place, tables)
+    room = block * nodes["states"][parent]
+    begin, place, in_tables = np.cumsum(room) - room, np.zeros(len(entries), np.int64), np.empty(int(room.sum()))
+    place[entry] = begin
+    condition(regions, x, place, in_tables)
     order = np.argsort(parent, kind="stable")
-    members = np.zeros(len(tabled), member_t)
-    members["family"], members["share"] = family[tabled][order], (tau / whole[parent])[order]
-    members["block"], members["begin"] = entries["block"][tabled][order], place[tabled][order]
+    tables = np.zeros(len(members), table_t)
+    tables["family"], tables["share"] = family[order], (tau / whole[parent])[order]
+    tables["block"], tables["begin"] = block[order], begin[order]
+    table = np.searchsorted(parent[order], np.arange(len(nodes) + 1))
 
-    own = families[families["hidden"] >= 0]
-    drawn = np.zeros(len(own), drawn_t)
-    for name in ("gate", "states", "line", "column"):
-        drawn[name] = own[name]
-    drawn["omega"] = nodes["omega"][own["hidden"]]
-    drawn["share"] = drawn["omega"] / whole[own["hidden"]]
-    drawn["first"] = np.cumsum(own["states"]) - own["states"]
-    drawn["member"], drawn["member_end"] = (
-        np.searchsorted(parent[order], own["hidden"], side=side) for side in ("left", "right")
-    )
-    p = _factorial(drawn, mu)
     by_column = np.argsort(entries["column"], kind="stable")
     links = np.zeros(len(entries), link_t)
-    links["line"], links["weight"] = line[by_column], entries["weight"][by_column]
+    links["line"], links["weight"] = entries["line"][by_column], entries["weight"][by_column]
     link = np.searchsorted(entries["column"][by_column], np.arange(len(mu) + 1))
-    mine = np.flatnonzero(families["hidden"][lines["family"]] < 0)
-    seen, of = np.zeros(len(mine), seen_t), lines["family"][mine]
-    seen["line"], seen["gate"], seen["state"] = mine, families["gate"][of], families["state"][of]
-    seen["level"] = mine - families["line"][of] + 1
-    return Joint(drawn, members, tables, eta, p, np.log(p), links, link, seen, lines["bias"].copy())
+    p = _factorial(nodes["states"], mu)
+    return Joint(regions, tables, table, in_tables, nodes["omega"] / whole, p, np.log(p), links, link)
 
 
-def _factorial(drawn: np.ndarray, mu: FloatArray) -> FloatArray:
+def _factorial(states: IndexArray, mu: FloatArray) -> FloatArray:
     """The probabilities of all states of each variable, none of them too small, from those of states 1 and on."""
-    variable = np.repeat(np.arange(len(drawn)), drawn["states"])
-    state = np.arange(len(variable)) - drawn["first"][variable]
-    p = np.where(state > 0, mu[drawn["column"][variable] + np.maximum(state, 1) - 1], 0.0)
-    p[drawn["first"]] = 1.0 - np.bincount(variable, p, len(drawn))
+    variable, first = np.repeat(np.arange(len(states)), states), np.cumsum(states) - states
+    p = np.zeros(len(variable))
+    p[np.arange(len(p)) != first[variable]] = mu
+    p[first] = 1.0 - np.bincount(variable, p, len(states))
     p = np.clip(p, _SHY, 1.0 - _SHY)
-    return p / np.bincount(variable, p, len(drawn))[variable]
+    return p / np.bincount(variable, p, len(states))[variable]

@@ -11,7 +11,7 @@ from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.kernels.codes import LEAST, NOISY_OR
 from sbnet.kernels.descent import descend
 from sbnet.kernels.structs import Problem
-from sbnet.kernels.upper import Regions, entry_t, family_t, line_t, node_t
+from sbnet.kernels.upper import Regions, entry_t, family_t, line_t, member_t, node_t
 
 _SPLIT_WEIGHT = 4.0  # a weight beyond that decides a variable alone; it counts no more for the choice of a split
 _LEAST_SLOPE = 1e-12  # of a line above ln(1 - e^-x)
@@ -41,30 +41,35 @@ def divide(problem: Problem, model: Model, states: States, bias: FloatArray, lar
     )  # fmt: skip
     families["hidden"] = own = np.concatenate([roots, heads["hidden"]])[order]
     families["column"] = np.where(own >= 0, hidden["column"][own], -1) if len(hidden) else -1
-    families["width"] = np.concatenate([np.zeros(len(roots), np.int64), heads["slot_end"] - heads["slot"]])[order]
-    thresholds = families["states"] - 1
-    families["line"], families["entry"] = _begins(thresholds), _begins(families["width"] * thresholds)
-    families["table"] = 1
+    families["width"] = width = np.concatenate([np.zeros(len(roots), np.int64), heads["slot_end"] - heads["slot"]])[
+        order
+    ]
+    every = family = np.arange(len(families))
+    thresholds, families["table"] = model.n_states[variable] - 1, 1
+    if model.threshold[-1] > len(model.n_states):  # more than two states somewhere
+        family = np.repeat(every, thresholds)
+    families["line"], families["entry"] = _begins(thresholds), _begins(width * thresholds)
 
-    lines = np.zeros(int(thresholds.sum()), line_t)
-    lines["family"] = family = np.repeat(np.arange(len(families)), thresholds)
-    level = np.arange(len(lines)) - families["line"][family] + 1
+    lines = np.zeros(len(family), line_t)
+    lines["family"] = family
+    level = np.arange(1, len(lines) + 1) - families["line"][family]
     lines["threshold"] = model.threshold[variable][family] + level - 1
     lines["bias"] = bias[lines["threshold"]]
     lines["a"], lines["c"] = _loads(families["gate"][family] == NOISY_OR, level, families["state"][family])
 
-    entries = np.zeros(int((families["width"] * thresholds).sum()), entry_t)
     used = slots if active.all() else slots[np.repeat(active, factors["slot_end"] - factors["slot"])]
-    line = np.repeat(np.arange(len(lines)), families["width"][family])
+    line = np.repeat(np.arange(len(lines)), width[family])
+    entries = np.zeros(len(line), entry_t)
     for name in ("weight", "parent", "column"):
         entries[name] = used[name]
     nodes = np.zeros(len(hidden), node_t)
     nodes["states"] = hidden["states"]
-    (eta, mu), rows = np.zeros((2, problem.n_columns)), 3 * int(thresholds.max(initial=0)) + 2
-    place, by_state = np.ascontiguousarray(used["place"]), np.zeros((rows, 2**room))
-    regions = Regions(families, lines, entries, nodes, eta, mu, line, place, by_state)
+    (eta, mu), n = np.zeros((2, problem.n_columns)), int(thresholds.max(initial=1))
+    place, by_state = np.ascontiguousarray(used["place"]), np.zeros((2 + (3 + n + 1) * n if n > 1 else 5, 2**room))
+    entries["line"], members = line, np.zeros(0, member_t)
+    regions = Regions(families, lines, entries, members, nodes, eta, mu, line, place, by_state)
     if room:
-        _fill_tables(regions, room)
+        regions = regions._replace(members=_fill_tables(regions, room))
     _widen(regions)
     return regions
 
@@ -117,9 +122,9 @@ def _loads(noisy: BoolArray, level: IndexArray, state: IndexArray) -> tuple[Floa
     return a, c
 
 
-def _fill_tables(regions: Regions, room: int) -> None:
+def _fill_tables(regions: Regions, room: int) -> np.ndarray:
     """Choose the parents that go in tables, and number their joint states."""
-    families, lines, entries, nodes, *_ = regions
+    families, lines, entries, _, nodes, *_ = regions
     bent = np.bincount(lines["family"], ~_straight(regions), len(families)) > 0.0
     # A hidden variable whose input is known only up to an interval takes all of Hölder's weight itself (its bracket
     # then has a closed form), so it may be in no table. Parents come first: what they are is known when a child asks.
@@ -148,6 +153,10 @@ def _fill_tables(regions: Regions, room: int) -> None:
         if own >= 0 and not block[first:last].all():
             alone[own] = True
     entries["block"], entries["begin"] = block, begin
+    first = np.flatnonzero((block > 0) & (begin == block))
+    members = np.zeros(len(first), member_t)
+    members["family"], members["parent"], members["entry"] = lines["family"][regions.line[first]], parent[first], first
+    return members
 
 
 def _number(
@@ -173,18 +182,18 @@ def _widen(regions: Regions) -> None:
     """Between which numbers the parents outside of tables move the inputs: each to its lowest and highest weight."""
     _, lines, entries, *_ = regions
     line = regions.line
-    outside = np.where(entries["block"] > 0, 0.0, entries["weight"])
-    if not len(entries):
-        return
-    first = np.flatnonzero(_first_columns(regions))
-    lowest, highest = np.minimum.reduceat(outside, first), np.maximum.reduceat(outside, first)
-    lines["low"] = np.bincount(line[first], np.minimum(lowest, 0.0), len(lines))
-    lines["high"] = np.bincount(line[first], np.maximum(highest, 0.0), len(lines))
+    lowest = highest = np.where(entries["block"] > 0, 0.0, entries["weight"])
+    if len(regions.eta) > len(regions.nodes) and len(entries):  # parents with several weights each
+        first = np.flatnonzero(_first_columns(regions))
+        lowest, highest = np.minimum.reduceat(lowest, first), np.maximum.reduceat(highest, first)
+        line = line[first]
+    lines["low"] = np.bincount(line, np.minimum(lowest, 0.0), len(lines))
+    lines["high"] = np.bincount(line, np.maximum(highest, 0.0), len(lines))
 
 
 def start(regions: Regions, given: Parameters) -> FloatArray:
     """The parameters at the start: those that are given, or else those of lines at the middle of the inputs."""
-    families, lines, entries, nodes, *_ = regions
+    families, lines, entries, members, nodes, *_ = regions
     line, a, c, family = regions.line, lines["a"], lines["c"], lines["family"]
     middle = lines["bias"] + np.bincount(line, entries["weight"] / nodes["states"][entries["parent"]], len(lines))
     gradient = np.where(
@@ -194,10 +203,9 @@ def start(regions: Regions, given: Parameters) -> FloatArray:
     slope = given.unit[lines["threshold"], 0]
     slope = np.where(np.isnan(slope) | _straight(regions), first_slope, slope)
     slope = np.where(_rising(regions), np.maximum(slope, _LEAST_SLOPE), slope)
-    tabled = (entries["block"] > 0) & (entries["begin"] == entries["block"])
-    children = 1.0 + np.bincount(entries["parent"][tabled], minlength=len(nodes))
-    most = np.ones(len(families))
-    np.maximum.at(most, family[line], children[entries["parent"]])
+    children, most = 1.0 + np.bincount(members["parent"], minlength=len(nodes)), np.ones(len(families))
+    if len(members):
+        np.maximum.at(most, family[line], children[entries["parent"]])
     log_claim = given.unit[lines["threshold"][families["line"]], 1]
     edge = given.edge[regions.place]
     return np.concatenate(
@@ -226,7 +234,7 @@ def keep(regions: Regions, x: FloatArray, given: Parameters) -> None:
 
 def rate(problem: Problem, regions: Regions, n_variables: int) -> FloatArray:
     """How much would be gained by a split at each variable, after an evaluation at the parameters that were found."""
-    _, lines, entries, nodes, _, mean, *_ = regions
+    _, lines, entries, _, nodes, _, mean, *_ = regions
     mu, step = mean[entries["column"]], np.minimum(np.abs(entries["weight"]), _SPLIT_WEIGHT)
     gain = mu * (1.0 - mu) * step * step * lines["curvature"][regions.line]
     score = np.zeros(n_variables)

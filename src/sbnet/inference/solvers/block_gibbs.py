@@ -19,8 +19,8 @@ from sbnet.inference.equal_rows import first_equal
 from sbnet.inference.solvers.particles import particles, seeds_of_rows
 from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.model.network import Network
-from sbnet.model.ties import blocks
 from sbnet.parallel.blocks import row_blocks
+from sbnet.questions.ties import blocks
 
 BURN_IN = 15
 """Sweeps before a chain that starts anywhere counts."""
@@ -148,7 +148,7 @@ def cell_probabilities(network: Network, states: States, places: Sequence[Place]
 
 
 def block_means(network: Network, states: States) -> Averages:
-    """Means of the units of a network whose ties leave blocks (see :func:`sbnet.model.ties.blocks`), from chains.
+    """Means of the units of a network whose ties leave blocks (see :func:`sbnet.questions.ties.blocks`), from chains.
 
     They are averages of conditional probabilities over independent batches of chains, as many as a row needs for a
     standard error of 0.01, within limits. The answer for a row depends on nothing but the row.

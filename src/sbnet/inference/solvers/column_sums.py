@@ -17,10 +17,10 @@ from scipy.special import expit
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.bounds.margins import UNIT, scale
 from sbnet.inference.solution import Solution, Status
+from sbnet.inference.solvers.column_marginals import Columns, marginalise
 from sbnet.inference.solvers.protocol import BoundGradient, DifferentiableSolver
-from sbnet.kernels.column_records import Answer, Columns, Task, edge_t, feature_t, group_t, slot_t
-from sbnet.kernels.columns import marginalise
-from sbnet.kernels.gates import SIGMOID
+from sbnet.kernels.codes import SIGMOID
+from sbnet.kernels.columns import FRACTION, PLAIN, SUM, edge_t, group_t
 from sbnet.kernels.structs import LANES
 from sbnet.model.network import Network
 from sbnet.questions.reduction import absorb_rows
@@ -29,17 +29,18 @@ MOST_SHARED, MOST_MIXTURES, _MOST = 10, 6, 11
 """More shared latent variables, mixture variables of a column, or both, are left to another solver: each doubles the
 time.
 """
-_SLIGHT, _NOTHING = 1e-5, 1e-12
-"""Shares of states in a row that do not count: while learning, and in means."""
-_DEAR, _FEW, _MANY = 150_000, 48, 208
-"""Slots times states from which threads are worth it for few rows; and rows that are few and many."""
+_ROWS = ((2_000, 832), (150_000, 208))
+_FEW = 48
+"""Rows at once up to so many slots times states, and beyond: what is done once for all rows should not take longer than
+the rows do.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """How to marginalise.
 
-    `shared` latent variables; `idle` hidden variables, on which nothing depends; and `slots`, as the kernels read them.
+    `shared` latent variables; `idle` hidden variables, on which nothing depends; and `slots`, where all others stand.
     """
 
     columns: IndexArray
@@ -55,7 +56,7 @@ class Plan:
     @property
     def mixture_slots(self) -> IndexArray:
         """Where mixture variables stand."""
-        return np.flatnonzero(self.slots.slots["strength"] >= 0)
+        return np.flatnonzero(self.slots.strength >= 0)
 
 
 def plan_of(network: Network, columns: IndexArray) -> Plan | None:
@@ -80,43 +81,43 @@ def plan_of(network: Network, columns: IndexArray) -> Plan | None:
         return None
     if fan_in[shared].any() or (network.gate != SIGMOID).any():
         return None
-    first = np.concatenate([[0], np.cumsum(count)])
     number[shared] = np.arange(len(shared))
-    slots = _slots(network, columns, first, edge, number, hidden)
-    return Plan(columns, shared, np.flatnonzero(hidden & (fan_out == 0)), Columns(*slots, shared))
+    groups, variable, strength = _slots(network, columns, np.concatenate([[0], np.cumsum(count)]), edge)
+    slot = np.full(n, -1)
+    slot[variable[variable >= 0]] = np.flatnonzero(variable >= 0)
+    child, parent, latent = slot[graph.child_of_edge], number[graph.parent], hidden[graph.parent]
+    below, above = (np.flatnonzero((child >= 0) & (parent >= 0) & (latent == kind)) for kind in (False, True))
+    edges = _edges(parent[below], child[below], below), _edges(child[above], 1 + parent[above], above)
+    features, level = np.stack([columns, np.ones_like(columns)]), np.ones_like(variable)
+    slots = Columns(groups, variable, variable, level, strength, *edges, features, shared)
+    return Plan(columns, shared, np.flatnonzero(hidden & (fan_out == 0)), slots)
 
 
 def _slots(
-    network: Network, columns: IndexArray, first: IndexArray, edge: IndexArray, number: IndexArray, hidden: BoolArray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Groups, slots, edges and features: see :mod:`sbnet.kernels.columns`."""
-    graph, count = network.graph, np.diff(first)
+    network: Network, columns: IndexArray, first: IndexArray, edge: IndexArray
+) -> tuple[np.ndarray, IndexArray, IndexArray]:
+    """Groups; and of slots, the variables, and the edges of mixture variables to their columns."""
+    count = np.diff(first)
     kinds = np.unique(count)
     groups, parts, begin = np.zeros(len(kinds), group_t), [], 0
-    for group, mixtures in zip(groups, kinds, strict=True):
+    for g, mixtures in enumerate(kinds.tolist()):
         own = np.flatnonzero(count == mixtures)
-        width = len(own) + -len(own) % LANES
-        group["first"], group["width"], group["columns"], group["mixtures"] = begin, width, len(own), mixtures
-        part = np.full((1 + mixtures, width, 2), -1)
-        part[0, : len(own), 0] = columns[own]
-        part[1:, : len(own), 1] = edge[first[own] + np.arange(mixtures)[:, None]]
-        part[1:, : len(own), 0] = graph.parent[part[1:, : len(own), 1]]
-        parts.append(part.reshape(-1, 2))
-        begin += len(parts[-1])
-    slots, placed = np.zeros(begin, slot_t), np.concatenate(parts)
-    slots["variable"] = slots["threshold"] = placed[:, 0]
-    slots["strength"], slots["level"] = placed[:, 1], 1
-    slot_of = np.full(network.n_units, -1)
-    slot_of[placed[:, 0][placed[:, 0] >= 0]] = np.flatnonzero(placed[:, 0] >= 0)
-    key = 2 * slot_of[graph.child_of_edge] + hidden[graph.parent]
-    key[(key < 0) | (number[graph.parent] < 0)] = 2 * begin
-    order = np.argsort(key, kind="stable")[: np.count_nonzero(key < 2 * begin)]
-    edges, at = np.zeros(len(order), edge_t), np.searchsorted(key[order], np.arange(2 * begin + 1))
-    edges["parent"], edges["place"] = number[graph.parent[order]], order
-    slots["edge"], slots["latent_edge"], slots["edge_end"] = at[:-1:2], at[1::2], at[2::2]
-    features = np.zeros(len(columns), feature_t)
-    features["variable"], features["state"] = columns, 1
-    return groups, slots, edges, features
+        n, width = len(own), len(own) + -len(own) % LANES
+        groups[g] = begin, width, n, mixtures, (PLAIN, FRACTION, SUM)[min(mixtures, 2)]
+        part = np.full((2, 1 + mixtures, width), -1)
+        part[0, 0, :n] = columns[own]
+        part[1, 1:, :n] = edge[first[own] + np.arange(mixtures)[:, None]]
+        part[0, 1:, :n] = network.graph.parent[part[1, 1:, :n]]
+        parts.append(part.reshape(2, -1))
+        begin += (1 + mixtures) * width
+    variable, strength = np.concatenate(parts, axis=1)
+    return groups, variable, strength
+
+
+def _edges(source: IndexArray, target: IndexArray, place: IndexArray) -> np.ndarray:
+    edges = np.zeros(len(place), edge_t)
+    edges["source"], edges["target"], edges["place"] = source, target, place
+    return edges[np.argsort(target, kind="stable")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +130,8 @@ class ColumnSums:
     @property
     def rows_at_once(self) -> int:
         """To start a thread takes longer than some rows of narrow tables."""
-        return _FEW if len(self.plan.slots.slots) * self.plan.n_states > _DEAR else _MANY
+        size = len(self.plan.slots.variable) * self.plan.n_states
+        return next((rows for most, rows in _ROWS if size <= most), _FEW)
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """The likelihood of each row, less what rounding may have added."""
@@ -170,27 +172,23 @@ class ColumnSums:
         self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray | None, *, careful: bool = False
     ) -> tuple[Solution, BoundGradient | None]:
         """Rows without missing values; the bound of others, and of rows with inputs too large to multiply, is NaN."""
-        plan, n, differentiates = self.plan, len(states), row_weight is not None
-        weight = np.ones(n) if row_weight is None else np.ascontiguousarray(row_weight)
-        gradient = BoundGradient(np.zeros(len(model.weight)), np.zeros(len(bias)))
-        share, mean = np.zeros((n, plan.n_states)), np.zeros((n, len(plan.slots.slots)))
-        answer = Answer(np.empty(n), share, mean, gradient.weight, gradient.bias)
-        rows, least = np.ascontiguousarray(states), _SLIGHT if differentiates else _NOTHING
-        marginalise(plan.slots, model.weight, bias, Task(rows, weight, least, differentiates, careful), answer)
+        plan, n = self.plan, len(states)
+        answer = marginalise(plan.slots, model.weight, bias, states, row_weight, careful=careful)
         means, mixtures = states.astype(np.float64), plan.mixture_slots
-        means[:, plan.shared] = _shared_means(share, len(plan.shared))
-        means[:, plan.slots.slots["variable"][mixtures]] = mean[:, mixtures]
+        means[:, plan.shared] = answer.latent_mean
+        means[:, plan.slots.variable[mixtures]] = answer.mixture_mean[:, mixtures]
         if len(plan.idle):
-            means[:, plan.idle] = self._idle(model, bias, states, share)
+            means[:, plan.idle] = self._idle(model, bias, states, answer.share)
         found = Solution(answer.log_p, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
         lost = np.isnan(answer.log_p) & (states[:, plan.columns] != HIDDEN).all(axis=1)
+        gradient = None if row_weight is None else BoundGradient(answer.weight, answer.bias)
         if lost.any() and not careful:
             some = None if row_weight is None else row_weight[lost]
             more, other = self._marginalised(model, bias, states[lost], some, careful=True)
             found = _both(found, more, ~lost)
-            if other is not None:
+            if gradient is not None and other is not None:
                 gradient = BoundGradient(gradient.weight + other.weight, gradient.bias + other.bias)
-        return found, gradient if differentiates else None
+        return found, gradient
 
     def _idle(self, model: Model, bias: FloatArray, states: States, share: FloatArray) -> FloatArray:
         """The means of variables that nothing depends on."""
@@ -200,18 +198,6 @@ class ColumnSums:
         above = rows[:, shared] @ ((np.arange(2**n) >> np.arange(n)[:, None]) & 1).astype(np.float64)
         found = [(share * expit(z[:, None] + w)).sum(axis=1) for z, w in zip(observed.T, above, strict=True)]
         return np.stack(found, axis=1)
-
-
-def _shared_means(share: FloatArray, n: int) -> FloatArray:
-    """The probability of each shared variable, from those of their joint states: the last one is the highest bit.
-
-    Row by row: the rounding of a product of matrices would depend on how many rows are asked for at once.
-    """
-    means = np.empty((len(share), n))
-    for k in reversed(range(n)):
-        off, on = share[:, : 2**k], share[:, 2**k :]
-        means[:, k], share = on.sum(axis=1), off + on
-    return means
 
 
 def margin(network: Network) -> float:

@@ -13,8 +13,8 @@ import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.inference.solvers.places import Place
-from sbnet.kernels.reduce import live_units
 from sbnet.model.network import Network
+from sbnet.questions.reduction import live_variables
 
 MOST = 64
 """Ways to fill in missing values that are tried for one row, in all; beyond that they are left to mean field."""
@@ -71,5 +71,5 @@ def complete(network: Network, states: States, places: Sequence[Place], most: in
 def informed(network: Network, states: States) -> BoolArray:
     """Rows by units: is the unit observed, or has it an observed descendant?"""
     masks, which = np.unique(states != HIDDEN, axis=0, return_inverse=True)
-    live = [live_units(network.model, np.where(mask, np.int8(0), HIDDEN)) for mask in masks]
+    live = [live_variables(network.model, np.where(mask, np.int8(0), HIDDEN)) for mask in masks]
     return np.array(live, np.bool_).reshape(masks.shape)[which.ravel()]

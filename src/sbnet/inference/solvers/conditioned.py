@@ -15,8 +15,8 @@ from sbnet.errors import ParameterError, TooManyHiddenError
 from sbnet.inference.solution import Solution
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.inference.solvers.protocol import Solver, check_solver
-from sbnet.kernels.reduce import live_units
 from sbnet.model.network import Network
+from sbnet.questions.reduction import live_variables
 
 LIMIT = 16
 """Units that will be enumerated in a row: 65,536 problems."""
@@ -94,7 +94,7 @@ class Conditioned:
     def problems(self, network: Network, row: States, means: FloatArray) -> Iterator[tuple[States, Solution]]:
         """The evidence and the solution of each problem, after the first unit, after the second, and so on."""
         listed = self._listed(network)
-        useful = np.flatnonzero(live_units(network.model, row) & (row == HIDDEN))
+        useful = np.flatnonzero(live_variables(network.model, row) & (row == HIDDEN))
         if listed is None:
             return self._chosen(network, row, means, useful)
         return self._given(network, row, means, listed[np.isin(listed, useful)])

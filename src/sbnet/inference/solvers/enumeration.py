@@ -1,6 +1,6 @@
 """Sums over all states where they are small: mean field theory is overconfident of one cause where several would do.
 
-Where they are not, and units are tied to each other, answers come from samples: see :mod:`sbnet.model.ties`.
+Where they are not, and units are tied to each other, answers come from samples: see :mod:`sbnet.questions.ties`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, enumerate_states
 from sbnet.exact.of_states import means_of_states
-from sbnet.exact.predictions import barren_means, predict
+from sbnet.exact.predictions import barren_means
 from sbnet.inference import Chains, MeanField, Solution, Solver, Status
 from sbnet.inference.solvers.block_gibbs import block_means
 from sbnet.inference.solvers.weighing import weigh
 from sbnet.model.network import Network
-from sbnet.model.ties import blocks, tied_rows
 from sbnet.parallel.blocks import Taken
+from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import absorb
+from sbnet.questions.ties import blocks, tied_rows
 
 T = TypeVar("T")
 
@@ -52,11 +53,12 @@ class Sums:
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Sum; a wanted unit that dropped out of the sum is brought back."""
         few = network.n_edges <= _MOST_EDGES  # whatever the number of rows, which depends on the clock
-        effort = Effort(_LIMIT, 1, progress=False, one_by_one=few)
         if not network.is_binary:
-            bound, means = means_of_states(network, states, effort)
+            bound, means = means_of_states(network, states, Effort(_LIMIT, 1, progress=False, one_by_one=few))
             done = np.full(len(states), Status.CONVERGED.code)
             return Solution(bound, means, done, np.zeros(len(states), np.int64))
+        tied = bool(tied_rows(network, states).any())  # tables of such rows are answered from samples, and so is one
+        effort = Effort(_LIMIT, 1, progress=False, one_by_one=few, sparse=not tied)
         bound, means = enumerate_states(network, states, effort)
         size = np.diff(network.graph.indptr)
         named = (i for i, name in enumerate(network.names) if name in self.wanted)
@@ -64,7 +66,7 @@ class Sums:
         rows, which = np.nonzero(np.isnan(means[:, wanted]))
         if len(rows) > _MOST:
             raise TooManyHiddenError(f"{len(rows):,} more sums are needed; use a solver instead")
-        predict(network, states, absorb(network, states), means)
+        predict_rows(network.model, states, absorb(network, states), means)
         means[rows, wanted[which]] = barren_means(network, Taken(states, rows), bound[rows], wanted[which], effort)
         n = len(states)
         return Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))

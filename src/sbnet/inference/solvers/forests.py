@@ -106,10 +106,7 @@ def plant(links: Links, n: int) -> Planted:
                     parent[c], depth[c] = k, depth[k] + 1
                     rest.append(c)
         starts.append(len(walk))
-    below = np.flatnonzero(parent >= 0)
     units = np.zeros(n, kernels.structured.unit_t)
-    units["parent"], units["child_end"] = parent, np.cumsum(np.bincount(parent[below], minlength=n))
-    units["child"] = np.append(0, units["child_end"][:-1])[:n]
-    child = below[np.argsort(parent[below], kind="stable")]
-    forest = kernels.structured.Forest(units, child, np.array(starts), np.array(walk, np.int64))
+    units["parent"] = parent
+    forest = kernels.structured.Forest(units, np.array(starts), np.array(walk, np.int64))
     return Planted(forest, depth, tree)

@@ -9,8 +9,8 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import FloatArray, RngLike, States
+from sbnet.inference.chains import Length, gibbs_means
 from sbnet.inference.solution import Chains, Solution, Status, codes
-from sbnet.kernels.gibbs import gibbs_rows
 from sbnet.model.network import Network
 from sbnet.questions.reduction import absorb
 
@@ -53,10 +53,8 @@ class Gibbs:
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Run the chains of every row. They start from random states; `start` is not used."""
         n = len(states)
-        means = np.zeros((n, self.chains, network.n_units))
-        within = np.zeros_like(means)
-        bias = absorb(network, states)
-        gibbs_rows(network.model, states, bias, self._seed, self.samples, self.burn_in, self.chains, means, within)
+        length = Length(self.samples, self.burn_in, self.chains)
+        means, within = gibbs_means(network.model, states, absorb(network, states), self._seed, length)
         between = means.var(axis=1, ddof=1)
         inside = within.mean(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):

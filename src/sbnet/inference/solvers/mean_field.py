@@ -11,9 +11,10 @@ from sbnet import checks
 from sbnet._types import Bound, FloatArray, LogTerm, Model, RngLike, States, Stop
 from sbnet.bounds import margins
 from sbnet.bounds.lower import check_log_term
+from sbnet.bounds.rows import Answers, solve_rows
 from sbnet.inference.solution import Solution, Status, Xi, codes
 from sbnet.inference.solvers.protocol import BoundGradient
-from sbnet.kernels.rows import NO_SLOPES, Answers, Slopes, solve_rows
+from sbnet.kernels.gradient import Gradients
 from sbnet.model.network import Network
 from sbnet.questions.reduction import absorb_rows
 
@@ -125,14 +126,15 @@ class MeanField:
         means = np.full(states.shape, 0.5) if start is None else np.array(start, dtype=np.float64)
         path = np.full((n, stop.max_sweeps + 1 if trace else 0), np.nan)
         answers = Answers(
-            np.empty(n), means, np.empty(states.shape), np.empty(n, np.int64), np.empty(n, np.bool_), path
-        )
-        gradient, slopes = None, NO_SLOPES
+            np.empty(n), means, np.full((n, len(bias)), np.nan), np.empty(n, np.int64), np.empty(n, np.bool_), path,
+            np.empty((n, 0)),
+        )  # fmt: skip
+        gradient = gradients = None
         if row_weight is not None:
             gradient = BoundGradient(np.zeros(len(model.weight)), np.zeros(len(bias)))
-            slopes = Slopes(np.asarray(row_weight, dtype=np.float64), *gradient)
+            gradients = Gradients(np.asarray(row_weight, dtype=np.float64), *gradient)
         absorbed = absorb_rows(model, bias, states)
-        solve_rows(model, self.bound, stop, states, absorbed, start is not None, answers, slopes)
+        solve_rows(model, self.bound, stop, states, absorbed, start is not None, answers, gradients)
         status = codes(answers.converged, Status.CONVERGED, Status.MAX_SWEEPS)
         parameters = Xi(self.bound, answers.xi)
         solution = Solution(answers.bound, means, status, answers.sweeps, parameters, trace=path if trace else None)

@@ -7,21 +7,19 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import logit
 
 from sbnet import checks
-from sbnet._types import HIDDEN, BoolArray, Bound, FloatArray, IndexArray, Problem, States, Stop
+from sbnet._types import HIDDEN, BoolArray, Bound, FloatArray, IndexArray, Model, States, Stop
 from sbnet.bounds import margins
+from sbnet.bounds.rows import Answers, solve_rows
 from sbnet.errors import ParameterError
 from sbnet.inference.solution import Solution, Status
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.inference.solvers.protocol import Solver, check_solver
-from sbnet.kernels.mixture import solve_components
-from sbnet.kernels.reduce import reduce
-from sbnet.kernels.rows import predict_rows
-from sbnet.kernels.terms import exact, xi
+from sbnet.kernels.kinds import EXACT, XI
 from sbnet.model.network import Network
-from sbnet.questions.reduction import absorb, uncoupled
+from sbnet.questions.prediction import predict_rows
+from sbnet.questions.reduction import Part, absorb, uncoupled, whole, with_gates
 
 _TRIALS = 3
 """Units, those nearest to one half, that a new gate may follow at first."""
@@ -108,12 +106,12 @@ class Mixture:
         solution, bias = first.draft(), absorb(network, states)
         paths: list[list[float]] = [[] for _ in states]
         for r, row in enumerate(states):
-            problem = reduce(network.model, row)
-            if len(problem.hidden) == 0 or self.components == 1:
+            if not self.components > 1 or not (row == HIDDEN).any():
                 continue
-            mixed = [
-                self._grown(network, part, row, bias[r], solution.means[r, part.hidden]) for part in uncoupled(problem)
-            ]
+            parts = uncoupled(network.model, row)
+            mixed = [self._grown(network, part, row, bias[r], solution.means[r]) for part in parts if part.hidden.any()]
+            if not mixed:
+                continue
             bound = margins.sum_below(np.array([one.bound for one in mixed]))
             if not bound > solution.bound[r]:
                 continue
@@ -127,45 +125,66 @@ class Mixture:
         path = None if first.trace is None else lengthened(first.trace, paths, solution.bound)
         return replace(solution, trace=path)
 
-    def _grown(self, network: Network, problem: Problem, row: States, bias: FloatArray, mu: FloatArray) -> Grown:
+    def _grown(self, network: Network, part: Part, row: States, bias: FloatArray, means: FloatArray) -> Grown:
         """The mixture of one part of a row, from the means of a single component."""
-        pattern, none = self._pattern(network, problem, row, bias), _no_gates(problem)
-        found = _Ascent(pattern, none).alone(mu)
+        pattern = self._pattern(network, part, row, bias)
+        none = _no_gates(pattern)
+        found = _Ascent(pattern, none).alone(means[pattern.place])
         return _grow(pattern, Component(float(found[0][0]), found[1][0], none), int(self.components))
 
     def divide(
-        self, network: Network, problem: Problem, row: States, bias: FloatArray, bound: float, means: FloatArray
+        self, network: Network, row: States, bias: FloatArray, bound: float, means: FloatArray
     ) -> list[Component]:
         """The components of one row, from the answer with one of them."""
-        first = Component(bound, means[problem.hidden], _no_gates(problem))
-        return _grow(self._pattern(network, problem, row, bias), first, int(self.components)).parts
+        pattern = self._pattern(network, whole(network.model, row), row, bias)
+        first = Component(bound, means[pattern.place], _no_gates(pattern))
+        return _grow(pattern, first, int(self.components)).parts
 
-    def _pattern(self, network: Network, problem: Problem, row: States, bias: FloatArray) -> _Pattern:
-        mask = np.zeros(len(row), np.bool_)
-        mask[problem.hidden] = mask[problem.factor] = mask[problem.known[row[problem.known] >= 0]] = True
-        scale = margins.scale(network).of(mask)
-        return _Pattern(problem, self.solver.bound, self.solver.stop, row, bias, scale)
+    def _pattern(self, network: Network, part: Part, row: States, bias: FloatArray) -> _Pattern:
+        of, model = np.repeat(np.arange(len(row)), network.model.n_states - 1), part.model
+        scale = margins.scale(network).of(part.variables)
+        inside, hidden = np.flatnonzero(part.variables[of]), part.hidden[part.variables]
+        place = np.flatnonzero(part.hidden[of])
+        return _Pattern(
+            model, self.solver.bound, self.solver.stop, row[part.variables], bias[inside], hidden, place, scale
+        )
 
 
 class _Pattern(NamedTuple):
-    """One row, as the kernels see it."""
+    """One row, or a part of it that has nothing to do with the rest, as a model of its own."""
 
-    problem: Problem
+    model: Model
     bound: Bound
     stop: Stop
     states: States
     bias: FloatArray
-    scale: margins.Scale  # of the units involved
+    hidden: BoolArray  # which variables of the model take part and are not observed
+    place: IndexArray  # where their columns stand in the network
+    scale: margins.Scale  # of the variables involved
+
+    @property
+    def first(self) -> IndexArray:
+        """The first column of each hidden variable, among all of those."""
+        width = self.model.n_states[self.hidden] - 1
+        first: IndexArray = np.cumsum(width) - width
+        return first
+
+    def log_odds(self, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """ln Q(s) - ln Q(0) of all columns, and the sum over variables of ln Q(0)."""
+        first = self.first
+        off = np.log1p(-np.add.reduceat(mu, first, axis=-1))
+        width = np.diff(np.append(first, mu.shape[-1]))
+        return np.log(mu) - np.repeat(off, width, axis=-1), off.sum(axis=-1)
 
     def rough(self) -> _Pattern:
         """With the paper's term in place of the exact one, and a few sweeps at a time."""
-        term = xi.ROOM if self.bound.log_term == exact.ROOM else self.bound.log_term
+        term = XI if self.bound.log_term == EXACT else self.bound.log_term
         few = self.stop._replace(max_sweeps=min(_FEW, self.stop.max_sweeps))
         return self._replace(bound=self.bound._replace(log_term=term), stop=few)
 
 
 class _Gates(NamedTuple):
-    """The gates above a component: weights (gates by hidden units), biases, and where they stand."""
+    """The gates above a component: weights (gates by hidden columns), biases, and where they stand."""
 
     weight: FloatArray
     bias: FloatArray
@@ -183,7 +202,7 @@ class Component(NamedTuple):
 class Grown(NamedTuple):
     """A mixture: its components, the bounds on the way to it, and what it took."""
 
-    problem: Problem
+    place: IndexArray
     parts: list[Component]
     path: list[float]
     sweeps: int
@@ -207,8 +226,8 @@ def _together(parts: Sequence[Component]) -> float:
     return margins.log_sum_below(np.array([part.bound for part in parts]))
 
 
-def _no_gates(problem: Problem) -> _Gates:
-    return _Gates(np.empty((0, len(problem.hidden))), np.empty(0), np.empty(0, np.int8))
+def _no_gates(pattern: _Pattern) -> _Gates:
+    return _Gates(np.empty((0, len(pattern.place))), np.empty(0), np.empty(0, np.int8))
 
 
 # --- division ---------------------------------------------------------------------------------------------------------
@@ -271,7 +290,7 @@ def _grow(pattern: _Pattern, first: Component, components: int) -> Grown:
         path.append(_together(parts))
         if len(parts) < components:
             trials[k : k + 1] = [_try(pattern, part) for part in halves]
-    return Grown(pattern.problem, parts, path, sweeps, settled)
+    return Grown(pattern.place, parts, path, sweeps, settled)
 
 
 def _try(pattern: _Pattern, whole: Component) -> _Trial:
@@ -307,9 +326,9 @@ class _Ascent:
         for _ in range(rounds):
             # The posterior of the component given the hidden units, for components with weights e^bound: no gate is
             # better. Going further in that direction is quicker, and taken back if the bound falls.
-            off, on = halves.mu[:, 0], halves.mu[:, 1]
-            move = logit(on) - logit(off) - halves.weight
-            shift = halves.bound[:, 1] - halves.bound[:, 0] + (np.log1p(-on) - np.log1p(-off)).sum(1) - halves.bias
+            odds, off = self.pattern.log_odds(halves.mu)
+            move = odds[:, 1] - odds[:, 0] - halves.weight
+            shift = halves.bound[:, 1] - halves.bound[:, 0] + off[:, 1] - off[:, 0] - halves.bias
             new = self.begin(halves.mu, halves.weight + speed[:, None] * move, halves.bias + speed * shift)
             rise = new.total - halves.total
             up = rise >= 0.0
@@ -345,12 +364,21 @@ class _Ascent:
         n, old, p = len(mu), self.gates, self.pattern
         pairs = ((old.weight, weight), (old.bias, bias), (old.side, side))
         gates = [np.concatenate([np.broadcast_to(common, (n, *common.shape)), own], axis=1) for common, own in pairs]
-        means, bound = mu.copy(), np.empty(n)
-        sweeps, settled = np.empty(n, np.int64), np.empty(n, np.int64)
-        solve_components(p.problem, p.bound, p.stop, p.states, p.bias, *gates, means, bound, sweeps, settled)
-        bound -= margins.of_components(p.scale, p.bound, gates[0], gates[1])
-        self.sweeps, self.settled = max(self.sweeps, int(sweeps.max())), bool(settled.all())
-        return bound, means
+        width = len(p.bias) + gates[1].shape[1]
+        answers = Answers(
+            np.empty(n), np.full((n, width), 0.5), np.full((n, width), np.nan), np.empty(n, np.int64),
+            np.empty(n, np.bool_), np.empty((n, 0)), np.empty((n, 0)),
+        )  # fmt: skip
+        inside = np.flatnonzero(np.repeat(p.hidden, p.model.n_states - 1))
+        answers.means[:, inside] = mu
+        for m, (weights, biases, sides) in enumerate(zip(*gates, strict=True)):
+            here = Answers(*(array[m : m + 1] for array in answers))
+            states, shifted = np.append(p.states, sides).astype(np.int8), np.append(p.bias, biases)
+            model = with_gates(p.model, p.hidden, weights)
+            solve_rows(model, p.bound, p.stop, states[None], shifted[None], True, here)
+        bound = answers.bound - margins.of_components(p.scale, p.bound, gates[0], gates[1])
+        self.sweeps, self.settled = max(self.sweeps, int(answers.sweeps.max())), bool(answers.converged.all())
+        return bound, answers.means[:, inside]
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -361,12 +389,12 @@ def _means(network: Network, mixtures: Sequence[Grown], row: States, bias: Float
     means = np.where(row == HIDDEN, np.nan, row)[None, :]
     each = [np.array([part.mu for part in one.parts]) for one in mixtures]
     for one, mu in zip(mixtures, each, strict=True):
-        means[0, one.problem.hidden] = np.clip(one.share @ mu, 0.0, 1.0)
+        means[0, one.place] = np.clip(one.share @ mu, 0.0, 1.0)
     known = means.copy()
     predict_rows(network.model, row[None, :], bias[None, :], means)
     for one, mu in zip(mixtures, each, strict=True):
         found = np.repeat(known, len(mu), axis=0)
-        found[:, one.problem.hidden] = mu
+        found[:, one.place] = mu
         predict_rows(network.model, np.tile(row, (len(mu), 1)), np.tile(bias, (len(mu), 1)), found)
         moved = np.flatnonzero((found != found[0]).any(axis=0))
         means[0, moved] = np.clip(one.share @ found[:, moved], 0.0, 1.0)

@@ -5,21 +5,22 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sbnet._types import FloatArray, States
+from sbnet._types import FloatArray, Model, States
+from sbnet.inference.chains import observed, rows_at_once, whole_blocks
 from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels import codes as gates
-from sbnet.kernels.particles import Answers, particle_rows
-from sbnet.kernels.random import GOLDEN, splitmix
+from sbnet.kernels.chains import BARREN, HIDDEN, LANES, Chains, chains_of, graph_of
+from sbnet.kernels.gibbs import sweep
+from sbnet.kernels.particles import Private, filter_rows, share_t, sum_t
+from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, streams_of, uniforms
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Block, RowBlocks, join, map_blocks
 from sbnet.questions.reduction import absorb
 
-Seeds: TypeAlias = NDArray[np.uint64]
 NUMBER, SWEEPS = 256, 3
 """Particles of a row; Gibbs sweeps after sequential Monte Carlo, of which all but the first count for the means."""
 _SUM_UP_TO = 64  # joint states of the private parents of a variable, as of six components of a per-column mixture
@@ -85,26 +86,77 @@ def log_probabilities(network: Network, states: States, seeds: Seeds, *, number:
 
 def _particles(network: Network, number: int, draws: int, block: Block) -> Particles:
     states, seeds = block.columns
-    n, width = states.shape
-    answers = Answers(np.zeros((n, len(network.bias))), np.zeros(n), np.zeros((n, draws, width), np.int8))
-    particle_rows(network.model, states, absorb(network, states), seeds, number, SWEEPS, 1, answers)
-    return Particles(*answers)
+    return particle_rows(network.model, states, absorb(network, states), seeds, Effort(number, SWEEPS, draws))
 
 
 def _log_probabilities(network: Network, number: int, block: Block) -> FloatArray:
     states, seeds = block.columns
-    answers = Answers(np.zeros((0, 0)), np.zeros(len(states)), np.zeros((0, 0, 0), np.int8))
-    particle_rows(network.model, states, absorb(network, states), seeds, number, 0, _SUM_UP_TO, answers)
-    return answers.log_p
+    effort = Effort(number, sum_up_to=_SUM_UP_TO)
+    return particle_rows(network.model, states, absorb(network, states), seeds, effort).log_p
+
+
+class Effort(NamedTuple):
+    """How many particles a row has, Gibbs sweeps of them, draws; private parents with so many states are summed."""
+
+    number: int
+    sweeps: int = 0
+    draws: int = 0
+    sum_up_to: int = 1
+
+
+def particle_rows(model: Model, states: States, bias: FloatArray, seeds: Seeds, effort: Effort) -> Particles:
+    """Particles of each row, moved by some sweeps, of which the first does not count; without any, there are no means.
+
+    Private parents with no more joint states than `sum_up_to` are marginalised.
+    """
+    number, sweeps, draws, _ = effort
+    n, graph, most = len(states), graph_of(model), rows_at_once(model, number)
+    found = Particles(np.zeros((n, bias.shape[1])), np.zeros(n), np.zeros((n, draws, states.shape[1]), np.int8))
+    for first in range(0, n, most):
+        rows = slice(first, first + most)
+        chains = chains_of(model, graph, states[rows], bias[rows], number)
+        chains.draws["seed"] = streams_of(seeds[rows], whole_blocks(number)).reshape(-1, LANES)
+        private, source = _private(model, states[rows], chains, effort), np.zeros((2, number), np.int64)
+        filter_rows(graph, chains, states[rows], splitmix(seeds[rows]), number, private, source, found.log_p[rows])
+        if sweeps == 0:
+            continue
+        sweep(graph, chains, np.ones(sweeps), min(sweeps - 1, 1))
+        used, (seen, on) = np.arange(LANES) < chains.draws["used"][:, None], observed(model, states[rows])
+        sums = np.where(used[:, None], chains.columns["average"], 0.0).sum(axis=2)
+        found.means[rows] = np.where(seen, on, sums.reshape(len(seen), -1, bias.shape[1]).sum(axis=1) / number)
+        found.drawn[rows] = _pick(chains, states[rows], seeds[rows], number, draws)
+    return found
+
+
+def _private(model: Model, states: States, chains: Chains, effort: Effort) -> Private:
+    """The private parents of each row: hidden, with an observed child and no other that is not barren."""
+    roles, n_states = chains.roles[:: max(len(chains.roles) // len(states), 1)], model.n_states
+    child, joint = np.full(states.shape, -1), np.ones(states.shape, np.int64)
+    for u in np.unique(model.parent) if effort.sum_up_to > 1 else ():
+        children = model.child[model.child_indptr[u] : model.child_indptr[u + 1]]
+        told = roles[:, children] != BARREN
+        (rows,) = np.nonzero((roles[:, u] == HIDDEN) & (told.sum(axis=1) == 1))
+        v = children[told[rows].argmax(axis=1)]
+        fits = (states[rows, v] >= 0) & (joint[rows, v] * n_states[u] <= effort.sum_up_to)
+        rows, v = rows[fits], v[fits]
+        child[rows, u] = v
+        joint[rows, v] *= n_states[u]
+    widest, room = int(n_states.max(initial=2)), np.zeros(2 * effort.sum_up_to, share_t)
+    return Private(child, joint, room, np.zeros(1, sum_t), np.zeros((widest, LANES)))
+
+
+def _pick(chains: Chains, states: States, seeds: Seeds, number: int, draws: int) -> States:
+    """Some of the particles of each row, far from one another: neighbours may be copies."""
+    first = (uniforms(seeds) * number).astype(np.int64)[:, None]
+    lane = (first + np.arange(draws) * number // max(draws, 1)) % number
+    block = np.arange(len(states))[:, None] * (whole_blocks(number) // LANES) + lane // LANES
+    drawn: States = chains.cells["state"][block, :, lane % LANES].astype(np.int8)
+    return drawn
 
 
 def seeds_of_rows(seed: int, states: States) -> Seeds:
     """A seed for each row that follows from what is in it: equal rows have equal answers wherever they stand."""
-    found = np.full(len(states), seed % 2**64, dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for column in np.ascontiguousarray((states + 2).T):
-            found = splitmix(found * np.uint64(3) + column.astype(np.uint64))
-    return found
+    return row_seeds(seed % 2**64, states)
 
 
 def seeds_of_places(seed: int, n: int) -> Seeds:

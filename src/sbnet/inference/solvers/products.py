@@ -33,12 +33,10 @@ from numpy.typing import NDArray
 from sbnet import kernels
 from sbnet._types import FloatArray, IndexArray, Model, States
 from sbnet.kernels import array_gates
-from sbnet.kernels._compile import plain
 from sbnet.kernels.codes import NOISY_OR
-from sbnet.kernels.lobatto import NODES, UNTIL, WEIGHTS
+from sbnet.kernels.kinds import FAR, MARGIN, MAX_NODES, OMEGA
+from sbnet.kernels.lobatto import NODES, NOTHING, UNTIL, WEIGHTS, nodes_for
 from sbnet.kernels.structs import Problem
-from sbnet.kernels.terms.series import NOTHING, nodes_for, weakest
-from sbnet.kernels.terms.waves import FAR, MARGIN, MAX_NODES, OMEGA
 
 if TYPE_CHECKING:
     from sbnet.kernels.structured import Forest, Products
@@ -198,8 +196,8 @@ def _noisy_or(total: _Sum, one: _One) -> None:
         total.pairs(one.own, one.parents, weight)
     if one.state == 0:
         return
-    least = plain(weakest)(weight)
-    n = plain(nodes_for)(least)
+    least = float(weight[weight > NOTHING].min(initial=np.inf))
+    n = nodes_for(least)
     reach = UNTIL[n - 1] * (least + h)
     tail = math.exp(-reach) / reach
     counts = weight > NOTHING

@@ -19,6 +19,7 @@ from sbnet.inference.solvers.mixture import MeanFieldLike, check_mean_field, len
 from sbnet.inference.solvers.products import Expansion, expand, lay_out
 from sbnet.kernels.structs import Problem
 from sbnet.model.network import Network
+from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import absorb, reduce
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Structured:
             solution.means[r, hidden] = found.means
             solution.sweeps[r] = max(solution.sweeps[r], len(found.path) - 1)
             solution.status[r] = (Status.CONVERGED if found.settled else Status.MAX_SWEEPS).code
-        kernels.rows.predict_rows(network.model, states, bias, solution.means)
+        predict_rows(network.model, states, bias, solution.means)
         return replace(solution, trace=None if first.trace is None else lengthened(first.trace, paths, solution.bound))
 
     def _labels(self, network: Network) -> IndexArray:
@@ -135,13 +136,14 @@ class Structured:
             one, other = (label[problem.hidden["variable"][end]] for end in (links.one, links.other))
             links = links.some((one == other) & (one >= 0) & (links.strength > 0.0))
         planted, products = _planted(spanning(links, n), whole, n)
-        theta, probability, trace = np.repeat(mu, 2), np.empty(2 * n), np.empty(stop.max_sweeps + 1)
-        sweeps, settled = kernels.structured.maximise(
-            planted.forest, products, whole.field.ravel(), whole.constant, stop, theta, probability, trace
+        units, trace, kernel = planted.forest.units, np.empty(stop.max_sweeps + 1), kernels.structured
+        units["theta"], units["field"] = mu[:, None], whole.field
+        sweeps, settled = kernel.maximise(
+            planted.forest, products, kernel.messages(products), whole.constant, stop.tol, trace
         )
         scale = margins.scale(network).of(margins.involved(problem, row))
         path = np.maximum.accumulate(trace[: sweeps + 1]) - _margin(scale, whole, planted, products)
-        return _Found(path.tolist(), np.clip(probability[1::2], 0.0, 1.0), settled)
+        return _Found(path.tolist(), np.clip(units["p"][:, 1], 0.0, 1.0), settled)
 
 
 class _Found(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import TooRareError
 from sbnet.kernels import array_gates as gates
-from sbnet.kernels.sampling import ancestral
+from sbnet.kernels.sampling import draw_rows, generative
 from sbnet.model.network import Network
 
 _BLOCK, MOST = 1 << 13, 1 << 18
@@ -54,10 +54,10 @@ def weigh(network: Network, row: States) -> Weighed:
 def draws(network: Network, row: States) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Blocks of complete states and their weights, the largest possible being 1; until there are enough of them."""
     rng, seen = np.random.default_rng(0), np.flatnonzero(row != HIDDEN)
-    highest, total, n = _highest(network, row, seen), 0.0, 0
+    highest, total, n, net = _highest(network, row, seen), 0.0, 0, generative(network.model, network.bias)
     while total < _ENOUGH and n < MOST:
         states = np.repeat(row[None, :], _BLOCK, axis=0)
-        ancestral(network.model, network.bias, rng.random(states.shape), states)
+        draw_rows(net, rng.random(states.shape), states)
         complete = states.astype(np.float64)
         weight = np.exp(np.minimum(_log_weights(network, complete, seen) - highest, 0.0))
         total, n = total + float(weight.sum()), n + _BLOCK

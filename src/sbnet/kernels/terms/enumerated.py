@@ -1,208 +1,134 @@
-"""Few parents: the mean of t(x) as a sum over their states. For any gate."""
+"""Few parents: the mean of t(x) as a sum over their joint states. For any gate.
+
+A factor has a table of t(x), in the mixed radix of its parents: state s_u of parent u counts s_u times the product of
+the numbers of states of the parents before it. Parents are independent under Q, so the mean is taken over one after the
+other, the last first, and each leaves a smaller table.
+"""
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 
-from sbnet._types import FloatArray
-from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, kernel, vector
-from sbnet.kernels.arrays import load
-from sbnet.kernels.terms.work import (
-    BIAS,
-    FEW_FACTOR,
-    FEW_PTR,
-    FEW_SLOT,
-    GATE,
-    MEAN,
-    N_FACTORS,
-    NEAR,
-    OWN,
-    PARENT,
-    PLACE,
-    PTR,
-    SCRATCH,
-    TABLE_PTR,
-    TABLES,
-    TERM,
-    VALUE,
-    WEIGHTS,
-    Work,
-)
-from sbnet.kernels.terms.work import ROOM as ROOM_OF
+from sbnet.kernels import thresholds
+from sbnet.kernels.compiling import inner
+from sbnet.kernels.kinds import ENUMERATED
+from sbnet.kernels.structs import Problem
 
-ROOM = 4
-KINDS: dict[str, int] = {}  # nobody asks for it by name: it serves the factors that have few parents
-TILED = False
-
-_u = np.uint64
+SERVES = (ENUMERATED,)
 
 
-@bare
-def begin(work: Work) -> None:
-    """Fill the tables; bit b of a state is that of parent b."""
-    index, numbers = work.ints, work.numbers
-    room, table, ptr, place, gate = (
-        load(index, ROOM_OF),
-        load(index, TABLE_PTR),
-        load(index, PTR),
-        load(index, PLACE),
-        load(index, GATE),
-    )
-    for f in range(load(index, N_FACTORS)):
-        if load(index, room, f) != ROOM:
+def room(problem: Problem, factors: Any) -> Any:
+    """The table, and what is left of it while means are taken."""
+    return 2 * factors["joint"].astype(np.int64)
+
+
+@inner
+def _fill(problem, factor, bias, table, at, derivative):
+    """t(x), or its derivative, in every joint state."""
+    hidden, slots, gate = problem.hidden, problem.slots, factor.gate
+    table[at], size, s = bias, 1, factor.slot
+    while s < factor.slot_end:
+        n = hidden[slots[s].parent].states
+        for c in range(n - 1):
+            for i in range(at, at + size):
+                table[i + (c + 1) * size] = table[i] + slots[s + c].weight
+        size, s = n * size, s + n - 1
+    for i in range(at, at + size):
+        table[i] = thresholds.dt(gate, table[i]) if derivative else thresholds.t(gate, table[i])
+
+
+@inner
+def _mean(problem, factor, q, table, at, scratch, to, held, state, less):
+    """The mean of a table, the parent whose first slot is `held` being in a state, less so much of that in state 0."""
+    hidden, slots = problem.hidden, problem.slots
+    size, s = int(factor.joint), factor.slot_end
+    while s > factor.slot:
+        n = hidden[slots[s - 1].parent].states
+        s, size, rest = s - n + 1, size // n, 1.0
+        for c in range(n - 1):
+            rest -= q[slots[s + c].column]
+        if s == held:
+            rest = -less if state > 0 else 1.0
+        for i in range(size):
+            scratch[to + i] = rest * table[at + i]
+        for c in range(n - 1):
+            p = q[slots[s + c].column]
+            if s == held:
+                p = 1.0 if state == c + 1 else 0.0
+            for i in range(size if p > 0.0 else 0):
+                scratch[to + i] += p * table[at + (c + 1) * size + i]
+        table, at = scratch, to
+    return scratch[to]
+
+
+@inner
+def look(f, problem, blocks, tiles, numbers, q):
+    """The term of one factor at the present Q."""
+    factor = problem.factors[f]
+    at = factor.table
+    return _mean(problem, factor, q, numbers, at, numbers, at + int(factor.joint), -1, 0, 0.0)
+
+
+@inner
+def pull(parent, problem, blocks, tiles, numbers, q, field):
+    """What children say about each state: a J less c times what the mean is there above that in state 0."""
+    for k in range(parent.child, parent.child_end):
+        child = problem.children[k]
+        factor = problem.factors[child.factor]
+        if factor.kind != ENUMERATED:
             continue
-        start, bias = load(index, ptr, f), load(numbers, _u(load(index, place, f)), BIAS)
-        first, weights, k = (
-            load(index, TABLES) + load(index, table, f),
-            load(index, WEIGHTS) + start,
-            load(index, ptr + f, 1) - start,
-        )
-        for state in range(1 << k):
-            x = bias
-            for b in range(k):
-                if (state >> b) & 1:
-                    x += load(numbers, weights, b)
-            numbers[first + state] = gates.t(load(index, gate, f), x)
+        a, c = blocks[factor.block].a[factor.lane], blocks[factor.block].c[factor.lane]
+        at, to = factor.table, factor.table + int(factor.joint)
+        for s in range(parent.states - 1):
+            field[s] += a * problem.slots[child.slot + s].weight
+            if c > 0.0:
+                field[s] -= c * _mean(problem, factor, q, numbers, at, numbers, to, child.slot, s + 1, 1.0)
 
 
-@vector
-def _contract(work: Work, f: int, mu: FloatArray, skip: int) -> float:
-    """The mean of the table of factor f over its independent parents.
-
-    With `skip`, its slope in the mean of that parent instead.
-    """
-    index, numbers = work.ints, work.numbers
-    ptr, scratch = load(index, PTR) + f, load(index, SCRATCH)
-    first, start, k = (
-        load(index, TABLES) + load(index, load(index, TABLE_PTR), f),
-        load(index, ptr),
-        load(index, ptr, 1) - load(index, ptr),
-    )
-    size, parent = 1 << k, load(index, PARENT) + start
-    for s in range(size):
-        numbers[scratch + s] = load(numbers, first, s)
-    for b in range(k - 1, -1, -1):
-        size >>= 1
-        m = load(mu, load(index, parent, b))
-        for s in range(scratch, scratch + size):
-            off, on = load(numbers, s), load(numbers, s, size)
-            numbers[s] = on - off if b == skip else off + m * (on - off)
-    return load(numbers, scratch)
+@inner
+def push(parent, problem, blocks, tiles, numbers, old, q):
+    """A parent has moved: the mean inputs of its children follow."""
+    for k in range(parent.child, parent.child_end):
+        child = problem.children[k]
+        factor = problem.factors[child.factor]
+        if factor.kind == ENUMERATED:
+            for s in range(parent.states - 1):
+                change = q[parent.column + s] - old[s]
+                blocks[factor.block].x[factor.lane] += change * problem.slots[child.slot + s].weight
 
 
-@bare
-def pull(work: Work, j: int, mu: FloatArray) -> float:
-    """What the children of unit j add to its effective input."""
-    index, numbers, total = work.ints, work.numbers, 0.0
-    few, factor, slots = index[FEW_PTR] + j, index[FEW_FACTOR], index[FEW_SLOT]
-    for k in range(index[few], index[few + 1]):
-        f, slot = index[factor + k], index[slots + k]
-        if index[index[ROOM_OF] + f] == ROOM:
-            a, c = gates.loads(index[index[GATE] + f], numbers[_u(index[index[PLACE] + f]) + VALUE])
-            total += a * numbers[index[WEIGHTS] + slot] - c * _contract(work, f, mu, slot - index[index[PTR] + f])
-    return total
-
-
-@bare
-def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
-    """Unit j has moved: the mean inputs of its children follow, and the terms of those that look at them."""
-    index, numbers = work.ints, work.numbers
-    few, factor, slots = index[FEW_PTR] + j, index[FEW_FACTOR], index[FEW_SLOT]
-    for k in range(index[few], index[few + 1]):
-        f = index[factor + k]
-        if index[index[ROOM_OF] + f] == ROOM:
-            at = _u(index[index[PLACE] + f])
-            numbers[at + MEAN] += numbers[index[WEIGHTS] + index[slots + k]] * (new - old)
-            if index[index[OWN] + f] >= 0 and gates.weighs(index[index[GATE] + f]) > 0.0:
-                numbers[at + TERM] = _contract(work, f, mu, np.int64(-1))
-
-
-@bare
-def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
-    """Compute the terms at the present means; nothing more to promise."""
-    index, numbers = work.ints, work.numbers
-    room, place, ptr, parent, weights = (
-        load(index, ROOM_OF),
-        load(index, PLACE),
-        load(index, PTR),
-        load(index, PARENT),
-        load(index, WEIGHTS),
-    )
-    for f in range(load(index, N_FACTORS)):
-        if load(index, room, f) == ROOM:
-            at = _u(load(index, place, f))
-            mean = load(numbers, at, BIAS)
-            for s in range(load(index, ptr, f), load(index, ptr + f, 1)):
-                mean += load(numbers, weights, s) * load(mu, load(index, parent, s))
-            numbers[at + MEAN] = mean
-            numbers[at + TERM] = _contract(work, f, mu, np.int64(-1))
+@inner
+def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
+    """Mean inputs and terms at the present Q; nothing more to promise."""
+    for f in range(len(problem.factors)):
+        factor = problem.factors[f]
+        if factor.kind != ENUMERATED:
+            continue
+        block, i = blocks[factor.block], factor.lane
+        if fresh:
+            _fill(problem, factor, block.h[i], numbers, factor.table, False)
+        x = block.h[i]
+        for s in range(factor.slot, factor.slot_end):
+            x += problem.slots[s].weight * q[problem.slots[s].column]
+        block.x[i], block.t[i] = x, look(f, problem, blocks, tiles, numbers, q)
     return 0.0
 
 
-@bare
-def _state(weight: FloatArray, mu: FloatArray, bias: float, state: int) -> tuple[float, float]:
-    """The input that one state of the parents gives, and its chance."""
-    x, chance = bias, 1.0
-    for b in range(len(weight)):
-        if (state >> b) & 1:
-            x += load(weight, b)
-            chance *= load(mu, b)
-        else:
-            chance *= 1.0 - load(mu, b)
-    return x, chance
-
-
-@bare
-def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatArray) -> None:
-    """The slopes of the terms in weights and in biases."""
-    index, numbers = work.ints, work.numbers
-    for f in range(load(index, N_FACTORS)):
-        if load(index, load(index, ROOM_OF), f) != ROOM:
+@inner
+def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
+    """The derivatives of the terms: <t'(x)> in biases, and Q_u(s) times its mean in state s of u in weights."""
+    for f in range(len(by_factor)):
+        factor = problem.factors[f]
+        if factor.kind != ENUMERATED:
             continue
-        start, end = load(index, load(index, PTR), f), load(index, load(index, PTR) + f, 1)
-        near, bias = (
-            numbers[load(index, NEAR) : load(index, NEAR) + end - start],
-            load(numbers, _u(load(index, load(index, PLACE), f)), BIAS),
-        )
-        by_factor[f] = 0.0
-        for s in range(start, end):
-            near[s - start], by_slot[s] = load(mu, load(index, load(index, PARENT), s)), 0.0
-        for state in range(1 << (end - start)):
-            x, chance = _state(numbers[load(index, WEIGHTS) + start : load(index, WEIGHTS) + end], near, bias, state)
-            part = chance * gates.t_slope(load(index, load(index, GATE), f), x)
-            by_factor[f] += part
-            for s in range(start, end):
-                if (state >> (s - start)) & 1:
-                    by_slot[s] += part
-
-
-@bare
-def reference(
-    kind: int, gate: int, weight: FloatArray, mu: FloatArray, bias: float, parameter: float
-) -> tuple[float, float]:
-    """The term of one factor; it has no parameter to return."""
-    return math.nan, mean_t(gate, weight, mu, bias)
-
-
-@kernel
-def mean_t(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
-    """The mean of t(x), summed over all states of the parents."""
-    total = 0.0
-    for state in range(1 << len(weight)):
-        x, chance = _state(weight, mu, bias, state)
-        if chance > 0.0:
-            total += chance * gates.t(gate, x)
-    return total
-
-
-@bare
-def mean_p(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
-    """The mean chance of being 1, likewise."""
-    total = 0.0
-    for state in range(1 << len(weight)):
-        x, chance = _state(weight, mu, bias, state)
-        total += chance * gates.p(gate, x)
-    return min(total, 1.0)  # the chances sum to one but for rounding
+        table, to = np.empty(int(factor.joint)), factor.table + int(factor.joint)
+        _fill(problem, factor, blocks[factor.block].h[factor.lane], table, 0, True)
+        by_factor[f], s = _mean(problem, factor, q, table, 0, numbers, to, -1, 0, 0.0), factor.slot
+        while s < factor.slot_end:
+            n = problem.hidden[problem.slots[s].parent].states
+            for c in range(n - 1):
+                there = _mean(problem, factor, q, table, 0, numbers, to, s, c + 1, 0.0)
+                by_slot[s + c] = q[problem.slots[s + c].column] * there
+            s += n - 1

@@ -1,135 +1,170 @@
-"""A parabola above ln(1 + e^z): sp(z) <= lam(c) (z^2 - c^2) + (z - c) / 2 + sp(c), best at c^2 = <z^2>. Sigmoid units.
+"""A parabola above ln(1 + e^x), for sigmoid variables (Jaakkola & Jordan 1997); it needs <x> and <x^2> alone:
 
-It needs the first two moments alone, and is linear in the mean of each parent.
+    ln(1 + e^x) <= lambda(c) (x^2 - c^2) + (x - c) / 2 + ln(1 + e^c) ,    lambda(c) = tanh(c / 2) / 4c ,
+
+best at c^2 = <x^2>. With r the mean of x without parent u, <x^2> in state s of u is 2 r J_s + J_s^2 above that in state
+0: for a given c the bound is linear in Q_u. `straight` and `curve` of a block are the factors of <x> and <x^2>; the
+exact term has such parts as well.
 """
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
+from sbnet.kernels.compiling import inner
+from sbnet.kernels.kinds import QUADRATIC
+from sbnet.kernels.structs import LANES
+from sbnet.kernels.thresholds import softplus
 
-from sbnet._types import FloatArray, IndexArray
-from sbnet.kernels._compile import bare, vector
-from sbnet.kernels.arrays import load
-from sbnet.kernels.gates import softplus
-from sbnet.kernels.terms.work import (
-    BLOCK,
-    BLOCK_ROOM,
-    BLOCKS,
-    LANES,
-    MEAN,
-    MINE,
-    N_BLOCKS,
-    N_FACTORS,
-    N_LANES,
-    PARENT,
-    PLACE,
-    PTR,
-    SECOND,
-    TERM,
-    TILE,
-    TILE_BLOCK,
-    TILE_PTR,
-    TILES,
-    VALUE,
-    WEIGHT,
-    WEIGHTS,
-    Work,
-    moments,
-    push_moments,
-    spread,
-)
-from sbnet.kernels.terms.work import ROOM as ROOM_OF
-
-ROOM = 2
-KINDS = {"quadratic": 2}
-TILED = True
-
-_u = np.uint64
-_LAMBDA = MINE
+SERVES = (QUADRATIC,)
 
 
-@bare
-def _lambda(c: float) -> float:
-    """tanh(c/2) / (4c), by its series near zero."""
-    return 0.125 - c * c / 96.0 if c < 1e-3 else math.tanh(0.5 * c) / (4.0 * c)
+@inner(fast=True)
+def moments(block, tiles, q):
+    """<x> and <x^2> of the factors of a block."""
+    for i in range(LANES):
+        block.x[i], block.second[i] = block.h[i], 0.0
+    t = block.pair
+    while t >= 0:
+        tile, m = tiles[t], q[tiles[t].column]
+        for i in range(LANES):
+            w = tile.weight[i]
+            block.x[i] += w * m
+            block.second[i] += w * w * (m * (1.0 - m))
+        t = tile.after
+    t = block.group
+    while t >= 0:
+        for i in range(LANES):
+            block.arg[i] = 0.0
+        for s in range(1, tiles[t].states):
+            tile, p = tiles[t + s], q[tiles[t].column + s - 1]
+            for i in range(LANES):
+                w = tile.weight[i]
+                block.arg[i] += w * p
+                block.second[i] += w * w * p
+        for i in range(LANES):
+            block.x[i] += block.arg[i]
+            block.second[i] -= block.arg[i] * block.arg[i]
+        t = tiles[t].after
+    for i in range(LANES):
+        block.second[i] += block.x[i] * block.x[i]
 
 
-@bare
-def pull(work: Work, j: int, mu: FloatArray) -> float:
-    """What the children of unit j add to its effective input: the sum of J S less the slope of the term."""
-    return _pull(work.ints, work.numbers, work.numbers, j, load(mu, j))
+@inner(fast=True)
+def pull_moments(kind, parent, blocks, tiles, q, field):
+    """What <x> and <x^2> of children say about each state: (a - c straight) J_s - c curve (2 r J_s + J_s^2)."""
+    n, k, total, m = parent.states, parent.tile[kind], 0.0, 1.0 - 2.0 * q[parent.column]
+    while k < parent.tile_end[kind] and n == 2:  # r = <x> - J Q(1)
+        tile, block = tiles[k], blocks[tiles[k].block]
+        for i in range(LANES):
+            w = tile.weight[i]
+            total += w * (block.a[i] - block.c[i] * (block.straight[i] + block.curve[i] * (2.0 * block.x[i] + w * m)))
+        k += 1
+    field[0] += total
+    while k < parent.tile_end[kind]:
+        block = blocks[tiles[k].block]
+        for i in range(LANES):
+            block.arg[i] = block.x[i]
+        for s in range(1, n):
+            tile, p = tiles[k + s], q[parent.column + s - 1]
+            for i in range(LANES):
+                block.arg[i] -= p * tile.weight[i]
+        for s in range(1, n):
+            tile, total = tiles[k + s], 0.0
+            for i in range(LANES):
+                w = tile.weight[i]
+                total += w * (block.a[i] - block.c[i] * (block.straight[i] + block.curve[i] * (2.0 * block.arg[i] + w)))
+            field[s - 1] += total
+        k += n
 
 
-@vector
-def _pull(index: IndexArray, edges: FloatArray, blocks: FloatArray, j: int, m: float) -> float:
-    total, lanes, tiles, first = 0.0, _u(load(index, N_LANES)), _u(load(index, TILES)), _u(load(index, BLOCKS))
-    tile_ptr, tile_block, block_room = load(index, TILE_PTR) + j, load(index, TILE_BLOCK), load(index, BLOCK_ROOM)
-    for t in range(load(index, tile_ptr), load(index, tile_ptr, 1)):
-        b = load(index, tile_block, t)
-        if load(index, block_room, b) == ROOM:
-            e, o = tiles + _u(t) * TILE, first + _u(b) * BLOCK
-            for lane in range(lanes):
-                k, w = o + lane, load(edges, e + lane, WEIGHT)
-                bend = w * (2.0 * load(blocks, k, MEAN) + w * (1.0 - 2.0 * m))  # the slope of <z^2>
-                total += w * (load(blocks, k, VALUE) - 0.5) - load(blocks, k, _LAMBDA) * bend
-    return total
+@inner(fast=True)
+def push_mean(kind, parent, blocks, tiles, old, q):
+    """A parent has moved: <x> of its children follows."""
+    for k in range(parent.tile[kind], parent.tile_end[kind]):
+        tile, block = tiles[k], blocks[tiles[k].block]
+        if tile.state > 0:
+            change = q[parent.column + tile.state - 1] - old[tile.state - 1]
+            for i in range(LANES):
+                block.x[i] += tile.weight[i] * change
 
 
-@bare
-def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
-    """Unit j has moved: the moments of its children follow."""
-    push_moments(work.ints, work.numbers, work.numbers, j, np.int64(ROOM), old, new)
+@inner
+def second_moment(f, problem, blocks, q):
+    """<x> and <x^2> of one factor at the present Q."""
+    factor, slots, variance = problem.factors[f], problem.slots, 0.0
+    mean, s = blocks[factor.block].h[factor.lane], factor.slot
+    while s < factor.slot_end:
+        first = 0.0
+        for c in range(s, s + problem.hidden[slots[s].parent].states - 1):
+            p, w = q[slots[c].column], slots[c].weight
+            first, variance = first + p * w, variance + p * w * w
+        mean, variance = mean + first, variance - first * first
+        s += problem.hidden[slots[s].parent].states - 1
+    return mean, mean * mean + variance
 
 
-@bare
-def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
-    """Compute the terms at the present means, with the best c; nothing more to promise."""
-    index, numbers = work.ints, work.numbers
-    for b in range(load(index, N_BLOCKS)):
-        if load(index, load(index, BLOCK_ROOM), b) == ROOM:
-            moments(index, numbers, numbers, b, mu)
-            o = _u(load(index, BLOCKS)) + _u(b) * BLOCK
-            for lane in range(LANES):
-                k = o + lane
-                mean, second = load(numbers, k, MEAN), load(numbers, k, SECOND)
-                c = math.sqrt(second)
-                numbers[k + _LAMBDA] = _lambda(c)
-                numbers[k + TERM] = _term(mean, second, c)
+@inner(fast=True)
+def pull(parent, problem, blocks, tiles, numbers, q, field):
+    """What children say about each state."""
+    pull_moments(QUADRATIC, parent, blocks, tiles, q, field)
+
+
+@inner(fast=True)
+def push(parent, problem, blocks, tiles, numbers, old, q):
+    """A parent has moved."""
+    push_mean(QUADRATIC, parent, blocks, tiles, old, q)
+
+
+@inner
+def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
+    """The terms at the present Q, with the best c; nothing more to promise."""
+    for b in range(len(blocks)):
+        block = blocks[b]
+        if block.kind != QUADRATIC:
+            continue
+        moments(block, tiles, q)
+        for i in range(block.width):
+            c = math.sqrt(block.second[i])
+            block.straight[i], block.curve[i] = 0.5, curve_at(c)
+            block.constant[i] = softplus(c) - 0.5 * c - block.curve[i] * c * c
+            block.t[i] = softplus(c) + 0.5 * (block.x[i] - c)
     return 0.0
 
 
-@bare
-def _term(mean: float, second: float, c: float) -> float:
-    """The bound for given <z>, <z^2> and c >= 0."""
-    return _lambda(c) * (second - c * c) + 0.5 * (mean - c) + softplus(c)
+@inner
+def curve_at(c):
+    """lambda(c), by its series near zero."""
+    return 0.125 - c * c / 96.0 if c < 1e-3 else math.tanh(0.5 * c) / (4.0 * c)
 
 
-@bare
-def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatArray) -> None:
-    """The slopes of the terms in weights and in biases."""
-    index, numbers = work.ints, work.numbers
-    for f in range(load(index, N_FACTORS)):
-        if load(index, load(index, ROOM_OF), f) == ROOM:
-            k = _u(load(index, load(index, PLACE), f))
-            mean, curve = load(numbers, k, MEAN), 2.0 * load(numbers, k, _LAMBDA)
-            by_factor[f] = curve * mean + 0.5
-            for s in range(load(index, load(index, PTR), f), load(index, load(index, PTR) + f, 1)):
-                m, w = load(mu, load(index, load(index, PARENT), s)), load(numbers, load(index, WEIGHTS), s)
-                by_slot[s] = curve * (mean * m + w * m * (1.0 - m)) + 0.5 * m
+@inner
+def look(f, problem, blocks, tiles, numbers, q):
+    """The term of one factor at the present Q and c."""
+    block, i = blocks[problem.factors[f].block], problem.factors[f].lane
+    mean, second = second_moment(f, problem, blocks, q)
+    return block.constant[i] + block.straight[i] * mean + block.curve[i] * second
 
 
-@bare
-def reference(
-    kind: int, gate: int, weight: FloatArray, mu: FloatArray, bias: float, parameter: float
-) -> tuple[float, float]:
-    """The term of one factor; it has no parameter to return."""
-    _, _, mean, variance, _ = spread(weight, mu, bias)
-    return math.nan, best(mean, mean * mean + variance)
+@inner
+def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
+    """The derivatives of the terms: straight + 2 curve <x> in biases, and that with (r + J_s) for <x>, times Q_u(s)."""
+    for f in range(len(by_factor)):
+        factor = problem.factors[f]
+        if factor.kind == QUADRATIC:
+            gradient_of_moments(f, problem, blocks, q, by_slot, by_factor)
 
 
-@bare
-def best(mean: float, second: float) -> float:
-    """The term at the best c."""
-    return _term(mean, second, math.sqrt(second))
+@inner
+def gradient_of_moments(f, problem, blocks, q, by_slot, by_factor):
+    """The derivatives of the parts in <x> and <x^2> of one factor."""
+    factor, slots = problem.factors[f], problem.slots
+    block, i, s = blocks[factor.block], factor.lane, factor.slot
+    by_factor[f] = block.straight[i] + 2.0 * block.curve[i] * block.x[i]
+    while s < factor.slot_end:
+        r, end = block.x[i], s + problem.hidden[slots[s].parent].states - 1
+        for c in range(s, end):
+            r -= q[slots[c].column] * slots[c].weight
+        for c in range(s, end):
+            by_slot[c] = q[slots[c].column] * (block.straight[i] + 2.0 * block.curve[i] * (r + slots[c].weight))
+        s = end

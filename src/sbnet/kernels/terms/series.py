@@ -1,282 +1,216 @@
-"""The mean of t(x) of a noisy-OR unit, at any number of parents: t is a sum of exponentials, and their means products.
+"""The mean of t(x) of a noisy-OR variable, for any number of parents: t is a sum of exponentials.
 
-With nodes k_q and weights w_q of `kernels.lobatto`, t(x) <= sum_q w_q e^{-k_q x} + tail for every x, and for
-independent parents <e^{-kx}> = e^{-k theta_0} prod_j (1 - mu_j + mu_j e^{-k theta_j}). The state in which no cause is
-on, where t is largest, is put right by a node of its own, k = infinity: e^{-kx} is 1 there (leak apart) and 0
-elsewhere, and its weight makes the sum equal to t in that state. So the number of nodes depends on the weakest cause,
-not on the leak, which may be as small as it likes.
+With nodes k and weights w of `kernels.lobatto`, t(x) <= sum_k w_k e^{-kx} + tail for every x, and for independent
+parents <e^{-kx}> = e^{-kh} prod_u f_u(k), f_u = sum_s Q_u(s) e^{-k J_s}. The joint state in which no cause is on, where
+t is largest, is put right by a node of its own, k = infinity: e^{-kx} is 1 there (leak apart) and 0 elsewhere, and its
+weight makes the sum equal to t in that state. So the number of nodes depends on the weakest cause, not on the leak,
+which may be as small as it likes.
 
-A table of a factor has a row for each parent, e^{-k_q theta}, then rows for w_q, w_q e^{-k_q theta_0}, and the product.
+The table of a factor has rows of nodes: e^{-k J} for each slot, then w, w e^{-kh}, the product of all f, and one f.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from sbnet._types import FloatArray
-from sbnet.kernels import gates
-from sbnet.kernels._compile import bare, vector
-from sbnet.kernels.lobatto import NODES, POINTS, UNTIL, WEIGHTS
-from sbnet.kernels.terms.work import (
-    BIAS,
-    FEW_FACTOR,
-    FEW_PTR,
-    FEW_SLOT,
-    GATE,
-    MEAN,
-    MINE,
-    N_FACTORS,
-    PARENT,
-    PLACE,
-    PTR,
-    TABLE_PTR,
-    TABLES,
-    TERM,
-    VALUE,
-    Work,
-)
-from sbnet.kernels.terms.work import ROOM as ROOM_OF
-from sbnet.kernels.terms.work import WEIGHTS as SLOT_WEIGHTS
+from sbnet.kernels.codes import NOISY_OR
+from sbnet.kernels.compiling import inner, kernel
+from sbnet.kernels.kinds import SERIES
+from sbnet.kernels.lobatto import NODES, NOTHING, UNTIL, WEIGHTS, nodes_for
+from sbnet.kernels.structs import Problem
+from sbnet.kernels.terms.frequencies import unsigned
+from sbnet.kernels.thresholds import dt, rarity
 
-ROOM = 5
-KINDS: dict[str, int] = {}  # what noisy-OR units get for "exact" and for "xi"
-TILED = False
-
-_u = np.uint64
-_TAIL = MINE  # what lies beyond the last node
-FAR = 30.0  # where e^-x is nothing beside 1e-12
-_N = len(NODES)
-NOTHING = 1e-20  # a cause that works less often than that has none of the octaves
+SERVES = (SERIES,)
 
 
-@bare
-def nodes_for(weakest: float) -> int:
-    """How many nodes leave less than 1e-13 beyond the last, for inputs of at least `weakest`; whole octaves."""
-    n = 0
-    while n < _N and UNTIL[n] * weakest < FAR:
-        n += 1
-    n = min(n + POINTS, _N)
-    while n < _N and UNTIL[n] == UNTIL[n - 1]:
-        n += 1
-    return n
+def room(problem: Problem, factors: Any) -> Any:
+    """Rows for the nodes, as many as the weakest cause of a factor needs, and for the one at infinity."""
+    of_slot = np.where(problem.slots["weight"] > NOTHING, problem.slots["weight"], np.inf)
+    weakest = [of_slot[first:end].min() for first, end in zip(factors["slot"], factors["slot_end"], strict=True)]
+    problem.factors["width"][problem.factors["kind"] == SERIES] = width = np.array([nodes_for(w) + 1 for w in weakest])
+    return (factors["slot_end"] - factors["slot"] + 4) * width
 
 
-@bare
-def weakest(weight: FloatArray) -> float:
-    """The smallest weight that counts. Weaker ones count as zero, which only raises t."""
-    least = math.inf
-    for s in range(len(weight)):
-        if NOTHING < weight[s] < least:
-            least = weight[s]
-    return least
+@kernel
+def prepare(problem, blocks, tiles, numbers):
+    """e^{-k J} of every slot, and the weights of the nodes."""
+    for f in range(len(problem.factors)):
+        factor = problem.factors[f]
+        if factor.kind != SERIES:
+            continue
+        n, at = factor.width - 1, factor.table
+        for s in range(factor.slot, factor.slot_end):
+            j = problem.slots[s].weight if problem.slots[s].weight > NOTHING else 0.0
+            for k in range(n):
+                numbers[at + k] = math.exp(-NODES[k] * j)
+            numbers[at + n] = 0.0 if j > 0.0 else 1.0
+            at += n + 1
+        for k in range(n):
+            numbers[at + k] = WEIGHTS[k]
 
 
-@bare
-def rows_of(parents: int) -> int:
-    """Rows of the table of a factor."""
-    return parents + 3
-
-
-@bare
-def width_of(weight: FloatArray) -> int:
-    """Numbers in a row of the table: the nodes and the one at infinity, in whole vectors."""
-    return (nodes_for(weakest(weight)) + 1 + 7) // 8 * 8
-
-
-@bare
-def _place(work: Work, f: int) -> tuple[int, int, int, int]:
-    """The table of factor f: where it begins, its first slot, how many parents, and how wide its rows are."""
-    index = work.ints
-    table, ptr = index[TABLE_PTR] + f, index[PTR] + f
-    k, size = index[ptr + 1] - index[ptr], index[table + 1] - index[table]
-    return index[TABLES] + index[table], index[ptr], k, size // rows_of(k)
-
-
-@bare
-def prepare(work: Work) -> None:
-    """The decays of every edge, e^{-k theta}, and the weights of the nodes."""
-    index, numbers = work.ints, work.numbers
-    room = index[ROOM_OF]
-    for f in range(index[N_FACTORS]):
-        if index[room + f] == ROOM:
-            at, start, k, width = _place(work, f)
-            weights = index[SLOT_WEIGHTS] + start
-            _fill(numbers, at, k, width, numbers[weights : weights + k])
-
-
-@bare
-def _fill(numbers: FloatArray, at: int, k: int, width: int, theta: FloatArray) -> None:
-    n = nodes_for(weakest(theta))
-    for s in range(k):
-        counts = 1.0 if theta[s] > NOTHING else 0.0
-        for q in range(width):
-            numbers[at + s * width + q] = math.exp(-NODES[q] * theta[s] * counts) if q < n else 0.0
-        numbers[at + s * width + n] = 1.0 - counts
-    for q in range(width):
-        numbers[at + k * width + q] = WEIGHTS[q] if q < n else 0.0
-
-
-@bare
-def begin(work: Work) -> None:
-    """The leak of the row: its decays, the weight of the node at infinity, and the tail."""
-    index, numbers = work.ints, work.numbers
-    room, place = index[ROOM_OF], index[PLACE]
-    for f in range(index[N_FACTORS]):
-        if index[room + f] == ROOM:
-            at, start, k, width = _place(work, f)
-            o, weights = _u(index[place + f]), index[SLOT_WEIGHTS] + start
-            tail = _with_leak(numbers, at, k, width, numbers[weights : weights + k], numbers[o + BIAS])
-            numbers[o + _TAIL] = tail
-
-
-@bare
-def _with_leak(numbers: FloatArray, at: int, k: int, width: int, theta: FloatArray, bias: float) -> float:
-    least = weakest(theta)
-    n = nodes_for(least)
-    raw, row, total = at + k * width, at + (k + 1) * width, 0.0
-    reach = UNTIL[n - 1] * (least + bias)
+@inner
+def _leak(problem, factor, h, numbers):
+    """w e^{-kh} in a row with this leak, the weight of the node at infinity, and the tail, which is returned."""
+    least, n = np.inf, factor.width - 1
+    for s in range(factor.slot, factor.slot_end):
+        j = problem.slots[s].weight
+        least = j if NOTHING < j < least else least
+    weights, row = _rows(factor)[0] - factor.width, _rows(factor)[0]
+    reach = UNTIL[n - 1] * (least + h)
     tail = math.exp(-reach) / reach
-    for q in range(width):
-        numbers[row + q] = numbers[raw + q] * math.exp(-NODES[q] * bias) if q < n else 0.0
-        total += numbers[row + q]
-    numbers[row + n] = gates.rarity(bias) - total - tail
+    total = tail
+    for k in range(n):
+        numbers[row + k] = numbers[weights + k] * math.exp(-NODES[k] * h)
+        total += numbers[row + k]
+    numbers[row + n] = rarity(h) - total
     return tail
 
 
-@vector
-def _sum(numbers: FloatArray, row: int, width: int) -> float:
-    """The sum over the nodes of the weights times the product."""
-    total = 0.0
-    for q in range(_u(width)):
-        total += numbers[_u(row) + q] * numbers[_u(row) + _u(width) + q]
+@inner
+def _rows(factor):
+    """Where the rows begin that hold w e^{-kh}, the product, and one f."""
+    first = factor.table + (factor.slot_end - factor.slot + 1) * factor.width
+    return first, first + factor.width, first + 2 * factor.width
+
+
+@inner
+def _one_factor(numbers, first, to, width, q, column, n):
+    """f of a parent whose rows begin at `first`; Q of its n states from 1 on begins at `column`."""
+    rest = 1.0
+    for s in range(n):
+        rest -= q[column + s]
+    x = unsigned(to)
+    for k in range(unsigned(width)):
+        numbers[x + k] = rest
+    for s in range(n):
+        p, y = q[column + s], unsigned(first + s * width)
+        for k in range(unsigned(width)):
+            numbers[x + k] += p * numbers[y + k]
+
+
+@inner(fast=True)
+def _times(numbers, product, by, width, inverse):
+    """Multiply the product by one f, or divide it."""
+    x, y = unsigned(product), unsigned(by)
+    for k in range(unsigned(width)):
+        numbers[x + k] *= 1.0 / numbers[y + k] if inverse else numbers[y + k]
+
+
+@inner(fast=True)
+def _sum(numbers, row, product, width):
+    total, x, y = 0.0, unsigned(row), unsigned(product)
+    for k in range(unsigned(width)):
+        total += numbers[x + k] * numbers[y + k]
     return total
 
 
-@vector
-def _slope(numbers: FloatArray, edge: int, row: int, width: int, mu: float) -> float:
-    """The slope of the term in the mean of one parent."""
-    total = 0.0
-    for q in range(_u(width)):
-        decay = numbers[_u(edge) + q]
-        weight = numbers[_u(row) + q] * numbers[_u(row) + _u(width) + q]
-        total += weight * (decay - 1.0) / (1.0 - mu + mu * decay)
-    return total
+@inner
+def look(f, problem, blocks, tiles, numbers, q):
+    """The term of one factor, whose product follows Q."""
+    factor = problem.factors[f]
+    row, product, _ = _rows(factor)
+    return _sum(numbers, row, product, factor.width) + blocks[factor.block].constant[factor.lane]
 
 
-@vector
-def _mix_in(edges: FloatArray, edge: int, numbers: FloatArray, product: int, width: int, mu: float) -> None:
-    for q in range(_u(width)):
-        numbers[_u(product) + q] *= 1.0 - mu + mu * edges[_u(edge) + q]
-
-
-@vector
-def _exchange(
-    edges: FloatArray, edge: int, numbers: FloatArray, product: int, width: int, old: float, new: float
-) -> None:
-    for q in range(_u(width)):
-        decay = edges[_u(edge) + q]
-        numbers[_u(product) + q] *= (1.0 - new + new * decay) / (1.0 - old + old * decay)
-
-
-@bare
-def pull(work: Work, j: int, mu: FloatArray) -> float:
-    """What the children of unit j add to its effective input: a finding that is absent only its weight."""
-    index, numbers, total = work.ints, work.numbers, 0.0
-    few, factor, slots = index[FEW_PTR] + j, index[FEW_FACTOR], index[FEW_SLOT]
-    for c in range(index[few], index[few + 1]):
-        f, slot = index[factor + c], index[slots + c]
-        if index[index[ROOM_OF] + f] != ROOM:
+@inner
+def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
+    """The terms at the present Q; nothing more to promise."""
+    for f in range(len(problem.factors)):
+        factor = problem.factors[f]
+        if factor.kind != SERIES:
             continue
-        a, load = gates.loads(index[index[GATE] + f], numbers[_u(index[index[PLACE] + f]) + VALUE])
-        total += a * numbers[index[SLOT_WEIGHTS] + slot]
-        if load > 0.0:
-            at, start, k, width = _place(work, f)
-            total -= load * _slope(numbers, at + (slot - start) * width, at + (k + 1) * width, width, mu[j])
-    return total
-
-
-@bare
-def push(work: Work, mu: FloatArray, j: int, old: float, new: float) -> None:
-    """Unit j has moved: mean inputs, products and terms of its children follow."""
-    index, numbers = work.ints, work.numbers
-    few, factor, slots = index[FEW_PTR] + j, index[FEW_FACTOR], index[FEW_SLOT]
-    for c in range(index[few], index[few + 1]):
-        f, slot = index[factor + c], index[slots + c]
-        if index[index[ROOM_OF] + f] != ROOM:
-            continue
-        o = _u(index[index[PLACE] + f])
-        numbers[o + MEAN] += numbers[index[SLOT_WEIGHTS] + slot] * (new - old)
-        if numbers[o + VALUE] > 0.0:  # an absent finding has no term
-            at, start, k, width = _place(work, f)
-            _exchange(numbers, at + (slot - start) * width, numbers, at + (k + 2) * width, width, old, new)
-            numbers[o + TERM] = _sum(numbers, at + (k + 1) * width, width) + numbers[o + _TAIL]
-
-
-@bare
-def renew(work: Work, mu: FloatArray, enough: float, fresh: bool) -> float:
-    """Compute the terms at the present means; nothing more to promise."""
-    index, numbers = work.ints, work.numbers
-    room, place, parent = index[ROOM_OF], index[PLACE], index[PARENT]
-    for f in range(index[N_FACTORS]):
-        if index[room + f] == ROOM:
-            at, start, k, width = _place(work, f)
-            o, product = _u(index[place + f]), at + (k + 2) * width
-            mean = numbers[o + BIAS]
-            for q in range(width):
-                numbers[product + q] = 1.0
-            for s in range(k):
-                m = mu[index[parent + start + s]]
-                mean += numbers[index[SLOT_WEIGHTS] + start + s] * m
-                _mix_in(numbers, at + s * width, numbers, product, width, m)
-            numbers[o + MEAN] = mean
-            numbers[o + TERM] = _sum(numbers, at + (k + 1) * width, width) + numbers[o + _TAIL]
+        block, i, width = blocks[factor.block], factor.lane, factor.width
+        if fresh:
+            block.constant[i] = _leak(problem, factor, block.h[i], numbers)
+        (_, product, scratch), s, x = _rows(factor), factor.slot, block.h[i]
+        for k in range(product, product + width):
+            numbers[k] = 1.0
+        while s < factor.slot_end:
+            column, n = problem.slots[s].column, problem.hidden[problem.slots[s].parent].states - 1
+            _one_factor(numbers, factor.table + (s - factor.slot) * width, scratch, width, q, column, n)
+            _times(numbers, product, scratch, width, False)
+            for c in range(n):
+                x += problem.slots[s + c].weight * q[column + c]
+            s += n
+        block.x[i], block.t[i] = x, look(f, problem, blocks, tiles, numbers, q)
     return 0.0
 
 
-@bare
-def gradient(work: Work, mu: FloatArray, by_slot: FloatArray, by_factor: FloatArray) -> None:
-    """The slopes of the terms in weights and in the leak."""
-    index, numbers = work.ints, work.numbers
-    for f in range(index[N_FACTORS]):
-        if index[index[ROOM_OF] + f] != ROOM:
+@inner(fast=True)
+def _slope(numbers, edge, row, product, scratch, width):
+    """The derivative of the term in Q_u(s): e^{-k J_s} - 1 in place of f."""
+    total, e, w, x, f = 0.0, unsigned(edge), unsigned(row), unsigned(product), unsigned(scratch)
+    for k in range(unsigned(width)):
+        total += numbers[w + k] * numbers[x + k] * (numbers[e + k] - 1.0) / numbers[f + k]
+    return total
+
+
+@inner
+def pull(parent, problem, blocks, tiles, numbers, q, field):
+    """What children say about each state; a finding that is absent has no term, only a J."""
+    for k in range(parent.child, parent.child_end):
+        child = problem.children[k]
+        factor = problem.factors[child.factor]
+        if factor.kind != SERIES:
             continue
-        at, start, k, width = _place(work, f)
-        bias = numbers[_u(index[index[PLACE] + f]) + BIAS]
-        weights = index[SLOT_WEIGHTS] + start
-        n, row = nodes_for(weakest(numbers[weights : weights + k])), at + (k + 1) * width
-        own, missed = 0.0, 0.0
-        for q in range(n):
-            own -= NODES[q] * numbers[row + q] * numbers[row + width + q]
-            missed += NODES[q] * numbers[row + q]
-        by_factor[f] = own + (gates.t_slope(index[index[GATE] + f], bias) + missed) * numbers[row + width + n]
-        for s in range(k):
-            m, edge, slope = mu[index[index[PARENT] + start + s]], at + s * width, 0.0
-            for q in range(n):
-                decay = numbers[edge + q]
-                slope -= NODES[q] * numbers[row + q] * numbers[row + width + q] * m * decay / (1.0 - m + m * decay)
-            by_slot[start + s] = slope
+        a, c = blocks[factor.block].a[factor.lane], blocks[factor.block].c[factor.lane]
+        (row, product, scratch), edge = _rows(factor), factor.table + (child.slot - factor.slot) * factor.width
+        if c > 0.0:
+            _one_factor(numbers, edge, scratch, factor.width, q, parent.column, parent.states - 1)
+        for s in range(parent.states - 1):
+            field[s] += a * problem.slots[child.slot + s].weight
+            if c > 0.0:
+                slope = _slope(numbers, edge + s * factor.width, row, product, scratch, factor.width)
+                field[s] -= c * slope
 
 
-@bare
-def reference(
-    kind: int, gate: int, weight: FloatArray, mu: FloatArray, bias: float, parameter: float
-) -> tuple[float, float]:
-    """The term of one factor, node after node; it has no parameter to return."""
-    if gate != gates.NOISY_OR:
-        return math.nan, math.nan
-    least = weakest(weight)
-    n = nodes_for(least)
-    reach = UNTIL[n - 1] * (least + bias)
-    tail = math.exp(-reach) / reach
-    none, total, missed = 1.0, tail, tail
-    for s in range(len(weight)):
-        none *= 1.0 - mu[s] if weight[s] > NOTHING else 1.0
-    for q in range(n):
-        product = WEIGHTS[q] * math.exp(-NODES[q] * bias)
-        missed += product
-        for s in range(len(weight)):
-            product *= 1.0 - mu[s] + mu[s] * math.exp(-NODES[q] * (weight[s] if weight[s] > NOTHING else 0.0))
-        total += product
-    return math.nan, total + none * (gates.rarity(bias) - missed)
+@inner
+def push(parent, problem, blocks, tiles, numbers, old, q):
+    """A parent has moved: mean inputs of its children follow, and products where they count."""
+    for k in range(parent.child, parent.child_end):
+        child = problem.children[k]
+        factor = problem.factors[child.factor]
+        if factor.kind != SERIES:
+            continue
+        block, n = blocks[factor.block], parent.states - 1
+        for s in range(n):
+            block.x[factor.lane] += problem.slots[child.slot + s].weight * (q[parent.column + s] - old[s])
+        if block.c[factor.lane] > 0.0:
+            width, (_, product, scratch) = factor.width, _rows(factor)
+            edge = factor.table + (child.slot - factor.slot) * width
+            _one_factor(numbers, edge, scratch, width, old, 0, n)
+            _times(numbers, product, scratch, width, True)
+            _one_factor(numbers, edge, scratch, width, q, parent.column, n)
+            _times(numbers, product, scratch, width, False)
+
+
+@inner
+def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
+    """The derivatives of the terms in weights and in the leak."""
+    for f in range(len(by_factor)):
+        factor = problem.factors[f]
+        if factor.kind != SERIES:
+            continue
+        (row, product, scratch), width, s = _rows(factor), factor.width, factor.slot
+        inside = missed = 0.0
+        for k in range(width - 1):
+            inside -= NODES[k] * numbers[row + k] * numbers[product + k]
+            missed += NODES[k] * numbers[row + k]
+        h = blocks[factor.block].h[factor.lane]
+        by_factor[f] = inside + (dt(NOISY_OR, h) + missed) * numbers[product + width - 1]
+        while s < factor.slot_end:
+            column, n = problem.slots[s].column, problem.hidden[problem.slots[s].parent].states - 1
+            first = factor.table + (s - factor.slot) * width
+            _one_factor(numbers, first, scratch, width, q, column, n)
+            for c in range(n):
+                edge, total = first + c * width, 0.0
+                for k in range(width - 1):
+                    part = numbers[row + k] * numbers[product + k] / numbers[scratch + k]
+                    total -= NODES[k] * part * numbers[edge + k]
+                by_slot[s + c] = q[column + c] * total
+            s += n

@@ -6,44 +6,54 @@ import math
 
 import numpy as np
 
-from sbnet._types import FloatArray
-from sbnet.kernels._compile import bare
-from sbnet.kernels.arrays import load
-from sbnet.kernels.gates import sigmoid, softplus
+from sbnet.kernels.compiling import inner
+from sbnet.kernels.thresholds import sigmoid, softplus
 
 _STEPS = 60
 
 
-@bare
-def _term(weight: FloatArray, mu: FloatArray, bias: float, xi: float) -> tuple[float, float, float]:
-    """xi <z> + ln(A + B), eq. (20), and its first two derivatives in xi; logarithms throughout."""
+@inner
+def one_term(hidden, slots, factor, q, bias, xi):
+    """xi <x> + ln(A + B), eq. (20), and its first two derivatives in xi; logarithms throughout."""
     mean, log_a, log_b = bias, -xi * bias, (1.0 - xi) * bias
     mean_a, mean_b, variance_a, variance_b = bias, bias, 0.0, 0.0
-    for s in range(len(weight)):
-        j, log_odds = load(weight, s), math.log(load(mu, s)) - math.log1p(-load(mu, s))
-        base = math.log1p(-load(mu, s))
-        log_a += base + softplus(log_odds - xi * j)  # ln(1 - mu + mu e^{-xi J}), eq. (30)
-        log_b += base + softplus(log_odds + (1.0 - xi) * j)  # eq. (31)
-        alpha, beta = sigmoid(log_odds - xi * j), sigmoid(log_odds + (1.0 - xi) * j)
-        mean += j * load(mu, s)
-        mean_a += j * alpha
-        mean_b += j * beta
-        variance_a += j * j * alpha * (1.0 - alpha)
-        variance_b += j * j * beta * (1.0 - beta)
+    s = factor.slot
+    while s < factor.slot_end:
+        n = hidden[slots[s].parent].states - 1
+        for tilt in range(2):
+            by = -xi if tilt == 0 else 1.0 - xi
+            top, rest = 0.0, 1.0
+            for c in range(n):
+                top, rest = max(top, by * slots[s + c].weight), rest - q[slots[s + c].column]
+            total, first, second = rest * math.exp(-top), 0.0, 0.0
+            for c in range(n):
+                j = slots[s + c].weight
+                w = q[slots[s + c].column] * math.exp(by * j - top)
+                total, first, second = total + w, first + w * j, second + w * j * j
+                if tilt == 0:
+                    mean += q[slots[s + c].column] * j
+            first, second = first / total, second / total
+            if tilt == 0:  # eq. (30)
+                log_a, mean_a = log_a + top + math.log(total), mean_a + first
+                variance_a += second - first * first
+            else:  # eq. (31)
+                log_b, mean_b = log_b + top + math.log(total), mean_b + first
+                variance_b += second - first * first
+        s += n
     phi = sigmoid(log_b - log_a)  # eq. (32)
     slope = mean - (1.0 - phi) * mean_a - phi * mean_b
     curvature = (1.0 - phi) * variance_a + phi * variance_b + phi * (1.0 - phi) * (mean_b - mean_a) * (mean_b - mean_a)
     return xi * mean + log_a + softplus(log_b - log_a), slope, curvature
 
 
-@bare
-def best(weight: FloatArray, mu: FloatArray, bias: float, xi: float) -> tuple[float, float]:
+@inner
+def best(hidden, slots, factor, q, bias, xi):
     """The term of one factor at the given xi, or at the best one if that is NaN: (xi, term)."""
     if not np.isnan(xi):
-        return xi, _term(weight, mu, bias, xi)[0]
+        return xi, one_term(hidden, slots, factor, q, bias, xi)[0]
     left, right, x, term = 0.0, 1.0, 0.5, np.inf
     for _ in range(_STEPS):
-        value, slope, curvature = _term(weight, mu, bias, x)
+        value, slope, curvature = one_term(hidden, slots, factor, q, bias, x)
         if value <= term:
             xi, term = x, value
         # The slope rises with xi: its sign tells on which side the minimum lies.

@@ -6,22 +6,19 @@ e_b = e^{-(1-xi) (most - J_s)}. Parents with two states stay with `xi`.
 
 from __future__ import annotations
 
-import numpy as np
-
-from sbnet._types import FloatArray
-from sbnet.kernels.compiling import inner
+from sbnet.kernels.compiling import inner, kernel
 from sbnet.kernels.kinds import JENSEN, XI
-from sbnet.kernels.newterms import xi
-from sbnet.kernels.newterms.xi_alone import one_term
-from sbnet.kernels.newterms.xi_block import check, evaluate, newton, rescale
-from sbnet.kernels.structs import LANES, Problem
+from sbnet.kernels.structs import LANES
+from sbnet.kernels.terms import xi
+from sbnet.kernels.terms.xi_alone import one_term
+from sbnet.kernels.terms.xi_block import check, evaluate, newton, rescale
 from sbnet.kernels.vector import exp_minus
 
 SERVES = (XI, JENSEN)
 
 
-@inner
-def prepare(problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray) -> None:
+@kernel
+def prepare(problem, blocks, tiles, numbers):
     """How far the weight of each state is from the least and from the most."""
     xi.prepare(problem, blocks, tiles, numbers)
     for k in range(len(tiles)):
@@ -36,7 +33,7 @@ def prepare(problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: Fl
 
 
 @inner
-def probability(q: FloatArray, column: int, states: int, s: int) -> float:
+def probability(q, column, states, s):
     """Q(s) of a variable: Q has the states from 1 on."""
     if s > 0:
         return q[column + s - 1]
@@ -47,7 +44,7 @@ def probability(q: FloatArray, column: int, states: int, s: int) -> float:
 
 
 @inner(fast=True)
-def _factors(tiles: np.ndarray, k: int, block: np.ndarray, q: FloatArray) -> None:
+def _factors(tiles, k, block, q):
     """f_A and f_B of the parent whose group begins at tile k."""
     for i in range(LANES):
         block.f_a[i] = block.f_b[i] = 0.0
@@ -59,10 +56,7 @@ def _factors(tiles: np.ndarray, k: int, block: np.ndarray, q: FloatArray) -> Non
 
 
 @inner(fast=True)
-def pull(
-    parent: np.ndarray, problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray, q: FloatArray,
-    field: FloatArray,
-) -> None:  # fmt: skip
+def pull(parent, problem, blocks, tiles, numbers, q, field):
     """What the children say about each state, compared with state 0, eq. (24)."""
     if parent.states == 2:
         xi.pull(parent, problem, blocks, tiles, numbers, q, field)
@@ -85,10 +79,7 @@ def pull(
 
 
 @inner(fast=True)
-def push(
-    parent: np.ndarray, problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray, old: FloatArray,
-    q: FloatArray,
-) -> None:  # fmt: skip
+def push(parent, problem, blocks, tiles, numbers, old, q):
     """The parent has moved: A and B of its children change by one factor each, and <x> follows."""
     if parent.states == 2:
         xi.push(parent, problem, blocks, tiles, numbers, old, q)
@@ -107,7 +98,7 @@ def push(
 
 
 @inner(fast=True)
-def _add_up(block: np.ndarray, tiles: np.ndarray, q: FloatArray) -> None:
+def _add_up(block, tiles, q):
     """All such parents of a block into its products, and into means and variances under the tilted distributions."""
     k = block.group
     while k >= 0:
@@ -137,7 +128,7 @@ def _add_up(block: np.ndarray, tiles: np.ndarray, q: FloatArray) -> None:
 
 
 @inner(fast=True)
-def _exponentials(block: np.ndarray, tiles: np.ndarray) -> None:
+def _exponentials(block, tiles):
     """e_a and e_b of every state at the present xi."""
     k = block.group
     while k >= 0:
@@ -155,7 +146,7 @@ def _exponentials(block: np.ndarray, tiles: np.ndarray) -> None:
 
 
 @inner(fast=True)
-def _multiply(block: np.ndarray, tiles: np.ndarray, q: FloatArray) -> None:
+def _multiply(block, tiles, q):
     """Such parents into the products, at the present xi."""
     _exponentials(block, tiles)
     k = block.group
@@ -169,10 +160,7 @@ def _multiply(block: np.ndarray, tiles: np.ndarray, q: FloatArray) -> None:
 
 
 @inner(fast=True)
-def value(
-    problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray, q: FloatArray, enough: float,
-    fresh: bool,
-) -> float:  # fmt: skip
+def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
     """The terms at the present Q, as in `xi.value`, with the parents of both kinds."""
     promised = 0.0
     for b in range(len(blocks)):
@@ -180,8 +168,9 @@ def value(
         if block.kind != XI and block.kind != JENSEN:
             continue
         if fresh:
-            xi.start(block, tiles)
-            _exponentials(block, tiles)
+            xi.start(block)
+            xi.multiply(block, tiles, q)
+            _multiply(block, tiles, q)
         xi.add_up(block, tiles, q)
         _add_up(block, tiles, q)
         evaluate(block)
@@ -197,7 +186,7 @@ def value(
 
 
 @inner
-def look(f: int, problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray, q: FloatArray) -> float:
+def look(f, problem, blocks, tiles, numbers, q):
     """The term of one factor at the present Q and xi."""
     factor = problem.factors[f]
     block = blocks[factor.block]
@@ -205,10 +194,7 @@ def look(f: int, problem: Problem, blocks: np.ndarray, tiles: np.ndarray, number
 
 
 @inner
-def gradient(
-    problem: Problem, blocks: np.ndarray, tiles: np.ndarray, numbers: FloatArray, q: FloatArray, by_slot: FloatArray,
-    by_factor: FloatArray,
-) -> None:  # fmt: skip
+def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
     """The derivatives of the terms in biases and weights: xi Q(s) - (1 - phi) xi Q_A(s) + phi (1 - xi) Q_B(s)."""
     xi.gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor)
     for k in range(len(tiles) - 1):

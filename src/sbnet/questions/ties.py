@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet import kernels
 from sbnet._types import HIDDEN, BoolArray, IndexArray, States
 from sbnet.kernels import codes as gates
 from sbnet.model.components import connected, members
 from sbnet.model.network import Network
 from sbnet.model.roles import HIDDEN_UNITS, SWITCHES
+from sbnet.questions.reduction import live_variables
 
 STRONG = 40.0
 """A weight of this size ties two units: against it, a state has a probability of e^-40."""
@@ -83,7 +83,7 @@ def tied_rows(network: Network, states: States) -> BoolArray:
         strong = above[:, np.abs(network.weight[own]) >= STRONG].any(axis=1) & hidden[:, i] & ~found
         found |= strong & (above.sum(axis=1) > 1)
         for r in np.flatnonzero(strong & ~found).tolist():
-            found[r] = bool(kernels.reduction.live_variables(network.model, states[r])[i])
+            found[r] = bool(live_variables(network.model, states[r])[i])
     return found
 
 

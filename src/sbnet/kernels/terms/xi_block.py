@@ -7,8 +7,6 @@ variances of x under the distributions tilted by e^{-xi x} and e^{(1-xi) x}.
 
 from __future__ import annotations
 
-import numpy as np
-
 from sbnet.kernels.compiling import inner
 from sbnet.kernels.structs import LANES
 from sbnet.kernels.vector import HALF, LN2, MANTISSA, exp_minus, log
@@ -18,7 +16,7 @@ _SHORT = 1e-3
 
 
 @inner(fast=True)
-def rescale(block: np.ndarray) -> None:
+def rescale(block):
     """Bring the products back into [1/2, 1): their powers of two are kept apart."""
     for i in range(LANES):
         block.exponent_a[i] += float((block.digits_a[i] >> 52) - 1022)
@@ -28,7 +26,7 @@ def rescale(block: np.ndarray) -> None:
 
 
 @inner(fast=True)
-def evaluate(block: np.ndarray) -> None:
+def evaluate(block):
     """Term and shares, eq. (32), from the products."""
     for i in range(LANES):
         log_a = block.exponent_a[i] * LN2 - block.xi[i] * block.low[i]
@@ -47,7 +45,7 @@ def evaluate(block: np.ndarray) -> None:
 
 
 @inner(fast=True)
-def newton(block: np.ndarray, enough: float) -> float:
+def newton(block, enough):
     """What a step of each xi promises in all; where that is enough, it is taken, and `check` must follow."""
     total = 0.0
     for i in range(LANES):
@@ -65,7 +63,7 @@ def newton(block: np.ndarray, enough: float) -> float:
 
 
 @inner(fast=True)
-def check(block: np.ndarray) -> tuple[float, bool]:
+def check(block):
     """After a step: by how much it missed what it promised; did an xi go too far?
 
     A step after which a term has risen beyond rounding is halved, and a short one is taken back.
