@@ -23,6 +23,9 @@ class Solver(Protocol):
 
     A solver looks at each row alone: its answer must not depend on the other rows of the block, and equal rows must
     have equal answers. A frozen dataclass of its settings is the natural form; it may be asked by several threads.
+
+    One that says ``knows_states = True`` is also asked about variables with more than two states, and tables: states
+    are numbers from 0 on, and means have a column for each state from 1 on, see :attr:`sbnet.Network.columns`.
     """
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
