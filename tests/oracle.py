@@ -5,6 +5,10 @@ one pattern with NaN for hidden units, mu and xi one number per unit. There are 
 sum runs over all states. Averages of exponentials are kept as logarithms, so that weights of ±1000 do no harm.
 
 Functions that take `gate` know noisy-OR units, where it is 1, as in the paper's appendix A.
+
+Functions `…_of_states` know variables with any number of states: `model` says which (n_states, threshold, block and the
+edges), `h` has the biases of thresholds, `evidence` the number of a state or -1, `tables` the tables of variables by
+number, and `Q` the probabilities of all states of each variable.
 """
 
 from __future__ import annotations
@@ -68,31 +72,120 @@ def absorbed(model, h, states):
     for v, K in enumerate(model.n_states):
         for e in range(model.indptr[v], model.indptr[v + 1]):
             u = model.parent[e]
+            if model.block[e] == model.block[e + 1]:  # into a table
+                continue
             J = model.weight[model.block[e] : model.block[e + 1]].reshape(K - 1, model.n_states[u] - 1)
             if states[u] > 0:
                 h[model.threshold[v] : model.threshold[v + 1]] += J[:, states[u] - 1]
     return h
 
 
-def log_joint_of_states(model, h, S):
-    """ln P(S) of variables with any number of states: sum over thresholds of a_l(k) x_l - c_l(k) t(x_l)."""
-    x, total = absorbed(model, h, S), 0.0
+def parents_of(model, v):
+    """The parents of a variable."""
+    return model.parent[model.indptr[v] : model.indptr[v + 1]]
+
+
+def loads_of_states(gate, K):
+    """a_l(k) and c_l(k), states by thresholds."""
+    k, l = np.arange(K)[:, None], np.arange(1, K)  # noqa: E741
+    return (1.0 * (k >= l), 1.0 * (k >= l - 1)) if gate == 0 else (-1.0 * (l > k), 1.0 * (l == k))
+
+
+def t_of_states(gate, x):
+    """The function whose mean is hard: ln(1 + e^x), or -ln(1 - e^-x)."""
+    return np.logaddexp(0, x) if gate == 0 else -np.log(-np.expm1(-np.maximum(x, LEAST)))
+
+
+def log_of_states(model, h, S, tables=None):
+    """ln P(v | pa(v)) of every variable: sum over thresholds of a_l(k) x_l - c_l(k) t(x_l), or by its table."""
+    x, parts = absorbed(model, h, S), np.zeros(len(model.n_states))
     for v, K in enumerate(model.n_states):
-        inputs, k, l = x[model.threshold[v] : model.threshold[v + 1]], S[v], np.arange(1, K)  # noqa: E741
-        if model.gate[v] == 0:
-            total += np.sum((k >= l) * inputs - (k >= l - 1) * np.logaddexp(0, inputs))
-        else:
-            total += np.sum(-1.0 * (l > k) * inputs + (l == k) * np.log(-np.expm1(-np.maximum(inputs, LEAST))))
+        if tables and v in tables:
+            with np.errstate(divide="ignore"):
+                parts[v] = np.log(tables[v][(*(S[u] for u in parents_of(model, v)), S[v])])
+            continue
+        inputs, (a, c) = x[model.threshold[v] : model.threshold[v + 1]], loads_of_states(model.gate[v], K)
+        parts[v] = np.sum(a[S[v]] * inputs - c[S[v]] * t_of_states(model.gate[v], inputs))
+    return parts
+
+
+def log_joint_of_states(model, h, S, tables=None):
+    """ln P(S), eq. (6), of variables with any number of states."""
+    return np.sum(log_of_states(model, h, S, tables))
+
+
+def cannot_be_of_states(model, h, S, tables=None):
+    """Does a state have the probability zero: by a table, or of a noisy-OR without a leak and a cause?"""
+    x = absorbed(model, h, S)
+    for v, k in enumerate(S):
+        if tables and v in tables:
+            if tables[v][(*(S[u] for u in parents_of(model, v)), k)] == 0.0:
+                return True
+        elif model.gate[v] == 1 and k > 0 and x[model.threshold[v] + k - 1] == 0.0:
+            return True
+    return False
+
+
+def joint_states(model, evidence):
+    """Every state of all variables that agrees with the evidence, one per row."""
+    return list(
+        itertools.product(*[range(K) if e < 0 else (e,) for K, e in zip(model.n_states, evidence, strict=True)])
+    )
+
+
+def weights_of_states(model, h, evidence, do=None, likelihoods=None, tables=None):
+    """Joint states that agree with evidence and do, and ln of P(S | do) times the likelihoods of reports.
+
+    The truncated product: variables in `do` have no conditional. `likelihoods` are arrays over states, by variable.
+    """
+    do = np.full(len(model.n_states), -1) if do is None else np.asarray(do)
+    S = joint_states(model, np.where(do < 0, evidence, do))
+    with np.errstate(divide="ignore"):
+        reports = {v: np.log(of_state) for v, of_state in (likelihoods or {}).items()}
+    log_p = [np.sum(log_of_states(model, h, s, tables)[do < 0]) + sum(r[s[v]] for v, r in reports.items()) for s in S]
+    return np.array(S), np.array(log_p)
+
+
+def exact_of_states(model, h, evidence, do=None, likelihoods=None, tables=None):
+    """ln P(V), eq. (8), and the posterior probability of each state from 1 on, variable after variable.
+
+    Those of impossible evidence are NaN.
+    """
+    S, log_p = weights_of_states(model, h, evidence, do, likelihoods, tables)
+    p = np.full(len(S), np.nan) if np.all(log_p == -np.inf) else np.exp(log_p - logsumexp(log_p))
+    columns = [S[:, v] == k for v, K in enumerate(model.n_states) for k in range(1, K)]
+    return logsumexp(log_p), np.array(columns) @ p
+
+
+def mean_log_of_states(model, h, Q, v, tables=None):
+    """<ln P(v | pa(v))> under independent variables, by a sum over v and the joint states of its parents."""
+    own, total = [*parents_of(model, v), v], 0.0
+    for states in itertools.product(*[range(model.n_states[u]) for u in own]):
+        q = np.prod([Q[u][s] for u, s in zip(own, states, strict=True)])
+        S = np.zeros(len(model.n_states), int)
+        S[own] = states
+        total += q * log_of_states(model, h, S, tables)[v] if q > 0 else 0.0
     return total
 
 
-def exact_of_states(model, h, evidence):
-    """ln P(V), eq. (8), and the posterior probability of each state from 1 on, variable after variable."""
-    S = list(itertools.product(*[range(K) if e < 0 else (e,) for K, e in zip(model.n_states, evidence, strict=True)]))
-    log_p = np.array([log_joint_of_states(model, h, s) for s in S])
-    p = np.exp(log_p - logsumexp(log_p))
-    columns = [[s[v] == k for s in S] for v, K in enumerate(model.n_states) for k in range(1, K)]
-    return logsumexp(log_p), np.array(columns) @ p
+def bound_of_states(model, h, Q, tables=None):
+    """Eq. (16) for any number of states: sum of <ln P(v | pa(v))>, each exact, and the entropy of Q."""
+    entropy = -sum(np.sum(xlogy(q, q)) for q in Q)
+    return sum(mean_log_of_states(model, h, Q, v, tables) for v in range(len(Q))) + entropy
+
+
+def xi_bound_of_states(model, h, Q, v, l, xi):  # noqa: E741
+    """The right-hand side of eq. (20) for one threshold: <t(x_l)> <= xi <x_l> + ln(<e^(-xi x)> + <e^((1-xi) x)>)."""
+    k = model.threshold[v] + l - 1
+    mean, logs = h[k], np.array([-xi, 1 - xi]) * h[k]
+    for e in range(model.indptr[v], model.indptr[v + 1]):
+        u = model.parent[e]
+        J = model.weight[model.block[e] : model.block[e + 1]].reshape(model.n_states[v] - 1, model.n_states[u] - 1)
+        J = np.append(0.0, J[l - 1])  # nothing in state 0
+        mean += Q[u] @ J
+        with np.errstate(divide="ignore"):
+            logs += [logsumexp(np.log(Q[u]) + w * J) for w in (-xi, 1 - xi)]
+    return xi * mean + np.logaddexp(*logs)
 
 
 def log_likelihood(J, h, evidence, gate=None):

@@ -185,3 +185,48 @@ def live_units(network, evidence):
         if child in live:
             live.update(network.index(name) for name in network.parents(child))
     return sorted(live)
+
+
+TWO_TO_FIVE = ("no", "rather", "mostly", "yes", "very much")
+
+
+@st.composite
+def state_networks(draw, max_units: int = 5, scales=("tame", "hostile"), tables: bool = True, max_states: int = 5):
+    """Random networks of variables with 2 to 5 states, sigmoid, noisy-OR and, if asked for, with tables and zeros."""
+    n = draw(st.integers(1, max_units))
+    shape, scale = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(scales))
+    rng = np.random.default_rng(draw(seeds))
+    hostile, names = scale == "hostile", [f"v{k}" for k in range(n)]
+    sizes = rng.integers(2, max_states + 1, n)
+    gate = rng.choice(["sigmoid", "noisy-or", "table"] if tables else ["sigmoid", "noisy-or"], n)
+    where = _edges(shape, n, rng)
+    edges, own = [], {}
+    for i, j in zip(*np.nonzero(where), strict=True):
+        block, weight = (sizes[i] - 1, sizes[j] - 1), None
+        if gate[i] == "noisy-or":
+            weight = causes(hostile, block, rng)
+        elif gate[i] == "sigmoid":
+            weight = _numbers("hostile" if hostile else "strong", block, 30.0 if hostile else 2.0, rng)
+        edges.append((names[j], names[i], weight))
+    for i in range(n):
+        if gate[i] == "table":
+            table = rng.dirichlet(np.ones(sizes[i]), tuple(sizes[where[i]]))
+            if hostile:
+                table = np.where(rng.random(table.shape) < 0.3, 0.0, table)
+                table[..., 0] = np.where(table.sum(axis=-1) == 0.0, 1.0, table[..., 0])
+            own[names[i]] = table / table.sum(axis=-1, keepdims=True)
+    bias = {}
+    for i in np.flatnonzero(gate != "table"):
+        size = sizes[i] - 1
+        noisy = gate[i] == "noisy-or"
+        bias[names[i]] = leaks(hostile, size, rng) if noisy else _numbers("strong", size, 30.0 if hostile else 2.0, rng)
+    states = {name: TWO_TO_FIVE[:size] if size > 2 else ("no", "yes") for name, size in zip(names, sizes, strict=True)}
+    kinds = {name: kind for name, kind in zip(names, gate.tolist(), strict=True) if kind != "table"}
+    return sb.from_edges(edges, bias=bias, gate=kinds, names=names, states=states, tables=own)
+
+
+@st.composite
+def states_of(draw, network):
+    """A pattern of evidence: numbers of states, and -1 for variables that are not observed."""
+    rng, share = np.random.default_rng(draw(seeds)), draw(st.sampled_from([0.0, 0.3, 0.7, 1.0]))
+    return np.where(rng.random(network.n_units) < share, rng.integers(0, network.n_states), -1).astype(np.int8)

@@ -112,10 +112,8 @@ def test_fit_refuses_what_is_not_two_valued_and_says_where(tmp_path, capsys):
 
 
 def states_of(network, rows):
-    """The survey as mappings from units to states."""
-    return [
-        {name: WORDS[name].index(cell) for name, cell in zip(WORDS, row[1:], strict=True) if cell} for row in rows[1:]
-    ]
+    """The survey as mappings from units to states, by their names."""
+    return [{name: cell for name, cell in zip(WORDS, row[1:], strict=True) if cell} for row in rows[1:]]
 
 
 def test_score_is_the_bound_of_each_row(learned, tmp_path):

@@ -205,9 +205,21 @@ def goods() -> dict[str, Good]:
     sb.write(LAWN, "lawn.toml")
     of_network = {
         name: getattr(LAWN, name)
-        for name in ("children", "conditional", "index", "parents", "subnetwork", "with_notes", "with_parameters")
+        for name in (
+            "check_binary",
+            "children",
+            "columns_of",
+            "conditional",
+            "family",
+            "index",
+            "parents",
+            "subnetwork",
+            "with_notes",
+            "with_parameters",
+        )
     }
     first = {"subnetwork": {"units": ["wet"]}, "with_notes": {"notes": {}}, "with_parameters": {}}
+    first["check_binary"] = {"what": "a matrix"}
     return {
         "SGD": good(sb.SGD),
         "Adam": good(sb.Adam),

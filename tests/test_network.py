@@ -335,10 +335,10 @@ def test_records_that_cannot_be_are_refused(fields, text):
     ("gate", "text"),
     [
         ([0], "gate has shape (1,); expected (2,), one code per unit"),
-        ([0, 2], "the gate of 'b' is 2; the gates are 0 (sigmoid), 1 (noisy-or)"),
-        ([256, 0], "the gate of 'a' is 256; the gates are 0 (sigmoid), 1 (noisy-or)"),
-        ([0, 0.5], "the gate of 'b' is 0.5; the gates are 0 (sigmoid), 1 (noisy-or)"),
-        (["sigmoid", "or"], "the gate of 'b' is 'or'; the gates are 0 (sigmoid), 1 (noisy-or)"),
+        ([0, 3], "the gate of 'b' is 3; the gates are 0 (sigmoid), 1 (noisy-or), 2 (table)"),
+        ([256, 0], "the gate of 'a' is 256; the gates are 0 (sigmoid), 1 (noisy-or), 2 (table)"),
+        ([0, 0.5], "the gate of 'b' is 0.5; the gates are 0 (sigmoid), 1 (noisy-or), 2 (table)"),
+        (["sigmoid", "or"], "the gate of 'b' is 'or'; the gates are 0 (sigmoid), 1 (noisy-or), 2 (table)"),
     ],
 )
 def test_gates_that_nobody_knows_are_refused(gate, text):

@@ -243,7 +243,7 @@ def test_cells_that_are_neither_numbers_nor_text_are_refused(cell):
     column[1] = cell
     for X in (pd.DataFrame({"wet": column}), [{"wet": 0}, {"wet": cell}]):
         for ask in (inferred, fitted, density):
-            if ask is inferred and isinstance(X, list) and isinstance(cell, list | tuple | np.ndarray):
+            if ask is inferred and isinstance(X, list) and isinstance(cell, list | tuple | np.ndarray | dict):
                 continue  # in a mapping that would be soft evidence, which has its own tests
             with pytest.raises(TableError, match="'wet'") as caught:
                 ask(X)
@@ -658,7 +658,9 @@ def test_notes_say_what_words_mean_and_the_other_way_round_too():
         TableError, match="holds 'ja' and 'nein', which the network does not know; its states are yes and"
     ):
         coerce(noted, pd.DataFrame({"wet": ["ja", "nein"]}))
-    with pytest.warns(
-        CodingWarning, match="'rain' holds 1 alone: read as the state 1, which is called '2'; write '1' for"
-    ):
-        assert coerce(noted, pd.DataFrame({"rain": [1, 1]}))[0][:, 1].tolist() == [1, 1]
+    # A number is the state that is called so; in an array, which has no names, it is the number of the state.
+    assert coerce(noted, pd.DataFrame({"rain": [1, 1]}))[0][:, 1].tolist() == [0, 0]
+    assert coerce(noted, {"rain": 2})[0][0, 1] == 1
+    assert coerce(noted, [[0, 1, 0]])[0][0, 1] == 1
+    with pytest.raises(TableError, match="unit 'rain' holds 0; its states are 1 and 2"):
+        coerce(noted, {"rain": 0})

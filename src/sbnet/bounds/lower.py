@@ -123,8 +123,9 @@ def lower_bound(
     float or ndarray of shape (n,)
     """
     states, single = coerce(network, evidence)
+    network.check_binary("lower_bound()")
     bound = check_log_term(log_term, enumerate_up_to)
-    mu = check_means(states, means, single)
+    mu = check_means(network, states, means, single)
     parts = bound_terms(network, states, mu, _check_xi(states, xi, single), bound)
     total: FloatArray = sum((part.sum(axis=1) for part in parts), np.zeros(len(states)))
     total[impossible(network, states)] = -np.inf

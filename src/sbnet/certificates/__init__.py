@@ -136,6 +136,7 @@ def certify(
       rounding:   covered, by a margin for the worst; proven=True counts it in ball arithmetic
     """
     question = ask(network, evidence, do)
+    network.check_binary("certify()")
     how, executor = _check(effort, proven, settings)
     task = _Task(how, *_check_search(proven, confidence, seconds, gap), int(checks.generator(rng).integers(2**63)))
 
@@ -224,6 +225,7 @@ def posterior_intervals(
     0.43 to 0.73, mean field 0.60
     """
     question = ask(network, evidence, do)
+    network.check_binary("posterior_intervals()")
     if not question.single:
         raise EvidenceError(
             "posterior_intervals() takes one pattern, but the evidence is a table; call it for each row"

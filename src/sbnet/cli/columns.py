@@ -27,6 +27,7 @@ from sbnet.errors import CodingWarning, ParameterError, TableError, enumerated, 
 from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.model.names import normal
 from sbnet.model.network import Network
+from sbnet.model.states import find
 from sbnet.tables import codings, frames, reading
 from sbnet.tables.codings import Coding
 from sbnet.tables.reading import Block, Source
@@ -163,6 +164,9 @@ def match(network: Network, table: TableHead, left_out: Iterable[str]) -> tuple[
             found.append(TableColumn(name, units_of(network, one), one.codes, one.labels, k, lexicon))
             continue
         i = network.index(name)
+        if network.n_states[i] > 2:
+            found.append(_of_states(network, table, k, i))
+            continue
         try:
             coding = coding_of(network, network.names[i]) or _understood(decide(table, k), name, source)
             found.append(two_valued(table, k, i, coding))
@@ -178,6 +182,21 @@ def match(network: Network, table: TableHead, left_out: Iterable[str]) -> tuple[
         for block in table.head:
             column.read(block, source)
     return tuple(found)
+
+
+def _of_states(network: Network, table: TableHead, position: int, i: int) -> TableColumn:
+    """A column of the states of a variable that has more than two."""
+    states = network.states[network.names[i]]
+
+    def look_up(column: frames.Column) -> int:
+        value = column.values[0]
+        if value is None or value != value:
+            return -1
+        state = find(states, value)
+        return -2 if state is None else state
+
+    codes = np.arange(len(states), dtype=np.int8)[:, None]
+    return TableColumn(table.source.names[position], np.array([i]), codes, states, position, Lexicon(table, look_up))
 
 
 def _index_of(reader: Reader, column: frames.Column) -> int:

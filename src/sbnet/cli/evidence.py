@@ -5,14 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sbnet.cli.stored import coding_of, stored_columns
-from sbnet.errors import EvidenceError, shortened, unknown_unit
+from sbnet.errors import EvidenceError, hint, shortened, unknown_unit
 from sbnet.model.names import normal
 from sbnet.model.network import Network
+from sbnet.model.states import find, shown
+from sbnet.questions.evidence import as_evidence
 from sbnet.tables import codings, frames
 from sbnet.tables.several import is_variable, several
 
@@ -26,7 +28,7 @@ class Finding(NamedTuple):
     """Something that was found: what to call it, and what it says of units."""
 
     title: str
-    states: dict[str, int]
+    states: dict[str, Any]
 
 
 def findings(network: Network, items: Sequence[str]) -> list[Finding]:
@@ -43,18 +45,21 @@ def findings(network: Network, items: Sequence[str]) -> list[Finding]:
     return found
 
 
-def pattern(network: Network, items: Sequence[str]) -> dict[str, int]:
+def pattern(network: Network, items: Sequence[str]) -> dict[str, Any]:
     """The states of units that such words say."""
     return together(findings(network, items))
 
 
-def together(found: Sequence[Finding]) -> dict[str, int]:
+def together(found: Sequence[Finding]) -> dict[str, Any]:
     """What all findings say, which must agree."""
-    states: dict[str, int] = {}
+    states: dict[str, Any] = {}
     for finding in found:
         for unit, bit in finding.states.items():
-            if states.setdefault(unit, bit) != bit:
-                raise EvidenceError(f"evidence says that unit {unit!r} is 0 and that it is 1; {finding.title!r} is one")
+            if (known := states.setdefault(unit, bit)) != bit:
+                both = sorted({str(known), str(bit)})
+                raise EvidenceError(
+                    f"evidence says that unit {unit!r} is {both[0]} and that it is {both[1]}; {finding.title!r} is one"
+                )
     return states
 
 
@@ -121,11 +126,11 @@ class _Vocabulary:
                 return meant, item[k + 1 :].strip()
         raise unknown_unit(item[: signs[-1]].strip(), self.known, "evidence")
 
-    def states(self, name: str, state: str) -> dict[str, int]:
+    def states(self, name: str, state: str) -> dict[str, Any]:
         """What the units of a name are in a state."""
         kind = self.kind(name)
         if kind == "unit":
-            return {name: _bit(self._network, name, state)}
+            return {name: _state(self._network, name, state)}
         if kind == "column":
             column = self._columns[name]
             words, value = words_of(column), _value(column, state)
@@ -173,6 +178,18 @@ def _spelled(state: str, words: Sequence[str]) -> int | None:
         return words.index(state)
     near = [k for k, word in enumerate(words) if normal(word).casefold() == normal(state).casefold()]
     return near[0] if len(near) == 1 else None
+
+
+def _state(network: Network, name: str, state: str) -> Any:
+    """What evidence says of a unit: 0 or 1, or the name of a state where there are more, or where they are numbers."""
+    states = network.states[name]
+    if len(states) == 2:
+        return as_evidence(network, network.index(name), _bit(network, name, state))
+    found = find(states, state)
+    if found is None:
+        near = hint(state, states, f"say {shown(states, 'or')}, or unknown", 0.6)
+        raise EvidenceError(f"unit {name!r} is given as {state!r}; its states are {shown(states)}{near}")
+    return states[found]
 
 
 def _bit(network: Network, name: str, state: str) -> int:

@@ -25,10 +25,12 @@ from sbnet.inference.solvers.enumeration import best
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.questions import printing
+from sbnet.questions.by_state import by_state, state_value
 from sbnet.questions.printing import Cell, Reading
 
 EXAMPLES = """
   sbnet infer clinic.toml fever=yes cough=no --top 10
+  sbnet infer clinic.toml fever=high                 a variable with states of its own
   sbnet infer patients.sbn smokes=yes age=70 "chest pain=no" --about ill   columns of a table, in its words
   sbnet infer clinic.toml fever=yes --certain        with intervals that are guaranteed
   sbnet infer clinic.toml fever=yes --json | jq '.units[0]'
@@ -94,6 +96,8 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
 
         intervals = dict(posterior_intervals(network, posterior.evidence, units=units.tolist()))
     means = posterior.means.copy()
+    if not network.is_binary:
+        return _written(_OfStates(posterior, exact).told(units, chosen), chosen)
     for name, (low, high) in intervals.items():  # what is proven goes before what mean field theory says
         means[network.index(name)] = np.clip(means[network.index(name)], low, high)
     units = units[np.argsort(-means[units], kind="stable")]
@@ -114,7 +118,55 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     return (str(listing) if chosen.out == "-" else listing.text()) + "\n"
 
 
-def _units(network: Network, evidence: Mapping[str, int], about: Sequence[str] | None) -> IndexArray:
+def _written(told: dict[str, Any] | Reading, chosen: argparse.Namespace) -> str:
+    if isinstance(told, dict):
+        return json.dumps(told, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
+    return (str(told) if chosen.out == "-" else told.text()) + "\n"
+
+
+@dataclass(frozen=True)
+class _OfStates:
+    """An answer where variables have more than two states: one row a variable, with all of them."""
+
+    posterior: Posterior
+    exact: bool
+
+    def told(self, units: IndexArray, chosen: argparse.Namespace) -> dict[str, Any] | Reading:
+        """For machines or for people; variables that are least likely in their first state come first."""
+        network = self.posterior.network
+        away = [self.posterior.means[network.columns_of(int(i))].sum() for i in units]
+        units = units[np.argsort(-np.array(away), kind="stable")]
+        if chosen.json:
+            return self._as_json(units[: chosen.top])
+        if chosen.about is None:  # for people, what has no causes of its own comes first
+            units = units[np.argsort(np.diff(network.graph.indptr)[units] > 0, kind="stable")]
+        most = chosen.top or (_SHOWN if chosen.out == "-" and sys.stdout.isatty() else len(units))
+        return self._reading(units, most)
+
+    def _as_json(self, units: IndexArray) -> dict[str, Any]:
+        posterior, network = self.posterior, self.posterior.network
+        seen = np.flatnonzero(posterior.evidence != HIDDEN).tolist()
+        observed = {network.names[i]: state_value(network, i, posterior.evidence[i]) for i in seen}
+        listed = []
+        for i in units.tolist():
+            name, own = network.names[i], network.columns_of(i)
+            prior, mean = (by_state(network.states[name], all_[own]) for all_ in (posterior.prior, posterior.means))
+            note = {key: value for key in ("about", "group") if (value := getattr(network.notes[name], key))}
+            listed.append({"name": name, "prior": prior, "mean": mean, **note})
+        how = {"exact": self.exact, "converged": posterior.converged}
+        return {"bound": posterior.bound, **how, "evidence": observed, "units": listed}
+
+    def _reading(self, units: IndexArray, most: int) -> Reading:
+        posterior, network, shown = self.posterior, self.posterior.network, units[:most]
+        rows = printing.moved_variables(network, posterior.prior, posterior.means, shown, ranked=shown)
+        given, sign = printing.given(posterior.evidence).removeprefix("given "), "=" if self.exact else "≥"
+        head = f"Given {given}: ln P {sign} {posterior.bound:.6g} nats"
+        titles = ("unit", "prior → probability", rows[0][2])
+        remarks = ("exact: sums over all states",) if self.exact else ()
+        return Reading(head, [titles, *rows[1:], *printing.more(len(units) - len(shown))], remarks)
+
+
+def _units(network: Network, evidence: Mapping[str, Any], about: Sequence[str] | None) -> IndexArray:
     """The hidden units to list."""
     if about is not None:
         named = listed_units(network, about, "--about")

@@ -17,6 +17,7 @@ from sbnet.cli.writing import open_writer
 from sbnet.errors import ParameterError
 from sbnet.exact.prior import predicted_prior
 from sbnet.model.network import Network
+from sbnet.questions.by_state import by_state, columns_at, frame_columns
 
 
 def run(network: Network, chosen: argparse.Namespace) -> int:
@@ -36,11 +37,14 @@ def run(network: Network, chosen: argparse.Namespace) -> int:
         if chosen.json:
             _print_lines(network, table, units, chosen.top)
             return 0
-        names = [*table.ids, "bound", "converged", *named]
+        columns = columns_at(network, units)
+        titles = frame_columns(network, units, np.zeros((0, len(columns))))[1]
+        names = [*table.ids, "bound", "converged", *titles]
         with open_writer(chosen.out, names, table.source.delimiter) as writer:
             for block, states in table.blocks():
                 batch = rows.answers(network, states)
-                means = [np.array([float(f"{p:.6g}") for p in column.tolist()]) for column in batch.means.T[units]]
+                shown = frame_columns(network, units, batch.means[:, columns])[0]
+                means = [np.array([float(f"{p:.6g}") for p in column.tolist()]) for column in shown.T]
                 writer.put([*table.names(block), batch.bound, batch.converged.astype(int).tolist(), *means])
     return 0
 
@@ -56,8 +60,13 @@ def _print_lines(network: Network, table: rows.Table, units: list[int], top: int
                 row |= {"bound": None, "impossible": batch[r].impossible, "units": []}
             else:
                 means, hidden = batch.means[r], [i for i in units if states[r, i] == HIDDEN]
-                ranked = sorted(hidden, key=(-means).__getitem__)[:top]
-                told = [{"name": network.names[i], "prior": prior[i], "mean": means[i]} for i in ranked]
+                own = {i: network.columns_of(i) for i in hidden}
+                ranked = sorted(hidden, key=lambda i: -means[own[i]].sum())[:top]
+                told = [
+                    {"name": name, "prior": by_state(network.states[name], prior[own[i]]), "mean": batch[r][name]}
+                    for i in ranked
+                    for name in [network.names[i]]
+                ]
                 row |= {"bound": batch.bound[r], "units": told}
             print(json.dumps(row, default=str))
         sys.stdout.flush()

@@ -19,6 +19,7 @@ from sbnet.errors import ParameterError
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.impossible import warn_of_impossible
 from sbnet.inference.solvers.completions import complete
+from sbnet.inference.solvers.enumeration import Sums
 from sbnet.model.names import spelled
 from sbnet.model.network import Network
 from sbnet.solvers import Sampled
@@ -92,7 +93,8 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
 
 def answers(network: Network, states: States) -> PosteriorBatch:
     """The answers of a block; where units are tied to each other, means from samples."""
-    return warn_of_impossible(infer_many(network, states, solver=Sampled(), progress=False))
+    solver = Sampled() if network.is_binary else Sums(frozenset(network.names))
+    return warn_of_impossible(infer_many(network, states, solver=solver, progress=False))
 
 
 class Progress:

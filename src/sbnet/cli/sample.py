@@ -15,8 +15,9 @@ from sbnet.cli.stored import COLUMNS, stored_columns, units_of
 from sbnet.cli.writing import open_writer
 from sbnet.errors import ParameterError
 from sbnet.exact.probability import sample
-from sbnet.inference.solvers.places import BINARY, Place
+from sbnet.inference.solvers.places import Place
 from sbnet.model.network import Network
+from sbnet.questions.evidence import words_of
 from sbnet.tables import frames
 
 EXAMPLES = """
@@ -68,10 +69,11 @@ def _columns(network: Network, *, every: bool) -> list[Place]:
     own = [name for name in network.names if every or (network.notes[name].group == COLUMNS and name not in coded)]
     if not own and not stored:
         own = list(network.names)
-    units = [
-        Place(name, np.array([network.index(name)]), BINARY, _as_numbers(network.notes[name].states) or (0, 1))
-        for name in own
-    ]
+    units = []
+    for name in own:
+        i = network.index(name)
+        codes = np.arange(network.n_states[i], dtype=np.int8)[:, None]
+        units.append(Place(name, np.array([i]), codes, _as_numbers(words_of(network, i)) or (0, 1)))
     columns = stored.values()
     return units + [Place(c.name, units_of(network, c), c.codes, _as_numbers(c.labels)) for c in columns]
 

@@ -14,9 +14,10 @@ from sbnet.cli.stored import stored_columns, units_of
 from sbnet.cli.writing import open_writer
 from sbnet.errors import not_among
 from sbnet.inference.solvers.block_gibbs import cell_probabilities
-from sbnet.inference.solvers.places import BINARY, Place
+from sbnet.inference.solvers.places import Place
 from sbnet.model.names import spelled
 from sbnet.model.network import Network
+from sbnet.questions.evidence import words_of as words_of_states
 
 EXAMPLES = """
   sbnet score survey.sbn new.csv -o scores.csv
@@ -66,7 +67,9 @@ def _label(network: Network, name: str) -> Place:
         return Place(name, units_of(network, column), column.codes, tuple(words_of(column)))
     if name not in network._index:
         raise not_among(name, [*stored, *network.names], "the columns or units of the model")
-    return Place(name, np.array([network.index(name)]), BINARY, network.notes[name].states)
+    i = network.index(name)
+    codes = np.arange(network.n_states[i], dtype=np.int8)[:, None]
+    return Place(name, np.array([i]), codes, words_of_states(network, i))
 
 
 def _titles(label: Place) -> list[str]:

@@ -18,6 +18,7 @@ from sbnet.kernels.codes import NAMES
 from sbnet.model.network import Network
 from sbnet.model.notes import as_words
 from sbnet.questions import printing
+from sbnet.questions.by_state import by_state, probabilities
 from sbnet.questions.printing import Reading
 
 EXAMPLES = """
@@ -51,6 +52,8 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _unit(network: Network, name: str, prior: Any) -> dict[str, Any]:
     i = network.index(name)
+    if not network.is_binary:
+        return _variable(network, i, prior)
     edges = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
     return {
         "name": name,
@@ -59,6 +62,24 @@ def _unit(network: Network, name: str, prior: Any) -> dict[str, Any]:
         "bias": float(network.bias[i]),
         "weights": dict(zip(network.parents(i), network.weight[edges].tolist(), strict=True)),
         **as_words(network.notes[name]),
+    }
+
+
+def _variable(network: Network, i: int, prior: Any) -> dict[str, Any]:
+    """A variable of a network where some have more than two states, or tables."""
+    family, own = network.family(i), network.columns_of(i)
+    if family.table is None:
+        weights = {parent: w.tolist() for parent, w in zip(family.parents, family.weights, strict=True)}
+        numbers: dict[str, Any] = {"bias": family.bias.tolist(), "weights": weights}
+    else:
+        numbers = {"parents": family.parents, "table": family.table.tolist()}
+    return {
+        "name": family.name,
+        "states": family.states,
+        "gate": NAMES[family.gate],
+        "prior": None if prior is None else by_state(family.states, prior[own]),
+        **numbers,
+        **{key: value for key, value in as_words(network.notes[family.name]).items() if key != "states"},
     }
 
 
@@ -81,7 +102,10 @@ def _list(network: Network, prior: Any, most: int) -> Reading:
     rows = []
     for name in listed[:most]:
         i = network.index(name)
-        note, shown = network.notes[name], "" if prior is None else printing.probability(prior[i])
+        note, own = network.notes[name], network.columns_of(i)
+        shown = "" if prior is None else printing.probability(prior[own][0])
+        if prior is not None and len(network.states[name]) > 2:
+            shown = printing.states_told(network.states[name], probabilities(prior[own]))
         rows.append([name, shown, f"{len(network.parents(i)):,}", *([note.group] if grouped else []), note.about])
     table = [titles, *rows, *printing.more(len(listed) - most), *helpers_line(network)]
     remarks = () if prior is None else prior_remarks(network, listed)

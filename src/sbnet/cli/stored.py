@@ -12,6 +12,7 @@ from sbnet._types import IndexArray
 from sbnet.errors import FileFormatError
 from sbnet.model.network import Network
 from sbnet.model.notes import Note
+from sbnet.questions.evidence import words_of
 from sbnet.tables.codings import NOT_CHOSEN, Coding, word
 
 if TYPE_CHECKING:  # these bring scikit-learn along, which takes a second; not every command needs them
@@ -29,8 +30,8 @@ def is_own(text: str) -> bool:
 
 def coding_of(network: Network, name: str) -> Coding | None:
     """What the model calls the two states of a unit."""
-    states = network.notes[name].states
-    return Coding(*states) if states else None
+    states = words_of(network, network.index(name))
+    return Coding(*states) if len(states) == 2 else None
 
 
 def units_of(network: Network, column: ColumnCoding) -> IndexArray:

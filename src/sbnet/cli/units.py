@@ -34,4 +34,6 @@ def helpers_line(network: Network) -> list[list[str]]:
 
 def is_predicted(network: Network, names: Iterable[str]) -> bool:
     """Are the prior probabilities of these units predictions, as if parents were independent, and no exact sums?"""
+    if not network.is_binary:
+        return False
     return best_prior(network) is predicted_prior(network) and any(network.parents(name) for name in names)

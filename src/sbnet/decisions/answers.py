@@ -15,7 +15,7 @@ from sbnet.inference import Posterior, Solver, infer_many
 from sbnet.inference.solvers.enumeration import Sampled, Sums
 from sbnet.model import roles
 from sbnet.model.network import Network
-from sbnet.questions.evidence import OnePattern
+from sbnet.questions.evidence import OnePattern, as_evidence
 from sbnet.questions.question import Question, ask_one
 from sbnet.questions.reduction import live_variables
 
@@ -38,10 +38,14 @@ class Present(NamedTuple):
             raise ParameterError(
                 "the posterior has reports or interventions, which it does not tell apart by finding; give the evidence"
             )
+        if isinstance(network, Network):
+            network.check_binary("what findings tell", "exact_posterior() knows them")
         question = ask_one(network, evidence.evidence if isinstance(evidence, Posterior) else evidence, None)
         question.check_possible()
         states = question.states[0]
-        found: dict[str, Any] = {network.names[i]: int(states[i]) for i in np.flatnonzero(states != HIDDEN)}
+        found: dict[str, Any] = {
+            network.names[i]: as_evidence(network, int(i), states[i]) for i in np.flatnonzero(states != HIDDEN)
+        }
         if isinstance(evidence, Mapping):
             found |= {network.names[network.index(key)]: value for key, value in evidence.items() if np.ndim(value) > 0}
         return cls(question, found, given, () if given is None else (given,))

@@ -13,6 +13,7 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, check_limit, enumerate_states
 from sbnet.exact.means import ExactPosterior, ExactPosteriors
+from sbnet.exact.of_states import means_of_states
 from sbnet.exact.predictions import barren_means, predictions
 from sbnet.exact.probability import entropy_of
 from sbnet.exact.sparse import Sum, patterns
@@ -23,7 +24,8 @@ from sbnet.model.mirrors import Mirrors, mirrors
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken
 from sbnet.questions.batches import answers
-from sbnet.questions.evidence import EvidenceLike, check_means, coerce
+from sbnet.questions.by_state import columns_at
+from sbnet.questions.evidence import EvidenceLike, check_means, coerce, observed_means
 from sbnet.questions.question import Part, ask
 from sbnet.questions.reduction import absorb, live_variables
 from sbnet.questions.support import impossible
@@ -83,7 +85,7 @@ def log_likelihood(
     -0.3139
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress, means=False)
-    log_p = question.gather(lambda part: enumerate_states(part.network, part.states, effort)[0] + part.constant)
+    log_p = question.gather(lambda part: _log_p(part, effort) + part.constant)
     log_p = question.rule_out(log_p)
     return float(log_p[0]) if question.single else log_p
 
@@ -134,8 +136,8 @@ def exact_posterior(
     asked = np.array(list(dict.fromkeys(every)), np.int64)
     both = question.gather(lambda part: np.column_stack(_exact_means(part, effort, None if units is None else asked)))
     log_p, means, given = question.rule_out(both[:, 0]), both[:, 1:].copy(), question.given
-    means[question.impossible[:, None] & (given == HIDDEN)] = np.nan
-    means = means[:, asked]
+    means[question.impossible[:, None] & np.isnan(observed_means(network, given))] = np.nan
+    means = means[:, columns_at(network, asked.tolist())]
     if question.single:
         return ExactPosterior.of(network, given[0], asked, means[0], float(log_p[0]), question.reason())
     return ExactPosteriors.of(network, given, asked, means, log_p)
@@ -165,6 +167,7 @@ def exact_pairs(
     ndarray of shape (n_units, n_units), or (n, n_units, n_units) for a table
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
+    network.check_binary("exact_pairs()")
     pairs = question.gather(lambda part: np.array(list(_pairs(part, effort))).reshape(-1, *2 * [network.n_units]))
     pairs[question.impossible] = np.nan
     return pairs[0] if question.single else pairs
@@ -192,7 +195,8 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     float or ndarray of shape (n,)
     """
     states, single = coerce(network, evidence)
-    mu = check_means(states, means, single)
+    network.check_binary("kl()")
+    mu = check_means(network, states, means, single)
     graph = network.graph
     result, _ = enumerate_states(network, states, Effort(limit, None, None, means=False))
     shifted = absorb(network, states)
@@ -220,8 +224,20 @@ def _mean_t(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float
     return float(p @ (rarity(x) if gate == NOISY_OR else softplus(x)))
 
 
+def _log_p(part: Part, effort: Effort) -> FloatArray:
+    """ln P(V) of each row, without what reports add."""
+    if part.network.is_binary:
+        return enumerate_states(part.network, part.states, effort)[0]
+    return means_of_states(part.network, part.states, effort, np.empty(0, np.int64))[0]
+
+
 def _exact_means(part: Part, effort: Effort, asked: IndexArray | None = None) -> tuple[FloatArray, FloatArray]:
     """ln P(V), and the means of all units; of barren ones only those asked for."""
+    if not part.network.is_binary:
+        log_p, means = means_of_states(
+            part.network, part.states, effort, np.arange(part.n_units) if asked is None else asked
+        )
+        return log_p + part.constant, part.shown(means)
     network, states = part.network, part.states
     log_p, means = enumerate_states(network, states, effort)
     means = part.shown(means)

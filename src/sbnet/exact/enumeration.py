@@ -16,10 +16,11 @@ import numpy as np
 
 from sbnet import checks, kernels
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
-from sbnet.errors import TooManyHiddenError
+from sbnet.errors import NetworkError, TooManyHiddenError
 from sbnet.exact.quickscore import MOST_FINDINGS, TwoLevels, total, two_levels
 from sbnet.exact.sparse import Sum, patterns
 from sbnet.kernels import array_gates as gates
+from sbnet.kernels.codes import TABLE
 from sbnet.kernels.structs import Problem
 from sbnet.model.components import members
 from sbnet.model.network import Network
@@ -60,6 +61,8 @@ def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[
     So may be those of causes if none are asked for.
     """
     checks.whole("limit", effort.limit, 0, 60)
+    if (network.gate == TABLE).any():
+        raise NetworkError(f"variable {next(iter(network.tables))!r} has a table; sums over states take none")
     log_p, (variable, state) = np.empty(len(states)), columns(network.model)
     seen = states[:, variable]
     means = np.where(seen == HIDDEN, np.nan, seen == state)

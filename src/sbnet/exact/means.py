@@ -13,6 +13,7 @@ from sbnet.exact.prior import MOST_EDGES, best_prior
 from sbnet.model.network import Network
 from sbnet.questions import printing
 from sbnet.questions.batches import NamedBatch, framed
+from sbnet.questions.by_state import by_state, by_variable, columns_at, frame_columns, probabilities, state_value
 from sbnet.questions.printing import Bar, Readable, Reading
 from sbnet.questions.support import IMPOSSIBLE
 
@@ -69,18 +70,22 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
         """The units that the means are of."""
         return tuple(self.network.names[i] for i in self.units)
 
-    def _place(self, name: str) -> int:
-        """Where the mean of a unit stands."""
-        places = np.flatnonzero(self.units == self.network.index(name))
-        if not len(places):
+    def _named(self, name: str) -> Any:
+        """The mean of a unit, or the probabilities of its states by name."""
+        place = np.flatnonzero(self.units == self.network.index(name))
+        if not len(place):
             raise UnknownUnitError(f"there is no mean of unit {name!r}; ask for it with units=[{name!r}, ...]")
-        return int(places[0])
+        begin = int((self.network.n_states[self.units[: place[0]]] - 1).sum())
+        states = self.network.states[self.network.names[self.units[place[0]]]]
+        return by_state(states, self.means[..., begin : begin + len(states) - 1])
 
 
 class ExactPosterior(_Means):
     """Exact posterior means for one pattern: an array of shape (n_units,), with names.
 
-    ``exact["rain"]`` is the mean of a unit. All that takes an array takes this one.
+    ``exact["rain"]`` is the mean of a unit; of one with more than two states it is a mapping from states to
+    probabilities, and the array has a number for each state from the second one on. All that takes an array takes this
+    one.
 
     Attributes
     ----------
@@ -97,16 +102,22 @@ class ExactPosterior(_Means):
     @property
     def prior(self) -> FloatArray:
         """The means before anything is observed: exact for small networks, predictions of mean field theory else."""
-        return best_prior(self.network)[self.units]
+        return best_prior(self.network)[columns_at(self.network, self.units)]
 
     def __getitem__(self, key: Any) -> Any:
-        return float(self.means[self._place(key)]) if isinstance(key, str) else self.means[key]
+        return self._named(key) if isinstance(key, str) else self.means[key]
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each unit: observed state, prior and posterior mean."""
+        """A pandas table, one row for each unit: observed state, prior and posterior mean; where some have more than
+        two states, the likeliest state, its probability, and those of all states."""
+        if not self.network.is_binary:
+            observed = [state_value(self.network, i, self.evidence[i]) for i in self.units]
+            table = by_variable(self.network, self.units, self.means)
+            prior = by_variable(self.network, self.units, self.prior)["distribution"]
+            return framed({"observed": observed, "prior": prior, **table}, units=self.names)
         given = self.evidence[self.units]
-        observed = np.where(given == HIDDEN, np.nan, given)
-        return framed({"observed": observed, "prior": self.prior, "mean": self.means}, units=self.names)
+        known = np.where(given == HIDDEN, np.nan, given)
+        return framed({"observed": known, "prior": self.prior, "mean": self.means}, units=self.names)
 
     @property
     def impossible(self) -> str:
@@ -117,15 +128,16 @@ class ExactPosterior(_Means):
         if self.impossible:
             return Reading(f"No posterior {printing.given(self.evidence)}: {self.impossible}")
         head = f"Exact posterior {printing.given(self.evidence)}: ln P = {self.log_likelihood:.6g} nats"
-        means, shown = np.full(self.network.n_units, np.nan), np.zeros_like(self.evidence)
-        means[self.units], shown[self.units] = self.means, self.evidence[self.units]
+        means, shown = np.full(len(self.network.bias), np.nan), np.zeros_like(self.evidence)
+        means[columns_at(self.network, self.units)], shown[self.units] = self.means, self.evidence[self.units]
         return Reading(head, posterior_table(self.network, shown, means, lambda: best_prior(self.network), None))
 
 
-class ExactPosteriors(NamedBatch[ExactPosterior, FloatArray], _Means):  # type: ignore[misc]
+class ExactPosteriors(NamedBatch[ExactPosterior, Any], _Means):  # type: ignore[misc]
     """Exact posterior means for a table: an array of shape (n, n_units), with names.
 
-    ``exact["rain"]`` are the means of a unit in all rows; ``exact[3]`` is the :class:`ExactPosterior` of row 3; a
+    ``exact["rain"]`` are the means of a unit in all rows, or of one with more than two states a mapping from states to
+    arrays; ``exact[3]`` is the :class:`ExactPosterior` of row 3; a
     slice, or an array of row numbers or of truth values, gives those of some rows. Other keys are those of an array.
 
     Attributes
@@ -150,8 +162,8 @@ class ExactPosteriors(NamedBatch[ExactPosterior, FloatArray], _Means):  # type: 
         def __iter__(self):
             return (self[r] for r in range(len(self)))
 
-    def _unit(self, name: str) -> FloatArray:
-        return self.means[:, self._place(name)]
+    def _unit(self, name: str) -> Any:
+        return self._named(name)
 
     def _one(self, r: int) -> ExactPosterior:
         return ExactPosterior.of(self.network, self.evidence[r], self.units, self.means[r], self._log_p[r])
@@ -161,7 +173,7 @@ class ExactPosteriors(NamedBatch[ExactPosterior, FloatArray], _Means):  # type: 
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: ln P, and the mean of every unit."""
-        return framed({"log_likelihood": self.log_likelihood}, self.means, self.names)
+        return framed({"log_likelihood": self.log_likelihood}, *frame_columns(self.network, self.units, self.means))
 
     def _reading(self) -> Reading:
         n = len(self)
@@ -175,8 +187,13 @@ def posterior_table(
     """Hidden units, those that the evidence moved most first; in their own order if the network is very large."""
     hidden = np.flatnonzero(evidence == HIDDEN)
     if network.n_edges <= MOST_EDGES:
-        return printing.moved(network.names, prior(), means, hidden, errors)
-    shown = [(network.names[i], f"{means[i]:.4f}{printing.plus_minus(errors, i)}") for i in hidden[: printing.SHOWN]]
+        return printing.moved_variables(network, prior(), means, hidden, errors)
+    shown = []
+    for i in hidden[: printing.SHOWN]:
+        own, states = network.columns_of(int(i)), network.states[network.names[i]]
+        error = None if errors is None else errors[own].max(keepdims=True)
+        text = printing.states_told(states, probabilities(means[own]))
+        shown.append((network.names[i], f"{text}{printing.plus_minus(error, 0)}"))
     return [
         ("hidden unit", "posterior (no prior: over a million edges)"),
         *shown,

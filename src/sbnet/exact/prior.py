@@ -7,10 +7,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from sbnet import kernels
 from sbnet._types import HIDDEN, FloatArray
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, enumerate_states
+from sbnet.exact.of_states import means_of_states
+from sbnet.exact.probability import sample
 from sbnet.exact.sparse import Sum
 from sbnet.model.graph import read_only
 from sbnet.model.network import Network
@@ -23,6 +24,8 @@ MOST_EDGES = 1_000_000
 DRAWS, _AT_ONCE = 1 << 14, 1 << 11
 """Samples for a prior of tied units, in all and at once."""
 _COUPLED, _UNITS = 12, 200  # for an exact prior: 2**12 terms, for each of 200 units
+_JOINT = 16
+"""The logarithm to base 2 of the largest table of an exact prior of variables with states."""
 
 _Kept = WeakKeyDictionary[Network, FloatArray]
 _exact: _Kept = WeakKeyDictionary()
@@ -35,6 +38,8 @@ def predicted_prior(network: Network) -> FloatArray:
 
     Units that the evidence says nothing about have the same prediction in a mean field posterior, to the last digit.
     """
+    if not network.is_binary:
+        return best_prior(network)
     if network not in _predicted:
         nothing, means = np.full((1, network.n_units), HIDDEN), np.full((1, network.n_units), np.nan)
         predict_rows(network.model, nothing, absorb(network, nothing), means)
@@ -47,6 +52,13 @@ def best_prior(network: Network) -> FloatArray:
     which is where predictions contradict each other, the means of samples.
     """
     if network not in _exact:
+        if not network.is_binary:
+            nothing = np.full((1, network.n_units), HIDDEN, np.int8)
+            try:
+                _exact[network] = read_only(means_of_states(network, nothing, Effort(_JOINT, 1, progress=False))[1][0])
+            except TooManyHiddenError:
+                _exact[network] = _drawn[network] = read_only(_draw(network))
+            return _exact[network]
         try:
             _exact[network] = read_only(_enumerate(network))
         except TooManyHiddenError:
@@ -63,12 +75,10 @@ def is_sampled(network: Network) -> bool:
 
 def _draw(network: Network) -> FloatArray:
     """Means of states that are drawn from the network: standard errors are 0.004 at most."""
-    rng, sums = np.random.default_rng(0), np.zeros(network.n_units)
-    net = kernels.sampling.generative(network.model, network.bias)
+    rng, (variable, state) = np.random.default_rng(0), network.columns
+    sums = np.zeros(len(variable))
     for _ in range(0, DRAWS, _AT_ONCE):
-        states = np.full((_AT_ONCE, network.n_units), HIDDEN)
-        kernels.sampling.draw_rows(net, rng.random(states.shape), states)
-        sums += states.sum(axis=0)
+        sums += (sample(network, _AT_ONCE, rng=rng)[:, variable] == state).sum(axis=0)
     return sums / DRAWS
 
 

@@ -9,11 +9,14 @@ import numpy as np
 from sbnet import checks, kernels
 from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError
+from sbnet.kernels import array_gates
+from sbnet.kernels.codes import SIGMOID, TABLE
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network
 from sbnet.parallel.blocks import row_blocks
 from sbnet.questions.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.questions.question import interventions
+from sbnet.questions.reduction import absorb
 from sbnet.questions.support import impossible
 
 
@@ -32,7 +35,8 @@ def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
     ----------
     network : Network
     states
-        A value for every unit: a mapping, one pattern, or an array of shape (n, n_units).
+        A value for every unit: a mapping, one pattern, or an array of shape (n, n_units), which holds the numbers of
+        states.
 
     Returns
     -------
@@ -47,10 +51,40 @@ def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
             "Use log_likelihood() for partial evidence"
         )
     result = np.empty(len(complete))
-    net, every = kernels.sampling.generative(network.model, network.bias), np.ones(network.n_units, np.bool_)
-    kernels.sampling.log_joint_rows(net, complete, every, result)
+    if network.is_binary:
+        net, every = kernels.sampling.generative(network.model, network.bias), np.ones(network.n_units, np.bool_)
+        kernels.sampling.log_joint_rows(net, complete, every, result)
+    else:
+        for rows in row_blocks(len(complete), len(network.bias)):
+            result[rows] = log_p_rows(network, complete[rows]).sum(axis=1)
     result[impossible(network, complete)] = -np.inf
     return float(result[0]) if single else result
+
+
+def log_p_rows(network: Network, states: States) -> FloatArray:
+    """ln P(v | parents) of each variable, rows by variables, for complete states."""
+    (variable, _), model = network.columns, network.model
+    level = np.arange(len(variable)) - model.threshold[variable] + 1
+    x = absorb(network, states)
+    gate = np.where(network.gate == TABLE, SIGMOID, network.gate)[variable]
+    part = array_gates.log_part(np.broadcast_to(gate, x.shape), np.broadcast_to(level, x.shape), states[:, variable], x)
+    total: FloatArray = np.add.reduceat(part, model.threshold[:-1], axis=1)
+    with np.errstate(divide="ignore"):  # what a table says cannot be
+        for name, table in network.tables.items():
+            i = network.index(name)
+            parents = network.graph.parent[network.graph.indptr[i] : network.graph.indptr[i + 1]]
+            total[:, i] = np.log(table[(*states[:, parents].T, states[:, i])])
+    return total
+
+
+def _draw_with_tables(network: Network, uniform: FloatArray, states: States) -> None:
+    """Fill in the entries that are -1, variable after variable: v >= s where the uniform number is below P(v >= s)."""
+    for i in range(network.n_units):
+        parents = network.graph.parent[network.graph.indptr[i] : network.graph.indptr[i + 1]]
+        p = network.family(i).distribution(states[:, parents])
+        at_least = np.cumsum(p[:, :0:-1], axis=1)
+        drawn = (uniform[:, i : i + 1] < at_least).sum(axis=1)
+        states[:, i] = np.where(states[:, i] == HIDDEN, drawn, states[:, i])
 
 
 def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | None = None) -> States:
@@ -70,15 +104,18 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     Returns
     -------
     ndarray of int8, shape (n, n_units)
-        Zeros and ones.
+        Zeros and ones, or the numbers of states; ``net.states["fever"][number]`` is the name of one.
     """
     check_network(network)
     n = checks.whole("n", n, 0)
     states = np.empty((n, network.n_units), dtype=np.int8)
     states[:] = interventions(network, do, n, "draws")
     generator = checks.generator(rng)
-    net = kernels.sampling.generative(network.model, network.bias)
+    net = None if network.tables else kernels.sampling.generative(network.model, network.bias)
     for rows in row_blocks(n, network.n_units):
+        if network.tables:
+            _draw_with_tables(network, generator.random(states[rows].shape), states[rows])
+            continue
         kernels.sampling.draw_rows(net, generator.random(states[rows].shape), states[rows])
     return states
 

@@ -59,7 +59,9 @@ class Sum:
 
     def _plan(self, states: States, limit: float, least: float) -> Plan:
         model = self.network.model
-        families = families_of(model, self.network.bias, self.variables, least=least)
+        by_name = getattr(self.network, "tables", {})
+        tables = {self.network.names.index(name): table for name, table in by_name.items()}
+        families = families_of(model, self.network.bias, self.variables, tables, least)
         names, soft, maximum = self.network.names, self.soft, self.maximum
         return plan(families, model.n_states, states, soft=soft, limit=limit, maximum=maximum, names=names)
 

@@ -54,6 +54,7 @@ def html(network: Network, *, title: str | None = None, evidence: OnePattern | N
     '<!doctype html>'
     """
     check_network(network)
+    network.check_binary("the page", "sbnet infer answers in a terminal")
     heading = _TITLE if title is None else str(title)
     return document(network, heading, {} if evidence is None else evidence, server=False)
 
@@ -85,6 +86,7 @@ def serve(
         What is called with the address, once the page answers.
     """
     check_network(network)
+    network.check_binary("the page", "sbnet infer answers in a terminal")
     checks.whole("port", port, 0, 65_535)
     for module in ("starlette", "uvicorn"):
         checks.extra(module, "explore.serve()", of="explore")

@@ -18,6 +18,7 @@ from sbnet.inference import MeanField, Posterior, infer
 from sbnet.inference.solvers.enumeration import Sampled, Sums
 from sbnet.model import roles
 from sbnet.model.network import Network
+from sbnet.questions.evidence import as_evidence
 from sbnet.questions.ties import strong_edges
 
 MOST_INTERVALS = 8
@@ -48,12 +49,12 @@ def _best(network: Network, units: Iterable[int], ask: Callable[..., T], present
 
 
 @lru_cache(maxsize=4)
-def _solved(network: Network, evidence: frozenset[tuple[int, int]], causes: tuple[int, ...]) -> Posterior:
+def _solved(network: Network, evidence: frozenset[tuple[int, Any]], causes: tuple[int, ...]) -> Posterior:
     """The answer to some evidence, kept: after it, the page asks for reasons and for questions."""
     return _best(network, causes, partial(infer, network, dict(evidence)))
 
 
-def _present(network: Network, evidence: Mapping[int, int]) -> Posterior:
+def _present(network: Network, evidence: Mapping[int, Any]) -> Posterior:
     found = _solved(network, frozenset(evidence.items()), tuple(roles.causes(network)))
     if found.impossible:
         raise EvidenceError(found.impossible)
@@ -119,7 +120,7 @@ VERBS: dict[str, Callable[[Network, Mapping[str, Any]], Any]] = {
 """All that can be asked, by name."""
 
 
-def evidence_of(network: Network, asked: Mapping[str, Any]) -> dict[int, int]:
+def evidence_of(network: Network, asked: Mapping[str, Any]) -> dict[int, Any]:
     """Evidence as the page writes it, ``{"3": 1}``."""
     given = asked.get("evidence")
     if not isinstance(given, dict):
@@ -127,7 +128,8 @@ def evidence_of(network: Network, asked: Mapping[str, Any]) -> dict[int, int]:
     for key, state in given.items():
         if state not in (0, 1) or isinstance(state, bool | float):
             raise EvidenceError(f"unit {key!r} is {state!r}; a state is 0 or 1")
-    return {unit_of(network, key): state for key, state in given.items()}
+    states = {unit_of(network, key): state for key, state in given.items()}
+    return {unit: as_evidence(network, unit, state) for unit, state in states.items()}
 
 
 def units_of(network: Network, asked: Mapping[str, Any], most: int) -> list[int]:

@@ -18,7 +18,7 @@ from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.lobatto import NOTHING, nodes_for
 from sbnet.model import roles
 from sbnet.model.network import Network
-from sbnet.questions.evidence import OnePattern
+from sbnet.questions.evidence import OnePattern, words_of
 from sbnet.questions.question import ask_one
 
 _SOLVER, _ASKING = ("solver.js", "sums.js"), ("engine.js", "asking.js", "drawing.js", "page.js")
@@ -73,7 +73,7 @@ def contents(network: Network, evidence: OnePattern) -> dict[str, Any]:
         "about": [note.about for note in notes],
         "group": [note.group for note in notes],
         "source": [note.source for note in notes],
-        "states": [list(note.states) or None for note in notes],
+        "states": [list(words_of(network, i)) or None for i in range(network.n_units)],
         "causes": causes,
         "findings": roles.findings(network, causes),
         "observable": roles.observable(network),

@@ -15,7 +15,7 @@ from sbnet.errors import FileFormatError, ParameterError
 from sbnet.files.conversion import announced, convert
 from sbnet.files.nearest_units import Fit, from_probes
 from sbnet.files.plain import read_text, read_xml
-from sbnet.files.tables_writing import arranged, as_variable, parents_of
+from sbnet.files.tables_writing import arranged, as_variable, as_variables, parents_of
 from sbnet.files.variables import Variable
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import Network
@@ -171,7 +171,11 @@ def to_pyagrum(network: Network) -> pyagrum.BayesNet:
     check_network(network)
     gum = checks.extra("pyagrum", "to_pyagrum()")
     made: pyagrum.BayesNet = gum.BayesNet()
-    blocks, tables = arranged(network), []
+    blocks, tables = arranged(network) if network.is_binary else [], list[Variable]()
+    if not network.is_binary:
+        tables = as_variables(network, most=_MOST, into="a table of pyAgrum")
+        for one in tables:
+            made.add(gum.LabelizedVariable(one.name, one.about, list(one.states)))
     for block in blocks:
         unit, parents = block.units[0], parents_of(network, block, blocks)
         plain = all(len(other.units) == 1 for other in (block, *parents))

@@ -1,14 +1,17 @@
 """sbnet's own files: a network, or a mixture of networks. Nothing in them is executed.
 
 A network is four arrays, the names of its units and the sizes of its layers. One with other units than sigmoid ones has
-a fifth array, their gates, and version 2 of the format, which tells an older sbnet that it cannot read the file. Notes,
-where there are any, are one more text, which an older one passes over. A mixture has the arrays of each network under
-its number, and the names of the columns.
+a fifth array, their gates, and version 2 of the format, which tells an older sbnet that it cannot read the file. One
+with variables of more than two states, or with tables, has version 3: the names of states are one more text, and the
+numbers of all tables, one after the other in the order of the variables, one more array. Notes, where there are any,
+are one more text, which an older one passes over. A mixture has the arrays of each network under its number, and the
+names of the columns.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -18,15 +21,18 @@ import numpy as np
 from sbnet._version import __version__
 from sbnet.errors import FileFormatError
 from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
+from sbnet.kernels.codes import TABLE
 from sbnet.model.graph import Graph
 from sbnet.model.mixtures import NetworkMixture
 from sbnet.model.network import Network
 from sbnet.model.notes import WORDS, Note, as_words, written
+from sbnet.model.states import NO_YES
 
 _T = TypeVar("_T")
-NETWORK = Kind("sbnet-network", 2, "one that sbnet.write() wrote")
-MIXTURE = Kind("sbnet-mixture", 1, "one that sbnet.write() wrote")
-_SIGMOID_ONLY = NETWORK._replace(version=1)
+NETWORK = Kind("sbnet-network", 3, "one that sbnet.write() wrote")
+MIXTURE = Kind("sbnet-mixture", 2, "one that sbnet.write() wrote")
+_TWO_STATES, _SIGMOID_ONLY = NETWORK._replace(version=2), NETWORK._replace(version=1)
+_MIXTURE_OF_TWO_STATES = MIXTURE._replace(version=1)
 _NOTE_PARTS = 5 * (len(WORDS) + 2)
 """Strings, brackets and commas of one note, at most, with its name."""
 _ARRAYS = {"indptr": "int64", "parent": "int64", "weight": "float64", "bias": "float64"}
@@ -39,11 +45,12 @@ def write_own(network: Network | NetworkMixture, name: str) -> None:
     """Write a network, or a mixture of networks, in sbnet's own format."""
     if isinstance(network, Network):
         arrays, texts = _described(network)
-        kind = NETWORK if "gate" in arrays else _SIGMOID_ONLY
+        kind = NETWORK if not network.is_binary else _TWO_STATES if "gate" in arrays else _SIGMOID_ONLY
     elif len(network) > _MOST:
         raise FileFormatError(f"{name} can hold a mixture of {_MOST} networks at most, not of {len(network):,}")
     else:
-        arrays, texts, kind = {}, {"networks": str(len(network)), "columns": json.dumps(network.columns)}, MIXTURE
+        arrays, texts = {}, {"networks": str(len(network)), "columns": json.dumps(network.columns)}
+        kind = _MIXTURE_OF_TWO_STATES if all(part.is_binary for part in network) else MIXTURE
         for number, part in enumerate(network):
             own, words = _described(part)
             arrays |= {f"{number}.{key}": array for key, array in own.items()}
@@ -67,6 +74,11 @@ def _described(network: Network) -> tuple[dict[str, Any], dict[str, str]]:
     notes = {name: as_words(note) for name, note in written(network.notes).items()}
     if notes:
         texts["notes"] = json.dumps(notes)
+    states = {name: own for name, own in network.named_states.items() if own != network.notes[name].states}
+    if states:
+        texts["states"] = json.dumps(states)
+    if network.tables:
+        arrays["tables"] = np.concatenate([table.ravel() for table in network.tables.values()])
     if network.gate.any():
         arrays["gate"] = network.gate.astype(np.int64)
     return arrays, texts
@@ -88,22 +100,54 @@ def _network(stored: Stored) -> Network:
     lacking += [part for part in ("names", "layers") if part not in stored.metadata]
     if lacking:
         raise ValueError(f"it lacks {lacking[0]!r}")
-    known = _ARRAYS | {"gate": "int64"}
+    known = _ARRAYS | {"gate": "int64", "tables": "float64"}
     if unknown := arrays.keys() - known.keys():
         raise ValueError(f"nothing is known about its array {min(unknown)[:40]!r}")
     if any(array.dtype != known[part] for part, array in arrays.items()):
         raise FileFormatError(f"{stored.name} holds arrays of unexpected types")
     names, layers = stored.metadata["names"], stored.metadata["layers"]
     most = arrays["indptr"].size  # the names of a network with so many units, and one to spare
+    listed, graph = _listed(names, most), Graph(arrays["indptr"], arrays["parent"])
+    states = _states(stored.metadata.get("states", "{}"), most, arrays["bias"].size)
+    gate = arrays.get("gate", np.zeros(graph.n_units, np.int64))
     return Network(
-        _listed(names, most),
-        Graph(arrays["indptr"], arrays["parent"]),
+        listed,
+        graph,
         arrays["weight"],
         arrays["bias"],
-        arrays.get("gate", np.zeros(arrays["bias"].shape, np.int64)),
+        gate,
         layers=None if layers == "null" else _listed(layers, most),
         notes=_notes(stored.metadata.get("notes", "{}"), most),
+        states=states,  # type: ignore[arg-type]  # checked there
+        tables=_tables(listed, graph, gate, states, arrays.get("tables")),
     )
+
+
+def _states(text: str, most: int, thresholds: int) -> dict[str, list[Any]]:
+    """The names of states in JSON, by variable."""
+    states = parse(text, 2 * (thresholds + most) + 5 * most + 2)
+    if not isinstance(states, dict) or not all(isinstance(own, list) for own in states.values()):
+        raise ValueError(f"{text[:40]!r} are no states")
+    return states
+
+
+def _tables(
+    names: tuple[Any, ...], graph: Graph, gate: Any, states: dict[str, list[Any]], numbers: Any
+) -> dict[str, Any]:
+    """The tables of variables, cut from the array of all."""
+    if numbers is None or gate.ndim != 1 or len(gate) != graph.n_units or len(names) != graph.n_units:
+        return {}  # the record says what is wrong
+    tables, end = {}, 0
+    sizes = [len(states.get(name, NO_YES)) if isinstance(name, str) else 2 for name in names]
+    for i in np.flatnonzero(gate == TABLE).tolist():
+        shape = [*(sizes[j] for j in graph.parent[graph.indptr[i] : graph.indptr[i + 1]]), sizes[i]]
+        begin, end = end, end + math.prod(shape)
+        if end > numbers.size:
+            break
+        tables[names[i]] = numbers[begin:end].reshape(shape)
+    if numbers.ndim != 1 or end != numbers.size:
+        raise ValueError(f"its tables have {numbers.size:,} numbers, and the states of its variables ask for others")
+    return tables
 
 
 def _notes(text: str, most: int) -> dict[str, Note]:

@@ -14,6 +14,7 @@ from sbnet.errors import FileFormatError
 from sbnet.files.atomic import write_atomically
 from sbnet.files.variables import Variable
 from sbnet.model.network import Network
+from sbnet.questions.evidence import words_of
 from sbnet.tables.several import several
 
 MOST_PARENTS = 16
@@ -38,8 +39,32 @@ def as_variables(network: Network, *, most: int = MOST_PARENTS, into: str = "a t
 
     Units for the states of one variable are that variable again.
     """
+    if not network.is_binary:
+        return [_with_states(network, i, most, into) for i in range(network.n_units)]
     blocks = arranged(network)
     return [as_variable(network, block, parents_of(network, block, blocks), most, into) for block in blocks]
+
+
+def _with_states(network: Network, i: int, most: int, into: str) -> Variable:
+    """A variable of a network where some have more than two states, or tables."""
+    family = network.family(i)
+    rows = math.prod(map(len, family.parent_states))
+    _check_rows(family.name, [len(states) for states in family.parent_states], most, into)
+    table = family.distribution(family.every_row()).reshape(rows, len(family.states))
+    states = words_of(network, i) or _BITS
+    return Variable(family.name, states, family.parents, table, network.notes[family.name].about)
+
+
+def _check_rows(name: str, sizes: list[int], most: int, into: str) -> None:
+    """Has a table few enough rows?"""
+    rows = math.prod(sizes)
+    if rows > 2**most:
+        count = f"2**{len(sizes)}" if set(sizes) == {2} else f"{rows:,}"
+        limit = f"{most} parents" if set(sizes) == {2} else f"{2**most:,} rows"
+        raise FileFormatError(
+            f"{name!r} has {len(sizes)} parents, and {into} has a row for each of their {count} states; the "
+            f"limit is {limit}. Keep such a network in a .toml or .sbn file"
+        )
 
 
 def arranged(network: Network) -> list[Block]:
@@ -69,7 +94,7 @@ def _group(network: Network, variable: str) -> Block | None:
 def _blocks(network: Network, groups: list[Block]) -> list[Block]:
     grouped = {unit for group in groups for unit in group.units}
     alone = [
-        Block(name, network.notes[name].states or _BITS, (i,), (1,))
+        Block(name, words_of(network, i) or _BITS, (i,), (1,))
         for i, name in enumerate(network.names)
         if i not in grouped
     ]
@@ -90,14 +115,7 @@ def as_variable(
     from sbnet.kernels import array_gates
 
     sizes = [len(parent.states) for parent in parents]
-    rows = math.prod(sizes)
-    if rows > 2**most:
-        count = f"2**{len(sizes)}" if set(sizes) == {2} else f"{rows:,}"
-        limit = f"{most} parents" if set(sizes) == {2} else f"{2**most:,} rows"
-        raise FileFormatError(
-            f"{block.name!r} has {len(sizes)} parents, and {into} has a row for each of their {count} states; the "
-            f"limit is {limit}. Keep such a network in a .toml or .sbn file"
-        )
+    _check_rows(block.name, sizes, most, into)
     shape = (*sizes, len(block.states))
     joint = np.indices(shape).reshape(len(shape), -1)
     value = {

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from sbnet.errors import CycleError, FileFormatError, NetworkError, hint
+import numpy as np
+
+from sbnet._types import FloatArray
+from sbnet.errors import CycleError, FileFormatError, NetworkError, ParameterError, hint
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import MOST_PARTS, deep_key, place_of
 from sbnet.kernels import codes as gates
 from sbnet.model.build import from_edges
-from sbnet.model.network import MAX_PARAMETER, Network
+from sbnet.model.graph import as_floats
+from sbnet.model.network import MAX_PARAMETER, Network, numbers
 from sbnet.model.notes import WORDS, Note
-from sbnet.model.probabilities import log_odds, never
+from sbnet.model.probabilities import distribution, effects_by_state, log_odds, never, thresholds_of
+from sbnet.model.states import NO_YES, as_table, checked_states, checked_table
 
-OWN = {"sigmoid": ("prior", "bias", "weights"), "noisy-or": ("leak", "leak_theta", "causes", "theta")}
+OWN = {
+    "sigmoid": ("prior", "bias", "weights"),
+    "noisy-or": ("leak", "leak_theta", "causes", "theta"),
+    "table": ("parents", "table"),
+}
 """The keys of the numbers of a unit, by its gate."""
 _RANGES = {"weights": (-MAX_PARAMETER, MAX_PARAMETER), "causes": (0.0, 1.0), "theta": (0.0, MAX_PARAMETER)}
 """The least and the largest number of an edge."""
-_KEYS = (*WORDS, "states", "gate", *OWN["sigmoid"], *OWN["noisy-or"])
+_KEYS = (*WORDS, "states", "gate", *OWN["sigmoid"], *OWN["noisy-or"], *OWN["table"])
+_NAMED = re.compile(r"\['([^']*)'\]")
+"""The states that a message names, as in "the leak of 'fever'['mild']"."""
 _TOP = ("layers", "units")
 _PLACE = re.compile(r" \(at (?:(line \d+, column \d+)|(end of document))\)$")
 
@@ -101,14 +114,38 @@ class _Document:
             raise self.wrong("there are no units; write a table [units.NAME] for each", "units")
         for unit in self.units:
             self.check_unit(unit)
+        self.states = {unit: self.states_of(unit) for unit in self.units}
         edges = [edge for unit in self.units for edge in self.edges(unit)]
         kinds = {unit: self.gate(unit) for unit in self.units}
-        bias = {unit: self.bias(unit) for unit in self.units}
+        tabled = [unit for unit, kind in kinds.items() if kind == "table"]
+        tables = {unit: self.table(unit) for unit in tabled}
+        parents = {unit: self.units[unit].get("parents", []) for unit in tabled}
+        more = {unit: states for unit, states in self.states.items() if len(states) > 2}
+        bias = {unit: self.bias(unit) for unit in self.units if unit not in tables}
+        given = {"states": more, "tables": tables, "parents": parents} if more or tables else {}
         try:
-            found = from_edges(edges, bias=bias, gate=kinds, names=tuple(self.units))
+            found = from_edges(edges, bias=bias, gate=kinds, names=tuple(self.units), **given)
         except CycleError as error:
             raise self.cycle(error) from None
         return replace(found, notes={unit: self.note(unit) for unit in self.units}, layers=self.layers(len(self.units)))
+
+    def states_of(self, unit: str) -> tuple[str, ...]:
+        """The names of its states; what two of them are called is a note."""
+        given = self.units[unit].get("states", NO_YES)
+        if not isinstance(given, list) or len(given) <= 2:
+            return self.note(unit).states or NO_YES
+        with self.at("units", unit, "states"):
+            return checked_states(unit, given)
+
+    @contextmanager
+    def at(self, *path: str) -> Iterator[None]:
+        """Errors of what is built here are those at the place of a key, or of the state in it that they name."""
+        try:
+            yield
+        except FileFormatError:
+            raise
+        except (NetworkError, ParameterError) as error:
+            raise self.wrong(str(error), *path, *_NAMED.findall(str(error).split(" is ")[0])) from None
 
     def check_keys(self, table: Mapping[str, Any], known: tuple[str, ...], whose: str, *path: str) -> None:
         for key, value in table.items():
@@ -141,21 +178,26 @@ class _Document:
                 raise self.wrong(text, "units", unit, two)
 
     def gate(self, unit: str) -> str:
-        gate = self.units[unit].get("gate", "sigmoid")
+        gate = self.units[unit].get("gate", "table" if "table" in self.units[unit] else "sigmoid")
         if not isinstance(gate, str) or gate not in OWN:
             known = " or ".join(f'"{name}"' for name in gates.NAMES)
             raise self.wrong(f"the gate of {unit!r} is {gate!r}; it is {known}", "units", unit, "gate")
         return gate
 
-    def edges(self, unit: str) -> Iterator[tuple[str, str, float]]:
+    def edges(self, unit: str) -> Iterator[tuple[str, str, Any]]:
         """What leads to a unit, as (parent, child, weight)."""
-        seen: set[str] = set()
+        seen, more = set[str](), len(self.states[unit]) > 2
         for key in ("weights", "causes", "theta"):
             table = self.units[unit].get(key, {})
             if not isinstance(table, dict):
                 raise self.wrong(f"{key} is {table!r}; write {key} = {{ flu = 0.9, cold = 0.2 }}", "units", unit, key)
             low, high = _RANGES[key]
             for parent, value in table.items():
+                if more or len(self.states.get(parent, NO_YES)) > 2:
+                    self.check_parent(unit, key, parent, seen)
+                    seen.add(parent)
+                    yield parent, unit, self.block(unit, key, parent, value)
+                    continue
                 usual = type(value) is float and low <= value <= high and parent in self.units and parent != unit
                 weight = value if usual and parent not in seen else self.edge(unit, key, parent, value, seen)
                 seen.add(parent)
@@ -167,6 +209,14 @@ class _Document:
         if isinstance(value, dict):
             full = f'"{parent}.{next(iter(value), "")}"'
             raise self.wrong(f"{parent!r} is a table; a name with a dot stands in quotes: {full} = 0.9", *path)
+        self.check_parent(unit, key, parent, seen)
+        what = f"the {'probability' if key == 'causes' else 'weight'} {parent!r} -> {unit!r}"
+        number = self.probability if key == "causes" else self.positive if key == "theta" else self.number
+        return number(what, value, path)
+
+    def check_parent(self, unit: str, key: str, parent: str, seen: set[str]) -> None:
+        """Is it a unit, another one, and not named before?"""
+        path = "units", unit, key, parent
         if parent == unit:
             raise self.wrong(f"{unit!r} is its own parent; a unit cannot cause itself", *path)
         if parent not in self.units:
@@ -174,11 +224,74 @@ class _Document:
             raise self.wrong(f"{parent!r} is not a unit{way_out}", *path)
         if parent in seen:
             raise self.wrong(f"{parent!r} stands in causes and in theta of {unit!r}; keep one", *path)
-        what = f"the {'probability' if key == 'causes' else 'weight'} {parent!r} -> {unit!r}"
-        number = self.probability if key == "causes" else self.positive if key == "theta" else self.number
-        return number(what, value, path)
 
-    def bias(self, unit: str) -> float:
+    def block(self, unit: str, key: str, parent: str, value: Any) -> FloatArray:
+        """The weights of an edge where there are more than two states: thresholds by states of the parent."""
+        path, what = ("units", unit, key, parent), f"the weight {parent!r} -> {unit!r}"
+        own, above = self.states[unit], self.states[parent]
+        with self.at(*path):
+            if key == "causes":
+                p = effects_by_state(f"the probability {parent!r} -> {unit!r}", value, above, own, self.number_at(path))
+                return np.stack([thresholds_of(row, "noisy-or", np.zeros(len(own) - 1)) for row in p], axis=1)
+            found = numbers(value, (len(own) - 1, len(above) - 1), what)
+            return self.checked(found, what, path, positive=key == "theta")
+
+    def number_at(self, path: tuple[str, ...]) -> Callable[[str, Any], float]:
+        """A check of probabilities: errors are at the states that they name."""
+        return lambda what, value: self.probability(what, value, (*path, *_NAMED.findall(what)))
+
+    def checked(self, found: FloatArray, what: str, path: tuple[str, ...], positive: bool) -> FloatArray:
+        """Numbers in their range."""
+        for value in found.ravel().tolist():
+            (self.positive if positive else self.number)(what, value, path)
+        return found
+
+    def table(self, unit: str) -> Any:
+        """A table by rows, one for each joint state of the parents, the last one's changing fastest; or by states."""
+        own, path = self.units[unit], ("units", unit)
+        parents = own.get("parents", [])
+        if not isinstance(parents, list):
+            raise self.wrong(f'parents is {parents!r}; list them, as in ["flu", "cold"]', *path, "parents")
+        for parent in parents:
+            if not isinstance(parent, str) or parent not in self.units:
+                way_out = hint(parent, self.units, f"add a table [units.{parent}] for it", 0.6)
+                raise self.wrong(f"{parent!r} is not a unit{way_out}", *path, "parents")
+            if parent == unit or parents.count(parent) > 1:
+                way_out = "is its own parent" if parent == unit else f"names {parent!r} twice among its parents"
+                raise self.wrong(f"{unit!r} {way_out}", *path, "parents")
+        if "table" not in own:
+            raise self.wrong(f"{unit!r} has no table; add table = [[0.9, 0.1], …], a row for each state", *path)
+        given, sizes = own["table"], [len(self.states[parent]) for parent in parents]
+        with self.at(*path, "table"):
+            if isinstance(given, list):
+                rows, shape = as_floats(given, f"the table of {unit!r}"), (math.prod(sizes), len(self.states[unit]))
+                if rows.shape == shape:
+                    given = rows.reshape(*sizes, shape[1])
+                elif rows.shape != (*sizes, shape[1]):
+                    text = f"a row of {shape[1]} probabilities for each of the {shape[0]} joint states of its parents"
+                    raise NetworkError(f"the table of {unit!r} has shape {rows.shape}; it has {text}")
+            return checked_table(unit, parents, self.states, as_table(unit, parents, self.states, given))
+
+    def biases(self, unit: str) -> FloatArray:
+        """Those of a unit with more than two states."""
+        table, states, gate = self.units[unit], self.states[unit], self.gate(unit)
+        numbers_at, p_at = ("leak_theta", "leak") if gate == "noisy-or" else ("bias", "prior")
+        path = ("units", unit, numbers_at if numbers_at in table else p_at)
+        shape, what = (len(states) - 1,), f"the {path[-1]} of {unit!r}"
+        with self.at(*path):
+            if numbers_at in table:
+                return self.checked(numbers(table[numbers_at], shape, what), what, path, positive=gate == "noisy-or")
+            if p_at in table:
+                p = distribution(what, table[p_at], states, self.number_at(path))
+                return thresholds_of(p, gate, np.zeros(shape))
+        if gate == "sigmoid" and not table.get("weights"):
+            example = f"{{ {states[1]} = 0.2, {states[-1]} = 0.1 }}"
+            raise self.wrong(f"{unit!r} has no prior; add prior = {example}, or what its probabilities are", *path[:2])
+        return np.zeros(shape)
+
+    def bias(self, unit: str) -> Any:
+        if len(self.states[unit]) > 2:
+            return self.biases(unit)
         table, path = self.units[unit], ("units", unit)
         if self.gate(unit) == "noisy-or":
             if "leak_theta" in table:
@@ -214,6 +327,8 @@ class _Document:
     def note(self, unit: str) -> Note:
         table = self.units[unit]
         given = {key: table[key] for key in (*WORDS, "states") if key in table}
+        if isinstance(given.get("states"), list) and len(given["states"]) > 2:
+            del given["states"]
         for key, value in given.items():
             try:
                 Note(**{key: value})
@@ -233,12 +348,17 @@ class _Document:
     def cycle(self, error: CycleError) -> FileFormatError:
         """An error at the edge that closes a cycle."""
         parent, child = error.cycle[-2:]
-        key = next(key for key in ("weights", "causes", "theta") if parent in self.units[child].get(key, {}))
+        key = next(key for key in ("weights", "causes", "theta", "parents") if parent in self.units[child].get(key, {}))
         return self.wrong(f"{error}; no unit can be among its own causes", "units", child, key, parent)
 
 
 def _misplaced(unit: str, key: str, gate: str) -> str:
     """A key of one gate at a unit of the other, and what was meant."""
+    if gate == "table":
+        kind = "noisy-OR" if key in OWN["noisy-or"] else "sigmoid"
+        return f"{key!r} is for {kind} units, and {unit!r} has a table; write parents and table, which say all"
+    if key in OWN["table"]:
+        return f"{key!r} is for units with a table, and {unit!r} has the gate {gate!r}; leave one of them out"
     if gate == "sigmoid":
         meant = 'add gate = "noisy-or", or write bias and weights'
         return f"{key!r} is for noisy-OR units, and {unit!r} is a sigmoid unit; {meant}"

@@ -5,21 +5,23 @@ Written here and not by tomli-w, which gives every mapping a table of its own, a
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from scipy.special import expit
 
 from sbnet._types import FloatArray
-from sbnet.errors import FileFormatError
+from sbnet.errors import FileFormatError, in_line
 from sbnet.files.atomic import write_atomically
-from sbnet.kernels.codes import NOISY_OR
+from sbnet.kernels.codes import NAMES, NOISY_OR
 from sbnet.model.network import Network
 from sbnet.model.notes import as_words
-from sbnet.model.probabilities import CERTAIN, log_odds, never
+from sbnet.model.probabilities import CERTAIN, log_odds, never, thresholds_of
+from sbnet.model.states import NO_YES
 
 _BARE = re.compile("[A-Za-z0-9_-]+")
 _LINE = 100
@@ -41,6 +43,8 @@ def write_toml(network: Network, name: str) -> None:
 
 def as_toml(network: Network) -> str:
     parts = [] if network.layers is None else [f"layers = {list(network.layers)}\n"]
+    if not network.is_binary:
+        return "\n".join([*parts, *(_variable(network, i) for i in range(network.n_units))])
     # Probabilities and keys are made for all units at once, as there may be a million edges.
     noisy, degree = network.gate == NOISY_OR, np.diff(network.graph.indptr)
     into_noisy, alone = np.repeat(noisy, degree), ~noisy & (degree == 0)
@@ -48,12 +52,9 @@ def as_toml(network: Network) -> str:
     causes[into_noisy] = as_probabilities(network.weight[into_noisy], never, _cause, _theta)
     own_p[noisy] = as_probabilities(network.bias[noisy], never, _cause, _theta)
     own_p[alone] = as_probabilities(network.bias[alone], log_odds, expit, _log_odds)
-    keys = [name if _BARE.fullmatch(name) else _text(name) for name in network.names]
-    for i, name in enumerate(network.names):
-        lines = [f"[units.{keys[i]}]"]
-        for key, value in as_words(network.notes[name]).items():
-            text = _text(value) if isinstance(value, str) else f"[{', '.join(map(_text, value))}]"
-            lines.append(f"{key} = {text}")
+    keys = list(map(_key, network.names))
+    for i in range(network.n_units):
+        lines = _head(network, i)
         own = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
         parents = [keys[parent] for parent in network.graph.parent[own].tolist()]
         edges = list(zip(parents, network.weight[own].tolist(), causes[own].tolist(), strict=True))
@@ -69,6 +70,80 @@ def as_toml(network: Network) -> str:
             lines += _mappings(f"units.{keys[i]}", {"weights": [f"{k} = {w!r}" for k, w, _ in edges]})
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _text(name)
+
+
+def _head(network: Network, i: int) -> list[str]:
+    """The name of a variable, its notes, and its states where they are others than no and yes."""
+    name = network.names[i]
+    lines, words = [f"[units.{_key(name)}]"], as_words(network.notes[name])
+    if network.states[name] != NO_YES:
+        words["states"] = list(network.states[name])
+    for key, value in words.items():
+        text = _text(value) if isinstance(value, str) else f"[{', '.join(map(_text, value))}]"
+        lines.append(f"{key} = {text}")
+    return lines
+
+
+def _variable(network: Network, i: int) -> str:
+    """A variable of a network where some have more than two states, or tables."""
+    family, lines = network.family(i), _head(network, i)
+    if family.table is not None:
+        rows = family.table.reshape(-1, len(family.states)).tolist()
+        given = [", ".join(map(str, row)) for row in itertools.product(*family.parent_states)]
+        lines += ['gate = "table"', f"parents = [{', '.join(map(_text, family.parents))}]", "table = ["]
+        lines.append(f"  # {', '.join([*map(in_line, family.parents)])}: {', '.join(map(in_line, family.states))}")
+        lines += [f"  {row!r},  # {in_line(text)}" for row, text in zip(rows, given, strict=True)]
+        return "\n".join([*lines, "]"]) + "\n"
+    noisy = family.gate == NOISY_OR
+    kind = NAMES[family.gate]
+    own = _probabilities(family.bias, kind) if noisy or not family.parents else None
+    by_number, by_state = ("leak_theta", "leak") if noisy else ("bias", "prior")
+    numbers = float(family.bias[0]) if len(family.states) == 2 else family.bias.tolist()
+    if own is not None and not noisy and len(_by_state(own, family.states)) > len(repr(numbers)):
+        own = None
+    lines += [f'gate = "{kind}"'] if noisy else []
+    lines.append(f"{by_number} = {numbers!r}" if own is None else f"{by_state} = {_by_state(own, family.states)}")
+    causes, rest = list[str](), list[str]()
+    for parent, states, weight in zip(family.parents, family.parent_states, family.weights, strict=True):
+        found = [_probabilities(column, kind) for column in weight.T] if noisy else [None]
+        if None not in found:
+            told = [_by_state(p, family.states) for p in found if p is not None]
+            each = ", ".join(f"{_key(state)} = {text}" for state, text in zip(states[1:], told, strict=True))
+            causes.append(f"{_key(parent)} = {told[0] if len(states) == 2 else f'{{ {each} }}'}")
+        else:
+            rest.append(f"{_key(parent)} = {float(weight[0, 0]) if weight.size == 1 else weight.tolist()!r}")
+    mappings = {"causes": causes, "theta": rest} if noisy else {"weights": rest}
+    return "\n".join([*lines, *_mappings(f"units.{_key(family.name)}", mappings)]) + "\n"
+
+
+def _by_state(p: list[float], states: Sequence[str]) -> str:
+    """Probabilities of states from the second one on: a number for two states."""
+    if len(states) == 2:
+        return repr(p[0])
+    return f"{{ {', '.join(f'{_key(state)} = {one!r}' for state, one in zip(states[1:], p, strict=True))} }}"
+
+
+def _probabilities(x: FloatArray, gate: str) -> list[float] | None:
+    """The probabilities of states from the second one on, with the fewest digits that give these very inputs of
+    thresholds; None if none do."""
+    if gate == "noisy-or":
+        at_most = np.exp(-np.append(np.cumsum(x[::-1])[::-1], 0.0))
+        p = np.diff(at_most)
+    else:
+        at_least = np.cumprod(expit(x))
+        p = at_least - np.append(at_least[1:], 0.0)
+    for digits in range(1, 18):
+        short = [float(f"{one:.{digits}g}") for one in p.tolist()]
+        if min(short) < 0.0 or sum(short) > 1.0 + 1e-9:
+            continue
+        whole = np.array([max(0.0, 1.0 - sum(short)), *short])
+        if np.array_equal(thresholds_of(whole, gate, np.zeros(len(x))), x):
+            return short
+    return None
 
 
 def _mappings(table: str, parts: Mapping[str, list[str]]) -> list[str]:

@@ -30,13 +30,14 @@ from sbnet.inference.solvers.protocol import (
     Solver,
     check_differentiable,
     check_solver,
+    check_states,
 )
 from sbnet.inference.solvers.structured import Structured
 from sbnet.inference.step_by_step import Step, steps
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, Taken, each_block, pool
 from sbnet.parallel.lazy import LazyTable, is_lazy
-from sbnet.questions.evidence import EvidenceLike
+from sbnet.questions.evidence import EvidenceLike, observed_means
 from sbnet.questions.question import Part, Question, ask_many, ask_one
 
 __all__ = [
@@ -205,9 +206,11 @@ def _answer(
     """The one way from rows to answers."""
     solver = MeanField() if solver is None else solver
     check_solver(solver)
+    check_states(solver, question.network)
     given = question.given
-    point = check_start(given, start)
-    whole = Gather(*given.shape)
+    known = observed_means(question.network, given)
+    point = check_start(known, start, None if question.network.is_binary else _equal_shares(question.network))
+    whole = Gather(*known.shape)
     for part in question.parts:
         begin = None if point is None else part.widened(point[part.rows], 0.5)
         if executor is None or not len(given):  # here and now; an empty table gets an empty answer with the same parts
@@ -218,10 +221,15 @@ def _answer(
         if len(question.parts) > 1:
             whole.put(part.rows, solution)
     solution = whole.solution() if len(question.parts) > 1 else solution
-    solution = solution.ruled_out(question.impossible, given)
+    solution = solution.ruled_out(question.impossible, known)
     _warn_if_stopped(solution)
     asked = None if question.conditions is None else question
     return PosteriorBatch(question.network, given, solution, index, asked, solver)
+
+
+def _equal_shares(network: Network) -> FloatArray:
+    """Means of states that are equally likely."""
+    return 1.0 / network.n_states[network.columns[0]]
 
 
 def _as_asked(part: Part, solution: Solution) -> Solution:
@@ -247,7 +255,7 @@ def _gathered(
 ) -> Solution:
     """The answers of many rows: equal ones are solved once, rows with equal masks share their reduction."""
     network, states = part.network, part.states
-    whole, first = Gather(*states.shape), np.arange(len(states))
+    whole, first = Gather(len(states), int(network.model.threshold[-1])), np.arange(len(states))
     rows = first
     if point is None:
         first = first_equal(states)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
 from sbnet.errors import TooManyHiddenError, short
-from sbnet.exact.probability import sample
+from sbnet.exact.probability import log_p_rows, sample
 from sbnet.exact.sparse import Sum
 from sbnet.inference.maximum import Found, Group, groups_of, largest, rounding_of
 from sbnet.inference.solvers.mean_field import MeanField
@@ -21,6 +21,7 @@ from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.questions import printing
 from sbnet.questions.batches import NamedBatch, answers, framed
+from sbnet.questions.by_state import observed_column, state_value, state_values
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, Question, ask
@@ -42,7 +43,7 @@ _NUMBERS = 13_500_000  # that are worked out in a search without end: a second o
 class MostProbable(Readable):
     """The best joint state that was found for one pattern of evidence.
 
-    ``best["rain"]`` is the state of a unit.
+    ``best["rain"]`` is the state of a unit: its number, or its name where there are more than two.
 
     Attributes
     ----------
@@ -71,22 +72,28 @@ class MostProbable(Readable):
     impossible: str = ""
 
     @property
-    def states(self) -> dict[str, int]:
+    def states(self) -> dict[str, Any]:
         """The state of every unit, by name."""
-        return dict(zip(self.network.names, self.state.tolist(), strict=True))
+        if self.network.is_binary:
+            return dict(zip(self.network.names, self.state.tolist(), strict=True))
+        return dict(zip(self.network.names, state_values(self.network, self.state), strict=True))
 
     @property
     def gap(self) -> float:
         """How much better a state might be at most, in nats."""
         return 0.0 if self.upper == self.log_p else self.upper - self.log_p
 
-    def __getitem__(self, unit: str | int) -> int:
-        return int(self.state[self.network.index(unit)])
+    def __getitem__(self, unit: str | int) -> Any:
+        i = self.network.index(unit)
+        state = int(self.state[i])
+        return state if self.network.n_states[i] == 2 else state_value(self.network, i, state)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, and the most probable one."""
-        observed = np.where(self.evidence == HIDDEN, np.nan, self.evidence)
-        return framed({"observed": observed, "state": self.state}, units=self.network.names)
+        found = self.state if self.network.is_binary else state_values(self.network, self.state)
+        return framed(
+            {"observed": observed_column(self.network, self.evidence), "state": found}, units=self.network.names
+        )
 
     def _reading(self) -> Reading:
         if self.log_p == -np.inf:
@@ -95,16 +102,22 @@ class MostProbable(Readable):
         if self.exact:
             head = f"Most probable state: ln P = {self.log_p:.6g} nats, the best there is"
         lines = []
+        two = self.network.n_states == 2
         for state, word in ((1, "on"), (0, "off")):
-            found = np.flatnonzero((self.evidence == HIDDEN) & (self.state == state))
+            found = np.flatnonzero((self.evidence == HIDDEN) & (self.state == state) & two)
+            if not two.all() and not len(found):
+                continue
             more = f" and {len(found) - printing.SHOWN} more" if len(found) > printing.SHOWN else ""
             names = ", ".join(short(self.network.names[i]) for i in found[: printing.SHOWN])
             lines.append(f"{word + ':':<5}{names or 'none'}{more}")
-        return Reading(head, summary=lines)
+        found = np.flatnonzero((self.evidence == HIDDEN) & ~two)
+        told = [f"{short(self.network.names[i])} = {short(str(self[int(i)]))}" for i in found[: printing.SHOWN]]
+        more = f" and {len(found) - printing.SHOWN} more" if len(found) > printing.SHOWN else ""
+        return Reading(head, summary=[*lines, *([", ".join(told) + more] if told else [])])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MostProbableBatch(NamedBatch[MostProbable, States]):
+class MostProbableBatch(NamedBatch[MostProbable, Any]):
     """A :class:`MostProbable` for each row of a table, as arrays with an axis of rows in front.
 
     ``batch["rain"]`` are the states of a variable in all rows, ``batch[3]`` is the answer of row 3; a slice, or an
@@ -127,9 +140,10 @@ class MostProbableBatch(NamedBatch[MostProbable, States]):
         np.subtract(self.upper, self.log_p, out=gap, where=self.upper != self.log_p)
         return gap
 
-    def _unit(self, name: str) -> States:
-        column: States = self.state[:, self.network.index(name)]
-        return column
+    def _unit(self, name: str) -> Any:
+        i = self.network.index(name)
+        column: States = self.state[:, i]
+        return column if self.network.n_states[i] == 2 else np.array([state_value(self.network, i, s) for s in column])
 
     def _one(self, r: int) -> MostProbable:
         numbers = float(self.log_p[r]), float(self.upper[r]), bool(self.exact[r])
@@ -137,8 +151,10 @@ class MostProbableBatch(NamedBatch[MostProbable, States]):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: its ln P, the upper bound, and the state of every variable."""
-        head = {"log_p": self.log_p, "upper": self.upper, "exact": self.exact}
-        return framed(head, self.state, self.network.names)
+        head: dict[str, Any] = {"log_p": self.log_p, "upper": self.upper, "exact": self.exact}
+        if self.network.is_binary:
+            return framed(head, self.state, self.network.names)
+        return framed(head | {name: self._unit(name) for name in self.network.names})
 
     def _reading(self) -> Reading:
         n = len(self)
@@ -252,6 +268,8 @@ def _search(question: Question, patience: _Patience, seed: int) -> MostProbable:
         given = question.given[0]
         return MostProbable(question.network, given, given, -np.inf, -np.inf, True, question.reason())
     (part,) = question.parts
+    if not part.network.is_binary:
+        return _of_states(question, part, patience.limit)
     network, row = part.network, part.states[0]
     bias = absorb(network, part.states)[0]
     held = np.concatenate([part.held != HIDDEN, np.zeros(len(part.owner), np.bool_)])
@@ -268,6 +286,21 @@ def _search(question: Question, patience: _Patience, seed: int) -> MostProbable:
     upper += 1e-15 * (len(groups) + 1) * (abs(log_p) + abs(float(part.constant[0])))
     own = np.where(part.held == HIDDEN, state[: part.n_units], part.held)
     return MostProbable(question.network, question.given[0], own, log_p, upper, exact)
+
+
+def _of_states(question: Question, part: Part, limit: int) -> MostProbable:
+    """One row of variables with states, by elimination; a variable that is held is no part of P."""
+    network = part.network
+    free = np.flatnonzero(np.append(part.held == HIDDEN, np.ones(len(part.owner), np.bool_))).tolist()
+    best = Sum(network, part.states, free, limit, maximum=True).explain(part.states)[1]
+    own = np.where(part.held == HIDDEN, best[0, : part.n_units], part.held)
+    whole = np.append(own, best[0, part.n_units :])[None, :]
+    parts = log_p_rows(network, whole.astype(np.int8))[0, free]
+    log_p = float(parts.sum() + part.constant[0])
+    # The search takes sums in another order: what it passed over is at most as far off as rounding brings two sums.
+    size = np.abs(parts).sum() + np.abs(network.weight).sum() + np.abs(network.bias).sum()
+    upper = log_p + float(part.slack[0]) + 1e-13 * (1.0 + float(size))
+    return MostProbable(question.network, question.given[0], own.astype(np.int8), log_p, upper, True)
 
 
 def _eliminated(network: Network, row: States, group: Group) -> Found | None:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import unknown_unit
+from sbnet.model.network import Network
 from sbnet.questions import printing
 from sbnet.questions.batches import framed
+from sbnet.questions.by_state import by_variable, probabilities, state_values
 from sbnet.questions.printing import Readable, Reading
 
 if TYPE_CHECKING:
     import pandas
 
-State: TypeAlias = "int | None"
+State: TypeAlias = "int | str | None"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,6 +40,8 @@ class Comparison(Readable):
         Lower bounds on ln P(evidence), in nats, before and after; of an exact posterior ln P itself.
     same_network : bool
         Have both networks the same edges and numbers?
+    network : Network or None
+        The network of the first one; without it every unit has two states.
     """
 
     names: tuple[str, ...]
@@ -45,6 +49,7 @@ class Comparison(Readable):
     means: tuple[FloatArray, FloatArray]
     bounds: tuple[float, float]
     same_network: bool
+    network: Network | None = None
 
     @property
     def change(self) -> FloatArray:
@@ -60,21 +65,44 @@ class Comparison(Readable):
     def evidence_changes(self) -> dict[str, tuple[State, State]]:
         """The units whose evidence differs: their states before and after, None for a hidden unit."""
         pairs = np.stack(self.evidence, axis=1)
-        states = [(None if a == HIDDEN else a, None if b == HIDDEN else b) for a, b in pairs.tolist()]
+        if self._with_states is not None:
+            states = list(zip(*(state_values(self._with_states, one) for one in self.evidence), strict=True))
+        else:
+            states = [(None if a == HIDDEN else a, None if b == HIDDEN else b) for a, b in pairs.tolist()]
         return {name: both for name, both in zip(self.names, states, strict=True) if both[0] != both[1]}
 
-    def __getitem__(self, unit: str) -> float:
+    @property
+    def _with_states(self) -> Network | None:
+        """The network, if some of its variables have more than two states."""
+        return None if self.network is None or self.network.is_binary else self.network
+
+    def __getitem__(self, unit: str) -> Any:
+        """The change of a mean; of a unit with more than two states a mapping from states to changes."""
         if not isinstance(unit, str) or unit not in self.names:
             raise unknown_unit(unit, self.names, "the call")
-        return float(self.change[self.names.index(unit)])
+        if self._with_states is None:
+            return float(self.change[self.names.index(unit)])
+        states, own = self._with_states.states[unit], self._with_states.columns_of(unit)
+        before, after = (probabilities(means[own]) for means in self.means)
+        change = dict(zip(states, (after - before).tolist(), strict=True))
+        return change if len(states) > 2 else change[states[1]]
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each unit: its mean before and after, and the change."""
+        """A pandas table, one row for each unit: its mean before and after, and the change; where some have more than
+        two states, the probabilities of all states, and the largest change of one."""
+        if self._with_states is not None:
+            every = range(len(self.names))
+            before, after = (by_variable(self._with_states, every, means)["distribution"] for means in self.means)
+            change = [max((new[s] - old[s] for s in old), key=abs) for old, new in zip(before, after, strict=True)]
+            return framed({"before": before, "after": after, "change": change}, units=self.names)
         return framed({"before": self.means[0], "after": self.means[1], "change": self.change}, units=self.names)
 
     def _reading(self) -> Reading:
         hidden = np.flatnonzero((self.evidence[0] == HIDDEN) & (self.evidence[1] == HIDDEN))
-        (_, _, scale), *rows = printing.moved(self.names, *self.means, hidden)
+        if self._with_states is None:
+            (_, _, scale), *rows = printing.moved(self.names, *self.means, hidden)
+        else:
+            (_, _, scale), *rows = printing.moved_variables(self._with_states, *self.means, hidden)
         before, after = self.bounds
         if math.isnan(self.bound_change):
             bound = "one of the two has no bound" if math.isnan(before) != math.isnan(after) else "no bounds"

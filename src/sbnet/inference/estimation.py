@@ -217,6 +217,7 @@ def estimate(
     chosen = checks.settings(settings, EstimateSettings)
     seed = checks.generator(rng).integers(2**64, dtype=np.uint64)
     question = ask(network, evidence, do)
+    network.check_binary("estimate()")
     draw = Draw(samples, steps if method == "annealed" else 0, delta, float(chosen.defence), seed)
     where = pool(chosen.executor, chosen.threads)
     table = question.gather(lambda part: _table(part, solver, draw, where, progress))

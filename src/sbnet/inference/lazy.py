@@ -53,7 +53,7 @@ class LazyPosteriors:
     @property
     def means(self) -> Any:
         """Posterior means, rows by units."""
-        return self._array("means", (self.network.n_units,), np.float64)
+        return self._array("means", (len(self.network.bias),), np.float64)
 
     @property
     def sweeps(self) -> Any:
@@ -66,8 +66,12 @@ class LazyPosteriors:
         return self._array("converged", (), np.bool_)
 
     def __getitem__(self, unit: str) -> Any:
-        """The means of one unit, by name."""
-        return self.means[:, self.network.index(unit)]
+        """The means of one unit, by name; of one with more than two states a mapping from states to arrays."""
+        states, own = self.network.states[self.network.names[self.network.index(unit)]], self.network.columns_of(unit)
+        if len(states) == 2:
+            return self.means[:, own.start]
+        means = self.means[:, own]
+        return {states[0]: 1.0 - means.sum(axis=1), **{name: means[:, k] for k, name in enumerate(states[1:])}}
 
     def persist(self) -> LazyPosteriors:
         """Solve now, and keep the answers where they are made."""
@@ -77,7 +81,7 @@ class LazyPosteriors:
         """All answers, in the memory of this process."""
         parts: list[_Answered] = lazy.computed(self._pieces)
         evidence = np.concatenate([part.evidence for part in parts])
-        whole, start = Gather(*evidence.shape), 0
+        whole, start = Gather(len(evidence), len(self.network.bias)), 0
         for part in parts:
             if len(part.solution) or not len(evidence):
                 whole.put(slice(start, start + len(part.solution)), part.solution)
@@ -88,9 +92,9 @@ class LazyPosteriors:
 
     def to_frame(self) -> Any:
         """A Dask data frame: the bound of each row, whether it settled, and the mean of every unit."""
-        nothing = np.zeros((0, self.network.n_units))
+        nothing = np.zeros((0, len(self.network.bias)))
         empty = Solution(np.zeros(0), nothing, np.zeros(0, np.int8), np.zeros(0, np.int64))
-        meta = _frame(self.network, _Answered(nothing.astype(np.int8), empty, None))
+        meta = _frame(self.network, _Answered(np.zeros((0, self.network.n_units), np.int8), empty, None))
         return lazy.collected(lazy.mapped(_frame, (self.network,), self._pieces), self._sizes, meta)
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
+from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds.lower import Breakdown, bound_terms
 from sbnet.errors import ApproximationWarning, EvidenceError, ParameterError
 from sbnet.exact.means import ExactPosterior, posterior_table
@@ -21,6 +21,7 @@ from sbnet.inference.solvers.protocol import Solver
 from sbnet.model.network import Network
 from sbnet.questions import printing
 from sbnet.questions.batches import NamedBatch, framed
+from sbnet.questions.by_state import by_state, by_variable, frame_columns, observed_column
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Question
 from sbnet.questions.ties import emulates, tied_rows
@@ -57,7 +58,8 @@ class Posterior(Readable):
 
     @property
     def means(self) -> FloatArray:
-        """Posterior mean of every unit; 0 or 1 for observed ones.
+        """Posterior mean of every unit; 0 or 1 for observed ones. Of a variable with K states there are K - 1, the
+        probabilities of its states from the second one on; see :attr:`Network.columns`.
 
         Units without observed descendants have their prediction, the average of :math:`\\sigma(z)` over their parents.
         Mean field theory has none that say anything where hidden units are tied to each other by weights of 40 and
@@ -121,7 +123,8 @@ class Posterior(Readable):
         For a bound that is a sum over units they are the predictions of mean field theory, so that a unit that the
         evidence says nothing about has not moved; for other solvers exact where that takes no time.
         """
-        return (best_prior if self.solution.parameters is None else predicted_prior)(self.network)
+        exact = self.solution.parameters is None or not self.network.is_binary
+        return (best_prior if exact else predicted_prior)(self.network)
 
     @property
     def enumerated(self) -> int:
@@ -143,9 +146,10 @@ class Posterior(Readable):
             return ""
         return (self.question or Question(self.network, self.evidence[None, :], True)).reason()
 
-    def __getitem__(self, unit: str | int) -> float:
-        """Posterior mean of a unit."""
-        return float(self.means[self.network.index(unit)])
+    def __getitem__(self, unit: str | int) -> Any:
+        """Posterior mean of a unit; of one with more than two states a mapping from states to probabilities."""
+        i = self.network.index(unit)
+        return by_state(self.network.states[self.network.names[i]], self.means[self.network.columns_of(i)])
 
     def breakdown(self) -> Breakdown:
         """The bound by term (energy, logarithm terms, entropy) and by unit."""
@@ -177,18 +181,32 @@ class Posterior(Readable):
         log_p = other.bound if isinstance(other, Posterior) else other.log_likelihood
         if self.network.names != other.network.names:
             raise ParameterError("compare() takes a posterior of the same units; those of the other network differ")
-        if len(other.means) < other.network.n_units:
+        if self.network.states != other.network.states and not (self.network.is_binary and other.network.is_binary):
+            raise ParameterError("compare() takes a posterior of the same states; those of the other network differ")
+        if len(other.means) < len(other.network.bias):
             raise ParameterError("compare() takes the means of all units; leave out units=")
         pairs = (self.evidence, other.evidence), (self.means, other.means), (self.bound, log_p)
-        return Comparison(self.network.names, *pairs, same_network=self.network == other.network)
+        same = self.network == other.network
+        return Comparison(self.network.names, *pairs, same_network=same, network=self.network)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each unit: observed state, mean, and Monte Carlo error if there is one."""
-        observed = np.where(self.evidence == HIDDEN, np.nan, self.evidence)
-        columns: dict[str, Any] = {"observed": observed, "mean": self.means}
-        if self.error is not None:
-            columns |= {"error": self.error, "r_hat": self.r_hat}
-        return framed(columns, units=self.network.names)
+        """A pandas table, one row for each unit: observed state, mean, and Monte Carlo error if there is one.
+
+        Where some have more than two states: observed state, the likeliest one, its probability, and those of all.
+        """
+        network = self.network
+        columns: dict[str, Any] = {"observed": observed_column(network, self.evidence)}
+        if network.is_binary:
+            columns |= {"mean": self.means}
+        else:
+            columns |= by_variable(network, range(network.n_units), self.means)
+        if self.error is not None and self.r_hat is not None:
+            first = network.model.threshold[:-1]
+            columns |= {
+                "error": np.maximum.reduceat(self.error, first),
+                "r_hat": np.maximum.reduceat(self.r_hat, first),
+            }
+        return framed(columns, units=network.names)
 
     def _reading(self) -> Reading:
         given = printing.given(self.evidence)
@@ -206,10 +224,11 @@ class Posterior(Readable):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PosteriorBatch(NamedBatch[Posterior, FloatArray]):
+class PosteriorBatch(NamedBatch[Posterior, Any]):
     """The answers for a table of evidence, one for each row; see :class:`Posterior` for what they are.
 
-    ``batch["rain"]`` are the means of a unit in all rows; ``batch[3]`` is the :class:`Posterior` of row 3; a slice, or
+    ``batch["rain"]`` are the means of a unit in all rows, or of one with more than two states a mapping from states to
+    arrays; ``batch[3]`` is the :class:`Posterior` of row 3; a slice, or
     an array of row numbers or of truth values, gives a batch of those rows.
 
     Attributes
@@ -287,8 +306,9 @@ class PosteriorBatch(NamedBatch[Posterior, FloatArray]):
         counts: IndexArray = count_terms(self.network, self.evidence, self.solution.parameters)[:, 0]
         return counts
 
-    def _unit(self, name: str) -> FloatArray:
-        return self.means[:, self.network.index(name)]
+    def _unit(self, name: str) -> Any:
+        i = self.network.index(name)
+        return by_state(self.network.states[self.network.names[i]], self.means[:, self.network.columns_of(i)])
 
     def _one(self, r: int) -> Posterior:
         row = self._some(slice(r, r + 1))
@@ -302,7 +322,7 @@ class PosteriorBatch(NamedBatch[Posterior, FloatArray]):
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each pattern: its bound, whether it settled, and the mean of every unit."""
         head = {"bound": self.bound, "converged": self.converged}
-        return framed(head, self.means, self.network.names, index=self.index)
+        return framed(head, *frame_columns(self.network, range(self.network.n_units), self.means), index=self.index)
 
     def _reading(self) -> Reading:
         n = len(self)

@@ -126,8 +126,11 @@ class Solution:
         whole.put(better, other.rows(better))
         return whole.solution()
 
-    def ruled_out(self, impossible: BoolArray, given: States) -> Solution:
-        """These answers, with none in the rows whose evidence is impossible: ln P is minus infinity, means are NaN."""
+    def ruled_out(self, impossible: BoolArray, known: FloatArray) -> Solution:
+        """These answers, with none in the rows whose evidence is impossible: ln P is minus infinity, means are NaN.
+
+        `known` are the means of what was observed, and NaN.
+        """
         if not impossible.any():
             return self
         found = {name: np.array(array) for name, array in self._arrays().items()}
@@ -135,7 +138,7 @@ class Solution:
             found[name][impossible] = value
         for name in found.keys() - {"bound", "status", "sweeps"}:
             found[name][impossible] = np.nan
-        found["means"][impossible] = np.where(given == HIDDEN, np.nan, given)[impossible]
+        found["means"][impossible] = known[impossible]
         return _assemble(found, self._sum())
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -218,16 +221,21 @@ class Gather:
         return whole
 
 
-def check_start(states: States, start: ArrayLike | None) -> FloatArray | None:
-    """Starting means for every row and unit, or an error."""
+def check_start(
+    known: FloatArray | States, start: ArrayLike | None, equal: FloatArray | None = None
+) -> FloatArray | None:
+    """Starting means for every row and column, or an error; `known` has the means of what was observed, NaN or -1 else.
+
+    NaN stands for equal probabilities of all states, `equal` by column if that is not one half.
+    """
     if start is None:
         return None
     array = checks.numbers("start", start)
-    if array.shape not in (states.shape, states.shape[1:]):
-        raise EvidenceError(f"start has shape {array.shape}; expected {states.shape}, a mean for every unit")
-    point = np.array(np.broadcast_to(array, states.shape))
-    used = point[states == HIDDEN]
+    if array.shape not in (known.shape, known.shape[1:]):
+        raise EvidenceError(f"start has shape {array.shape}; expected {known.shape}, a mean for every unit")
+    point = np.array(np.broadcast_to(array, known.shape))
+    used = point[np.isnan(known) | (known == HIDDEN)]
     if np.any((used < 0.0) | (used > 1.0)):
         raise EvidenceError("starting means must lie between 0 and 1; NaN stands for one half")
-    point[np.isnan(point)] = 0.5
+    point[np.isnan(point)] = 0.5 if equal is None else np.broadcast_to(equal, point.shape)[np.isnan(point)]
     return point

@@ -126,6 +126,7 @@ def steps(
     sweep 1: xi of wet is 0.8051, bound -0.323611 (+0.076)
     """
     question = ask_one(network, evidence, do)
+    network.check_binary("steps()")
     noisy = np.flatnonzero(network.gate != SIGMOID)
     if len(noisy):
         raise NetworkError(

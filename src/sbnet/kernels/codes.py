@@ -5,8 +5,8 @@ This module does without the compiler, as `array_gates`, `structs` and `kinds` d
 
 from __future__ import annotations
 
-SIGMOID, NOISY_OR = 0, 1
-NAMES = ("sigmoid", "noisy-or")
+SIGMOID, NOISY_OR, TABLE = 0, 1, 2
+NAMES = ("sigmoid", "noisy-or", "table")
 """The gates by their codes."""
 
 LEAST = 1e-300

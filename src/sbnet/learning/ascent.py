@@ -130,6 +130,7 @@ def fit(
         check_network(network)
     else:
         check_kinds(network, X)
+    network.check_binary("fit()", "learn the numbers of such variables elsewhere")
     epochs = _epochs(epochs, X)
     optimizer = SGD(0.05) if optimizer is None else optimizer
     solver = MeanField(log_term="xi", tol=1e-3) if solver is None else solver

@@ -76,6 +76,7 @@ def gradient(
     solver = MeanField() if solver is None else solver
     check_differentiable(solver)
     states, _ = coerce(network, evidence)
+    network.check_binary("gradient()")
     n = len(states)
     weight = np.ones(n)
     if row_weight is not None:

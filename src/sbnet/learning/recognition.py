@@ -177,6 +177,7 @@ def wake_sleep(
 
 def _check_gates(network: Network) -> None:
     """The delta rule keeps no weight from becoming negative, which those of a noisy-OR unit may not be."""
+    network.check_binary("wake_sleep()", "learn the numbers of such variables elsewhere")
     noisy = np.flatnonzero(network.gate != SIGMOID)
     if len(noisy):
         raise NetworkError(

@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike
 
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, Matrix, RngLike, States
-from sbnet.errors import NetworkError, unknown_unit
+from sbnet.errors import NetworkError, hint, unknown_unit
 from sbnet.kernels import codes as gates
 from sbnet.model.graph import Graph, as_floats, topological_order
-from sbnet.model.network import Network
+from sbnet.model.network import Network, numbers
+from sbnet.model.notes import NOTHING
+from sbnet.model.states import NO_YES, as_table, checked_states, checked_table, states_of
 from sbnet.model.suggestions import check_network, warn_of_near_names
-from sbnet.model.validation import check_names
+from sbnet.model.validation import check_name, check_names
 
 if TYPE_CHECKING:
     import networkx
@@ -27,20 +29,26 @@ GateLike: TypeAlias = "str | Mapping[str, str] | None"
 
 
 def from_edges(
-    edges: Mapping[tuple[str, str], float] | Iterable[tuple[str, str, float]],
+    edges: Mapping[tuple[str, str], Any] | Iterable[tuple[str, str, Any]],
     *,
-    bias: Mapping[str, float] | None = None,
+    bias: Mapping[str, Any] | None = None,
     gate: GateLike = None,
     names: Sequence[str] | None = None,
+    states: Mapping[str, Sequence[str]] | None = None,
+    tables: Mapping[str, Any] | None = None,
+    parents: Mapping[str, Sequence[str]] | None = None,
 ) -> Network:
     """Build a network from its edges.
 
     Parameters
     ----------
     edges
-        A mapping from (parent, child) to the weight, or (parent, child, weight) triples.
+        A mapping from (parent, child) to the weight, or (parent, child, weight) triples. The weight is a number between
+        variables with two states, else an array, thresholds of the child by states of the parent from 1 on; None into a
+        variable that has a table.
     bias
-        Biases by name; zero where none is given. A unit that appears only here has no edges.
+        Biases by name; zero where none is given. A unit that appears only here has no edges. A variable with K states
+        has K - 1 of them.
     gate
         What units are, by name: ``"sigmoid"`` (which all others are) or ``"noisy-or"``; or one word for all units that
         have parents. Weights into a noisy-OR unit are -ln(1 - p) of its causes, its bias is that of its leak;
@@ -48,6 +56,14 @@ def from_edges(
     names
         The units in the order they should have, as far as parents may come before children. Without it, the order is
         that in which the units are first mentioned.
+    states
+        The names of the states of variables that have others than no and yes, in order.
+    tables
+        Tables by name: probabilities in an array with an axis for each parent and a last one for the states of the
+        variable, or in nested mappings from states to what follows; P(second state) is enough of two states.
+    parents
+        The parents of variables with tables, in the order of the axes; by default, as their edges are listed. Edges
+        from them need not be listed.
 
     Examples
     --------
@@ -55,12 +71,20 @@ def from_edges(
     >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
     >>> net.names
     ('rain', 'sprinkler', 'wet')
+    >>> net = sb.from_edges(
+    ...     {("flu", "fever"): [[2.0], [1.0]]}, bias={"flu": -2.0}, states={"fever": ["none", "mild", "high"]}
+    ... )
+    >>> net.conditional("fever")
+    P(fever), sigmoid, with these parents on:
+                           none    mild    high
+      none of its parents  0.5000  0.2500  0.2500
+      flu                  0.1192  0.2369  0.6439
     """
     named = () if names is None else _names(names)
     if named:
         check_names(named)
     number = {name: k for k, name in enumerate(named)}
-    parent, child, weight = list[int](), list[int](), list[float]()
+    parent, child, weight = list[int](), list[int](), list[Any]()
     for item in _triples(edges):
         try:
             a, b, w = item
@@ -77,21 +101,106 @@ def from_edges(
         raise NetworkError(f"bias is {bias!r}; give numbers by name, such as bias={{{name!r}: -1.0}}")
     biases = bias or {}
     warn_of_near_names(number, biases)
+    tabled = _tabled(tables, parents, number, parent, child, weight)
     for name in biases:
         number.setdefault(name, len(number))
     listed = tuple(number)
     if names is not None and len(listed) > len(named):
         raise NetworkError(f"unit {listed[len(named)]!r} is not among the given names")
-    h = [biases.get(name, 0.0) for name in listed]
-    network = _assemble(listed, np.array(parent, np.int64), np.array(child, np.int64), weight, h)
+    ends = np.array(parent, np.int64), np.array(child, np.int64)
+    arrays = any(isinstance(value, list | tuple | np.ndarray) for value in (*weight, *biases.values()))
+    if states is None and not tabled and not arrays:
+        h = [biases.get(name, 0.0) for name in listed]
+        network = _assemble(listed, *ends, weight, h)
+    else:
+        network = _with_states(listed, *ends, weight, biases, states, tabled)
     return network if gate is None else replace(network, gate=gate_codes(network, gate))
+
+
+def _tabled(
+    tables: Any, parents: Any, number: dict[str, int], parent: list[int], child: list[int], weight: list[Any]
+) -> dict[str, tuple[tuple[str, ...], Any]]:
+    """The tables with the parents that their axes are for; parents that are named beside them become edges."""
+    if tables is None and parents is None:
+        return {}
+    given = checks.mapping("tables", {} if tables is None else tables, "give tables by name", NetworkError)
+    wanted = "give lists of parents by name"
+    axes = checks.mapping("parents", {} if parents is None else parents, wanted, NetworkError)
+    for name in axes:
+        if name not in given:
+            raise NetworkError(f"parents are given for {name!r}, which has no table{hint(str(name), given)}")
+    names = list(number)
+    of_edges: dict[str, list[str]] = {}
+    for j, i, w in zip(parent, child, weight, strict=True):
+        if names[i] in given:
+            of_edges.setdefault(names[i], []).append(names[j])
+            if w is not None:
+                text = f"the edge {names[j]!r} -> {names[i]!r} has the weight {checks.shown(w)}, and {names[i]!r} has a"
+                raise NetworkError(f"{text} table, which says all; give None for the weight")
+    found: dict[str, tuple[tuple[str, ...], Any]] = {}
+    for name, table in given.items():
+        check_name(name)
+        own = of_edges.get(name, [])
+        order = _names(axes[name], f"the parents of {name!r}") if name in axes else tuple(own)
+        for one in order:
+            check_name(one)
+        left = [one for one in own if one not in order]
+        if left or len(set(order)) < len(order):
+            text = f"lack {left[0]!r}, from which there is an edge" if left else "name one of them twice"
+            raise NetworkError(f"the parents of {name!r} {text}; they are the axes of its table, each once")
+        for one in order:
+            number.setdefault(one, len(number))
+        number.setdefault(name, len(number))
+        for one in order:
+            if one not in own:
+                parent.append(number[one])
+                child.append(number[name])
+                weight.append(None)
+        found[name] = order, table
+    return found
+
+
+def _with_states(
+    names: tuple[str, ...],
+    parent: IndexArray,
+    child: IndexArray,
+    weight: list[Any],
+    bias: Mapping[str, Any],
+    states: Any,
+    tabled: Mapping[str, tuple[tuple[str, ...], Any]],
+) -> Network:
+    """A network of variables with states; numbers are brought into the shapes that the states ask for."""
+    check_names(names)
+    known = states_of(names, states, dict.fromkeys(names, NOTHING))
+    order, edge, indptr, above = _sorted(names, parent, child)
+    listed = tuple(names[i] for i in order)
+    h = [np.zeros(len(known[name]) - 1) for name in listed]
+    for k, name in enumerate(listed):
+        if name in bias and name in tabled:
+            raise NetworkError(f"{name!r} has a bias and a table, which says all; leave one of them out")
+        h[k] = numbers(bias[name], h[k].shape, f"the bias of {name!r}") if name in bias else h[k]
+    blocks = [np.zeros(0)]
+    for e in edge.tolist():
+        a, b = names[parent[e]], names[child[e]]
+        if b in tabled:
+            continue
+        if weight[e] is None:
+            raise NetworkError(f"the edge {a!r} -> {b!r} has no weight, and {b!r} no table; give one of them")
+        shape = len(known[b]) - 1, len(known[a]) - 1
+        blocks.append(numbers(weight[e], shape, f"the weight {a!r} -> {b!r}").ravel())
+    tables, place = {}, {name: k for k, name in enumerate(listed)}
+    for name, (axes, given) in tabled.items():
+        table = checked_table(name, axes, known, as_table(name, axes, known, given))
+        tables[name] = np.transpose(table, [*np.argsort([place[axis] for axis in axes]), len(axes)])
+    graph = Graph(indptr, above)
+    return Network(listed, graph, np.concatenate(blocks), np.concatenate(h), states=known, tables=tables)
 
 
 def gate_codes(network: Network, gate: GateLike) -> States:
     """The codes of all units from words: by name, or one for all units that have parents."""
     codes = network.gate.copy()
     if isinstance(gate, str):
-        codes[np.diff(network.graph.indptr) > 0] = gate_code(gate, "all units")
+        codes[(np.diff(network.graph.indptr) > 0) & (codes != gates.TABLE)] = gate_code(gate, "all units")
         return codes
     if not isinstance(gate, Mapping):
         raise NetworkError(f"gate is a word or a mapping from names to words; got {type(gate).__name__}")
@@ -170,6 +279,7 @@ def layered(
     autoregressive: bool = False,
     bottom_names: Sequence[str] | None = None,
     gate: GateLike = None,
+    states: Mapping[str, Sequence[str]] | Sequence[str] | None = None,
 ) -> Network:
     """Build a network of fully connected layers, with random parameters.
 
@@ -188,6 +298,9 @@ def layered(
     gate
         What units are, as in :func:`from_edges`. Weights and biases of noisy-OR units are uniform between 0 and
         ``scale``.
+    states
+        The names of the states of variables that have others than no and yes, by name; or one list for all variables of
+        the bottom layer.
 
     Examples
     --------
@@ -216,17 +329,22 @@ def layered(
             earlier = k if autoregressive and d == len(layers) - 1 else 0
             parents.append(np.concatenate([above, ends[d] - size + np.arange(earlier)]))
     indptr = np.concatenate([[0], np.cumsum([len(p) for p in parents])])
-    generator = checks.generator(rng)
-    weight = generator.uniform(-scale, scale, size=int(indptr[-1]))
-    bias = generator.uniform(-scale, scale, size=int(ends[-1]))
-    graph = Graph(indptr, np.concatenate(parents))
-    network = Network(hidden + bottom, graph, weight, bias, layers=layers)
+    generator, graph = checks.generator(rng), Graph(indptr, np.concatenate(parents))
+    if states is not None and not isinstance(states, Mapping):
+        states = dict.fromkeys(bottom, checked_states("the bottom layer", states))
+    check_names(hidden + bottom)
+    known = states_of(hidden + bottom, states, dict.fromkeys(hidden + bottom, NOTHING))
+    n = np.array([len(known[name]) for name in hidden + bottom]) - 1
+    block = n[graph.child_of_edge] * n[graph.parent]
+    weight = generator.uniform(-scale, scale, size=int(block.sum()))
+    bias = generator.uniform(-scale, scale, size=int(n.sum()))
+    network = Network(hidden + bottom, graph, weight, bias, layers=layers, states=known)
     if gate is None:
         return network
     codes = gate_codes(network, gate)
     noisy = codes == gates.NOISY_OR
-    weight, bias = np.where(noisy[graph.child_of_edge], abs(weight), weight), np.where(noisy, abs(bias), bias)
-    return replace(network, weight=weight, bias=bias, gate=codes)
+    weight = np.where(np.repeat(noisy[graph.child_of_edge], block), abs(weight), weight)
+    return replace(network, weight=weight, bias=np.where(np.repeat(noisy, n), abs(bias), bias), gate=codes)
 
 
 def add_column_mixtures(
@@ -274,6 +392,7 @@ def add_column_mixtures(
     ('x0', 'x1.switch1', 'x1', 'x2.switch1', 'x2')
     """
     check_network(network)
+    network.check_binary("a mixture of columns", "leave such variables out with subnetwork()")
     count = checks.whole("count", count, 0)
     scale, strength = checks.not_negative("scale", scale), checks.finite("strength", strength)
     graph, fan_in = network.graph, np.diff(network.graph.indptr)
@@ -304,7 +423,13 @@ def add_column_mixtures(
 
 
 def from_networkx(
-    graph: networkx.DiGraph[Any], *, weight: str = "weight", bias: str = "bias", gate: str = "gate"
+    graph: networkx.DiGraph[Any],
+    *,
+    weight: str = "weight",
+    bias: str = "bias",
+    gate: str = "gate",
+    states: str = "states",
+    table: str = "table",
 ) -> Network:
     """Build a network from a networkx ``DiGraph``.
 
@@ -315,31 +440,55 @@ def from_networkx(
     weight, bias, gate
         The edge attribute and the node attributes that hold the parameters and the gate; where they are missing, zero
         and ``"sigmoid"``.
+    states, table
+        The node attributes that hold the names of states and a table, where there are more than no and yes, or one. The
+        axes of a table are the parents in the order of the edges into the node.
     """
     networkx = sys.modules.get("networkx")  # a graph can only come from someone who has imported networkx
     known = networkx is not None and isinstance(graph, networkx.Graph)
     directed = known and graph.is_directed() and not graph.is_multigraph()
     if not directed:
         raise NetworkError(f"a network needs a networkx.DiGraph; got {type(graph).__name__}")
-    for name, value in (("weight", weight), ("bias", bias), ("gate", gate)):
+    chosen = ("weight", weight), ("bias", bias), ("gate", gate), ("states", states), ("table", table)
+    for name, value in chosen:
         checks.text(name, value)
     names = tuple(str(node) for node in graph)
-    triples = [(str(a), str(b), data.get(weight, 0.0)) for a, b, data in graph.edges(data=True)]
-    biases = {str(node): data.get(bias, 0.0) for node, data in graph.nodes(data=True)}
-    kinds = {str(node): data[gate] for node, data in graph.nodes(data=True) if gate in data}
-    return from_edges(triples, bias=biases, gate=kinds, names=names)
+    nodes = {str(node): data for node, data in graph.nodes(data=True)}
+    own, tables = ({name: data[key] for name, data in nodes.items() if key in data} for key in (states, table))
+    kinds = {name: data[gate] for name, data in nodes.items() if gate in data}
+    if not own and not tables:
+        triples = [(str(a), str(b), data.get(weight, 0.0)) for a, b, data in graph.edges(data=True)]
+        return from_edges(
+            triples, bias={name: data.get(bias, 0.0) for name, data in nodes.items()}, gate=kinds, names=names
+        )
+    sizes = {name: len(own.get(name, NO_YES)) - 1 for name in nodes}
+    edges = list[tuple[str, str, Any]]()
+    for child in graph:  # by child, so that parents come in the order of the axes
+        for parent, _, data in graph.in_edges(child, data=True):
+            a, b = str(parent), str(child)
+            zero = None if b in tables else np.zeros((sizes[b], sizes[a]))
+            edges.append((a, b, data.get(weight, zero)))
+    biases = {name: data[bias] for name, data in nodes.items() if bias in data and name not in tables}
+    return from_edges(edges, bias=biases, gate=kinds, names=names, states=own, tables=tables)
 
 
 def to_networkx(network: Network) -> networkx.DiGraph[Any]:
-    """The network as a networkx ``DiGraph``: nodes have ``bias``, ``layer`` and ``gate``, edges have ``weight``."""
+    """The network as a networkx ``DiGraph``: nodes have ``bias``, ``layer`` and ``gate``, edges have ``weight``.
+
+    Variables with other states than no and yes have ``states``, those with a table ``table``.
+    """
     import networkx
 
     check_network(network)
     graph: networkx.DiGraph[Any] = networkx.DiGraph()
     layers, kinds = layer_of_units(network).tolist(), network.gate.tolist()
-    for name, h, layer, code in zip(network.names, network.bias.tolist(), layers, kinds, strict=True):
-        graph.add_node(name, bias=h, layer=layer, gate=gates.NAMES[code])
-    graph.add_weighted_edges_from(network.edges())
+    for i, (name, layer, code) in enumerate(zip(network.names, layers, kinds, strict=True)):
+        h = network.bias[network.columns_of(i)].tolist()
+        own = {"bias": h[0] if len(h) == 1 else h} if code != gates.TABLE else {"table": network.tables[name]}
+        own |= {"states": network.states[name]} if network.states[name] != NO_YES else {}
+        graph.add_node(name, **own, layer=layer, gate=gates.NAMES[code])
+    for a, b, w in network.edges():
+        graph.add_edge(a, b, **({} if w is None else {"weight": w}))
     return graph
 
 
@@ -352,10 +501,27 @@ def layer_of_units(network: Network) -> IndexArray:
 
 def _assemble(names: tuple[str, ...], parent: IndexArray, child: IndexArray, weight: Any, bias: Any) -> Network:
     """Sort units and edges into the order of a :class:`Network`, or say what is wrong with them."""
+    if isinstance(weight, list) and None in weight:
+        e = weight.index(None)
+        ends = f"{names[parent[e]]!r} -> {names[child[e]]!r}"
+        raise NetworkError(f"the edge {ends} has no weight, and {names[child[e]]!r} no table; give one of them")
+    _check_loops(names, parent, child)
+    w, h = as_floats(weight), as_floats(bias)
+    order, edge, indptr, above = _sorted(names, parent, child)
+    return Network(tuple(names[i] for i in order), Graph(indptr, above), w[edge], h[order])
+
+
+def _check_loops(names: tuple[str, ...], parent: IndexArray, child: IndexArray) -> None:
     loops = np.flatnonzero(parent == child)
     if loops.size:
         raise NetworkError(f"unit {names[parent[loops[0]]]!r} is its own parent; a unit cannot cause itself")
-    w, h = as_floats(weight), as_floats(bias)
+
+
+def _sorted(
+    names: tuple[str, ...], parent: IndexArray, child: IndexArray
+) -> tuple[IndexArray, IndexArray, IndexArray, IndexArray]:
+    """The units and the edges in their order, where the edges of each unit begin, and the parents of all edges."""
+    _check_loops(names, parent, child)
     order = topological_order(names, parent, child)
     place = np.empty(len(names), dtype=np.int64)
     place[order] = np.arange(len(names))
@@ -366,4 +532,4 @@ def _assemble(names: tuple[str, ...], parent: IndexArray, child: IndexArray, wei
         first = edge[double[0]]
         raise NetworkError(f"the edge {names[parent[first]]!r} -> {names[child[first]]!r} is given twice")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(c, minlength=len(names)))])
-    return Network(tuple(names[i] for i in order), Graph(indptr, p), w[edge], h[order])
+    return order, edge, indptr, p

@@ -47,6 +47,8 @@ def mirrors(network: Network) -> Mirrors:
 
 
 def _found(network: Network) -> Mirrors:
+    if not network.is_binary:
+        return Mirrors(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))
     graph, bias = network.graph, network.bias
     alone = np.flatnonzero((np.diff(graph.indptr) == 1) & (network.gate == gates.SIGMOID) & (np.abs(bias) >= SURE))
     edge = graph.indptr[alone]

@@ -1,8 +1,9 @@
-"""The model: a frozen record of a graph and of its units: names, weights, biases and gates."""
+"""The model: a frozen record of a graph and of its variables: names, states, weights, biases, gates and tables."""
 
 from __future__ import annotations
 
 import html
+import math
 import operator
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,15 +15,24 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from sbnet import checks
-from sbnet._types import FloatArray, Matrix, Model, States
+from sbnet._types import FloatArray, IndexArray, Matrix, Model, States
 from sbnet.errors import NetworkError, short, unknown_unit
 from sbnet.kernels import codes as gates
-from sbnet.model.conditional import Conditional, conditional
+from sbnet.model.conditional import Conditional, Family, conditional
 from sbnet.model.graph import Graph, as_floats, count, frozen, read_only
 from sbnet.model.names import Index
 from sbnet.model.notes import Note, notes_of, written
+from sbnet.model.states import (
+    StatesByName,
+    block_sizes,
+    checked_table,
+    numbers_of_states,
+    offsets,
+    states_of,
+    tables_of,
+)
 from sbnet.model.validation import MAX_PARAMETER as MAX_PARAMETER
-from sbnet.model.validation import check_names, check_parameters, check_shapes, checked_gates
+from sbnet.model.validation import check_names, check_parameters, check_shapes, check_units, checked_gates
 
 CERTAIN = 1000.0
 """What stands for certainty: the weight of a link of probability 1, and the size of the log-odds of 0 and of 1.
@@ -33,13 +43,18 @@ Sums take it as it is, e^-1000; evidence that it rules out is impossible, :mod:`
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Network:
-    r"""A belief network of binary units, eqs. (2)-(6). Parents precede children.
+    r"""A belief network of variables with states, eqs. (2)-(6) where there are two. Parents precede children.
 
     .. math::
         P(S) = \prod_i P(S_i \mid x_i), \qquad x_i = h_i + \sum_j J_{ij} S_j
 
     A sigmoid unit is on with probability :math:`\sigma(x_i) = 1/(1 + e^{-x_i})`, a noisy-OR unit (the paper's
     appendix A) with probability :math:`1 - e^{-x_i}`, where no weight and no bias is negative.
+
+    A variable with states 0 to K - 1 has K - 1 thresholds, each with an input of its own, to which a parent in state s
+    adds the weight :math:`J_l[u, s]`, nothing in state 0. By its gate, :math:`P(v \ge l \mid v \ge l - 1) =
+    \sigma(x_l)` (``"sigmoid"``, sequential logits), or :math:`P(v \le k) = \exp(-\sum_{l > k} x_l)`
+    (``"noisy-or"``, which is a noisy-MAX then), or there is a table of its probabilities (``"table"``).
 
     Build one with :func:`sbnet.from_edges`, :func:`sbnet.noisy_or`, :func:`sbnet.layered`,
     :func:`sbnet.from_weight_matrix` or :func:`sbnet.convert.from_networkx`. A network never changes:
@@ -52,20 +67,29 @@ class Network:
     graph : Graph
         The edges: the parents of unit ``i`` are ``graph.parent[graph.indptr[i]:graph.indptr[i + 1]]``.
     weight : array of float, shape (n_edges,)
-        The weight :math:`J_{ij}` of each edge, in the order of the graph.
+        The weight :math:`J_{ij}` of each edge, in the order of the graph. With more states, a block of them for each
+        edge, one after the other: thresholds of the child by states of the parent from 1 on, row by row; none into a
+        table.
     bias : array of float, shape (n_units,)
-        The biases :math:`h_i`.
+        The biases :math:`h_i`. With more states, one for each threshold; zeros for a variable that has a table.
     gate : array of int8, shape (n_units,)
-        What each unit is, as a code: 0, a sigmoid unit, by default; 1, a noisy-OR unit. Names are taken too.
+        What each unit is, as a code: 0, a sigmoid unit, by default; 1, a noisy-OR unit; 2, a table. Names are taken
+        too.
     layers : tuple of int or None
         Sizes of the layers, top to bottom, if the network was built in layers.
     notes : mapping from str to Note
         What people wrote beside each unit: see :class:`Note`. Empty where nothing was written.
+    states : mapping from str to tuple of str
+        The names of the states of each variable, in order; ``("no", "yes")`` by default.
+    tables : mapping from str to array
+        Of variables with a table, P(state given the states of its parents): an axis for each parent, in the order of
+        the graph, and a last one for the states of the variable.
 
     Notes
     -----
     All arrays are read-only. Two networks are equal if they have the same units in the same order, the same edges, and
-    the same numbers, whatever is written beside them; equal networks have equal hashes.
+    the same numbers, whatever is written beside them; what two states are called is such a note, the names of more are
+    not. Equal networks have equal hashes.
     """
 
     names: tuple[str, ...]
@@ -75,6 +99,8 @@ class Network:
     gate: States = None  # type: ignore[assignment]  # filled in below
     layers: tuple[int, ...] | None = None
     notes: Mapping[str, Note] = None  # type: ignore[assignment]  # filled in below
+    states: Mapping[str, tuple[str, ...]] = None  # type: ignore[assignment]  # filled in below
+    tables: Mapping[str, FloatArray] = None  # type: ignore[assignment]  # filled in below
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__  # the one place where a frozen record is filled in
@@ -91,10 +117,13 @@ class Network:
         check_names(self.names)
         if not isinstance(self.graph, Graph):
             raise NetworkError(f"graph is {self.graph!r}; give a Graph(indptr, parent), or use from_edges()")
-        check_shapes(self.names, self.graph, self.weight, self.bias, self.layers)
-        set_(self, "gate", read_only(checked_gates(self.gate, self.names)))
-        check_parameters(self.names, self.graph, self.weight, self.bias, self.gate)
+        check_units(self.names, self.graph, self.layers)
         set_(self, "notes", notes_of(self.names, self.notes))
+        set_(self, "states", states_of(self.names, self.states, self.notes))
+        set_(self, "tables", tables_of(self.names, self.graph, self.states, self.tables))
+        set_(self, "gate", read_only(checked_gates(self.gate, self.names, self.tables)))
+        check_shapes(self.names, self.graph, self.weight, self.bias, self.model)
+        check_parameters(self.names, self.graph, self.weight, self.bias, self.model)
 
     @property
     def n_units(self) -> int:
@@ -104,7 +133,35 @@ class Network:
     @property
     def n_edges(self) -> int:
         """Number of edges."""
-        return len(self.weight)
+        return self.graph.n_edges
+
+    @property
+    def n_states(self) -> IndexArray:
+        """Number of states of each variable."""
+        return self.model.n_states
+
+    @cached_property
+    def is_binary(self) -> bool:
+        """Has every variable two states, and none a table? Then each has one bias, and each edge one weight."""
+        return not self.tables and bool((self.model.n_states == 2).all())
+
+    @cached_property
+    def columns(self) -> tuple[IndexArray, IndexArray]:
+        """The variable and the state of each column of means: one for each state from 1 on, as thresholds are."""
+        n = self.model.n_states - 1
+        variable = np.repeat(np.arange(self.n_units), n)
+        return read_only(variable), read_only(np.arange(len(variable)) - self.model.threshold[variable] + 1)
+
+    def columns_of(self, unit: str | int) -> slice:
+        """Where the columns of a variable stand among those of all means, and its thresholds among all biases."""
+        i, threshold = self.index(unit), self.model.threshold
+        return slice(int(threshold[i]), int(threshold[i + 1]))
+
+    @property
+    def named_states(self) -> dict[str, tuple[str, ...]]:
+        """The states of those variables that have others than no and yes."""
+        assert isinstance(self.states, StatesByName)
+        return self.states.own
 
     @cached_property
     def _index(self) -> Index:
@@ -115,9 +172,9 @@ class Network:
         """The arrays that kernels read."""
         graph = self.graph
         by_parent = graph.child_indptr, graph.child, graph.child_edge
-        n, edges = len(self.gate), len(self.weight)
-        states = (read_only(array) for array in (np.full(n, 2), np.arange(n + 1), np.arange(edges + 1)))
-        return Model(graph.indptr, graph.parent, *by_parent, self.weight, self.gate, *states)
+        n_states = numbers_of_states(self.names, self.named_states)
+        places = offsets(n_states - 1), offsets(block_sizes(graph, n_states, self.gate))
+        return Model(graph.indptr, graph.parent, *by_parent, self.weight, self.gate, n_states, *places)
 
     @cached_property
     def _cache(self) -> dict[Any, Any]:
@@ -135,7 +192,9 @@ class Network:
         'influenza'
         """
         given = checks.mapping("notes", notes, "give a mapping from names to Note(about=…)", NetworkError)
-        return replace(self, notes={**self.notes, **given})
+        said = {name for name, note in given.items() if isinstance(note, Note) and note.states}
+        states = {name: own for name, own in self.named_states.items() if name not in said or len(own) > 2}
+        return replace(self, notes={**self.notes, **given}, states=states)
 
     def index(self, unit: str | int) -> int:
         """Position of a unit, given by name or by position."""
@@ -185,38 +244,68 @@ class Network:
           flu                  0.9000
           flu + cold           0.9200
         """
-        i = self.index(unit)
-        edges = slice(self.graph.indptr[i], self.graph.indptr[i + 1])
-        name, code = self.names[i], int(self.gate[i])
-        return conditional(
-            name, code, gates.NAMES[code], self.parents(i), self.weight[edges], float(self.bias[i]), given
-        )
+        return conditional(self.family(unit), given)
 
-    def edges(self) -> Iterator[tuple[str, str, float]]:
-        """Each edge as (parent, child, weight), by child."""
+    def family(self, unit: str | int) -> Family:
+        """What a variable is given its parents: its states and theirs, its biases and weights, or its table."""
+        i = self.index(unit)
+        name, parents = self.names[i], self.parents(i)
+        own = slice(int(self.graph.indptr[i]), int(self.graph.indptr[i + 1]))
+        weights = () if name in self.tables else tuple(self._block(e) for e in range(own.start, own.stop))
+        states, bias = tuple(self.states[parent] for parent in parents), self.bias[self.columns_of(i)]
+        return Family(name, self.states[name], int(self.gate[i]), parents, states, bias, weights, self.tables.get(name))
+
+    def _block(self, e: int) -> FloatArray:
+        """The weights of an edge, thresholds of the child by states of the parent from 1 on."""
+        n, block = self.model.n_states, self.model.block
+        shape = n[self.graph.child_of_edge[e]] - 1, n[self.graph.parent[e]] - 1
+        return self.weight[block[e] : block[e + 1]].reshape(shape)
+
+    def edges(self) -> Iterator[tuple[str, str, Any]]:
+        """Each edge as (parent, child, weight), by child.
+
+        The weight is a number between variables of two states, else an array, thresholds of the child by states of the
+        parent from 1 on; None if the child has a table.
+        """
         names, graph = self.names, self.graph
-        for j, i, w in zip(graph.parent.tolist(), graph.child_of_edge.tolist(), self.weight.tolist(), strict=True):
-            yield names[j], names[i], w
+        ends = zip(graph.parent.tolist(), graph.child_of_edge.tolist(), strict=True)
+        if self.is_binary:
+            for (j, i), w in zip(ends, self.weight.tolist(), strict=True):
+                yield names[j], names[i], w
+            return
+        for e, (j, i) in enumerate(ends):
+            block = None if names[i] in self.tables else self._block(e)
+            yield names[j], names[i], float(block[0, 0]) if block is not None and block.size == 1 else block
 
     def weight_matrix(self) -> FloatArray:
         """The dense matrix J; ``J[i, j]`` is the weight from parent j to child i.
 
         It takes 8 n_units² bytes; :meth:`sparse_weights` takes memory in proportion to the edges.
         """
+        self.check_binary("a matrix of weights", "edges() lists the weights of each edge")
         dense = np.zeros((self.n_units, self.n_units))
         dense[self.graph.child_of_edge, self.graph.parent] = self.weight
         return dense
 
     def sparse_weights(self) -> scipy.sparse.csr_array:
         """The matrix J as a sparse array; every edge is stored, also one of weight zero."""
+        self.check_binary("a matrix of weights", "edges() lists the weights of each edge")
         shape = (self.n_units, self.n_units)
         return scipy.sparse.csr_array((self.weight, self.graph.parent, self.graph.indptr), shape=shape)
+
+    def check_binary(self, what: str, way_out: str = "exact answers and samples know them") -> None:
+        """An error that names a variable with more than two states, or with a table, where only others are known."""
+        if not self.is_binary:
+            i = int(np.argmax((self.n_states != 2) | (self.gate == gates.TABLE)))
+            more = f"{self.n_states[i]} states" if self.n_states[i] > 2 else "a table"
+            raise NetworkError(f"variable {self.names[i]!r} has {more}, and {what} is for two states; {way_out}")
 
     def with_parameters(
         self,
         *,
-        weight: ArrayLike | Matrix | Mapping[tuple[str, str], float] | None = None,
-        bias: ArrayLike | Mapping[str, float] | None = None,
+        weight: ArrayLike | Matrix | Mapping[tuple[str, str], Any] | None = None,
+        bias: ArrayLike | Mapping[str, Any] | None = None,
+        tables: Mapping[str, ArrayLike] | None = None,
     ) -> Network:
         """A copy with the same graph and other numbers.
 
@@ -224,36 +313,50 @@ class Network:
         ----------
         weight
             One number per edge, in the order of :attr:`weight` and :meth:`edges`; or a matrix J, dense or sparse, that
-            is zero where there is no edge; or a mapping from (parent, child) to the weights that change.
+            is zero where there is no edge; or a mapping from (parent, child) to the weights that change, which are
+            arrays where there are more than two states.
         bias
             One number per unit, or a mapping from names to the biases that change.
+        tables
+            The tables that change, by name.
         """
         edges = self.weight if weight is None else self._edge_weights(weight)
         biases = self.bias if bias is None or isinstance(bias, Mapping) else as_floats(bias)
         if isinstance(bias, Mapping):
             biases = self.bias.copy()
             for name, value in bias.items():
-                biases[self.index(name)] = _number(value)
-        return replace(self, weight=edges, bias=biases)
+                own = self.columns_of(name)
+                biases[own] = numbers(value, (own.stop - own.start,), f"the bias of {name!r}")
+        known, wanted = {**self.tables}, "give the tables that change, by name"
+        for name, table in checks.mapping("tables", {} if tables is None else tables, wanted, NetworkError).items():
+            i = self.index(name)
+            if self.names[i] not in known:
+                raise NetworkError(f"{self.names[i]!r} has no table that could change")
+            known[self.names[i]] = checked_table(self.names[i], self.parents(i), self.states, table)
+        return replace(self, weight=edges, bias=biases, tables=known)
 
     def _edge_weights(self, weight: Any) -> FloatArray:
         if isinstance(weight, Mapping) and not scipy.sparse.issparse(weight):  # scipy's dok matrices are mappings too
             ends = zip(self.graph.parent.tolist(), self.graph.child_of_edge.tolist(), strict=True)
             edge = {pair: e for e, pair in enumerate(ends)}
-            changed = self.weight.copy()
+            changed, block, n = self.weight.copy(), self.model.block, self.model.n_states
             for key, value in weight.items():
                 if not (isinstance(key, tuple) and len(key) == 2):
                     raise NetworkError(f"the keys of a mapping of weights are (parent, child); got {key!r}")
                 parent, child = key
-                place = edge.get((self.index(parent), self.index(child)))
+                j, i = self.index(parent), self.index(child)
+                place = edge.get((j, i))
                 if place is None:
                     raise NetworkError(f"there is no edge {parent!r} -> {child!r} whose weight could change")
-                changed[place] = _number(value)
+                if self.names[i] in self.tables:
+                    raise NetworkError(f"{child!r} has a table; give tables={{{self.names[i]!r}: …}} for other numbers")
+                shape = int(n[i]) - 1, int(n[j]) - 1
+                changed[block[place] : block[place + 1]] = numbers(value, shape, _edge_name(parent, child)).ravel()
             return changed
         sparse, square = scipy.sparse.issparse(weight), (self.n_units, self.n_units)
         matrix: Any = scipy.sparse.csr_array(weight) if sparse else as_floats(weight)
-        if matrix.shape == (self.n_edges,):
-            return matrix  # type: ignore[no-any-return]
+        if matrix.shape == self.weight.shape or not self.is_binary:  # the record says what is wrong with others
+            return matrix.toarray() if sparse else matrix  # type: ignore[no-any-return]
         if matrix.shape != square:
             expected = f"({self.n_edges},), one number per edge, or {square}" if matrix.ndim != 2 else f"{square}"
             raise NetworkError(f"weight has shape {matrix.shape}; expected {expected}")
@@ -268,7 +371,10 @@ class Network:
         return values
 
     def subnetwork(self, units: Iterable[str | int]) -> Network:
-        """The network of the given units and the edges among them, in the order of this network."""
+        """The network of the given units and the edges among them, in the order of this network.
+
+        Parents that are left out are in their first state, which is what no edge says.
+        """
         kept = sorted({self.index(unit) for unit in checks.units("units", units)})
         place = np.full(self.n_units, -1, dtype=np.int64)
         place[kept] = np.arange(len(kept))
@@ -278,7 +384,15 @@ class Network:
         graph = Graph(np.concatenate([[0], np.cumsum(counts)]), parent[inside])
         names = tuple(self.names[i] for i in kept)
         notes = {name: self.notes[name] for name in names}
-        return Network(names, graph, self.weight[inside], self.bias[kept], self.gate[kept], notes=notes)
+        weight = self.weight[np.repeat(inside, np.diff(self.model.block))]
+        bias = self.bias[np.isin(self.columns[0], kept)]
+        states, tables = {name: self.states[name] for name in names}, {}
+        for i in kept:
+            if self.names[i] in self.tables:
+                own = slice(self.graph.indptr[i], self.graph.indptr[i + 1])
+                at = tuple(slice(None) if one else 0 for one in inside[own])
+                tables[self.names[i]] = self.tables[self.names[i]][at]
+        return Network(names, graph, weight, bias, self.gate[kept], notes=notes, states=states, tables=tables)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Network):
@@ -289,24 +403,35 @@ class Network:
             and np.array_equal(self.weight, other.weight)
             and np.array_equal(self.bias, other.bias)
             and np.array_equal(self.gate, other.gate)
+            and self._more_states == other._more_states
+            and self.tables.keys() == other.tables.keys()
+            and all(np.array_equal(table, other.tables[name]) for name, table in self.tables.items())
         )
 
+    @cached_property
+    def _more_states(self) -> dict[str, tuple[str, ...]]:
+        """The names of states where there are more than two."""
+        return {name: states for name, states in self.named_states.items() if len(states) > 2}
+
     def __hash__(self) -> int:
-        return hash((self.names, self.graph, self.weight.tobytes(), self.bias.tobytes(), self.gate.tobytes()))
+        arrays: list[Any] = [self.weight, self.bias, self.gate, *self.tables.values()]
+        return hash((self.names, self.graph, *(array.tobytes() for array in arrays)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        rest = self.gate, self.layers, written(self.notes)
+        rest = self.gate, self.layers, written(self.notes), self.named_states, dict(self.tables)
         return Network, (self.names, self.graph, self.weight, self.bias, *rest)
 
     def _summary(self) -> list[tuple[str, str]]:
         """What a person wants to know at a glance, as (label, value)."""
         strongest = "none"
-        if self.n_edges:
-            e = int(np.argmax(np.abs(self.weight)))
+        if len(self.weight):
+            k = int(np.argmax(np.abs(self.weight)))
+            e = int(np.searchsorted(self.model.block, k, side="right")) - 1
             parent, child = self.names[self.graph.parent[e]], self.names[self.graph.child_of_edge[e]]
-            strongest = f"{self.weight[e]:+.3g} ({short(parent)} -> {short(child)})"
+            strongest = f"{self.weight[k]:+.3g} ({short(parent)} -> {short(child)})"
         sizes = np.bincount(self.graph.depths).tolist() if self.layers is None else self.layers
         layers = " × ".join(f"{size:,}" for size in sizes)
+        least, most = int(self.n_states.min()), int(self.n_states.max())
         kinds = np.bincount(self.gate, minlength=len(gates.NAMES)).tolist()
         return [
             ("units", f"{self.n_units:,}"),
@@ -314,11 +439,13 @@ class Network:
             ("layers", layers if self.layers is not None or len(sizes) <= 6 else f"{len(sizes):,} levels"),
             ("gates", ", ".join(f"{n:,} {name}" for n, name in zip(kinds, gates.NAMES, strict=True) if n)),
             ("largest weight", strongest),
+            *([] if least == most == 2 else [("states", f"{least}" if least == most else f"{least} to {most}")]),
         ]
 
     def __repr__(self) -> str:
-        _, _, layers, gate, strongest = (value for _, value in self._summary())
+        (_, _, layers, gate, strongest, *states) = (value for _, value in self._summary())
         size = f"{count(self.n_units, 'unit')}, {count(self.n_edges, 'edge')}"
+        size += f", {states[0]} states" if states else ""
         mixed = f", {gate} units" if self.gate.any() else ""
         return f"<Network: {size}{mixed}, layers {layers}, largest weight {strongest}>"
 
@@ -335,8 +462,19 @@ class Network:
         )
 
 
-def _number(value: Any) -> float:
-    number = as_floats(value)
-    if number.ndim:
+def _edge_name(parent: Any, child: Any) -> str:
+    return f"the weight {parent!r} -> {child!r}"
+
+
+def numbers(value: Any, shape: tuple[int, ...], what: str) -> FloatArray:
+    """A weight or a bias: one number for two states, else an array of the shape that the states ask for."""
+    given = as_floats(value)
+    if given.ndim and shape in ((1,), (1, 1)) and given.shape != shape:
         raise NetworkError(f"a weight or a bias is one number; got {checks.shown(value)}")
-    return float(number)
+    if math.prod(shape) == 1 and given.size == 1:
+        return given.reshape(shape)
+    if given.shape != shape:
+        got = f"{checks.shown(value)}, one number" if not given.ndim else f"an array of shape {given.shape}"
+        meant = "(thresholds of the child, states of the parent from 1 on)" if len(shape) == 2 else "one per threshold"
+        raise NetworkError(f"{what} is {got}; its states ask for an array of shape {shape}, {meant}")
+    return given

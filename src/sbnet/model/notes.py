@@ -28,7 +28,8 @@ class Note:
         Of a unit for one of several states: the variable, as in "sky", and the state of it in which the unit is on, as
         in "rain". Evidence may then say ``{"sky": "rain"}``. Both are empty for units that stand for themselves.
     states : tuple of str
-        What the states 0 and 1 are called, as in ("absent", "present"); empty for 0 and 1 themselves.
+        What the states 0 and 1 are called, as in ("absent", "present"); empty for 0 and 1 themselves. They are those of
+        :attr:`Network.states`, which also has those of variables with more than two.
     """
 
     about: str = ""

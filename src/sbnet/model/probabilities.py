@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import expit, log_expit, xlogy
 
 from sbnet import checks
 from sbnet._types import FloatArray
-from sbnet.errors import NetworkError, not_among
+from sbnet.errors import NetworkError, hint, not_among
 from sbnet.kernels import codes as gates
 from sbnet.model.build import from_edges, gate_code
 from sbnet.model.network import CERTAIN as CERTAIN
 from sbnet.model.network import Network
+from sbnet.model.notes import NOTHING
+from sbnet.model.states import find, shown, states_of
 from sbnet.model.suggestions import check_network
 
+Number: TypeAlias = Callable[[str, Any], float]
+"""A check that a value of some name is a probability."""
 _ROWS = 12  # parents up to which the error of a nearest unit is measured over all their states
 
 
 def noisy_or(
-    causes: Mapping[tuple[str, str], float],
+    causes: Mapping[tuple[str, str], Any],
     *,
-    leak: Mapping[str, float] | float = 0.0,
-    prior: Mapping[str, float] | float | None = None,
+    leak: Mapping[str, Any] | float = 0.0,
+    prior: Mapping[str, Any] | float | None = None,
+    states: Mapping[str, Sequence[str]] | None = None,
 ) -> Network:
     r"""Build a network of causes and effects from probabilities, with noisy-OR units.
 
@@ -33,18 +38,28 @@ def noisy_or(
 
     .. math:: P(\text{effect} = 0 \mid \text{causes}) = (1 - \text{leak}) \prod_{j \text{ present}} (1 - p_j) .
 
+    An effect with more states is a noisy-MAX: each cause that is present, and the leak, brings it to some state, each
+    on its own, and it is in the largest of them. A cause in its first state brings it to its first state.
+
     Parameters
     ----------
     causes
         A mapping from (cause, effect) to p, the probability that this cause alone produces the effect. An effect may
         be a cause of others. A p of 0 is an edge without influence; a p of 1 never fails: evidence against it is
-        impossible, with ln P of minus infinity.
+        impossible, with ln P of minus infinity. Of an effect with more than two states, p is a mapping from its states
+        to the probabilities that this cause alone brings it there, or a list of them, of the states from the second one
+        on; of a cause with more than two states, a mapping from its states, or a list from the second one on, to such
+        a p.
     leak
         The probability of an effect without any of its causes, by name or one for all. Without a leak an effect that
         is observed must have a cause: mean field theory, which takes causes as independent, then has poor bounds. A
-        small leak, say 0.001, gives better ones and is often nearer the truth.
+        small leak, say 0.001, gives better ones and is often nearer the truth. Of an effect with more than two states,
+        probabilities as in `causes`. It is a cause of its own that is always present, apart from all others.
     prior
-        The probability of each unit that is only a cause, by name or one for all.
+        The probability of each unit that is only a cause, by name or one for all; of one with more than two states, a
+        mapping from its states, or a list.
+    states
+        The names of the states of variables that have others than no and yes, in order.
 
     Returns
     -------
@@ -67,22 +82,37 @@ def noisy_or(
     ... )
     >>> print(f"{sb.exact_posterior(net, {'fever': 1, 'cough': 0})[net.index('flu')]:.2f}")
     0.63
+    >>> net = sb.noisy_or(
+    ...     causes={("flu", "fever"): {"mild": 0.3, "high": 0.6}, ("cold", "fever"): {"mild": 0.2}},
+    ...     leak={"fever": {"mild": 0.01}},
+    ...     prior={"flu": 0.05, "cold": 0.2},
+    ...     states={"fever": ["none", "mild", "high"]},
+    ... )
+    >>> net.conditional("fever")
+    P(fever), noisy-or, with these parents on:
+                           none    mild    high
+      none of its parents  0.9900  0.0100  0.0000
+      cold                 0.7920  0.2080  0.0000
+      flu                  0.0990  0.3010  0.6000
+      flu + cold           0.0792  0.3208  0.6000
     """
-    return from_probabilities(causes, leak=leak, prior=prior, gate="noisy-or")
+    return from_probabilities(causes, leak=leak, prior=prior, gate="noisy-or", states=states)
 
 
 def from_probabilities(
-    causes: Mapping[tuple[str, str], float],
+    causes: Mapping[tuple[str, str], Any],
     *,
-    leak: Mapping[str, float] | float = 0.0,
-    prior: Mapping[str, float] | float | None = None,
+    leak: Mapping[str, Any] | float = 0.0,
+    prior: Mapping[str, Any] | float | None = None,
     gate: Mapping[str, str] | str = "sigmoid",
+    states: Mapping[str, Sequence[str]] | None = None,
 ) -> Network:
     """Build a network of causes and effects from probabilities, for any gate: a word for all effects, or words by name.
 
     Of a noisy-OR effect, p is the probability that the cause alone produces it, leak apart. Of a sigmoid effect, p is
     the probability of the effect when this cause, and no other, is present, and the leak its probability when none is:
-    causes then add up as log-odds, and one with p below the leak prevents.
+    causes then add up as log-odds, and one with p below the leak prevents. Variables with more than two states have
+    probabilities of each, as in :func:`noisy_or`.
 
     Examples
     --------
@@ -102,42 +132,153 @@ def from_probabilities(
             raise NetworkError(f"the keys of causes are (cause, effect); got {key!r}")
     effects = dict.fromkeys(effect for _, effect in causes)
     first = dict.fromkeys(cause for cause, _ in causes if cause not in effects)
-    leaks = _by_name("leak", leak, effects, "the effects")
-    priors = {} if prior is None else _by_name("prior", prior, first, "the units without causes")
+    every = tuple(first | effects)
+    known = states_of(every, states, dict.fromkeys(every, NOTHING))
+    leaks = _by_name("leak", leak, effects, "the effects", known)
+    priors = {} if prior is None else _by_name("prior", prior, first, "the units without causes", known)
     for name in first:
         if name not in priors:
             raise NetworkError(f"{name!r} has no prior; give prior={{{name!r}: 0.05, …}}, or one number for all")
     kinds = _kinds(gate, effects)
-    noisy = {effect for effect, kind in kinds.items() if kind == "noisy-or"}
-    base = {effect: (never if effect in noisy else log_odds)(leaks.get(effect, 0.0)) for effect in effects}
-    weights = {}
+    nothing = {effect: np.eye(1, len(known[effect]))[0] for effect in effects}
+    base = {
+        effect: thresholds_of(leaks.get(effect, nothing[effect]), kinds[effect], nothing[effect][1:])
+        for effect in effects
+    }
+    weights: dict[tuple[str, str], Any] = {}
     for (cause, effect), given in causes.items():
-        p = checks.probability(f"causes[{cause!r}, {effect!r}]", given)
-        weights[cause, effect] = never(p) if effect in noisy else log_odds(p) - base[effect]
-    bias = {name: log_odds(priors[name]) for name in first} | base
-    return from_edges(weights, bias=bias, gate=kinds)
+        if len(known[cause]) == len(known[effect]) == 2 and not isinstance(given, Mapping | Sequence | np.ndarray):
+            p = checks.probability(f"causes[{cause!r}, {effect!r}]", given)  # there may be many of them
+            weights[cause, effect] = never(p) if kinds[effect] == "noisy-or" else log_odds(p) - float(base[effect][0])
+            continue
+        rows = effects_by_state(f"causes[{cause!r}, {effect!r}]", given, known[cause], known[effect])
+        inputs = [thresholds_of(row, kinds[effect], base[effect]) for row in rows]
+        if kinds[effect] != "noisy-or":
+            inputs = [x - base[effect] for x in inputs]
+        weights[cause, effect] = np.stack(inputs, axis=1)
+    bias = {name: thresholds_of(priors[name], "sigmoid", np.zeros(len(known[name]) - 1)) for name in first} | base
+    own = {name: float(x[0]) if len(x) == 1 else x for name, x in bias.items()}
+    return from_edges(weights, bias=own, gate=kinds, states=states)
+
+
+def effects_by_state(
+    what: str, given: Any, cause: Sequence[str], effect: Sequence[str], number: Number = checks.probability
+) -> list[FloatArray]:
+    """What a cause alone does, in each of its states from the second one on: the distribution of the effect.
+
+    A number will do where both have two states; a cause with more has a mapping from its states, or a list.
+    """
+    if len(cause) == 2:
+        return [distribution(what, given, effect, number)]
+    if isinstance(given, Mapping):
+        found = _states_named(what, given, cause)
+        if 0 in found:
+            raise NetworkError(
+                f"{what} names {cause[0]!r}, the first state of the cause, which has no effect; leave it out"
+            )
+        nothing = np.eye(1, len(effect))[0]
+        one = {k: distribution(f"{what}[{cause[k]!r}]", value, effect, number) for k, value in found.items()}
+        return [one.get(k, nothing) for k in range(1, len(cause))]
+    wanted = f"give probabilities by the states {shown(cause[1:])} of the cause, in a mapping or a list"
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence | np.ndarray) or len(given) != len(cause) - 1:
+        raise NetworkError(f"{what} is {checks.shown(given)}; {wanted}")
+    return [distribution(f"{what}[{k}]", value, effect, number) for k, value in enumerate(given)]
+
+
+def distribution(what: str, given: Any, states: Sequence[str], number: Number = checks.probability) -> FloatArray:
+    """Probabilities of all states: of the second one of two, by name, or in a list from the second one on, or of all.
+
+    What is left belongs to the first state.
+    """
+    if len(states) == 2 and not isinstance(given, Mapping | Sequence | np.ndarray):
+        second = number(what, given)
+        return np.array([1.0 - second, second])
+    if isinstance(given, str | bytes) and len(states) == 2:
+        number(what, given)
+    if isinstance(given, Mapping):
+        listed = {k: number(f"{what}[{states[k]!r}]", p) for k, p in _states_named(what, given, states).items()}
+    elif isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes):
+        first = len(states) - len(given)
+        if np.ndim(given) != 1 or first not in (0, 1):
+            text = f"give one for each of its states, {shown(states)}, or for all but the first"
+            raise NetworkError(f"{what} is {checks.shown(given)}; {text}")
+        listed = {first + k: number(f"{what}[{k}]", p) for k, p in enumerate(given)}
+    else:
+        text = f"give probabilities by state, such as {{{states[1]!r}: 0.3, {states[-1]!r}: 0.6}}"
+        raise NetworkError(f"{what} is {checks.shown(given)}; {text}")
+    p = np.array([listed.get(k, 0.0) for k in range(len(states))])
+    total = float(p.sum())
+    if total > 1.0 + 1e-9 or (0 in listed and abs(total - 1.0) > 1e-9):
+        more = "they must sum to 1" if 0 in listed else f"what is left to 1 is that of {states[0]!r}"
+        raise NetworkError(f"the probabilities of {what} sum to {total:.10g}; {more}")
+    if 0 not in listed:
+        p[0] = max(0.0, 1.0 - total)
+    return p
+
+
+def _states_named(what: str, given: Mapping[Any, Any], states: Sequence[str]) -> dict[int, Any]:
+    """What a mapping says, by the number of the state."""
+    found: dict[int, Any] = {}
+    for key, value in given.items():
+        k = find(states, key)
+        if k is None:
+            way_out = hint(key, states, f"they are {shown(states)}")
+            raise NetworkError(f"{what} names {checks.shown(key)}, which is not one of the states{way_out}")
+        if k in found:
+            raise NetworkError(f"{what} names the state {states[k]!r} twice")
+        found[k] = value
+    return found
+
+
+def thresholds_of(p: FloatArray, gate: str, otherwise: FloatArray) -> FloatArray:
+    r"""The inputs of thresholds that give a variable this distribution, :math:`T_l = P(v \ge l)`.
+
+    Of a noisy-MAX, :math:`x_l = \ln P(v \le l) - \ln P(v \le l - 1)`; of sequential logits, the log-odds of
+    :math:`T_l / T_{l-1}`, or `otherwise` where no case comes so far. Certainty is a thousand nats.
+    """
+    tail = np.append(np.cumsum(p[:0:-1])[::-1], 0.0)  # T_1 … T_K; sums that begin with the last state
+    tail = np.minimum(tail, 1.0)
+    x = np.zeros(len(p) - 1)
+    for k in range(len(x)):
+        if gate == "noisy-or":
+            certain = tail[k] >= 1.0
+            x[k] = (CERTAIN if tail[k + 1] < 1.0 else 0.0) if certain else never(tail[k]) - never(tail[k + 1])
+        else:
+            before = 1.0 if k == 0 else tail[k - 1]
+            x[k] = log_odds(min(tail[k] / before, 1.0)) if before > 0.0 else otherwise[k]
+    return x
 
 
 def _kinds(gate: Any, effects: Iterable[str]) -> dict[str, str]:
     """The gate of each effect: one for all, or by name."""
     if isinstance(gate, str):
-        gate_code(gate, "all units")
-        return dict.fromkeys(effects, gate)
-    given = checks.mapping("gate", gate, "give 'sigmoid' or 'noisy-or', or a mapping from effects to these words")
+        given: Mapping[Any, Any] = dict.fromkeys(effects, gate)
+    else:
+        given = checks.mapping("gate", gate, "give 'sigmoid' or 'noisy-or', or a mapping from effects to these words")
     kinds = {effect: given.get(effect, "sigmoid") for effect in effects}
     for effect, kind in kinds.items():
-        gate_code(kind, repr(effect))
+        if gate_code(kind, "all units" if isinstance(gate, str) else repr(effect)) == gates.TABLE:
+            raise NetworkError(
+                f"the gate of {effect!r} is 'table'; from_edges(tables=…) takes the probabilities of one"
+            )
     return kinds
 
 
-def _by_name(what: str, given: Any, names: Mapping[str, None], whose: str) -> dict[str, float]:
-    """Probabilities by name; one number is that of all."""
+def _by_name(
+    what: str, given: Any, names: Mapping[str, None], whose: str, states: Mapping[str, Sequence[str]]
+) -> dict[str, FloatArray]:
+    """Distributions by name; one number is the probability of all that have two states, and zero that of all."""
     if not isinstance(given, Mapping):
-        return dict.fromkeys(names, checks.probability(what, given))
+        p = checks.probability(what, given)
+        more = [name for name in names if len(states[name]) > 2]
+        if more and p > 0.0:
+            text = f"{more[0]!r} has {len(states[more[0]])} states; give {what}={{{more[0]!r}: {{…}}}} by state"
+            raise NetworkError(f"{what} is {p}, one number, and {text}")
+        return {name: np.array([1.0 - p, p]) for name in names if name not in more}
     for name in given:
         if not isinstance(name, str) or name not in names:
             raise not_among(name, tuple(names), f"{whose}, which {what} is for")
-    return {name: checks.probability(f"{what}[{name!r}]", p) for name, p in given.items()}
+    return {name: distribution(f"{what}[{name!r}]", p, states[name]) for name, p in given.items()}
 
 
 def log_odds(p: float) -> float:
@@ -177,7 +318,8 @@ def nearest(network: Network, unit: str | int, *, gate: str, probability: float 
         `probability`, all of them for up to 12 parents, 4,096 random ones for more.
     """
     check_network(network)
-    checks.choice("gate", gate, gates.NAMES)
+    network.check_binary("the nearest unit of another gate", "subnetwork() leaves such variables out")
+    checks.choice("gate", gate, gates.NAMES[:2])
     generator = checks.generator(rng)
     probability = checks.fraction("probability", probability)
     i, old = network.index(unit), gates.NAMES[int(network.gate[network.index(unit)])]

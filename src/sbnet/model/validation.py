@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import FloatArray, States
+from sbnet._types import FloatArray, Model, States
 from sbnet.errors import NetworkError
 from sbnet.kernels import codes as gates
 from sbnet.model.graph import Graph, count
@@ -27,54 +27,76 @@ def check_names(names: Sequence[str]) -> None:
     if not names:
         raise NetworkError("the network is empty; give at least one unit, by an edge or by a bias")
     for name in names:
-        if not isinstance(name, str):
-            raise NetworkError(f"unit names are strings; {checks.shown(name)} is of type {type(name).__name__}")
-        if not name:
-            raise NetworkError("a unit has an empty name")
+        check_name(name)
     if len(set(names)) < len(names):
         seen: set[str] = set()
         double = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise NetworkError(f"two units are called {double!r}; names must differ")
 
 
-def check_shapes(
-    names: Sequence[str], graph: Graph, weight: FloatArray, bias: FloatArray, layers: tuple[int, ...] | None
-) -> None:
-    """One name and one bias for each unit, one weight for each edge, and layers that add up."""
-    n, n_edges = len(names), graph.n_edges
+def check_name(name: Any) -> None:
+    if not isinstance(name, str):
+        raise NetworkError(f"unit names are strings; {checks.shown(name)} is of type {type(name).__name__}")
+    if not name:
+        raise NetworkError("a unit has an empty name")
+
+
+def check_units(names: Sequence[str], graph: Graph, layers: tuple[int, ...] | None) -> None:
+    """One name for each unit of the graph, and layers that add up."""
+    n = len(names)
     if graph.n_units != n:
         units = count(graph.n_units, "unit")
         raise NetworkError(f"the graph has {units}, the network {count(n, 'name')}; each unit needs one")
-    if weight.shape != (n_edges,):
-        raise NetworkError(f"weight has shape {weight.shape}; expected ({n_edges},), one number per edge")
-    if bias.shape != (n,):
-        raise NetworkError(f"bias has shape {bias.shape}; expected ({n},), one number per unit")
     if layers is not None and (sum(layers) != n or min(layers) < 1):
         raise NetworkError(f"layers {layers} do not add up to {n} units")
 
 
-def check_parameters(names: Sequence[str], graph: Graph, weight: FloatArray, bias: FloatArray, gate: States) -> None:
-    """Finite numbers; of noisy-OR units, which add up -ln(1 - p) of causes and leak, none that is negative."""
-    noisy = gate == gates.NOISY_OR
+def check_shapes(names: Sequence[str], graph: Graph, weight: FloatArray, bias: FloatArray, model: Model) -> None:
+    """One bias for each unit, one weight for each edge; or as many as their states ask for."""
+    n, n_edges, binary = int(model.threshold[-1]), int(model.block[-1]), bool((model.n_states == 2).all())
+    if weight.shape != (n_edges,):
+        whose = "edge" if binary else "threshold of a child and state of its parent from 1 on, edge by edge"
+        raise NetworkError(f"weight has shape {weight.shape}; expected ({n_edges},), one number per {whose}")
+    if bias.shape != (n,):
+        whose = "unit" if binary else "threshold: a variable with K states has K - 1"
+        raise NetworkError(f"bias has shape {bias.shape}; expected ({n},), one number per {whose}")
+    tabled = np.repeat(model.gate == gates.TABLE, model.n_states - 1) & (bias != 0.0)
+    if tabled.any():
+        name = names[int(np.searchsorted(model.threshold, int(tabled.argmax()), side="right")) - 1]
+        raise NetworkError(
+            f"the bias of {name!r} is {bias[tabled][0]}; it has a table, which says all, and biases of 0"
+        )
 
-    def edge(e: int) -> str:
+
+def check_parameters(names: Sequence[str], graph: Graph, weight: FloatArray, bias: FloatArray, model: Model) -> None:
+    """Finite numbers; of noisy-OR units, which add up -ln(1 - p) of causes and leak, none that is negative."""
+    noisy = model.gate == gates.NOISY_OR
+    noisy_bias = np.repeat(noisy, model.n_states - 1)
+    noisy_weight = np.repeat(noisy[graph.child_of_edge], np.diff(model.block))
+
+    def unit(k: int) -> str:
+        return repr(names[int(np.searchsorted(model.threshold, k, side="right")) - 1])
+
+    def edge(k: int) -> str:
+        e = int(np.searchsorted(model.block, k, side="right")) - 1
         return f"the weight {names[graph.parent[e]]!r} -> {names[graph.child_of_edge[e]]!r}"
 
     for values, bad, called, wanted in (
-        (bias, ~(np.abs(bias) <= MAX_PARAMETER), lambda i: f"the bias of {names[i]!r}", _RANGE),
+        (bias, ~(np.abs(bias) <= MAX_PARAMETER), lambda k: f"the bias of {unit(k)}", _RANGE),
         (weight, ~(np.abs(weight) <= MAX_PARAMETER), edge, _RANGE),
-        (bias, noisy & (bias < 0.0), lambda i: f"the leak of noisy-OR unit {names[i]!r}", _NOT_NEGATIVE),
-        (weight, noisy[graph.child_of_edge] & (weight < 0.0), edge, _NOT_NEGATIVE),
+        (bias, noisy_bias & (bias < 0.0), lambda k: f"the leak of noisy-OR unit {unit(k)}", _NOT_NEGATIVE),
+        (weight, noisy_weight & (weight < 0.0), edge, _NOT_NEGATIVE),
     ):
         if bad.any():
             first = int(bad.argmax())
             raise NetworkError(f"{called(first)} is {values[first]}; {wanted}")
 
 
-def checked_gates(gate: Any, names: Sequence[str]) -> States:
-    """The codes of all units, sigmoid units by default; each is looked at before it is cast."""
+def checked_gates(gate: Any, names: Sequence[str], tables: Mapping[str, Any]) -> States:
+    """The codes of all units, sigmoid units or tables by default; each is looked at before it is cast."""
     if gate is None:
-        return np.full(len(names), gates.SIGMOID, np.int8)
+        tabled = np.array([name in tables for name in names], np.bool_)
+        return np.where(tabled, gates.TABLE, gates.SIGMOID).astype(np.int8)
     known = ", ".join(f"{code} ({name})" for code, name in enumerate(gates.NAMES))
     given: Any = gate
     if isinstance(gate, np.ndarray) and gate.dtype.kind in "biuf":
@@ -87,6 +109,13 @@ def checked_gates(gate: Any, names: Sequence[str]) -> States:
     bad = np.flatnonzero(~np.isin(codes, np.arange(len(gates.NAMES))))
     if bad.size:
         raise NetworkError(f"the gate of {names[bad[0]]!r} is {checks.shown(given[bad[0]])}; the gates are {known}")
+    for i in np.flatnonzero(codes == gates.TABLE).tolist():
+        if names[i] not in tables:
+            raise NetworkError(f"the gate of {names[i]!r} is 'table', and it has none; give tables={{{names[i]!r}: …}}")
+    for name in tables:
+        if codes[names.index(name)] != gates.TABLE:
+            kind = gates.NAMES[int(codes[names.index(name)])]
+            raise NetworkError(f"{name!r} has a table, and its gate is {kind!r}; leave one of them out")
     return codes.astype(np.int8)
 
 

@@ -103,6 +103,7 @@ def receptive_fields(
     >>> ax = sb.plots.receptive_fields(sb.layered((5, 12), rng=0), shape=(3, 4))
     """
     check_network(network)
+    network.check_binary("a picture of weights", "edges() lists the weights of each edge")
     wanted = "give the rows and the columns of an image, such as (8, 8)"
     sides = checks.listed("shape", shape, wanted)
     if len(sides) != 2:
@@ -138,6 +139,7 @@ def receptive_fields(
 def check_size(network: Network) -> None:
     """Refuse what no screen can show, and what is no network."""
     check_network(network)
+    network.check_binary("a picture of weights", "edges() lists the weights of each edge")
     if network.n_units > MAX_UNITS:
         raise ParameterError(
             f"the network has {network.n_units:,} units; a drawing shows at most {MAX_UNITS:,}. "

@@ -63,6 +63,7 @@ def means(
             "solver=sbnet.solvers.Sampled()"
         )
     net, mean = posterior.network, np.asarray(posterior.means, dtype=np.float64)
+    net.check_binary("a picture of means", "print the answer instead")
     if mean.ndim != 1:
         raise ParameterError(f"means() draws one answer; these are {len(mean):,} rows. Choose one: batch[0]")
     n = checks.whole("n", n, 1)

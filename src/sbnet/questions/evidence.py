@@ -1,6 +1,6 @@
 """Evidence in any form a user may have it, turned once into one exact internal form.
 
-The internal form is an ``int8`` array, rows by units: 0, 1, or -1 for "not observed".
+The internal form is an ``int8`` array, rows by variables: the number of the state, or -1 for "not observed".
 
 One pattern or many, and what comes back, is the same everywhere: one pattern is answered by numbers (or by the record
 of one), a table by arrays with an axis of rows in front (or by the record of many). A mapping and a list of numbers are
@@ -10,13 +10,16 @@ one pattern (:data:`OnePattern`); a data frame and a list of mappings, of lists 
 Tables are read in :mod:`sbnet.tables.frames`, and the words and numbers in them in :mod:`sbnet.tables.codings`. The
 units of a network have their meaning already: words that neither say what they mean nor stand in the note of their unit
 are refused, and two numbers other than 0 and 1 are read by their order, with a warning.
+
+States are named in mappings and in tables with names, where a number is the state that is called so: 0 and 1 where the
+states are no and yes, or other words. In plain arrays, which have no names, a number is the number of the state.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -24,8 +27,9 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.errors import CodingWarning, EvidenceError, TableError, unknown_unit
+from sbnet.errors import CodingWarning, EvidenceError, TableError, hint, unknown_unit
 from sbnet.model.network import Network
+from sbnet.model.states import NO_YES, are_words, find, shown
 from sbnet.model.suggestions import check_kinds
 from sbnet.parallel.blocks import row_blocks
 from sbnet.parallel.lazy import Partitions
@@ -129,17 +133,39 @@ def _read(
     return reader.read(evidence), reader.doubts
 
 
-def check_means(states: States, means: ArrayLike, single: bool) -> FloatArray:
-    """Means for every row and unit, with those of observed units put in."""
-    mu = checks.numbers("means", means)
-    expected = states.shape[1:] if single else states.shape
+def check_means(network: Network, states: States, means: ArrayLike, single: bool) -> FloatArray:
+    """Means for every row and column, with those of observed variables put in."""
+    mu, known = checks.numbers("means", means), observed_means(network, states)
+    expected = known.shape[1:] if single else known.shape
     if mu.shape != expected:
-        raise EvidenceError(f"means have shape {mu.shape}; expected {expected}, one for every unit")
-    mu = np.where(states == HIDDEN, mu, states)
+        whose = "unit" if network.is_binary else "state from the second one on of every variable"
+        raise EvidenceError(f"means have shape {mu.shape}; expected {expected}, one for every {whose}")
+    mu = np.where(np.isnan(known), mu, known)
     good: BoolArray = (mu >= 0.0) & (mu <= 1.0)
     if not good.all():
         raise EvidenceError(f"means must lie between 0 and 1; got {mu[~good][0]}")
     return mu
+
+
+def observed_means(network: Network, states: States) -> FloatArray:
+    """Means that evidence gives: rows by columns, NaN for variables that are not observed."""
+    if network.is_binary:
+        return np.where(states == HIDDEN, np.nan, states)
+    variable, state = network.columns
+    own = states[..., variable]
+    return np.where(own == HIDDEN, np.nan, own == state)
+
+
+def as_evidence(network: Network, i: int, state: int) -> Any:
+    """A state as a mapping may give it: its number, or its name where numbers are names."""
+    states = network.states[network.names[i]]
+    return int(state) if len(states) == 2 and are_words(states) else states[state]
+
+
+def words_of(network: Network, i: int) -> tuple[str, ...]:
+    """What the states of a variable are called; nothing if they are no and yes, and no note says so."""
+    name = network.names[i]
+    return network.notes[name].states if network.states[name] == NO_YES else network.states[name]
 
 
 def _series(evidence: Any) -> Any:
@@ -162,6 +188,7 @@ class _Reader:
         self.network, self.gone, self.known = network, gone, known
         self.inferred: dict[int, Coding] = {}
         self.doubts: list[str] = []
+        self.positions = False  # are numbers those of states, as in arrays, and not what states are called?
 
     def read(self, evidence: Any) -> Reading:
         """Evidence in any form."""
@@ -184,6 +211,7 @@ class _Reader:
     def frame(self, frame: Any) -> Reading:
         labels: list[Any] = list(frame.columns)
         if frames.are_default(labels) or not any(isinstance(label, str) for label in labels):
+            self.positions = True
             sheet = frames.from_frame(frame, frames.names_of(frame), self.gone)
             return self.place(sheet, range(self.first(len(sheet.columns)), self.network.n_units))
         if any(is_variable(self.network, label) for label in labels):
@@ -205,14 +233,18 @@ class _Reader:
     def array(self, table: np.ndarray[Any, Any], single: bool) -> Reading:
         """An array; if it is one of numbers, zeros and ones are seen at once, for many columns together."""
         width, first = table.shape[1], self.first(table.shape[1])
-        states = self.hidden(len(table))
+        states, n = self.hidden(len(table)), self.network.n_states[self.first(table.shape[1]) :]
+        self.positions = True
         odd: BoolArray = np.zeros(width, dtype=np.bool_)
         if table.dtype.kind in "biuf":
             for block in row_blocks(len(table), width):  # a long table must not cost several more of its size
-                states[block, first:], good = codings.zeros_and_ones(table[block], self.gone)
+                if self.network.is_binary:
+                    states[block, first:], good = codings.zeros_and_ones(table[block], self.gone)
+                else:
+                    states[block, first:], good = codings.numbers_of_states(table[block], n, self.gone)
                 odd |= ~good.all(axis=0)
         else:
-            odd[:] = [not self.plain(table[:, k].tolist(), states[:, first + k]) for k in range(width)]
+            odd[:] = [not self.plain(table[:, k].tolist(), states[:, first + k], int(n[k])) for k in range(width)]
         odd[[i - first for i in self.known if i >= first]] = True
         if not odd.any():
             return Reading(states, single)
@@ -234,13 +266,18 @@ class _Reader:
                 given[i] = key
                 cells.setdefault(i, [None] * len(rows))[r] = value
         states = self.hidden(len(rows))
-        odd = [i for i, values in cells.items() if not self.plain(values, states[:, i])]
+        odd = [i for i, own in cells.items() if self.named(i) or not self.plain(own, states[:, i])]
         if not odd:
             return Reading(states, single)
         sheet = frames.from_columns({self.network.names[i]: cells[i] for i in odd}, len(rows), self.gone)
         return self.place(sheet, odd, states=states, single=single, records=True)
 
-    def plain(self, values: list[Any], out: States) -> bool:
+    def named(self, i: int) -> bool:
+        """Are the states of a variable known by their names alone: more than two of them, or called by numbers?"""
+        states = self.network.states[self.network.names[i]]
+        return states != NO_YES and (len(states) > 2 or not are_words(states))
+
+    def plain(self, values: list[Any], out: States, n_states: int = 2) -> bool:
         """Put states `out` for cells that are 0, 1, -1, NaN or None, as most are; False if there are others."""
         if self.known or len(self.gone) > 1:
             return False
@@ -249,7 +286,7 @@ class _Reader:
             number = isinstance(value, _NUMBERS)
             if value is None or (number and (value != value or value == -1)):
                 states.append(-1)
-            elif number and (value == 0 or value == 1):
+            elif number and 0 <= value < n_states and value == int(value):
                 states.append(int(value))
             else:
                 return False
@@ -278,10 +315,14 @@ class _Reader:
     def column(self, sheet: frames.Sheet, k: int, i: int, what: str, where: str | None) -> States:
         """One column, by the coding that is known, by its words, or by the order of its two values."""
 
+        words = words_of(self.network, i)
+
         def refuse(r: int, more: str = "") -> TableError:
             cell, place = frames.brief(sheet.given(r, k)), f" {sheet.row(r)}" if where is None else where
-            words = self.network.notes[self.network.names[i]].states
             states = f"its states are {' and '.join(words)}, or 0 and 1" if words else _BINARY
+            if self.named(i):
+                numbers = f"; in an array their numbers, 0 to {len(words) - 1}" if self.positions else ""
+                states = f"its states are {shown(words)}{numbers}"
             return TableError(f"{what} holds {cell}{place}; {states}{more}")
 
         try:
@@ -290,10 +331,11 @@ class _Reader:
             if where is None:
                 raise
             raise refuse(0) from None
+        if self.named(i) and i not in self.known:
+            return self.by_name(sheet, k, column, words, refuse)
         if i not in self.known and column.is_number:
             states, good = codings.zeros_and_ones(column.values, ())
             if good.all():
-                self.doubt_numerals(states, i)
                 return states
         noted = self.noted(column, i)
         coding = self.known.get(i) or noted or codings.learn(column)
@@ -302,7 +344,6 @@ class _Reader:
             many = "; say missing=[…] for those that are no state" if len(values) > 2 else codings.clash(values)
             raise refuse(codings.first_strange(column), f". It holds {codings.listing(values)}{many}" if many else "")
         if noted is None and i not in self.known:  # which value is 1 is said by the words, or by their order
-            words = self.network.notes[self.network.names[i]].states
             said = not words or Coding(*words).is_translatable if coding.known else column.ordered
             if not (coding.has_order or said):
                 own = f"its states are {' and '.join(words)}"
@@ -316,9 +357,39 @@ class _Reader:
             self.inferred[i] = coding
         return states
 
+    def by_name(
+        self,
+        sheet: frames.Sheet,
+        k: int,
+        column: frames.Column,
+        words: tuple[str, ...],
+        refuse: Callable[[int, str], TableError],
+    ) -> States:
+        """A column of the names of states, or of an array, of their numbers."""
+        found: dict[Any, int | None] = {}
+        cells = column.values.tolist()
+        for value in dict.fromkeys(cells):
+            if value is None or value != value:
+                continue
+            place = isinstance(value, float) and self.positions
+            found[value] = codings.place_of(value, len(words)) if place else find(words, value)
+        states = np.full(len(cells), HIDDEN, np.int8)
+        absent = [word for word in words if frames.one_cell("", word, self.gone) is None]
+        for r, value in enumerate(cells):
+            if value is None or value != value:
+                if absent and not self.positions:  # a state that is called as missing cells are
+                    given = find(absent, sheet.given(r, k))
+                    states[r] = HIDDEN if given is None else words.index(absent[given])
+                continue
+            state = found[value]
+            if state is None:
+                raise refuse(r, hint(value, words, likeness=0.6) if isinstance(value, str) else "")
+            states[r] = state
+        return states
+
     def noted(self, column: frames.Column, i: int) -> Coding | None:
-        """The words for the states of a unit that its note has, if the column is written in them."""
-        words = self.network.notes[self.network.names[i]].states
+        """The words for the states of a unit, if it has some and the column is written in them."""
+        words = words_of(self.network, i)
         if not words or codings.read(column, Coding(*words))[1] is not None:
             return None
         return Coding(*words)
@@ -346,21 +417,14 @@ class _Reader:
             )
             self.doubts.append(text)
 
-    def doubt_numerals(self, states: States, i: int) -> None:
-        """Of a column of ones alone, where 1 is what the note of the unit calls its state 0."""
-        name, words = self.network.names[i], self.network.notes[self.network.names[i]].states
-        if words and frames.is_number(words[0], 1.0) and (states == 1).any() and not (states == 0).any():
-            text = (
-                f"column {name!r} holds 1 alone: read as the state 1, which is called {words[1]!r}; write {words[0]!r}"
-            )
-            self.doubts.append(f"{text} for the other")
-
     def doubt_signs(self, sheet: frames.Sheet, units: list[int], states: States) -> None:
         """Of columns of -1 and 1 alone, unless -1 was said to be missing: it may have been meant for "no"."""
         if not codings.may_be_signs(len(states), self.gone):
             return
         for k, i in enumerate(units):
             column = states[:, i]
+            if self.named(i):
+                continue
             if (column == 1).any() and not (column == 0).any():
                 missing = np.flatnonzero(column == HIDDEN)
                 if len(missing) and frames.is_number(sheet.given(int(missing[0]), k), -1.0):

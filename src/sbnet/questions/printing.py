@@ -14,9 +14,13 @@ import numpy as np
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import cut, in_line, printable
 from sbnet.errors import width as screen_width
+from sbnet.model.network import Network
+from sbnet.questions.by_state import probabilities
 
 SHOWN = 12
 """Units in a table; the others are counted."""
+_STATES = 4
+"""States of a variable that are told in a line; of more, the likeliest."""
 _LENGTH = 20
 _SHORTEST = 8
 """Characters of a name beside its number."""
@@ -191,6 +195,60 @@ def moved(
         means = f"{probability(before[i])} → {probability(after[i])}{plus_minus(errors, i)}"
         rows.append((names[i], means, Move(before[i], after[i], top)))
     return [*rows, *more(len(ranked) - SHOWN)]
+
+
+def moved_variables(
+    network: Network,
+    before: FloatArray,
+    after: FloatArray,
+    variables: IndexArray,
+    errors: FloatArray | None = None,
+    ranked: IndexArray | None = None,
+) -> list[Sequence[str | Bar]]:
+    """A row for each of the variables that moved most, as in :func:`moved`, or for all that are `ranked` already.
+
+    One with more than two states has all of them in its row, and the bar of the one that moved most.
+    """
+    if network.is_binary:
+        return moved(network.names, before, after, variables, errors)
+    own = [network.columns_of(int(i)) for i in variables]
+    pairs = [(probabilities(before[one]), probabilities(after[one])) for one in own]
+    most = [int(np.argmax(np.abs(new - old))) for old, new in pairs]
+    old = np.array([pair[0][max(k, 1) if len(pair[0]) == 2 else k] for pair, k in zip(pairs, most, strict=True)])
+    new = np.array([pair[1][max(k, 1) if len(pair[1]) == 2 else k] for pair, k in zip(pairs, most, strict=True)])
+    order = np.arange(len(variables)) if ranked is not None else by_change(old, new, np.arange(len(variables)))
+    listed = order if ranked is not None else order[:SHOWN]
+    top = scale(old[listed], new[listed]) if len(listed) else 1.0
+    rows: list[Sequence[str | Bar]] = [("hidden unit", "prior → posterior", f"0 to {top:g}")]
+    for k in listed:
+        name = network.names[variables[k]]
+        error = None if errors is None else errors[own[k]].max(keepdims=True)
+        text = states_moved(network.states[name], *pairs[k]) + plus_minus(error, 0)
+        rows.append((name, text, Move(old[k], new[k], top)))
+    return [*rows, *more(len(order) - len(listed))]
+
+
+def states_moved(states: Sequence[str], before: FloatArray, after: FloatArray) -> str:
+    """The probabilities of states before and after: of the second one of two, of all of a few, of the likeliest."""
+    if len(states) == 2:
+        return f"{probability(before[1])} → {probability(after[1])}"
+    kept = range(len(states))
+    if len(states) > _STATES:
+        kept = sorted(np.argsort(-after, kind="stable")[: _STATES - 1].tolist())  # type: ignore[assignment]
+    told = [f"{in_line(states[k])} {probability(before[k])} → {probability(after[k])}" for k in kept]
+    left = len(states) - len(told)
+    return ", ".join([*told, *([f"… {left} more"] if left else [])])
+
+
+def states_told(states: Sequence[str], p: FloatArray) -> str:
+    """The probabilities of states in one line: of the second one of two, of all of a few, of the likeliest of many."""
+    if len(states) == 2:
+        return f"{p[1]:.4f}"
+    kept = (
+        range(len(states)) if len(states) <= _STATES else sorted(np.argsort(-p, kind="stable")[: _STATES - 1].tolist())
+    )
+    left = len(states) - len(kept)
+    return ", ".join([*(f"{in_line(states[k])} {p[k]:.4f}" for k in kept), *([f"… {left} more"] if left else [])])
 
 
 def probability(p: float) -> str:

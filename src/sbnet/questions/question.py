@@ -6,6 +6,8 @@ Both become evidence on another network, so that nothing that answers a question
 cut out: the edges into it go, the biases of its children take up what it sends them, and what is left of it is a unit
 without neighbours that nobody has observed, which sums to one.
 
+With more states, each threshold of a child takes up the weight of the state, and a table loses the axis.
+
 *Reports.* A report on unit i says how likely it is if the unit is off, :math:`l_0`, and on, :math:`l_1`. With
 :math:`r = \ln(l_1 / l_0)` it is a child of the unit that was seen on, with weight 2r and bias -r:
 
@@ -13,6 +15,10 @@ without neighbours that nobody has observed, which sums to one.
 
 so that the likelihoods are those of the child, times :math:`l_0 + l_1`. (By this choice of bias the paper's logarithm
 term of the child is exact, at xi = 1/2, whatever the mean of the unit.) A likelihood of zero makes the report certain.
+
+A report on a variable with more states has a likelihood :math:`l_s` for each. Its child is on with probability
+:math:`l_s / 2m`, where m is the largest; a state with likelihood zero has an input of minus a thousand nats. If only
+one is not zero, the report is certain.
 """
 
 from __future__ import annotations
@@ -27,13 +33,15 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.errors import EvidenceError
-from sbnet.kernels.codes import SIGMOID
+from sbnet.errors import EvidenceError, hint
+from sbnet.kernels.codes import NOISY_OR, SIGMOID
 from sbnet.model.graph import Graph
 from sbnet.model.mirrors import with_mirrored
-from sbnet.model.network import MAX_PARAMETER, Network
-from sbnet.questions import support
+from sbnet.model.network import CERTAIN, MAX_PARAMETER, Network
+from sbnet.model.states import find, shown
+from sbnet.questions import domains, support
 from sbnet.questions.evidence import EvidenceLike, coerce, coerce_many, coerce_one
+from sbnet.questions.reduction import ends_of_weights
 
 R = TypeVar("R")
 
@@ -44,10 +52,10 @@ _ROUNDING = 2.0**-50
 
 
 class Report(NamedTuple):
-    """A report on a unit: the logarithm of the ratio of its likelihoods, on to off."""
+    """A report on a unit: the input of the child that stands for it, in each state of the unit."""
 
     unit: int
-    ratio: float
+    inputs: tuple[float, ...]
 
 
 class Conditions(NamedTuple):
@@ -80,6 +88,11 @@ class Part(NamedTuple):
         """Number of units of the question: the first ones of this network."""
         return self.network.n_units - len(self.owner)
 
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of means of the question; a report has two states, and one column."""
+        return int(self.network.model.threshold[-1]) - len(self.owner)
+
     def above(self, bound: FloatArray) -> FloatArray:
         """Upper bounds of this network as those of the question: never below, whatever rounding does."""
         return bound + self.constant + self._rounding(bound)
@@ -95,16 +108,17 @@ class Part(NamedTuple):
         return np.where(changed, self.slack + 4.0 * np.spacing(size), 0.0)
 
     def shown(self, values: FloatArray, fill: float | None = None) -> FloatArray:
-        """Rows by units of the question, with the states of held units (or `fill`) put in."""
-        held = self.held != HIDDEN
-        if not len(self.owner) and not held.any():
+        """Rows by columns of the question, with the states of held units (or `fill`) put in."""
+        if not len(self.owner) and not (self.held != HIDDEN).any():
             return values
-        own: FloatArray = values[..., : self.n_units].copy()
-        own[..., held] = self.held[held] if fill is None else fill
+        variable, state = (array[: self.n_columns] for array in self.network.columns)
+        held = self.held[variable] != HIDDEN
+        own: FloatArray = values[..., : self.n_columns].copy()
+        own[..., held] = (self.held[variable] == state)[held] if fill is None else fill
         return own
 
     def widened(self, values: FloatArray, fill: float) -> FloatArray:
-        """Rows by units of this network: a column for each report is added."""
+        """Rows by columns of this network: one for each report is added."""
         if not len(self.owner):
             return values
         return np.pad(values, ((0, 0), (0, len(self.owner))), constant_values=fill)
@@ -192,7 +206,21 @@ class Question:
     @cached_property
     def impossible(self) -> BoolArray:
         """Which rows have evidence of probability zero; there is no posterior for them."""
-        return support.impossible(self.network, self.states, None if self.conditions is None else self.conditions.held)
+        held = None if self.conditions is None else self.conditions.held
+        barred = None if self.conditions is None or self.network.is_binary else self._barred(self.conditions.reports)
+        if barred is not None:
+            return domains.impossible(self.network, self.states, held, barred)
+        return support.impossible(self.network, self.states, held)
+
+    def _barred(self, reports: tuple[tuple[Report, ...], ...]) -> domains.Domains | None:
+        """The states that reports leave, those with a likelihood other than zero, if some rule out any."""
+        if not any(-CERTAIN in report.inputs for row in reports for report in row):
+            return None
+        left = [np.ones((len(self.states), n), np.bool_) for n in self.network.n_states.tolist()]
+        for r, row in enumerate(reports):
+            for report in row:
+                left[report.unit][r] &= np.array(report.inputs) > -CERTAIN
+        return left
 
     def reason(self, r: int = 0) -> str:
         """Why a row is impossible, as a sentence; empty if it is possible."""
@@ -222,7 +250,8 @@ class Question:
         if self.conditions is None:
             return ""
         held, n = self.conditions.held[0], len(self.conditions.reports[0])
-        set_to = [f"{self.network.names[i]} = {held[i]}" for i in np.flatnonzero(held != HIDDEN)]
+        units = np.flatnonzero(held != HIDDEN).tolist()
+        set_to = [f"{self.network.names[i]} = {state_word(self.network, i, held[i])}" for i in units]
         shown = set_to[:3] + ["…"] * (len(set_to) > 3)
         return (f", do({', '.join(shown)})" if set_to else "") + (f", {n} report{'s' * (n != 1)}" if n else "")
 
@@ -262,43 +291,62 @@ def intervene(network: Network, held: States) -> tuple[Network, States, float]:
     Biases are added up in doubles; where one would leave their range, the unit stays, observed, with a bias that makes
     its state certain and the largest bias that there may be: weights of that size have roundings of that size.
     """
-    fixed, graph = held != HIDDEN, network.graph
+    fixed, graph, model = held != HIDDEN, network.graph, network.model
     if not fixed.any():
         return network, held, 0.0
     into, out = fixed[graph.child_of_edge], fixed[graph.parent]
-    sent = np.where(out & ~into, network.weight * (held[graph.parent] == 1), 0.0)
-    bias = network.bias + np.bincount(graph.child_of_edge, weights=sent, minlength=network.n_units)
+    threshold, column = ends_of_weights(model)
+    variable, state = network.columns
+    on = held[variable] == state
+    sent = np.where(on[column] & ~fixed[variable[threshold]], network.weight, 0.0)
+    n = len(network.bias)
+    bias = network.bias + np.bincount(threshold, weights=sent, minlength=n)
     if np.abs(bias).max() <= MAX_PARAMETER:
-        touched = np.bincount(graph.child_of_edge, weights=np.abs(sent), minlength=network.n_units)
-        terms = 1 + np.bincount(graph.child_of_edge, weights=sent != 0.0, minlength=network.n_units)
+        touched = np.bincount(threshold, weights=np.abs(sent), minlength=n)
+        terms = 1 + np.bincount(threshold, weights=sent != 0.0, minlength=n)
         slack = _ROUNDING * float((terms * (touched + np.abs(network.bias)))[touched > 0.0].sum())
-        return _without_edges(network, into | out, np.where(fixed, 0.0, bias)), np.full_like(held, HIDDEN), slack
-    sure = np.where(held == 1, MAX_PARAMETER, -MAX_PARAMETER)
-    return _without_edges(network, into, np.where(fixed, sure, network.bias)), held, 0.0
+        free = np.where(fixed[variable], 0.0, bias)
+        return _without_edges(network, into | out, free, held), np.full_like(held, HIDDEN), slack
+    sure = np.where(held[variable] >= state, MAX_PARAMETER, -MAX_PARAMETER)
+    sure = np.where((network.gate == NOISY_OR)[variable], MAX_PARAMETER * on, sure)
+    return _without_edges(network, into, np.where(fixed[variable], sure, network.bias), held), held, 0.0
 
 
-def _without_edges(network: Network, gone: Any, bias: FloatArray) -> Network:
-    graph, kept = network.graph, ~gone
+def _without_edges(network: Network, gone: BoolArray, bias: FloatArray, held: States) -> Network:
+    """Edges go; a table loses the axes of the parents that are held. A variable that is held has no table."""
+    graph, kept, model = network.graph, ~gone, network.model
     counts = np.bincount(graph.child_of_edge[kept], minlength=network.n_units)
     cut = Graph(np.concatenate([[0], np.cumsum(counts)]), graph.parent[kept])
-    return Network(network.names, cut, network.weight[kept], bias, network.gate)
+    weight, gate, tables = network.weight[np.repeat(kept, np.diff(model.block))], network.gate.copy(), {}
+    for name, table in network.tables.items():
+        i = network.index(name)
+        if held[i] != HIDDEN:
+            gate[i] = SIGMOID
+            continue
+        own = slice(graph.indptr[i], graph.indptr[i + 1])
+        at = [slice(None) if stays else held[j] for stays, j in zip(kept[own], graph.parent[own], strict=True)]
+        tables[name] = table[tuple(at)]
+    return Network(network.names, cut, weight, bias, gate, states=network.states, tables=tables)
 
 
 def _with_reports(network: Network, reports: Sequence[Report]) -> Network:
     if not reports:
         return network
-    graph, ratio = network.graph, np.array([report.ratio for report in reports])
+    graph = network.graph
     names, mark = [f"report {k} on {network.names[report.unit]}" for k, report in enumerate(reports)], ""
     while any(name + mark in network._index for name in names):
         mark += "'"  # until no unit is called so
     indptr = np.concatenate([graph.indptr, graph.indptr[-1] + 1 + np.arange(len(reports))])
     parent = np.concatenate([graph.parent, [report.unit for report in reports]])
+    inputs = [np.array(report.inputs) for report in reports]
     return Network(
         (*network.names, *(name + mark for name in names)),
         Graph(indptr, parent),
-        np.concatenate([network.weight, 2.0 * ratio]),
-        np.concatenate([network.bias, -ratio]),
+        np.concatenate([network.weight, *(x[1:] - x[0] for x in inputs)]),
+        np.concatenate([network.bias, [x[0] for x in inputs]]),
         np.concatenate([network.gate, np.full(len(reports), SIGMOID, np.int8)]),
+        states=network.states,
+        tables=network.tables,
     )
 
 
@@ -340,7 +388,7 @@ def _parted_row(row: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], dict[Any, An
     pairs = {
         key: value
         for key, value in row.items()
-        if isinstance(value, tuple | list) or (isinstance(value, np.ndarray) and value.ndim != 0)
+        if isinstance(value, tuple | list | Mapping) or (isinstance(value, np.ndarray) and value.ndim != 0)
     }
     return ({**row, **dict.fromkeys(pairs)}, pairs) if pairs else (row, pairs)
 
@@ -354,28 +402,30 @@ def _question(
         return Question(network, states, single)
     pairs = pairs or [{}] * len(states)
     reports = [
-        [(network.index(i), *_logarithms(network, i, pair, f" in row {r}" * (not single))) for i, pair in row.items()]
+        [(network.index(i), _logarithms(network, i, pair, f" in row {r}" * (not single))) for i, pair in row.items()]
         for r, row in enumerate(pairs)
     ]
     states = states.copy()
     constant, slack, kept = np.zeros(len(states)), np.zeros(len(states)), list[tuple[Report, ...]]()
     for r, row in enumerate(reports):
         by_do, own = held[0 if len(held) == 1 else r], list[Report]()
-        for unit, off, on in row:
-            if -math.inf in (off, on):
-                states[r, unit] = int(off == -math.inf)
+        for unit, logs in row:
+            finite = [log for log in logs if log > -math.inf]
+            if len(finite) == 1:
+                states[r, unit] = logs.index(finite[0])
             known = by_do[unit] if states[r, unit] == HIDDEN else states[r, unit]
-            if known != HIDDEN or on == off:  # nothing that depends on the unit
-                constant[r] += (off, on)[max(known, 0)]
+            if known != HIDDEN or len(set(logs)) == 1:  # nothing that depends on the unit
+                constant[r] += logs[max(known, 0)]
             else:
-                constant[r] += np.logaddexp(off, on)
-                own.append(Report(unit, on - off))
-            slack[r] += _ROUNDING * len(row) * (1.0 + sum(abs(log) for log in (off, on) if log > -math.inf))
+                more, report = _child(unit, logs)
+                constant[r] += more
+                own.append(report)
+            slack[r] += _ROUNDING * len(row) * (1.0 + sum(map(abs, finite)))
         kept.append(tuple(own))
     clash = (states != HIDDEN) & (held != HIDDEN) & (states != held)
     if clash.any():
         r, i = (int(k) for k in np.argwhere(clash)[0])
-        seen, at = states[r, i], held[0 if len(held) == 1 else r, i]
+        seen, at = (state_word(network, i, state) for state in (states[r, i], held[0 if len(held) == 1 else r, i]))
         raise EvidenceError(
             f"unit {network.names[i]!r} is observed as {seen} and held at {at} by do, in row {r}; "
             "such evidence is impossible: leave it out of one of the two"
@@ -383,16 +433,47 @@ def _question(
     return Question(network, states, single, Conditions(held, tuple(kept), constant, slack))
 
 
-def _logarithms(network: Network, unit: Any, pair: Any, where: str) -> tuple[float, float]:
+def state_word(network: Network, i: int, state: int) -> str:
+    """What to call a state in a message: its number where there are two, else its name."""
+    states = network.states[network.names[i]]
+    return str(state) if len(states) == 2 else states[state]
+
+
+def _child(unit: int, logs: tuple[float, ...]) -> tuple[float, Report]:
+    """What a report adds to ln P beside its child, and the child."""
+    if len(logs) == 2:
+        ratio = logs[1] - logs[0]
+        return float(np.logaddexp(*logs)), Report(unit, (-ratio, ratio))
+    top = max(logs)
+    inputs = tuple(-CERTAIN if log == -math.inf else log - top - math.log(2.0 - math.exp(log - top)) for log in logs)
+    return top + math.log(2.0), Report(unit, inputs)
+
+
+def _logarithms(network: Network, unit: Any, given: Any, where: str) -> tuple[float, ...]:
+    """The logarithms of likelihoods, one for each state."""
+    name = network.names[network.index(unit)]
+    states = network.states[name]
+    values: Any = given
+    if isinstance(given, Mapping):
+        named = {find(states, key): value for key, value in given.items()}
+        if len(named) < len(given) or set(named) != set(range(len(states))):
+            strange = next((key for key in given if find(states, key) is None), None)
+            near = "" if strange is None else hint(strange, states)
+            raise EvidenceError(
+                f"unit {name!r} holds {checks.shown(given)}{where}; soft evidence by name has a likelihood for each of "
+                f"its states, {shown(states)}, zero for those that are ruled out{near}"
+            )
+        values = [named[k] for k in range(len(states))]
     try:
-        both = checks.floats(pair)
+        found = checks.floats(values)
     except (TypeError, ValueError, OverflowError):
-        both = np.empty(0)
-    off, on = both.tolist() if both.shape == (2,) else (math.nan, math.nan)
-    if not (0.0 <= off < math.inf and 0.0 <= on < math.inf and off + on > 0.0):
-        name = network.names[network.index(unit)]
-        raise EvidenceError(
-            f"unit {name!r} holds {checks.shown(pair)}{where}; soft evidence is a pair of likelihoods, of the report "
-            "if the unit is 0 and if it is 1: finite, not negative and not both zero"
+        found = np.empty(0)
+    if found.shape != (len(states),) or not (((found >= 0.0) & (found < math.inf)).all() and found.sum() > 0.0):
+        meant = (
+            "a pair of likelihoods, of the report if the unit is 0 and if it is 1: finite, not negative and not both"
         )
-    return math.log(off) if off else -math.inf, math.log(on) if on else -math.inf
+        if len(states) > 2:
+            meant = f"a likelihood of the report for each of its {len(states)} states, in their order or by name: "
+            meant += "finite, not negative and not all"
+        raise EvidenceError(f"unit {name!r} holds {checks.shown(given)}{where}; soft evidence is {meant} zero")
+    return tuple(math.log(value) if value else -math.inf for value in found.tolist())

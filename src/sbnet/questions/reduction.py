@@ -37,7 +37,7 @@ def absorb_rows(model: Model, bias: FloatArray, states: States) -> FloatArray:
     parents[model.parent] = True
     if not on[:, parents[variable]].any():  # all observed states beside 0 are those of leaves, as a rule
         return np.repeat(bias[None, :], len(states), axis=0)
-    threshold, column = _ends(model)
+    threshold, column = ends_of_weights(model)
     shifted: FloatArray
     if len(on) == 1:  # as below, in the same order, without the cost of setting up a sparse matrix
         sums = np.bincount(threshold, weights=model.weight * on[0, column], minlength=len(bias))
@@ -49,7 +49,7 @@ def absorb_rows(model: Model, bias: FloatArray, states: States) -> FloatArray:
     return shifted
 
 
-def _ends(model: Model) -> tuple[IndexArray, IndexArray]:
+def ends_of_weights(model: Model) -> tuple[IndexArray, IndexArray]:
     """The threshold and the column that each weight of the network stands between."""
     child = np.repeat(np.arange(len(model.n_states)), np.diff(model.indptr))
     if (model.n_states == 2).all():

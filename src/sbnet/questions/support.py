@@ -14,7 +14,8 @@ formula, for which unit propagation finds a contradiction if and only if there i
 roots the answer is exact: P is zero if and only if the propagation says so. A sigmoid unit with parents takes part as
 far as its own numbers say so (leak 0 or 1, probability 1, nothing that prevents); the rest of its states are possible.
 
-A unit held by intervention has its state, and no rule of its own.
+A unit held by intervention has its state, and no rule of its own. Variables with more states, and tables, are the
+business of :mod:`sbnet.questions.domains`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from sbnet._types import HIDDEN, BoolArray, IndexArray, States
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import CERTAIN, Network
 from sbnet.parallel.blocks import row_blocks
+from sbnet.questions import domains
 from sbnet.questions.reduction import stretches
 
 IMPOSSIBLE = "the evidence is impossible"
@@ -112,6 +114,8 @@ def impossible(network: Network, states: States, held: States | None = None) -> 
 
     `held` has the states of units held by intervention, -1 for the others: one row for all, or one for each.
     """
+    if not network.is_binary:
+        return domains.impossible(network, states, held)
     found, rules = np.zeros(len(states), np.bool_), _rules(network)
     if rules.empty:
         return found
@@ -123,6 +127,13 @@ def impossible(network: Network, states: States, held: States | None = None) -> 
 
 def reason(network: Network, row: States, held: States | None = None) -> str:
     """Why one row of evidence is impossible, as a sentence; empty if it is possible."""
+    if not network.is_binary:
+        i = domains.first_empty(network, row, held)
+        if i < 0:
+            return f"{IMPOSSIBLE}: reports rule out all that is left"
+        name, observed = network.names[i], row[i] != HIDDEN
+        state = f"be {network.states[name][row[i]]}" if observed else "be in any of its states"
+        return f"{IMPOSSIBLE}: {name!r} cannot {state}, given the rest of it"
     rules = _rules(network)
     apart = np.full(network.n_units, HIDDEN, np.int8) if held is None else held
     known = _Known(*(rounds[0] for rounds in _propagated(rules, row[None, :], apart[None, :])))

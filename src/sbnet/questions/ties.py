@@ -49,7 +49,8 @@ def strong_edges(network: Network) -> IndexArray:
     """The edges that tie two units."""
     known: IndexArray | None = network._cache.get(_Strong)
     if known is None:
-        known = network._cache[_Strong] = np.flatnonzero(np.abs(network.weight) >= STRONG)
+        strong = np.abs(network.weight) >= STRONG if network.is_binary else np.zeros(0, np.bool_)
+        known = network._cache[_Strong] = np.flatnonzero(strong)
     return known
 
 
@@ -97,7 +98,11 @@ def blocks(network: Network) -> tuple[Block, ...] | None:
 
 def _found(network: Network) -> tuple[Block, ...] | None:
     n, edges = network.n_units, strong_edges(network)
-    if (network.gate != gates.SIGMOID).any() or np.abs(network.weight).max(initial=0.0) > _STEEPEST:
+    if (
+        not network.is_binary
+        or (network.gate != gates.SIGMOID).any()
+        or np.abs(network.weight).max(initial=0.0) > _STEEPEST
+    ):
         return None
     label = connected(n, network.graph.parent[edges], network.graph.child_of_edge[edges])
     found = []

@@ -108,6 +108,24 @@ def zeros_and_ones(table: Array, gone: tuple[Any, ...] = ()) -> tuple[States, Bo
     return np.where(observed, table, -1).astype(np.int8), good
 
 
+def numbers_of_states(table: Array, n_states: Any, gone: tuple[Any, ...] = ()) -> tuple[States, BoolArray]:
+    """Numbers of states from numbers of any type, -1 for none, for columns with so many states; which could be read."""
+    if table.dtype.kind == "b":
+        return table.astype(np.int8), np.ones(table.shape, dtype=np.bool_)
+    absent = np.isnan(table) if table.dtype.kind == "f" else np.zeros(table.shape, dtype=np.bool_)
+    for number in [number for number in map(as_number, gone) if number is not None]:
+        absent |= table == (int(number) if table.dtype.kind in "iu" and number.is_integer() else number)
+    known = (table >= 0) & (table < n_states) & ~absent
+    if table.dtype.kind == "f":
+        known &= table == np.floor(table)
+    return np.where(known, table, -1).astype(np.int8), known | absent
+
+
+def place_of(value: float, n_states: int) -> int | None:
+    """The number of a state that a number is; None if there is none."""
+    return int(value) if value.is_integer() and 0 <= value < n_states else None
+
+
 def are_states(coding: Coding) -> bool:
     """Two words or two numbers; but fractions within [0, 1] are probabilities that a unit is 1, and no states."""
     numbers = [as_number(value) for value in (coding.zero, coding.one)]

@@ -215,6 +215,7 @@ def upper_bound(
     True
     """
     question = ask(network, evidence, do)
+    network.check_binary("upper_bound()")
     chosen = checks.settings(settings, UpperBoundSettings)
     limits = Limits(
         checks.whole("exact_up_to", exact_up_to, 0, LIMIT),

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, enumerate_states
+from sbnet.exact.of_states import means_of_states
 from sbnet.exact.predictions import barren_means
 from sbnet.inference import Chains, MeanField, Solution, Solver, Status
 from sbnet.inference.solvers.block_gibbs import block_means
@@ -47,10 +48,15 @@ class Sums:
     """
 
     wanted: frozenset[str] = frozenset()
+    knows_states: ClassVar[bool] = True
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Sum; a wanted unit that dropped out of the sum is brought back."""
         few = network.n_edges <= _MOST_EDGES  # whatever the number of rows, which depends on the clock
+        if not network.is_binary:
+            bound, means = means_of_states(network, states, Effort(_LIMIT, 1, progress=False, one_by_one=few))
+            done = np.full(len(states), Status.CONVERGED.code)
+            return Solution(bound, means, done, np.zeros(len(states), np.int64))
         tied = bool(tied_rows(network, states).any())  # tables of such rows are answered from samples, and so is one
         effort = Effort(_LIMIT, 1, progress=False, one_by_one=few, sparse=not tied)
         bound, means = enumerate_states(network, states, effort)

@@ -23,6 +23,9 @@ class Solver(Protocol):
 
     A solver looks at each row alone: its answer must not depend on the other rows of the block, and equal rows must
     have equal answers. A frozen dataclass of its settings is the natural form; it may be asked by several threads.
+
+    One that says ``knows_states = True`` is also asked about variables with more than two states, and tables: states
+    are numbers from 0 on, and means have a column for each state from 1 on, see :attr:`sbnet.Network.columns`.
     """
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
@@ -52,6 +55,12 @@ class DifferentiableSolver(Solver, Protocol):
         :attr:`~sbnet.Network.bias` have them; learning changes them at every step, and makes a network of them after
         an epoch. Without `row_weight` there is no gradient.
         """
+
+
+def check_states(solver: object, network: Network) -> None:
+    """Does it know variables with more than two states, and tables? A solver says so by ``knows_states = True``."""
+    if not getattr(solver, "knows_states", False):
+        network.check_binary(f"{type(solver).__name__}()", "exact_posterior() knows them")
 
 
 def check_solver(solver: object) -> None:
