@@ -163,7 +163,7 @@ def test_means_of_zero_and_one_are_taken_as_they_are():
     for mean in (0.0, 1.0, 1e-300, 1 - 1e-16):
         means = np.where(np.arange(13) < 5, mean, 0.5)
         plain = sb.bounds.lower_bound(net, [1] * 4, means, log_term="exact", enumerate_up_to=4)
-        assert proven_lower([Piece(net, row, means)], sb.MeanField().bound) == pytest.approx(plain, abs=1e-9)
+        assert proven_lower([Piece(net, row, means)], sb.MeanField().bound) == pytest.approx(plain, abs=EXACT_TERM)
 
 
 @few

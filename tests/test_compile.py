@@ -24,7 +24,7 @@ from sbnet.kernels.toys.callee import callee
 def caller(x):
     return callee(x)
 """
-ASK = "from sbnet.kernels.toy import caller; print(caller(1), sum(caller.stats.cache_hits.values()))"
+ASK = "from sbnet.kernels.toy import caller; print(caller(1), sum(caller.made.stats.cache_hits.values()))"
 
 
 @pytest.fixture

@@ -110,15 +110,18 @@ def folder() -> Path | None:
     """The folder that compiled files are kept in, if there is one; those of other sources are removed."""
     if INTERPRETED:
         return None
+    from sbnet.kernels import terms  # whose files have a folder of their own
+
     try:
-        probe: Any = _numba().njit(cache=True)(_digest)
-        place, digest = Path(probe.stats.cache_path), _digest()
-        place.mkdir(parents=True, exist_ok=True)
-        stamp = place / "sources.sha256"
-        if not stamp.exists() or stamp.read_text() != digest:
-            for stale in (*place.glob("*.nbi"), *place.glob("*.nbc")):
-                stale.unlink(missing_ok=True)
-            stamp.write_text(digest)
+        digest = _digest()
+        for function in (terms.file_of, _digest):
+            place = Path(_numba().njit(cache=True)(function).stats.cache_path)
+            place.mkdir(parents=True, exist_ok=True)
+            stamp = place / "sources.sha256"
+            if not stamp.exists() or stamp.read_text() != digest:
+                for stale in (*place.glob("*.nbi"), *place.glob("*.nbc")):
+                    stale.unlink(missing_ok=True)
+                stamp.write_text(digest)
     except (AttributeError, RuntimeError, OSError):  # no place at all; not ours to write to
         return None
     return place

@@ -38,6 +38,7 @@ def _bound(flint: Any, piece: Piece, which: Bound) -> Any:
     network, row, means = piece
     arb, xi = flint.arb, np.full((1, network.n_units), np.nan)
     bound_terms(network, row[None, :], means[None, :], xi, which._replace(log_term=XI))  # for the best xi
+    xi = np.nan_to_num(xi, nan=0.5)  # where a parent is as good as observed
     mu = np.where(row == HIDDEN, means, row)
     value = arb(0)
     for i in np.flatnonzero(live_variables(network.model, row)):
