@@ -59,8 +59,10 @@ def scale(network: Network) -> Scale:
     known: Scale | None = network._cache.get(Scale)
     if known is None:
         sums = np.concatenate([[0.0], np.cumsum(np.abs(network.weight))])
-        first, last = network.graph.indptr[:-1], network.graph.indptr[1:]
-        size = np.abs(network.bias) + (sums[last] - sums[first]) + 2.0 + _RAREST * (network.gate == NOISY_OR)
+        model = network.model
+        first, last = (model.block[ptr] for ptr in (network.graph.indptr[:-1], network.graph.indptr[1:]))
+        bias = np.add.reduceat(np.abs(network.bias), model.threshold[:-1])
+        size = bias + (sums[last] - sums[first]) + (2.0 + _RAREST * (network.gate == NOISY_OR)) * (model.n_states - 1)
         known = network._cache[Scale] = Scale(size, last - first)
     return known
 

@@ -300,6 +300,13 @@ class Network:
             more = f"{self.n_states[i]} states" if self.n_states[i] > 2 else "a table"
             raise NetworkError(f"variable {self.names[i]!r} has {more}, and {what} is for two states; {way_out}")
 
+    def check_no_tables(self, what: str, way_out: str) -> None:
+        """An error that names a variable with a table, where only weights are known."""
+        if self.tables:
+            raise NetworkError(
+                f"variable {next(iter(self.tables))!r} has a table, and {what} is for weights; {way_out}"
+            )
+
     def with_parameters(
         self,
         *,

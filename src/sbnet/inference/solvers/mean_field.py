@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -71,6 +72,7 @@ class MeanField:
     restarts: int = 1
     enumerate_up_to: int = 4
     rng: RngLike = 0
+    knows_states: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_log_term(self.log_term, self.enumerate_up_to)
@@ -94,10 +96,12 @@ class MeanField:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row from each starting point, and keep the best."""
+        network.check_no_tables("MeanField()", "exact_posterior() knows them")
         best, _ = self.maximise(network.model, network.bias, states, start, trace=trace)
         for k in range(1, self.restarts):
             # The same starting point for every row, so that a row's answer does not depend on its neighbours.
-            point = np.random.default_rng([self._seed, k]).random(network.n_units)
+            point = np.random.default_rng([self._seed, k]).random(len(network.bias))
+            point /= network.n_states[network.columns[0]] - 1  # those of a variable sum to less than one
             start = np.repeat(point[None, :], len(states), axis=0)
             new, _ = self.maximise(network.model, network.bias, states, start, trace=trace)
             best = best.where(new.bound > best.bound, new)
@@ -123,7 +127,8 @@ class MeanField:
         These bounds are for learning, which compares them: no margin for rounding is taken off.
         """
         n, stop = len(states), self.stop
-        means = np.full(states.shape, 0.5) if start is None else np.array(start, dtype=np.float64)
+        share = 1.0 / np.repeat(model.n_states, model.n_states - 1)
+        means = np.tile(share, (n, 1)) if start is None else np.array(start, dtype=np.float64)
         path = np.full((n, stop.max_sweeps + 1 if trace else 0), np.nan)
         answers = Answers(
             np.empty(n), means, np.full((n, len(bias)), np.nan), np.empty(n, np.int64), np.empty(n, np.bool_), path,
