@@ -60,3 +60,40 @@ def test_a_table_is_refused_by_name():
     net = sb.from_edges({("a", "b"): None}, tables={"b": [[0.9, 0.1], [0.2, 0.8]]})
     with pytest.raises(NetworkError, match="variable 'b' has a table, and MeanField.* is for weights; exact_posterior"):
         sb.infer(net, {"b": "yes"})
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("log_term", ["exact", "xi", "quadratic"])
+@given(data=st.data())
+def test_the_gradient_is_that_of_finite_differences(log_term, data):  # eqs. (34)-(35), for any number of states
+    network = data.draw(state_networks(tables=False, scales=("tame",), max_units=4, max_states=4))
+    row = data.draw(states_of(network))
+    assume(sb.log_likelihood(network, row) > -100.0)
+    solver = sb.MeanField(log_term=log_term, enumerate_up_to=0, tol=1e-12)
+    found = sb.gradient(network, row[None], solver=solver)
+    for what, step in (("weight", found.weight), ("bias", found.bias)):
+        values = getattr(network, what)
+        for k in range(min(len(values), 3)):
+            size = 1e-5 * min(1.0, values[k]) if network.gate.any() and values[k] > 0.0 else 1e-5
+            ends = []
+            for sign in (1.0, -1.0):
+                moved = values.copy()
+                moved[k] += sign * size
+                assume(not (moved < 0.0).any() or not network.gate.any())
+                net = network.with_parameters(**{what: moved})
+                ends.append(sb.infer(net, row, solver=solver, start=found.means[0]).bound)
+            assert (ends[0] - ends[1]) / (2 * size) == pytest.approx(step[k], rel=2e-3, abs=2e-3)
+
+
+def test_learning_raises_the_bound_and_finds_the_states():
+    truth = sb.from_edges(
+        {("mood", "smile"): [[1.0, 3.0]], ("mood", "walk"): [[2.0, -1.0], [0.5, 2.0]]},
+        bias={"mood": [0.5, -0.5], "smile": -1.0, "walk": [-0.5, 0.2]},
+        states={"mood": ["bad", "fair", "good"], "walk": ["none", "short", "long"]},
+    )  # fmt: skip
+    X = sb.sample(truth, 1500, rng=0)
+    begin = truth.with_parameters(weight=np.zeros(len(truth.weight)), bias=np.zeros(len(truth.bias)))
+    result = sb.fit(begin, X, epochs=30, rng=0, optimizer=sb.Adam(0.05))
+    learned = sb.log_likelihood(result.network, X).mean()
+    assert learned > sb.log_likelihood(begin, X).mean() + 0.1
+    assert learned == pytest.approx(sb.log_likelihood(truth, X).mean(), abs=0.02)

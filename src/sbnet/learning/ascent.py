@@ -130,7 +130,7 @@ def fit(
         check_network(network)
     else:
         check_kinds(network, X)
-    network.check_binary("fit()", "learn the numbers of such variables elsewhere")
+    network.check_no_tables("fit()", "count the rows of the table instead")
     epochs = _epochs(epochs, X)
     optimizer = SGD(0.05) if optimizer is None else optimizer
     solver = MeanField(log_term="xi", tol=1e-3) if solver is None else solver
@@ -220,9 +220,11 @@ def _steps(
     steps; so weights become exactly zero. Otherwise its gradient is added to that of the bound.
     """
     state, total, seen, finished = run.optimizer, 0.0, 0.0, 0
-    parameters, n_edges = _parameters(run.network), run.network.n_edges
-    units = run.network.gate == NOISY_OR
-    noisy = np.concatenate([units[run.network.graph.child_of_edge], units]) if units.any() else None
+    parameters, n_weights, model = _parameters(run.network), len(run.network.weight), run.network.model
+    noisy = None
+    if (model.gate == NOISY_OR).any():
+        of_edge = np.repeat(model.gate[run.network.graph.child_of_edge], np.diff(model.block))
+        noisy = np.concatenate([of_edge, np.repeat(model.gate, model.n_states - 1)]) == NOISY_OR
     size_of: Any = getattr(optimizer, "size", None)
     proximal = penalty is not None and penalty.is_sparse and noisy is None and size_of is not None
     for batch in source.batches(generator):
@@ -230,7 +232,7 @@ def _steps(
         total, seen, finished = total + found.bound, seen + found.weight, finished + found.rows
         everything, gradient = source.weight or seen, found.gradient
         if penalty is not None:
-            pull = penalty.gradient(parameters[:n_edges], parameters[n_edges:], smooth=proximal)
+            pull = penalty.gradient(parameters[:n_weights], parameters[n_weights:], smooth=proximal)
             gradient = gradient + pull / everything
         if noisy is not None:  # in the coordinates of `_moved`
             gradient = np.where(noisy, -np.expm1(-parameters) * gradient, gradient)
@@ -238,7 +240,7 @@ def _steps(
         parameters = parameters + move * moving if noisy is None else _moved(parameters, move * moving, noisy)
         if penalty is not None and proximal:
             size = size_of(state, run.epoch) * moving / everything
-            parameters = penalty.shrunk(parameters[:n_edges], parameters[n_edges:], size)
+            parameters = penalty.shrunk(parameters[:n_weights], parameters[n_weights:], size)
         if not np.abs(parameters).max() <= MAX_PARAMETER:
             _network(run.network, parameters)  # says which of them went astray
         parameters.setflags(write=False)  # as the arrays of a network are: one kind of array, one compiled kernel
@@ -253,7 +255,8 @@ def _parameters(network: Network) -> FloatArray:
 
 
 def _network(network: Network, parameters: FloatArray) -> Network:
-    return network.with_parameters(weight=parameters[: network.n_edges], bias=parameters[network.n_edges :])
+    n_weights = len(network.weight)
+    return network.with_parameters(weight=parameters[:n_weights], bias=parameters[n_weights:])
 
 
 def _close_epoch(run: Run, step: _Step, source: Source, log_likelihood: bool) -> Run:
@@ -307,7 +310,8 @@ def _epochs(epochs: int | None, X: Any) -> int:
 
 def _moving(network: Network, frozen: Iterable[str | tuple[str, str]] | BoolArray) -> FloatArray:
     """1 for parameters that learn, 0 for frozen ones; weights first."""
-    free: BoolArray = np.ones(network.n_edges + network.n_units, dtype=np.bool_)
+    n_weights, block = len(network.weight), network.model.block
+    free: BoolArray = np.ones(n_weights + len(network.bias), dtype=np.bool_)
     if isinstance(frozen, np.ndarray) and frozen.dtype == np.bool_:
         if frozen.shape != free.shape:
             raise ParameterError(f"the mask of frozen has shape {frozen.shape}; expected {free.shape}, weights first")
@@ -321,9 +325,9 @@ def _moving(network: Network, frozen: Iterable[str | tuple[str, str]] | BoolArra
             found = edges[network.graph.parent[edges] == j]
             if not len(found):
                 raise ParameterError(f"there is no edge {item[0]!r} -> {item[1]!r} to freeze")
-            free[found] = False
+            free[block[found[0]] : block[found[0] + 1]] = False
         else:
-            free[network.n_edges + network.index(item)] = False
+            free[n_weights:][network.columns_of(item)] = False
     return free.astype(np.float64)
 
 

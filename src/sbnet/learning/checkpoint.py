@@ -252,7 +252,7 @@ def _arrays(stored: Stored, fresh: Run, settings: Mapping[str, str], n_warm: int
 
 def _check_step(optimizer: Optimizer, run: Run) -> None:
     """Only the optimiser knows what its state means: a gradient of next to nothing must give a finite step."""
-    gradient = np.full(run.network.n_edges + run.network.n_units, 1e-100)
+    gradient = np.full(len(run.network.weight) + len(run.network.bias), 1e-100)
     try:
         with np.errstate(all="raise", under="ignore"):
             move, _ = optimizer.step(gradient, run.optimizer, run.epoch)

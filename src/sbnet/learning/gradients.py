@@ -76,7 +76,7 @@ def gradient(
     solver = MeanField() if solver is None else solver
     check_differentiable(solver)
     states, _ = coerce(network, evidence)
-    network.check_binary("gradient()")
+    network.check_no_tables("gradient()", "it has no numbers to differentiate by")
     n = len(states)
     weight = np.ones(n)
     if row_weight is not None:
@@ -110,8 +110,8 @@ class Objective:
         self, parameters: FloatArray, states: States, start: FloatArray | None, row_weight: FloatArray
     ) -> Gradient:
         """That of checked rows in the internal form, at parameters (weights first) that no network has yet."""
-        n_edges = len(parameters) - states.shape[1]
-        weight, bias = parameters[:n_edges], parameters[n_edges:]
+        n_weights = len(parameters) - int(self.model.value.threshold[-1])
+        weight, bias = parameters[:n_weights], parameters[n_weights:]
         n, size = len(states), getattr(self.solver, "rows_at_once", _BLOCK)
         cuts = [slice(first, min(first + size, n)) for first in range(0, n, size)]
         begin = [None if start is None else start[rows] for rows in cuts]
@@ -125,7 +125,7 @@ class Objective:
         parts = map_blocks(task, blocks, executor=executor)
         return Gradient(
             join((part.bound for part in parts), np.zeros(0)),
-            join((part.means for part in parts), np.zeros(states.shape)),
+            join((part.means for part in parts), np.zeros((0, len(bias)))),
             sum((part.weight for part in parts), np.zeros(len(weight))),
             sum((part.bias for part in parts), np.zeros(len(bias))),
         )

@@ -67,7 +67,7 @@ class Distributed(Source):
         threads = 1 if objective.threads is None else thread_count(objective.threads)
         (self._objective,) = lazy.kept([lazy.once(Objective.of(network, objective.solver, None, threads))])
         # A checkpoint holds the means, so that they have to come here.
-        if 8 * self.n_rows * network.n_units <= sources.WARM_BYTES or not task.saved:
+        if network.is_binary and (8 * self.n_rows * network.n_units <= sources.WARM_BYTES or not task.saved):
             self.n_warm = sum(size.hidden for size in self._sizes)
         self._warm: list[Any] | None = None
         self._history = 0

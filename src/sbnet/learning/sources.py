@@ -113,7 +113,7 @@ class Table(Source):
     def __init__(self, task: Task, states: States, weights: FloatArray, out: States | None) -> None:
         super().__init__(task, states, out)
         self.weights, self.n_rows, self.weight = weights, len(states), float(weights.sum())
-        if 8 * states.size <= WARM_BYTES:
+        if 8 * states.size <= WARM_BYTES and task.network.is_binary:
             self.n_warm = int((states == HIDDEN).sum())
         self._means: FloatArray | None = None
 
