@@ -93,7 +93,7 @@ def test_learning_raises_the_bound_and_finds_the_states():
     )  # fmt: skip
     X = sb.sample(truth, 1500, rng=0)
     begin = truth.with_parameters(weight=np.zeros(len(truth.weight)), bias=np.zeros(len(truth.bias)))
-    result = sb.fit(begin, X, epochs=30, rng=0, optimizer=sb.Adam(0.05))
+    result = sb.fit(begin, X, epochs=150, batch_size=1500, rng=0, optimizer=sb.Adam(0.1))
     learned = sb.log_likelihood(result.network, X).mean()
     assert learned > sb.log_likelihood(begin, X).mean() + 0.1
-    assert learned == pytest.approx(sb.log_likelihood(truth, X).mean(), abs=0.02)
+    assert learned >= sb.log_likelihood(truth, X).mean()  # the maximum of a likelihood is no lower
