@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Where the machine forbids it, every process of the tests would read all sources anew: more than a second each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help reproduce test coverage lint hostile docs bench dist clean
+.PHONY: help reproduce test coverage lint hostile docs bench numba dist clean
 
 help:
 	@echo "make reproduce  the paper's figures and tables beside ours, into report/index.html"
@@ -16,6 +16,7 @@ help:
 	@echo "make docs       build the documentation into docs/_build/html"
 	@echo "make dist       build the wheel and the source archive into dist, and try both in empty environments"
 	@echo "make bench      print the benchmark tables"
+	@echo "make numba      try the oldest numba that is declared and the newest there is, each in an environment of its own"
 	@echo "make clean      remove everything the other targets made"
 
 # One stamp per extra: $(VENV)/.dev means that sbnet[dev] is installed, editable; $(VENV)/.base, sbnet alone.
@@ -55,6 +56,9 @@ docs: $(VENV)/.docs
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
+
+numba: $(VENV)/.base
+	$(BIN)/python scripts/try_numba.py
 
 dist: $(VENV)/.release
 	rm -rf dist

@@ -19,7 +19,7 @@ from .report import NONE, Table, before, before_note, say, seconds
 
 IMPORT, README, LAYERED = "import sbnet", "infer, two causes", "infer, 8 × 24 × 64"
 MORE = ("fit", "certify", "Gibbs")
-BUDGET = {README: 10.0, LAYERED: 10.0} | dict.fromkeys(MORE, 4.0)
+BUDGET = {README: 6.0, LAYERED: 10.0} | dict.fromkeys(MORE, 4.0)
 
 
 def table() -> list[Table]:

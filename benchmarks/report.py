@@ -73,7 +73,7 @@ def before(table: str, row: str | None = None) -> Any:
 
 def before_note(table: str) -> str:
     """Of which commit the column "before" is, and how busy the machine was: times are fair beside equally busy ones."""
-    return f"before: at commit {before('commit')}, measured {before('measured', table)}."
+    return f"before: measured {before('measured', table)}."
 
 
 def say(what: str) -> None:
