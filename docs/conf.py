@@ -65,8 +65,8 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
 }
 _WIDE = (
-    "index install migration command_line formats explore states noisy_or tables queries inference certificates learning "
-    "estimators densities reproduce benchmarks theory files changelog auto_examples/*"
+    "index install migration command_line formats explore states noisy_or tables queries inference certificates "
+    "learning estimators densities reproduce benchmarks theory files changelog auto_examples/*"
 )
 html_sidebars = {page: [] for page in _WIDE.split()}
 
