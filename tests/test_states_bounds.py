@@ -90,3 +90,86 @@ def test_kl_refuses_means_of_states_that_are_no_distribution(mixed):
     means = np.full(len(mixed.bias), 0.6)
     with pytest.raises(EvidenceError, match="the means of 'fever' add up to 1.2"):
         sb.kl(mixed, {"ill": 1}, means)
+
+
+# --- certificates -----------------------------------------------------------------------------------------------------
+
+
+@given(state_networks(max_units=4), st.data())
+@settings(max_examples=60, deadline=None)
+def test_certificates_hold_the_sum_over_all_joint_states(network, data):
+    row = data.draw(states_of(network))
+    S, log_p = possible_states(network, row)
+    if not len(S):
+        return
+    certificate, exact = sb.certify(network, row), logsumexp(log_p)
+    scale = ROUNDING * magnitude(network)
+    assert certificate.exact
+    assert certificate.lower - scale <= exact <= certificate.upper + scale
+    assert certificate.lower <= certificate.estimate <= certificate.upper <= 0.0
+    assert certificate.gap <= 1e-9 * magnitude(network) * len(row)
+    assert certificate.interval == (certificate.lower, certificate.upper)
+    if network.is_binary:
+        return
+    hidden = [name for name, state in zip(network.names, row, strict=True) if state < 0]
+    intervals = sb.posterior_intervals(network, row)
+    assert list(intervals) == hidden
+    p = np.exp(log_p - exact)
+    for name in hidden:
+        expected = np.bincount(S[:, network.index(name)], p, network.n_states[network.index(name)])
+        found = intervals[name]
+        if len(expected) == 2:
+            found, expected = {"yes": found}, expected[1:]
+        else:
+            assert list(found) == list(network.states[name])
+        for (low, high), truth in zip(found.values(), expected, strict=True):
+            assert low - 1e-9 <= truth <= high + 1e-9
+            assert low <= high <= low + 1e-6
+
+
+def test_certificates_of_states_read_well(mixed):
+    certificate = sb.certify(mixed, {"ill": 1, "mood": "poor"})
+    assert repr(certificate).splitlines() == [
+        "ln P(evidence) = -2.4350 (elimination of all hidden variables)",
+        "  rounding: covered, by a margin for the worst",
+    ]
+    assert certificate.estimate == pytest.approx(sb.log_likelihood(mixed, {"ill": 1, "mood": "poor"}), abs=1e-12)
+    many = sb.certify(mixed, [{"ill": 1}, {"fever": "high"}, {"ill": 0, "flu": (0.2, 0.9)}])
+    expected = sb.log_likelihood(mixed, [{"ill": 1}, {"fever": "high"}, {"ill": 0, "flu": (0.2, 0.9)}])
+    assert many.estimate == pytest.approx(expected, abs=1e-12)
+    assert (many.lower <= expected).all()
+    assert (many.upper >= expected).all()
+
+
+def test_posterior_intervals_are_by_state(mixed):
+    evidence = {"ill": 1, "mood": [0.1, 0.2, 0.9]}
+    intervals = sb.posterior_intervals(mixed, evidence, do={"cold": 1})
+    exact = sb.exact_posterior(mixed, evidence, do={"cold": 1})
+    for state in FEVER:
+        low, high = intervals["fever"][state]
+        assert low <= exact["fever"][state] <= high
+        assert high - low < 1e-9
+    low, high = intervals["flu"]
+    assert low <= exact["flu"] <= high
+    frame = intervals.to_frame()
+    assert {"fever = none", "fever = mild", "fever = high", "flu"} <= set(frame.index)
+    assert "fever = high" in repr(intervals)
+    given_ = sb.posterior_intervals(mixed, {"fever": "mild"}, units=["fever"])
+    assert given_["fever"] == {"none": (0.0, 0.0), "mild": (1.0, 1.0), "high": (0.0, 0.0)}
+
+
+def test_impossible_states_have_the_probability_zero():
+    net = sb.from_edges(
+        [("a", "b", None)], bias={"a": [0.3, 0.1]}, states={"a": ["x", "y", "z"]},
+        tables={"b": [[1.0, 0.0], [0.5, 0.5], [0.2, 0.8]]},
+    )  # fmt: skip
+    intervals = sb.posterior_intervals(net, {"b": 1})["a"]
+    assert intervals["x"] == (0.0, 0.0)
+    assert 0.0 < intervals["y"][0] <= intervals["y"][1] < 1.0
+
+
+def test_what_certificates_of_states_do_not_know_is_refused_by_name(mixed):
+    with pytest.raises(NetworkError, match="variable 'fever' has 3 states, and proven=True is for two states; leave"):
+        sb.certify(mixed, {"ill": 1}, proven=True)
+    with pytest.raises(TooManyHiddenError, match=r"needs a table of .* the limit is 0"):
+        sb.certify(mixed, {"ill": 1}, settings=sb.certificates.CertifySettings(exact_up_to=0))
