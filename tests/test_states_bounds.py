@@ -11,6 +11,7 @@ from scipy.special import logsumexp, xlogy
 import oracle
 import sbnet as sb
 from sbnet.errors import EvidenceError, NetworkError, TooManyHiddenError
+from sbnet.kernels.compiling import INTERPRETED
 from strategies import state_networks, states_of
 
 pytestmark = pytest.mark.small
@@ -173,3 +174,36 @@ def test_what_certificates_of_states_do_not_know_is_refused_by_name(mixed):
         sb.certify(mixed, {"ill": 1}, proven=True)
     with pytest.raises(TooManyHiddenError, match=r"needs a table of .* the limit is 0"):
         sb.certify(mixed, {"ill": 1}, settings=sb.certificates.CertifySettings(exact_up_to=0))
+
+
+# --- samplers ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def wards():
+    """Three layers of variables with two to four states: noisy-MAX in the middle, sequential logits below."""
+    rng = np.random.default_rng(5)
+    states = {"a": ["0", "1", "2"], "c": FEVER, "d": ["w", "x", "y", "z"], "e": ["n", "p", "q"]}
+    sizes = {name: len(states.get(name, "no")) - 1 for name in "abcdef"}
+    pairs = [("a", "c"), ("b", "c"), ("a", "d"), ("b", "d"), ("c", "e"), ("d", "e"), ("d", "f"), ("c", "f")]
+    noisy = {"c": "noisy-or", "d": "noisy-or"}
+    weight = {(u, v): rng.normal(size=(sizes[v], sizes[u])) for u, v in pairs}
+    bias = {name: rng.normal(size=size) for name, size in sizes.items()}
+    weight = {pair: abs(w) if pair[1] in noisy else w for pair, w in weight.items()}
+    bias = {name: 0.2 * abs(h) if name in noisy else h for name, h in bias.items()}
+    return sb.from_edges(weight, bias=bias, states=states, gate=noisy)
+
+
+@pytest.mark.parametrize("evidence", [{"e": "p", "f": 1}, {"d": "z"}, {"e": "q", "a": [0.1, 0.5, 0.9]}])
+def test_gibbs_samples_states(wards, evidence):
+    samples, exact = (200 if INTERPRETED else 20_000), sb.exact_posterior(wards, evidence)
+    found = sb.infer(wards, evidence, solver=sb.Gibbs(samples=samples))
+    assert found.means == pytest.approx(exact.means, abs=0.12 if INTERPRETED else 0.01)
+    assert (np.abs(found.means - exact.means) <= 6.0 * found.error + 1e-3).all()
+    assert list(found["c"]) == list(FEVER)
+    assert sum(found["c"].values()) == pytest.approx(1.0)
+
+
+def test_gibbs_refuses_tables_by_name(mixed):
+    with pytest.raises(NetworkError, match=r"variable 'ill' has a table, and Gibbs\(\) knows none; exact_posterior"):
+        sb.infer(mixed, {"mood": "poor"}, solver=sb.Gibbs())

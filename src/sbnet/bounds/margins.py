@@ -35,9 +35,9 @@ UNIT = 2.0**-53
 """Of rounding: half the distance from 1 to the next number."""
 
 _RAREST = 700.0
-"""Above -ln of the smallest probability that a noisy-OR unit has, or nearly any in a table. Its input is a sum of numbers none of which is
-negative, so its error is in proportion to it, and that of t = -ln(1 - e^-x), with slope -1 / (e^x - 1), at most as
-large."""
+"""Above -ln of the smallest probability that a noisy-OR unit has, or nearly any in a table. Of the former, the input is
+a sum of numbers none of which is negative, so its error is in proportion to it, and that of t = -ln(1 - e^-x), with
+slope -1 / (e^x - 1), at most as large."""
 
 _MOST_KEPT = 1000  # margins, for as many sets of observed units
 _FRESH = 64  # states that an exact sum goes through between two evaluations from scratch

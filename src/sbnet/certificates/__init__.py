@@ -218,8 +218,8 @@ def posterior_intervals(
     -------
     PosteriorIntervals
         A mapping from the name of a unit to the two bounds; of a variable with more than two states, to a mapping from
-        each state to its two bounds: ``intervals["fever"]["high"]``. An observed unit has its state twice, and so has one whose
-        other state the evidence makes impossible. Evidence that is impossible itself is an error.
+        each state to its two bounds: ``intervals["fever"]["high"]``. An observed unit has its state twice, and so has
+        one whose other state the evidence makes impossible. Evidence that is impossible itself is an error.
 
     Examples
     --------
