@@ -10,7 +10,7 @@ from scipy.special import logsumexp, xlogy
 
 import oracle
 import sbnet as sb
-from sbnet.errors import EvidenceError, NetworkError, TooManyHiddenError
+from sbnet.errors import EvidenceError, NetworkError, ParameterError, TooManyHiddenError
 from sbnet.kernels.compiling import INTERPRETED
 from strategies import state_networks, states_of
 
@@ -196,10 +196,11 @@ def wards():
 
 @pytest.mark.parametrize("evidence", [{"e": "p", "f": 1}, {"d": "z"}, {"e": "q", "a": [0.1, 0.5, 0.9]}])
 def test_gibbs_samples_states(wards, evidence):
-    samples, exact = (200 if INTERPRETED else 20_000), sb.exact_posterior(wards, evidence)
-    found = sb.infer(wards, evidence, solver=sb.Gibbs(samples=samples))
-    assert found.means == pytest.approx(exact.means, abs=0.12 if INTERPRETED else 0.01)
-    assert (np.abs(found.means - exact.means) <= 6.0 * found.error + 1e-3).all()
+    exact, solver = sb.exact_posterior(wards, evidence), sb.Gibbs(samples=40, burn_in=10, chains=8)
+    if not INTERPRETED:
+        solver = sb.Gibbs(samples=20_000)
+    found = sb.infer(wards, evidence, solver=solver)
+    assert found.means == pytest.approx(exact.means, abs=0.2 if INTERPRETED else 0.01)
     assert list(found["c"]) == list(FEVER)
     assert sum(found["c"].values()) == pytest.approx(1.0)
 
@@ -207,3 +208,52 @@ def test_gibbs_samples_states(wards, evidence):
 def test_gibbs_refuses_tables_by_name(mixed):
     with pytest.raises(NetworkError, match=r"variable 'ill' has a table, and Gibbs\(\) knows none; exact_posterior"):
         sb.infer(mixed, {"mood": "poor"}, solver=sb.Gibbs())
+
+
+# --- upper bounds -----------------------------------------------------------------------------------------------------
+
+LOOSE = [{"exact_up_to": 0, "table_up_to": 0}, {"exact_up_to": 0, "table_up_to": 3}, {"exact_up_to": 3}, {}]
+FEW, MANY = (10, 3) if INTERPRETED else (60, 12)
+
+
+@given(state_networks(max_units=6, tables=False, max_states=4), st.data())
+@settings(max_examples=FEW, deadline=None)
+def test_no_upper_bound_is_below_the_sum_over_all_joint_states(network, data):  # weights to 30
+    row = data.draw(states_of(network))
+    S, log_p = possible_states(network, row)
+    if not len(S):
+        assert sb.upper_bound(network, row).bound == -np.inf
+        return
+    for options in LOOSE:
+        upper = sb.upper_bound(network, row, **options)
+        assert logsumexp(log_p) <= upper.bound + 1e-13 * magnitude(network)
+    assert upper.exact
+    assert upper.bound == pytest.approx(logsumexp(log_p), abs=ROUNDING * magnitude(network))
+
+
+@pytest.mark.parametrize("condition", [2, ["c"], ["c", "d"], ["a", "b", "c", "d"]])
+def test_conditioning_on_states_lowers_the_bound(wards, condition):
+    evidence = {"e": "p", "f": 1}
+    exact = sb.log_likelihood(wards, evidence)
+    whole = sb.upper_bound(wards, evidence, exact_up_to=0, table_up_to=0)
+    split = sb.upper_bound(wards, evidence, exact_up_to=0, table_up_to=0, condition=condition)
+    assert exact <= split.bound < whole.bound
+    assert split.n_subproblems > 1
+    if condition == ["a", "b", "c", "d"]:
+        assert split.bound == pytest.approx(exact, abs=1e-9)
+
+
+def test_upper_bounds_with_soft_evidence_and_interventions(wards):
+    rows = [{"e": "p", "a": [0.1, 0.5, 0.9]}, {"f": 1}, {"e": "q", "f": 0}]
+    exact = sb.log_likelihood(wards, rows, do={"b": 1})
+    upper = sb.upper_bound(wards, rows, do={"b": 1}, exact_up_to=0)
+    assert (upper.bound >= exact).all()
+    assert upper.bound == pytest.approx(exact, abs=0.5)
+
+
+def test_upper_bounds_refuse_tables_and_too_many_joint_states_by_name(mixed):
+    with pytest.raises(NetworkError, match=r"variable 'ill' has a table, and upper_bound\(\) knows none; log_like"):
+        sb.upper_bound(mixed, {"mood": "poor"})
+    net = sb.from_edges({}, names=[f"v{k}" for k in range(9)], states={f"v{k}": "wxyz" for k in range(9)})
+    with pytest.raises(ParameterError, match="conditioning on these 9 variables needs 262,144 subproblems"):
+        sb.upper_bound(net, {}, condition=[f"v{k}" for k in range(9)])

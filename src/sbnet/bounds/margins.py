@@ -175,6 +175,7 @@ def of_upper(scale: Scale, regions: Regions, x: FloatArray) -> float:
     slope = np.abs(x[n : n + len(lines)])[regions.line]
     sent = np.where(entries["block"] > 0, np.abs(x[:n]), slope * np.abs(entries["weight"]))
     operations = 3 * int(scale.parents.max(initial=0)) + len(scale.size) + 40
+    operations += len(lines) - len(families) + 4 * (int(families["states"].max(initial=2)) - 2)  # more than two states
     return UNIT * float(operations * (scale.size.sum() + 3.0 * sent.sum()) + families["table"].sum())
 
 

@@ -71,14 +71,14 @@ def branch(root: Bounded) -> Iterator[Partition[Leaf]]:
 
 
 def _split(network: Network, limits: Limits, leaves: list[Leaf]) -> list[tuple[Leaf, ...]]:
-    """Each subproblem in two, at the unit that promises most."""
+    """Each subproblem in its parts, at the unit that promises most."""
     whole = joined([leaf.subproblem for leaf in leaves])
-    subproblems = split_each(network, limits, whole, np.argmax(whole.score, axis=1).tolist())
-    bound = np.minimum(subproblems.bound, np.tile(whole.bound, 2))  # a part is not above the whole
-    start = np.array([leaf.means for leaf in leaves] * 2)
+    subproblems, of = split_each(network, limits, whole, np.argmax(whole.score, axis=1))
+    bound = np.minimum(subproblems.bound, whole.bound[of])  # a part is not above the whole
+    start = np.array([leaf.means for leaf in leaves])[of]
     solution = MeanField().solve(network, subproblems.states, start=start, trace=False)
     parts = _leaves(network, limits, subproblems._replace(bound=bound), MeanFields(solution.bound, solution.means))
-    return list(zip(parts[: len(leaves)], parts[len(leaves) :], strict=True))
+    return [tuple(parts[r] for r in np.flatnonzero(of == k)) for k in range(len(leaves))]
 
 
 def _leaves(network: Network, limits: Limits, subproblems: Subproblems, below: MeanFields) -> list[Leaf]:

@@ -246,7 +246,7 @@ def _split(
     """The whole, its parts after the first unit, after the second, and so on."""
     yield subproblems
     for unit in units:
-        subproblems = split_each(network, limits, subproblems, [int(unit)] * len(subproblems.bound))
+        subproblems, _ = split_each(network, limits, subproblems, [int(unit)] * len(subproblems.bound))
         yield subproblems
 
 
