@@ -22,7 +22,7 @@ from sbnet.bounds.upper import LIMIT
 from sbnet.certificates.betting import Plan
 from sbnet.certificates.branching import Until, close
 from sbnet.certificates.confidence import DRAWS, WIDTH, Sampled, sample
-from sbnet.certificates.enclosure import EFFORTS, Eliminated, Enclosed, How, eliminated, enclose, in_lines
+from sbnet.certificates.enclosure import EFFORTS, Eliminated, Enclosed, How, eliminate_or_enclose, enclose, in_lines
 from sbnet.certificates.records import Certificate, Certificates, Interval, PosteriorIntervals
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.inference.estimation import Draw, weigh
@@ -340,7 +340,7 @@ def _enclosed(network: Network, rows: States, how: How) -> Sequence[Enclosed | E
     """Both bounds of each row."""
     if network.is_binary:
         return [enclose(network, row, how) for row in rows]
-    return eliminated(network, rows, how)
+    return eliminate_or_enclose(network, rows, how)
 
 
 class _Task(NamedTuple):
@@ -376,9 +376,9 @@ def _certified(network: Network, task: _Task, block: Block) -> list[Certificate]
 
 def _certificate(network: Network, row: States, task: _Task) -> Certificate:
     how, begin = task.how, time.monotonic()
-    if not network.is_binary:
-        return _summed(network, row, task)
-    enclosed = enclose(network, row, how)
+    (enclosed,) = _enclosed(network, row[None, :], how)
+    if isinstance(enclosed, Eliminated):
+        return _summed(enclosed, task)
     if enclosed.value is None:
         if task.seconds:
             enclosed = close(enclosed, Until(begin + task.seconds, task.gap))
@@ -387,20 +387,26 @@ def _certificate(network: Network, row: States, task: _Task) -> Certificate:
     else:
         known = Sampled(enclosed.lower, enclosed.upper, enclosed.value, 0.0, 0)
     mean_field = float(enclosed.mean_field.bound[0])
-    # With the paper's logarithm terms, eq. (20), at the means of mean field theory, with the best xi.
-    states, xi = row[None, :], np.full((1, network.n_units), np.nan)
-    parts = bound_terms(network, states, enclosed.mean_field.means, xi, check_log_term("xi", 0))
-    paper = math.fsum(np.concatenate(parts, axis=None).tolist())  # rounded once: the same beside other rows
     return Certificate(
         enclosed.lower, enclosed.upper, known.estimate, known.error, enclosed.value is not None, enclosed.lower_from,
-        enclosed.upper_from, mean_field, max(mean_field - paper, 0.0), how.effort, how.proven,
+        enclosed.upper_from, mean_field, _cost_of_logarithms(enclosed), how.effort, how.proven,
         (known.low, known.high), task.confidence, known.samples,
     )  # fmt: skip
 
 
-def _summed(network: Network, row: States, task: _Task) -> Certificate:
+def _cost_of_logarithms(enclosed: Enclosed) -> float:
+    """Of the paper's terms, eq. (20), at the means of mean field theory, with the best xi; NaN where there are states."""
+    network, states, mean_field = enclosed.row.network, enclosed.row.states[None, :], enclosed.mean_field
+    if not network.is_binary:
+        return math.nan
+    xi = np.full((1, network.n_units), np.nan)
+    parts = bound_terms(network, states, mean_field.means, xi, check_log_term("xi", 0))
+    paper = math.fsum(np.concatenate(parts, axis=None).tolist())  # rounded once: the same beside other rows
+    return max(float(mean_field.bound[0]) - paper, 0.0)
+
+
+def _summed(found: Eliminated, task: _Task) -> Certificate:
     """The certificate of a row whose variables are eliminated."""
-    (found,) = eliminated(network, row[None, :], task.how)
     if found.value == -math.inf:
         return _impossible(_NO_STATE, task)
     low, high, value = found.lower, found.upper, min(found.value, 0.0)
@@ -411,7 +417,8 @@ def _summed(network: Network, row: States, task: _Task) -> Certificate:
 
 def _estimate(enclosed: Enclosed, task: _Task) -> Sampled:
     """An estimate of ln P and its error, from samples around the means that were found."""
-    samples, anneal = (100, 100) if task.how.effort == "high" else (1000, 0)
+    annealed = task.how.effort == "high" or not enclosed.row.network.is_binary
+    samples, anneal = (100, 100) if annealed else (1000, 0)
     seed = np.random.default_rng(task.seed).integers(2**64, dtype=np.uint64)
     log_p, error, _, _ = weigh([enclosed.row], enclosed.mean_field, Draw(samples, anneal, 0.05, 0.1, seed))
     return Sampled(enclosed.lower, enclosed.upper, float(log_p[0]), float(error[0]), 0)

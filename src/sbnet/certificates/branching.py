@@ -65,7 +65,7 @@ def branch(root: Bounded) -> Iterator[Partition[Leaf]]:
     """The subproblems at first and after each round, until no split promises anything or there are too many."""
     network, limits = root.row.network, root.limits._replace(max_steps=_STEPS, tol=_TOL)
     leaves = _leaves(network, limits, root.subproblems, root.mean_field_in_each())
-    most = min(MOST_SUBPROBLEMS, _NUMBERS // (network.n_edges + 4 * network.n_units))
+    most = min(MOST_SUBPROBLEMS, _NUMBERS // (len(network.weight) + 4 * len(network.bias)))
     divide = partial(_split, network, limits)
     return branch_and_bound(leaves, divide, most=most, at_once=_AT_ONCE, negligible=_NOTHING)
 

@@ -14,6 +14,7 @@ from sbnet.bounds.proven import upper as ball_upper
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.upper import Subproblem
 from sbnet.bounds.upper.subproblems import Limits, Subproblems, solve_row, split_each
+from sbnet.errors import TooManyHiddenError
 from sbnet.exact.answers import LIMIT
 from sbnet.exact.enumeration import Effort as Efforts
 from sbnet.exact.enumeration import Reduced
@@ -118,7 +119,10 @@ class Eliminated(NamedTuple):
 
 
 def enclose(network: Network, states: States, how: How) -> Enclosed:
-    """The best bounds that an effort, or a lower one, finds."""
+    """The best bounds that an effort, or a lower one, finds.
+
+    Where variables have more than two states, those are for rows that cannot be `eliminated`.
+    """
     effort, proven, exact_up_to = how
     tried = list(EFFORTS.values())[: list(EFFORTS).index(effort) + 1]
     row, solver = Reduced(network, states), MeanField()
@@ -154,6 +158,8 @@ def enclose(network: Network, states: States, how: How) -> Enclosed:
             total = min(margins.log_sum_above(subproblems.bound), 0.0)
             if total < upper:
                 upper, best = total, best._replace(limits=limits, subproblems=subproblems)
+        if not network.is_binary:  # what is below knows two states
+            continue
         for total, source, parts in _tighter(row, first, order[: level.lower_units], level.components):
             if total > lower:
                 lower, lower_from, pieces = total, source, parts
@@ -182,6 +188,25 @@ def eliminated(network: Network, rows: States, how: How) -> list[Eliminated]:
     log_p, _ = means_of_states(network, rows, Efforts(limit, 1, progress=False, means=False), nothing)
     margin = [margins.of_elimination(network, live_variables(network.model, row)) for row in rows]
     return [Eliminated(*both) for both in zip(log_p.tolist(), margin, strict=True)]
+
+
+def eliminate_or_enclose(network: Network, rows: States, how: How) -> Sequence[Eliminated | Enclosed]:
+    """Both bounds of each row of a network with states, which have some variables observed in common.
+
+    Raises
+    ------
+    TooManyHiddenError
+        If elimination takes too large tables, and a variable has a table, or the solver knows none with states.
+    """
+    try:
+        return eliminated(network, rows, how)
+    except TooManyHiddenError as error:
+        if network.tables:
+            name = next(iter(network.tables))
+            raise TooManyHiddenError(f"{error} ({name!r} has a table, for which there is no upper bound)") from None
+        if not getattr(MeanField, "knows_states", False):
+            raise
+    return [enclose(network, row, how) for row in rows]
 
 
 def in_lines(row: Reduced, first: Solution, how: How) -> Bounded:

@@ -106,6 +106,8 @@ class Certificate(Readable):
             return [*lines, ("rounding", "covered, by a margin for the worst")]
         spread = f"{cost:.3g}" if self.exact else f"{low:.3g} to {high:.3g} nats, about {cost:.3g}"
         lines.append(("mean field", f"{self.mean_field:.6g}; taking the hidden units as independent costs {spread}"))
+        if math.isnan(self.logarithm):  # variables with more than two states
+            return [*lines, ("rounding", "covered, by a margin for the worst")]
         lines.append(("", f"the paper's logarithm terms would cost {self.logarithm:.3g} more"))
         return [*lines, ("rounding", _ROUNDING[self.proven])]
 
