@@ -191,8 +191,8 @@ def upper_bound(
         Units held by intervention, as in :func:`sbnet.infer`.
     condition
         Units whose joint states are enumerated, each with a bound of its own: names, or a whole number k, for about
-        :math:`2^k` subproblems at most, split one after the other where that lowers the bound most. Never worse than without,
-        and the work grows as :math:`2^k`. Names that a row observes are passed over.
+        :math:`2^k` subproblems at most, split one after the other where that lowers the bound most. Never worse than
+        without, and the work grows as :math:`2^k`. Names that a row observes are passed over.
     exact_up_to : int
         Groups of at most that many coupled hidden units are summed exactly.
     table_up_to : int
