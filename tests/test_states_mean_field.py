@@ -58,7 +58,7 @@ def test_the_exact_answer_where_hidden_variables_do_not_meet():
 
 def test_a_table_is_refused_by_name():
     net = sb.from_edges({("a", "b"): None}, tables={"b": [[0.9, 0.1], [0.2, 0.8]]})
-    with pytest.raises(NetworkError, match="variable 'b' has a table, and MeanField.* is for weights; exact_posterior"):
+    with pytest.raises(NetworkError, match="variable 'b' has a table, and MeanField.* knows none; exact_posterior"):
         sb.infer(net, {"b": "yes"})
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, States
-from sbnet.kernels.codes import NOISY_OR
+from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.kinds import EXACT, MAX_NODES
 from sbnet.kernels.structs import Problem
 from sbnet.kernels.upper import Regions
@@ -35,9 +35,9 @@ UNIT = 2.0**-53
 """Of rounding: half the distance from 1 to the next number."""
 
 _RAREST = 700.0
-"""Above -ln of the smallest probability that a noisy-OR unit has. Its input is a sum of numbers none of which is
-negative, so its error is in proportion to it, and that of t = -ln(1 - e^-x), with slope -1 / (e^x - 1), at most as
-large."""
+"""Above -ln of the smallest probability that a noisy-OR unit has, or nearly any in a table. Of the former, the input is
+a sum of numbers none of which is negative, so its error is in proportion to it, and that of t = -ln(1 - e^-x), with
+slope -1 / (e^x - 1), at most as large."""
 
 _MOST_KEPT = 1000  # margins, for as many sets of observed units
 _FRESH = 64  # states that an exact sum goes through between two evaluations from scratch
@@ -58,12 +58,12 @@ def scale(network: Network) -> Scale:
     """Of all units of a network, worked out once."""
     known: Scale | None = network._cache.get(Scale)
     if known is None:
-        sums = np.concatenate([[0.0], np.cumsum(np.abs(network.weight))])
         model = network.model
-        first, last = (model.block[ptr] for ptr in (network.graph.indptr[:-1], network.graph.indptr[1:]))
-        bias = np.add.reduceat(np.abs(network.bias), model.threshold[:-1])
-        size = bias + (sums[last] - sums[first]) + (2.0 + _RAREST * (network.gate == NOISY_OR)) * (model.n_states - 1)
-        known = network._cache[Scale] = Scale(size, last - first)
+        sums = np.concatenate([[0.0], np.cumsum(np.abs(network.weight))])
+        first, last = model.block[model.indptr[:-1]], model.block[model.indptr[1:]]
+        each = np.abs(network.bias) + 2.0 + _RAREST * (model.gate != SIGMOID)[network.columns[0]]
+        size = np.add.reduceat(each, model.threshold[:-1]) + (sums[last] - sums[first])
+        known = network._cache[Scale] = Scale(size, np.diff(model.indptr))
     return known
 
 
@@ -149,6 +149,21 @@ def of_sum(scale: Scale, problem: Problem, label: IndexArray, limit: int) -> flo
     return UNIT * float(operations @ scale.size + np.sum(2.0 ** (summed + 1) + 64.0))
 
 
+def of_elimination(network: Network, live: BoolArray) -> float:
+    """How far ln P may be off if the variables involved are eliminated, in probabilities or in logarithms.
+
+    A factor goes through a rounding of its input for each parent, and some forty more for a logarithm, the largest
+    number that is taken out, and a power. No term is negative, so that errors of sums are no larger than those of their
+    terms. To eliminate a variable with K states takes K sums and a product for each factor that it is in; a cause that
+    passes an accumulator of K states, 4 K more. Where all this is done with logarithms, each is a rounding of one that
+    is no larger than S. Terms that are left out as too small for a number come to less than e^-60 of the sum.
+    """
+    known, model = scale(network).of(live), network.model
+    child = np.repeat(np.arange(network.n_units), np.diff(model.indptr))
+    steps = (model.n_states + 4)[live].sum() + (4 * model.n_states[child] + 1)[live[child]].sum() + 64
+    return UNIT * float((known.parents + 40) @ known.size + steps * (known.size.sum() + 4.0))
+
+
 def of_upper(scale: Scale, regions: Regions, x: FloatArray) -> float:
     """How far the upper bound at the parameters x, as computed, may be below the bound itself.
 
@@ -160,6 +175,7 @@ def of_upper(scale: Scale, regions: Regions, x: FloatArray) -> float:
     slope = np.abs(x[n : n + len(lines)])[regions.line]
     sent = np.where(entries["block"] > 0, np.abs(x[:n]), slope * np.abs(entries["weight"]))
     operations = 3 * int(scale.parents.max(initial=0)) + len(scale.size) + 40
+    operations += len(lines) - len(families) + 4 * (int(families["states"].max(initial=2)) - 2)  # more than two states
     return UNIT * float(operations * (scale.size.sum() + 3.0 * sent.sum()) + families["table"].sum())
 
 

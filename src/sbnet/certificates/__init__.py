@@ -14,15 +14,16 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import HIDDEN, RngLike, States
+from sbnet._types import HIDDEN, BoolArray, IndexArray, RngLike, States
+from sbnet.bounds import margins
 from sbnet.bounds import proven as _proven
 from sbnet.bounds.lower import bound_terms, check_log_term
 from sbnet.bounds.upper import LIMIT
 from sbnet.certificates.betting import Plan
 from sbnet.certificates.branching import Until, close
 from sbnet.certificates.confidence import DRAWS, WIDTH, Sampled, sample
-from sbnet.certificates.enclosure import EFFORTS, Enclosed, How, enclose, in_lines
-from sbnet.certificates.records import Certificate, Certificates, PosteriorIntervals
+from sbnet.certificates.enclosure import EFFORTS, Eliminated, Enclosed, How, eliminate_or_enclose, enclose, in_lines
+from sbnet.certificates.records import Certificate, Certificates, Interval, PosteriorIntervals
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.inference.estimation import Draw, weigh
 from sbnet.model.network import Network
@@ -30,10 +31,12 @@ from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool, row_b
 from sbnet.questions.batches import answers
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.question import Part, Question, ask
+from sbnet.questions.support import IMPOSSIBLE
 
 __all__ = ["Certificate", "Certificates", "CertifySettings", "PosteriorIntervals", "certify", "posterior_intervals"]
 
 Effort: TypeAlias = Literal["fast", "normal", "high"]
+_NO_STATE = f"{IMPOSSIBLE}: no joint state of the hidden variables has a probability above zero"
 
 
 @dataclass(frozen=True)
@@ -136,8 +139,7 @@ def certify(
       rounding:   covered, by a margin for the worst; proven=True counts it in ball arithmetic
     """
     question = ask(network, evidence, do)
-    network.check_binary("certify()")
-    how, executor = _check(effort, proven, settings)
+    how, executor = _check(network, effort, proven, settings)
     task = _Task(how, *_check_search(proven, confidence, seconds, gap), int(checks.generator(rng).integers(2**63)))
 
     def certified(part: Part) -> list[Certificate]:
@@ -195,6 +197,8 @@ def posterior_intervals(
 
     .. math:: \frac{L_1}{L_1 + U_0} \le P(S_i = 1 \mid V) \le \frac{U_1}{U_1 + L_0}
 
+    and likewise for each state of a variable that has more, with the sum over its other states.
+
     Rounding is covered: by margins in proportion to the weights and biases of the units involved,
     :mod:`sbnet.bounds.margins`, or with `proven` by ball arithmetic. A tail too small for a number is above zero.
 
@@ -213,8 +217,9 @@ def posterior_intervals(
     Returns
     -------
     PosteriorIntervals
-        A mapping from the name of a unit to the two bounds. An observed unit has its state twice, and so has one whose
-        other state the evidence makes impossible. Evidence that is impossible itself is an error.
+        A mapping from the name of a unit to the two bounds; of a variable with more than two states, to a mapping from
+        each state to its two bounds: ``intervals["fever"]["high"]``. An observed unit has its state twice, and so has
+        one whose other state the evidence makes impossible. Evidence that is impossible itself is an error.
 
     Examples
     --------
@@ -225,42 +230,67 @@ def posterior_intervals(
     0.43 to 0.73, mean field 0.60
     """
     question = ask(network, evidence, do)
-    network.check_binary("posterior_intervals()")
     if not question.single:
         raise EvidenceError(
             "posterior_intervals() takes one pattern, but the evidence is a table; call it for each row"
         )
     question.check_possible()
-    how, executor = _check(effort, proven, settings)
+    how, executor = _check(network, effort, proven, settings)
     (part,) = question.parts
     row, slack = question.given[0], 2.0 * float(part.slack[0])
     wanted = np.flatnonzero(row == HIDDEN).tolist() if units is None else checks.units("units", units)
     asked = [network.index(unit) for unit in wanted]
-    known = _known(question, asked)
+    known = {i: [(float(k == row[i]),) * 2 for k in range(network.n_states[i])] for i in asked if row[i] != HIDDEN}
     open_ = [i for i in dict.fromkeys(asked) if i not in known]
+    left = _possible(question, np.array(open_, np.int64))
     blocks = map_blocks(
-        partial(_both_bounds, part.network, part.states[0], how),
+        partial(_all_bounds, part.network, part.states[0], how, left),
         RowBlocks(open_, most=16),
         executor=executor,
         progress=Bar("posterior intervals", len(open_), progress),
     )
     for i, enclosed in zip(open_, (unit for block in blocks for unit in block), strict=True):
-        (low_0, high_0), (low_1, high_1) = enclosed
-        known[i] = _outward(low_1 - high_0 - slack, high_1 - low_0 + slack)
-    answer = {network.names[i]: known[i] for i in asked}
+        known[i] = _shares(enclosed, slack)
+        if all(high == 0.0 for _, high in known[i]):
+            raise EvidenceError(f"{_NO_STATE}; leave out a finding, or give the unit a leak")
+    answer = {network.names[i]: _by_state(network, i, known[i]) for i in asked}
     return PosteriorIntervals.of(network, row, answer, effort, how.proven)
 
 
-def _known(question: Question, asked: list[int]) -> dict[int, tuple[float, float]]:
-    """Both bounds for units that are given, or that cannot be in one of their states."""
-    row = question.given[0]
-    known = {i: (float(row[i]), float(row[i])) for i in asked if row[i] != HIDDEN}
-    free = np.array([i for i in asked if i not in known], np.int64)
-    for state in (0, 1):
+def _possible(question: Question, units: IndexArray) -> dict[int, BoolArray]:
+    """The states that each of some hidden units can be in."""
+    n_states = question.network.n_states
+    left = {i: np.ones(n_states[i], np.bool_) for i in units.tolist()}
+    for state in range(n_states[units].max(initial=0)):
+        free = units[n_states[units] > state]
         for rows in row_blocks(len(free), question.network.n_units):
             for i in free[rows][question.with_state(free[rows], state).impossible].tolist():
-                known[i] = (1.0 - state, 1.0 - state)
-    return known
+                left[i][state] = False
+    return left
+
+
+def _shares(bounds: list[tuple[float, float]], slack: float) -> list[tuple[float, float]]:
+    """Bounds of P(S_i = s | V) from those of ln P(V, S_i = s), by state; minus infinity is impossible."""
+    shares = []
+    for k, (low, high) in enumerate(bounds):
+        others = [both for j, both in enumerate(bounds) if j != k and both[1] > -math.inf]
+        if high == -math.inf or not others:
+            shares.append((float(high > -math.inf),) * 2)
+            continue
+        below, above = others[0] if len(others) == 1 else _log_sums(others)
+        shares.append(_outward(low - above - slack, high - below + slack))
+    return shares
+
+
+def _log_sums(bounds: list[tuple[float, float]]) -> tuple[float, float]:
+    low, high = np.array(bounds).T
+    return margins.log_sum_below(low), margins.log_sum_above(high)
+
+
+def _by_state(network: Network, i: int, shares: list[tuple[float, float]]) -> Interval:
+    """The interval of the second of two states; else intervals by state."""
+    states = network.states[network.names[i]]
+    return shares[1] if len(states) == 2 else dict(zip(states, shares, strict=True))
 
 
 def _outward(low: float, high: float) -> tuple[float, float]:
@@ -276,9 +306,10 @@ def _sigmoid(x: float) -> float:
     return (1.0 if x >= 0.0 else tail) / (1.0 + tail)
 
 
-def _check(effort: str, proven: bool, settings: CertifySettings | None) -> tuple[How, Executor]:
+def _check(network: Network, effort: str, proven: bool, settings: CertifySettings | None) -> tuple[How, Executor]:
     checks.choice("effort", effort, EFFORTS)
     if checks.flag("proven", proven):
+        network.check_binary("proven=True", "leave it out: rounding is covered by a margin")
         _proven.load()
     settings = checks.settings(settings, CertifySettings)
     where = pool(settings.executor, 1 if proven else settings.threads)  # balls are no faster in threads
@@ -286,14 +317,30 @@ def _check(effort: str, proven: bool, settings: CertifySettings | None) -> tuple
     return How(effort, bool(proven), None if most is None else int(most)), where
 
 
-def _both_bounds(network: Network, row: States, how: How, block: Block) -> list[list[tuple[float, float]]]:
-    """Lower and upper bounds of ln P(V, S_i = 0) and of ln P(V, S_i = 1), for each unit i of the block."""
-    unit = np.arange(len(row))
+def _all_bounds(
+    network: Network, row: States, how: How, left: dict[int, BoolArray], block: Block
+) -> list[list[tuple[float, float]]]:
+    """Lower and upper bounds of ln P(V, S_i = s) for each state s, of each unit i of the block."""
     answer = []
     for i in block.columns[0]:
-        both = [enclose(network, np.where(unit == i, state, row).astype(np.int8), how) for state in (0, 1)]
-        answer.append([(enclosed.lower, enclosed.upper) for enclosed in both])
+        bounds = [(-math.inf, -math.inf)] * len(left[i])
+        states = np.flatnonzero(left[i])
+        if len(states) == 1:  # certain: any number will do
+            bounds[states[0]] = (0.0, 0.0)
+        else:
+            rows = np.repeat(row[None, :], len(states), axis=0)
+            rows[:, i] = states
+            for state, enclosed in zip(states.tolist(), _enclosed(network, rows, how), strict=True):
+                bounds[state] = (enclosed.lower, enclosed.upper)
+        answer.append(bounds)
     return answer
+
+
+def _enclosed(network: Network, rows: States, how: How) -> Sequence[Enclosed | Eliminated]:
+    """Both bounds of each row."""
+    if network.is_binary:
+        return [enclose(network, row, how) for row in rows]
+    return eliminate_or_enclose(network, rows, how)
 
 
 class _Task(NamedTuple):
@@ -329,7 +376,9 @@ def _certified(network: Network, task: _Task, block: Block) -> list[Certificate]
 
 def _certificate(network: Network, row: States, task: _Task) -> Certificate:
     how, begin = task.how, time.monotonic()
-    enclosed = enclose(network, row, how)
+    (enclosed,) = _enclosed(network, row[None, :], how)
+    if isinstance(enclosed, Eliminated):
+        return _summed(enclosed, task)
     if enclosed.value is None:
         if task.seconds:
             enclosed = close(enclosed, Until(begin + task.seconds, task.gap))
@@ -338,20 +387,38 @@ def _certificate(network: Network, row: States, task: _Task) -> Certificate:
     else:
         known = Sampled(enclosed.lower, enclosed.upper, enclosed.value, 0.0, 0)
     mean_field = float(enclosed.mean_field.bound[0])
-    # With the paper's logarithm terms, eq. (20), at the means of mean field theory, with the best xi.
-    states, xi = row[None, :], np.full((1, network.n_units), np.nan)
-    parts = bound_terms(network, states, enclosed.mean_field.means, xi, check_log_term("xi", 0))
-    paper = math.fsum(np.concatenate(parts, axis=None).tolist())  # rounded once: the same beside other rows
     return Certificate(
         enclosed.lower, enclosed.upper, known.estimate, known.error, enclosed.value is not None, enclosed.lower_from,
-        enclosed.upper_from, mean_field, max(mean_field - paper, 0.0), how.effort, how.proven,
+        enclosed.upper_from, mean_field, _cost_of_logarithms(enclosed), how.effort, how.proven,
         (known.low, known.high), task.confidence, known.samples,
     )  # fmt: skip
 
 
+def _cost_of_logarithms(enclosed: Enclosed) -> float:
+    """Of the paper's terms, eq. (20), at the means of mean field theory, with the best xi; NaN where there are states."""
+    network, states, mean_field = enclosed.row.network, enclosed.row.states[None, :], enclosed.mean_field
+    if not network.is_binary:
+        return math.nan
+    xi = np.full((1, network.n_units), np.nan)
+    parts = bound_terms(network, states, mean_field.means, xi, check_log_term("xi", 0))
+    paper = math.fsum(np.concatenate(parts, axis=None).tolist())  # rounded once: the same beside other rows
+    return max(float(mean_field.bound[0]) - paper, 0.0)
+
+
+def _summed(found: Eliminated, task: _Task) -> Certificate:
+    """The certificate of a row whose variables are eliminated."""
+    if found.value == -math.inf:
+        return _impossible(_NO_STATE, task)
+    low, high, value = found.lower, found.upper, min(found.value, 0.0)
+    how, source = task.how, "elimination of all hidden variables"
+    parts = (low, high, value, 0.0, True, source, source, math.nan, math.nan, how.effort, how.proven, (low, high))
+    return Certificate(*parts, task.confidence)
+
+
 def _estimate(enclosed: Enclosed, task: _Task) -> Sampled:
     """An estimate of ln P and its error, from samples around the means that were found."""
-    samples, anneal = (100, 100) if task.how.effort == "high" else (1000, 0)
+    annealed = task.how.effort == "high" or not enclosed.row.network.is_binary
+    samples, anneal = (100, 100) if annealed else (1000, 0)
     seed = np.random.default_rng(task.seed).integers(2**64, dtype=np.uint64)
     log_p, error, _, _ = weigh([enclosed.row], enclosed.mean_field, Draw(samples, anneal, 0.05, 0.1, seed))
     return Sampled(enclosed.lower, enclosed.upper, float(log_p[0]), float(error[0]), 0)

@@ -65,20 +65,20 @@ def branch(root: Bounded) -> Iterator[Partition[Leaf]]:
     """The subproblems at first and after each round, until no split promises anything or there are too many."""
     network, limits = root.row.network, root.limits._replace(max_steps=_STEPS, tol=_TOL)
     leaves = _leaves(network, limits, root.subproblems, root.mean_field_in_each())
-    most = min(MOST_SUBPROBLEMS, _NUMBERS // (network.n_edges + 4 * network.n_units))
+    most = min(MOST_SUBPROBLEMS, _NUMBERS // (len(network.weight) + 4 * len(network.bias)))
     divide = partial(_split, network, limits)
     return branch_and_bound(leaves, divide, most=most, at_once=_AT_ONCE, negligible=_NOTHING)
 
 
 def _split(network: Network, limits: Limits, leaves: list[Leaf]) -> list[tuple[Leaf, ...]]:
-    """Each subproblem in two, at the unit that promises most."""
+    """Each subproblem in its parts, at the unit that promises most."""
     whole = joined([leaf.subproblem for leaf in leaves])
-    subproblems = split_each(network, limits, whole, np.argmax(whole.score, axis=1).tolist())
-    bound = np.minimum(subproblems.bound, np.tile(whole.bound, 2))  # a part is not above the whole
-    start = np.array([leaf.means for leaf in leaves] * 2)
+    subproblems, of = split_each(network, limits, whole, np.argmax(whole.score, axis=1))
+    bound = np.minimum(subproblems.bound, whole.bound[of])  # a part is not above the whole
+    start = np.array([leaf.means for leaf in leaves])[of]
     solution = MeanField().solve(network, subproblems.states, start=start, trace=False)
     parts = _leaves(network, limits, subproblems._replace(bound=bound), MeanFields(solution.bound, solution.means))
-    return list(zip(parts[: len(leaves)], parts[len(leaves) :], strict=True))
+    return [tuple(parts[r] for r in np.flatnonzero(of == k)) for k in range(len(leaves))]
 
 
 def _leaves(network: Network, limits: Limits, subproblems: Subproblems, below: MeanFields) -> list[Leaf]:

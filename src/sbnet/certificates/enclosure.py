@@ -14,12 +14,17 @@ from sbnet.bounds.proven import upper as ball_upper
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.upper import Subproblem
 from sbnet.bounds.upper.subproblems import Limits, Subproblems, solve_row, split_each
+from sbnet.errors import TooManyHiddenError
+from sbnet.exact.answers import LIMIT
+from sbnet.exact.enumeration import Effort as Efforts
 from sbnet.exact.enumeration import Reduced
+from sbnet.exact.of_states import means_of_states
 from sbnet.inference import Conditioned, MeanField, Mixture
 from sbnet.inference.solution import Solution
 from sbnet.inference.solvers.mixture import Component
 from sbnet.model.graph import Graph
 from sbnet.model.network import MAX_PARAMETER, Network
+from sbnet.questions.reduction import live_variables
 
 _MAX_STEPS, _TOL = 200, 1e-5
 _GROUP = 12  # coupled hidden units that an upper bound sums exactly
@@ -96,8 +101,28 @@ class How(NamedTuple):
     exact_up_to: int | None = None  # coupled hidden units that are summed exactly; None: as the effort says
 
 
+class Eliminated(NamedTuple):
+    """ln P by elimination, and how far rounding may have moved it."""
+
+    value: float
+    margin: float
+
+    @property
+    def lower(self) -> float:
+        """Not above ln P."""
+        return self.value - self.margin
+
+    @property
+    def upper(self) -> float:
+        """Not below ln P."""
+        return min(self.value + self.margin, 0.0)
+
+
 def enclose(network: Network, states: States, how: How) -> Enclosed:
-    """The best bounds that an effort, or a lower one, finds."""
+    """The best bounds that an effort, or a lower one, finds.
+
+    Where variables have more than two states, those are for rows that cannot be `eliminated`.
+    """
     effort, proven, exact_up_to = how
     tried = list(EFFORTS.values())[: list(EFFORTS).index(effort) + 1]
     row, solver = Reduced(network, states), MeanField()
@@ -133,6 +158,8 @@ def enclose(network: Network, states: States, how: How) -> Enclosed:
             total = min(margins.log_sum_above(subproblems.bound), 0.0)
             if total < upper:
                 upper, best = total, best._replace(limits=limits, subproblems=subproblems)
+        if not network.is_binary:  # what is below knows two states
+            continue
         for total, source, parts in _tighter(row, first, order[: level.lower_units], level.components):
             if total > lower:
                 lower, lower_from, pieces = total, source, parts
@@ -143,6 +170,43 @@ def enclose(network: Network, states: States, how: How) -> Enclosed:
         parameters = zip(found.states, found.edge, found.unit, strict=True)
         upper = ball_upper.upper([Subproblem(network, *given, in_group) for given in parameters])
     return Enclosed(lower, upper, None, lower_from, upper_from, row, first, best, lines)
+
+
+def eliminated(network: Network, rows: States, how: How) -> list[Eliminated]:
+    """ln P of each row by elimination, for variables with any number of states, and tables.
+
+    Raises
+    ------
+    TooManyHiddenError
+        If it takes larger tables than the effort allows; where the network has tables, which no other bound knows, than
+        those of exact answers.
+    """
+    limit = EFFORTS[how.effort].exact_up_to if how.exact_up_to is None else how.exact_up_to
+    if network.tables and how.exact_up_to is None:
+        limit = LIMIT
+    nothing = np.empty(0, np.int64)
+    log_p, _ = means_of_states(network, rows, Efforts(limit, 1, progress=False, means=False), nothing)
+    margin = [margins.of_elimination(network, live_variables(network.model, row)) for row in rows]
+    return [Eliminated(*both) for both in zip(log_p.tolist(), margin, strict=True)]
+
+
+def eliminate_or_enclose(network: Network, rows: States, how: How) -> Sequence[Eliminated | Enclosed]:
+    """Both bounds of each row of a network with states, which have some variables observed in common.
+
+    Raises
+    ------
+    TooManyHiddenError
+        If elimination takes too large tables, and a variable has a table, or the solver knows none with states.
+    """
+    try:
+        return eliminated(network, rows, how)
+    except TooManyHiddenError as error:
+        if network.tables:
+            name = next(iter(network.tables))
+            raise TooManyHiddenError(f"{error} ({name!r} has a table, for which there is no upper bound)") from None
+        if not getattr(MeanField, "knows_states", False):
+            raise
+    return [enclose(network, row, how) for row in rows]
 
 
 def in_lines(row: Reduced, first: Solution, how: How) -> Bounded:
@@ -207,7 +271,7 @@ def _split(
     """The whole, its parts after the first unit, after the second, and so on."""
     yield subproblems
     for unit in units:
-        subproblems = split_each(network, limits, subproblems, [int(unit)] * len(subproblems.bound))
+        subproblems, _ = split_each(network, limits, subproblems, [int(unit)] * len(subproblems.bound))
         yield subproblems
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from sbnet.exact.prior import MOST_EDGES, best_prior
 from sbnet.model.network import Network
 from sbnet.questions import printing
 from sbnet.questions.batches import Batch, framed
+from sbnet.questions.by_state import columns_at, frame_columns
 from sbnet.questions.printing import Readable, Reading, Span
 
 if TYPE_CHECKING:
@@ -36,9 +37,10 @@ class Certificate(Readable):
     lower_from, upper_from : str
         How the two bounds were obtained; why the evidence is impossible, if it is.
     mean_field : float
-        The lower bound of mean field theory alone, :class:`sbnet.MeanField`.
+        The lower bound of mean field theory alone, :class:`sbnet.MeanField`; NaN where it was not sought, since
+        variables with more than two states, or tables, were eliminated.
     logarithm : float
-        How much lower that would be with the paper's logarithm terms, eq. (20), at the same means. Known.
+        How much lower that would be with the paper's logarithm terms, eq. (20), at the same means. Known, or NaN too.
     effort : str
     proven : bool
         Is rounding counted, in ball arithmetic? Otherwise there is a margin for the worst that it can do.
@@ -100,8 +102,12 @@ class Certificate(Readable):
                 held = f"with that confidence, between {_outward(left, right)} ({right - left:.2g} nats); {drawn}"
                 lines.append((f"{100 * self.confidence:.12g} %", held))
             lines.append(("estimate", f"{self.estimate:.6g} ± {self.error:.2g}, from samples (not proven)"))
+        if math.isnan(self.mean_field):
+            return [*lines, ("rounding", "covered, by a margin for the worst")]
         spread = f"{cost:.3g}" if self.exact else f"{low:.3g} to {high:.3g} nats, about {cost:.3g}"
         lines.append(("mean field", f"{self.mean_field:.6g}; taking the hidden units as independent costs {spread}"))
+        if math.isnan(self.logarithm):  # variables with more than two states
+            return [*lines, ("rounding", "covered, by a margin for the worst")]
         lines.append(("", f"the paper's logarithm terms would cost {self.logarithm:.3g} more"))
         return [*lines, ("rounding", _ROUNDING[self.proven])]
 
@@ -197,10 +203,15 @@ _ROUNDING = {
 }
 
 
-class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
+Interval: TypeAlias = "tuple[float, float] | dict[str, tuple[float, float]]"
+"""Two bounds, or for a variable with more than two states two for each state."""
+
+
+class PosteriorIntervals(Readable, dict[str, Any]):
     """An interval that holds P(S_i = 1 | evidence), for each unit asked for: a mapping from names to the two bounds.
 
-    ``intervals["rain"]`` are the bounds for a unit. It prints first the units whose interval is furthest from the
+    ``intervals["rain"]`` are the bounds for a unit; ``intervals["fever"]["high"]`` for a state of a variable that has
+    more than two. It prints first the units whose interval is furthest from the
     prior.
 
     Attributes
@@ -220,7 +231,7 @@ class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
 
     @classmethod
     def of(
-        cls, network: Network, evidence: States, bounds: dict[str, tuple[float, float]], effort: str, proven: bool
+        cls, network: Network, evidence: States, bounds: dict[str, Interval], effort: str, proven: bool
     ) -> PosteriorIntervals:
         """The intervals of one pattern."""
         new = cls(bounds)
@@ -232,36 +243,47 @@ class PosteriorIntervals(Readable, dict[str, tuple[float, float]]):
         """The units asked for."""
         return tuple(self)
 
+    def _each(self) -> list[tuple[str, tuple[float, float]]]:
+        """Names and bounds, of a variable with more than two states those of each: fever = high."""
+        found = list[tuple[str, tuple[float, float]]]()
+        for name, bounds in self.items():
+            by_state = bounds.items() if isinstance(bounds, dict) else ()
+            found += [(f"{name} = {state}", both) for state, both in by_state] or [(name, bounds)]
+        return found
+
     @property
     def lower(self) -> FloatArray:
-        """The lower bounds, in the order of the names."""
-        return np.array([low for low, _ in self.values()], dtype=np.float64)
+        """The lower bounds, in the order of the names; of each state, where a variable has more than two."""
+        return np.array([low for _, (low, _) in self._each()], dtype=np.float64)
 
     @property
     def upper(self) -> FloatArray:
-        """The upper bounds, in the order of the names."""
-        return np.array([high for _, high in self.values()], dtype=np.float64)
+        """The upper bounds, likewise."""
+        return np.array([high for _, (_, high) in self._each()], dtype=np.float64)
 
     @property
     def prior(self) -> FloatArray:
         """The means before anything is observed, for the units asked for: exact where that takes no time."""
-        return best_prior(self.network)[[self.network.index(name) for name in self]]
+        means, units = best_prior(self.network), [self.network.index(name) for name in self]
+        return frame_columns(self.network, units, means[None, columns_at(self.network, units)])[0][0]
 
-    def __missing__(self, name: object) -> tuple[float, float]:
+    def __missing__(self, name: object) -> Interval:
         if name in self.network.names:
             raise UnknownUnitError(f"there is no interval for unit {name!r}; ask for it with units=[{name!r}, ...]")
         raise unknown_unit(name, self.network.names, "the call")
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: prior, lower and upper bound."""
-        return framed({"prior": self.prior, "lower": self.lower, "upper": self.upper}, units=self.names)
+        names = tuple(name for name, _ in self._each())
+        return framed({"prior": self.prior, "lower": self.lower, "upper": self.upper}, units=names)
 
     def _reading(self) -> Reading:
         head = f"Posterior intervals {printing.given(self.evidence)}: P(unit = 1) lies between"
         known = self.network.n_edges <= MOST_EDGES
         middle = 0.5 * (self.lower + self.upper)
         prior = self.prior if known else middle
-        ranked, bounds = printing.by_change(prior, middle, np.arange(len(self))), list(self.items())
+        bounds = self._each()
+        ranked = printing.by_change(prior, middle, np.arange(len(bounds)))
         top = printing.scale(self.upper[ranked[: printing.SHOWN]])
         titles = ("unit", "prior" if known else "", "from", "to", f"0 to {top:g}")
         rows = []

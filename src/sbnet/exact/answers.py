@@ -13,7 +13,7 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, check_limit, enumerate_states
 from sbnet.exact.means import ExactPosterior, ExactPosteriors
-from sbnet.exact.of_states import means_of_states
+from sbnet.exact.of_states import kl_of_states, means_of_states
 from sbnet.exact.predictions import barren_means, predictions
 from sbnet.exact.probability import entropy_of
 from sbnet.exact.sparse import Sum, patterns
@@ -154,6 +154,8 @@ def exact_pairs(
 ) -> FloatArray:
     """Exact posterior probabilities P(S_i = 1, S_j = 1 | V) of all pairs of units; the means are the diagonal.
 
+    A variable with K states has K - 1 rows and columns, one for each state from the second one on.
+
     Parameters
     ----------
     network : Network
@@ -165,10 +167,11 @@ def exact_pairs(
     Returns
     -------
     ndarray of shape (n_units, n_units), or (n, n_units, n_units) for a table
+        Rows and columns are those of :attr:`sbnet.Network.columns`.
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
-    network.check_binary("exact_pairs()")
-    pairs = question.gather(lambda part: np.array(list(_pairs(part, effort))).reshape(-1, *2 * [network.n_units]))
+    n = len(network.bias)
+    pairs = question.gather(lambda part: np.array(list(_pairs(part, effort))).reshape(-1, n, n))
     pairs[question.impossible] = np.nan
     return pairs[0] if question.single else pairs
 
@@ -186,17 +189,23 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     evidence
         One pattern or a table of them.
     means
-        The means μ of Q, one per unit (and row); those of observed units are not used.
+        The means μ of Q, one per unit (and row), or per state of a variable from the second one on; those of observed
+        units are not used.
     limit : int
-        As in :func:`log_likelihood`; and the largest number of hidden parents of a unit.
+        As in :func:`log_likelihood`; and the largest number of hidden parents of a unit, or the logarithm to base 2 of
+        the number of their joint states.
 
     Returns
     -------
     float or ndarray of shape (n,)
+        Infinite where Q has joint states that are impossible.
     """
     states, single = coerce(network, evidence)
-    network.check_binary("kl()")
     mu = check_means(network, states, means, single)
+    if not network.is_binary:
+        result = np.maximum(kl_of_states(network, states, mu, limit), 0.0)
+        result[impossible(network, states)] = np.nan
+        return float(result[0]) if single else result
     graph = network.graph
     result, _ = enumerate_states(network, states, Effort(limit, None, None, means=False))
     shifted = absorb(network, states)
@@ -297,7 +306,8 @@ def _pairs(part: Part, effort: Effort) -> Iterator[FloatArray]:
     """P(S_i, S_j | V) = P(S_i | V) P(S_j | S_i, V) of each row."""
     for row, means in zip(part.states, _exact_means(part, effort)[1], strict=True):
         try:
-            given = _given_each(part, row, means, effort)
+            apart = not part.network.is_binary
+            given = _given_each_apart(part, row, means, effort) if apart else _given_each(part, row, means, effort)
         except TooManyHiddenError:
             given = _given_each_apart(part, row, means, effort)
         pairs = means[:, None] * given
@@ -323,12 +333,13 @@ def _given_each(part: Part, row: States, means: FloatArray, effort: Effort) -> F
 
 
 def _given_each_apart(part: Part, row: States, means: FloatArray, effort: Effort) -> FloatArray:
-    """P(S_j | S_i, V), one more sum for each hidden unit i."""
-    rows = np.repeat(row[None, :], part.n_units, axis=0)
-    free = np.flatnonzero(part.held == HIDDEN)  # a held unit is cut out of the network
-    rows[free, free] = 1
+    """P(S_j | S_i, V), one more sum for each column i."""
+    variable, state = (array[: part.n_columns] for array in part.network.columns)
+    rows = np.repeat(row[None, :], part.n_columns, axis=0)
+    free = np.flatnonzero(part.held[variable] == HIDDEN)  # a held unit is cut out of the network
+    rows[free, variable[free]] = state[free]
     possible = np.flatnonzero(means > 0.0)
-    given = np.zeros((part.n_units, part.n_units))
+    given = np.zeros((part.n_columns, part.n_columns))
     some = part._replace(states=rows[possible], constant=np.zeros(len(possible)))
     given[possible] = _exact_means(some, effort)[1]
     return given

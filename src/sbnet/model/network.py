@@ -300,12 +300,11 @@ class Network:
             more = f"{self.n_states[i]} states" if self.n_states[i] > 2 else "a table"
             raise NetworkError(f"variable {self.names[i]!r} has {more}, and {what} is for two states; {way_out}")
 
-    def check_no_tables(self, what: str, way_out: str) -> None:
-        """An error that names a variable with a table, where only weights are known."""
+    def check_no_tables(self, what: str, way_out: str = "exact_posterior() and certify() know them") -> None:
+        """An error that names a variable with a table, where only sigmoid and noisy-OR variables are known."""
         if self.tables:
-            raise NetworkError(
-                f"variable {next(iter(self.tables))!r} has a table, and {what} is for weights; {way_out}"
-            )
+            name = next(iter(self.tables))
+            raise NetworkError(f"variable {name!r} has a table, and {what} knows none; {way_out}")
 
     def with_parameters(
         self,

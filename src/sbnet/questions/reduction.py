@@ -15,6 +15,16 @@ from sbnet.model.network import Network
 _GENERATIONS = 32  # of variables whose parents are found all at once
 
 
+def columns_of_hidden(model: Model, problem: Problem) -> IndexArray:
+    """The number in the network of each column of the hidden variables of a problem."""
+    hidden, numbers = problem.hidden, np.empty(problem.n_columns, np.int64)
+    width = hidden["states"] - 1
+    k = np.repeat(np.arange(len(hidden)), width)
+    state = np.arange(len(k)) - (np.cumsum(width) - width)[k]
+    numbers[hidden["column"][k] + state] = model.threshold[hidden["variable"][k]] + state
+    return numbers
+
+
 def columns(model: Model) -> tuple[IndexArray, IndexArray]:
     """The variable and the state of each column: a column is a state from 1 on, and has the number of a threshold."""
     variable = np.repeat(np.arange(len(model.n_states)), model.n_states - 1)

@@ -48,6 +48,7 @@ own. A split that does not lower the sum is not made. Groups of a few coupled hi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -189,9 +190,9 @@ def upper_bound(
     do
         Units held by intervention, as in :func:`sbnet.infer`.
     condition
-        Units whose states are enumerated, each with a bound of its own: names, or a whole number k, for up to
-        :math:`2^k` subproblems, split one after the other where that lowers the bound most. Never worse than without,
-        and the work grows as :math:`2^k`. Names that a row observes are passed over.
+        Units whose joint states are enumerated, each with a bound of its own: names, or a whole number k, for about
+        :math:`2^k` subproblems at most, split one after the other where that lowers the bound most. Never worse than
+        without, and the work grows as :math:`2^k`. Names that a row observes are passed over.
     exact_up_to : int
         Groups of at most that many coupled hidden units are summed exactly.
     table_up_to : int
@@ -215,7 +216,7 @@ def upper_bound(
     True
     """
     question = ask(network, evidence, do)
-    network.check_binary("upper_bound()")
+    network.check_no_tables("upper_bound()", "log_likelihood() and certify() know them")
     chosen = checks.settings(settings, UpperBoundSettings)
     limits = Limits(
         checks.whole("exact_up_to", exact_up_to, 0, LIMIT),
@@ -229,7 +230,7 @@ def upper_bound(
     def bounded(part: Part) -> list[UpperBound]:
         blocks = map_blocks(
             partial(_solve, part.network, limits, units, most),
-            RowBlocks(part.states, most=min(256, MOST_NUMBERS // (part.network.n_edges + 3 * part.network.n_units))),
+            RowBlocks(part.states, most=min(256, MOST_NUMBERS // _n_parameters(part.network))),
             executor=pool(chosen.executor, chosen.threads),
             progress=Bar("upper bounds", len(part.states), progress),
         )
@@ -248,6 +249,10 @@ def upper_bound(
         np.array([row.n_subproblems for row in rows], np.int64),
         tuple(row.conditioned for row in rows),
     )
+
+
+def _n_parameters(network: Network) -> int:
+    return len(network.weight) + 3 * len(network.bias)
 
 
 def _solve(network: Network, limits: Limits, units: list[int], most: int, block: Block) -> list[UpperBound]:
@@ -294,4 +299,10 @@ def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:
         raise ParameterError(
             f"conditioning on {n} units needs 2**{n} subproblems; the limit is {MAX_CONDITIONED} units"
         )
-    return units, 2**k
+    most = math.prod(network.n_states[units].tolist()) if units else 2**k
+    if most > 2**MAX_CONDITIONED:
+        raise ParameterError(
+            f"conditioning on these {k} variables needs {most:,} subproblems, one for each of their joint states; the "
+            f"limit is 2**{MAX_CONDITIONED}: name fewer"
+        )
+    return units, most

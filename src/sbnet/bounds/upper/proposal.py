@@ -38,6 +38,7 @@ from sbnet.bounds.upper.subproblems import Limits
 from sbnet.exact.enumeration import Reduced
 from sbnet.kernels.proposal import Joint, condition, draw, link_t, table_t
 from sbnet.kernels.upper import Regions
+from sbnet.questions.reduction import columns_of_hidden
 
 _SHY = 1e-3  # probabilities in the factorial distribution are at least that: what it leaves out is found by q alone
 _DRAW = 16.0 * margins.UNIT  # how far the drawing of one variable is off, in total variation
@@ -74,8 +75,7 @@ def propose(row: Reduced, limits: Limits, given: Parameters, means: FloatArray) 
     log_bound = float(evaluate(regions, x)[0])
     scale = margins.scale(row.network).of(margins.involved(row.problem, row.states))
     margin = margins.of_weights(scale, regions, x) + margins.of_sum(scale, row.problem, sums.label, limits.exact_up_to)
-    mu = np.empty(problem.n_columns)
-    mu[problem.hidden["column"]] = means[problem.hidden["variable"]]
+    mu = means[columns_of_hidden(model, problem)]
     found = Proposal(_joint(regions, x, mu), log_bound, margin + sums.error, 0.0, sums.total)
     return found._replace(variation=_DRAW * found.drawn)
 

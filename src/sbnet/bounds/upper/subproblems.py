@@ -97,16 +97,29 @@ def pick(subproblems: Subproblems, rows: Sequence[int] | IndexArray) -> Subprobl
     return Subproblems._make(part[rows] for part in subproblems)
 
 
-def split_each(network: Network, limits: Limits, subproblems: Subproblems, units: Sequence[int]) -> Subproblems:
-    """Each subproblem k split at ``units[k]``: first the halves where it is 0, then those where it is 1."""
-    n, model = len(units), network.model
-    start = Subproblems._make(np.concatenate([part, part]) for part in subproblems)
-    for k, i in enumerate(units):
-        start.states[k, i], start.states[n + k, i] = 0, 1
-        for r in (k, n + k):  # observed now: the slopes of its factor are other ones
-            start.unit[r, model.threshold[i] : model.threshold[i + 1], 0] = np.nan
-            start.edge[r, model.block[model.indptr[i]] : model.block[model.indptr[i + 1]]] = np.nan
-    return solve(network, limits, start.states, start)
+def split_each(
+    network: Network, limits: Limits, subproblems: Subproblems, units: Sequence[int] | IndexArray
+) -> tuple[Subproblems, IndexArray]:
+    """Each subproblem k split at ``units[k]``: first the parts where it is 0, then those where it is 1, and so on.
+
+    Also the number k that each part comes from.
+    """
+    at, model = np.asarray(units, np.int64), network.model
+    state, whole = np.nonzero(np.arange(model.n_states[at].max(initial=0))[:, None] < model.n_states[at])
+    start = pick(subproblems, whole)
+    for r, i in enumerate(at[whole].tolist()):
+        start.states[r, i] = state[r]
+        # observed now: the slopes of its factor are other ones
+        start.unit[r, model.threshold[i] : model.threshold[i + 1], 0] = np.nan
+        start.edge[r, model.block[model.indptr[i]] : model.block[model.indptr[i + 1]]] = np.nan
+    return solve(network, limits, start.states, start), whole
+
+
+def _log_sums(values: FloatArray, whole: IndexArray, n: int) -> FloatArray:
+    """ln of the sum of e^x over the parts of each of n subproblems."""
+    total = np.full(n, -np.inf)
+    np.logaddexp.at(total, whole, values)
+    return total
 
 
 def split_all(
@@ -116,17 +129,19 @@ def split_all(
     n = len(subproblems.bound)
     if not units:
         return subproblems.bound, subproblems.exact, np.ones(n, np.int64)
-    if n > 1 and 2 * n * network.n_edges > MOST_NUMBERS:  # one half after the other, to save memory
+    if (
+        n > 1 and int(network.n_states[units[0]]) * n * len(network.weight) > MOST_NUMBERS
+    ):  # one half after the other, to save memory
         halves = [split_all(network, limits, pick(subproblems, k), units) for k in np.array_split(np.arange(n), 2)]
         return tuple(np.concatenate(parts) for parts in zip(*halves, strict=True))  # type: ignore[return-value]
-    children = split_each(network, limits, subproblems, [units[0]] * n)
+    children, whole = split_each(network, limits, subproblems, [units[0]] * n)
     bound, exact, count = split_all(network, limits, children, units[1:])
-    both = np.logaddexp(bound[:n], bound[n:])
-    better = both < subproblems.bound
+    together, every = _log_sums(bound, whole, n), np.bincount(whole, ~exact, n) == 0
+    better = together < subproblems.bound
     return (
-        np.where(better, both, subproblems.bound),
-        np.where(better, exact[:n] & exact[n:], subproblems.exact),
-        np.where(better, count[:n] + count[n:], 1),
+        np.where(better, together, subproblems.bound),
+        np.where(better, every, subproblems.exact),
+        np.where(better, np.bincount(whole, count, n).astype(np.int64), 1),
     )
 
 
@@ -136,8 +151,8 @@ def split_best(network: Network, limits: Limits, root: Subproblems, most: int) -
 
     def divide(leaves: list[_Leaf]) -> list[list[_Leaf]]:
         used.update(leaf.unit for leaf in leaves)
-        parts = [[pick(leaf.children, [k]) for k in range(2)] for leaf in leaves]
-        return [[_Leaf(subproblem, *_best_split(network, limits, subproblem)) for subproblem in both] for both in parts]
+        parts = [[pick(leaf.children, [k]) for k in range(len(leaf.children.bound))] for leaf in leaves]
+        return [[_Leaf(subproblem, *_best_split(network, limits, subproblem)) for subproblem in all_] for all_ in parts]
 
     first = _Leaf(root, *_best_split(network, limits, root))
     *_, partition = branch_and_bound([first], divide, most=most, negligible=_NOTHING)
@@ -170,7 +185,7 @@ def _best_split(network: Network, limits: Limits, subproblem: Subproblems) -> tu
     ]
     if not units:
         return -1, subproblem, float(subproblem.bound[0])
-    children = split_each(network, limits, pick(subproblem, [0] * len(units)), units)
-    both = np.logaddexp(children.bound[: len(units)], children.bound[len(units) :])
-    k = int(np.argmin(both))
-    return units[k], pick(children, [k, len(units) + k]), float(both[k])
+    children, whole = split_each(network, limits, pick(subproblem, [0] * len(units)), units)
+    together = _log_sums(children.bound, whole, len(units))
+    k = int(np.argmin(together))
+    return units[k], pick(children, np.flatnonzero(whole == k)), float(together[k])

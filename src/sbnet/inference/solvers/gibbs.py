@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,7 +23,7 @@ class Gibbs:
     """Gibbs sampling: posterior means with a Monte Carlo error. It has no bound, and says so (NaN).
 
     Each sweep draws every hidden unit given all others; the mean of a unit is the average of its conditional
-    probabilities. Several chains from random states give the error and R-hat, which is near 1 if they agree.
+    probabilities, or of those of each of its states from the second one on. Several chains from random states give the error and R-hat, which is near 1 if they agree.
 
     Parameters
     ----------
@@ -40,6 +41,7 @@ class Gibbs:
     burn_in: int = 100
     chains: int = 4
     rng: RngLike = 0
+    knows_states: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checks.whole("samples", self.samples, 2)
@@ -52,6 +54,7 @@ class Gibbs:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Run the chains of every row. They start from random states; `start` is not used."""
+        network.check_no_tables("Gibbs()", "exact_posterior() knows them")
         n = len(states)
         length = Length(self.samples, self.burn_in, self.chains)
         means, within = gibbs_means(network.model, states, absorb(network, states), self._seed, length)
