@@ -116,10 +116,6 @@ def model(one: argparse.ArgumentParser) -> None:
     one.add_argument("model", metavar="MODEL", help="a network in any format that sbnet reads; - is standard input")
     ending = "how to read standard input, such as .toml or .bif"
     one.add_argument("--from", dest="ending", metavar="ENDING", help=ending)
-    off = "how far a table of a BIF or UAI file may be from a unit to become one (default: %(default)g)"
-    one.add_argument("--tol", type=float, metavar="P", default=1e-6, help=off)
-    most = "hidden units that any other table may take (default: %(default)s)"
-    one.add_argument("--max-hidden", type=_count, metavar="N", default=64, help=most)
 
 
 def evidence(one: argparse.ArgumentParser) -> None:
