@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from sbnet.files.conversion import convert
 
 import sbnet as sb
 from sbnet.errors import EvidenceError, FileFormatError, NetworkError
-from sbnet.files.conversion import convert
 from test_tables_in import ASIA, any_tables, joint
 
 gum = pytest.importorskip("pyagrum")

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from sbnet.kernels._compile import FOLDER
 
 import sbnet.kernels
 from sbnet.cli import main, warmup
-from sbnet.kernels._compile import FOLDER
 from strategies import INTERPRETED
 
 compiled = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")

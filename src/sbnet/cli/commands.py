@@ -97,12 +97,6 @@ def whole(text: str) -> int:
     return int(text)
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, zero or more")
-    return int(text)
-
-
 def _separator(text: str) -> str:
     """One character; a tab may be written as \\t."""
     sign = "\t" if text == "\\t" else text
