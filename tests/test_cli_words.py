@@ -304,12 +304,6 @@ def test_priors_say_where_they_come_from(model, sky, capsys):
     assert "prior → mean" in said(capsys, "infer", sky, "sky=rain")
 
 
-def test_mirrors_and_switches_of_a_file():
-    network = sb.from_edges({("a", "b"): 1.0, ("b", "b=no"): -2.0, ("a", "b.switch1"): 1.0})
-    notes = {"b=no": sb.Note(group="mirrors"), "b.switch1": sb.Note(group="switches")}
-    assert sb.next_question(network.with_notes(notes), {}).names == ("b",)
-
-
 def test_the_page_has_reasons_by_unit(sky):
     network = sb.read(sky)
     states = {str(network.index(f"sky={word}")): int(word == "rain") for word in ("clear", "cloud", "rain")}

@@ -396,7 +396,7 @@ def test_in_xdsl_the_last_parent_runs_fastest(tmp_path):
         ("</nodes>", '<decision id="x"/></nodes>', "'x' is of kind 'decision': a belief network has no decisions"),
         ("</nodes>", '<utility id="x"/></nodes>', "'x' is of kind 'utility': a belief network has no utilities"),
         ("</nodes>", '<mau id="x"/></nodes>', "'x' is of kind 'mau': a belief network has no utilities"),
-        ("</nodes>", '<newkind id="x"/></nodes>', "'x' is of kind 'newkind': only nodes with a table can be read"),
+        ("</nodes>", '<newkind id="x"/></nodes>', "'x' is of kind 'newkind': only nodes with a table, and noisy-MAX"),
         ("</nodes>", "</nodes><dynamic/>", "is a dynamic network, of several time steps; unroll it in GeNIe first"),
         ("<parents>rain", "<parents>rian", "'grass' has the parent 'rian', which is no node of the file; did you mean"),
         ("<parents>rain", "<parents>grass", "the table of 'grass' names a variable twice"),
@@ -432,13 +432,8 @@ COUGH = """\
 
 def maximum(smoke: str, cold: str) -> dict[str, float]:
     """The slow, obvious oracle: each cause and the leak bring about a state on their own, and the worst one is seen."""
-    alone = {
-        "much": (0.5, 0.3, 0.2),
-        "some": (0.1, 0.4, 0.5),
-        "none": (0, 0, 1),
-        "yes": (0.2, 0.6, 0.2),
-        "no": (0, 0, 1),
-    }
+    alone = {"much": (0.5, 0.3, 0.2), "some": (0.1, 0.4, 0.5), "yes": (0.2, 0.6, 0.2)}
+    alone |= dict.fromkeys(("none", "no"), (0.0, 0.0, 1.0))
     found = dict.fromkeys(("bad", "mild", "none"), 0.0)
     for states in np.ndindex(3, 3, 3):
         p = alone[smoke][states[0]] * alone[cold][states[1]] * (0.01, 0.04, 0.95)[states[2]]
