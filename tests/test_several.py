@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import sbnet as sb
 from sbnet.errors import EvidenceError, NetworkError
+from sbnet.files.assembling import assembled
+from sbnet.kernels.codes import TABLE
 from test_tables_in import ASIA, any_tables, joint
 
 gum = pytest.importorskip("pyagrum")
@@ -99,12 +101,8 @@ def test_any_tables_come_back_as_the_variables_they_were(tmp_path_factory, varia
 @pytest.fixture
 def coded():
     """A unit for each state, as estimators code a column."""
-    edges = {
-        ("sky=clear", "sky=cloud"): -2000.0,
-        ("sky=clear", "sky=rain"): -2000.0,
-        ("sky=cloud", "sky=rain"): -2000.0,
-    }
-    edges |= {("sky=clear", "wet"): -2.0, ("sky=rain", "wet"): 3.0}
+    before = ("sky=clear", "sky=cloud"), ("sky=clear", "sky=rain"), ("sky=cloud", "sky=rain")
+    edges = {**dict.fromkeys(before, -2000.0), ("sky=clear", "wet"): -2.0, ("sky=rain", "wet"): 3.0}
     network = sb.from_edges(edges, bias={"sky=clear": 0.2, "sky=cloud": -0.3, "sky=rain": 1000.0})
     return network.with_notes(
         {f"sky={word}": sb.Note(variable="sky", state=word) for word in ("clear", "cloud", "rain")}

@@ -51,8 +51,7 @@ def _with_states(network: Network, i: int, most: int, into: str) -> Variable:
     rows = math.prod(map(len, family.parent_states))
     _check_rows(family.name, [len(states) for states in family.parent_states], most, into)
     table = family.distribution(family.every_row()).reshape(rows, len(family.states))
-    states = words_of(network, i) or _BITS
-    return Variable(family.name, states, family.parents, table, network.notes[family.name].about)
+    return Variable(family.name, family.states, family.parents, table, network.notes[family.name].about)
 
 
 def _check_rows(name: str, sizes: list[int], most: int, into: str) -> None:
