@@ -18,6 +18,7 @@ from sbnet.cli import main
 from sbnet.errors import LONGEST_MESSAGE, FileFormatError, MissingExtraError
 from sbnet.files.agrum import check_all_read, declared_in, from_tensors
 from sbnet.files.assembling import assembled
+from sbnet.files.bif import read_bif
 from sbnet.files.uai import read_uai
 from sbnet.files.variables import NoisyMax, Variable, no_first
 from sbnet.kernels.codes import NOISY_OR, TABLE
@@ -110,6 +111,21 @@ def test_asia_is_read_exactly(asia):
 )
 def test_of_two_states_the_one_that_says_no_comes_first(states, order):
     assert no_first(states) == order
+
+
+def test_complete_states_of_asia(asia):
+    """ln P of all states together, and the most probable ones, against the tables multiplied out."""
+    network, variables = sb.read(asia), read_bif(str(asia))
+    every = joint(variables)
+    rows = [states_of(variables, states) for states in every]
+    assert np.exp(sb.log_joint(network, rows)) == pytest.approx(list(every.values()), abs=1e-15)
+    dyspnoea = [variable.name for variable in variables].index("dysp")
+    best = max((states for states in every if states[dyspnoea] == 0), key=every.__getitem__)
+    found = sb.most_probable(network, {"dysp": "yes"})
+    assert found.log_p == pytest.approx(np.log(every[best]), abs=1e-12)
+    assert {name: network.states[name][found.state[network.index(name)]] for name in network.names} == states_of(
+        variables, best
+    )
 
 
 TYPOS = [
