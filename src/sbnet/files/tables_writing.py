@@ -14,7 +14,7 @@ from sbnet.errors import FileFormatError
 from sbnet.files.atomic import write_atomically
 from sbnet.files.variables import Variable
 from sbnet.model.network import Network
-from sbnet.questions.evidence import words_of
+from sbnet.model.states import NO_YES
 from sbnet.tables.several import several
 
 MOST_PARENTS = 16
@@ -93,7 +93,7 @@ def _group(network: Network, variable: str) -> Block | None:
 def _blocks(network: Network, groups: list[Block]) -> list[Block]:
     grouped = {unit for group in groups for unit in group.units}
     alone = [
-        Block(name, words_of(network, i) or _BITS, (i,), (1,))
+        Block(name, _BITS if network.states[name] == NO_YES else network.states[name], (i,), (1,))
         for i, name in enumerate(network.names)
         if i not in grouped
     ]
