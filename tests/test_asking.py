@@ -270,14 +270,3 @@ def test_the_choice_of_candidates_and_the_questions_take_one_solution(solved):
     evidence = dict.fromkeys(network.names[60:90], 1)
     assert len(sb.next_question(network, evidence, tries=2, solver=sb.solvers.Sampled())) == 2
     assert solved.count(evidence) == 1
-
-
-def test_causes_behind_mirrors_are_asked_about_by_their_own_names():
-    """A root whose absence is wanted is written as a mirror of "fuel=no": the cause is still "fuel"."""
-    edges = {("fuel=no", "fuel"): -2e6, ("fuel=no", "starts"): -1.0, ("starts", "noise"): 2.0}
-    net = sb.from_edges(edges, bias={"fuel": 1e6})
-    net = net.with_notes({"fuel=no": sb.Note(group="mirrors")})
-    asked = sb.next_question(net, {"noise": 1})
-    assert (asked.about, set(asked.names)) == (("fuel",), {"starts"})
-    bare = net.with_notes({name: sb.Note(group="hidden") for name in net.names})  # nothing but helpers
-    assert sb.next_question(bare, {"noise": 1}).about == ("fuel=no",)

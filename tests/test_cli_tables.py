@@ -560,21 +560,6 @@ def test_the_number_of_rows_may_be_an_option(lawn, capsys):
     assert "say how many rows to draw, as in sbnet sample" in complaint(capsys, "sample", lawn)
 
 
-def test_limits_that_an_error_asks_for_are_options(tmp_path, capsys):
-    rows = "(no, no) 0.9, 0.1; (no, yes) 0.2, 0.8; (yes, no) 0.3, 0.7; (yes, yes) 0.6, 0.4;"
-    two = "{ type discrete [ 2 ] { no, yes }; }"
-    text = (
-        f"network n {{ }} variable a {two} variable b {two} variable c {two} probability ( a ) {{ table 0.4, 0.6; }} "
-    )
-    text += f"probability ( b ) {{ table 0.4, 0.6; }} probability ( c | a, b ) {{ {rows} }}"
-    (tmp_path / "n.bif").write_text(text)
-    line = complaint(capsys, "show", str(tmp_path / "n.bif"), "--max-hidden", "0")
-    assert "or with more than --max-hidden 0 switches" in line
-    assert "read with --tol 0." in line
-    assert said(capsys, "show", str(tmp_path / "n.bif"), "--max-hidden", "4").startswith("Network: ")
-    assert said(capsys, "show", str(tmp_path / "n.bif"), "--max-hidden", "0", "--tol", "0.9").startswith("Network: 3 ")
-
-
 def test_findings_are_not_listed_among_causes(tmp_path, capsys):
     edges = {("flu", "fever"): 2.0, ("cold", "fever"): 1.0, ("cold", "mucus"): 1.0, ("mucus", "cough"): 2.0}
     sb.save(sb.from_edges(edges), tmp_path / "m.sbn")

@@ -214,7 +214,7 @@ def test_what_cannot_be_asked_is_said(clinic, asked, message):
 def test_causes_and_findings_are_the_groups_that_people_named_or_follow_from_the_edges(clinic):
     net = sb.from_edges({("a", "b"): 1.0, ("b", "c"): 1.0, ("c", "d"): 1.0})
     assert (roles.causes(net), roles.findings(net, [0])) == ([0], [1, 2, 3])
-    named = replace(net, notes={"b": sb.Note(group="causes"), "c": sb.Note(group="switches")})
+    named = replace(net, notes={"b": sb.Note(group="causes"), "c": sb.Note(group="hidden")})
     assert (roles.causes(named), roles.findings(named, [1])) == ([1], [0, 3])
     assert [clinic.names[i] for i in roles.causes(clinic)] == ["flu", "cold"]
 

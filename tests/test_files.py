@@ -150,10 +150,8 @@ def test_a_pipe_without_a_suffix_is_read_once(tmp_path, path, network):
         done.result()
 
 
-def test_a_report_is_about_one_network(tmp_path, network):
+def test_a_mixture_is_no_checkpoint(tmp_path, network):
     sb.write(sb.NetworkMixture((network,), network.names), tmp_path / "x.sbn")
-    with pytest.raises(FileFormatError, match=r"a mixture of networks, not one; sbnet.read\(\) reads it"):
-        sb.convert.read_report(tmp_path / "x.sbn")
     with pytest.raises(FileFormatError, match=r"x.sbn is a safetensors file, but not a checkpoint"):
         sb.fit(network, [[0, 1, 1]], resume=tmp_path / "x.sbn")
 

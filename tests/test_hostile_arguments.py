@@ -280,7 +280,6 @@ def goods() -> dict[str, Good]:
         "noisy_or": good(sb.noisy_or, causes={EDGE: 0.5}, prior=0.5),
         "posterior_intervals": good(sb.posterior_intervals, **answered()),
         "read": good(sb.read, files=("path",), path="lawn.toml"),
-        "read_report": good(sb.convert.read_report, files=("path",), path="lawn.toml"),
         "sample": good(sb.sample, network=LAWN, n=2, rng=0),
         "save": good(sb.save, files=("path",), network=LAWN, path="saved.sbn"),
         "steps": good(sb.steps, **answered()),
@@ -329,7 +328,7 @@ PROTOCOL = "what fit() and infer() call, with arrays that they have checked"
 NOT_CALLED = {
     **dict.fromkeys(
         (
-            *("Certificate", "Certificates", "Chains", "Comparison", "Contributions", "Conversion", "Estimate"),
+            *("Certificate", "Certificates", "Chains", "Comparison", "Contributions", "Estimate"),
             *("Estimates", "ExactPosterior", "ExactPosterior.of", "ExactPosteriors", "ExactPosteriors.of"),
             *("FitResult", "LazyPosteriors", "MostProbable", "MostProbableBatch", "Nearest", "NextQuestion"),
             *(

@@ -9,7 +9,7 @@ import sbnet as sb
 from sbnet.datasets import clinic_path
 from sbnet.errors import FileFormatError
 from test_hostile import Tally, check_network
-from test_tables_in import ASIA, SMALL, XDSL
+from test_tables_in import ASIA, COUGH, SMALL, XDSL
 from test_text import CLINIC
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConversionWarning")
@@ -19,7 +19,7 @@ SOURCES = {
     "toml": [CLINIC.encode(), ODD_NAMES.encode(), clinic_path().read_bytes()[-2500:]],
     "bif": [ASIA.encode()],
     "uai": [SMALL.encode(), SMALL.replace("1 0\n", "1 0 # a\n").encode()],
-    "xdsl": [XDSL.encode()],
+    "xdsl": [XDSL.encode(), COUGH.encode()],
 }
 
 
@@ -31,7 +31,7 @@ def fuzz(folder, ending, count, tally):
         data = hostile_texts.changed(sources[seed % len(sources)], seed)
         path.write_bytes(hostile_texts.packed(data, seed) if path.suffix == ".gz" else data)
         try:
-            network = sb.read(path, tol=1e-6, max_hidden=8)
+            network = sb.read(path)
         except FileFormatError as error:
             tally.refused(str(error))
             continue

@@ -137,7 +137,7 @@ def test_where_an_exact_prior_would_take_long_predictions_do():
 def test_a_prior_is_computed_once_for_equal_networks_and_cannot_be_changed(sprinkler, monkeypatch):
     post = sb.infer(sprinkler, {"wet": 1})
     first = post.prior
-    monkeypatch.setattr(prior, "kernels", None)
+    monkeypatch.setattr(prior, "predict_rows", None)
     assert sb.infer(sprinkler, {"rain": 1}).prior is first
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 0.5
@@ -147,7 +147,7 @@ def test_very_large_networks_are_printed_without_their_prior(sprinkler, monkeypa
     for module in ("sbnet.exact.means", "sbnet.certificates.records"):
         monkeypatch.setattr(f"{module}.MOST_EDGES", 2)
     post = sb.infer(sprinkler, {"wet": 1})
-    monkeypatch.setattr(prior, "kernels", None)  # it would fail
+    monkeypatch.setattr(prior, "predict_rows", None)  # it would fail
     lines = repr(post).splitlines()
     assert "no prior: over a million edges" in lines[1]
     assert [line.split() for line in lines[2:-1]] == [

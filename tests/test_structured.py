@@ -273,5 +273,5 @@ def test_links_are_left_out_where_there_is_no_room(monkeypatch):
 def test_more_than_two_states_are_refused_by_name(sprinkler, monkeypatch):
     three = sprinkler.model._replace(n_states=np.array([2, 3, 2, 2]))
     monkeypatch.setitem(vars(sprinkler), "model", three)
-    with pytest.raises(sb.errors.ParameterError, match="two states; 'sprinkler' has 3. Use MeanField"):
+    with pytest.raises(sb.errors.NetworkError, match="variable 'sprinkler' has 3 states, and Structured.* is for two"):
         sb.infer(sprinkler, {"wet": 1}, solver=sb.Structured())

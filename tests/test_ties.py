@@ -1,8 +1,7 @@
-"""Units that are states of one variable, or switches of a table: answers that cannot contradict each other."""
+"""Units that are states of one variable, as estimators code columns: answers that cannot contradict each other."""
 
 from __future__ import annotations
 
-import itertools
 import json
 
 import numpy as np
@@ -10,100 +9,11 @@ import pytest
 
 import sbnet as sb
 from sbnet.cli import main
-from sbnet.errors import ApproximationWarning, ParameterError, TooRareError
+from sbnet.errors import TooRareError
 from sbnet.estimators import SBNDensity
-from sbnet.explore.answers import answer, questions
 from sbnet.inference.solvers.block_gibbs import cell_probabilities
 from sbnet.inference.solvers.enumeration import Sampled
 from sbnet.questions import ties
-
-STATES = ("low", "mid", "high")
-N = 8
-
-
-def tables() -> list[np.ndarray]:
-    """P(V_k | V_{k-2}, V_{k-1}), all of three states."""
-    rng = np.random.default_rng(5)
-    return [rng.dirichlet([0.5] * 3, size=(3,) * min(k, 2)) for k in range(N)]
-
-
-def as_bif() -> str:
-    parts = ["network n { }"]
-    for k in range(N):
-        parts.append(f"variable V{k} {{ type discrete [ 3 ] {{ {', '.join(STATES)} }}; }}")
-    for k, table in enumerate(tables()):
-        parents = [f"V{j}" for j in range(max(k - 2, 0), k)]
-        head = f"V{k} | {', '.join(parents)}" if parents else f"V{k}"
-        if not parents:
-            body = [f"  table {', '.join(f'{p:.17g}' for p in table)};"]
-        else:
-            body = [
-                f"  ({', '.join(STATES[s] for s in key)}) {', '.join(f'{p:.17g}' for p in table[key])};"
-                for key in itertools.product(range(3), repeat=len(parents))
-            ]
-        parts.append("\n".join([f"probability ( {head} ) {{", *body, "}"]))
-    return "\n".join(parts)
-
-
-def truth(evidence: dict[int, int]) -> np.ndarray:
-    """The posterior of each variable, by enumeration of all states: variables by states."""
-    joint = np.ones((3,) * N)
-    for k, table in enumerate(tables()):
-        own = [1] * N
-        own[max(k - 2, 0) : k + 1] = [3] * table.ndim
-        joint = joint * table.reshape(own)
-    for k, state in evidence.items():
-        joint = joint * np.eye(3)[state].reshape([3 if j == k else 1 for j in range(N)])
-    found = np.array([joint.sum(axis=tuple(j for j in range(N) if j != k)) for k in range(N)])
-    return found / joint.sum()
-
-
-@pytest.fixture(scope="module")
-def bif(tmp_path_factory):
-    path = tmp_path_factory.mktemp("bif") / "chain.bif"
-    path.write_text(as_bif())
-    return str(path)
-
-
-@pytest.fixture(scope="module")
-def network(bif):
-    return sb.read(bif)
-
-
-EVIDENCE = {"V7": "high", "V0": "low"}
-GIVEN = {7: 2, 0: 0}
-
-
-def test_states_of_one_variable_agree_with_the_sum_over_all_states(bif, capsys):
-    assert main(["infer", bif, "V7=high", "V0=low", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert not told["exact"]
-    assert told["samples"] > 1000
-    by_name, exact, prior = {one["name"]: one for one in told["units"]}, truth(GIVEN), truth({})
-    for k in range(1, 7):
-        means = [by_name[f"V{k}={state}"]["mean"] for state in STATES]
-        assert sum(means) == pytest.approx(1.0, abs=1e-9)
-        assert means == pytest.approx(exact[k], abs=0.03)
-        assert all(by_name[f"V{k}={state}"]["error"] < 0.01 for state in STATES)
-        before = [by_name[f"V{k}={state}"]["prior"] for state in STATES]
-        assert before == pytest.approx(prior[k], abs=0.02)
-    assert main(["infer", bif, "V7=high", "V0=low"]) == 0
-    text = capsys.readouterr().out
-    assert "samples, ± standard errors; --certain says where they lie" in text
-    assert "mean field" not in text
-
-
-def test_mean_field_has_no_means_of_tied_units(network, bif, capsys):
-    posterior = sb.infer(network, EVIDENCE)
-    with pytest.warns(ApproximationWarning, match="means of mean field theory say nothing: hidden units are tied by"):
-        posterior["V3=low"]
-    with pytest.warns(ApproximationWarning, match="say nothing in 2 rows"):
-        sb.infer_many(network, [EVIDENCE, {"V7": "low"}])["V3=low"]
-    assert "no means are shown" in repr(posterior)
-    assert "V3" not in repr(posterior)
-    assert posterior.bound <= np.log(0.5)
-    assert main(["infer", bif, "V7=high", "--mean-field"]) == 2
-    assert "--mean-field has no means here" in capsys.readouterr().err
 
 
 def test_other_networks_are_not_doubted():
@@ -117,49 +27,12 @@ def test_other_networks_are_not_doubted():
     assert sb.infer(chain.with_notes({"a": sb.Note(variable="v", state="x")}), {"c": 1}).doubtful
 
 
-def test_samples_as_a_solver(network):
-    posterior = sb.infer(network, EVIDENCE, solver=Sampled())
-    assert posterior["V3=mid"] == pytest.approx(truth(GIVEN)[3, 1], abs=0.03)
-    assert posterior.error[network.index("V3=mid")] < 0.01
-
-
 def test_evidence_that_samples_do_not_meet_is_refused():
     noisy = sb.noisy_or({("a", "b"): 1.0, ("b", "c"): 0.9, ("a", "d"): 0.5, ("d", "c"): 0.5}, leak=0.0, prior=1e-7)
     with pytest.raises(
         TooRareError, match="agree with the evidence, too few for an answer; and mean field theory has none"
     ):
         sb.infer(noisy, {"c": 1}, solver=Sampled())
-
-
-def test_the_next_question_is_that_of_the_tables(network, bif):
-    found = sb.next_question(network, {"V7": "high"}, about=["V6=high"], among=["V5=low", "V1=low", "V0=high"])
-    assert not found.exact
-    joint = np.zeros((2, 2))
-    given = truth({7: 2})
-    low = truth({7: 2, 5: 0})[6, 2]
-    p = given[5, 0]
-    joint[1] = p * np.array([1.0 - low, low])
-    joint[0] = np.array([1.0 - given[6, 2], given[6, 2]]) - joint[1]
-    outer = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    information = float((joint * np.log(joint / outer)).sum())
-    one = next(one for one in found if one.name == "V5=low")
-    assert one.information == pytest.approx(information, abs=0.01)
-    assert one.probability == pytest.approx(p, abs=0.02)
-
-
-def test_the_page_is_answered_from_samples_or_refused(network):
-    row = {str(network.index(f"V7={state}")): int(state == "high") for state in STATES}
-    told = answer(network, {"evidence": row})
-    assert told["sampled"]
-    means = [told["means"][network.index(f"V6={state}")] for state in STATES]
-    assert means == pytest.approx(truth({7: 2})[6], abs=0.03)
-    assert questions(network, {"evidence": row})
-
-
-def test_nothing_is_drawn_of_such_means(network):
-    pytest.importorskip("matplotlib")
-    with pytest.raises(ParameterError, match="hidden units are tied by weights of 40"):
-        sb.plots.means(sb.infer(network, EVIDENCE))
 
 
 # --- models of tables -------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sbnet.files import from_pgmpy, from_pyagrum, read_report, to_pgmpy, to_pyagrum
+from sbnet.files import from_pgmpy, from_pyagrum, to_pgmpy, to_pyagrum
 from sbnet.model.build import from_networkx, to_networkx
 from sbnet.model.probabilities import nearest
 
@@ -11,7 +11,6 @@ __all__ = [
     "from_pgmpy",
     "from_pyagrum",
     "nearest",
-    "read_report",
     "to_networkx",
     "to_pgmpy",
     "to_pyagrum",

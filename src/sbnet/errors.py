@@ -127,7 +127,7 @@ class CodingWarning(UserWarning):
 
 
 class ConversionWarning(UserWarning):
-    """A table was read as a unit that is not quite what it says; the message says how far off it is."""
+    """Probabilities of a table did not add up to one, and were scaled; the message says how far off they were."""
 
 
 class MissingExtraError(SBNetError, ImportError):

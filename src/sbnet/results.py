@@ -6,7 +6,6 @@ from sbnet.bounds import UpperBound, UpperBounds
 from sbnet.certificates import Certificate, Certificates, PosteriorIntervals
 from sbnet.decisions import Contributions, NextQuestion, Questions
 from sbnet.exact.means import ExactPosterior, ExactPosteriors
-from sbnet.files import Conversion
 from sbnet.inference import (
     Chains,
     Comparison,
@@ -29,7 +28,6 @@ __all__ = [
     "Chains",
     "Comparison",
     "Contributions",
-    "Conversion",
     "Estimate",
     "Estimates",
     "ExactPosterior",

@@ -97,12 +97,6 @@ def whole(text: str) -> int:
     return int(text)
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, zero or more")
-    return int(text)
-
-
 def _separator(text: str) -> str:
     """One character; a tab may be written as \\t."""
     sign = "\t" if text == "\\t" else text
@@ -116,10 +110,6 @@ def model(one: argparse.ArgumentParser) -> None:
     one.add_argument("model", metavar="MODEL", help="a network in any format that sbnet reads; - is standard input")
     ending = "how to read standard input, such as .toml or .bif"
     one.add_argument("--from", dest="ending", metavar="ENDING", help=ending)
-    off = "how far a table of a BIF or UAI file may be from a unit to become one (default: %(default)g)"
-    one.add_argument("--tol", type=float, metavar="P", default=1e-6, help=off)
-    most = "hidden units that any other table may take (default: %(default)s)"
-    one.add_argument("--max-hidden", type=_count, metavar="N", default=64, help=most)
 
 
 def evidence(one: argparse.ArgumentParser) -> None:

@@ -39,31 +39,22 @@ def read_model(chosen: argparse.Namespace) -> Network:
                 f"{chosen.model} is a table; the model comes first, as in sbnet score model.sbn {chosen.model}. sbnet "
                 "fit learns a model"
             )
-        return _read(_place(chosen.model), chosen)
+        return _read(_place(chosen.model))
     data = sys.stdin.buffer.read()
     if not data:
         raise FileFormatError("standard input is empty; it should hold a network")
     with _passing(chosen.ending or (".sbn" if data[8:9] == b"{" else ".toml")) as path:
         with open(path, "wb") as file:
             file.write(data)
-        return _read(path, chosen)
+        return _read(path)
 
 
 def _place(name: str) -> str:
     return os.fspath(clinic_path()) if name == EXAMPLE and not os.path.exists(name) else name
 
 
-def _read(path: str, chosen: argparse.Namespace) -> Network:
-    """Read; arguments that an error asks for are options here."""
-    try:
-        network = read(path, tol=chosen.tol, max_hidden=chosen.max_hidden)
-    except FileFormatError as error:
-        text = str(error)
-        for argument, option in (("tol=", "--tol "), ("max_hidden=", "--max-hidden ")):
-            text = text.replace(f" {argument}", f" {option}")
-        if text == str(error):
-            raise
-        raise FileFormatError(text) from None
+def _read(path: str) -> Network:
+    network = read(path)
     if not isinstance(network, Network):
         raise FileFormatError(f"{path} holds a mixture of networks, and a command takes one; sbnet.read() reads it")
     return network

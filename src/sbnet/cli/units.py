@@ -25,11 +25,8 @@ def open_units(network: Network) -> list[str]:
 def helpers_line(network: Network) -> list[list[str]]:
     """A last line of a listing that counts the others."""
     n = network.n_units - len(open_units(network))
-    groups = {network.notes[name].group for name in network.names} & roles.HELPERS
-    words = {roles.HIDDEN_UNITS: "hidden units", roles.SWITCHES: "switches", roles.MIRRORS: "mirrors"}
-    if groups == {roles.HIDDEN_UNITS} and any(".switch" in name for name in network.names):
-        groups = groups | {roles.SWITCHES}
-    return [[f"... {n:,} {' and '.join(word for group, word in words.items() if group in groups)}"]] if n else []
+    mixed = any(".switch" in name for name in network.names)
+    return [[f"... {n:,} hidden units{' and switches' * mixed}"]] if n else []
 
 
 def is_predicted(network: Network, names: Iterable[str]) -> bool:

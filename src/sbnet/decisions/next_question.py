@@ -142,8 +142,8 @@ def next_question(
         without parents, hidden ones only if there are no others.
     among
         The units that can be asked for; those that are observed are passed over. By default the unobserved units of the
-        group "findings", or, if there is none, all that are not in `about`, nor in the groups "hidden", "switches"
-        and "mirrors", whose units nobody can observe.
+        group "findings", or, if there is none, all that are not in `about`, nor in the group "hidden", whose units
+        nobody can observe.
     tries : int
         How many candidates are worked out. If there are more, those are taken that say most about the units next to
         them if all hidden units were independent, with the means they have now.

@@ -20,7 +20,6 @@ from sbnet.exact.sparse import Sum, patterns
 from sbnet.kernels.array_gates import loads, rarity, softplus
 from sbnet.kernels.array_gates import log_p as log_p_of
 from sbnet.kernels.codes import NOISY_OR
-from sbnet.model.mirrors import Mirrors, mirrors
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken
 from sbnet.questions.batches import answers
@@ -252,10 +251,9 @@ def _exact_means(part: Part, effort: Effort, asked: IndexArray | None = None) ->
     means = part.shown(means)
     for place in np.flatnonzero(np.isnan(means).any(axis=1)):
         _fill_known(network, states[place], means[place])
-    echoes, open_ = mirrors(network), np.isnan(means)
-    open_[:, echoes.unit[echoes.unit < part.n_units]] = False
+    open_ = np.isnan(means)
     if asked is not None:
-        open_[:, np.isin(np.arange(part.n_units), _mirrored(echoes, asked), invert=True)] = False
+        open_[:, np.isin(np.arange(part.n_units), asked, invert=True)] = False
     many = open_ & (network.gate[: part.n_units] == NOISY_OR)
     for r in np.flatnonzero(many.sum(axis=1) >= _MANY):
         units = np.flatnonzero(many[r])
@@ -263,7 +261,6 @@ def _exact_means(part: Part, effort: Effort, asked: IndexArray | None = None) ->
     _eliminate(network, states, open_ & np.isnan(means), means, effort)
     rows, barren = np.nonzero(open_ & np.isnan(means))
     means[rows, barren] = barren_means(network, Taken(states, rows), log_p[rows], barren, effort)
-    echoes.fill(means)
     return log_p + part.constant, means
 
 
@@ -282,15 +279,6 @@ def _eliminate(network: Network, states: States, wanted: BoolArray, means: Float
             )
             for unit, posterior in found.posteriors.items():
                 means[some, unit] = np.where(wanted[some, unit], posterior[:, 1], means[some, unit])
-
-
-def _mirrored(echoes: Mirrors, asked: IndexArray) -> IndexArray:
-    """The units asked for, and those that they mirror."""
-    wanted = set(asked.tolist())
-    for unit, parent in zip(echoes.unit[::-1].tolist(), echoes.parent[::-1].tolist(), strict=True):
-        if unit in wanted:
-            wanted.add(parent)
-    return np.array(sorted(wanted), np.int64)
 
 
 def _fill_known(network: Network, row: States, means: FloatArray) -> None:

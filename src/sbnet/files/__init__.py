@@ -1,19 +1,16 @@
 """Files: a network in an open, safe format; all that is written is written whole, and all that is read is checked."""
 
 from sbnet.files.agrum import from_pyagrum, to_pyagrum
-from sbnet.files.conversion import Conversion
-from sbnet.files.formats import read, read_report, write
+from sbnet.files.formats import read, write
 from sbnet.files.pgmpy import from_pgmpy, to_pgmpy
 
 load, save = read, write
 
 __all__ = [
-    "Conversion",
     "from_pgmpy",
     "from_pyagrum",
     "load",
     "read",
-    "read_report",
     "save",
     "to_pgmpy",
     "to_pyagrum",

@@ -8,17 +8,17 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import expit
 
 from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError, ParameterError
-from sbnet.files.conversion import announced, convert
-from sbnet.files.nearest_units import Fit, from_probes
+from sbnet.files.assembling import assembled
 from sbnet.files.plain import read_text, read_xml
 from sbnet.files.tables_writing import arranged, as_variable, as_variables, parents_of
-from sbnet.files.variables import Variable
+from sbnet.files.variables import Variable, Weighted, no_first
 from sbnet.kernels.codes import NOISY_OR
-from sbnet.model.network import Network
+from sbnet.model.network import CERTAIN, Network
 from sbnet.model.suggestions import check_network
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ _WHOLE = 14
 """Parents up to which a table is read whole; of more, a logit or noisy-OR node is known by some rows."""
 _MOST = 20
 """Parents of a table that is handed to pyAgrum."""
+_EXACT = 1e-9
+"""A difference of probabilities that is rounding."""
 _ASIDE = re.compile(r'"(?:[^"\\]|\\.)*+"?|//[^\n]*|%[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 """Texts and comments, in which anything may stand."""
 _NODE = re.compile(r"\bnode\s+([^\s{};]{1,200})\s*\{(?:\s*TYPE\s*=\s*(\w{1,40}))?")
@@ -90,13 +92,15 @@ def check_all_read(name: str, declared: list[str], read: set[str]) -> None:
         )
 
 
-def from_pyagrum(network: pyagrum.BayesNet, *, tol: float = 1e-6, max_hidden: int = 64) -> Network:
-    """The network of units that a pyAgrum network is; `tol` and `max_hidden` are those of :func:`sbnet.read`."""
+def from_pyagrum(network: pyagrum.BayesNet) -> Network:
+    """The network that a pyAgrum network is: variables with states and tables, as :func:`sbnet.read` gives them.
+
+    Logit and noisy-OR nodes with more parents than a table may have stay what they are.
+    """
     gum = checks.extra("pyagrum", "from_pyagrum()")
     if not isinstance(network, gum.BayesNet):
         raise ParameterError(f"network is {checks.shown(network)}; give a pyagrum.BayesNet")
-    report = convert(from_tensors(network), tol=tol, max_hidden=max_hidden, name="a pyAgrum network")
-    return announced(report, 2)
+    return assembled(from_tensors(network), "a pyAgrum network")
 
 
 def from_tensors(network: Any) -> list[Variable]:
@@ -114,8 +118,8 @@ def _variable(network: Any, node: int) -> Variable:
     about = "" if about == own.name() else about
     if len(parents) <= _WHOLE:
         return Variable(own.name(), states, parents, _table(tensor, [*parents, own.name()]), about)
-    fit = _probed(network, node, parents, states)
-    return Variable(own.name(), states, parents, np.zeros((0, len(states))), about, fit)
+    formula = _probed(network, node, parents, states)
+    return Variable(own.name(), states, parents, np.zeros((0, len(states))), about, formula)
 
 
 def _table(tensor: Any, names: list[str]) -> FloatArray:
@@ -132,27 +136,38 @@ def _table(tensor: Any, names: list[str]) -> FloatArray:
     return table.reshape(-1, sizes[order.index(names[-1])])
 
 
-def _probed(network: Any, node: int, parents: tuple[str, ...], states: tuple[str, ...]) -> Fit:
-    """A node with so many parents that it can have no table: some rows, and what they say about all."""
+def _probed(network: Any, node: int, parents: tuple[str, ...], states: tuple[str, ...]) -> Weighted:
+    """A node with so many parents that it can have no table: some rows, and what they say about all.
+
+    No parent and each alone give the numbers of a sigmoid or noisy-OR variable; pairs, halves and all of them test it.
+    """
     gum = checks.extra("pyagrum", "reading a pyAgrum network")
-    name, tensor = network.variable(node).name(), network.cpt(node)
-    if len(states) != 2 or any(network.variable(parent).domainSize() != 2 for parent in parents):
-        raise FileFormatError(f"{name!r} has {len(parents)} parents, and not all of them have two states")
-
-    def row(on: FloatArray) -> tuple[float, float]:
+    name, tensor, n = network.variable(node).name(), network.cpt(node), len(parents)
+    labels = [tuple(network.variable(one).labels()) for one in (*parents, name)]
+    if any(len(own) != 2 for own in labels):
+        raise FileFormatError(f"{name!r} has {n} parents, and not all of them have two states")
+    *above, own = [no_first(words) or (0, 1) for words in labels]
+    rng, eye = np.random.default_rng(0), np.eye(n)
+    halves = rng.random((32, n)) < 0.5
+    on = np.concatenate([np.zeros((1, n)), eye, np.ones((1, n)), halves, eye + np.roll(eye, 1, 0)]).astype(int)
+    p = np.empty((len(on), 2))
+    for k, row in enumerate(on.tolist()):
         place = gum.Instantiation(tensor)
-        for parent, state in zip(parents, on.astype(int).tolist(), strict=True):
-            place.chgVal(parent, state)
-        place.chgVal(name, 0)
-        zero = tensor.get(place)
-        place.chgVal(name, 1)
-        return zero, tensor.get(place)
-
-    one = Variable(name, states, (), np.zeros((1, 2))).one
-    found = from_probes(lambda on: row(on) if one == 1 else row(on)[::-1], len(parents))
-    if found is None:
-        raise FileFormatError(f"{name!r} has {len(parents)} parents, and is neither a logit nor a noisy-OR node")
-    return found
+        for parent, order, s in zip(parents, above, row, strict=True):
+            place.chgVal(parent, order[s])
+        for s in (0, 1):
+            place.chgVal(name, own[s])
+            p[k, s] = tensor.get(place)
+    with np.errstate(divide="ignore"):
+        log_p = np.maximum(np.log(p), -CERTAIN)
+    for gate, x in (("sigmoid", log_p[:, 1] - log_p[:, 0]), ("noisy-or", -log_p[:, 0])):
+        bias, weights = x[0], x[1 : n + 1] - x[0]
+        sums = bias + on @ weights
+        zero = expit(-sums) if gate == "sigmoid" else np.exp(-sums)
+        if np.abs(zero - p[:, 0]).max() <= _EXACT and (gate == "sigmoid" or weights.min() >= -_EXACT):
+            least = -np.inf if gate == "sigmoid" else 0.0
+            return Weighted(gate, float(bias), tuple(np.maximum(weights, least).tolist()))
+    raise FileFormatError(f"{name!r} has {n} parents, and is neither a logit nor a noisy-OR node")
 
 
 def to_pyagrum(network: Network) -> pyagrum.BayesNet:

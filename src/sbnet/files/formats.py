@@ -6,12 +6,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from sbnet import checks
 from sbnet.errors import FileFormatError, near_name
 from sbnet.files import agrum
+from sbnet.files.assembling import assembled
 from sbnet.files.atomic import PathLike, as_file, as_name
 from sbnet.files.bif import read_bif
-from sbnet.files.conversion import Conversion, announced, convert
 from sbnet.files.own import read_own, write_own
 from sbnet.files.tables_writing import write_bif, write_uai
 from sbnet.files.tensors import is_tensors
@@ -41,8 +40,11 @@ _NEAR = 0.8
 """Likeness from which an unknown suffix is a typo: .tml is, .bin and .sbnet are not."""
 
 
-def read(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> Network | Any:
+def read(path: PathLike) -> Network | Any:
     """Read a network from a file; the suffix of its name says how. ``sbnet.load`` is another name for this function.
+
+    Variables of other programs keep their states, in the order of the file; of two states the one whose name says no
+    (false, absent, off, …) comes first. Tables stay tables; GeNIe's noisy-MAX nodes are noisy-OR gates over states.
 
     Parameters
     ----------
@@ -51,11 +53,6 @@ def read(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> Network 
         ``.xdsl``, networks of tables; ``.bifxml``, ``.dsl``, ``.net``, ``.o3prm``, ``.jgum`` and ``.bgum``, which
         pyAgrum reads. Texts and tables may be compressed (``.bif.gz``). A file in sbnet's own format is known by its
         content, whatever its name.
-    tol : float
-        A table becomes a sigmoid, noisy-OR or noisy-AND unit if all its probabilities are that near to those of the
-        unit.
-    max_hidden : int
-        Any other table becomes a sigmoid unit with hidden switches, at most so many of them.
 
     Returns
     -------
@@ -66,12 +63,12 @@ def read(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> Network 
     ------
     FileFormatError
         If the file cannot be read, with the place; if it is cut short, damaged, of another kind, or from a later
-        version of sbnet; or if a table is no unit, with how far the nearest one is.
+        version of sbnet.
 
     Warns
     -----
     ConversionWarning
-        If a unit is farther from its table than rounding explains; :func:`sbnet.convert.read_report` tells more.
+        If probabilities of a table did not add up to one, and were scaled.
 
     Examples
     --------
@@ -80,23 +77,18 @@ def read(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> Network 
     >>> sb.read(clinic_path()).notes["influenza"].group
     'causes'
     """
-    found = _read(path, tol, max_hidden)
-    return announced(found, 2) if isinstance(found, Conversion) else found
-
-
-def read_report(path: PathLike, *, tol: float = 1e-6, max_hidden: int = 64) -> Conversion:
-    """Read a network as :func:`sbnet.read` does, with a report: what became of each table, and how far off it is.
-
-    Examples
-    --------
-    >>> import sbnet as sb
-    >>> sb.convert.read_report("asia.bif")  # doctest: +SKIP
-    <Conversion: 9 units; 2 prior, 4 sigmoid, 1 noisy-or, 1 switches; error 1.1e-16, 9.8e-16 nats>
-    """
-    found = _read(path, tol, max_hidden)
-    if isinstance(found, NetworkMixture):
-        raise FileFormatError(f"{as_name(path)} holds a mixture of networks, not one; sbnet.read() reads it")
-    return found if isinstance(found, Conversion) else Conversion(found)
+    name = as_file(path)
+    plain, suffix = _suffix(name).removesuffix(".gz"), _suffix(name)
+    suffix = plain if plain in _PACKED else suffix
+    # A pipe can be read once, so that its name alone decides.
+    if suffix == OWN or (is_tensors(name) if os.path.isfile(name) else suffix not in _READ):
+        return read_own(name)
+    if suffix == ".toml":
+        return read_toml(name)
+    if suffix not in _TABLES:
+        listed = ", ".join(_READ)
+        raise FileFormatError(f"{name} cannot be read: {_called(suffix)}, none of {listed}, nor is its content sbnet's")
+    return assembled(_TABLES[suffix](name), name)
 
 
 def write(network: Network | NetworkMixture, path: PathLike) -> None:
@@ -144,23 +136,6 @@ def write(network: Network | NetworkMixture, path: PathLike) -> None:
         raise FileFormatError(f"{name} cannot hold a mixture of networks; end its name in {OWN}")
     else:
         _WRITERS[suffix](network, name)
-
-
-def _read(path: PathLike, tol: float, max_hidden: int) -> Network | NetworkMixture | Conversion:
-    name = as_file(path)
-    checks.probability("tol", tol)
-    checks.whole("max_hidden", max_hidden, 0)
-    plain, suffix = _suffix(name).removesuffix(".gz"), _suffix(name)
-    suffix = plain if plain in _PACKED else suffix
-    # A pipe can be read once, so that its name alone decides.
-    if suffix == OWN or (is_tensors(name) if os.path.isfile(name) else suffix not in _READ):
-        return read_own(name)
-    if suffix == ".toml":
-        return read_toml(name)
-    if suffix not in _TABLES:
-        listed = ", ".join(_READ)
-        raise FileFormatError(f"{name} cannot be read: {_called(suffix)}, none of {listed}, nor is its content sbnet's")
-    return convert(_TABLES[suffix](name), tol=float(tol), max_hidden=max_hidden, name=name)
 
 
 def _suffix(name: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sbnet import checks
 from sbnet.errors import FileFormatError, ParameterError
-from sbnet.files.conversion import announced, convert
+from sbnet.files.assembling import assembled
 from sbnet.files.tables_writing import as_variables
 from sbnet.files.variables import Variable
 from sbnet.model.network import Network
@@ -45,12 +45,12 @@ def to_pgmpy(network: Network) -> DiscreteBayesianNetwork:
     return made
 
 
-def from_pgmpy(network: DiscreteBayesianNetwork, *, tol: float = 1e-6, max_hidden: int = 64) -> Network:
-    """The network of units that a pgmpy network is; `tol` and `max_hidden` are those of :func:`sbnet.read`."""
+def from_pgmpy(network: DiscreteBayesianNetwork) -> Network:
+    """The network that a pgmpy network is: variables with states and tables, as :func:`sbnet.read` gives them."""
     if isinstance(network, type) or not all(hasattr(network, name) for name in ("nodes", "get_cpds")):
         raise ParameterError(f"network is {checks.shown(network)}; give a DiscreteBayesianNetwork of pgmpy")
     variables = [_variable(network, node) for node in network.nodes()]
-    return announced(convert(variables, tol=tol, max_hidden=max_hidden, name="a pgmpy network"), 2)
+    return assembled(variables, "a pgmpy network")
 
 
 def _variable(network: Any, node: Any) -> Variable:

@@ -14,7 +14,7 @@ from sbnet.errors import FileFormatError
 from sbnet.files.atomic import write_atomically
 from sbnet.files.variables import Variable
 from sbnet.model.network import Network
-from sbnet.questions.evidence import words_of
+from sbnet.model.states import NO_YES
 from sbnet.tables.several import several
 
 MOST_PARENTS = 16
@@ -51,8 +51,7 @@ def _with_states(network: Network, i: int, most: int, into: str) -> Variable:
     rows = math.prod(map(len, family.parent_states))
     _check_rows(family.name, [len(states) for states in family.parent_states], most, into)
     table = family.distribution(family.every_row()).reshape(rows, len(family.states))
-    states = words_of(network, i) or _BITS
-    return Variable(family.name, states, family.parents, table, network.notes[family.name].about)
+    return Variable(family.name, family.states, family.parents, table, network.notes[family.name].about)
 
 
 def _check_rows(name: str, sizes: list[int], most: int, into: str) -> None:
@@ -94,7 +93,7 @@ def _group(network: Network, variable: str) -> Block | None:
 def _blocks(network: Network, groups: list[Block]) -> list[Block]:
     grouped = {unit for group in groups for unit in group.units}
     alone = [
-        Block(name, words_of(network, i) or _BITS, (i,), (1,))
+        Block(name, _BITS if network.states[name] == NO_YES else network.states[name], (i,), (1,))
         for i, name in enumerate(network.names)
         if i not in grouped
     ]

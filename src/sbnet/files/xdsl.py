@@ -1,4 +1,5 @@
-"""GeNIe's files (XDSL): nodes with tables. The last parent of a table runs fastest after the variable itself.
+"""GeNIe's files (XDSL): nodes with tables, and noisy-MAX nodes. The last parent of a table runs fastest after the
+variable itself.
 
 pyAgrum writes such files with the first parent fastest. They are known by its name, which it leaves in them.
 """
@@ -12,11 +13,10 @@ import numpy as np
 from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError, hint
 from sbnet.files.plain import read_xml
-from sbnet.files.variables import MOST_ENTRIES, Variable, entries_of, parsed_number
+from sbnet.files.variables import MOST_ENTRIES, NoisyMax, Variable, entries_of, parsed_number
 
 _AS_TABLE = "change its type to a general chance node (cpt) in GeNIe and save the file again"
 _WAYS_OUT = {
-    "noisymax": f"a noisy-MAX node has no table; {_AS_TABLE}",
     "noisyadder": f"a noisy-adder node has no table; {_AS_TABLE}",
     "deterministic": f"a deterministic node has no table of probabilities; {_AS_TABLE}",
     "equation": "its values are continuous; make it discrete in GeNIe, or remove it, and save the file again",
@@ -27,7 +27,7 @@ _WAYS_OUT = {
 
 
 def read_xdsl(name: str) -> list[Variable]:
-    """The variables of a file, in its order. A node that has no table is refused, by its name."""
+    """The variables of a file, in its order. A node of another kind is refused, by its name."""
     root = read_xml(name)
     nodes = root.find("nodes")
     if root.tag != "smile" or nodes is None:
@@ -35,9 +35,9 @@ def read_xdsl(name: str) -> list[Variable]:
     if root.find("dynamic") is not None:
         raise FileFormatError(f"{name} is a dynamic network, of several time steps; unroll it in GeNIe first")
     read = _Nodes(name, root, nodes)
-    if not read.cpts:
+    if not read.nodes:
         raise read.wrong("there is no node in the file")
-    return [read.variable(own, node) for own, node in read.cpts.items()]
+    return [read.variable(own, node) for own, node in read.nodes.items()]
 
 
 class _Nodes:
@@ -45,16 +45,16 @@ class _Nodes:
 
     def __init__(self, name: str, root: Element, nodes: Element) -> None:
         self.name = name
-        self.cpts: dict[str, Element] = {}
+        self.nodes: dict[str, Element] = {}
         for node in nodes:
             own, kind = node.get("id", ""), str(node.tag)
-            if kind != "cpt":
-                way_out = _WAYS_OUT.get(kind, f"only nodes with a table can be read; {_AS_TABLE}")
+            if kind not in ("cpt", "noisymax"):
+                way_out = _WAYS_OUT.get(kind, f"only nodes with a table, and noisy-MAX nodes, can be read; {_AS_TABLE}")
                 raise self.wrong(f"node {own[:60]!r} is of kind {kind[:40]!r}: {way_out}")
-            if not own or own in self.cpts:
+            if not own or own in self.nodes:
                 raise self.wrong(f"there are two nodes {own[:60]!r}" if own else "a node has no name (id)")
-            self.cpts[own] = node
-        self.states = {own: self.state_names(own) for own in self.cpts}
+            self.nodes[own] = node
+        self.states = {own: self.state_names(own) for own in self.nodes}
         labels = root.iterfind("extensions/genie//node")
         self.about = {node.get("id", ""): (node.findtext("name") or "").strip() for node in labels}
         genie = root.find("extensions/genie")
@@ -64,7 +64,7 @@ class _Nodes:
         return FileFormatError(f"{message} ({self.name[-60:]})")
 
     def state_names(self, own: str) -> tuple[str, ...]:
-        states = tuple(state.get("id", "") for state in self.cpts[own].iterfind("state"))
+        states = tuple(state.get("id", "") for state in self.nodes[own].iterfind("state"))
         if len(states) < 2 or len(set(states)) < len(states):
             what = "two of them have the same name" if len(states) > 1 else "a unit needs two or more"
             raise self.wrong(f"variable {own[:60]!r} has {len(states)} states; {what}")
@@ -73,27 +73,52 @@ class _Nodes:
     def variable(self, own: str, node: Element) -> Variable:
         parents = tuple((node.findtext("parents") or "").split())
         for parent in parents:
-            if parent not in self.cpts:
+            if parent not in self.nodes:
                 unknown = f"{own[:60]!r} has the parent {parent[:60]!r}, which is no node of the file"
-                raise self.wrong(unknown + hint(parent, self.cpts))
+                raise self.wrong(unknown + hint(parent, self.nodes))
         if own in parents or len(set(parents)) < len(parents):
             raise self.wrong(f"the table of {own[:60]!r} names a variable twice")
-        about = self.about.get(own, "")
-        return Variable(own, self.states[own], parents, self.table(own, node, parents), "" if about == own else about)
+        about, states = self.about.get(own, ""), self.states[own]
+        about = "" if about == own else about
+        if node.tag == "noisymax":
+            formula = self.noisy_max(own, node, parents)
+            return Variable(own, states, parents, np.zeros((0, len(states))), about, formula)
+        return Variable(own, states, parents, self.table(own, node, parents), about)
+
+    def noisy_max(self, own: str, node: Element, parents: tuple[str, ...]) -> NoisyMax:
+        """Each state of each parent alone, in the order that <strengths> says, and the leak: a distribution each."""
+        sizes, n_states = [len(self.states[parent]) for parent in parents], len(self.states[own])
+        words, ranks, begin = (node.findtext("strengths") or "").split(), list[tuple[int, ...]](), 0
+        for parent, size in zip(parents, sizes, strict=True):
+            rank = words[begin : begin + size]
+            if sorted(rank) != sorted(map(str, range(size))):
+                text = f"{' '.join(rank)[:40]!r} among the strengths of {own[:60]!r} should have the numbers of all"
+                raise self.wrong(f"{text} {size} states of {parent[:60]!r}, the one without effect last")
+            ranks.append(tuple(map(int, rank)))
+            begin += size
+        values = self.numbers(own, node, "parameters", (sum(sizes) + 1) * n_states).reshape(-1, n_states)
+        *listed, leak = np.split(values, np.cumsum(sizes))
+        effects = tuple(rows[np.argsort(rank)] for rows, rank in zip(listed, ranks, strict=True))
+        return NoisyMax(effects, leak[0], tuple(ranks))
 
     def table(self, own: str, node: Element, parents: tuple[str, ...]) -> FloatArray:
         sizes = [len(self.states[parent]) for parent in parents]
-        words = (node.findtext("probabilities") or "").split()
         entries = entries_of((*sizes, len(self.states[own])))
         if entries > MOST_ENTRIES:
             raise self.wrong(f"the table of {own[:60]!r} has more than {MOST_ENTRIES:,} entries; that is the limit")
-        if len(words) != entries:
-            raise self.wrong(f"the table of {own[:60]!r} has {len(words)} numbers; {entries} are needed")
-        values = np.array([parsed_number(word) for word in words])
-        if not np.isfinite(values).all():
-            word = words[int(np.flatnonzero(~np.isfinite(values))[0])]
-            raise self.wrong(f"{word[:40]!r} in the table of {own[:60]!r} is no number")
+        values = self.numbers(own, node, "probabilities", entries)
         if self.first_fastest:
             turned = values.reshape(*reversed(sizes), -1)
             values = turned.transpose(*reversed(range(len(sizes))), len(sizes))
         return values.reshape(-1, len(self.states[own]))
+
+    def numbers(self, own: str, node: Element, tag: str, count: int) -> FloatArray:
+        """So many numbers."""
+        words = (node.findtext(tag) or "").split()
+        if len(words) != count:
+            raise self.wrong(f"the table of {own[:60]!r} has {len(words)} numbers; {count} are needed")
+        values = np.array([parsed_number(word) for word in words])
+        if not np.isfinite(values).all():
+            word = words[int(np.flatnonzero(~np.isfinite(values))[0])]
+            raise self.wrong(f"{word[:40]!r} in the table of {own[:60]!r} is no number")
+        return values

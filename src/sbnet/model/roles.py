@@ -6,26 +6,20 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sbnet.model.mirrors import mirrors
 from sbnet.model.network import Network
 
-CAUSES, FINDINGS, HIDDEN_UNITS, SWITCHES, MIRRORS = "causes", "findings", "hidden", "switches", "mirrors"
-HELPERS = frozenset({HIDDEN_UNITS, SWITCHES, MIRRORS})
-"""Groups of units that nobody can observe, since they make up what others are: learned ones, those on in one row of a
-table, and those for the other of two states."""
+CAUSES, FINDINGS, HIDDEN_UNITS = "causes", "findings", "hidden"
+"""Groups; nobody can observe hidden units."""
 
 
 def causes(network: Network) -> list[int]:
     """The units that are asked about: the group "causes"; or, if there is none, the units without parents.
 
-    Helpers are causes only if there are no others; a unit that says the same as one of them, or the opposite, stands in
-    its place.
+    Hidden units are causes only if there are no others.
     """
     parentless = np.diff(network.graph.indptr) == 0
-    helping = ~np.isin(np.arange(network.n_units), observable(network))
-    unit, parent, _ = mirrors(network)
-    parentless[unit[parentless[parent] & helping[parent]]] = True
-    named = of_group(network, CAUSES) or np.flatnonzero(parentless & ~helping).tolist()
+    open_ = np.isin(np.arange(network.n_units), observable(network))
+    named = of_group(network, CAUSES) or np.flatnonzero(parentless & open_).tolist()
     return named or np.flatnonzero(parentless).tolist()
 
 
@@ -34,14 +28,15 @@ def asked(network: Network) -> list[int]:
     those that have children or no parents. All others are findings."""
     named = of_group(network, CAUSES)
     every = observable(network)
-    if named or any(_group(network, i) not in ("", *HELPERS) for i in every):
+    if named or any(_group(network, i) not in ("", HIDDEN_UNITS) for i in every):
         return named or every
     leaf = (np.diff(network.graph.indptr) > 0) & (np.diff(network.graph.child_indptr) == 0)
     return [i for i in every if not leaf[i]] or every
 
 
 def findings(network: Network, causes: Iterable[int]) -> list[int]:
-    """The units that can be asked for: the group "findings"; or, if there is none, all but those causes and helpers."""
+    """The units that can be asked for: the group "findings"; or, if there is none, all others but hidden
+    units."""
     left = set(causes)
     return of_group(network, FINDINGS) or [i for i in observable(network) if i not in left]
 
@@ -49,7 +44,7 @@ def findings(network: Network, causes: Iterable[int]) -> list[int]:
 def observable(network: Network) -> list[int]:
     """The units that someone can observe; all of them, if notes leave none."""
     every = range(network.n_units)
-    return [i for i in every if _group(network, i) not in HELPERS] or list(every)
+    return [i for i in every if _group(network, i) != HIDDEN_UNITS] or list(every)
 
 
 def of_group(network: Network, group: str) -> list[int]:

@@ -36,7 +36,6 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import EvidenceError, hint
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
 from sbnet.model.graph import Graph
-from sbnet.model.mirrors import with_mirrored
 from sbnet.model.network import CERTAIN, MAX_PARAMETER, Network
 from sbnet.model.states import find, shown
 from sbnet.questions import domains, support
@@ -397,7 +396,6 @@ def _question(
     network: Network, states: States, single: bool, pairs: list[dict[Any, Any]], do: EvidenceLike | None
 ) -> Question:
     held = interventions(network, do, len(states))
-    states = with_mirrored(network, states, held)
     if not any(pairs) and np.all(held == HIDDEN):
         return Question(network, states, single)
     pairs = pairs or [{}] * len(states)

@@ -62,7 +62,7 @@ def absorb_rows(model: Model, bias: FloatArray, states: States) -> FloatArray:
 def ends_of_weights(model: Model) -> tuple[IndexArray, IndexArray]:
     """The threshold and the column that each weight of the network stands between."""
     child = np.repeat(np.arange(len(model.n_states)), np.diff(model.indptr))
-    if (model.n_states == 2).all():
+    if len(model.weight) == len(child) and (model.n_states == 2).all():  # an edge into a table has no weight
         return child, model.parent
     width = model.n_states[model.parent] - 1
     edge = np.repeat(np.arange(len(child)), np.diff(model.block))

@@ -1,7 +1,7 @@
 """Units that are tied: weights so strong that some states together are impossible, whatever all other units say.
 
-Variables of several states have them, where one unit at most is on; so have thermometers of numbers, and switches that
-are on in one row of a table. A product of independent means cannot say "one of these": mean field theory settles on
+Columns that estimators encode have them: of the units for several values one at most is on, and so it is with
+thermometers of numbers. A product of independent means cannot say "one of these": mean field theory settles on
 states that contradict each other. Its bound holds all the same; its means of such units say nothing.
 """
 
@@ -15,7 +15,7 @@ from sbnet._types import HIDDEN, BoolArray, IndexArray, States
 from sbnet.kernels import codes as gates
 from sbnet.model.components import connected, members
 from sbnet.model.network import Network
-from sbnet.model.roles import HIDDEN_UNITS, SWITCHES
+from sbnet.model.roles import HIDDEN_UNITS
 from sbnet.questions.reduction import live_variables
 
 STRONG = 40.0
@@ -55,11 +55,11 @@ def strong_edges(network: Network) -> IndexArray:
 
 
 def emulates(network: Network) -> bool:
-    """Do units stand for states of one variable, or for rows of a table? Their notes say so.
+    """Do units stand for states of one variable? Their notes say so.
 
     Strong weights alone may be what somebody means by them.
     """
-    return any(note.variable or note.group in (HIDDEN_UNITS, SWITCHES) for note in network.notes.values())
+    return any(note.variable or note.group == HIDDEN_UNITS for note in network.notes.values())
 
 
 def is_tied(network: Network) -> bool:
