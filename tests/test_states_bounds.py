@@ -265,7 +265,7 @@ def test_upper_bounds_refuse_tables_and_too_many_joint_states_by_name(mixed):
 
 
 class Products:
-    """A solver in the place of mean field theory: the product of exact marginals, with its bound as the oracle has it."""
+    """A solver in the place of mean field theory: the product of exact marginals, and its bound by the oracle."""
 
     knows_states = True
 
