@@ -8,7 +8,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sbnet as sb
-from sbnet.errors import NetworkError
 from strategies import state_networks, states_of
 
 
@@ -56,10 +55,30 @@ def test_the_exact_answer_where_hidden_variables_do_not_meet():
     assert post["flu"] == pytest.approx(sb.exact_posterior(net, {"fever": "high"})["flu"], abs=1e-6)
 
 
-def test_a_table_is_refused_by_name():
-    net = sb.from_edges({("a", "b"): None}, tables={"b": [[0.9, 0.1], [0.2, 0.8]]})
-    with pytest.raises(NetworkError, match="variable 'b' has a table, and MeanField.* knows none; exact_posterior"):
-        sb.infer(net, {"b": "yes"})
+@pytest.mark.small
+@given(data=st.data())
+def test_bounds_with_tables_stay_below_ln_p_and_never_fall(data):  # zeros in tables too
+    network = data.draw(state_networks())
+    assume(network.tables)
+    row = data.draw(states_of(network))
+    exact = sb.log_likelihood(network, row)
+    assume(exact > -600.0)
+    post = sb.infer(network, row)
+    assert post.bound <= exact + rounding(network)
+    assert np.diff(post.trace).min(initial=0.0) >= -1e-9
+    alone = sb.infer_many(network, np.array([row, row]))
+    assert alone.bound.tolist() == [post.bound] * 2
+
+
+def test_a_table_of_zeros_and_ones_is_answered_from_a_state_that_can_be():
+    net = sb.from_edges(
+        {("a", "xor"): None, ("b", "xor"): None},
+        tables={"xor": [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]]},
+        bias={"a": 0.5, "b": -0.2},
+    )
+    post = sb.infer(net, {"xor": "yes"})
+    assert sb.log_likelihood(net, {"xor": "yes"}) - 1.0 < post.bound <= sb.log_likelihood(net, {"xor": "yes"})
+    assert {round(post["a"]), round(post["b"])} == {0, 1}
 
 
 @pytest.mark.small

@@ -15,6 +15,7 @@ from sbnet.bounds.lower import check_log_term
 from sbnet.bounds.rows import Answers, solve_rows
 from sbnet.inference.solution import Solution, Status, Xi, codes
 from sbnet.inference.solvers.protocol import BoundGradient
+from sbnet.inference.solvers.tabular import solve_tables
 from sbnet.kernels.gradient import Gradients
 from sbnet.model.network import Network
 from sbnet.questions.reduction import absorb_rows
@@ -96,7 +97,8 @@ class MeanField:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row from each starting point, and keep the best."""
-        network.check_no_tables("MeanField()", "exact_posterior() knows them")
+        if network.tables:
+            return solve_tables(network, self.bound, self.stop, states, start, trace)
         best, _ = self.maximise(network.model, network.bias, states, start, trace=trace)
         for k in range(1, self.restarts):
             # The same starting point for every row, so that a row's answer does not depend on its neighbours.
