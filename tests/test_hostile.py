@@ -78,12 +78,24 @@ def check_network(network):
     assert len(set(network.names)) == n >= 1
     assert all(type(name) is str and name for name in network.names)
     assert indptr[0] == 0
-    assert indptr[-1] == len(parent) == len(network.weight)
-    assert len(indptr) == n + 1 == len(network.bias) + 1
+    sizes = [len(network.states[name]) for name in network.names]
+    assert all(len(set(network.states[name])) == size >= 2 for name, size in zip(network.names, sizes, strict=True))
+    assert indptr[-1] == len(parent)
+    assert len(indptr) == n + 1
+    assert len(network.bias) == sum(sizes) - n
+    own_weights = 0
     for i in range(n):
         own = parent[indptr[i] : indptr[i + 1]] if indptr[i] <= indptr[i + 1] else [math.nan]
         assert own == sorted(set(own))
         assert all(0 <= j < i for j in own)
+        table = network.tables.get(network.names[i])
+        if table is None:
+            own_weights += (sizes[i] - 1) * sum(sizes[j] - 1 for j in own)
+        else:
+            assert table.shape == (*(sizes[j] for j in own), sizes[i])
+            assert all(0.0 <= p <= 1.0 + 1e-9 for p in table.ravel().tolist())
+            assert abs(table.sum(axis=-1) - 1.0).max() < 1e-9
+    assert len(network.weight) == own_weights
     assert all(abs(value) <= 1e8 for value in [*network.weight.tolist(), *network.bias.tolist()])
     assert network.layers is None or (sum(network.layers) == n and min(network.layers) > 0)
 

@@ -454,5 +454,5 @@ def test_a_variable_of_several_states_is_evidence_by_its_name(tmp_path):
     network = sb.read(tmp_path / "sky.uai")
     assert sb.exact_posterior(network, {"0": "2"})["1"] == pytest.approx(0.8)
     assert np.exp(sb.log_likelihood(network, {"0": "1", "1": 1})) == pytest.approx(0.15)
-    with pytest.raises(sb.errors.EvidenceError, match="'0' is '7'; its states are 0, 1, 2"):
+    with pytest.raises(sb.errors.EvidenceError, match="unit '0' holds '7'; its states are 0, 1 and 2"):
         sb.log_likelihood(network, {"0": "7"})

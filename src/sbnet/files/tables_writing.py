@@ -92,12 +92,13 @@ def _group(network: Network, variable: str) -> Block | None:
 
 def _blocks(network: Network, groups: list[Block]) -> list[Block]:
     grouped = {unit for group in groups for unit in group.units}
-    alone = [
-        Block(name, _BITS if network.states[name] == NO_YES else network.states[name], (i,), (1,))
-        for i, name in enumerate(network.names)
-        if i not in grouped
-    ]
+    alone = [Block(name, _words(network, name), (i,), (1,)) for i, name in enumerate(network.names) if i not in grouped]
     return sorted([*groups, *alone], key=lambda block: block.units)
+
+
+def _words(network: Network, name: str) -> tuple[str, ...]:
+    """What two states are called; "0" and "1" if nothing is said of them."""
+    return (network.notes[name].states if network.states[name] == NO_YES else network.states[name]) or _BITS
 
 
 def parents_of(network: Network, block: Block, blocks: list[Block]) -> list[Block]:
