@@ -12,7 +12,9 @@ import oracle
 import sbnet as sb
 from sbnet.certificates import branching, enclosure
 from sbnet.errors import EvidenceError, NetworkError, ParameterError, TooManyHiddenError
+from sbnet.exact.enumeration import Reduced
 from sbnet.inference import Solution, Status
+from sbnet.inference.importance import log_weights
 from sbnet.kernels.compiling import INTERPRETED
 from strategies import state_networks, states_of
 
@@ -265,7 +267,7 @@ def test_upper_bounds_refuse_tables_and_too_many_joint_states_by_name(mixed):
 
 
 class Products:
-    """A solver in the place of mean field theory: the product of exact marginals, with its bound as the oracle has it."""
+    """A solver in the place of mean field theory: the product of exact marginals, and its bound by the oracle."""
 
     knows_states = True
 
@@ -328,3 +330,35 @@ def test_posterior_intervals_without_elimination(wards, no_sums):
 def test_tables_that_cannot_be_eliminated_are_named(mixed, no_sums):
     with pytest.raises(TooManyHiddenError, match=r"'ill' has a table, for which there is no upper bound"):
         sb.certify(mixed, {"mood": "poor"}, settings=no_sums)
+
+
+# --- estimates --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["importance", "annealed"])
+def test_estimates_of_states_are_right(wards, method):
+    samples, rows = (300 if INTERPRETED else 5000), [{"e": "p", "f": 1}, {"d": "z", "e": "n"}, {"f": 0, "a": "2"}]
+    exact = sb.log_likelihood(wards, rows)
+    options = {"steps": 5 if INTERPRETED else 20, "solver": Products()}
+    found = sb.estimate(wards, rows, samples=samples, method=method, **options)
+    assert (np.abs(found.log_probability - exact) <= 5.0 * found.error + 1e-12).all()
+    assert (found.error < 0.1).all()
+    assert (found.lower <= exact).all()
+
+
+@given(state_networks(max_units=4, tables=False, scales=("tame",)), st.data())
+@settings(max_examples=20, deadline=None)
+def test_weights_of_importance_sampling_have_the_mean_p(network, data):
+    row = data.draw(states_of(network))
+    means = np.repeat(1.0 / network.n_states, network.n_states - 1)
+    _, log_p = possible_states(network, row)
+    weights = log_weights(Reduced(network, row), means, 0.5, np.uint64(1), 20_000) if len(log_p) else np.zeros(1)
+    if len(log_p):
+        w = np.exp(weights - logsumexp(log_p))
+        assert w.max() <= 2.0 / np.exp(logsumexp(log_p)) * (1.0 + 1e-9)  # the share of the network is one half
+        assert abs(w.mean() - 1.0) <= 6.0 * w.std() / np.sqrt(len(w)) + 1e-3
+
+
+def test_estimates_refuse_tables_by_name(mixed):
+    with pytest.raises(NetworkError, match=r"variable 'ill' has a table, and estimate\(\) knows none"):
+        sb.estimate(mixed, {"mood": "poor"})

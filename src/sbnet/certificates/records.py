@@ -265,7 +265,8 @@ class PosteriorIntervals(Readable, dict[str, Any]):
     def prior(self) -> FloatArray:
         """The means before anything is observed, for the units asked for: exact where that takes no time."""
         means, units = best_prior(self.network), [self.network.index(name) for name in self]
-        return frame_columns(self.network, units, means[None, columns_at(self.network, units)])[0][0]
+        prior: FloatArray = frame_columns(self.network, units, means[None, columns_at(self.network, units)])[0][0]
+        return prior
 
     def __missing__(self, name: object) -> Interval:
         if name in self.network.names:

@@ -15,7 +15,7 @@ from sbnet.model.network import Network
 _GENERATIONS = 32  # of variables whose parents are found all at once
 
 
-def columns_of_hidden(model: Model, problem: Problem) -> IndexArray:
+def columns_of_hidden(model: Model, problem: structs.Problem) -> IndexArray:
     """The number in the network of each column of the hidden variables of a problem."""
     hidden, numbers = problem.hidden, np.empty(problem.n_columns, np.int64)
     width = hidden["states"] - 1
