@@ -90,9 +90,12 @@ def _from_network(row: Reduced, places: _Places, numbers: FloatArray) -> BoolArr
             on[first] = gates.draw(gate, x[0], numbers[j])
             continue
         level, inputs = np.arange(1, len(x) + 1)[:, None], np.array(x)
-        p = [np.exp(gates.log_part(gate, level, np.full(inputs.shape, k), inputs).sum(axis=0)) for k in range(1, len(x) + 1)]
+        p = [
+            np.exp(gates.log_part(gate, level, np.full(inputs.shape, k), inputs).sum(axis=0))
+            for k in range(1, len(x) + 1)
+        ]
         at_least = np.cumsum(p[::-1], axis=0)  # P(v >= k), the highest first
-        on[first:last] = ((numbers[j] < at_least).sum(axis=0) == level)
+        on[first:last] = (numbers[j] < at_least).sum(axis=0) == level
     return on
 
 
