@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from scipy.special import logsumexp, xlogy
 import oracle
 import sbnet as sb
 from sbnet.certificates import branching, enclosure
+from sbnet.cli import main
 from sbnet.errors import EvidenceError, NetworkError, ParameterError, TooManyHiddenError
 from sbnet.exact.enumeration import Reduced
 from sbnet.inference import Solution, Status
@@ -418,3 +421,13 @@ def test_particles_of_states_are_right(wards):
     exact = sb.exact_posterior(wards, rows)
     assert found.log_p == pytest.approx(exact.log_likelihood, abs=0.05)
     assert found.means == pytest.approx(exact.means, abs=0.03)
+
+
+def test_the_command_certifies_states(mixed, tmp_path, capsys):
+    sb.write(mixed, tmp_path / "ward.toml")
+    assert main(["certify", str(tmp_path / "ward.toml"), "ill=1", "--about", "fever", "flu", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    exact = sb.exact_posterior(mixed, {"ill": 1})
+    assert told["mean_field"] is None
+    assert told["units"]["fever"]["high"]["lower"] <= exact["fever"]["high"] <= told["units"]["fever"]["high"]["upper"]
+    assert told["units"]["flu"]["lower"] <= exact["flu"] <= told["units"]["flu"]["upper"]

@@ -292,7 +292,8 @@ class PosteriorIntervals(Readable, dict[str, Any]):
             name, (low, high) = bounds[k]
             before = printing.probability(prior[k]) if known else ""
             rows.append((name, before, _rounded(low, 4, -1), _rounded(high, 4, 1), Span(low, high, top)))
-        covered = "covered, by ball arithmetic" if self.proven else "covered by a margin; proven=True proves it"
+        covered = "covered, by ball arithmetic" if self.proven else "covered by a margin"
+        covered += "; proven=True proves it" * (self.network.is_binary and not self.proven)
         remarks = (f"effort {self.effort!r}; rounding is {covered}",)
         return Reading(head, (titles, *rows, *printing.more(len(bounds) - len(rows))), remarks)
 

@@ -61,7 +61,8 @@ def log_weights(row: Reduced, means: FloatArray, defence: float, seed: np.uint64
         z = coupling @ on.astype(np.float64) + row.bias[factors["threshold"]][:, None]
         log_prior, log_p = _log_p(row, places, on, z)
         off = ~np.logical_or.reduceat(on, places.first)
-        log_q = np.where(on, np.log(mu)[:, None], 0.0).sum(axis=0) + np.where(off, log_q0, 0.0).sum(axis=0)
+        log_q = np.add.reduceat(np.where(on, np.log(mu)[:, None], 0.0), places.first)
+        log_q = np.where(off, log_q0, log_q).sum(axis=0)
         parts.append(log_p - np.logaddexp(np.log1p(-defence) + log_q, np.log(defence) + log_prior))
     weights: FloatArray = np.concatenate(parts)
     return weights + row.known
@@ -90,11 +91,9 @@ def _from_network(row: Reduced, places: _Places, numbers: FloatArray) -> BoolArr
             on[first] = gates.draw(gate, x[0], numbers[j])
             continue
         level, inputs = np.arange(1, len(x) + 1)[:, None], np.array(x)
-        p = [
-            np.exp(gates.log_part(gate, level, np.full(inputs.shape, k), inputs).sum(axis=0))
-            for k in range(1, len(x) + 1)
-        ]
-        at_least = np.cumsum(p[::-1], axis=0)  # P(v >= k), the highest first
+        each = (np.full(inputs.shape, k) for k in range(len(x), 0, -1))  # the highest state first
+        p = [np.exp(gates.log_part(gate, level, state, inputs).sum(axis=0)) for state in each]
+        at_least = np.cumsum(p, axis=0)  # P(v >= k)
         on[first:last] = (numbers[j] < at_least).sum(axis=0) == level
     return on
 
