@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,8 +13,12 @@ from scipy.special import logsumexp, xlogy
 import oracle
 import sbnet as sb
 from sbnet.certificates import branching, enclosure
+from sbnet.cli import main
 from sbnet.errors import EvidenceError, NetworkError, ParameterError, TooManyHiddenError
+from sbnet.exact.enumeration import Reduced
 from sbnet.inference import Solution, Status
+from sbnet.inference.importance import log_weights
+from sbnet.inference.solvers.particles import average
 from sbnet.kernels.compiling import INTERPRETED
 from strategies import state_networks, states_of
 
@@ -44,6 +50,37 @@ def on(network, S):
     return (S[:, variable] == state) * 1.0
 
 
+def random_case(seed, *, tables, n=5):
+    """A network of sigmoid, noisy-OR and table variables with 2 to 4 states, and evidence that leaves some hidden.
+
+    Weights go to 30; the last variable is observed, so that most hidden ones are involved.
+    """
+    rng = np.random.default_rng([28, seed])
+    names, sizes = [f"v{k}" for k in range(n)], rng.integers(2, 5, n)
+    gate = rng.choice(["sigmoid", "noisy-or", "table"] if tables else ["sigmoid", "noisy-or"], n)
+    scale, edges, bias, own = float(rng.choice([0.5, 2.0, 30.0])), [], {}, {}
+    for i in range(n):
+        parents = np.flatnonzero(rng.random(i) < 0.6)
+        if gate[i] == "table":
+            table = rng.dirichlet(np.ones(sizes[i]), tuple(sizes[parents]))
+            table = np.where((rng.random(table.shape) < 0.2) & (table < table.max(axis=-1, keepdims=True)), 0.0, table)
+            own[names[i]] = table / table.sum(axis=-1, keepdims=True)
+        else:
+            sign = 1.0 if gate[i] == "noisy-or" else -1.0
+            bias[names[i]] = rng.uniform(min(sign, 0.0), 1.0, sizes[i] - 1) * scale
+        for j in parents:
+            block = None
+            if gate[i] != "table":
+                block = rng.uniform(min(sign, 0.0), 1.0, (sizes[i] - 1, sizes[j] - 1)) * scale
+            edges.append((names[j], names[i], block))
+    states = {name: [f"s{k}" for k in range(size)] for name, size in zip(names, sizes, strict=True) if size > 2}
+    kinds = {name: kind for name, kind in zip(names, gate.tolist(), strict=True) if kind != "table"}
+    network = sb.from_edges(edges, bias=bias, gate=kinds, names=names, states=states, tables=own)
+    row = np.where(rng.random(n) < 0.3, rng.integers(0, sizes), -1).astype(np.int8)
+    row[-1] = rng.integers(0, sizes[-1])
+    return network, row
+
+
 @pytest.fixture
 def mixed():
     """A noisy-MAX variable with three states, one with sequential logits, and a table."""
@@ -60,10 +97,9 @@ def mixed():
 # --- exact answers ----------------------------------------------------------------------------------------------------
 
 
-@given(state_networks(max_units=4), st.data())
-@settings(max_examples=40, deadline=None)
-def test_pairs_are_those_of_a_sum_over_all_joint_states(network, data):
-    row = data.draw(states_of(network))
+@pytest.mark.parametrize("seed", range(40))
+def test_pairs_are_those_of_a_sum_over_all_joint_states(seed):
+    network, row = random_case(seed, tables=True, n=4)
     S, log_p = possible_states(network, row)
     if not len(S):
         return
@@ -72,10 +108,9 @@ def test_pairs_are_those_of_a_sum_over_all_joint_states(network, data):
     assert sb.exact_pairs(network, row) == pytest.approx(expected, abs=1e-8)
 
 
-@given(state_networks(max_units=4), st.data())
-@settings(max_examples=40, deadline=None)
-def test_kl_is_that_of_a_sum_over_all_joint_states(network, data):  # eq. (12)
-    row, rng = data.draw(states_of(network)), np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+@pytest.mark.parametrize("seed", range(40))
+def test_kl_is_that_of_a_sum_over_all_joint_states(seed):  # eq. (12)
+    (network, row), rng = random_case(seed, tables=True, n=4), np.random.default_rng(seed)
     Q = [np.eye(K)[s] if s >= 0 else rng.dirichlet(np.ones(K)) for K, s in zip(network.n_states, row, strict=True)]
     S, log_p = possible_states(network, row)
     if not len(S) or logsumexp(log_p) < -500.0:
@@ -98,10 +133,18 @@ def test_kl_refuses_means_of_states_that_are_no_distribution(mixed):
 # --- certificates -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_certificates_hold_the_sum_of_random_cases(seed):
+    check_certificates(*random_case(seed, tables=True))
+
+
 @given(state_networks(max_units=4), st.data())
 @settings(max_examples=60, deadline=None)
 def test_certificates_hold_the_sum_over_all_joint_states(network, data):
-    row = data.draw(states_of(network))
+    check_certificates(network, data.draw(states_of(network)))
+
+
+def check_certificates(network, row):
     S, log_p = possible_states(network, row)
     if not len(S):
         return
@@ -217,14 +260,24 @@ def test_gibbs_refuses_tables_by_name(mixed):
 LOOSE = [{"exact_up_to": 0, "table_up_to": 0}, {"exact_up_to": 0, "table_up_to": 3}, {"exact_up_to": 3}, {}]
 
 
+@pytest.mark.parametrize("seed", range(5 if INTERPRETED else 80))
+def test_no_upper_bound_is_below_the_sum_of_random_cases(seed):
+    check_upper_bounds(*random_case(seed, tables=False))
+
+
 @given(state_networks(max_units=6, tables=False, max_states=4), st.data())
 @settings(max_examples=5 if INTERPRETED else 60, deadline=None)
 def test_no_upper_bound_is_below_the_sum_over_all_joint_states(network, data):  # weights to 30
-    row = data.draw(states_of(network))
+    check_upper_bounds(network, data.draw(states_of(network)))
+
+
+def check_upper_bounds(network, row):
     S, log_p = possible_states(network, row)
     if not len(S):
         assert sb.upper_bound(network, row).bound == -np.inf
         return
+    split = sb.upper_bound(network, row, exact_up_to=0, table_up_to=0, condition=2)
+    assert logsumexp(log_p) <= split.bound + 1e-13 * magnitude(network)
     for options in LOOSE:
         upper = sb.upper_bound(network, row, **options)
         assert logsumexp(log_p) <= upper.bound + 1e-13 * magnitude(network)
@@ -328,3 +381,53 @@ def test_posterior_intervals_without_elimination(wards, no_sums):
 def test_tables_that_cannot_be_eliminated_are_named(mixed, no_sums):
     with pytest.raises(TooManyHiddenError, match=r"'ill' has a table, for which there is no upper bound"):
         sb.certify(mixed, {"mood": "poor"}, settings=no_sums)
+
+
+# --- estimates --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["importance", "annealed"])
+def test_estimates_of_states_are_right(wards, method):
+    samples, rows = (300 if INTERPRETED else 5000), [{"e": "p", "f": 1}, {"d": "z", "e": "n"}, {"f": 0, "a": "2"}]
+    exact = sb.log_likelihood(wards, rows)
+    options = {"steps": 5 if INTERPRETED else 20, "solver": Products()}
+    found = sb.estimate(wards, rows, samples=samples, method=method, **options)
+    assert (np.abs(found.log_probability - exact) <= 5.0 * found.error + 1e-12).all()
+    assert (found.error < 0.1).all()
+    assert (found.lower <= exact).all()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_weights_of_importance_sampling_have_the_mean_p(seed):
+    network, row = random_case(seed, tables=False)
+    log_p = logsumexp(possible_states(network, row)[1])
+    if log_p < -6.0:  # too rare for a few thousand samples
+        return
+    means = np.repeat(1.0 / network.n_states, network.n_states - 1)
+    w = np.exp(log_weights(Reduced(network, row), means, 0.5, np.uint64(1), 20_000) - log_p)
+    assert w.max() <= 2.0 * np.exp(-log_p) * (1.0 + 1e-9)  # the share of the network is one half
+    assert abs(w.mean() - 1.0) <= 6.0 * w.std() / np.sqrt(len(w)) + 1e-9
+
+
+def test_estimates_refuse_tables_by_name(mixed):
+    with pytest.raises(NetworkError, match=r"variable 'ill' has a table, and estimate\(\) knows none"):
+        sb.estimate(mixed, {"mood": "poor"})
+
+
+@pytest.mark.skipif(INTERPRETED, reason="thousands of particles")
+def test_particles_of_states_are_right(wards):
+    rows = np.array([[-1, -1, -1, -1, 1, 1], [-1, -1, -1, 3, 0, -1], [2, -1, -1, -1, -1, 0]], np.int8)
+    found = average(wards, rows, number=20_000)
+    exact = sb.exact_posterior(wards, rows)
+    assert found.log_p == pytest.approx(exact.log_likelihood, abs=0.05)
+    assert found.means == pytest.approx(exact.means, abs=0.03)
+
+
+def test_the_command_certifies_states(mixed, tmp_path, capsys):
+    sb.write(mixed, tmp_path / "ward.toml")
+    assert main(["certify", str(tmp_path / "ward.toml"), "ill=1", "--about", "fever", "flu", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    exact = sb.exact_posterior(mixed, {"ill": 1})
+    assert told["mean_field"] is None
+    assert told["units"]["fever"]["high"]["lower"] <= exact["fever"]["high"] <= told["units"]["fever"]["high"]["upper"]
+    assert told["units"]["flu"]["lower"] <= exact["flu"] <= told["units"]["flu"]["upper"]

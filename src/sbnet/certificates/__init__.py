@@ -395,7 +395,7 @@ def _certificate(network: Network, row: States, task: _Task) -> Certificate:
 
 
 def _cost_of_logarithms(enclosed: Enclosed) -> float:
-    """Of the paper's terms, eq. (20), at the means of mean field theory and the best xi; NaN where there are states."""
+    """Of the paper's terms, eq. (20), at the means with the best xi; NaN for networks with states."""
     network, states, mean_field = enclosed.row.network, enclosed.row.states[None, :], enclosed.mean_field
     if not network.is_binary:
         return math.nan

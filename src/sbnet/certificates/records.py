@@ -265,8 +265,8 @@ class PosteriorIntervals(Readable, dict[str, Any]):
     def prior(self) -> FloatArray:
         """The means before anything is observed, for the units asked for: exact where that takes no time."""
         means, units = best_prior(self.network), [self.network.index(name) for name in self]
-        shown: FloatArray = frame_columns(self.network, units, means[None, columns_at(self.network, units)])[0][0]
-        return shown
+        prior: FloatArray = frame_columns(self.network, units, means[None, columns_at(self.network, units)])[0][0]
+        return prior
 
     def __missing__(self, name: object) -> Interval:
         if name in self.network.names:
@@ -292,7 +292,8 @@ class PosteriorIntervals(Readable, dict[str, Any]):
             name, (low, high) = bounds[k]
             before = printing.probability(prior[k]) if known else ""
             rows.append((name, before, _rounded(low, 4, -1), _rounded(high, 4, 1), Span(low, high, top)))
-        covered = "covered, by ball arithmetic" if self.proven else "covered by a margin; proven=True proves it"
+        covered = "covered, by ball arithmetic" if self.proven else "covered by a margin"
+        covered += "; proven=True proves it" * (self.network.is_binary and not self.proven)
         remarks = (f"effort {self.effort!r}; rounding is {covered}",)
         return Reading(head, (titles, *rows, *printing.more(len(bounds) - len(rows))), remarks)
 

@@ -6,8 +6,10 @@ import argparse
 import json
 import math
 from dataclasses import asdict
+from typing import Any
 
 from sbnet.certificates import certify, posterior_intervals
+from sbnet.certificates.records import Interval
 from sbnet.cli import commands
 from sbnet.cli.evidence import findings_apart, listed_units, pattern
 from sbnet.cli.models import read_model
@@ -32,6 +34,13 @@ def options(one: argparse.ArgumentParser) -> None:
     one.add_argument("--proven", action="store_true", help="count rounding in ball arithmetic (needs python-flint)")
 
 
+def _ends(bounds: Interval) -> dict[str, Any]:
+    """Two bounds by name, or those of each state."""
+    if isinstance(bounds, dict):
+        return {state: _ends(both) for state, both in bounds.items()}
+    return {"lower": bounds[0], "upper": bounds[1]}
+
+
 def run(chosen: argparse.Namespace) -> int:
     network = read_model(chosen)
     about = findings_apart(network, chosen.about, chosen.evidence)
@@ -45,8 +54,8 @@ def run(chosen: argparse.Namespace) -> int:
         fields = asdict(whole)
         if whole.upper == -math.inf:  # of impossible evidence; JSON has no infinity
             fields |= dict.fromkeys(("lower", "upper", "estimate", "mean_field", "interval"))
-        ends = {} if intervals is None else intervals
-        means = {name: {"lower": low, "upper": high} for name, (low, high) in ends.items()}
+        fields |= {name: None for name in ("mean_field", "logarithm") if math.isnan(fields[name] or 0.0)}
+        means = {name: _ends(bounds) for name, bounds in (intervals or {}).items()}
         print(json.dumps({**fields, "gap": whole.gap, "evidence": found, "units": means}))
         return 0
     for told in (whole, intervals):

@@ -18,7 +18,7 @@ from sbnet.inference.chains import Biases, anneal
 from sbnet.inference.importance import log_weights
 from sbnet.inference.solution import Solution
 from sbnet.inference.solvers.mean_field import MeanField
-from sbnet.inference.solvers.protocol import Solver, check_solver
+from sbnet.inference.solvers.protocol import Solver, check_solver, check_states
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, join, map_blocks, pool
 from sbnet.questions import printing
@@ -217,7 +217,8 @@ def estimate(
     chosen = checks.settings(settings, EstimateSettings)
     seed = checks.generator(rng).integers(2**64, dtype=np.uint64)
     question = ask(network, evidence, do)
-    network.check_binary("estimate()")
+    network.check_no_tables("estimate()", "log_likelihood() and certify() know them")
+    check_states(solver, network)
     draw = Draw(samples, steps if method == "annealed" else 0, delta, float(chosen.defence), seed)
     where = pool(chosen.executor, chosen.threads)
     table = question.gather(lambda part: _table(part, solver, draw, where, progress))

@@ -129,11 +129,10 @@ def split_all(
     n = len(subproblems.bound)
     if not units:
         return subproblems.bound, subproblems.exact, np.ones(n, np.int64)
-    if (
-        n > 1 and int(network.n_states[units[0]]) * n * len(network.weight) > MOST_NUMBERS
-    ):  # one half after the other, to save memory
+    parts = n * int(network.n_states[units[0]])
+    if n > 1 and parts * len(network.weight) > MOST_NUMBERS:  # one half after the other, to save memory
         halves = [split_all(network, limits, pick(subproblems, k), units) for k in np.array_split(np.arange(n), 2)]
-        return tuple(np.concatenate(parts) for parts in zip(*halves, strict=True))  # type: ignore[return-value]
+        return tuple(np.concatenate(both) for both in zip(*halves, strict=True))  # type: ignore[return-value]
     children, whole = split_each(network, limits, subproblems, [units[0]] * n)
     bound, exact, count = split_all(network, limits, children, units[1:])
     together, every = _log_sums(bound, whole, n), np.bincount(whole, ~exact, n) == 0

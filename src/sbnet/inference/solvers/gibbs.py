@@ -23,8 +23,8 @@ class Gibbs:
     """Gibbs sampling: posterior means with a Monte Carlo error. It has no bound, and says so (NaN).
 
     Each sweep draws every hidden unit given all others; the mean of a unit is the average of its conditional
-    probabilities, or of those of each of its states from the second one on. Several chains from random states
-    give the error and R-hat, which is near 1 if they agree.
+    probabilities, or of those of each of its states from the second one on. Several chains from random states give the
+    error and R-hat, which is near 1 if they agree.
 
     Parameters
     ----------

@@ -33,8 +33,9 @@ class Particles:
 
     Attributes
     ----------
-    means : ndarray, rows by units
-        Means of the units given the evidence: averages of conditional probabilities, not of states.
+    means : ndarray, rows by columns
+        Means of the units given the evidence, of one with more than two states those of each from the second one on:
+        averages of conditional probabilities, not of states.
     log_p : ndarray of shape (n,)
         Estimates of ln P(evidence), in nats; those of P itself are right in the mean. They are no bounds.
     drawn : ndarray of int8, rows by draws by units
@@ -59,7 +60,7 @@ def particles(
     parts = map_blocks(partial(_particles, network, number, draws), blocks, executor=executor)
     n = network.n_units
     return Particles(
-        join((part.means for part in parts), np.zeros((0, n))),
+        join((part.means for part in parts), np.zeros((0, len(network.bias)))),
         join((part.log_p for part in parts), np.zeros(0)),
         join((part.drawn for part in parts), np.zeros((0, draws, n), np.int8)),
     )
