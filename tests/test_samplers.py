@@ -18,8 +18,10 @@ from sbnet.kernels.gibbs import sweep
 from sbnet.kernels.sampling import draw_rows, generative, log_joint_rows, wake_sleep_rows
 from sbnet.learning.recognition import nothing_recognised
 from sbnet.questions.reduction import live_variables
+from strategies import INTERPRETED
 
 pytestmark = pytest.mark.small
+long = pytest.mark.skipif(INTERPRETED, reason="thousands of sweeps take minutes without a compiler")
 GATES = [(SIGMOID,), (NOISY_OR,), (SIGMOID, NOISY_OR)]
 
 
@@ -145,6 +147,7 @@ def test_a_small_leak_survives_large_weights_that_come_and_go():
 
 
 @pytest.mark.parametrize("gates", GATES)
+@long
 def test_chains_have_the_means_of_the_posterior(gates):
     model, bias = network((3, 2, 4, 3, 2), 1, gates)
     known = np.array([-1, -1, -1, 2, -1], np.int8)  # the last has no observed descendant
@@ -180,6 +183,7 @@ def test_given_states_are_kept():
 
 
 @pytest.mark.parametrize("gates", GATES)
+@long
 def test_annealed_weights_have_the_mean_of_the_evidence(gates):
     model, bias = network((3, 3, 2, 3, 3), 3, gates)
     known = np.array([-1, -1, -1, 1, 2], np.int8)
@@ -193,6 +197,7 @@ def test_annealed_weights_have_the_mean_of_the_evidence(gates):
 
 @pytest.mark.parametrize("sum_up_to", [1, 27])
 @pytest.mark.parametrize("gates", GATES)
+@long
 def test_particles_have_the_probability_the_means_and_the_draws_of_the_posterior(gates, sum_up_to):
     model, bias = network((3, 3, 3, 3, 3, 2), 4, gates)
     known, n = np.array([-1, -1, 2, -1, 0, -1], np.int8), 3000
