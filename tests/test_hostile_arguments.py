@@ -207,6 +207,7 @@ def goods() -> dict[str, Good]:
         name: getattr(LAWN, name)
         for name in (
             "check_binary",
+            "check_no_tables",
             "children",
             "columns_of",
             "conditional",
@@ -219,7 +220,7 @@ def goods() -> dict[str, Good]:
         )
     }
     first = {"subnetwork": {"units": ["wet"]}, "with_notes": {"notes": {}}, "with_parameters": {}}
-    first["check_binary"] = {"what": "a matrix"}
+    first["check_binary"] = first["check_no_tables"] = {"what": "a matrix"}
     return {
         "SGD": good(sb.SGD),
         "Adam": good(sb.Adam),

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 import sbnet as sb
 from strategies import state_networks, states_of
 
+pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")
+
 
 def rounding(network):
     return 1e-12 * (1.0 + np.abs(network.weight).sum() + np.abs(network.bias).sum())
