@@ -83,7 +83,7 @@ assert_type(sb.infer(net, one, do={"rain": 1}), sb.results.Posterior)
 assert_type(sb.certify(net, one, effort="high"), sb.results.Certificate)
 assert_type(sb.certify(net, frame), sb.results.Certificates)
 assert_type(sb.certify(net, one, confidence=0.999, seconds=10, gap=0.5), sb.results.Certificate)
-assert_type(sb.certify(net, one, confidence=0.999).interval, Any)
+assert_type(sb.certify(net, one, confidence=0.999).interval, tuple[float, float])
 assert_type(sb.certify(net, frame, confidence=0.999).interval, tuple[Floats, Floats])
 assert_type(sb.certify(net, array), sb.results.Certificate | sb.results.Certificates)
 sb.certify(net, one, effort="most")  # type: ignore[call-overload]
