@@ -1,4 +1,4 @@
-"""What a unit is, for whole arrays: `kernels.gates` again, where one call for many numbers needs no compiled kernel.
+"""What a variable is, for whole arrays: `kernels.thresholds` again, where one call for many numbers needs no compiler.
 
 An unknown gate gives NaN.
 """
