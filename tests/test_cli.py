@@ -378,5 +378,6 @@ def test_a_question_imports_nothing_that_it_does_not_need():
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
     heavy = {"sklearn", "pandas", "polars", "pyarrow", "narwhals", "matplotlib", "networkx", "rich", "starlette"}
+    heavy |= {"numba", "scipy.sparse", "scipy.special", "scipy.optimize"}
     own = {f"sbnet.cli.{name}" for name in ("columns", "writing", "fit", "explore")} | {"sbnet.tables.reading"}
     assert not loaded & (heavy | own)

@@ -25,7 +25,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from sbnet import kernels
 from sbnet._types import FloatArray, IndexArray
@@ -34,6 +33,7 @@ from sbnet.bounds.branch_and_bound import branch_and_bound, upper
 from sbnet.bounds.upper.descent import OneThread, descend
 from sbnet.exact.quickscore import TwoLevels, firing_of
 from sbnet.kernels import lobatto
+from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import LEAST
 
 _STEEPEST = 40.0  # of the logarithm of a slope: e^40 is far beyond what matters
@@ -137,7 +137,7 @@ class _Subproblem:
 
     def _sum(self, log_odds: FloatArray) -> tuple[float, FloatArray]:
         """ln of the sum over free causes with other log-odds, of the kept findings alone, and the means under it."""
-        total, shares = kernels.firing.with_shares(self.firing, expit(-log_odds), expit(log_odds))
+        total, shares = kernels.firing.with_shares(self.firing, sigma(-log_odds), sigma(log_odds))
         if not total > _TINY:
             return np.inf, np.zeros(len(self.free))
         return self.fixed + float(np.logaddexp(0.0, log_odds).sum()) + float(np.log(total)), shares / total
@@ -193,7 +193,7 @@ class _Subproblem:
         """The lower bound at τ."""
         log_odds = self.log_odds + tau
         value, means = self._sum(log_odds)
-        off, on, cost = expit(-log_odds), expit(log_odds), float(tau @ means)
+        off, on, cost = sigma(-log_odds), sigma(log_odds), float(tau @ means)
         every, none = np.arange(len(off)), np.zeros(0, np.int64)
         whole = kernels.firing.all_fired(self.firing, off, on, every, none, np.empty((1, 0)))[0]
         if not whole > _TINY:

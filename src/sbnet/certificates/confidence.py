@@ -6,7 +6,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from sbnet._types import FloatArray, States
 from sbnet.bounds import margins
@@ -22,6 +21,7 @@ DRAWS = {"fast": 2**18, "normal": 2**20, "high": 2**22}
 WIDTH = 0.1
 """Nats: an interval as narrow as that is enough, unless told otherwise."""
 _EDGES = 4096  # in networks with more, as many fewer weights are drawn
+log_sum = np.logaddexp.reduce
 _ALPHA = 0.75  # the share of the draws from the proposal of the upper bound; weights are at most U / alpha
 
 
@@ -67,7 +67,7 @@ class _Sampler(NamedTuple):
 def sample(bounded: Bounded, plan: Plan, seed: int) -> Sampled:
     """An interval for ln P(evidence) that fails with a probability of at most `plan.delta`."""
     sampler = _sampler(bounded, np.uint64(seed))
-    log_scale = float(logsumexp(sampler.log_bounds)) - math.log(_ALPHA)
+    log_scale = float(log_sum(sampler.log_bounds)) - math.log(_ALPHA)
     margin = max(p.margin for p in sampler.proposals) + 64.0 * margins.UNIT * (abs(log_scale) + 4.0)
     variation = max(p.variation for p in sampler.proposals) + 16.0 * margins.UNIT * len(sampler.cumulative)
     size = max(len(p.joint.links) + 32 * p.drawn for p in sampler.proposals)
@@ -90,9 +90,9 @@ def _sampler(bounded: Bounded, seed: np.uint64) -> _Sampler:
         parameters = Parameters(subproblems.edge[r], subproblems.unit[r])
         proposals.append(propose(bounded.reduced(r), bounded.limits, parameters, means))
     log_bounds = np.array([p.log_bound + p.constant for p in proposals])
-    log_shares = solution.bound - logsumexp(solution.bound)
-    log_factorial = math.log1p(-_ALPHA) - math.log(_ALPHA) + logsumexp(log_bounds) + log_shares
-    of_bounds, of_factorials = _ALPHA * np.exp(log_bounds - logsumexp(log_bounds)), (1.0 - _ALPHA) * np.exp(log_shares)
+    log_shares = solution.bound - log_sum(solution.bound)
+    log_factorial = math.log1p(-_ALPHA) - math.log(_ALPHA) + log_sum(log_bounds) + log_shares
+    of_bounds, of_factorials = _ALPHA * np.exp(log_bounds - log_sum(log_bounds)), (1.0 - _ALPHA) * np.exp(log_shares)
     probabilities = np.concatenate([of_bounds, of_factorials])
     cumulative = np.cumsum(probabilities / probabilities.sum())
     return _Sampler(bounded.row.states, seed, proposals, log_bounds, log_factorial, cumulative)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import logit
 
 from sbnet import checks
 from sbnet._types import FloatArray
@@ -143,7 +142,8 @@ def contributions(
     solved = answers(present, [*less, {}], targets, solver)
     means, states = solved.means, [tuple(found[name] for name in names) for names in groups.values()]
     edge = _SAMPLED_EDGE if solved.sampled else _EDGE
-    odds = logit(np.clip(means[:-1], edge, 1.0 - edge))
+    kept = np.clip(means[:-1], edge, 1.0 - edge)
+    odds = np.log(kept) - np.log1p(-kept)
     order = np.argsort(-means[0], kind="stable")
     return Contributions(
         tuple(network.names[targets[k]] for k in order),

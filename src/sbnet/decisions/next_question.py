@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
@@ -17,6 +16,7 @@ from sbnet.exact.probability import entropy_of
 from sbnet.inference import Posterior, Solver, infer_many
 from sbnet.inference.solvers.enumeration import Sampled
 from sbnet.inference.solvers.weighing import draws
+from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model import roles
 from sbnet.model.network import Network
@@ -212,7 +212,7 @@ def _told(present: Present, candidates: IndexArray, targets: IndexArray, solver:
             return _drawn(part, candidates, targets)
     else:
         found = answers(present, rows, targets, solver)
-    yes = expit(found.bound[2::2] - found.bound[1::2])
+    yes = sigma(found.bound[2::2] - found.bound[1::2])
     p, no_means, yes_means = yes[:, None], found.means[1::2], found.means[2::2]
     # An answer that cannot be has no means; it has no weight either.
     no_means, yes_means = np.where(p == 1.0, yes_means, no_means), np.where(p == 0.0, no_means, yes_means)
@@ -280,7 +280,7 @@ def _probabilities_of_edges(network: Network, means: FloatArray, state: float) -
     spread = weight**2 * mu * (1.0 - mu)
     center = (network.bias + np.bincount(child, weight * mu, n))[child] + weight * (state - mu)
     variance = np.maximum(np.bincount(child, spread, n)[child] - spread, 0.0)
-    probability: FloatArray = expit(center / np.sqrt(1.0 + np.pi / 8.0 * variance))
+    probability: FloatArray = sigma(center / np.sqrt(1.0 + np.pi / 8.0 * variance))
     noisy = network.gate[child] == NOISY_OR
     if noisy.any():
         stays = np.log(np.maximum(1.0 + mu * np.expm1(-np.where(noisy, weight, 0.0)), 1e-300))

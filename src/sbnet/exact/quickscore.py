@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import expit
 
 from sbnet import kernels
 from sbnet._types import FloatArray, IndexArray, Model, States
@@ -91,7 +90,7 @@ def firing_of(weight: FloatArray, leak: FloatArray) -> Firing:
 
 def total(levels: TwoLevels, *, with_means: bool = True) -> tuple[float, FloatArray, float]:
     """ln of the sum, the probability of each cause (NaN if not asked for), and a bound on the relative error."""
-    means = np.asarray(expit(levels.log_odds))
+    means = np.asarray(array_gates.sigma(levels.log_odds))
     if levels.positive == 0:
         return levels.constant, means, 0.0
     touched, firing, causes = _in_order(levels)
@@ -113,7 +112,7 @@ def _in_order(levels: TwoLevels) -> tuple[IndexArray, Firing, Growing]:
     np.maximum.at(last, place, finding)
     order = np.argsort(last, kind="stable")
     log_odds = levels.log_odds[touched[order]]
-    causes = Growing(expit(-log_odds), expit(log_odds), last[order], -np.expm1(-levels.leak))
+    causes = Growing(array_gates.sigma(-log_odds), array_gates.sigma(log_odds), last[order], -np.expm1(-levels.leak))
     return touched[order], firing_of(weight[order], levels.leak[:0]), causes
 
 

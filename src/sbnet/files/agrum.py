@@ -8,7 +8,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit
 
 from sbnet import checks
 from sbnet._types import FloatArray
@@ -17,6 +16,7 @@ from sbnet.files.assembling import assembled
 from sbnet.files.plain import read_text, read_xml
 from sbnet.files.tables_writing import arranged, as_variable, as_variables, parents_of
 from sbnet.files.variables import Variable, Weighted, no_first
+from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import CERTAIN, Network
 from sbnet.model.suggestions import check_network
@@ -163,7 +163,7 @@ def _probed(network: Any, node: int, parents: tuple[str, ...], states: tuple[str
     for gate, x in (("sigmoid", log_p[:, 1] - log_p[:, 0]), ("noisy-or", -log_p[:, 0])):
         bias, weights = x[0], x[1 : n + 1] - x[0]
         sums = bias + on @ weights
-        zero = expit(-sums) if gate == "sigmoid" else np.exp(-sums)
+        zero = sigma(-sums) if gate == "sigmoid" else np.exp(-sums)
         if np.abs(zero - p[:, 0]).max() <= _EXACT and (gate == "sigmoid" or weights.min() >= -_EXACT):
             least = -np.inf if gate == "sigmoid" else 0.0
             return Weighted(gate, float(bias), tuple(np.maximum(weights, least).tolist()))

@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from scipy.special import expit
 
 from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError, in_line
 from sbnet.files.atomic import write_atomically
+from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import NAMES, NOISY_OR
 from sbnet.model.network import Network
 from sbnet.model.notes import as_words
@@ -51,7 +51,7 @@ def as_toml(network: Network) -> str:
     causes, own_p = np.full(network.n_edges, np.nan), np.full(network.n_units, np.nan)
     causes[into_noisy] = as_probabilities(network.weight[into_noisy], never, _cause, _theta)
     own_p[noisy] = as_probabilities(network.bias[noisy], never, _cause, _theta)
-    own_p[alone] = as_probabilities(network.bias[alone], log_odds, expit, _log_odds)
+    own_p[alone] = as_probabilities(network.bias[alone], log_odds, sigma, _log_odds)
     keys = list(map(_key, network.names))
     for i in range(network.n_units):
         lines = _head(network, i)
@@ -134,7 +134,7 @@ def _probabilities(x: FloatArray, gate: str) -> list[float] | None:
         at_most = np.exp(-np.append(np.cumsum(x[::-1])[::-1], 0.0))
         p = np.diff(at_most)
     else:
-        at_least = np.cumprod(expit(x))
+        at_least = np.cumprod(sigma(x))
         p = at_least - np.append(at_least[1:], 0.0)
     for digits in range(1, 18):
         short = [float(f"{one:.{digits}g}") for one in p.tolist()]

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
-from scipy.special import logsumexp
 
 from sbnet import checks
 from sbnet._types import FloatArray, RngLike
@@ -281,7 +280,7 @@ def weigh(
 def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """ln of the mean weight, its relative error, the lower bound with confidence, effective samples, by row."""
     samples = weights.shape[1]
-    log_mean = logsumexp(weights, axis=1) - np.log(samples)
+    log_mean = np.logaddexp.reduce(weights, axis=1) - np.log(samples)
     relative = np.exp(weights - log_mean[:, None])  # their mean is one
     error = relative.std(axis=1, ddof=1) / np.sqrt(samples)
     effective = samples / (relative**2).mean(axis=1)
@@ -290,6 +289,6 @@ def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray,
     for size in sizes:  # each may fail with its share of delta, so that the best one may be taken
         batches = samples // size
         kept = weights[:, : batches * size].reshape(-1, batches, size)
-        means = logsumexp(kept, axis=2) - np.log(size)
+        means = np.logaddexp.reduce(kept, axis=2) - np.log(size)
         lower = np.maximum(lower, means.mean(axis=1) + np.log(delta / len(sizes)) / batches)
     return log_mean, error, lower, effective

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.exact.enumeration import Reduced

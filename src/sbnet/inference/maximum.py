@@ -28,7 +28,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.kernels import array_gates as gates

@@ -16,13 +16,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, Stop
 from sbnet.errors import NetworkError, short
 from sbnet.exact.probability import entropy_of
 from sbnet.inference.solution import check_start
+from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.mean_field import EDGE
 from sbnet.model.network import Network
@@ -204,12 +204,12 @@ class _Ascent:
         for i in self.live:
             if j in self.parents[i]:
                 field += self.parents[i][j] * (self.mu[i] - self.xi_of(i)) + self.pull(i, j)
-        return float(np.clip(expit(field), EDGE, 1.0 - EDGE))
+        return float(np.clip(sigma(field), EDGE, 1.0 - EDGE))
 
     def pull(self, i: int, j: int) -> float:
         """K_ij, eq. (33), with phi_i of eq. (32)."""
         xi, weight, mu = self.xi_of(i), self.parents[i][j], float(self.mu[j])
-        phi = float(expit(self.log_moment(i, 1.0 - xi) - self.log_moment(i, -xi)))
+        phi = float(sigma(self.log_moment(i, 1.0 - xi) - self.log_moment(i, -xi)))
         return (1.0 - phi) * _share(mu, -xi * weight) + phi * _share(mu, (1.0 - xi) * weight)
 
     def best_xi(self, i: int) -> float:

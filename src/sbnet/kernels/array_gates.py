@@ -21,6 +21,13 @@ def _by_gate(gate: States, sigmoid: FloatArray, noisy_or: Callable[[], FloatArra
     return np.select([gate == SIGMOID, gate == NOISY_OR], [sigmoid, noisy_or()], np.nan)
 
 
+def sigma(x: Any) -> FloatArray:
+    """1 / (1 + e^-x)."""
+    tail = np.exp(-np.abs(x))
+    value: FloatArray = np.where(x >= 0.0, 1.0, tail) / (1.0 + tail)
+    return value
+
+
 def softplus(x: FloatArray) -> FloatArray:
     """ln(1 + e^x)."""
     value: FloatArray = np.log1p(np.exp(-np.abs(x)))
@@ -70,9 +77,7 @@ def loads(gate: States, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def slope(gate: States, state: Any, x: FloatArray) -> FloatArray:
     """The slope of ln P(S | x) in x."""
-    tail = np.exp(-np.abs(x))
-    sigmoid = state - np.where(x >= 0.0, 1.0, tail) / (1.0 + tail)
-    return _by_gate(gate, sigmoid, lambda: state - 1.0 + state / np.expm1(np.clip(x, LEAST, 700.0)))
+    return _by_gate(gate, state - sigma(x), lambda: state - 1.0 + state / np.expm1(np.clip(x, LEAST, 700.0)))
 
 
 def touching(gate: States, state: int, slope: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:

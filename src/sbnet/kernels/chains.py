@@ -10,7 +10,7 @@ import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from sbnet._types import FloatArray, Model, States
 from sbnet.kernels.codes import LEAST, NOISY_OR, SIGMOID

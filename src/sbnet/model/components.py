@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from sbnet._types import IndexArray
 
 
 def connected(n: int, one: IndexArray, other: IndexArray) -> IndexArray:
     """The number of the component of each of n things; ``one[k]`` and ``other[k]`` are in the same."""
-    pairs = coo_array((np.ones(len(one), np.int8), (one, other)), shape=(n, n))
-    label: IndexArray = connected_components(pairs, directed=False)[1].astype(np.int64)
-    return label
+    label = np.arange(n)
+    while True:
+        lower = np.minimum(label[one], label[other])  # the least of a component reaches all of it
+        np.minimum.at(label, label[one], lower)
+        np.minimum.at(label, label[other], lower)
+        while not np.array_equal(label, label[label]):
+            label = label[label]
+        if np.array_equal(label[one], label[other]):
+            return np.unique(label, return_inverse=True)[1].astype(np.int64)
 
 
 def members(label: IndexArray, n: int = 0) -> list[IndexArray]:

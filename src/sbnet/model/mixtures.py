@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
 from sbnet import checks
 from sbnet._types import FloatArray
@@ -88,6 +87,6 @@ class NetworkMixture:
 
 def log_mean(bounds: FloatArray) -> FloatArray:
     """ln of the mean of e^bound over the networks, which come first; rounded down."""
-    mean: FloatArray = logsumexp(bounds, axis=0) - np.log(len(bounds))
+    mean: FloatArray = np.logaddexp.reduce(bounds, axis=0) - np.log(len(bounds))
     mean -= _ROUNDING * (1.0 + np.abs(bounds, where=np.isfinite(bounds), out=np.zeros_like(bounds)).max(axis=0))
     return mean

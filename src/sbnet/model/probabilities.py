@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import expit, log_expit, xlogy
+import scipy
 
 from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import NetworkError, hint, not_among
+from sbnet.kernels import array_gates
 from sbnet.kernels import codes as gates
 from sbnet.model.build import from_edges, gate_code
 from sbnet.model.network import CERTAIN as CERTAIN
@@ -335,12 +336,12 @@ def nearest(network: Network, unit: str | int, *, gate: str, probability: float 
     weights, biases, codes = network.weight.copy(), network.bias.copy(), network.gate.copy()
     weights[edges], biases[i], codes[i] = found[1:], found[0], gates.NAMES.index(gate)
     other = replace(network, weight=weights, bias=biases, gate=codes)
-    nats = float(share @ (xlogy(p, p / q) + xlogy(1.0 - p, (1.0 - p) / (1.0 - q))))
+    nats = float(share @ (scipy.special.rel_entr(p, q) + scipy.special.rel_entr(1.0 - p, 1.0 - q)))
     return Nearest(other, float(apart.max()), float(share @ apart), nats)
 
 
 _P: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "sigmoid": lambda x: np.asarray(expit(x)),
+    "sigmoid": array_gates.sigma,
     "noisy-or": lambda x: -np.expm1(-np.maximum(x, 0.0)),
 }
 
@@ -367,7 +368,8 @@ def _fitted(gate: str, states: FloatArray, share: FloatArray, p: FloatArray) -> 
             y = np.maximum(x, 1e-12)
             log_on, gradient = np.log(-np.expm1(-y)), p / np.expm1(y) - (1.0 - p)
             return -float(share @ (p * log_on - (1.0 - p) * y)), -inputs.T @ (share * gradient)
-        return -float(share @ (p * log_expit(x) + (1.0 - p) * log_expit(-x))), -inputs.T @ (share * (p - expit(x)))
+        lost = (1.0 - p) * x + array_gates.softplus(-x)  # -p ln sigma(x) - (1 - p) ln sigma(-x)
+        return float(share @ lost), -inputs.T @ (share * (p - array_gates.sigma(x)))
 
     start = np.full(inputs.shape[1], 0.5 if sign else 0.0)
     bounds = [(1e-9 if sign else -50.0, 50.0)] + [(0.0 if sign else -50.0, 50.0)] * states.shape[1]

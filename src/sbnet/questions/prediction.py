@@ -7,9 +7,9 @@ absorbed in the bias, which counts as a parent with one state. A row has the sam
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
 
 from sbnet._types import FloatArray, IndexArray, Model, States
+from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.kinds import MAX_NODES, OMEGA, nodes
 from sbnet.questions.reduction import stretches
@@ -69,7 +69,7 @@ def _enumerate(begin: IndexArray, first: IndexArray, q: FloatArray, w: FloatArra
         slot, split = stretches(slots, np.where(begin + i < end, begin + i, len(first))[case])
         old = np.repeat(np.arange(len(p)), np.diff(split))
         case, p, x = case[old], p[old] * q[slot], x[:, old] + w[:, slot]
-    return np.add.reduceat(p * _states(expit(x), expit(-x)), np.searchsorted(case, np.arange(len(begin))), axis=1)
+    return np.add.reduceat(p * _states(sigma(x), sigma(-x)), np.searchsorted(case, np.arange(len(begin))), axis=1)
 
 
 def _thresholds(begin: IndexArray, first: IndexArray, q: FloatArray, w: FloatArray) -> FloatArray:
@@ -87,7 +87,7 @@ def _thresholds(begin: IndexArray, first: IndexArray, q: FloatArray, w: FloatArr
         wave *= turn  # phi: the characteristic function at k steps, one factor a parent
         phi = np.multiply.reduceat(np.add.reduceat(wave, first, axis=1), begin, axis=1)
         p += np.where(k <= n, step / np.sinh(np.pi * np.minimum(k * step, OMEGA)), 0.0) * phi.imag
-    normal = expit(mean / np.sqrt(1.0 + np.pi * variance / 8.0))  # if x is far from 0, or spread too far
+    normal = sigma(mean / np.sqrt(1.0 + np.pi * variance / 8.0))  # if x is far from 0, or spread too far
     p = np.where((n > 0) & (n <= MAX_NODES), np.clip(p, 0.0, 1.0), normal)
     return _states(p, 1.0 - p)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
+from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import LEAST, NOISY_OR
 from sbnet.kernels.descent import descend
 from sbnet.kernels.structs import Problem
@@ -197,7 +197,7 @@ def start(regions: Regions, given: Parameters) -> FloatArray:
     line, a, c, family = regions.line, lines["a"], lines["c"], lines["family"]
     middle = lines["bias"] + np.bincount(line, entries["weight"] / nodes["states"][entries["parent"]], len(lines))
     gradient = np.where(
-        families["gate"][family] == NOISY_OR, -1.0 / np.expm1(np.clip(middle, LEAST, 700.0)), expit(middle)
+        families["gate"][family] == NOISY_OR, -1.0 / np.expm1(np.clip(middle, LEAST, 700.0)), sigma(middle)
     )
     first_slope = np.where(np.isnan(a), 0.0, a - c * np.where(c > 0.0, gradient, 0.0))  # none for a hidden variable
     slope = given.unit[lines["threshold"], 0]

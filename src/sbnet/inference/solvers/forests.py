@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import minimum_spanning_tree
+import scipy
 
 from sbnet import kernels
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
@@ -76,7 +75,7 @@ def couplings(problem: Problem, states: States, bias: FloatArray, mu: FloatArray
 def spanning(links: Links, n: int) -> Links:
     """The links of a maximum spanning forest of n units, the strongest first."""
     graph = scipy.sparse.coo_array((-links.strength, (links.one, links.other)), shape=(n, n)).tocsr()
-    kept = minimum_spanning_tree(graph).tocoo()
+    kept = scipy.sparse.csgraph.minimum_spanning_tree(graph).tocoo()
     order = np.argsort(kept.data, kind="stable")
     return Links(kept.row[order].astype(np.int64), kept.col[order].astype(np.int64), -kept.data[order])
 

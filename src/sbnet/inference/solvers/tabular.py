@@ -11,7 +11,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import softmax, xlogy
+import scipy
 
 from sbnet._types import Bound, FloatArray, States, Stop
 from sbnet.errors import NetworkError, TooManyHiddenError
@@ -112,7 +112,7 @@ def _ascend(factors: list[_Factor], q: dict[int, FloatArray], stop: Stop) -> tup
     steps, converged = [_bound(factors, q)], not q
     while len(steps) <= stop.max_sweeps and not converged:
         for v, near in of.items():
-            q[v] = softmax(np.sum([factor.mean(q, v) for factor in near], axis=0))
+            q[v] = scipy.special.softmax(np.sum([factor.mean(q, v) for factor in near], axis=0))
         steps.append(_bound(factors, q))
         converged = steps[-1] - steps[-2] < stop.tol
     return steps, converged
@@ -120,7 +120,7 @@ def _ascend(factors: list[_Factor], q: dict[int, FloatArray], stop: Stop) -> tup
 
 def _bound(factors: list[_Factor], q: dict[int, FloatArray]) -> float:
     energy = math.fsum(float(factor.mean(q)) for factor in factors)
-    return energy - math.fsum(float(xlogy(share, share).sum()) for share in q.values())
+    return energy - math.fsum(float(scipy.special.xlogy(share, share).sum()) for share in q.values())
 
 
 def _store(network: Network, row: States, q: dict[int, FloatArray], means: FloatArray) -> None:
