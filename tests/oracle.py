@@ -358,3 +358,16 @@ def log_weights(J, h, evidence, do, likelihoods, gate=None):
     with np.errstate(divide="ignore"):
         reports = np.log(np.where(S == 1, likelihoods[:, 1], likelihoods[:, 0]))
     return S, np.sum(np.where(np.isnan(do), log_of_units(J, h, S, gate), 0.0) + reports, axis=-1)
+
+
+def single_cause(model, h, evidence, causes, tables=None):
+    """ln P(d | V) of "d is present and no other cause": by a sum over all joint states with exactly one cause on.
+
+    By cause and state from 1 on, in the order of the causes; minus infinity where it cannot be, NaN if none can.
+    """
+    S = [s for s in joint_states(model, evidence) if sum(s[d] > 0 for d in causes) == 1]
+    S = [s for s in S if not cannot_be_of_states(model, h, s, tables)]
+    pairs = [(d, k) for d in causes for k in range(1, model.n_states[d])]
+    terms = [[log_joint_of_states(model, h, s, tables) for s in S if s[d] == k] for d, k in pairs]
+    log_p = np.array([logsumexp(own) if own else -np.inf for own in terms])
+    return log_p - logsumexp(log_p) if S else np.full(len(pairs), np.nan)

@@ -251,6 +251,7 @@ def goods() -> dict[str, Good]:
         "MostProbableBatch.__getitem__": item(sb.most_probable(LAWN, TABLE)),
         "Questions.__getitem__": item(sb.next_question(LAWN, SEEN)),
         "Contributions.__getitem__": item(sb.contributions(LAWN, SEEN), "rain"),
+        "SingleCause.__getitem__": item(sb.single_cause(LAWN, SEEN), "rain"),
         "LazyPosteriors.__getitem__": item(lazily()),
         "Step.__getitem__": item(next(sb.steps(LAWN, SEEN))),
         "FitResult.plot": good(sb.fit(**asked).plot),
@@ -283,6 +284,7 @@ def goods() -> dict[str, Good]:
         "read": good(sb.read, files=("path",), path="lawn.toml"),
         "sample": good(sb.sample, network=LAWN, n=2, rng=0),
         "save": good(sb.save, files=("path",), network=LAWN, path="saved.sbn"),
+        "single_cause": good(sb.single_cause, **answered()),
         "steps": good(sb.steps, **answered()),
         "to_networkx": good(sb.convert.to_networkx, network=LAWN),
         "to_pgmpy": good(sb.convert.to_pgmpy, network=LAWN),
@@ -332,6 +334,7 @@ NOT_CALLED = {
             *("Certificate", "Certificates", "Chains", "Comparison", "Contributions", "Estimate"),
             *("Estimates", "ExactPosterior", "ExactPosterior.of", "ExactPosteriors", "ExactPosteriors.of"),
             *("FitResult", "LazyPosteriors", "MostProbable", "MostProbableBatch", "Nearest", "NextQuestion"),
+            "SingleCause",
             *(
                 "Posterior",
                 "PosteriorBatch",

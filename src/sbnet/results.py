@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sbnet.bounds import UpperBound, UpperBounds
 from sbnet.certificates import Certificate, Certificates, PosteriorIntervals
-from sbnet.decisions import Contributions, NextQuestion, Questions
+from sbnet.decisions import Contributions, NextQuestion, Questions, SingleCause
 from sbnet.exact.means import ExactPosterior, ExactPosteriors
 from sbnet.inference import (
     Chains,
@@ -42,6 +42,7 @@ __all__ = [
     "PosteriorBatch",
     "PosteriorIntervals",
     "Questions",
+    "SingleCause",
     "Status",
     "Step",
     "UpperBound",

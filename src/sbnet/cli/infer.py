@@ -16,7 +16,7 @@ from sbnet.cli import commands
 from sbnet.cli.evidence import findings, findings_apart, listed_units, together
 from sbnet.cli.models import read_model
 from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
-from sbnet.decisions import Contributions, contributions
+from sbnet.decisions import Contributions, contributions, single_cause
 from sbnet.decisions.contributions import terms
 from sbnet.errors import EvidenceError, ParameterError
 from sbnet.files.atomic import write_atomically
@@ -32,6 +32,7 @@ EXAMPLES = """
   sbnet infer clinic.toml fever=yes cough=no --top 10
   sbnet infer clinic.toml fever=high                 a variable with states of its own
   sbnet infer patients.sbn smokes=yes age=70 "chest pain=no" --about ill   columns of a table, in its words
+  sbnet infer clinic.toml fever=yes --single         if exactly one cause is present
   sbnet infer clinic.toml fever=yes --certain        with intervals that are guaranteed
   sbnet infer clinic.toml fever=yes --json | jq '.units[0]'
   sbnet infer clinic.toml --table visits.csv -o answers.csv
@@ -59,11 +60,14 @@ def options(one: argparse.ArgumentParser) -> None:
     one.add_argument(
         "--mean-field", action="store_true", help="mean field theory also where sums are small (tables: always)"
     )
+    one.add_argument("--single", action="store_true", help="exactly one of the causes is present: which one?")
     commands.output(one, "where to write the answers")
 
 
 def run(chosen: argparse.Namespace) -> int:
     network = read_model(chosen)
+    if chosen.single and (chosen.certain or chosen.mean_field or chosen.table is not None):
+        raise ParameterError("--single is exact, and for one pattern; leave --certain, --mean-field and --table away")
     if chosen.table is not None:
         from sbnet.cli import infer_table
 
@@ -80,6 +84,8 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     about = findings_apart(network, chosen.about, chosen.evidence)
     found = findings(network, chosen.evidence)
     evidence = together(found)
+    if chosen.single:
+        return _written(_single(network, evidence, about, chosen), chosen)
     units = _units(network, evidence, about)
 
     def ask(solver: Solver | None) -> Posterior:
@@ -116,6 +122,24 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     most = chosen.top or (_SHOWN if chosen.out == "-" and sys.stdout.isatty() else len(units))
     listing = answer.reading(units, most)
     return (str(listing) if chosen.out == "-" else listing.text()) + "\n"
+
+
+def _single(
+    network: Network, evidence: Mapping[str, Any], about: Sequence[str] | None, chosen: argparse.Namespace
+) -> dict[str, Any] | Reading:
+    """Which cause, if it is exactly one, for machines or for people."""
+    found = single_cause(network, evidence, about=None if about is None else listed_units(network, about, "--about"))
+    if not chosen.json:
+        return found._reading(chosen.top or (_SHOWN if chosen.out == "-" and sys.stdout.isatty() else len(found)))
+    listed = []
+    for cause in found.ranked[: chosen.top]:
+        k = found.causes.index(cause)
+        name, state = (cause, None) if isinstance(cause, str) else cause
+        numbers = {"prior": float(found.prior[k]), "mean": float(found.probability[k])}
+        odds = found.log_odds[k] if np.isfinite(found.log_odds[k]) else None  # JSON has no infinity
+        note = {key: value for key in ("about", "group") if (value := getattr(network.notes[name], key))}
+        listed.append({"name": name} | ({"state": state} if state else {}) | numbers | {"log_odds": odds} | note)
+    return {"exact": True, "single": True, "evidence": evidence, "units": listed}
 
 
 def _written(told: dict[str, Any] | Reading, chosen: argparse.Namespace) -> str:

@@ -1,8 +1,17 @@
-"""What to do with answers: which finding to ask for next, and what each finding contributes to a cause."""
+"""Decisions: which finding to ask for next, what each contributes to a cause, which cause if there is only one."""
 
 from __future__ import annotations
 
 from sbnet.decisions.contributions import Contributions, contributions
 from sbnet.decisions.next_question import NextQuestion, Questions, next_question
+from sbnet.decisions.single_cause import SingleCause, single_cause
 
-__all__ = ["Contributions", "NextQuestion", "Questions", "contributions", "next_question"]
+__all__ = [
+    "Contributions",
+    "NextQuestion",
+    "Questions",
+    "SingleCause",
+    "contributions",
+    "next_question",
+    "single_cause",
+]
