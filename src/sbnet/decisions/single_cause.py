@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import logsumexp
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
@@ -200,13 +199,15 @@ def _causes(network: Network, about: Any) -> _Causes:
 
 def _normal(score: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Probabilities and their log-odds; that of the likeliest from the sum of all others, which keeps its digits."""
-    best = int(np.argmax(score))
-    log_p: FloatArray = score - logsumexp(score)
-    others = logsumexp(np.delete(log_p, best)) if len(log_p) > 1 else -np.inf
+    best, top = int(np.argmax(score)), float(score.max())
+    p: FloatArray = np.exp(score - top)
+    others = float(p[:best].sum() + p[best + 1 :].sum())
+    total = 1.0 + others
+    log_p = score - top - np.log(total)
     with np.errstate(divide="ignore"):
-        log_odds = log_p - np.log1p(-np.exp(log_p))
-    log_odds[best] = log_p[best] - others
-    return np.exp(log_p), log_odds
+        log_odds: FloatArray = log_p - np.log1p(-p / total)
+        log_odds[best] = -np.log(others)
+    return p / total, log_odds
 
 
 def _log_weights(network: Network, columns: IndexArray, states: States, free: BoolArray, limit: int) -> FloatArray:
