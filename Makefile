@@ -66,5 +66,5 @@ dist: $(VENV)/.release
 	$(BIN)/python scripts/try_dist.py dist
 
 clean:
-	rm -rf $(VENV) report docs/_build docs/auto_examples docs/generated docs/_names.rst .cache dist .coverage .hypothesis .pytest_cache .mypy_cache \
+	rm -rf $(VENV) report docs/_build docs/examples docs/reference/generated docs/reference/_names.rst .cache dist .coverage .hypothesis .pytest_cache .mypy_cache \
 	  .ruff_cache .import_linter_cache

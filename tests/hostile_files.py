@@ -1,7 +1,7 @@
 """Hostile files by the thousand: whole, with right checksums, and of contents that no file should have.
 
 Hypothesis chooses which parts go wrong, and a seed; a seeded generator chooses how. Files are put together here byte by
-byte from what docs/files.md says, not by the code under test.
+byte from what docs/reference/file_format.md says, not by the code under test.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from sbnet._types import Bound
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("adding_a_term.md", "adding_a_solver.md")
-TEXT = "\n".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES)
+TEXT = "\n".join((ROOT / "docs" / "project" / page).read_text(encoding="utf-8") for page in PAGES)
 FILES = dict(re.findall(r"^`(\S+\.py)`\n```python\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE))
 DIFFS = {
     name: tuple("".join(line[1:] + "\n" for line in body.splitlines() if line[0] in kept) for kept in (" -", " +"))

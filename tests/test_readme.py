@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 README = Path(__file__).parents[1] / "README.md"
-PAGES = sorted(README.parent.glob("docs/*.md"))
+PAGES = sorted(page for page in README.parent.glob("docs/*/*.md") if page.parent.name != "notes")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
@@ -31,7 +31,7 @@ def test_every_example_runs_in_order_and_says_the_truth(tmp_path, monkeypatch):
     assert checked >= 1
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
 def test_every_example_on_a_page_prints_what_it_shows(page, tmp_path, monkeypatch):  # as `make docs` does
     monkeypatch.chdir(tmp_path)
     text = "\n".join("" if line.startswith("```") else line for line in page.read_text(encoding="utf-8").splitlines())

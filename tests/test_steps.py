@@ -106,7 +106,7 @@ def test_the_animation_on_the_page_draws_every_step(sprinkler, monkeypatch):
         animation._draw_was_started = True  # or it warns that nobody has seen it
 
     monkeypatch.setattr(FuncAnimation, "save", save)
-    page = Path(__file__).parents[1] / "docs" / "queries.md"
+    page = Path(__file__).parents[1] / "docs" / "guide" / "queries.md"
     (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     exec(compile(code, str(page), "exec"), {"sb": sb, "net": sprinkler})
     plt.close("all")

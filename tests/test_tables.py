@@ -32,7 +32,7 @@ from sbnet.tables.frames import Column, sheet
 from strategies import tables
 
 nan = np.nan
-PAGE = (Path(__file__).parents[1] / "docs" / "tables.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "guide" / "tables.md").read_text(encoding="utf-8")
 NET = sb.from_edges({("winter", "rain"): 1.0, ("rain", "wet"): 2.0}, bias={"winter": -1.0, "wet": -2.0})
 FILL = {"hidden": 1, "density": SBNDensity(epochs=60, settings=Training(learning_rate=0.1)), "random_state": 0}
 QUICK = {"hidden": 1, "column_mixtures": 0, "epochs": 2, "random_state": 0}

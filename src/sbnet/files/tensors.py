@@ -93,7 +93,7 @@ def _serialised(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> bytes
 
 
 def checksum(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> str:
-    """The digest of everything but itself; docs/files.md says how it is made."""
+    """The digest of everything but itself; docs/reference/file_format.md says how it is made."""
     digest = hashlib.sha256()
     for key in sorted(metadata):
         digest.update(f"{key}\0{metadata[key]}\0".encode())

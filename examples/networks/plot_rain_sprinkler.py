@@ -83,7 +83,7 @@ print([f"{abs(a - b):.0e}" for a, b in zip(found, true, strict=True)])
 # On a larger network, 6 units above 12 above 24 observed ones, all 18 hidden units can still be enumerated. Each sweep
 # updates every mean and every parameter of the bound, and no step can lower it. ``post.trace`` holds the bound at the
 # start and after each sweep. The four lines differ in how the mean of :math:`\ln(1 + e^z)` is treated; see
-# :doc:`../inference`.
+# :doc:`/guide/inference`.
 
 big = sb.layered((6, 12, 24), rng=3, scale=1.5)
 x = sb.sample(big, 1, rng=5)[0, -24:]
