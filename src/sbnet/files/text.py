@@ -1,4 +1,4 @@
-"""Networks that people write by hand, in TOML: a table for each unit. docs/howto/formats.md shows all of it by example."""
+"""Networks that people write by hand, in TOML: a table for each unit. docs/howto/formats.md shows it all by example."""
 
 from __future__ import annotations
 
