@@ -76,6 +76,9 @@ def checked(
     else:
         validate_data(estimator, np.empty((sheet.n_rows, len(sheet.columns))), y, reset=reset, skip_check_array=True)
     sheet = replace(sheet, columns=list(sheet.columns))  # read once, used for codings and for cells
+    dated = next((column.name for column in sheet.columns if column.dates), None)
+    if dated is not None:
+        raise frames.dates(dated)
     values = _stacked(sheet, numbers)
     kind = {"dtype": None if values.dtype.kind == "O" else np.float64, "estimator": estimator, **_FINITE}
     if y is None or isinstance(y, str):

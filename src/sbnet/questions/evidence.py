@@ -327,6 +327,8 @@ class _Reader:
 
         try:
             column = sheet.columns[k]
+            if column.dates:
+                raise frames.dates(column.name)
         except TableError:
             if where is None:
                 raise

@@ -38,13 +38,14 @@ class Column:
     """One column: numbers and truth values as float64 with NaN where missing, all else as objects with None there.
 
     Text is without the blanks around it. `categories` are those of a categorical column, in their own order, which
-    counts if it is `ordered`.
+    counts if it is `ordered`. Dates are seconds since 1970, durations and times of a day seconds too.
     """
 
     name: str
     values: Array
     categories: tuple[Any, ...] | None = None
     ordered: bool = False
+    dates: bool = False
 
     @property
     def is_number(self) -> bool:
@@ -176,7 +177,7 @@ def column(name: str, cells: Array | Sequence[Any], gone: tuple[Any, ...] = ()) 
     if kind in "iuf":
         return Column(name, without(values.astype(np.float64, copy=False), gone))
     if kind in "mM":
-        raise _dates(name)
+        return Column(name, _seconds(values), dates=True)
     return _from_objects(name, values, gone)
 
 
@@ -233,8 +234,11 @@ def _from_series(name: str, series: nw.Series[Any], gone: tuple[Any, ...]) -> Co
     import narwhals.stable.v2 as nw
 
     kind = series.dtype
+    if kind in (nw.Datetime, nw.Duration) and series.implementation.is_pandas():
+        whole = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if zone_of(kind) else series
+        return Column(name, _seconds(np.asarray(whole.to_numpy())), dates=True)
     if kind.is_temporal():
-        raise _dates(name)
+        return column(name, series.to_list(), gone)
     if kind.is_nested():
         raise _nested(name, kind)
     if kind in (nw.Categorical, nw.Enum):  # by way of a list: arrays of pyarrow's lose what is missing
@@ -265,6 +269,8 @@ def _objects(cells: Any) -> Array:
 
 def _from_objects(name: str, values: Array, gone: tuple[Any, ...]) -> Column:
     """Cells of any kind: numbers if there is no text among them."""
+    if any(_is_date(value) for value in values):
+        return Column(name, np.array([_moment(value, name) for value in values]), dates=True)
     known: dict[tuple[type, Any], Any] = {}
     cells = np.empty(len(values), dtype=object)
     for r, value in enumerate(values.tolist() if values.dtype.kind != "O" else values):
@@ -286,15 +292,20 @@ def _clean(value: Any, name: str) -> Any:
     if isinstance(value, str):
         text = value.strip()
         return None if text.lower() in _ABSENT else text
+    if isinstance(value, bytes):
+        return _clean(value.decode("utf-8", "backslashreplace"), name)
     if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
         return None
-    if isinstance(value, _DATES) or type(value).__name__ == "Period":
-        raise _dates(name)
+    if isinstance(value, np.datetime64 | np.timedelta64) and np.isnat(value):
+        return None
+    if _is_date(value):
+        raise dates(name)
     if isinstance(value, Real | Decimal | np.bool_):
         try:
             return None if value != value else float(value)
-        except ArithmeticError:  # no float is as large
-            pass
+        except ArithmeticError:
+            if isinstance(value, int):  # no float is as large: a number that names something
+                return str(value)
     raise _nested(name, value)
 
 
@@ -310,7 +321,48 @@ def _listed(value: Any, gone: tuple[Any, ...]) -> bool:
     return any(value == one or (number is not None and number == as_number(one)) for one in gone)
 
 
-def _dates(name: str) -> TableError:
+def _is_date(value: Any) -> bool:
+    return (isinstance(value, _DATES) and value == value) or type(value).__name__ == "Period"
+
+
+def _seconds(values: Array) -> FloatArray:
+    """Dates of NumPy's, or durations, in seconds since 1970, to the microsecond; NaN for those that are none."""
+    kind = "datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]"
+    found: FloatArray = np.where(np.isnat(values), np.nan, values.astype(kind).astype(np.int64) / 1e6)
+    return found
+
+
+def _moment(value: Any, name: str) -> float:
+    """A date, a time of a day or a duration in seconds; one without a time zone counts as one of UTC."""
+    if type(value).__name__ == "Period":
+        value = value.start_time
+    if isinstance(value, datetime.datetime) and value == value:
+        utc = datetime.UTC
+        zoned = value if value.tzinfo is not None else value.replace(tzinfo=utc)
+        since = zoned - datetime.datetime(1970, 1, 1, tzinfo=utc)
+        return since // datetime.timedelta(microseconds=1) / 1e6
+    if isinstance(value, datetime.date) and value == value:
+        return (value.toordinal() - datetime.date(1970, 1, 1).toordinal()) * 86400.0
+    if isinstance(value, datetime.time):
+        return value.hour * 3600.0 + value.minute * 60.0 + value.second + value.microsecond / 1e6
+    if isinstance(value, datetime.timedelta) and value == value:
+        return value // datetime.timedelta(microseconds=1) / 1e6
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return float(_seconds(np.array([value]))[0])
+    clean = _clean(value, name)
+    if clean is None:
+        return np.nan
+    raise _nested(name, value)
+
+
+def zone_of(kind: Any) -> str | None:
+    """The time zone of a column of dates."""
+    zone: str | None = getattr(kind, "time_zone", None)
+    return zone
+
+
+def dates(name: str) -> TableError:
+    """An error for dates where states are wanted."""
     return TableError(f"column {name!r} holds dates or times; a unit is 0 or 1. Leave the column out, or recode it")
 
 

@@ -1,0 +1,424 @@
+"""What a column of cells is taken for: yes/no, words, an order, numbers, dates, a tick box, or nothing to learn from.
+
+Each reading is a function from the cells to a :class:`Column`, or to None where it does not apply; the first that
+applies is taken. Weights of rows count as repetitions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sbnet._types import BoolArray, FloatArray, IndexArray
+from sbnet.errors import ParameterError, TableError
+from sbnet.tables import frames, scales
+from sbnet.tables.sizes import KEPT, check_finite, ends, intervals, moments, n_bins, short, sizes, some, spelled_dates
+from sbnet.tables.words import SUSPICIOUS_WORDS, as_number, bit, by_kind, is_missing, key, no_first, plain, shown, word
+
+YES_NO, WORDS, ORDERED, NUMBERS, DATES, TICK_BOX, IGNORED = (
+    "yes/no", "words", "ordered", "numbers", "dates", "tick box", "ignored",
+)  # fmt: skip
+KINDS = (YES_NO, WORDS, ORDERED, NUMBERS, DATES, TICK_BOX, IGNORED)
+OTHER = "other"
+"""The state of all rare words of a column together, and of those that were never seen."""
+FEW = 10
+"""Whole numbers with at most so many different values keep each of them."""
+MOST_WORDS = 24
+_ALL_DIFFERENT = 20
+_ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|nr|no|number|code|serial|row)($|[^a-z])|id$")
+_MARKS = (-1.0, -7.0, -8.0, -9.0, -77.0, -88.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0)
+"""Numbers that often mark missing cells."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table as a variable, or as one that is left out.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        "yes/no", "words", "ordered", "numbers", "dates", "tick box" or "ignored".
+    states : tuple of str
+        The names of the states, in their order; none if the column is left out.
+    missing : int
+        Missing cells in the table that was learned from.
+    about : str
+        What was decided, in a phrase.
+    cells : tuple of tuples
+        For each state some cells that have it, as they stood in the table; what is filled in is one of them. Of a
+        column left out because it never changes, its cell.
+    cuts : tuple of float
+        Of numbers and dates: a number has the state that is the count of cuts below it.
+    doubts : tuple of str
+        Values that may have been meant otherwise.
+    dtype : str
+        The type of the column in its data frame.
+    """
+
+    name: str
+    kind: str
+    states: tuple[str, ...] = ()
+    missing: int = 0
+    about: str = ""
+    cells: tuple[tuple[Any, ...], ...] = ()
+    cuts: tuple[float, ...] = ()
+    doubts: tuple[str, ...] = ()
+    dtype: str = ""
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether the column has states."""
+        return bool(self.states)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the states have an order, so that what they do to others grows or falls with it."""
+        return self.kind in (ORDERED, NUMBERS, DATES)
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        """The state of each word that is known: the names of states, and the cells that have them."""
+        named = {key(state): k for k, state in enumerate(self.states)}
+        return named | {key(cell): k for k, own in enumerate(self.cells) for cell in own if cell is not None}
+
+    def read(self, cells: frames.Column) -> tuple[IndexArray, BoolArray]:
+        """The number of the state of each cell, -1 where it is missing; and which cells have a value never seen."""
+        if self.cuts or self.kind in (NUMBERS, DATES):
+            return self._by_size(cells)
+        values = cells.values.tolist()
+        found = {value: self._place(value) for value in set(values) if not is_missing(value)}
+        blank = 0 if self.kind == TICK_BOX else -1
+        states = np.array([blank if is_missing(value) else found[value] for value in values], np.int64)
+        return np.maximum(states, -1), states == -2
+
+    def _place(self, value: Any) -> int:
+        """The state of one cell; -2 if it has none."""
+        known = self._places.get(key(value))
+        if known is None and self.kind in (YES_NO, TICK_BOX):
+            known = bit(value)
+        if known is None and self.kind == WORDS:
+            known = self._places.get(OTHER)
+        return -2 if known is None else known
+
+    def _by_size(self, cells: frames.Column) -> tuple[IndexArray, BoolArray]:
+        """Words in a column of numbers are not known, unless they name a state."""
+        numbers = sizes(cells, self.kind == DATES)
+        check_finite(self.name, numbers)
+        states = np.where(np.isnan(numbers), -1, np.searchsorted(self.cuts, numbers, side="left"))
+        strange = np.zeros(len(states), np.bool_)
+        if cells.values.dtype.kind == "O":
+            names = {key(state): k for k, state in enumerate(self.states)}
+            for r in np.flatnonzero(np.isnan(numbers)).tolist():
+                if cells.values[r] is not None:
+                    states[r] = names.get(key(cells.values[r]), -1)
+                    strange[r] = states[r] < 0
+        return states, strange
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The cells of a column to decide by, with the weights of their rows."""
+
+    column: frames.Column
+    weights: FloatArray
+    given: Any = field(repr=False)
+
+    @cached_property
+    def observed(self) -> IndexArray:
+        """Rows that are not missing."""
+        values = self.column.values
+        if values.dtype.kind == "f":
+            return np.flatnonzero(~np.isnan(values))
+        return np.array([r for r, value in enumerate(values.tolist()) if value is not None], np.int64)
+
+    @cached_property
+    def total(self) -> float:
+        """How many cells are observed."""
+        return float(self.weights[self.observed].sum())
+
+    @cached_property
+    def counts(self) -> dict[Any, float]:
+        """How often each value is there; words that differ in case or blanks alone are one, in their commonest form."""
+        found: dict[Any, dict[Any, float]] = {}
+        values = self.column.values
+        for value, weight in zip(values[self.observed].tolist(), self.weights[self.observed].tolist(), strict=True):
+            forms = found.setdefault(key(value), {})
+            forms[value] = forms.get(value, 0.0) + weight
+        return {max(forms, key=lambda form: (forms[form], str(form))): sum(forms.values()) for forms in found.values()}
+
+    @property
+    def missing(self) -> int:
+        """How many cells are not."""
+        return len(self.column.values) - len(self.observed)
+
+    def cell(self, r: int) -> Any:
+        """A cell as it stood in the table."""
+        return plain(self.given(r))
+
+    def first(self, value: Any) -> Any:
+        """A cell with that value, as it stood."""
+        own = self.column.values
+        if own.dtype.kind == "f":
+            return self.cell(int(np.flatnonzero(own == value)[0]))
+        return self.cell(own.tolist().index(value))
+
+
+def decide(sample: Sample, said: Any = None) -> Column:
+    """How a column is read: as it was `said`, or by what it holds."""
+    name = sample.column.name
+    found: Column | None
+    if said is not None:
+        found = _as_said(sample, said)
+    elif not len(sample.observed):
+        found = Column(name, IGNORED, about="empty")
+    else:
+        ways = (_one_value, _dates, _categories, _numbers, _words)
+        found = next(column for way in ways if (column := way(sample)) is not None)
+    return replace(found, name=name, missing=0 if found.kind == TICK_BOX else sample.missing)
+
+
+def yes_or_no(name: str, missing: int = 0) -> Column:
+    """A column of a table that has nothing but 0 and 1."""
+    return Column(name, YES_NO, ("no", "yes"), missing, "0 is no, 1 is yes", ((0,), (1,)))
+
+
+# --- readings ---------------------------------------------------------------------------------------------------------
+
+
+def _one_value(sample: Sample) -> Column | None:
+    """One value and blanks, as where all that apply are ticked; or a column that never changes."""
+    if len(sample.counts) != 1:
+        return None
+    (value,) = sample.counts
+    cell = sample.first(value)
+    word = as_number(value) is None or value == 1.0
+    if sample.missing and word and bit(value) != 0 and len(sample.column.categories or ()) < 2:
+        return _tick_box(cell)
+    return Column("", IGNORED, about=f"always {shown(cell)}", cells=((cell,),))
+
+
+def _tick_box(cell: Any) -> Column:
+    about = "ticked or blank" if bit(cell) == 1 else f"{shown(cell)} or blank"
+    return Column("", TICK_BOX, ("no", "yes"), about=about, cells=((None,), (cell,)))
+
+
+def _categories(sample: Sample) -> Column | None:
+    """Categories whose order the table knows."""
+    categories = sample.column.categories
+    if categories is None or not sample.column.ordered:
+        return None
+    seen = [value for value in categories if value in sample.counts]
+    return _in_order(sample, seen, "in the order of its categories")
+
+
+def _dates(sample: Sample) -> Column | None:
+    """Dates of a data frame's, or text that spells them, in one way."""
+    if not sample.column.dates and not _spell_dates(sample):
+        return None
+    return _by_size(sample, sizes(sample.column, dates=True), DATES)
+
+
+def _spell_dates(sample: Sample) -> bool:
+    values = [value for value in sample.counts if isinstance(value, str)]
+    if len(values) < len(sample.counts) or len(values) < 2:
+        return False
+    return not np.isnan(spelled_dates(values)).any()
+
+
+def _numbers(sample: Sample) -> Column | None:
+    """Numbers, or text that spells them, with at most a few words between them, which then count as missing."""
+    column = sample.column
+    if column.categories is not None:
+        return None
+    numbers = {value: as_number(value) for value in sample.counts}
+    words = [value for value, number in numbers.items() if number is None]
+    if any(isinstance(value, str) and re.fullmatch(r"0\d+", value) for value in numbers):
+        return None  # codes such as 007
+    lost = sum(sample.counts[word] for word in words)
+    if words and (len(words) > 3 or len(numbers) - len(words) < 3 or lost > 0.2 * sample.total):
+        return None
+    doubts = tuple(f"{word!r} counts as missing" for word in words)
+    sized = sizes(column)
+    check_finite(column.name, sized)
+    seen = {number for number in numbers.values() if number is not None}
+    if seen <= {0.0, 1.0} and len(seen) == 2:
+        one = sample.first(next(value for value, number in numbers.items() if number == 1.0))
+        zero = sample.first(next(value for value, number in numbers.items() if number == 0.0))
+        about = "true or false" if isinstance(one, bool) else "0 is no, 1 is yes"
+        return Column("", YES_NO, ("no", "yes"), about=about, cells=((zero,), (one,)), doubts=doubts)
+    if _names_rows(sample, sized):
+        return Column("", IGNORED, about="names rows")
+    found = _by_size(sample, sized, NUMBERS)
+    return replace(found, doubts=(*doubts, *_doubtful_numbers(sample, sized)))
+
+
+def _words(sample: Sample) -> Column | None:
+    """Two words of which one means no; words in an order that people know; any others, the commonest last."""
+    counts = sample.counts
+    words = {value: value if isinstance(value, str) else word(value) for value in counts}
+    if len(counts) == 2:
+        pair = no_first(list(counts))
+        if pair is not None:
+            first = [words[value] for value in pair]
+            named = ("no", "yes") if {text.casefold() for text in first} == {"false", "true"} else tuple(first)
+            about = "true or false" if named != tuple(first) else "no comes first"
+            return Column("", YES_NO, named, about=about, cells=tuple((sample.first(value),) for value in pair))
+    if _is_free_text(sample):
+        blank = any(" " in text for text in words.values())
+        return Column("", IGNORED, about="free text" if blank else "names rows")
+    doubts = tuple(repr(text) for text in words.values() if text.casefold() in SUSPICIOUS_WORDS)
+    known = scales.order(list(words.values()))
+    if known is not None:
+        back = {text: value for value, text in words.items()}
+        order, beside = known
+        about = "in the order of the scale" + (f", after {beside[0]!r}" if beside else "")
+        return replace(_in_order(sample, [back[text] for text in (*beside, *order)], about), doubts=doubts)
+    return replace(_by_frequency(sample, words), doubts=doubts)
+
+
+def _by_frequency(sample: Sample, words: dict[Any, str]) -> Column:
+    """The commonest word last; rare ones together where there are several of them."""
+    ranked = sorted(sample.counts, key=lambda value: (sample.counts[value], words[value]))
+    least = max(3.0, sample.total / 500) if sample.total >= 30 else 0.0
+    rare = [value for value in ranked if sample.counts[value] < least]
+    rare = ranked[: max(len(rare), len(ranked) - MOST_WORDS + 1 if len(ranked) > MOST_WORDS else 0)]
+    if len(rare) < 2:
+        rare = []
+    kept = ranked[len(rare) :]
+    if not kept:  # nothing is frequent
+        return Column("", IGNORED, about="free text")
+    about = f"{len(rare)} rare ones are {OTHER!r}" if rare else "no order"
+    own = next((value for value in kept if key(words[value]) == OTHER), None) if rare else None
+    kept = [value for value in kept if value != own]
+    states, cells = [words[value] for value in kept], [(sample.first(value),) for value in kept]
+    if rare:
+        together = [value for value in (own, *reversed(rare)) if value is not None][:KEPT]
+        states, cells = [OTHER, *states], [tuple(map(sample.first, together)), *cells]
+    return Column("", WORDS, tuple(states), about=about, cells=tuple(cells))
+
+
+def _in_order(sample: Sample, values: Sequence[Any], about: str) -> Column:
+    states = tuple(value if isinstance(value, str) else word(value) for value in values)
+    cells = tuple((sample.first(value),) for value in values)
+    if len(states) < 2:
+        return Column("", IGNORED, about=f"always {states[0]}", cells=cells)
+    return Column("", ORDERED, states, about=about, cells=cells)
+
+
+def _as_said(sample: Sample, said: Any) -> Column:
+    """A reading that the user asks for."""
+    name = sample.column.name
+    if isinstance(said, str):
+        if said in ("ignore", IGNORED):
+            return Column(name, IGNORED, about="as you said")
+        if not len(sample.observed):
+            return Column(name, IGNORED, about="empty")
+        if said in (NUMBERS, DATES):
+            sized = sizes(sample.column, said == DATES)
+            check_finite(name, sized)
+            if np.isnan(sized).all():
+                raise TableError(
+                    f"column {name!r} is to hold {said}; {shown(sample.cell(int(sample.observed[0])))} is none"
+                )
+            return _by_size(sample, sized, said)
+        if said == TICK_BOX:
+            return _tick_box(sample.first(max(sample.counts, key=lambda value: sample.counts[value])))
+        words = {value: value if isinstance(value, str) else word(value) for value in sample.counts}
+        if len(words) < 2:
+            return Column(name, IGNORED, about=f"always {next(iter(words.values()))}")
+        if said == WORDS:
+            return _by_frequency(sample, words)
+        if said == ORDERED:
+            found = _categories(sample) or (_words(sample) if scales.order(list(words.values())) else None)
+            return found or _in_order(sample, sorted(words, key=by_kind), "sorted, as you said")
+        if said == YES_NO and len(words) == 2:
+            pair = no_first(list(words)) or sorted(words, key=by_kind)
+            return replace(_in_order(sample, pair, "as you said"), kind=YES_NO)
+        if said == YES_NO:
+            raise TableError(f"column {name!r} is to be yes/no, and holds {len(words)} different values")
+        raise ParameterError(f"columns: {name!r} is to be read as {said!r}; say one of {', '.join(KINDS[:-1])}, ignore")
+    if not isinstance(said, Sequence | np.ndarray) or isinstance(said, bytes) or len(said) < 2:
+        raise ParameterError(f"columns: {name!r} is {said!r}; say how to read it, or list its values, lowest first")
+    return _listed(sample, [plain(value) for value in said])
+
+
+def _listed(sample: Sample, values: list[Any]) -> Column:
+    """Values in an order that the user gives; all of them are states, whether they were seen or not."""
+    keys = [key(value) for value in values]
+    strange = next((value for value in sample.counts if key(value) not in keys), None)
+    if strange is not None:
+        listed = ", ".join(map(str, values[:8]))
+        raise TableError(f"column {sample.column.name!r} holds {shown(strange)}, which is not in its list: {listed}")
+    seen = {key(value): value for value in sample.counts}
+    states = tuple(value if isinstance(value, str) else word(value) for value in values)
+    cells = tuple((sample.first(seen[k]) if k in seen else value,) for k, value in zip(keys, values, strict=True))
+    return Column("", ORDERED, states, about="in the order that you gave", cells=cells)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _by_size(sample: Sample, numbers: FloatArray, kind: str) -> Column:
+    """Each of a few whole numbers, or of a few dates, by itself; else intervals with about equally many rows."""
+    rows = np.flatnonzero(~np.isnan(numbers))
+    distinct, place = np.unique(numbers[rows], return_inverse=True)
+    mass: FloatArray = np.bincount(place, sample.weights[rows], len(distinct)).astype(np.float64)
+    if len(distinct) < 2:
+        cell = sample.cell(int(rows[0]))
+        return Column("", IGNORED, about=f"always {shown(cell)}", cells=((cell,),))
+    whole = bool(np.all(distinct == np.round(distinct)))
+    if len(distinct) <= FEW and (whole or kind == DATES):
+        last, about = np.arange(len(distinct) - 1), "each value"
+    else:
+        last = ends(mass, n_bins(float(mass.sum())))
+        about = f"{len(last) + 1} intervals"
+    cuts = [short(distinct[k], distinct[k + 1]) for k in last.tolist()]
+    states = np.searchsorted(cuts, numbers[rows], side="left")
+    cells, labels = [], []
+    for s in range(len(cuts) + 1):
+        own = rows[states == s]
+        own = own[np.argsort(numbers[own], kind="stable")]
+        cells.append(tuple(sample.cell(int(r)) for r in some(own, sample.weights[own])))
+        labels.append((numbers[own[0]], numbers[own[-1]]))
+    names = moments(labels, cuts) if kind == DATES else intervals(labels, cuts, whole)
+    return Column("", kind, tuple(names), about=about, cells=tuple(cells), cuts=tuple(cuts))
+
+
+def _names_rows(sample: Sample, numbers: FloatArray) -> bool:
+    """Whole numbers, no two of them equal, that count the rows, follow their order, or are called by such a name."""
+    seen = numbers[~np.isnan(numbers)]
+    n = len(seen)
+    if n < _ALL_DIFFERENT or not np.all(seen == np.round(seen)) or len(np.unique(seen)) < n:
+        return False
+    steps = np.diff(seen)
+    in_order = bool(np.all(steps > 0) or np.all(steps < 0))
+    digits = len({len(word(abs(value))) for value in seen.tolist()}) == 1 and abs(seen[0]) >= 1e5
+    counted = np.ptp(seen) < 2 * n
+    return in_order or digits or bool(counted) or _ID_NAME.search(sample.column.name.casefold()) is not None
+
+
+def _is_free_text(sample: Sample) -> bool:
+    """Text of which more than half is there but once or twice."""
+    n = len(sample.counts)
+    return n > _ALL_DIFFERENT and n > 0.5 * len(sample.observed)
+
+
+def _doubtful_numbers(sample: Sample, numbers: FloatArray) -> tuple[str, ...]:
+    """Numbers such as -99 that stand out, and may mark missing cells."""
+    seen = numbers[~np.isnan(numbers)]
+    found = []
+    for mark in _MARKS:
+        rest = seen[(seen != mark) & ~np.isin(seen, _MARKS)]
+        if len(rest) < 3 or not np.any(seen == mark):
+            continue
+        below = mark < 0.0 <= rest.min() and (mark < -1.0 or np.any(rest > 1.0))
+        above = mark > 0.0 and (mark - rest.max()) > 0.5 * max(np.ptp(rest), 1.0)
+        if below or above:
+            found.append(word(mark))
+    return tuple(found)

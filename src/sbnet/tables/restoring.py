@@ -1,0 +1,106 @@
+"""Tables given back as they came: a data frame of the same library and types, an array, records, or a mapping."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sbnet.tables import frames
+
+if TYPE_CHECKING:
+    from sbnet.tables.schema import Schema
+
+
+def types(table: Any, n: int) -> list[str]:
+    """The types of the columns of a data frame, in its library's words; blank for other tables."""
+    frame = None if isinstance(table, dict) else frames.as_frame(table)
+    if frame is None:
+        array = table if isinstance(table, np.ndarray) and table.dtype.names is None else None
+        return ["" if array is None else str(array.dtype)] * n
+    if frame.implementation.is_pandas_like():
+        return [str(frame.to_native().dtypes.iloc[k]) for k in range(n)]
+    return [str(kind) for kind in frame.schema.values()]
+
+
+def table(schema: Schema, states: Any, rng: np.random.Generator | None) -> Any:
+    """The values that rows of states stand for, in a table like the one that was learned from."""
+    place = {column.name: v for v, column in enumerate(schema.variables)}
+    cells = {}
+    for column in schema.columns:
+        if column.is_variable:
+            cells[column.name] = schema.cells(column.name, states[:, place[column.name]], rng)
+        else:
+            cells[column.name] = [column.cells[0][0] if column.cells else None] * len(states)
+    if schema.table == "mapping":
+        return cells
+    if schema.table == "records":
+        return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+    if schema.table == "array":
+        return _array(list(cells.values()), len(states), schema.columns[0].dtype if schema.columns else "")
+    return frame(schema, cells)
+
+
+def frame(schema: Schema, cells: dict[str, list[Any]]) -> Any:
+    """A data frame of the library and the types that were learned from."""
+    if schema.table in ("pandas", "modin", "cudf"):
+        library = importlib.import_module("modin.pandas" if schema.table == "modin" else schema.table)
+        labels = range(len(schema.columns)) if _is_unnamed(schema) else [column.name for column in schema.columns]
+        made = [_pandas(library, cells[c.name], c) for c in schema.columns]
+        return library.concat(made, axis=1).set_axis(list(labels), axis=1) if made else library.DataFrame()
+    import narwhals.stable.v2 as nw
+
+    series = [_series(nw, cells[c.name], c, schema.table) for c in schema.columns]
+    return nw.concat([one.to_frame() for one in series], how="horizontal").to_native()
+
+
+def _is_unnamed(schema: Schema) -> bool:
+    return [column.name for column in schema.columns] == [f"x{k}" for k in range(len(schema.columns))]
+
+
+def _pandas(library: Any, cells: list[Any], column: Any) -> Any:
+    """A series of its type; where that has no missing cells, as whole numbers, of what pandas takes instead."""
+    if column.dtype == "category":
+        values = list(dict.fromkeys(cell for own in column.cells for cell in own))
+        return library.Series(library.Categorical(cells, categories=values, ordered=column.kind == "ordered"))
+    try:
+        return library.Series(cells, dtype=column.dtype or None)
+    except (TypeError, ValueError, OverflowError, AttributeError):
+        return library.Series(cells)
+
+
+def _series(nw: Any, cells: Sequence[Any], column: Any, library: str) -> Any:
+    """A series of its type, or of what the library takes for the cells."""
+    name = column.dtype.split("(")[0]
+    kind = getattr(nw, name, None) if name not in ("Object", "Unknown", "Enum", "Decimal") else None
+    if name == "Enum":
+        kind = nw.Enum([cell for own in column.cells for cell in own])
+    if name == "Datetime":
+        unit, zone = "us", None
+        for part in column.dtype[len("Datetime(") : -1].split(", "):
+            key, _, value = part.partition("=")
+            unit, zone = (value.strip("'"), zone) if key == "time_unit" else (unit, eval_zone(value))
+        kind = nw.Datetime(unit, zone)
+    try:
+        return nw.new_series(column.name, list(cells), kind, backend=library)
+    except Exception:  # libraries differ in what they raise; without a type any of them takes the cells
+        return nw.new_series(column.name, list(cells), None, backend=library)
+
+
+def eval_zone(text: str) -> str | None:
+    """The name of a time zone as a type prints it."""
+    return None if text == "None" else text.strip("'")
+
+
+def _array(columns: list[list[Any]], n_rows: int, dtype: str) -> Any:
+    """An array of its type; of floats where numbers are missing, else of objects."""
+    array = np.empty((n_rows, len(columns)), dtype=object)
+    for k, cells in enumerate(columns):
+        array[:, k] = cells
+    missing = np.array([[cell is None for cell in row] for row in array], np.bool_).reshape(array.shape)
+    numbers = dtype and np.dtype(dtype).kind in "biuf"
+    if numbers and missing.any():
+        return np.where(missing, np.nan, array).astype(np.float64)
+    return array.astype(dtype) if numbers else array

@@ -1,0 +1,340 @@
+"""Which columns of a table are what variables: one reader for evidence, estimators and the command."""
+
+from __future__ import annotations
+
+import datetime
+import html
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sbnet import checks
+from sbnet._types import BoolArray, FloatArray
+from sbnet.errors import CodingWarning, FileFormatError, ParameterError, TableError, enumerated, hint, in_line, short
+from sbnet.tables import frames, restoring
+from sbnet.tables.kinds import IGNORED, TICK_BOX, Column, Sample, decide, yes_or_no
+from sbnet.tables.words import shown
+
+__all__ = ["Column", "Schema"]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """How the columns of a table are read, each as a variable with states or as one that is left out.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        All columns of the table, in its order.
+    table : str
+        What the table was: "array", "records", "mapping", or the library of its data frame.
+    missing_values : tuple
+        What counts as missing beside NaN, None and blanks.
+
+    Examples
+    --------
+    >>> from sbnet.tables.schema import Schema
+    >>> schema = Schema.learn({"smoker": ["yes", "no", "no", None], "size": ["M", "S", "L", "S"]})
+    >>> schema["size"].states
+    ('S', 'M', 'L')
+    >>> schema.encode({"smoker": ["yes", None], "size": ["L", "S"]})
+    array([[ 1,  2],
+           [-1,  0]], dtype=int16)
+    """
+
+    columns: tuple[Column, ...]
+    table: str = "mapping"
+    missing_values: tuple[Any, ...] = ()
+
+    @classmethod
+    def learn(
+        cls, table: Any, columns: Mapping[str, Any] | None = None, *, missing: Any = (), weights: Any = None
+    ) -> Schema:
+        """Decide how each column is read.
+
+        Parameters
+        ----------
+        table
+            A data frame of any library, an array, a mapping from names to columns, or a list of mappings.
+        columns : mapping, optional
+            What is known better: ``{"age": "numbers", "id": "ignore", "grade": ["D", "C", "B", "A"]}``. Kinds are
+            "yes/no", "words", "ordered", "numbers", "dates", "tick box" and "ignore".
+        missing
+            Values that mean "missing", beside NaN, None and blanks: ``("don't know", -99)``.
+        weights : array-like, optional
+            Of rows; they count as repetitions. A row of weight zero is no row.
+        """
+        gone = frames.missing_values(missing)
+        sheet, kind = _sheet(table, gone)
+        said = _said(columns, [column_name(sheet, k) for k in range(len(sheet.columns))])
+        counted = np.ones(sheet.n_rows) if weights is None else np.asarray(weights, np.float64)
+        rows = np.flatnonzero(counted > 0.0)
+        binary = _all_binary(sheet, kind) if not said else None
+        if binary is not None:
+            names = [column_name(sheet, k) for k in range(len(sheet.columns))]
+            found = [yes_or_no(name, int(n)) for name, n in zip(names, binary, strict=True)]
+        else:
+            found = [_decide(sheet, k, rows, counted, said) for k in range(len(sheet.columns))]
+        types = restoring.types(table, len(found))
+        schema = cls(tuple(replace(c, dtype=t) for c, t in zip(found, types, strict=True)), kind, gone)
+        _warn(schema)
+        return schema
+
+    # --- variables ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def variables(self) -> tuple[Column, ...]:
+        """The columns that are variables."""
+        return tuple(column for column in self.columns if column.is_variable)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variables."""
+        return tuple(column.name for column in self.variables)
+
+    @property
+    def states(self) -> dict[str, tuple[str, ...]]:
+        """The states of each variable, as :func:`sbnet.from_edges` takes them."""
+        return {column.name: column.states for column in self.variables}
+
+    @property
+    def ordered(self) -> BoolArray:
+        """Whether the states of each variable have an order."""
+        return np.array([column.ordered for column in self.variables], np.bool_)
+
+    @property
+    def n_states(self) -> NDArray[np.int64]:
+        """How many states each variable has."""
+        return np.array([len(column.states) for column in self.variables], np.int64)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every column is one of 0 and 1, or of yes and no."""
+        return all(column.states == ("no", "yes") and column.kind != TICK_BOX for column in self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        known = [column.name for column in self.columns]
+        raise KeyError(f"the table has no column {name!r}{hint(name, known, '')}")
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    # --- rows of states -----------------------------------------------------------------------------------------------
+
+    def encode(self, table: Any) -> NDArray[np.int16]:
+        """Rows of states, one column for each variable; -1 where a cell is missing.
+
+        Data frames, mappings and records are matched by name, and columns that are not there are missing; arrays have
+        all columns, in their order. A word that was never seen is "other" where that is a state, and else missing,
+        with a warning; a number is always known.
+        """
+        sheet, _ = _sheet(table, self.missing_values)
+        place = self._matched(sheet)
+        rows = np.full((sheet.n_rows, len(self.variables)), -1, np.int16)
+        strange: dict[str, list[Any]] = {}
+        for v, column in enumerate(self.variables):
+            k = place.get(column.name)
+            if k is None:
+                continue
+            cells = sheet.columns[k]
+            rows[:, v], new = column.read(cells)
+            if new.any():
+                strange[column.name] = list(dict.fromkeys(cells.values[new].tolist()))
+        if strange:
+            told = [f"{name!r} ({enumerated(list(map(str, values)), 60)})" for name, values in strange.items()]
+            more = f" and {len(told) - 5} more columns" if len(told) > 5 else ""
+            text = f"values that were not there in fitting count as missing: {', '.join(told[:5])}{more}"
+            warnings.warn(in_line(text), CodingWarning, stacklevel=2)
+        return rows
+
+    def decode(self, rows: Any, rng: np.random.Generator | None = None) -> Any:
+        """A table, of the kind that was learned from, with the values that these rows of states stand for.
+
+        Of an interval it is a value seen in it: the median, or given `rng` a draw. Columns that are left out are blank,
+        but for those that never change.
+        """
+        states = np.asarray(rows)
+        if states.ndim != 2 or states.shape[1] != len(self.variables):
+            raise ParameterError(f"rows have shape {states.shape}; expected (rows, {len(self.variables)})")
+        if states.dtype.kind not in "iub" or (states.size and (states < -1).any()):
+            raise ParameterError("rows must hold whole numbers: those of states, or -1 for a missing cell")
+        big = (states >= self.n_states).any(axis=0)
+        if big.any():
+            column = self.variables[int(np.flatnonzero(big)[0])]
+            raise ParameterError(f"rows hold states of {column.name!r} that it has not: there are {len(column.states)}")
+        return restoring.table(self, states, rng)
+
+    def cells(self, name: str, states: Any, rng: np.random.Generator | None = None) -> list[Any]:
+        """Values of one column that these states stand for; None for a missing one."""
+        own = self[name].cells
+        numbers = np.asarray(states).tolist()
+        if rng is None:
+            return [None if s < 0 else own[s][len(own[s]) // 2] for s in numbers]
+        draws = rng.random(len(numbers)).tolist()
+        return [None if s < 0 else own[s][int(u * len(own[s]))] for s, u in zip(numbers, draws, strict=True)]
+
+    def _matched(self, sheet: frames.Sheet) -> dict[str, int]:
+        """The number of the column of each name."""
+        if sheet.names is not None and not self._is_unnamed:
+            return {column_name(sheet, k): k for k in range(len(sheet.columns))}
+        if len(sheet.columns) != len(self.columns):
+            raise TableError(f"the table has {len(sheet.columns)} columns; {len(self.columns)} were learned from")
+        return {column.name: k for k, column in enumerate(self.columns)}
+
+    @property
+    def _is_unnamed(self) -> bool:
+        return [column.name for column in self.columns] == [f"x{k}" for k in range(len(self.columns))]
+
+    # --- words --------------------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        lines = [("column", "read as", "states", "missing")]
+        for column in self.columns:
+            states = _states(column)
+            kind = column.kind if column.is_variable else f"left out: {column.about}"
+            lines.append((short(column.name, 40), kind, states, str(column.missing or "")))
+        wide = [max(len(line[k]) for line in lines) for k in range(3)]
+        return "\n".join("  ".join([*(line[k].ljust(wide[k]) for k in range(3)), line[3]]).rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON knows it."""
+        columns = [
+            {k: _to_json(v) for k, v in asdict(column).items() if v or k in ("name", "kind")} for column in self.columns
+        ]
+        return {"columns": columns, "table": self.table, "missing_values": list(self.missing_values)}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Schema:
+        """What :meth:`to_dict` gave."""
+        try:
+            columns = tuple(Column(**{k: _from_json(v) for k, v in column.items()}) for column in given["columns"])
+            for column in columns:
+                if len(column.cells) < len(column.states):
+                    raise ValueError(f"column {column.name!r} has too few cells")
+            return cls(columns, given["table"], tuple(given["missing_values"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FileFormatError(f"the schema of a table cannot be read: {error}") from None
+
+
+def column_name(sheet: frames.Sheet, k: int) -> str:
+    """The name of a column, or x0, x1, …"""
+    return f"x{k}" if sheet.names is None else sheet.names[k]
+
+
+def _sheet(table: Any, gone: tuple[Any, ...]) -> tuple[frames.Sheet, str]:
+    """Any table as columns, and what it was."""
+    if isinstance(table, Mapping) and not hasattr(table, "toarray"):
+        lengths = {name: len(cells) for name, cells in table.items()}
+        if len(set(lengths.values())) > 1:
+            raise TableError(f"the columns of the table differ in length: {checks.shown(lengths)}")
+        return frames.from_columns(table, next(iter(lengths.values()), 0), gone), "mapping"
+    frame = frames.as_frame(table)
+    if frame is not None:
+        return frames.from_frame(frame, frames.names_of(frame), gone), frame.implementation.name.lower()
+    kind = "records" if frames.is_records(table) else "array"
+    return frames.sheet(table, gone), kind
+
+
+def _said(columns: Mapping[str, Any] | None, names: Sequence[str]) -> Mapping[str, Any]:
+    if columns is None:
+        return {}
+    example = 'say how to read some, as in columns={"age": "numbers", "id": "ignore"}'
+    given = checks.mapping("columns", columns, example, ParameterError)
+    strange = next((name for name in given if name not in names), None)
+    if strange is not None:
+        raise ParameterError(f"columns names {strange!r}, which is not in the table{hint(strange, names)}")
+    return given
+
+
+def _decide(sheet: frames.Sheet, k: int, rows: Any, weights: FloatArray, said: Mapping[str, Any]) -> Column:
+    column = replace(sheet.columns[k], name=column_name(sheet, k))
+    if len(rows) < sheet.n_rows:
+        column = replace(column, values=column.values[rows])
+    sample = Sample(column, weights[rows], lambda r: sheet.given(int(rows[r]), k))
+    return decide(sample, said.get(column.name))
+
+
+def _all_binary(sheet: frames.Sheet, kind: str) -> list[int] | None:
+    """How many cells are missing in each column of a table of zeros and ones alone; None for any other table.
+
+    In arrays, which have no other mark for whole numbers, -1 is a missing cell.
+    """
+    found = []
+    for column in sheet.columns:
+        if not column.is_number or column.categories is not None or column.dates:
+            return None
+        missing = np.isnan(column.values)
+        if kind == "array":
+            missing |= column.values == -1.0
+        if not np.all(missing | (column.values == 0.0) | (column.values == 1.0)):
+            return None
+        if kind != "array" and missing.any() and not np.any(column.values == 0.0):
+            return None  # ticked or blank
+        found.append(int(missing.sum()))
+    return found if len(sheet.columns) else None
+
+
+def _warn(schema: Schema) -> None:
+    """Name the columns that were read in a way that may surprise."""
+    out = {
+        column.name: column.about
+        for column in schema.columns
+        if column.kind == IGNORED and column.about != "as you said"
+    }
+    if out:
+        told = enumerated([f"{short(name)} ({about})" for name, about in out.items()], 400)
+        warnings.warn(f"left out: {told}; columns={{…}} says how to read a column", CodingWarning, stacklevel=4)
+    boxes = [short(column.name) for column in schema.columns if column.kind == TICK_BOX]
+    if boxes:
+        text = f"one value and blanks are read as ticked or not, in {enumerated(boxes, 300)}"
+        way = 'If a blank is a missing answer, say columns={name: "ignore"}'
+        warnings.warn(f"{text}. {way}", CodingWarning, stacklevel=4)
+    doubts = [f"{short(c.name)}: {', '.join(c.doubts)}" for c in schema.columns if c.doubts]
+    if doubts:
+        text = "values that may mark missing cells; if they do, list them in missing=:"
+        warnings.warn(f"{text} {'; '.join(doubts[:10])}{'; …' * (len(doubts) > 10)}", CodingWarning, stacklevel=4)
+
+
+def _states(column: Column) -> str:
+    """The states of a column in a line."""
+    sign = " < " if column.ordered else ", "
+    names = [shown(state).strip("'") for state in column.states]
+    if len(names) > 6:
+        names = [*names[:3], f"… {len(names) - 5} more …", *names[-2:]]
+    return in_line(sign.join(names))
+
+
+_TAGS: tuple[tuple[str, type], ...] = (
+    ("datetime", datetime.datetime),
+    ("date", datetime.date),
+    ("time", datetime.time),
+)
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_to_json(one) for one in value]
+    for tag, kind in _TAGS:
+        if isinstance(value, kind):
+            return {tag: value.isoformat()}  # type: ignore[attr-defined]
+    return {"seconds": value.total_seconds()} if isinstance(value, datetime.timedelta) else value
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_from_json(one) for one in value)
+    if isinstance(value, dict):
+        (tag, text), kinds = next(iter(value.items())), dict(_TAGS)
+        return datetime.timedelta(seconds=text) if tag == "seconds" else kinds[tag].fromisoformat(text)  # type: ignore[attr-defined]
+    return value
