@@ -250,11 +250,6 @@ def test_gibbs_samples_states(wards, evidence):
     assert sum(found["c"].values()) == pytest.approx(1.0)
 
 
-def test_gibbs_refuses_tables_by_name(mixed):
-    with pytest.raises(NetworkError, match=r"variable 'ill' has a table, and Gibbs\(\) knows none; exact_posterior"):
-        sb.infer(mixed, {"mood": "poor"}, solver=sb.Gibbs())
-
-
 # --- upper bounds -----------------------------------------------------------------------------------------------------
 
 LOOSE = [{"exact_up_to": 0, "table_up_to": 0}, {"exact_up_to": 0, "table_up_to": 3}, {"exact_up_to": 3}, {}]
@@ -407,11 +402,6 @@ def test_weights_of_importance_sampling_have_the_mean_p(seed):
     w = np.exp(log_weights(Reduced(network, row), means, 0.5, np.uint64(1), 20_000) - log_p)
     assert w.max() <= 2.0 * np.exp(-log_p) * (1.0 + 1e-9)  # the share of the network is one half
     assert abs(w.mean() - 1.0) <= 6.0 * w.std() / np.sqrt(len(w)) + 1e-9
-
-
-def test_estimates_refuse_tables_by_name(mixed):
-    with pytest.raises(NetworkError, match=r"variable 'ill' has a table, and estimate\(\) knows none"):
-        sb.estimate(mixed, {"mood": "poor"})
 
 
 @pytest.mark.skipif(INTERPRETED, reason="thousands of particles")

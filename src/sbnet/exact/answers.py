@@ -135,7 +135,7 @@ def exact_posterior(
     asked = np.array(list(dict.fromkeys(every)), np.int64)
     both = question.gather(lambda part: np.column_stack(_exact_means(part, effort, None if units is None else asked)))
     log_p, means, given = question.rule_out(both[:, 0]), both[:, 1:].copy(), question.given
-    means[question.impossible[:, None] & np.isnan(observed_means(network, given))] = np.nan
+    means[(log_p == -np.inf)[:, None] & np.isnan(observed_means(network, given))] = np.nan
     means = means[:, columns_at(network, asked.tolist())]
     if question.single:
         return ExactPosterior.of(network, given[0], asked, means[0], float(log_p[0]), question.reason())

@@ -293,4 +293,6 @@ _WARNINGS = {
     Status.MAX_SWEEPS: "{rows} reached max_sweeps={most} before the bound settled; "
     "their bounds are valid all the same. Raise max_sweeps or tol",
     Status.NOT_MIXED: "in {rows} the chains disagree (R-hat is 1.05 or more); draw more samples",
+    Status.NO_STATE: "in {rows} no state of positive probability was found to start from; their bounds are minus "
+    "infinity, and their means say nothing. Ask exact_posterior() or log_likelihood()",
 }

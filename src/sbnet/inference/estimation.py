@@ -11,11 +11,12 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import FloatArray, RngLike
+from sbnet._types import FloatArray, RngLike, States
 from sbnet.exact.enumeration import Reduced
 from sbnet.inference.chains import Biases, anneal
 from sbnet.inference.importance import log_weights
 from sbnet.inference.solution import Solution
+from sbnet.inference.solvers import families
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.inference.solvers.protocol import Solver, check_solver, check_states
 from sbnet.model.network import Network
@@ -66,7 +67,7 @@ class Estimate(Readable):
     impossible: str = ""
 
     def _reading(self) -> Reading:
-        if self.log_probability == -np.inf:
+        if self.bound == -np.inf:
             return Reading(f"ln P = -inf: {self.impossible or IMPOSSIBLE}")
         drawn = f"from {self.effective_samples:,.1f} effective of {self.samples:,} samples"
         head = f"ln P ≈ {self.log_probability:.6g} ± {self.error:.2g} nats, {drawn}"
@@ -216,7 +217,6 @@ def estimate(
     chosen = checks.settings(settings, EstimateSettings)
     seed = checks.generator(rng).integers(2**64, dtype=np.uint64)
     question = ask(network, evidence, do)
-    network.check_no_tables("estimate()", "log_likelihood() and certify() know them")
     check_states(solver, network)
     draw = Draw(samples, steps if method == "annealed" else 0, delta, float(chosen.defence), seed)
     where = pool(chosen.executor, chosen.threads)
@@ -258,8 +258,21 @@ def _sample(network: Network, solver: Solver, draw: Draw, block: Block) -> Float
     """What :func:`_summary` says of each row, and the bound, in columns."""
     (states,) = block.columns
     solution = solver.solve(network, states, start=None, trace=False)
+    if network.tables:
+        weights = _weights_of_families(network, states, solution, draw)
+        return np.column_stack((*_summary(weights, draw.delta), solution.bound))
     rows = (Reduced(network, row) for row in states)
     return np.column_stack((*weigh(rows, solution, draw), solution.bound))
+
+
+def _weights_of_families(network: Network, states: States, solution: Solution, draw: Draw) -> FloatArray:
+    """Weights by row where variables have tables."""
+    means, how = solution.means, (draw.seed, draw.samples)
+    if draw.anneal:
+        one = [families.annealed_weights(network, *row, draw.anneal, *how) for row in zip(states, means, strict=True)]
+    else:
+        one = [families.log_weights(network, *row, draw.defence, *how) for row in zip(states, means, strict=True)]
+    return np.array(one).reshape(len(states), draw.samples)
 
 
 def weigh(
@@ -281,9 +294,9 @@ def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray,
     """ln of the mean weight, its relative error, the lower bound with confidence, effective samples, by row."""
     samples = weights.shape[1]
     log_mean = np.logaddexp.reduce(weights, axis=1) - np.log(samples)
-    relative = np.exp(weights - log_mean[:, None])  # their mean is one
+    relative = np.exp(weights - np.where(log_mean == -np.inf, 0.0, log_mean)[:, None])  # their mean is one, or zero
     error = relative.std(axis=1, ddof=1) / np.sqrt(samples)
-    effective = samples / (relative**2).mean(axis=1)
+    effective = samples * relative.mean(axis=1) / np.maximum((relative**2).mean(axis=1), 1.0)
     sizes = [4**k for k in range(samples.bit_length()) if 4**k <= samples]
     lower = np.full(len(weights), -np.inf)
     for size in sizes:  # each may fail with its share of delta, so that the best one may be taken

@@ -28,6 +28,7 @@ class Status(Enum):
     MIXED = "the chains agree: R-hat is below 1.05 for every unit"
     NOT_MIXED = "the chains disagree: R-hat is 1.05 or more for some unit; draw more samples"
     IMPOSSIBLE = "the evidence is impossible: its probability is 0, and there is no posterior"
+    NO_STATE = "no state of positive probability was found to start from: the bound is minus infinity"
 
     @property
     def code(self) -> np.int8:

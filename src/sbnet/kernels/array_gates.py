@@ -75,6 +75,18 @@ def loads(gate: States, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
     return _by_gate(gate, mean, lambda: mean - 1.0), _by_gate(gate, np.ones_like(mean), lambda: mean)
 
 
+def loads_of_states(gate: int, level: int, state: Any) -> tuple[FloatArray, FloatArray]:
+    """a and c of a threshold for states of its variable, as `thresholds.loads` has them."""
+    if gate == SIGMOID:
+        return (state >= level) * 1.0, (state >= level - 1) * 1.0
+    return (state < level) * -1.0, (state == level) * 1.0
+
+
+def dt(gate: int, x: FloatArray) -> FloatArray:
+    """The derivative of t(x)."""
+    return sigmoid(x) if gate == SIGMOID else -1.0 / np.expm1(np.clip(x, LEAST, 700.0))
+
+
 def slope(gate: States, state: Any, x: FloatArray) -> FloatArray:
     """The slope of ln P(S | x) in x."""
     return _by_gate(gate, state - sigma(x), lambda: state - 1.0 + state / np.expm1(np.clip(x, LEAST, 700.0)))

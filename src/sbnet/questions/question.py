@@ -17,8 +17,8 @@ so that the likelihoods are those of the child, times :math:`l_0 + l_1`. (By thi
 term of the child is exact, at xi = 1/2, whatever the mean of the unit.) A likelihood of zero makes the report certain.
 
 A report on a variable with more states has a likelihood :math:`l_s` for each. Its child is on with probability
-:math:`l_s / 2m`, where m is the largest; a state with likelihood zero has an input of minus a thousand nats. If only
-one is not zero, the report is certain.
+:math:`l_s / 2m`, where m is the largest; a state with likelihood zero has an input that makes it less probable than any
+joint state that can be, :func:`sbnet.questions.support.depth`. If only one is not zero, the report is certain.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import EvidenceError, hint
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
 from sbnet.model.graph import Graph
-from sbnet.model.network import CERTAIN, MAX_PARAMETER, Network
+from sbnet.model.network import MAX_PARAMETER, Network
 from sbnet.model.states import find, shown
 from sbnet.questions import domains, support
 from sbnet.questions.evidence import EvidenceLike, coerce, coerce_many, coerce_one
@@ -213,12 +213,12 @@ class Question:
 
     def _barred(self, reports: tuple[tuple[Report, ...], ...]) -> domains.Domains | None:
         """The states that reports leave, those with a likelihood other than zero, if some rule out any."""
-        if not any(-CERTAIN in report.inputs for row in reports for report in row):
+        if not any(min(report.inputs) <= -support.EXCLUDED for row in reports for report in row):
             return None
         left = [np.ones((len(self.states), n), np.bool_) for n in self.network.n_states.tolist()]
         for r, row in enumerate(reports):
             for report in row:
-                left[report.unit][r] &= np.array(report.inputs) > -CERTAIN
+                left[report.unit][r] &= np.array(report.inputs) > -support.EXCLUDED
         return left
 
     def reason(self, r: int = 0) -> str:
@@ -241,8 +241,16 @@ class Question:
             raise EvidenceError(f"{self.reason()}; leave out a finding, or give the unit a leak")
 
     def rule_out(self, log_p: FloatArray) -> FloatArray:
-        """ln P, or a bound on it, of each row: minus infinity where the evidence is impossible."""
-        return np.where(self.impossible, -np.inf, log_p)
+        """ln P, or a bound on it, of each row: minus infinity where the evidence is impossible.
+
+        That is also where ln P is as low as only states can be that reports rule out.
+        """
+        gone = self.impossible
+        if self.conditions is not None and not self.network.is_binary:
+            ends = [min((min(report.inputs) for report in row), default=0.0) for row in self.conditions.reports]
+            low = np.where(np.array(ends) <= -support.EXCLUDED, np.array(ends) + 500.0, -np.inf)
+            gone = gone | (log_p - self.conditions.constant < low)
+        return np.where(gone, -np.inf, log_p)
 
     def text(self) -> str:
         """The conditions of a single row in words, or nothing."""
@@ -415,8 +423,10 @@ def _question(
             if known != HIDDEN or len(set(logs)) == 1:  # nothing that depends on the unit
                 constant[r] += logs[max(known, 0)]
             else:
-                more, report = _child(unit, logs)
+                zero = support.depth(network) if len(finite) < len(logs) else 0.0
+                more, report = _child(unit, logs, zero)
                 constant[r] += more
+                slack[r] += _ROUNDING * zero
                 own.append(report)
             slack[r] += _ROUNDING * len(row) * (1.0 + sum(map(abs, finite)))
         kept.append(tuple(own))
@@ -437,13 +447,13 @@ def state_word(network: Network, i: int, state: int) -> str:
     return str(state) if len(states) == 2 else states[state]
 
 
-def _child(unit: int, logs: tuple[float, ...]) -> tuple[float, Report]:
-    """What a report adds to ln P beside its child, and the child."""
+def _child(unit: int, logs: tuple[float, ...], zero: float) -> tuple[float, Report]:
+    """What a report adds to ln P beside its child, and the child; minus `zero` is the input of what is ruled out."""
     if len(logs) == 2:
         ratio = logs[1] - logs[0]
         return float(np.logaddexp(*logs)), Report(unit, (-ratio, ratio))
     top = max(logs)
-    inputs = tuple(-CERTAIN if log == -math.inf else log - top - math.log(2.0 - math.exp(log - top)) for log in logs)
+    inputs = tuple(-zero if log == -math.inf else log - top - math.log(2.0 - math.exp(log - top)) for log in logs)
     return top + math.log(2.0), Report(unit, inputs)
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, IndexArray, States
 from sbnet.kernels.codes import NOISY_OR
-from sbnet.model.network import CERTAIN, Network
+from sbnet.model.network import CERTAIN, MAX_PARAMETER, Network
 from sbnet.parallel.blocks import row_blocks
 from sbnet.questions import domains
 from sbnet.questions.reduction import stretches
@@ -34,6 +34,24 @@ from sbnet.questions.reduction import stretches
 IMPOSSIBLE = "the evidence is impossible"
 _ROUNDING = 1e-9  # of a log-odds of 1000 that is the sum of a weight and a bias
 _NAMED = 3  # causes that a sentence names
+EXCLUDED = 2000.0
+"""Inputs that are lower by more than this stand for a probability of zero: likelihoods differ by e^1454 at most."""
+
+
+def depth(network: Network) -> float:
+    """No joint state that can be has a ln P as low as minus this, by more than a thousand nats.
+
+    So what counts as e^-depth instead of zero changes no digit of a probability that is not zero. A threshold costs at
+    most the size of its input and ln 2, or the logarithm of the smallest cause of a noisy-OR; a table its smallest
+    entry.
+    """
+    gate = network.gate[network.columns[0]]
+    of_edge = np.repeat(network.gate[network.graph.child_of_edge], np.diff(network.model.block))
+    causes = np.concatenate([network.bias[gate == NOISY_OR], network.weight[of_edge == NOISY_OR]])
+    least = [causes[causes > 0.0].min(initial=1.0)] * int((gate == NOISY_OR).sum())
+    least += [table[table > 0.0].min() for table in network.tables.values()]
+    size = np.abs(network.bias).sum() + np.abs(network.weight).sum() + len(network.bias) - np.log(least).sum()
+    return min(2.0 * float(size) + EXCLUDED, MAX_PARAMETER / 2.0)
 
 
 class _Links(NamedTuple):

@@ -12,6 +12,7 @@ from sbnet import checks
 from sbnet._types import FloatArray, RngLike, States
 from sbnet.inference.chains import Length, gibbs_means
 from sbnet.inference.solution import Chains, Solution, Status, codes
+from sbnet.inference.solvers.families import chain_means
 from sbnet.model.network import Network
 from sbnet.questions.reduction import absorb
 
@@ -24,7 +25,9 @@ class Gibbs:
 
     Each sweep draws every hidden unit given all others; the mean of a unit is the average of its conditional
     probabilities, or of those of each of its states from the second one on. Several chains from random states give the
-    error and R-hat, which is near 1 if they agree.
+    error and R-hat, which is near 1 if they agree. Where variables have tables, chains start from particles: states of
+    positive probability. Zeros in tables may keep a chain from where it should go, which R-hat tells only if chains
+    started on both sides.
 
     Parameters
     ----------
@@ -55,10 +58,12 @@ class Gibbs:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Run the chains of every row. They start from random states; `start` is not used."""
-        network.check_no_tables("Gibbs()", "exact_posterior() knows them")
         n = len(states)
         length = Length(self.samples, self.burn_in, self.chains)
-        means, within = gibbs_means(network.model, states, absorb(network, states), self._seed, length)
+        if network.tables:
+            means, within = chain_means(network, states, self._seed, *length)
+        else:
+            means, within = gibbs_means(network.model, states, absorb(network, states), self._seed, length)
         between = means.var(axis=1, ddof=1)
         inside = within.mean(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):

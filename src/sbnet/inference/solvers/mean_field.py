@@ -97,21 +97,24 @@ class MeanField:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row from each starting point, and keep the best."""
+        points = [start, *(self._point(network, k, len(states)) for k in range(1, self.restarts))]
         if network.tables:
-            return solve_tables(network, self.bound, self.stop, states, start, trace)
+            return solve_tables(network, self.bound, self.stop, states, points, trace)
         best, _ = self.maximise(network.model, network.bias, states, start, trace=trace)
-        for k in range(1, self.restarts):
-            # The same starting point for every row, so that a row's answer does not depend on its neighbours.
-            point = np.random.default_rng([self._seed, k]).random(len(network.bias))
-            point /= network.n_states[network.columns[0]] - 1  # those of a variable sum to less than one
-            start = np.repeat(point[None, :], len(states), axis=0)
-            new, _ = self.maximise(network.model, network.bias, states, start, trace=trace)
+        for point in points[1:]:
+            new, _ = self.maximise(network.model, network.bias, states, point, trace=trace)
             best = best.where(new.bound > best.bound, new)
         margin = margins.of_mean_field(network, self.bound, states)
         best.bound[:] -= margin
         if best.trace is not None:
             best.trace[:] -= margin[:, None]
         return best
+
+    def _point(self, network: Network, k: int, n: int) -> FloatArray:
+        """The same starting point for every row, so that a row's answer does not depend on its neighbours."""
+        point = np.random.default_rng([self._seed, k]).random(len(network.bias))
+        point /= network.n_states[network.columns[0]] - 1  # those of a variable sum to less than one
+        return np.repeat(point[None, :], n, axis=0)
 
     def maximise(
         self,

@@ -12,6 +12,7 @@ import numpy as np
 from sbnet._types import FloatArray, Model, States
 from sbnet.inference.chains import observed, rows_at_once, whole_blocks
 from sbnet.inference.equal_rows import first_equal
+from sbnet.inference.solvers import families
 from sbnet.kernels import codes as gates
 from sbnet.kernels.chains import BARREN, HIDDEN, LANES, Chains, chains_of, graph_of
 from sbnet.kernels.gibbs import sweep
@@ -19,6 +20,7 @@ from sbnet.kernels.particles import Private, filter_rows, share_t, sum_t
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, streams_of, uniforms
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Block, RowBlocks, join, map_blocks
+from sbnet.questions.evidence import observed_means
 from sbnet.questions.reduction import absorb
 
 NUMBER, SWEEPS = 256, 3
@@ -87,12 +89,16 @@ def log_probabilities(network: Network, states: States, seeds: Seeds, *, number:
 
 def _particles(network: Network, number: int, draws: int, block: Block) -> Particles:
     states, seeds = block.columns
+    if network.tables:
+        return _of_families(network, states, seeds, Effort(number, SWEEPS, draws))
     return particle_rows(network.model, states, absorb(network, states), seeds, Effort(number, SWEEPS, draws))
 
 
 def _log_probabilities(network: Network, number: int, block: Block) -> FloatArray:
     states, seeds = block.columns
     effort = Effort(number, sum_up_to=_SUM_UP_TO)
+    if network.tables:
+        return _of_families(network, states, seeds, effort).log_p
     return particle_rows(network.model, states, absorb(network, states), seeds, effort).log_p
 
 
@@ -126,6 +132,30 @@ def particle_rows(model: Model, states: States, bias: FloatArray, seeds: Seeds, 
         sums = np.where(used[:, None], chains.columns["average"], 0.0).sum(axis=2)
         found.means[rows] = np.where(seen, on, sums.reshape(len(seen), -1, bias.shape[1]).sum(axis=1) / number)
         found.drawn[rows] = _pick(chains, states[rows], seeds[rows], number, draws)
+    return found
+
+
+def _of_families(network: Network, states: States, seeds: Seeds, effort: Effort) -> Particles:
+    """Particles where variables have tables, row by row; NaN where none has a positive probability."""
+    number, sweeps, draws, _ = effort
+    n = len(states)
+    found = Particles(
+        np.full((n, len(network.bias)), np.nan), np.empty(n), np.zeros((n, draws, states.shape[1]), np.int8)
+    )
+    for r, (row, seed) in enumerate(zip(states, seeds, strict=True)):
+        given = families.Row(network, row)
+        now, found.log_p[r] = families.particles_of(given, number, seed)
+        if sweeps == 0 or found.log_p[r] == -np.inf:
+            continue
+        means = observed_means(network, row[None, :])[0]
+        numbers = families.Numbers(streams_of(splitmix(seeds[r : r + 1]), number)[0])
+        for k, shares in enumerate(families.sweeps(given, now, numbers, sweeps)):
+            for v, p in shares.items() if k else ():
+                at = network.columns_of(v)
+                means[at] = (0.0 if k == 1 else means[at]) + p[:, 1:].mean(axis=0) / (sweeps - 1)
+        found.means[r] = means
+        first = int(uniforms(seeds[r : r + 1])[0] * number)
+        found.drawn[r] = now[(first + np.arange(draws) * number // max(draws, 1)) % number]
     return found
 
 

@@ -2,37 +2,44 @@
 
 Under Q = prod_v Q_v the bound is the sum over families of <ln P(v | parents)>, and of the entropies. It is linear in
 each Q_v but for its entropy, so Q_v(s) proportional to exp(field_s) maximises it, one variable after the other. An
-entry of zero counts as 1e-300: the bound is then one on a sum that is larger by no more than that.
+entry of zero counts as less than any joint state that can be (:func:`sbnet.questions.support.depth`), and no state that
+can be is reached from one that cannot: so where there are zeros, ascent also starts from a state that can be.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy
 
-from sbnet._types import Bound, FloatArray, States, Stop
-from sbnet.errors import NetworkError, TooManyHiddenError
-from sbnet.exact.factors import families_of, log_table
-from sbnet.exact.sparse import Sum
-from sbnet.inference.solution import Solution, Status, Xi, codes
-from sbnet.kernels.codes import LEAST
+from sbnet._types import HIDDEN, Bound, FloatArray, States, Stop
+from sbnet.errors import NetworkError, TooRareError
+from sbnet.exact.factors import Family, families_of, log_table
+from sbnet.inference.solution import Solution, Status, Xi
+from sbnet.inference.solvers.families import Row, begin, shares
+from sbnet.kernels import array_gates
+from sbnet.kernels.codes import TABLE
 from sbnet.model.network import Network
 from sbnet.questions.reduction import live_variables
+from sbnet.questions.support import depth
 
 _LARGEST = 1 << 18  # entries of the table of a family
 _ROUNDING = 1e-13
+
+Q = dict[int, FloatArray]
+"""The distribution of each hidden variable."""
 
 
 class _Factor(NamedTuple):
     """ln P of a variable given its parents, what is observed put in: an axis for each hidden variable."""
 
+    family: Family
     axes: tuple[int, ...]
     log_p: FloatArray
 
-    def mean(self, q: dict[int, FloatArray], kept: int | None = None) -> FloatArray:
+    def mean(self, q: Q, kept: int | None = None) -> FloatArray:
         """Over all axes but one, the last axis first."""
         value = self.log_p
         for axis in reversed(range(len(self.axes))):
@@ -41,39 +48,53 @@ class _Factor(NamedTuple):
         return value
 
 
+class Ascended(NamedTuple):
+    """What one row came to: the bounds on the way, Q, and why it ended."""
+
+    bounds: FloatArray
+    q: Q
+    status: Status
+
+
 def solve_tables(
-    network: Network, which: Bound, stop: Stop, states: States, start: FloatArray | None, trace: bool
+    network: Network, which: Bound, stop: Stop, states: States, points: Sequence[FloatArray | None], trace: bool
 ) -> Solution:
-    """Solve every row, from equal probabilities (or `start`), and from the most probable state if entries are zero."""
+    """Solve every row from each of some starting points, means rows by columns or None for equal probabilities."""
     n = len(states)
-    bound, sweeps, converged = np.empty(n), np.empty(n, np.int64), np.empty(n, np.bool_)
-    means = np.full((n, len(network.bias)), np.nan)
+    means, status = np.full((n, len(network.bias)), np.nan), np.empty(n, np.int8)
+    bound, sweeps = np.empty(n), np.empty(n, np.int64)
     path = np.full((n, stop.max_sweeps + 1 if trace else 0), np.nan)
     for r, row in enumerate(states):
-        factors, zeros = _factors(network, row)
-        hidden = sorted({v for factor in factors for v in factor.axes})
-        tries = [_start(network, hidden, None if start is None else start[r])]
-        best = _most_probable(network, row) if zeros and start is None else None
-        if best is not None:
-            tries.append({v: np.eye(network.n_states[v])[best[v]] for v in hidden})
-        found = [_ascend(factors, q, stop) for q in tries]
-        steps, converged[r] = max(found, key=lambda one: one[0][-1])
-        q = tries[int(np.argmax([one[0][-1] for one in found]))]
-        margin = _ROUNDING * sum(float(np.abs(factor.log_p).max(initial=1.0)) for factor in factors)
-        bound[r], sweeps[r] = steps[-1] - margin, len(steps) - 1
-        path[r, : len(steps) if trace else 0] = np.maximum.accumulate(np.array(steps) - margin)[: path.shape[1]]
-        _store(network, row, q, means[r])
-    status = codes(converged, Status.CONVERGED, Status.MAX_SWEEPS)
+        found = ascend(network, row, [None if point is None else point[r] for point in points], stop)
+        bound[r], sweeps[r], status[r] = found.bounds[-1], len(found.bounds) - 1, found.status.code
+        if trace:
+            path[r, : len(found.bounds)] = found.bounds
+        fill_means(network, row, found.q, means[r])
     parameters = Xi(which, np.full(means.shape, np.nan))
     return Solution(bound, means, status, sweeps, parameters, trace=path if trace else None)
 
 
-def _factors(network: Network, row: States) -> tuple[list[_Factor], bool]:
+def ascend(network: Network, row: States, points: Sequence[FloatArray | None], stop: Stop) -> Ascended:
+    """The best of some ascents; if entries are zero, one begins at a state of positive probability."""
+    zero = depth(network)
+    factors, zeros = _factors(network, row, zero)
+    hidden = sorted({v for factor in factors for v in factor.axes})
+    starts = [_start(network, hidden, point) for point in points]
+    if zeros:
+        starts += _possible(network, row, hidden)
+    steps, q, converged = max((_ascend(factors, q, stop) for q in starts), key=lambda one: one[0][-1])
+    size = sum(float(np.abs(f.log_p[f.log_p > -zero]).max(initial=1.0)) for f in factors)
+    bounds = np.maximum.accumulate(np.array(steps) - _ROUNDING * (size + np.abs(steps)))
+    if zeros and bounds[-1] < 1000.0 - zero:  # no state that can be is as improbable
+        return Ascended(np.full(len(bounds), -np.inf), q, Status.NO_STATE)
+    return Ascended(bounds, q, Status.CONVERGED if converged else Status.MAX_SWEEPS)
+
+
+def _factors(network: Network, row: States, zero: float) -> tuple[list[_Factor], bool]:
     """The families that the evidence is about; has one of them a probability of zero?"""
-    tables = {network.index(name): table for name, table in network.tables.items()}
-    live, found, zeros = np.flatnonzero(live_variables(network.model, row)).tolist(), [], False
-    for family in families_of(network.model, network.bias, live, tables):
-        axes = tuple(v for v in (*family.parents, family.variable) if row[v] < 0)
+    found, zeros = [], False
+    for family in _families(network, np.flatnonzero(live_variables(network.model, row)).tolist()):
+        axes = tuple(v for v in (*family.parents, family.variable) if row[v] == HIDDEN)
         if math.prod(int(network.n_states[v]) for v in axes) > _LARGEST:
             raise NetworkError(
                 f"variable {network.names[family.variable]!r} has {len(axes)} hidden parents, too many for a sum over "
@@ -81,61 +102,131 @@ def _factors(network: Network, row: States) -> tuple[list[_Factor], bool]:
             )
         log_p = log_table(family, row[None, :])[0]
         zeros = zeros or not np.isfinite(log_p).all()
-        found.append(_Factor(axes, np.maximum(log_p, math.log(LEAST))))
+        found.append(_Factor(family, axes, np.maximum(log_p, -zero)))
     return found, zeros
 
 
-def _start(network: Network, hidden: list[int], start: FloatArray | None) -> dict[int, FloatArray]:
+def _families(network: Network, variables: Sequence[int] | range) -> list[Family]:
+    tables = {network.index(name): table for name, table in network.tables.items()}
+    return families_of(network.model, network.bias, variables, tables)
+
+
+def _start(network: Network, hidden: list[int], point: FloatArray | None) -> Q:
     q = {}
     for v in hidden:
         share = np.full(network.n_states[v], 1.0 / network.n_states[v])
-        if start is not None:
-            share[1:] = start[network.columns_of(v)]
+        if point is not None:
+            share[1:] = point[network.columns_of(v)]
             share[0] = max(1.0 - share[1:].sum(), 0.0)
         q[v] = share / share.sum()
     return q
 
 
-def _most_probable(network: Network, row: States) -> States | None:
-    """A state of positive probability, found by elimination; none, if that takes too long."""
+def _possible(network: Network, row: States, hidden: list[int]) -> list[Q]:
+    """All probability on one state that can be; nothing, if none is found."""
     try:
-        everything = list(range(network.n_units))
-        best: States = Sum(network, row[None, :], everything, 22, maximum=True).explain(row[None, :])[1][0]
-    except TooManyHiddenError:
-        return None
-    return best
+        state = begin(Row(network, row), 1, np.uint64(0))[0]
+    except TooRareError:
+        return []
+    return [{v: np.eye(network.n_states[v])[state[v]] for v in hidden}]
 
 
-def _ascend(factors: list[_Factor], q: dict[int, FloatArray], stop: Stop) -> tuple[list[float], bool]:
-    """Sweep until the bound rises too little: the bounds on the way, and whether that came about; Q is left in `q`."""
+def _ascend(factors: list[_Factor], q: Q, stop: Stop) -> tuple[list[float], Q, bool]:
+    """Sweep until the bound rises too little: the bounds on the way, Q, and whether that came about."""
     of = {v: [factor for factor in factors if v in factor.axes] for v in q}
     steps, converged = [_bound(factors, q)], not q
     while len(steps) <= stop.max_sweeps and not converged:
         for v, near in of.items():
-            q[v] = scipy.special.softmax(np.sum([factor.mean(q, v) for factor in near], axis=0))
+            q[v] = shares(np.sum([factor.mean(q, v) for factor in near], axis=0)[None, :])[0]
         steps.append(_bound(factors, q))
         converged = steps[-1] - steps[-2] < stop.tol
-    return steps, converged
+    return steps, q, converged
 
 
-def _bound(factors: list[_Factor], q: dict[int, FloatArray]) -> float:
+def _bound(factors: list[_Factor], q: Q) -> float:
     energy = math.fsum(float(factor.mean(q)) for factor in factors)
-    return energy - math.fsum(float(scipy.special.xlogy(share, share).sum()) for share in q.values())
+    return energy + math.fsum(map(_entropy, q.values()))
 
 
-def _store(network: Network, row: States, q: dict[int, FloatArray], means: FloatArray) -> None:
+def _entropy(share: FloatArray) -> float:
+    own = share[share > 0.0]
+    return -float(own @ np.log(own))
+
+
+def fill_means(network: Network, row: States, q: Q, means: FloatArray) -> None:
     """Probabilities of all variables; those that had no part follow from their parents, which come first."""
-    tables = {network.index(name): table for name, table in network.tables.items()}
     q = dict(q)
-    for family in families_of(network.model, network.bias, range(network.n_units), tables):
+    for family in _families(network, range(network.n_units)):
         v = family.variable
-        if row[v] >= 0:
+        if row[v] != HIDDEN:
             means[network.columns_of(v)] = np.arange(1, network.n_states[v]) == row[v]
             continue
         if v not in q:
             p = np.exp(log_table(family, row[None, :])[0])
-            hidden = [u for u in family.parents if row[u] < 0]
+            hidden = [u for u in family.parents if row[u] == HIDDEN]
             for axis, u in reversed(list(enumerate(hidden))):
                 p = np.moveaxis(p, axis, -1) @ q[u]
             q[v] = p / p.sum()
         means[network.columns_of(v)] = q[v][1:]
+
+
+# --- breakdown and learning -------------------------------------------------------------------------------------------
+
+
+def parts_of(network: Network, row: States, means: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """<ln P(v | parents)> of each variable, and its entropy, at given means; zero for what is barren."""
+    energy, entropy = np.zeros(network.n_units), np.zeros(network.n_units)
+    factors, _ = _factors(network, row, depth(network))
+    q = _start(network, sorted({v for factor in factors for v in factor.axes}), means)
+    for factor in factors:
+        energy[factor.family.variable] = float(factor.mean(q))
+    for v, share in q.items():
+        entropy[v] = _entropy(share)
+    return energy, entropy
+
+
+def n_entries(network: Network) -> int:
+    """Numbers in all tables."""
+    return sum(table.size for table in network.tables.values())
+
+
+def add_statistics(network: Network, row: States, q: Q, weight: float, total: FloatArray) -> None:
+    """Add to `total` the gradient of the bound of a row by weights and biases, and behind it, for each entry of a
+    table, how often the row is expected to use it; all times a weight."""
+    n_weights, place = len(network.weight), len(network.weight) + len(network.bias)
+    begin_of = {}
+    for name, table in network.tables.items():
+        begin_of[network.index(name)], place = place, place + table.size
+    for family in _families(network, np.flatnonzero(live_variables(network.model, row)).tolist()):
+        members = (*family.parents, family.variable)
+        joint = np.full((), weight)
+        for v in members:
+            share = q[v] if row[v] == HIDDEN else np.eye(network.n_states[v])[row[v]]
+            joint = np.multiply.outer(joint, share)
+        i = family.variable
+        if family.gate == TABLE:
+            total[begin_of[i] : begin_of[i] + joint.size] += joint.ravel()
+            continue
+        by_input = _by_input(family, joint)
+        own = slice(int(network.model.threshold[i]), int(network.model.threshold[i + 1]))
+        total[n_weights:][own] += by_input.reshape(len(by_input), -1).sum(axis=1)
+        edges = range(int(network.model.indptr[i]), int(network.model.indptr[i + 1]))
+        for axis, e in enumerate(edges):
+            others = tuple(a + 1 for a in range(by_input.ndim - 1) if a != axis)
+            block = slice(int(network.model.block[e]), int(network.model.block[e + 1]))
+            total[:n_weights][block] += by_input.sum(axis=others)[:, 1:].ravel()
+
+
+def _by_input(family: Family, joint: FloatArray) -> FloatArray:
+    """The derivative of the sum of `joint` times ln P by the input of each threshold, thresholds by parents' states."""
+    shape, n = joint.shape[:-1], len(family.bias)
+    state = np.arange(n + 1)
+    found = np.empty((n, *shape))
+    for k in range(n):
+        x = np.full(shape, family.bias[k])
+        for axis, weight in enumerate(family.weights):
+            own = np.append(0.0, weight[k]).reshape([-1 if a == axis else 1 for a in range(len(shape))])
+            x = x + own
+        a, c = array_gates.loads_of_states(family.gate, k + 1, state)
+        found[k] = joint @ a - (joint @ c) * array_gates.dt(family.gate, x)
+    return found
