@@ -84,7 +84,7 @@ def loads_of_states(gate: int, level: int, state: Any) -> tuple[FloatArray, Floa
 
 def dt(gate: int, x: FloatArray) -> FloatArray:
     """The derivative of t(x)."""
-    return sigmoid(x) if gate == SIGMOID else -1.0 / np.expm1(np.clip(x, LEAST, 700.0))
+    return sigma(x) if gate == SIGMOID else -1.0 / np.expm1(np.clip(x, LEAST, 700.0))
 
 
 def slope(gate: States, state: Any, x: FloatArray) -> FloatArray:
