@@ -1,0 +1,220 @@
+"""Rows completed: every way to fill in what is missing as long as the ways are few, a weighted sample of them beyond.
+
+Variables are gone through in order, parents first. One that is missing splits each completion into one for each of its
+states, weighed by its probability; one that is observed multiplies the weights by that of its state. As long as a row
+has no more than `most` completions nothing is random, and the sum of the weights is P(row). Beyond that they are drawn
+down to `most` by their weights (systematic resampling: Fearnhead & Clifford 2003 draw so in filters of discrete
+states), which leaves the sum right in the mean. What has no bearing on what is observed or asked for is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
+from sbnet.inference.equal_rows import first_equal
+from sbnet.kernels.codes import SIGMOID
+from sbnet.kernels.families import log_distribution
+from sbnet.kernels.random import GOLDEN, row_seeds, splitmix, uniforms
+from sbnet.model.network import Network
+from sbnet.parallel.blocks import row_blocks
+
+MOST = 128
+"""Completions of a row."""
+_FEW = 0.3
+"""Completions are drawn again when the effective number of them is below this share."""
+
+
+@dataclass(frozen=True, eq=False)
+class Completions:
+    """Completions of rows; those of a row stand together.
+
+    Attributes
+    ----------
+    log_p : ndarray of shape (n_rows,)
+        ln P of what is observed; exact where nothing was drawn, and else an estimate, of P itself right in the mean.
+    row : ndarray of int
+        Which row each of them completes.
+    states : ndarray of int8
+        -1 where a variable has no bearing on what was asked.
+    share : ndarray
+        The posterior probability of each; those of a row sum to one.
+    """
+
+    log_p: FloatArray
+    row: IndexArray
+    states: States
+    share: FloatArray
+
+    def probabilities(self, v: int, n_states: int) -> FloatArray:
+        """Posterior probabilities of the states of a variable, rows by states."""
+        place = self.row * n_states + self.states[:, v]
+        found = np.bincount(place, weights=self.share, minlength=len(self.log_p) * n_states).astype(np.float64)
+        return found.reshape(-1, n_states)
+
+    def draw(self, uniform: FloatArray) -> States:
+        """One completion of each row, by its probability; `uniform` has a number in [0, 1) for each row."""
+        above, begin = np.cumsum(self.share), _begin(self.row, len(self.log_p))
+        before = np.concatenate([[0.0], above])[begin[:-1]]
+        chosen = np.searchsorted(above, before + uniform * (above[begin[1:] - 1] - before), side="right")
+        drawn: States = self.states[np.clip(chosen, begin[:-1], begin[1:] - 1)]
+        return drawn
+
+    def best(self) -> States:
+        """The most probable completion of each row."""
+        order = np.lexsort((-self.share, self.row))
+        found: States = self.states[order[_begin(self.row, len(self.log_p))[:-1]]]
+        return found
+
+
+def complete(
+    network: Network, states: States, *, asked: IndexArray | None = None, most: int = MOST, seed: int = 0
+) -> Completions:
+    """Completions of rows of states; those of the variables asked for are among what is completed, by default of all.
+
+    Equal rows have equal completions.
+    """
+    first = first_equal(states)
+    each, back = np.unique(first, return_inverse=True)
+    wanted = np.arange(network.n_units) if asked is None else asked
+    parts = [_complete(network, states[each[b]], wanted, most, seed) for b in row_blocks(len(each), 4 * most)]
+    if len(each) == len(states) and len(parts) == 1:
+        return parts[0]
+    begins = np.concatenate([[0], np.cumsum([len(part.log_p) for part in parts])])
+    row = np.concatenate([part.row + b for part, b in zip(parts, begins[:-1], strict=True)] or [np.empty(0, np.int64)])
+    log_p = np.concatenate([part.log_p for part in parts] or [np.empty(0)])
+    begin = _begin(row, len(log_p))
+    count = np.diff(begin)[back]
+    place = np.repeat(begin[back] - np.concatenate([[0], np.cumsum(count)[:-1]]), count) + np.arange(count.sum())
+    joined = np.concatenate([part.states for part in parts] or [states])
+    share = np.concatenate([part.share for part in parts] or [np.empty(0)])
+    return Completions(log_p[back], np.repeat(np.arange(len(states)), count), joined[place], share[place])
+
+
+def log_probabilities(network: Network, states: States, *, most: int = MOST, seed: int = 0) -> FloatArray:
+    """ln P of what is observed in each row."""
+    return complete(network, states, asked=np.empty(0, np.int64), most=most, seed=seed).log_p
+
+
+def _complete(network: Network, rows: States, asked: IndexArray, most: int, seed: int) -> Completions:
+    live = live_rows(network, rows, asked)
+    seeds = row_seeds(seed % 2**64, rows)
+    row, states, weight = np.arange(len(rows)), rows.copy(), np.zeros(len(rows))
+    log_p = np.zeros(len(rows))
+    for v in range(network.n_units):
+        if not live[:, v].any():
+            continue
+        seen, function = rows[row, v], _function(network, v, states)
+        if function is not None:
+            states[:, v] = function
+            weight[(seen != HIDDEN) & (seen != function)] = -np.inf
+            continue
+        log_v = log_distributions(network, v, states)
+        split = (seen == HIDDEN) & live[row, v]
+        known = np.flatnonzero(seen != HIDDEN)
+        weight[known] += log_v[known, seen[known]]
+        if split.any():
+            n = int(network.n_states[v])
+            times = np.where(split, n, 1)
+            source = np.repeat(np.arange(len(row)), times)
+            k = np.arange(len(source)) - np.repeat(np.cumsum(times) - times, times)
+            new = split[source]
+            row, states, weight = row[source], states[source], weight[source]
+            states[new, v] = k[new]
+            weight[new] += log_v[source[new], k[new]]
+            possible = weight > -np.inf
+            if not possible.all():  # a table rules it out
+                possible |= ~_any(row, possible, len(rows))[row]
+                row, states, weight = row[possible], states[possible], weight[possible]
+        with np.errstate(over="ignore"):
+            drawn = uniforms(splitmix(seeds + np.uint64(v + 1) * GOLDEN))
+        row, states, weight = _thinned(row, states, weight, log_p, most, drawn)
+    top, total = _totals(row, weight, len(rows))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.exp(weight - top[row]) / total[row]
+        log_p += top + np.log(total)
+    share[np.isnan(share)] = (1.0 / np.bincount(row, minlength=len(rows)))[row][np.isnan(share)]
+    return Completions(log_p, row, states, share)
+
+
+def log_distributions(network: Network, v: int, states: States) -> FloatArray:
+    """ln P(v = k | parents), rows by states of v."""
+    n = int(network.n_states[v])
+    if network.gate[v] == SIGMOID:
+        log_p = np.empty((len(states), n))
+        log_distribution(network.model, network.bias, v, states, log_p)
+        return log_p
+    parents = network.graph.parent[network.graph.indptr[v] : network.graph.indptr[v + 1]]
+    with np.errstate(divide="ignore"):
+        return np.log(network.family(v).distribution(np.maximum(states[:, parents], 0)))
+
+
+def _function(network: Network, v: int, states: States) -> States | None:
+    """The states of a variable that its parents determine, by a table of zeros and ones; None for any other."""
+    table = network.tables.get(network.names[v])
+    if table is None or not (table.max(axis=-1) == 1.0).all():
+        return None
+    parents = network.graph.parent[network.graph.indptr[v] : network.graph.indptr[v + 1]]
+    found: States = table.argmax(axis=-1).astype(np.int8)[tuple(states[:, parents].T)]
+    return found
+
+
+def live_rows(network: Network, rows: States, asked: IndexArray) -> BoolArray:
+    """Rows by variables: is it observed or asked for, or has it such a descendant?"""
+    live: BoolArray = rows != HIDDEN
+    live[:, asked] = True
+    indptr, parent = network.graph.indptr, network.graph.parent
+    for v in range(network.n_units - 1, 0, -1):
+        above = parent[indptr[v] : indptr[v + 1]]
+        live[:, above] |= live[:, v : v + 1]
+    return live
+
+
+def _thinned(
+    row: IndexArray, states: States, weight: FloatArray, log_p: FloatArray, most: int, drawn: FloatArray
+) -> tuple[IndexArray, States, FloatArray]:
+    """Completions of rows that have more than `most`, or of which few count, drawn down to `most` by their weights."""
+    n, count = len(log_p), np.bincount(row, minlength=len(log_p))
+    if count.max(initial=0) < most:
+        return row, states, weight
+    top, total = _totals(row, weight, n)
+    share = np.exp(weight - top[row])
+    squares = np.bincount(row, weights=share**2, minlength=n)
+    with np.errstate(invalid="ignore"):
+        many = ((count > most) | ((count == most) & (total**2 < _FEW * most * squares))) & (total > 0.0)
+    if not many.any():
+        return row, states, weight
+    chosen = many[row]
+    above = np.cumsum(np.where(chosen, share / np.where(total > 0.0, total, 1.0)[row], 0.0))
+    begin = _begin(row, n)
+    before = np.concatenate([[0.0], above])[begin[:-1]]
+    above = np.minimum((above - before[row]) * most, most)
+    last = begin[1:] - 1
+    above[last[many]] = most  # whatever rounding says
+    upper = np.ceil(above - drawn[row])
+    lower = np.concatenate([[0.0], upper[:-1]])
+    lower[begin[:-1][many]] = 0.0
+    times = np.where(chosen, (upper - lower), 1).astype(np.int64)
+    log_p[many] += top[many] + np.log(total[many] / most)
+    source = np.repeat(np.arange(len(row)), times)
+    weight = np.where(chosen, 0.0, weight)
+    return row[source], states[source], weight[source]
+
+
+def _totals(row: IndexArray, weight: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+    """The largest weight of each row, and the sum of all in units of that."""
+    top: FloatArray = np.maximum.reduceat(weight, _begin(row, n)[:-1]) if n else np.empty(0)
+    top = np.where(np.isfinite(top), top, 0.0)
+    return top, np.bincount(row, weights=np.exp(weight - top[row]), minlength=n).astype(np.float64)
+
+
+def _begin(row: IndexArray, n: int) -> IndexArray:
+    """Where the completions of each row begin, and where the last ones end."""
+    return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))])
+
+
+def _any(row: IndexArray, chosen: BoolArray, n: int) -> BoolArray:
+    found: BoolArray = np.bincount(row, weights=chosen, minlength=n) > 0
+    return found

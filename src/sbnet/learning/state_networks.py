@@ -1,0 +1,172 @@
+"""Learning from a table of states: an order of the variables, missing cells drawn from the model, penalties chosen.
+
+A missing cell tells nothing of its own variable; as a parent it is drawn from the model given the rest of its row, with
+the network of the last round, a few times over (stochastic EM). The last round chooses the penalty of each variable on
+held-out rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
+from sbnet.inference.solvers.row_completions import complete
+from sbnet.learning.sequential import COSTS, Cost, Features, Regression, Table, network_of, regress_variable
+from sbnet.model.graph import Graph
+from sbnet.model.network import Network
+from sbnet.parallel.blocks import Threads, map_blocks
+
+PRODUCTS = 300
+"""Products of features that may be tried for a variable that has them."""
+_FOLDS, _CHOOSING = 5, 10_000
+"""Parts of a table that are held out in turn; rows that penalties are chosen on, at most."""
+_ROUNDS, _DRAWS, _COMPLETIONS = 3, 3, 16
+"""Networks from which missing cells are drawn; draws of a row that the last one learns from; completions of a row."""
+_FIRST = (Cost(1.0),)
+"""The penalty until one is chosen."""
+_BLOCKS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class StateRows:
+    """A table of states as it was read.
+
+    Attributes
+    ----------
+    cells : ndarray of int8
+        Rows by variables; -1 where a state is missing.
+    weight : ndarray
+        Of rows, all positive.
+    names : tuple of str
+        Of the variables.
+    states : tuple of tuple of str
+        Their states.
+    ordered : ndarray of bool
+        Do the states of a variable have an order?
+    label : int or None
+        A variable that comes last, with products among its features.
+    """
+
+    cells: States
+    weight: FloatArray
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    ordered: BoolArray
+    label: int | None = None
+
+    @property
+    def n_states(self) -> IndexArray:
+        """Of each variable."""
+        return np.array([len(listed) for listed in self.states], np.int64)
+
+    def order(self) -> IndexArray:
+        """As given, but the more cells of a variable are missing the later it comes, and a label last."""
+        missing = np.floor(10.0 * (self.cells == HIDDEN).mean(axis=0)) if len(self.cells) else np.zeros(len(self.names))
+        if self.label is not None:
+            missing[self.label] = np.inf
+        return np.argsort(missing, kind="stable")
+
+    def moved(self, order: IndexArray) -> StateRows:
+        """With variables in another order."""
+        label = None if self.label is None else int(np.flatnonzero(order == self.label)[0])
+        listed = order.tolist()
+        names, states = tuple(self.names[v] for v in listed), tuple(self.states[v] for v in listed)
+        return StateRows(self.cells[:, order], self.weight, names, states, self.ordered[order], label)
+
+
+@dataclass(frozen=True)
+class VariableReport:
+    """What was chosen for a variable: its penalty, its products, and mean ln P of its state in held-out rows."""
+
+    name: str
+    cost: Cost
+    products: int
+    held_out: float
+
+
+@dataclass(frozen=True)
+class StatesReport:
+    """What was chosen for a table of states, variable by variable in the order of the network; print it."""
+
+    variables: tuple[VariableReport, ...]
+
+    @property
+    def held_out(self) -> float:
+        """Mean ln P of held-out rows."""
+        return float(sum(one.held_out for one in self.variables))
+
+    def __str__(self) -> str:
+        width = max([8, *(len(one.name) for one in self.variables)])
+        lines = [f"{'variable':{width}}     L1     L2  products  held-out ln P"]
+        for one in self.variables:
+            l1, l2 = one.cost
+            lines.append(f"{one.name:{width}} {l1:6.3g} {l2:6.3g} {one.products:9d} {one.held_out:14.4f}")
+        return "\n".join([*lines, f"{'all':{width}} {self.held_out:38.4f}"])
+
+
+def learn_states(
+    rows: StateRows, rng: np.random.Generator, *, threads: int | None = None, products: int = PRODUCTS
+) -> tuple[Network, StatesReport]:
+    """The network of a table, and what was chosen for it."""
+    rows = rows.moved(rows.order())
+    fold = rng.permutation(len(rows.cells)) % _FOLDS
+    if len(rows.cells) > 2 * _CHOOSING:
+        fold = np.where(rng.permutation(len(rows.cells)) < _CHOOSING, fold, -1)
+    missing = (rows.cells == HIDDEN).any()
+    parents, network = rows.cells, _independent(rows)
+    for _ in range(_ROUNDS - 1 if missing else 0):
+        parents = _drawn(network, rows.cells, rng)
+        network, _ = _solved(rows, parents, np.full(len(fold), -1), np.arange(len(fold)), _FIRST, threads, 0)
+    if not missing:
+        return _solved(rows, rows.cells, fold, np.arange(len(fold)), COSTS, threads, products)
+    holes = np.flatnonzero((rows.cells == HIDDEN).any(axis=1))
+    draws = [_drawn(network, rows.cells[holes], rng) for _ in range(_DRAWS)]
+    whole = np.setdiff1d(np.arange(len(fold)), holes)
+    parents = np.concatenate([rows.cells[whole], *draws])
+    return _solved(rows, parents, fold, np.concatenate([whole, *[holes] * _DRAWS]), COSTS, threads, products)
+
+
+def _solved(
+    rows: StateRows, parents: States, fold: IndexArray, row: IndexArray, costs: Sequence[Cost], threads: int | None,
+    products: int,
+) -> tuple[Network, StatesReport]:  # fmt: skip
+    """Each variable regressed on those before it; `parents` are complete rows, and `row` says which they complete."""
+    times = np.bincount(row, minlength=len(rows.cells))
+    table = Table(parents, rows.cells[row], rows.n_states, rows.ordered, (rows.weight / times)[row], fold[row])
+    features = Features.of(table.n_states, table.ordered)
+    blocks = [range(first, len(rows.names), _BLOCKS) for first in range(min(_BLOCKS, len(rows.names)))]
+    task = partial(_regress, table, features, tuple(costs), {rows.label: products})
+    parts = map_blocks(task, blocks, executor=Threads(threads))
+    found = [parts[v % _BLOCKS][v // _BLOCKS] for v in range(len(rows.names))]
+    each = zip(rows.names, found, strict=True)
+    report = StatesReport(tuple(VariableReport(name, r.cost, len(r.products), r.held_out) for name, r in each))
+    return network_of(features, found, rows.names, rows.states), report
+
+
+def _regress(
+    table: Table, features: Features, costs: tuple[Cost, ...], products: dict[int | None, int], variables: range
+) -> list[Regression]:
+    return [regress_variable(table, features, v, costs, products=products.get(v, 0)) for v in variables]
+
+
+def _independent(rows: StateRows) -> Network:
+    """Variables without parents."""
+    bias = []
+    for v, n in enumerate(rows.n_states.tolist()):
+        seen = rows.cells[:, v] != HIDDEN
+        count = np.bincount(rows.cells[seen, v], weights=rows.weight[seen], minlength=n) + 0.5
+        above = np.cumsum(count[::-1])[::-1]
+        bias.append(np.log(above[1:] / count[:-1]))
+    graph = Graph(np.zeros(len(bias) + 1, np.int64), np.empty(0, np.int64))
+    states = dict(zip(rows.names, rows.states, strict=True))
+    return Network(rows.names, graph, np.empty(0), np.concatenate(bias), states=states)
+
+
+def _drawn(network: Network, cells: States, rng: np.random.Generator) -> States:
+    """Rows with missing cells drawn from their posteriors."""
+    found = complete(network, cells, most=_COMPLETIONS, seed=int(rng.integers(2**62)))
+    return found.draw(rng.random(len(cells)))
