@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sbnet.errors import CodingWarning, ParameterError, TableError
+from sbnet.tables.headers import unique, with_second_line
 from sbnet.tables.schema import Schema
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.CodingWarning")
@@ -180,6 +181,38 @@ def test_a_table_of_zeros_and_ones_stays_binary():
     assert np.array_equal(Schema.learn(X.astype(float)).encode(np.where(X < 0, np.nan, X)), X)
     frame = pd.DataFrame(np.where(X < 0, np.nan, X), columns=list("abc"))
     assert Schema.learn(frame).states == dict.fromkeys("abc", ("no", "yes"))
+
+
+def survey(n=40):
+    """A table as a survey has it: blank names, and a second line of them."""
+    rank = MANY.integers(1, 4, (n, 2)).astype(str)
+    ticked = MANY.random(n) < 0.4
+    rows = [["", "Film A", "Film B", "Film A", "Response"]]
+    rows += [[str(900_000 - k), *rank[k], "Film A" if ticked[k] else None, "Yes" if k % 3 else "No"] for k in range(n)]
+    return ["ID", "Please rank", "Unnamed: 2", "Seen", "Fan?"], rows
+
+
+def test_a_second_line_of_names():
+    names, rows = survey()
+    frame = pd.DataFrame(rows, columns=names)
+    assert "the first row seems to name columns once more" in told(frame)
+    schema = Schema.learn(frame)
+    kinds = [schema[name].kind for name in names]
+    assert kinds == ["ignored", "numbers", "numbers", "tick box", "yes/no"]
+    assert schema["Please rank"].states == ("1", "2", "3")
+    assert (schema.encode(frame)[0] == -1).all()
+    assert np.array_equal(schema.encode(frame)[1:], schema.encode(frame.iloc[1:]))
+    assert "first row" not in told(frame.iloc[1:])
+    blank = ["ID", "Please rank", "", "Seen", "Fan?"]
+    assert with_second_line(blank, rows[0]) == ("ID", "Please rank: Film A", "Please rank: Film B", "Seen", "Fan?")
+
+
+def test_names_that_are_there_twice():
+    frame = pd.DataFrame([["x", "u"], ["y", "v"]] * 3, columns=["a", "a"])
+    schema = Schema.learn(frame)
+    assert schema.names == ("a", "a (2)")
+    assert schema.encode(frame).shape == (6, 2)
+    assert unique(["a", "", "a", "a (2)"]) == ("a", "column 2", "a (2)", "a (2) (2)")
 
 
 def test_weights_are_repetitions():

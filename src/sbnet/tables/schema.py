@@ -15,8 +15,18 @@ from numpy.typing import NDArray
 
 from sbnet import checks
 from sbnet._types import BoolArray, FloatArray
-from sbnet.errors import CodingWarning, FileFormatError, ParameterError, TableError, enumerated, hint, in_line, short
-from sbnet.tables import frames, restoring
+from sbnet.errors import (
+    CodingWarning,
+    FileFormatError,
+    ParameterError,
+    TableError,
+    cut,
+    enumerated,
+    hint,
+    in_line,
+    short,
+)
+from sbnet.tables import frames, headers, restoring
 from sbnet.tables.kinds import IGNORED, TICK_BOX, Column, Sample, decide, yes_or_no
 from sbnet.tables.words import shown
 
@@ -35,6 +45,8 @@ class Schema:
         What the table was: "array", "records", "mapping", or the library of its data frame.
     missing_values : tuple
         What counts as missing beside NaN, None and blanks.
+    second_line : tuple of str
+        The first row, where it named columns once more; such a row is one of missing cells. Empty where there is none.
 
     Examples
     --------
@@ -50,6 +62,7 @@ class Schema:
     columns: tuple[Column, ...]
     table: str = "mapping"
     missing_values: tuple[Any, ...] = ()
+    second_line: tuple[str, ...] = ()
 
     @classmethod
     def learn(
@@ -74,14 +87,16 @@ class Schema:
         said = _said(columns, [column_name(sheet, k) for k in range(len(sheet.columns))])
         counted = np.ones(sheet.n_rows) if weights is None else np.asarray(weights, np.float64)
         rows = np.flatnonzero(counted > 0.0)
+        second = _first_row(sheet) if headers.is_second_line(sheet.columns, sheet.names) else ()
+        rows = rows[rows > 0] if second else rows
         binary = _all_binary(sheet, kind) if not said else None
         if binary is not None:
             names = [column_name(sheet, k) for k in range(len(sheet.columns))]
             found = [yes_or_no(name, int(n)) for name, n in zip(names, binary, strict=True)]
         else:
             found = [_decide(sheet, k, rows, counted, said) for k in range(len(sheet.columns))]
-        types = restoring.types(table, len(found))
-        schema = cls(tuple(replace(c, dtype=t) for c, t in zip(found, types, strict=True)), kind, gone)
+        types = restoring.types(_unique(table), len(found))
+        schema = cls(tuple(replace(c, dtype=t) for c, t in zip(found, types, strict=True)), kind, gone, second)
         _warn(schema)
         return schema
 
@@ -140,14 +155,15 @@ class Schema:
         place = self._matched(sheet)
         rows = np.full((sheet.n_rows, len(self.variables)), -1, np.int16)
         strange: dict[str, list[Any]] = {}
+        begin = int(bool(self.second_line) and _first_row(sheet) == self.second_line)
         for v, column in enumerate(self.variables):
             k = place.get(column.name)
             if k is None:
                 continue
             cells = sheet.columns[k]
-            rows[:, v], new = column.read(cells)
+            rows[begin:, v], new = column.read(replace(cells, values=cells.values[begin:]))
             if new.any():
-                strange[column.name] = list(dict.fromkeys(cells.values[new].tolist()))
+                strange[column.name] = list(dict.fromkeys(cells.values[begin:][new].tolist()))
         if strange:
             told = [f"{name!r} ({enumerated(list(map(str, values)), 60)})" for name, values in strange.items()]
             more = f" and {len(told) - 5} more columns" if len(told) > 5 else ""
@@ -212,7 +228,8 @@ class Schema:
         columns = [
             {k: _to_json(v) for k, v in asdict(column).items() if v or k in ("name", "kind")} for column in self.columns
         ]
-        return {"columns": columns, "table": self.table, "missing_values": list(self.missing_values)}
+        told = {"columns": columns, "table": self.table, "missing_values": list(self.missing_values)}
+        return told | ({"second_line": list(self.second_line)} if self.second_line else {})
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Schema:
@@ -222,7 +239,7 @@ class Schema:
             for column in columns:
                 if len(column.cells) < len(column.states):
                     raise ValueError(f"column {column.name!r} has too few cells")
-            return cls(columns, given["table"], tuple(given["missing_values"]))
+            return cls(columns, given["table"], tuple(given["missing_values"]), tuple(given.get("second_line", ())))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FileFormatError(f"the schema of a table cannot be read: {error}") from None
 
@@ -239,11 +256,24 @@ def _sheet(table: Any, gone: tuple[Any, ...]) -> tuple[frames.Sheet, str]:
         if len(set(lengths.values())) > 1:
             raise TableError(f"the columns of the table differ in length: {checks.shown(lengths)}")
         return frames.from_columns(table, next(iter(lengths.values()), 0), gone), "mapping"
-    frame = frames.as_frame(table)
+    frame = frames.as_frame(_unique(table))
     if frame is not None:
         return frames.from_frame(frame, frames.names_of(frame), gone), frame.implementation.name.lower()
     kind = "records" if frames.is_records(table) else "array"
     return frames.sheet(table, gone), kind
+
+
+def _unique(table: Any) -> Any:
+    """A data frame whose columns have names that differ; anything else as it is."""
+    labels = list(getattr(table, "columns", ())) if hasattr(table, "set_axis") else []
+    if len(set(map(str, labels))) == len(labels) or not all(isinstance(label, str) for label in labels):
+        return table
+    return table.set_axis(list(headers.unique(labels)), axis=1)
+
+
+def _first_row(sheet: frames.Sheet) -> tuple[str, ...]:
+    cells = [column.values[0] if sheet.n_rows else None for column in sheet.columns]
+    return tuple("" if cell is None or cell != cell else str(cell) for cell in cells)
 
 
 def _said(columns: Mapping[str, Any] | None, names: Sequence[str]) -> Mapping[str, Any]:
@@ -287,6 +317,9 @@ def _all_binary(sheet: frames.Sheet, kind: str) -> list[int] | None:
 
 def _warn(schema: Schema) -> None:
     """Name the columns that were read in a way that may surprise."""
+    if schema.second_line:
+        text = "the first row seems to name columns once more: it is taken as one of missing cells; drop it to be sure"
+        warnings.warn(text, CodingWarning, stacklevel=4)
     out = {
         column.name: column.about
         for column in schema.columns
@@ -312,7 +345,7 @@ def _states(column: Column) -> str:
     names = [shown(state).strip("'") for state in column.states]
     if len(names) > 6:
         names = [*names[:3], f"… {len(names) - 5} more …", *names[-2:]]
-    return in_line(sign.join(names))
+    return cut(in_line(sign.join(names)), 90)
 
 
 _TAGS: tuple[tuple[str, type], ...] = (
