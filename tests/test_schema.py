@@ -177,7 +177,9 @@ def test_a_table_of_zeros_and_ones_stays_binary():
     schema = Schema.learn(X)
     assert schema.names == ("x0", "x1", "x2")
     assert schema.is_binary
-    assert np.array_equal(schema.encode(X), X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.array_equal(schema.encode(X), X)
     assert np.array_equal(Schema.learn(X.astype(float)).encode(np.where(X < 0, np.nan, X)), X)
     frame = pd.DataFrame(np.where(X < 0, np.nan, X), columns=list("abc"))
     assert Schema.learn(frame).states == dict.fromkeys("abc", ("no", "yes"))

@@ -91,6 +91,11 @@ class Column:
         """The number of the state of each cell, -1 where it is missing; and which cells have a value never seen."""
         if self.cuts or self.kind in (NUMBERS, DATES):
             return self._by_size(cells)
+        if cells.is_number and self.kind == YES_NO and self._places.get(1.0, 1) == 1:
+            states = np.where(cells.values == 1.0, 1, np.where(cells.values == 0.0, 0, -2))
+            states[np.isnan(cells.values)] = -1
+            if not np.any(states == -2):
+                return states, np.zeros(len(states), np.bool_)
         values = cells.values.tolist()
         found = {value: self._place(value) for value in set(values) if not is_missing(value)}
         blank = 0 if self.kind == TICK_BOX else -1
@@ -145,11 +150,16 @@ class Sample:
     @cached_property
     def counts(self) -> dict[Any, float]:
         """How often each value is there; words that differ in case or blanks alone are one, in their commonest form."""
+        values, weights = self.column.values[self.observed], self.weights[self.observed]
+        if values.dtype.kind == "f":
+            distinct, place = np.unique(values, return_inverse=True)
+            return dict(zip(distinct.tolist(), np.bincount(place, weights, len(distinct)).tolist(), strict=True))
+        seen: dict[Any, float] = {}
+        for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+            seen[value] = seen.get(value, 0.0) + weight
         found: dict[Any, dict[Any, float]] = {}
-        values = self.column.values
-        for value, weight in zip(values[self.observed].tolist(), self.weights[self.observed].tolist(), strict=True):
-            forms = found.setdefault(key(value), {})
-            forms[value] = forms.get(value, 0.0) + weight
+        for value, weight in seen.items():
+            found.setdefault(key(value), {})[value] = weight
         return {max(forms, key=lambda form: (forms[form], str(form))): sum(forms.values()) for forms in found.values()}
 
     @property

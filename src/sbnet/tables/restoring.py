@@ -99,7 +99,7 @@ def _array(columns: list[list[Any]], n_rows: int, dtype: str) -> Any:
     array = np.empty((n_rows, len(columns)), dtype=object)
     for k, cells in enumerate(columns):
         array[:, k] = cells
-    missing = np.array([[cell is None for cell in row] for row in array], np.bool_).reshape(array.shape)
+    missing = array == None  # noqa: E711  # cell by cell
     numbers = dtype and np.dtype(dtype).kind in "biuf"
     if numbers and missing.any():
         return np.where(missing, np.nan, array).astype(np.float64)

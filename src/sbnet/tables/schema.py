@@ -93,6 +93,7 @@ class Schema:
         if binary is not None:
             names = [column_name(sheet, k) for k in range(len(sheet.columns))]
             found = [yes_or_no(name, int(n)) for name, n in zip(names, binary, strict=True)]
+            gone = (*gone, -1.0) if kind == "array" else gone
         else:
             found = [_decide(sheet, k, rows, counted, said) for k in range(len(sheet.columns))]
         types = restoring.types(_unique(table), len(found))
