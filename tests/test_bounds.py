@@ -147,10 +147,12 @@ def test_a_breakdown_adds_up_to_the_bound(log_term, data):
 def test_a_breakdown_by_hand(sprinkler):
     parts = sb.infer(sprinkler, {"rain": 1, "sprinkler": 0, "wet": 1}).breakdown()
     z = np.array([-1.0, 0.0, 2.0 - 2.0, 0.0])
-    assert_allclose(parts.energy, [-1.0, 0.0, 0.0, 0.0], atol=1e-15)
+    assert_allclose(parts.linear, [-1.0, 0.0, 0.0, 0.0], atol=1e-15)
+    exact = sb.log_likelihood(sprinkler, {"rain": 1, "sprinkler": 0, "wet": 1})
+    assert_allclose(parts.energy.sum(), -exact, rtol=1e-14)  # -<ln P(H, V)>, eq. (13); what is hidden is barren
     assert_allclose(parts.log_term, [*-np.log1p(np.exp(z[:3])), 0.0], rtol=1e-15)  # "slippery" is barren
     assert np.all(parts.entropy == 0.0)
-    assert list(parts.by_term) == ["energy", "log_term", "entropy"]
+    assert list(parts.by_term) == ["linear", "log_term", "entropy"]
     assert parts.names == sprinkler.names
 
 
@@ -158,12 +160,12 @@ def test_a_breakdown_by_hand(sprinkler):
 def test_a_breakdown_as_a_table_and_as_text(sprinkler):
     parts = sb.infer(sprinkler, {"wet": 1}).breakdown()
     frame = parts.to_frame()
-    assert list(frame.columns) == ["energy", "log_term", "entropy", "total"]
+    assert list(frame.columns) == ["linear", "log_term", "entropy", "total"]
     assert frame.index.name == "unit"
     assert_allclose(frame["total"].sum(), parts.bound, rtol=1e-15)
     lines = str(parts).splitlines()
     assert lines[0].startswith(f"The bound is {parts.bound:.6g} nats")
-    assert lines[1].split() == ["unit", "energy", "log", "term", "entropy", "total"]
+    assert lines[1].split() == ["unit", "linear", "log", "term", "entropy", "total"]
     assert [line.split()[0] for line in lines[2:]] == [*sprinkler.names, "all"]
     assert lines[-1].split()[-1] == f"{parts.bound:.4f}"
 

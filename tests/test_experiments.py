@@ -96,6 +96,7 @@ def test_rows_agree_within_the_spread():
     assert Row("", 4.5, 0.05, 4.6).agree is False
     assert Row("", 4.5, None, 4.6).agree is None
     assert Row("", 4.5, 0.2).agree is None
+    assert Row("", 4.5, 0.2, 4.6, test=False).agree is None
 
 
 def test_a_table_shows_only_columns_with_content():
@@ -201,6 +202,12 @@ def test_table_1_counts_every_test_image(done):
     confusion = np.array(done["table1"].numbers["confusion by seed"])
     assert confusion.shape == (2, 10, 10)
     assert np.all(confusion.sum(axis=2) == 12)
+
+
+def test_no_published_number_is_counted_twice_nor_where_it_is_no_test(done):
+    (rows,) = (table.rows for table in done["table2"].tables if table.rows)
+    assert {row.label for row in rows if row.agree is None} == {"nearest neighbour", "mean field"}
+    assert done["table2"].verdict[1] == 2
 
 
 def test_table_3_is_the_mean_bound_in_units_of_64_ln_2(done):

@@ -110,7 +110,7 @@ def test_mean_field_is_a_lower_bound_that_rises(log_term, up_to, case):
         assert parts.bound == pytest.approx(found.bound, abs=1e-5 + 100 * error)
     else:  # the shares of the cheap term are found once more, and need not be the same
         assert parts.bound <= exact + error
-    total = sum(np.sum(part) for part in (parts.energy, parts.log_term, parts.entropy))
+    total = sum(np.sum(part) for part in (parts.linear, parts.log_term, parts.entropy))
     assert total == pytest.approx(parts.bound, abs=100 * error)
 
 

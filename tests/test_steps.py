@@ -46,6 +46,18 @@ def test_it_ends_where_the_engine_ends(scale):
     assert np.array_equal(np.isnan(last.xi), np.isnan(post.xi))
 
 
+@pytest.mark.parametrize("scale", [0.5, 2.0, 5.0])
+def test_the_end_of_each_sweep_stands_beside_the_trace_of_the_engine(scale):
+    network = sb.layered((2, 4, 6), rng=1, scale=scale)
+    post = sb.infer(network, [0] * 6, solver=PAPER)
+    ends = {step.sweep: step.bound for step in sb.steps(network, [0] * 6)}
+    both = min(len(ends), len(post.trace))
+    apart = np.array([ends[sweep] for sweep in range(both)]) - post.trace[:both]
+    assert abs(apart[0]) < 0.05 * abs(post.trace[0])  # the engine begins with one step of Newton's method
+    assert np.all(np.abs(apart[1:]) < 0.02 * scale)
+    assert abs(apart[-1]) < 1e-4
+
+
 def test_the_bound_is_that_of_the_paper_at_every_step():
     network = sb.layered((2, 3, 4), rng=1, scale=3.0)
     evidence = np.r_[np.full(5, np.nan), 1.0, 0.0, 1.0, 1.0]
@@ -78,7 +90,8 @@ def test_the_order_is_that_of_the_engine_and_the_start_comes_first(sprinkler):
     done = list(sb.steps(sprinkler, {"slippery": 1}, max_sweeps=1))
     found = [(step.sweep, step.what, step.unit) for step in done]
     means = [(1, "mean", unit) for unit in ("rain", "sprinkler", "wet")]
-    assert found == [(0, "start", None), *means, (1, "xi", "wet"), (1, "xi", "slippery")]
+    tightened = [[(sweep, "xi", unit) for unit in ("wet", "slippery")] for sweep in (0, 1)]
+    assert found == [(0, "start", None), *tightened[0], *means, *tightened[1]]  # (i), (ii), (i), as in section 3
     assert done[0].means.tolist() == [0.5, 0.5, 0.5, 1.0]
     assert done[0]["wet"] == 0.5
     begun = next(sb.steps(sprinkler, {"slippery": 1}, start=[0.1, 0.2, 0.3, 0.9]))
@@ -116,7 +129,8 @@ def test_the_animation_on_the_page_draws_every_step(sprinkler, monkeypatch):
 def test_it_reads_well_and_refuses_at_once(sprinkler):
     lines = [repr(step) for step in sb.steps(sprinkler, {"wet": 1}, max_sweeps=1)]
     assert lines[0].startswith("start: bound -")
-    assert lines[1].startswith("sweep 1: mean of rain is 0.")
+    assert lines[1].startswith("sweep 0: xi of wet is 0.")
+    assert lines[2].startswith("sweep 1: mean of rain is 0.")
     assert lines[-1].startswith("sweep 1: xi of wet is 0.")
     with pytest.raises(sb.errors.ParameterError, match="^tol is -1; it must be zero or more nats$"):
         sb.steps(sprinkler, {"wet": 1}, tol=-1)

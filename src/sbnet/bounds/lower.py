@@ -34,34 +34,41 @@ _STILL = 1e-12  # nats: parameters of the terms are best where a step promises l
 
 @dataclass(frozen=True, repr=False)
 class Breakdown(Readable):
-    """A bound, term by term and unit by unit: what each unit adds to it, in nats.
+    r"""A bound, term by term and unit by unit: what each unit adds to it, in nats.
+
+    The bound is the entropy minus the energy, eq. (13): ``entropy - energy`` or ``linear + log_term + entropy``.
 
     Attributes
     ----------
     names : tuple of str
         The units.
-    energy : ndarray of shape (n_units,)
-        :math:`\\mu_i \\langle z_i \\rangle`, the first part of eq. (16).
+    linear : ndarray of shape (n_units,)
+        :math:`\mu_i \langle z_i \rangle`, the first sums of eq. (16).
     log_term : ndarray of shape (n_units,)
-        Minus the bound on :math:`\\langle \\ln(1 + e^{z_i}) \\rangle`, the second part.
+        Minus the bound on :math:`\langle \ln(1 + e^{z_i}) \rangle`, the third sum.
     entropy : ndarray of shape (n_units,)
         The entropy of a hidden unit; zero for an observed one.
     """
 
     names: tuple[str, ...]
-    energy: FloatArray
+    linear: FloatArray
     log_term: FloatArray
     entropy: FloatArray
 
     @property
+    def energy(self) -> FloatArray:
+        r"""The mean field energy of each unit, eq. (13): the mean of :math:`-\ln P(S_i \mid \mathrm{pa}(S_i))`."""
+        return -(self.linear + self.log_term)
+
+    @property
     def by_unit(self) -> FloatArray:
         """What each unit adds to the bound."""
-        return self.energy + self.log_term + self.entropy
+        return self.linear + self.log_term + self.entropy
 
     @property
     def by_term(self) -> dict[str, float]:
         """What each term adds to the bound."""
-        return {name: float(getattr(self, name).sum()) for name in ("energy", "log_term", "entropy")}
+        return {name: float(getattr(self, name).sum()) for name in ("linear", "log_term", "entropy")}
 
     @property
     def bound(self) -> float:
@@ -70,16 +77,16 @@ class Breakdown(Readable):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit."""
-        columns = {"energy": self.energy, "log_term": self.log_term, "entropy": self.entropy, "total": self.by_unit}
+        columns = {"linear": self.linear, "log_term": self.log_term, "entropy": self.entropy, "total": self.by_unit}
         return framed(columns, units=self.names)
 
     def _reading(self) -> Reading:
         head = f"The bound is {self.bound:.6g} nats: what each unit adds, those that cost most"
-        columns = (self.energy, self.log_term, self.entropy, self.by_unit)
+        columns = (self.linear, self.log_term, self.entropy, self.by_unit)
         worst = sorted(np.argsort(self.by_unit)[: printing.SHOWN].tolist())
         rows = [(self.names[i], *(f"{column[i]:.4f}" for column in columns)) for i in worst]
         total = ("all", *(f"{column.sum():.4f}" for column in columns))
-        titles = ("unit", "energy", "log term", "entropy", "total")
+        titles = ("unit", "linear", "log term", "entropy", "total")
         return Reading(head, (titles, *rows, *printing.more(len(self.names) - len(worst)), total))
 
 
@@ -135,7 +142,7 @@ def lower_bound(
 def bound_terms(
     network: Network, states: States, means: FloatArray, xi: FloatArray, bound: Bound
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Energy, minus the logarithm terms, and entropy, each rows by units. Fills in the entries of `xi` that are NaN."""
+    """Linear terms, minus the logarithm terms, and entropy, rows by units each. Fills in `xi` where it is NaN."""
     bias = absorb(network, states)
     terms = log_terms(network, bound, states, means, xi)
     live = ~np.isnan(terms)  # barren units have no term
@@ -143,9 +150,9 @@ def bound_terms(
     mean_z = bias + (network.sparse_weights() @ hidden.T).T
     mu = np.where(states == HIDDEN, means, states)
     a, c = loads(network.gate, mu)
-    energy = np.where(live, a * mean_z, 0.0)
+    linear = np.where(live, a * mean_z, 0.0)
     entropy = np.where(live & (states == HIDDEN), entropy_of(mu), 0.0)
-    return energy, np.where(live, -c * terms, 0.0), entropy
+    return linear, np.where(live, -c * terms, 0.0), entropy
 
 
 def log_terms(network: Network, which: Bound, states: States, means: FloatArray, xi: FloatArray) -> FloatArray:

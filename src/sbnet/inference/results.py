@@ -152,7 +152,7 @@ class Posterior(Readable):
         return by_state(self.network.states[self.network.names[i]], self.means[self.network.columns_of(i)])
 
     def breakdown(self) -> Breakdown:
-        """The bound by term (energy, logarithm terms, entropy) and by unit."""
+        """The bound by term (linear terms, logarithm terms, entropy) and by unit."""
         if self.impossible:
             raise EvidenceError(f"{self.impossible}; there is no bound to break down")
         if np.isnan(self.bound):
@@ -392,7 +392,7 @@ def _broken_down(question: Question, means: FloatArray, terms: Xi) -> Breakdown:
     parts = [rows[0] for rows in bound_terms(part.network, part.states, *wide, terms.bound)]
     for values in parts:
         np.add.at(values, part.owner, values[part.n_units :])
-    energy, log_term, entropy = (values[: part.n_units] for values in parts)
+    linear, log_term, entropy = (values[: part.n_units] for values in parts)
     owners = part.owner if len(part.owner) else np.arange(part.n_units)
-    energy[owners[:1]] += part.constant
-    return Breakdown(question.network.names, energy, log_term, entropy)
+    linear[owners[:1]] += part.constant
+    return Breakdown(question.network.names, linear, log_term, entropy)

@@ -49,8 +49,10 @@ def gradient(
 ) -> Gradient:
     """Solve the mean field equations of every row, and differentiate the sum of the bounds there.
 
-    At fixed means and xi, eqs. (34) and (35) are the whole gradient: where the bound is stationary in them, their own
-    dependence on the weights does not count (envelope theorem). So it is as exact as the solver's `tol` is small.
+    At fixed means and parameters of the terms the partial derivatives are the whole gradient: where the bound is
+    stationary in them, their own dependence on the weights does not count (envelope theorem). So it is as exact as the
+    solver's `tol` is small. By default it is the gradient of the bound with the exact logarithm term, eq. (16); that of
+    the paper's bound (22), eqs. (34) and (35), is given by ``solver=MeanField(log_term="xi", enumerate_up_to=0)``.
 
     Parameters
     ----------

@@ -24,6 +24,8 @@ from sbnet.paper import published
 from sbnet.paper.record import Settings
 
 SOLVER = MeanField(log_term="xi", tol=1e-4)
+THRESHOLD = 0.181
+"""Mean grey, from 0 to 1, over which a pixel of the images is 1: `sbnet/datasets/PROVENANCE.md` says why."""
 COLLECTION = 1100
 """Images of each digit in the collection that training and test images were taken from."""
 WAKE_SLEEP_EPOCHS = 30

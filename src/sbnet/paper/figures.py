@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patches import Circle
 from scipy.special import expit
 
 from sbnet import plots
@@ -14,8 +17,8 @@ from sbnet.exact.probability import log_joint
 from sbnet.model.build import from_edges, layered
 from sbnet.model.network import Network
 from sbnet.paper import published
-from sbnet.paper.digits import data
-from sbnet.paper.drawing import FIRST, INK, SECOND, tile
+from sbnet.paper.digits import THRESHOLD, data
+from sbnet.paper.drawing import FIRST, INK, SECOND, THIRD, tile
 from sbnet.paper.record import Experiment, Picture, Row, Settings, compared
 
 LABELS = {"exact": "⟨ln(1 + eᶻ)⟩, exact", "xi": "bound with the best ξ", "jensen": "bound with ξ = 0"}
@@ -111,9 +114,9 @@ def figure3(_: Settings) -> Experiment:
         "whether P(Sᵢ | all others) moves. “spouse” belongs to it; “remote” does not.",
         pictures=(
             Picture(
-                "the units of the blanket as squares",
-                lambda figure: _draw_network(figure, network, dict.fromkeys(blanket, 0)),
-                "A network of seven units: two parents, unit i, two children, and another parent of the second child.",
+                "the units of the blanket have a ring",
+                lambda figure: _draw_network(figure, network, blanket),
+                "Seven units; two parents, two children, and another parent of the second child have rings.",
                 (4.4, 3.4),
             ),
         ),
@@ -132,7 +135,7 @@ def figure4(_: Settings) -> Experiment:
         pictures=(
             Picture(
                 "2 × 4 × 6, and its weights",
-                lambda figure: _draw_network(figure, network, {}),
+                lambda figure: _draw_network(figure, network),
                 "Three rows of two, four and six circles; each circle is joined to all in the row below.",
                 (5.2, 3.4),
             ),
@@ -149,8 +152,9 @@ def figure7(settings: Settings) -> Experiment:
         title="Figure 7: binary images of handwritten digits",
         paper="Two and five, as 8×8 binary images, of 11,000 digits from the US Postal Service.",
         found="The same collection: 700 training and 400 test images of each digit, embedded in sbnet. How the paper "
-        "made them binary is not known; here the threshold is the one that gives the published error of the nearest "
-        "neighbour.",
+        "made them binary is not known. Here a pixel is 1 if the mean grey of its 2×2 block, from 0 to 1, is over "
+        f"{THRESHOLD}: of the thresholds from 0.150 to 0.200 the one that comes nearest to the published error of the "
+        "nearest neighbour, 6.7 %. All of them give 6.6 to 7.1 %.",
         pictures=(
             Picture(
                 "the first eight twos and fives of the training set",
@@ -181,7 +185,12 @@ def markov_blanket(network: Network, unit: str) -> set[str]:
     return blanket
 
 
-def _draw_network(figure: Figure, network: Network, evidence: dict[str, int]) -> None:
+def _draw_network(figure: Figure, network: Network, ringed: Iterable[str] = ()) -> None:
     figure.set_layout_engine("none")  # the drawing fills the figure
     bare = network.with_parameters(bias=np.zeros(network.n_units))  # there is no room for their numbers
-    plots.network(bare, evidence=evidence, ax=figure.add_axes((0.0, 0.0, 1.0, 1.0)))
+    ax = plots.network(bare, ax=figure.add_axes((0.0, 0.0, 1.0, 1.0)))
+    centres = {text.get_text().replace("\n", " "): text.get_position() for text in ax.texts if text.get_gid() == "unit"}
+    for name in ringed:
+        ax.add_patch(
+            Circle(centres[name], 1.25 * plots.RADIUS, fill=False, edgecolor=THIRD, linewidth=2.0, linestyle="--")
+        )

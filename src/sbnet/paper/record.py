@@ -50,17 +50,18 @@ class Settings:
 
 class Row(NamedTuple):
     """A number of ours beside the paper's; `spread` is how far apart the two may be by sampling alone, about two
-    standard errors of their difference."""
+    standard errors of their difference. `test` is False where agreement would prove nothing, or was counted before."""
 
     label: str
     ours: float
     spread: float | None = None
     paper: float | None = None
+    test: bool = True
 
     @property
     def agree(self) -> bool | None:
-        """Do the two agree within the spread? None if the paper has no such number."""
-        if self.paper is None or self.spread is None:
+        """Do the two agree within the spread? None if the paper has no such number, or if it is no test."""
+        if self.paper is None or self.spread is None or not self.test:
             return None
         return abs(self.ours - self.paper) <= self.spread + 1e-12
 

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sbnet._types import FloatArray
 from sbnet.paper import baselines, published
-from sbnet.paper.digits import another_split, data, trained
+from sbnet.paper.digits import THRESHOLD, another_split, data, trained
 from sbnet.paper.drawing import FIRST, INK, SECOND
 from sbnet.paper.record import Experiment, Picture, Row, Settings, Table, compared, signed, tolerance
 
@@ -24,6 +24,8 @@ MIXTURE, RBM = "mixture of Bernoullis, one for each digit", "restricted Boltzman
 PEERS = (MIXTURE, "logistic regression", RBM, "extra trees", "RBF support vectors")
 SEEDED = {"back-propagation", "extra trees", MIXTURE}
 """Baselines that depend on a seed and are quick enough to be repeated."""
+NO_TEST = {"nearest neighbour", "mean field"}
+"""Rows of Table 2 that are not counted: the images were made to fit the first; Table 1 has the errors of the other."""
 _SIZE = (4.4, 3.9)
 _OTHER_IMAGES = (
     "±: two standard errors of the difference: over seeds, and over the choice of test images, as it is not known "
@@ -114,7 +116,7 @@ def table2(settings: Settings) -> Experiment:
     for name, paper in published.TABLE_2.items():
         rate = float(percent[name].mean()) / 100
         sampling = 100 * another_split(np.sqrt(rate * (1 - rate)), n)
-        rows.append(Row(name, 100 * rate, tolerance(percent[name], sampling, 0.05), paper))
+        rows.append(Row(name, 100 * rate, tolerance(percent[name], sampling, 0.05), paper, name not in NO_TEST))
     ours = float(percent["mean field"].mean())
     ranked = sorted([*PEERS, "mean field"], key=lambda name: percent[name].mean())
     cells = []
@@ -125,8 +127,10 @@ def table2(settings: Settings) -> Experiment:
         title="Table 2: classification errors",
         paper="Nearest neighbour 6.7 %, back-propagation 5.6 %, wake-sleep 4.8 %, mean field 4.6 %; the first three "
         "were reported by Hinton and others (1995) for the same partition of the data.",
-        found="All on the same images. The threshold that made them binary was chosen for the published error of the "
-        "nearest neighbour, so that row is no test.\n\nBack-propagation: one hidden layer; its size and weight decay, "
+        found="All on the same images. Two rows are not counted among those that agree: the threshold that made the "
+        f"images binary, {THRESHOLD}, was chosen for the published error of the nearest neighbour, so that row is no "
+        "test, and the errors of mean field are counted in Table 1.\n\nBack-propagation: one hidden layer; its size "
+        "and weight decay, "
         "like the settings of logistic regression, trees, support vectors and the rate of the restricted Boltzmann "
         "machine, were chosen by cross-validation on training images (`python scripts/tune_baselines.py`), and "
         "the numbers of components of the mixtures on held-out ones.\n\nWake-sleep: the same networks and rate as mean "
@@ -185,15 +189,19 @@ def table3(settings: Settings) -> Experiment:
     rows.append(_mean_score("all", overall, float(np.linalg.norm(parts)) / 2, published.TABLE_3_ALL))
     mean = scores.mean(axis=0)
     rank = float(spearmanr(mean, published.TABLE_3)[0])
-    off = float(np.abs(mean - published.TABLE_3).max())
+    below = np.array(published.TABLE_3) - mean
+    beaten = "All ten" if np.all(below > 0) else f"{int(np.sum(below > 0))} of ten"
     return Experiment(
         title="Table 3: log-likelihood score of each digit",
         paper="Mean bound of the test images of a digit under its network, normalised so that a network with zero "
         "weights and biases scores −1. Zeros, ones and sevens are more easily modelled than the rest; the average is "
         "−0.511.",
-        found=f"The rank correlation of our scores with the paper’s is {rank:.2f}, and none is more than {off:.3f} "
-        "away. Differences are to be expected: how the paper made its images binary is not known, and thicker or "
-        "thinner strokes are harder or easier to predict.",
+        found=f"{beaten} of our scores lie below the paper’s, by {signed(below.min(), '.3f')} to "
+        f"{signed(below.max(), '.3f')}, {signed(below.mean(), '.3f')} on average; the rank correlation of the two is "
+        f"{rank:.2f}. So the images here are a little harder to predict than the paper’s, for every digit. How those "
+        "were made binary is not known, and thicker or thinner strokes are harder or easier to predict; here a pixel "
+        f"is 1 if the mean grey of its 2×2 block is over {THRESHOLD}, the threshold that gives the published error of "
+        "the nearest neighbour (Table 2). No score was looked at when it was chosen.",
         tables=(compared("score, mean over seeds", tuple(rows), ".3f", _SCORES),),
         pictures=(
             Picture(
