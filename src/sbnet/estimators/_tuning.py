@@ -20,7 +20,7 @@ from sbnet.estimators import _learning
 from sbnet.estimators._rows import Rows, enforce, place
 from sbnet.estimators.settings import Settings
 from sbnet.learning import Adam
-from sbnet.learning.gradients import Gradient, Objective
+from sbnet.learning.gradients import Objective, Solved
 from sbnet.model.network import Network
 
 STRENGTHS = (0.0, 10.0, 120.0)
@@ -84,13 +84,13 @@ class _Member:
         solver = _learning.solver_for(settings, network, rows.names)
         self.objective = Objective.of(network, solver, settings.executor, _learning.threads(settings))
 
-    def gradient(self, rows: IndexArray, weights: FloatArray, start: FloatArray | None = None) -> Gradient:
+    def gradient(self, rows: IndexArray, weights: FloatArray, start: FloatArray | None = None) -> Solved:
         """The gradient of a weighted sum of bounds, and the bounds; from means that have been solved for, if given."""
         return self.objective.gradient(self.parameters, self.states[rows], start, weights)
 
-    def move(self, gradient: Gradient, pull: float, adam: Adam, epoch: int) -> None:
+    def move(self, gradient: Solved, pull: float, adam: Adam, epoch: int) -> None:
         """A step along it, and along the prior."""
-        n, direction = self.network.n_edges, np.concatenate([gradient.weight, gradient.bias])
+        n, direction = self.network.n_edges, gradient.gradient
         if self.prior is not None:
             direction += pull * self.prior.gradient(self.parameters[:n], self.parameters[n:])
         step, self.memory = adam.step(direction, self.memory, epoch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,7 +20,7 @@ from sbnet.inference import DifferentiableSolver, MeanField, check_differentiabl
 from sbnet.kernels.array_gates import softplus
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.learning.checkpoint import Run, opened
-from sbnet.learning.gradients import Objective
+from sbnet.learning.gradients import Objective, check_learns_tables, parameters_of, tables_from
 from sbnet.learning.optimizers import SGD, Optimizer
 from sbnet.learning.partitions import distributed
 from sbnet.learning.priors import Gaussian, Laplace, Penalty, as_penalty
@@ -49,6 +49,7 @@ def fit(
     validation: float | EvidenceLike | None = None,
     patience: int | None = None,
     sample_weight: ArrayLike | None = None,
+    pseudo_count: float = 1.0,
     frozen: Iterable[str | tuple[str, str]] | BoolArray = (),
     shuffle: bool = True,
     rng: RngLike = None,
@@ -91,8 +92,11 @@ def fit(
         Stop when the held-out bound has not risen for that many epochs.
     sample_weight
         A weight for each row of X.
+    pseudo_count : float
+        What each entry of a table counts beside the rows, a Dirichlet prior. Tables are learned once in each epoch,
+        from how often mean field theory expects each entry to be used; what is zero stays zero.
     frozen
-        Units (whose bias stays) and edges, as (parent, child), that do not learn; or a mask, weights first.
+        Units (whose bias or table stays) and edges, as (parent, child), that do not learn; or a mask, weights first.
     shuffle : bool
         Go through the rows in a new random order in each epoch; otherwise in that of the table.
     rng
@@ -130,12 +134,13 @@ def fit(
         check_network(network)
     else:
         check_kinds(network, X)
-    network.check_no_tables("fit()", "count the rows of the table instead")
     epochs = _epochs(epochs, X)
     optimizer = SGD(0.05) if optimizer is None else optimizer
     solver = MeanField(log_term="xi", tol=1e-3) if solver is None else solver
     _check(optimizer, solver, batch_size, patience, validation)
+    check_learns_tables(network, solver)
     penalty, moving = as_penalty(prior), _moving(network, frozen)
+    tables = Tables(checks.not_negative("pseudo_count", pseudo_count), _kept_tables(network, frozen))
     callbacks, shuffle = checks.callbacks(callbacks), checks.flag("shuffle", shuffle)
     log_likelihood = checks.flag("log_likelihood", log_likelihood)
     with opened(checkpoint, resume) as saved:
@@ -161,6 +166,7 @@ def fit(
                 solver=replace(solver, rng=None) if isinstance(solver, MeanField) else solver,  # one start: no seed
                 prior=prior,
                 frozen=moving,
+                **({"tables": tables} if network.tables else {}),
                 shuffle=shuffle,
                 log_likelihood=log_likelihood,
             )
@@ -174,7 +180,7 @@ def fit(
                 for step in _steps(source, optimizer, penalty, moving, run, generator):
                     latest = step.parameters
                     bar.update(run.epoch * source.n_rows + step.finished)
-                run = _close_epoch(run, step, source, log_likelihood)
+                run = _close_epoch(run, step, source, tables, log_likelihood)
                 run = replace(run, rng=generator.bit_generator.state, seconds=before + time.monotonic() - begin)
                 if checkpoint is not None:
                     saved.write(replace(run, warm=source.warm(), n_rows=source.n_rows))
@@ -187,7 +193,7 @@ def fit(
             bar.close()
     holds_out = source.out is not None
     return FitResult(
-        run.best if holds_out else _network(network, latest),
+        run.best if holds_out else _network(run.network, latest),
         np.array(run.bounds),
         np.array(run.held_out) if holds_out else None,
         np.array(run.exact) if log_likelihood else None,
@@ -204,6 +210,7 @@ class _Step(NamedTuple):
     bound: float
     parameters: FloatArray
     optimizer: tuple[FloatArray, ...]
+    counts: FloatArray  # how often each entry of a table was used
 
 
 def _steps(
@@ -221,6 +228,8 @@ def _steps(
     """
     state, total, seen, finished = run.optimizer, 0.0, 0.0, 0
     parameters, n_weights, model = _parameters(run.network), len(run.network.weight), run.network.model
+    entries = parameters_of(run.network)[len(parameters) :]
+    counts = np.zeros(len(entries))
     noisy = None
     if (model.gate == NOISY_OR).any():
         of_edge = np.repeat(model.gate[run.network.graph.child_of_edge], np.diff(model.block))
@@ -228,9 +237,10 @@ def _steps(
     size_of: Any = getattr(optimizer, "size", None)
     proximal = penalty is not None and penalty.is_sparse and noisy is None and size_of is not None
     for batch in source.batches(generator):
-        found = batch(parameters)
+        found = batch(_together(parameters, entries) if len(entries) else parameters)
         total, seen, finished = total + found.bound, seen + found.weight, finished + found.rows
-        everything, gradient = source.weight or seen, found.gradient
+        everything, gradient = source.weight or seen, found.gradient[: len(parameters)]
+        counts += found.gradient[len(parameters) :] * found.weight
         if penalty is not None:
             pull = penalty.gradient(parameters[:n_weights], parameters[n_weights:], smooth=proximal)
             gradient = gradient + pull / everything
@@ -244,14 +254,37 @@ def _steps(
         if not np.abs(parameters).max() <= MAX_PARAMETER:
             _network(run.network, parameters)  # says which of them went astray
         parameters.setflags(write=False)  # as the arrays of a network are: one kind of array, one compiled kernel
-        yield _Step(finished, total / everything, parameters, state)
+        yield _Step(finished, total / everything, parameters, state, counts)
 
 
 def _parameters(network: Network) -> FloatArray:
     """Weights and biases in one array; learning moves it, and makes a network of it after an epoch."""
-    together = np.concatenate([network.weight, network.bias])
-    together.setflags(write=False)
+    return _together(network.weight, network.bias)
+
+
+def _together(*parts: FloatArray) -> FloatArray:
+    together = np.concatenate(parts)
+    together.setflags(write=False)  # as the arrays of a network are: one kind of array, one compiled kernel
     return together
+
+
+@dataclass(frozen=True)
+class Tables:
+    """How tables learn: the mode under a Dirichlet prior, whose parameters are one more than `pseudo_count`."""
+
+    pseudo_count: float
+    frozen: tuple[str, ...]
+
+    def learned(self, network: Network, counts: FloatArray) -> Network:
+        """From how often each entry was used; an entry of zero, and a row that nobody has asked for, stay."""
+        new = {}
+        for name, used in tables_from(network, counts).items():
+            old = network.tables[name]
+            weight = np.where(old > 0.0, used + self.pseudo_count, 0.0)
+            total = weight.sum(axis=-1, keepdims=True)
+            if name not in self.frozen:
+                new[name] = np.where(total > 0.0, weight / np.maximum(total, np.finfo(float).tiny), old)
+        return network.with_parameters(tables=new)
 
 
 def _network(network: Network, parameters: FloatArray) -> Network:
@@ -259,9 +292,10 @@ def _network(network: Network, parameters: FloatArray) -> Network:
     return network.with_parameters(weight=parameters[:n_weights], bias=parameters[n_weights:])
 
 
-def _close_epoch(run: Run, step: _Step, source: Source, log_likelihood: bool) -> Run:
+def _close_epoch(run: Run, step: _Step, source: Source, tables: Tables, log_likelihood: bool) -> Run:
     """Enter the epoch in the history, and see whether it is the best."""
     network, bound, exact, scores = _network(run.network, step.parameters), step.bound, run.exact, run.held_out
+    network = tables.learned(network, step.counts) if network.tables else network
     if log_likelihood:  # both of the same weights, so that one is below the other
         bound, truth = source.exact(network)
         exact = (*exact, truth)
@@ -325,10 +359,20 @@ def _moving(network: Network, frozen: Iterable[str | tuple[str, str]] | BoolArra
             found = edges[network.graph.parent[edges] == j]
             if not len(found):
                 raise ParameterError(f"there is no edge {item[0]!r} -> {item[1]!r} to freeze")
+            if network.names[i] in network.tables:
+                raise ParameterError(f"{item[1]!r} has a table, and edges into it no weight; freeze {item[1]!r} itself")
             free[block[found[0]] : block[found[0] + 1]] = False
         else:
             free[n_weights:][network.columns_of(item)] = False
     return free.astype(np.float64)
+
+
+def _kept_tables(network: Network, frozen: Any) -> tuple[str, ...]:
+    """The variables whose tables stay."""
+    if isinstance(frozen, np.ndarray):
+        return ()
+    names = (network.names[network.index(item)] for item in frozen if not isinstance(item, tuple))
+    return tuple(sorted(name for name in names if name in network.tables))
 
 
 def _moved(parameters: FloatArray, move: FloatArray, noisy: BoolArray) -> FloatArray:

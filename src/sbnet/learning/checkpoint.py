@@ -21,6 +21,7 @@ from sbnet.errors import FileFormatError, ParameterError
 from sbnet.files.atomic import PathLike, as_name, check_target
 from sbnet.files.locks import alone
 from sbnet.files.tensors import Kind, Stored, parse, read_tensors, write_tensors
+from sbnet.learning.gradients import parameters_of, tables_from
 from sbnet.learning.optimizers import Optimizer
 from sbnet.model.network import MAX_PARAMETER, Network
 
@@ -71,7 +72,8 @@ def _described(**settings: Any) -> dict[str, str]:
         if isinstance(value, Network):
             edges = value.graph.indptr, value.graph.parent
             gate = (value.gate,) if value.gate.any() else ()
-            found[name] = _fingerprint(*edges, value.weight, value.bias, repr(value.names), *gate)
+            more = () if value.is_binary else (value.n_states, *value.tables.values())
+            found[name] = _fingerprint(*edges, value.weight, value.bias, repr(value.names), *gate, *more)
         elif isinstance(value, np.ndarray):
             found[name] = _fingerprint(value)
         else:  # frozen records have telling representations; the address of anything else means nothing
@@ -142,6 +144,8 @@ class Checkpoints:
             "held_out": np.array(run.held_out),
             "exact": np.array(run.exact),
         }
+        if run.network.tables:
+            arrays |= {"tables": _entries(run.network), "best_tables": _entries(run.best)}
         arrays |= {f"optimizer_{k}": np.asarray(part, dtype=np.float64) for k, part in enumerate(run.optimizer)}
         if run.warm is not None:
             arrays["warm"] = run.warm
@@ -183,11 +187,11 @@ def _restored(stored: Stored, fresh: Run, parts: dict[str, FloatArray]) -> Run:
         raise ValueError("it begins with one random generator and goes on with another")
     best_epoch, best_bound = _best(_text(stored, "best"), len(parts["bounds"]))
     return Run(
-        network=fresh.network.with_parameters(weight=parts["weight"], bias=parts["bias"]),
+        network=_network(fresh.network, parts, ""),
         optimizer=tuple(parts[f"optimizer_{k}"] for k in range(len(fresh.optimizer))),
         warm=parts.get("warm"),
         rng=rng,
-        best=fresh.network.with_parameters(weight=parts["best_weight"], bias=parts["best_bias"]),
+        best=_network(fresh.network, parts, "best_"),
         best_epoch=best_epoch,
         best_bound=best_bound,
         bounds=tuple(parts["bounds"].tolist()),
@@ -230,6 +234,8 @@ def _arrays(stored: Stored, fresh: Run, settings: Mapping[str, str], n_warm: int
         "held_out": (epochs if settings["validation"] != repr(None) else 0,),
         "exact": (epochs if settings["log_likelihood"] == repr(True) else 0,),
     }
+    if network.tables:
+        shapes |= dict.fromkeys(("tables", "best_tables"), _entries(network).shape)
     shapes |= {f"optimizer_{k}": np.shape(part) for k, part in enumerate(fresh.optimizer)}
     shapes |= {} if n_warm is None else {"warm": (n_warm,)}
     for name, shape in shapes.items():
@@ -248,6 +254,15 @@ def _arrays(stored: Stored, fresh: Run, settings: Mapping[str, str], n_warm: int
     if bad.size:
         raise ValueError(f"'warm' holds a mean of {bad[0]}, which is not between 0 and 1")
     return {name: stored.arrays[name].copy() for name in shapes}
+
+
+def _entries(network: Network) -> FloatArray:
+    return parameters_of(network)[len(network.weight) + len(network.bias) :]
+
+
+def _network(fresh: Network, parts: dict[str, FloatArray], which: str) -> Network:
+    tables = tables_from(fresh, parts[f"{which}tables"]) if fresh.tables else None
+    return fresh.with_parameters(weight=parts[f"{which}weight"], bias=parts[f"{which}bias"], tables=tables)
 
 
 def _check_step(optimizer: Optimizer, run: Run) -> None:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
 from sbnet.learning import sources
 from sbnet.learning.gradients import Objective
@@ -58,7 +58,7 @@ class Distributed(Source):
     def __init__(self, task: Task, rows: list[Any], out: Any) -> None:
         super().__init__(task, _states(rows), out)
         self._rows, network, objective = rows, task.network, task.objective
-        self._sizes: list[_Size] = lazy.computed(lazy.mapped(_size, (task.saved,), rows))
+        self._sizes: list[_Size] = lazy.computed(lazy.mapped(_size, (task.saved, task.network), rows))
         self.n_rows, self.weight = sum(size.rows for size in self._sizes), sum(size.weight for size in self._sizes)
         if not self.n_rows:
             raise ParameterError("there are no rows to learn from")
@@ -67,7 +67,7 @@ class Distributed(Source):
         threads = 1 if objective.threads is None else thread_count(objective.threads)
         (self._objective,) = lazy.kept([lazy.once(Objective.of(network, objective.solver, None, threads))])
         # A checkpoint holds the means, so that they have to come here.
-        if network.is_binary and (8 * self.n_rows * network.n_units <= sources.WARM_BYTES or not task.saved):
+        if 8 * self.n_rows * len(network.bias) <= sources.WARM_BYTES or not task.saved:
             self.n_warm = sum(size.hidden for size in self._sizes)
         self._warm: list[Any] | None = None
         self._history = 0
@@ -95,7 +95,8 @@ class Distributed(Source):
         if self.n_warm is not None:
             merge = lazy.task(_merged)
             parts = zip(self._rows, orders, found, strict=True)
-            self._warm = lazy.kept([merge(rows, order, *means) for rows, order, means in parts])
+            n = len(self.task.network.bias)
+            self._warm = lazy.kept([merge(n, rows, order, *means) for rows, order, means in parts])
             if self._history > _HISTORY:  # cut the lineage of the means
                 self._history = 0
                 self.resume(self.warm() if self.task.saved else None, self.n_rows)
@@ -114,14 +115,14 @@ class Distributed(Source):
     def warm(self) -> FloatArray | None:
         if self._warm is None:
             return None
-        return np.concatenate(lazy.computed(lazy.mapped(sources.packed, (), self.states, self._warm)))
+        return np.concatenate(lazy.computed(lazy.mapped(sources.packed, (self.task.network,), self.states, self._warm)))
 
     def resume(self, warm: FloatArray | None, n_rows: int) -> None:
         if warm is None:
             self._warm = None
             return
         parts = np.split(warm, np.cumsum([size.hidden for size in self._sizes])[:-1])
-        self._warm = lazy.kept(lazy.mapped(sources.unpacked, (), self.states, map(lazy.once, parts)))
+        self._warm = lazy.kept(lazy.mapped(sources.unpacked, (self.task.network,), self.states, map(lazy.once, parts)))
 
     def _sums(self, function: Sums, network: Network, states: Any) -> FloatArray:
         if isinstance(states, np.ndarray):  # held-out rows that lie here
@@ -209,9 +210,9 @@ def _split(seed: int, rows: _Rows, n_out: int, p: int) -> _Rows:
     return _Rows(rows.states[kept], rows.weights[kept], rows.states[out])
 
 
-def _size(digest: bool, rows: _Rows) -> _Size:
+def _size(digest: bool, network: Network, rows: _Rows) -> _Size:
     bits = hashlib.sha256(rows.states.tobytes() + rows.weights.tobytes()).digest() if digest else b""
-    return _Size(len(rows.states), float(rows.weights.sum()), int((rows.states == HIDDEN).sum()), bits)
+    return _Size(len(rows.states), float(rows.weights.sum()), sources.n_hidden(network, rows.states), bits)
 
 
 def _order(seed: int | None, p: int, n: int) -> IndexArray:
@@ -235,8 +236,8 @@ def _added(parts: list[BoundGradient]) -> BoundGradient:
     return total
 
 
-def _merged(rows: _Rows, order: IndexArray, *means: FloatArray) -> FloatArray:
-    whole = np.empty(rows.states.shape)
+def _merged(n_columns: int, rows: _Rows, order: IndexArray, *means: FloatArray) -> FloatArray:
+    whole = np.empty((len(rows.states), n_columns))
     if means:
         whole[order] = np.concatenate(means)
     return whole

@@ -113,8 +113,8 @@ class Table(Source):
     def __init__(self, task: Task, states: States, weights: FloatArray, out: States | None) -> None:
         super().__init__(task, states, out)
         self.weights, self.n_rows, self.weight = weights, len(states), float(weights.sum())
-        if 8 * states.size <= WARM_BYTES and task.network.is_binary:
-            self.n_warm = int((states == HIDDEN).sum())
+        if 8 * len(states) * len(task.network.bias) <= WARM_BYTES:
+            self.n_warm = n_hidden(task.network, states)
         self._means: FloatArray | None = None
 
     def fingerprints(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Table(Source):
         n, size = self.n_rows, self.task.batch_size
         order = generator.permutation(n) if self.task.shuffle else np.arange(n)
         begin = self._means
-        means = np.empty(self.states.shape) if self.n_warm is not None and begin is None else begin
+        means = np.empty((n, len(self.task.network.bias))) if self.n_warm is not None and begin is None else begin
         for start in range(0, n, size):
             yield partial(self._gradient, order[start : start + size], begin, means)
         self._means = means
@@ -139,11 +139,11 @@ class Table(Source):
         return found
 
     def warm(self) -> FloatArray | None:
-        return None if self._means is None else packed(self.states, self._means)
+        return None if self._means is None else packed(self.task.network, self.states, self._means)
 
     def resume(self, warm: FloatArray | None, n_rows: int) -> None:
         if warm is not None:
-            self._means = unpacked(self.states, warm)
+            self._means = unpacked(self.task.network, self.states, warm)
 
     def most_hidden(self) -> States:
         return most_hidden(self.states)
@@ -162,8 +162,8 @@ def batch_gradient(
     total = weights.sum()
     share = weights / max(total, np.finfo(float).tiny) if mean else weights
     found = objective.gradient(parameters, states, start, share)
-    gradient = np.concatenate([found.weight, found.bias])
-    return BoundGradient(len(states), float(total), float(weights @ found.bound), gradient), found.means
+    bound = float(weights[weights > 0.0] @ found.bound[weights > 0.0])  # what cannot be counts if it has a weight
+    return BoundGradient(len(states), float(total), bound, found.gradient), found.means
 
 
 def bound_sum(objective: Objective, network: Network, states: States) -> tuple[float, float]:
@@ -184,16 +184,22 @@ def most_hidden(states: States) -> States:
     return states[np.argsort((states == HIDDEN).sum(axis=1))[-1:]]
 
 
-def packed(states: States, means: FloatArray) -> FloatArray:
+def n_hidden(network: Network, states: States) -> int:
+    """Means of hidden cells, one for each state from the second one on."""
+    return int((states == HIDDEN).sum(axis=0) @ (network.n_states - 1))
+
+
+def packed(network: Network, states: States, means: FloatArray) -> FloatArray:
     """Means of hidden cells."""
-    hidden: FloatArray = means[states == HIDDEN]
+    hidden: FloatArray = means[states[:, network.columns[0]] == HIDDEN]
     return hidden
 
 
-def unpacked(states: States, warm: FloatArray) -> FloatArray:
+def unpacked(network: Network, states: States, warm: FloatArray) -> FloatArray:
     """Means of all cells; those of observed ones are in the table."""
-    means = states.astype(np.float64)
-    means[states == HIDDEN] = warm
+    variable, state = network.columns
+    means: FloatArray = (states[:, variable] == state).astype(np.float64)
+    means[states[:, variable] == HIDDEN] = warm
     return means
 
 
