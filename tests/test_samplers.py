@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 from sbnet._types import Model
-from sbnet.inference.chains import Biases, Length, anneal, gibbs_means
+from sbnet.inference.chains import Length, anneal, gibbs_means
 from sbnet.inference.solvers.particles import Effort, particle_rows
 from sbnet.kernels.chains import LANES, chains_of, graph_of
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
@@ -86,15 +86,10 @@ def exact(model, bias, known):
     return logsumexp(logs), np.array(means)
 
 
-def absorbed(model, bias, known):
-    """Biases with the evidence in them."""
-    return np.concatenate([inputs(model, bias, v, np.maximum(known, 0)) for v in range(len(known))])
-
-
 def _one_sweep(model, known, bias, states):
     """Probabilities of states from 1 on, given all others, lanes by thresholds; `states` are moved."""
     graph = graph_of(model)
-    chains = chains_of(model, graph, known[None], bias[None], len(states))
+    chains = chains_of(graph, known[None], bias, len(states))
     chains.cells["state"][0, :, : len(states)] = states.T
     chains.draws["seed"] = np.arange(LANES)
     sweep(graph, chains, np.ones(1), 0)
@@ -113,7 +108,7 @@ def test_every_draw_of_a_sweep_is_from_the_conditional_distribution(n_states, ga
         known[3:] = np.random.default_rng(seed).integers(0, n_states[3:])
         before = completions(model, known)[:: max(len(completions(model, known)) // LANES, 1)][:LANES]
         after = before.copy()
-        p = _one_sweep(model, known, absorbed(model, bias, known), after)
+        p = _one_sweep(model, known, bias, after)
         live = live_variables(model, known)
         for i, v in itertools.product(range(len(before)), np.flatnonzero(live & (known < 0))):
             state = np.concatenate([after[i, :v], before[i, v:]])
@@ -139,10 +134,9 @@ def test_a_small_leak_survives_large_weights_that_come_and_go():
     model, bias = network((2, 2), 0, (NOISY_OR,), density=1.0)
     model.weight[:], bias[:] = 40.0, 1e-18
     known = np.array([-1, 1], np.int8)
-    p = _one_sweep(model, known, absorbed(model, bias, known), np.array([[1, 1], [0, 1]], np.int8))
+    p = _one_sweep(model, known, bias, np.array([[1, 1], [0, 1]], np.int8))
     assert_allclose(p[:, 0], 0.5)
-    absorbed_bias = absorbed(model, bias, known)[None]
-    means, _ = gibbs_means(model, known[None], absorbed_bias, np.uint64(0), Length(200, 0, 40))
+    means, _ = gibbs_means(model, known[None], bias, np.uint64(0), Length(200, 0, 40))
     assert_allclose(means[0, :, 0], 0.5)  # whatever the cause has been meanwhile
 
 
@@ -151,8 +145,7 @@ def test_a_small_leak_survives_large_weights_that_come_and_go():
 def test_chains_have_the_means_of_the_posterior(gates):
     model, bias = network((3, 2, 4, 3, 2), 1, gates)
     known = np.array([-1, -1, -1, 2, -1], np.int8)  # the last has no observed descendant
-    absorbed_bias = absorbed(model, bias, known)[None]
-    means, _ = gibbs_means(model, known[None], absorbed_bias, np.uint64(5), Length(1000, 50, 20))
+    means, _ = gibbs_means(model, known[None], bias, np.uint64(5), Length(1000, 50, 20))
     error = means[0].std(axis=0, ddof=1) / np.sqrt(20)
     assert np.all(np.abs(means[0].mean(axis=0) - exact(model, bias, known)[1]) <= 5 * error + 1e-9)
     assert np.all(error < 0.02)
@@ -189,7 +182,7 @@ def test_annealed_weights_have_the_mean_of_the_evidence(gates):
     known = np.array([-1, -1, -1, 1, 2], np.int8)
     log_p, means = exact(model, bias, known)
     guess = np.clip(means + np.random.default_rng(0).uniform(-0.1, 0.1, len(means)), 0.02, 0.4)
-    log_w = anneal(model, known, Biases(bias, absorbed(model, bias, known)), guess, 4, np.uint64(1), 20_000)
+    log_w = anneal(model, known, bias, guess, 4, np.uint64(1), 20_000)
     ratio = np.exp(log_w - log_p)
     assert abs(ratio.mean() - 1.0) < 5 * ratio.std() / np.sqrt(len(ratio))
     assert ratio.std() < 1.0
@@ -202,12 +195,12 @@ def test_particles_have_the_probability_the_means_and_the_draws_of_the_posterior
     model, bias = network((3, 3, 3, 3, 3, 2), 4, gates)
     known, n = np.array([-1, -1, 2, -1, 0, -1], np.int8), 3000
     log_p, means = exact(model, bias, known)
-    rows, biases = np.repeat(known[None], n, axis=0), np.repeat(absorbed(model, bias, known)[None], n, axis=0)
+    rows = np.repeat(known[None], n, axis=0)
     seeds = np.random.default_rng(7).integers(2**63, size=n).astype(np.uint64)
-    answers = particle_rows(model, rows, biases, seeds, Effort(5, 2, 1, sum_up_to))
+    answers = particle_rows(model, graph_of(model), rows, bias, seeds, Effort(5, 2, 1, sum_up_to))
     ratio = np.exp(answers.log_p - log_p)
     assert abs(ratio.mean() - 1.0) < 5 * ratio.std() / np.sqrt(n) + 1e-12
-    many = particle_rows(model, rows[:1], biases[:1], seeds[:1], Effort(20_000, 3, 4000, sum_up_to))
+    many = particle_rows(model, graph_of(model), rows[:1], bias, seeds[:1], Effort(20_000, 3, 4000, sum_up_to))
     assert_allclose(many.log_p, log_p, atol=0.05)
     assert_allclose(many.means[0], means, atol=0.02)
     drawn = many.drawn[0]
@@ -221,7 +214,7 @@ def test_private_parents_are_marginalised_exactly():
     model = _with_edges(model, {(0, 3): 2 * 2, (1, 3): 2 * 1, (2, 3): 2 * 3}, 6)
     known = np.array([-1, -1, -1, 1], np.int8)
     log_p, _ = exact(model, bias, known)
-    arguments = (model, known[None], absorbed(model, bias, known)[None], np.ones(1, np.uint64))
+    arguments = (model, graph_of(model), known[None], bias, np.ones(1, np.uint64))
     assert particle_rows(*arguments, Effort(4, sum_up_to=24)).log_p[0] == pytest.approx(log_p, abs=1e-12)
     one_is_drawn = particle_rows(*arguments, Effort(4, sum_up_to=23)).log_p[0]
     assert one_is_drawn != pytest.approx(log_p, abs=1e-9)

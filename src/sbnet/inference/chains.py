@@ -14,7 +14,7 @@ from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, streams_of, uniforms
 from sbnet.kernels.sampling import generative, log_joint_rows
 from sbnet.questions.reduction import columns
 
-_NUMBERS = 1 << 20  # in the records of some rows: what is worked on at a time
+_NUMBERS = 1 << 18  # in the records of some rows: what is worked on at a time
 
 
 class Length(NamedTuple):
@@ -51,11 +51,11 @@ def gibbs_means(
     model: Model, states: States, bias: FloatArray, seed: np.uint64, length: Length
 ) -> tuple[FloatArray, FloatArray]:
     """Means of conditional probabilities in each chain, rows by chains by thresholds, and their variances."""
-    means = np.empty((len(states), length.chains, bias.shape[1]))
+    means = np.empty((len(states), length.chains, len(bias)))
     within, graph, most = np.empty_like(means), graph_of(model), rows_at_once(model, length.chains)
     for first in range(0, len(states), most):
         rows = slice(first, first + most)
-        chains = chains_of(model, graph, states[rows], bias[rows], length.chains)
+        chains = chains_of(graph, states[rows], bias, length.chains)
         seeds = streams_of(row_seeds(seed, states[rows]), whole_blocks(length.chains))
         for r, streams in enumerate(seeds):
             hidden, numbers = _begin(chains, r, streams)
@@ -69,22 +69,15 @@ def gibbs_means(
     return means, within
 
 
-class Biases(NamedTuple):
-    """Of a network, and of a row with the evidence absorbed."""
-
-    own: FloatArray
-    absorbed: FloatArray
-
-
 def anneal(
-    model: Model, states: States, bias: Biases, means: FloatArray, steps: int, seed: np.uint64, samples: int
+    model: Model, states: States, bias: FloatArray, means: FloatArray, steps: int, seed: np.uint64, samples: int
 ) -> FloatArray:
     """ln w of each sample for one row, with <w> = P(V): annealed importance sampling (Neal 2001).
 
     H comes from the factorial distribution Q with the given means, by column, and goes through Q^(1-b) P^b, b rising
     from 0 to 1 in `steps` steps; ln w is the mean of ln P(H, V) - ln Q(H) over them.
     """
-    log_w, graph, net, n = np.empty(samples), graph_of(model), generative(model, bias.own), len(states)
+    log_w, graph, net, n = np.empty(samples), graph_of(model), generative(model, bias), len(states)
     variable, state = columns(model)
     q = np.maximum(means, 1e-14)  # no state is impossible
     q *= np.minimum((1.0 - 1e-14) / np.bincount(variable, q, n), 1.0)[variable]
@@ -93,7 +86,7 @@ def anneal(
     most = rows_at_once(model, LANES) * LANES
     for first in range(0, samples, most):
         number = min(most, samples - first)
-        chains = chains_of(model, graph, states[None], bias.absorbed[None], number)
+        chains = chains_of(graph, states[None], bias, number)
         chains.prior[:] = prior
         hidden, numbers = _begin(chains, 0, seeds_of(seed, states, whole_blocks(number), first))
         _put(chains, 0, hidden, np.array([_draw(q[variable == v], u) for v, u in zip(hidden, numbers, strict=True)]))
@@ -116,8 +109,10 @@ def _draw(q: FloatArray, u: FloatArray) -> IndexArray:
 
 def _begin(chains: Chains, r: int, streams: Seeds) -> tuple[IndexArray, FloatArray]:
     """The hidden variables of a row, and a random number for each in each lane; streams go on from there."""
-    blocks = slice(r * len(streams) // LANES, (r + 1) * len(streams) // LANES)
-    hidden = np.flatnonzero(chains.roles[blocks.start] == HIDDEN)
+    blocks, hidden = (
+        slice(r * len(streams) // LANES, (r + 1) * len(streams) // LANES),
+        np.flatnonzero(chains.roles[r] == HIDDEN),
+    )
     seeds = streams + np.arange(1, len(hidden) + 1, dtype=np.uint64)[:, None] * GOLDEN
     chains.draws["seed"][blocks] = (seeds[-1] if len(hidden) else streams).reshape(-1, LANES)
     return hidden, uniforms(seeds)

@@ -13,7 +13,7 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import FloatArray, RngLike, States
 from sbnet.exact.enumeration import Reduced
-from sbnet.inference.chains import Biases, anneal
+from sbnet.inference.chains import anneal
 from sbnet.inference.importance import log_weights
 from sbnet.inference.solution import Solution
 from sbnet.inference.solvers import families
@@ -283,8 +283,7 @@ def weigh(
     for r, row in enumerate(rows):
         means, own = solution.means[r], row.network
         if draw.anneal:
-            bias = Biases(own.bias, row.bias)
-            weights[r] = anneal(own.model, row.states, bias, means, draw.anneal, draw.seed, draw.samples)
+            weights[r] = anneal(own.model, row.states, own.bias, means, draw.anneal, draw.seed, draw.samples)
         else:
             weights[r] = log_weights(row, means, draw.defence, draw.seed, draw.samples)
     return _summary(weights, draw.delta)

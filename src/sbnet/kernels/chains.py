@@ -10,11 +10,10 @@ import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import scipy
 
 from sbnet._types import FloatArray, Model, States
 from sbnet.kernels.codes import LEAST, NOISY_OR, SIGMOID
-from sbnet.kernels.compiling import inner
+from sbnet.kernels.compiling import inner, kernel
 from sbnet.kernels.random import GOLDEN, uniform
 from sbnet.kernels.sampling import generative
 from sbnet.kernels.structs import struct
@@ -23,8 +22,8 @@ from sbnet.kernels.vector import exp_minus
 Record: TypeAlias = Any  # an element of an array of structs
 LANES = 64
 """Enough that loops along lanes cost more than what leads to them."""
-OBSERVED, HIDDEN, BARREN = 0, 1, 2
-"""Roles of a variable in a row."""
+KNOWN, OBSERVED, HIDDEN, BARREN = range(4)
+"""Roles of a variable in a row: observed, and so are all its parents; observed; hidden; barren."""
 
 
 def lanes(*names: str) -> list[Any]:
@@ -42,14 +41,13 @@ edge_t = struct(  # from a variable to a threshold of a child
 )
 tilt_t = struct(("weight", "f8"), ("up", "f8"), ("down", "f8"))  # w, e^w and e^-w; the last two if |w| <= 700
 cell_t = struct(("state", "i8", LANES))  # of a variable
-side_t = struct(  # a threshold whose input is random, or that of a variable that is not observed
-    *lanes("odds"),  # e^x, if it is mild
-    *lanes("x", "rest", "t"),  # else its input, what that has lost to rounding, and t(x)
-)
+mild_t = struct(*lanes("odds"))  # e^x of a threshold, if it is mild
+steep_t = struct(*lanes("x", "rest"))  # else its input, and what that has lost to rounding
 column_t = struct(*lanes("average", "spread"))  # of P(v = k | all others) over sweeps: mean, sum of squared deviations
 draw_t = struct(
     ("used", "i8"),  # lanes in use, the first ones
     ("seed", "u8", LANES),
+    ("state", "i8", LANES),  # the one that is drawn
     *lanes("uniform"),  # random numbers
     *lanes("weight"),  # of particles
     *lanes("gap", "total"),  # ln P - ln Q of the present state, and its sum over sweeps
@@ -57,7 +55,7 @@ draw_t = struct(
 room_t = struct(  # for one variable at a time, by threshold or by state
     *lanes("x"),  # the input of a threshold; ln P of a state
     *lanes("p"),  # the probability of a state
-    *lanes("ratio", "product", "gain"),  # what children say to a state: so far, in all; the sum of its logarithms
+    *lanes("ratio", "product", "gain"),  # what children say to a state: the last of them; all; as a logarithm
     *lanes("arg", "power"),  # room for `vector`
     bits="power",
 )
@@ -94,53 +92,75 @@ def graph_of(model: Model) -> Graph:
 
 
 class Chains(NamedTuple):
-    """Rows of evidence in blocks of lanes."""
+    """Rows of evidence, each in as many blocks of lanes as it needs."""
 
-    roles: States  # blocks by variables
-    bias: FloatArray  # blocks by thresholds, with the evidence absorbed
-    prior: FloatArray  # blocks by thresholds: ln Q of a state, relative to that of state 0
+    roles: States  # rows by variables
+    bias: FloatArray  # rows by thresholds, with the evidence absorbed
+    size: FloatArray  # rows by thresholds: how large inputs can be; infinite if not sigmoid
+    prior: FloatArray  # rows by thresholds: ln Q of a state, relative to that of state 0
     cells: np.ndarray  # blocks by variables
     columns: np.ndarray  # blocks by thresholds, for the state from which on it counts
     draws: np.ndarray  # by block
-    size: FloatArray  # blocks by thresholds: how large inputs can be; infinite if not sigmoid, -1 if known
-    sides: np.ndarray  # room for one block at a time, by threshold
+    mild: np.ndarray  # room for one block at a time, by threshold
+    steep: np.ndarray  # likewise
     room: np.ndarray  # by state
-    new: np.ndarray  # the state that a variable goes to; one
 
 
-def chains_of(model: Model, graph: Graph, states: States, bias: FloatArray, number: int) -> Chains:
-    """Room for so many chains of each row, the evidence in its place."""
-    n_blocks, width, t, live = -(-number // LANES), int(model.n_states.max(initial=2)), bias.shape[1], states >= 0
-    for v in range(states.shape[1] - 1, -1, -1):  # observed, or with an observed descendant
-        live[:, model.parent[model.indptr[v] : model.indptr[v + 1]]] |= live[:, v, None]
-    roles = np.where(states >= 0, OBSERVED, np.where(live, HIDDEN, BARREN)).astype(np.int8)
-    variable, edges = np.repeat(np.arange(len(model.gate)), model.n_states - 1), graph.edges
-    parent = np.repeat(np.arange(len(model.gate)), graph.variables["edge_end"] - graph.variables["edge"])
-    reach = scipy.sparse.csr_array(
-        (np.maximum(edges["reach"], 1e-300), (edges["threshold"], parent)), shape=(t, len(model.gate))
+def chains_of(graph: Graph, states: States, bias: FloatArray, number: int) -> Chains:
+    """Room for so many chains of each row, the evidence in its place; `bias` is that of the network."""
+    n, n_blocks, t, widest = len(states), len(states) * -(-number // LANES), len(bias), graph.variables["states"].max()
+    blocks = (
+        np.empty((n_blocks, states.shape[1]), cell_t),
+        np.zeros((n_blocks, t), column_t),
+        np.zeros(n_blocks, draw_t),
     )
-    size = (reach @ (states < 0).T.astype(np.float64)).T
-    size = np.where((states[:, variable] < 0) | (size > 0.0), np.abs(bias) + size, -1.0)
-    size[(model.gate[variable] != SIGMOID) & (size >= 0.0)] = np.inf
-    roles, bias, states, size = (np.repeat(values, n_blocks, axis=0) for values in (roles, bias, states, size))
-    cells, draws = np.empty(states.shape, cell_t), np.zeros(len(states), draw_t)
-    cells["state"] = np.maximum(states, 0)[:, :, None]
-    draws["used"] = np.minimum(number - np.arange(len(states)) % n_blocks * LANES, LANES)
-    columns, room = np.zeros(bias.shape, column_t), (np.zeros(t, side_t), np.zeros(width, room_t), np.zeros(1, cell_t))
-    return Chains(roles, bias, np.zeros_like(bias), cells, columns, draws, size, *room)
+    rows = np.zeros(states.shape, np.int8), np.repeat(bias[None], n, axis=0), np.zeros((n, t)), np.zeros((n, t))
+    chains = Chains(*rows, *blocks, np.zeros(t, mild_t), np.zeros(t, steep_t), np.zeros(widest, room_t))
+    _put_evidence(graph, chains, states, number)
+    return chains
+
+
+@kernel
+def _put_evidence(graph: Graph, chains: Chains, states: States, number: int) -> None:
+    """Roles, biases, sizes of inputs, states and lanes in use."""
+    variables, edges, tilts = graph.variables, graph.edges, graph.tilts
+    roles, bias, size, cells, draws = chains.roles, chains.bias, chains.size, chains.cells, chains.draws
+    n_blocks = (number + LANES - 1) // LANES
+    for r in range(len(states)):
+        for v in range(len(variables) - 1, -1, -1):  # children first
+            one, state = variables[v], states[r, v]
+            role = KNOWN if state >= 0 else BARREN
+            for e in range(one.edge, one.edge_end):
+                edge = edges[e]
+                child = roles[r, edge.variable]
+                if state > 0:
+                    bias[r, edge.threshold] += tilts[edge.tilt + state - 1].weight
+                elif state < 0:
+                    size[r, edge.threshold] += edge.reach
+                    roles[r, edge.variable] = OBSERVED if child == KNOWN else child
+                    role = HIDDEN if child != BARREN else role
+            roles[r, v] = role
+        for v in range(len(variables)):
+            for t in range(variables[v].threshold, variables[v].threshold + variables[v].states - 1):
+                size[r, t] = size[r, t] + abs(bias[r, t]) if variables[v].gate == SIGMOID else np.inf
+        for b in range(r * n_blocks, (r + 1) * n_blocks):
+            draws[b].used = min(number - (b - r * n_blocks) * LANES, LANES)
+            for v in range(len(variables)):
+                for i in range(LANES):
+                    cells[b, v].state[i] = max(states[r, v], 0)
 
 
 @inner
-def set_inputs(graph: Graph, chains: Chains, b: int, v: int) -> int:
+def set_inputs(graph: Graph, chains: Chains, r: int, b: int, v: int) -> int:
     """x of the thresholds of v, from 1 on: biases, and what parents add that are not observed."""
     one, parents, tilts, cells, roles = graph.variables[v], graph.parents, graph.tilts, chains.cells, chains.roles
     for l in range(1, one.states):  # noqa: E741 (the letter of the definition)
-        room, bias = chains.room[l], chains.bias[b, one.threshold + l - 1]
+        room, bias = chains.room[l], chains.bias[r, one.threshold + l - 1]
         for i in range(LANES):
             room.x[i] = bias
         for e in range(one.parent, one.parent_end):
             parent = parents[e]
-            for k in range(1, parent.width + 1 if roles[b, parent.variable] != OBSERVED else 0):
+            for k in range(1, parent.width + 1 if roles[r, parent.variable] >= HIDDEN else 0):
                 _add_weight(tilts[parent.block + (l - 1) * parent.width + k - 1], cells[b, parent.variable], k, room)
     return one.states - 1
 
@@ -183,13 +203,12 @@ def next_uniform(out: Record) -> None:
 
 
 @inner(fast=True)
-def choose(n: int, room: np.ndarray, out: Record, cell: Record) -> None:
+def choose(n: int, room: np.ndarray, out: Record) -> None:
     """A state by its probability; random numbers are used up."""
     for i in range(LANES):
-        cell.state[i] = 0
+        out.state[i] = 0
     for k in range(1, n + 1):
         one = room[k]
         for i in range(LANES):
-            rest = out.uniform[i]
-            cell.state[i] = k if 0.0 <= rest < one.p[i] else cell.state[i]
-            out.uniform[i] = rest - one.p[i]
+            out.state[i] = k if 0.0 <= out.uniform[i] < one.p[i] else out.state[i]
+            out.uniform[i] -= one.p[i]

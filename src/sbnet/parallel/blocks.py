@@ -188,13 +188,13 @@ class Taken:
 
 
 class RowBlocks(Iterable[Block]):
-    """Tables cut into blocks of at most `most` rows, few where rows are dear: the first has one, quick ones grow.
+    """Tables cut into blocks of at most `most` rows, few where rows are dear: the first has `least`, quick ones grow.
 
     Where a table is cut depends on the clock, so a task must answer each row alone.
     """
 
-    def __init__(self, first: Any, *others: Any, most: int) -> None:
-        self._columns, self._size, self._most = (first, *others), 1, max(most, 1)
+    def __init__(self, first: Any, *others: Any, most: int, least: int = 1) -> None:
+        self._columns, self._size, self._most = (first, *others), least, max(most, least)
 
     def __iter__(self) -> Iterator[Block]:
         start, n = 0, len(self._columns[0])

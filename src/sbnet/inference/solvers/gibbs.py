@@ -14,7 +14,6 @@ from sbnet.inference.chains import Length, gibbs_means
 from sbnet.inference.solution import Chains, Solution, Status, codes
 from sbnet.inference.solvers.families import chain_means
 from sbnet.model.network import Network
-from sbnet.questions.reduction import absorb
 
 _AGREE = 1.05
 
@@ -63,7 +62,7 @@ class Gibbs:
         if network.tables:
             means, within = chain_means(network, states, self._seed, *length)
         else:
-            means, within = gibbs_means(network.model, states, absorb(network, states), self._seed, length)
+            means, within = gibbs_means(network.model, states, network.bias, self._seed, length)
         between = means.var(axis=1, ddof=1)
         inside = within.mean(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -14,19 +14,18 @@ from sbnet.inference.chains import observed, rows_at_once, whole_blocks
 from sbnet.inference.equal_rows import first_equal
 from sbnet.inference.solvers import families
 from sbnet.kernels import codes as gates
-from sbnet.kernels.chains import BARREN, HIDDEN, LANES, Chains, chains_of, graph_of
+from sbnet.kernels.chains import BARREN, HIDDEN, LANES, Chains, Graph, chains_of, graph_of
 from sbnet.kernels.gibbs import sweep
-from sbnet.kernels.particles import Private, filter_rows, share_t, sum_t
+from sbnet.kernels.particles import Private, filter_rows
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, streams_of, uniforms
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Block, RowBlocks, join, map_blocks
 from sbnet.questions.evidence import observed_means
-from sbnet.questions.reduction import absorb
 
 NUMBER, SWEEPS = 256, 3
 """Particles of a row; Gibbs sweeps after sequential Monte Carlo, of which all but the first count for the means."""
 _SUM_UP_TO = 64  # joint states of the private parents of a variable, as of six components of a per-column mixture
-_MOST = 256  # rows of a block
+_LEAST, _MOST = 8, 256  # rows of a block
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +57,10 @@ def particles(
     network: Network, states: States, seeds: Seeds, *, number: int, draws: int = 0, executor: Executor | None = None
 ) -> Particles:
     """So many particles of each row, by a seed for each: neither the executor nor other rows change an answer."""
-    blocks = RowBlocks(states, seeds, most=_MOST)
-    parts = map_blocks(partial(_particles, network, number, draws), blocks, executor=executor)
+    blocks = RowBlocks(states, seeds, most=_MOST, least=_LEAST)
+    parts = map_blocks(
+        partial(_particles, network, _graph(network), Effort(number, SWEEPS, draws)), blocks, executor=executor
+    )
     n = network.n_units
     return Particles(
         join((part.means for part in parts), np.zeros((0, len(network.bias)))),
@@ -81,25 +82,14 @@ def average(
 
 def log_probabilities(network: Network, states: States, seeds: Seeds, *, number: int, executor: Executor) -> FloatArray:
     """Estimates of ln P of rows, per-column mixtures marginalised; those of P itself are right in the mean."""
-    blocks = RowBlocks(states, seeds, most=_MOST)
-    parts = map_blocks(partial(_log_probabilities, network, number), blocks, executor=executor)
-    found: FloatArray = join(parts, np.zeros(0))
+    blocks = RowBlocks(states, seeds, most=_MOST, least=_LEAST)
+    parts = map_blocks(
+        partial(_particles, network, _graph(network), Effort(number, sum_up_to=_SUM_UP_TO)),
+        blocks,
+        executor=executor,
+    )
+    found: FloatArray = join((part.log_p for part in parts), np.zeros(0))
     return found
-
-
-def _particles(network: Network, number: int, draws: int, block: Block) -> Particles:
-    states, seeds = block.columns
-    if network.tables:
-        return _of_families(network, states, seeds, Effort(number, SWEEPS, draws))
-    return particle_rows(network.model, states, absorb(network, states), seeds, Effort(number, SWEEPS, draws))
-
-
-def _log_probabilities(network: Network, number: int, block: Block) -> FloatArray:
-    states, seeds = block.columns
-    effort = Effort(number, sum_up_to=_SUM_UP_TO)
-    if network.tables:
-        return _of_families(network, states, seeds, effort).log_p
-    return particle_rows(network.model, states, absorb(network, states), seeds, effort).log_p
 
 
 class Effort(NamedTuple):
@@ -111,17 +101,30 @@ class Effort(NamedTuple):
     sum_up_to: int = 1
 
 
-def particle_rows(model: Model, states: States, bias: FloatArray, seeds: Seeds, effort: Effort) -> Particles:
+def _graph(network: Network) -> Graph | None:
+    return None if network.tables else graph_of(network.model)
+
+
+def _particles(network: Network, graph: Graph | None, effort: Effort, block: Block) -> Particles:
+    states, seeds = block.columns
+    if graph is None:
+        return _of_families(network, states, seeds, effort)
+    return particle_rows(network.model, graph, states, network.bias, seeds, effort)
+
+
+def particle_rows(
+    model: Model, graph: Graph, states: States, bias: FloatArray, seeds: Seeds, effort: Effort
+) -> Particles:
     """Particles of each row, moved by some sweeps, of which the first does not count; without any, there are no means.
 
     Private parents with no more joint states than `sum_up_to` are marginalised.
     """
     number, sweeps, draws, _ = effort
-    n, graph, most = len(states), graph_of(model), rows_at_once(model, number)
-    found = Particles(np.zeros((n, bias.shape[1])), np.zeros(n), np.zeros((n, draws, states.shape[1]), np.int8))
+    n, most = len(states), rows_at_once(model, number)
+    found = Particles(np.zeros((n, len(bias))), np.zeros(n), np.zeros((n, draws, states.shape[1]), np.int8))
     for first in range(0, n, most):
         rows = slice(first, first + most)
-        chains = chains_of(model, graph, states[rows], bias[rows], number)
+        chains = chains_of(graph, states[rows], bias, number)
         chains.draws["seed"] = streams_of(seeds[rows], whole_blocks(number)).reshape(-1, LANES)
         private, source = _private(model, states[rows], chains, effort), np.zeros((2, number), np.int64)
         filter_rows(graph, chains, states[rows], splitmix(seeds[rows]), number, private, source, found.log_p[rows])
@@ -130,7 +133,7 @@ def particle_rows(model: Model, states: States, bias: FloatArray, seeds: Seeds, 
         sweep(graph, chains, np.ones(sweeps), min(sweeps - 1, 1))
         used, (seen, on) = np.arange(LANES) < chains.draws["used"][:, None], observed(model, states[rows])
         sums = np.where(used[:, None], chains.columns["average"], 0.0).sum(axis=2)
-        found.means[rows] = np.where(seen, on, sums.reshape(len(seen), -1, bias.shape[1]).sum(axis=1) / number)
+        found.means[rows] = np.where(seen, on, sums.reshape(len(seen), -1, len(bias)).sum(axis=1) / number)
         found.drawn[rows] = _pick(chains, states[rows], seeds[rows], number, draws)
     return found
 
@@ -161,7 +164,7 @@ def _of_families(network: Network, states: States, seeds: Seeds, effort: Effort)
 
 def _private(model: Model, states: States, chains: Chains, effort: Effort) -> Private:
     """The private parents of each row: hidden, with an observed child and no other that is not barren."""
-    roles, n_states = chains.roles[:: max(len(chains.roles) // len(states), 1)], model.n_states
+    roles, n_states = chains.roles, model.n_states
     child, joint = np.full(states.shape, -1), np.ones(states.shape, np.int64)
     for u in np.unique(model.parent) if effort.sum_up_to > 1 else ():
         children = model.child[model.child_indptr[u] : model.child_indptr[u + 1]]
@@ -172,8 +175,8 @@ def _private(model: Model, states: States, chains: Chains, effort: Effort) -> Pr
         rows, v = rows[fits], v[fits]
         child[rows, u] = v
         joint[rows, v] *= n_states[u]
-    widest, room = int(n_states.max(initial=2)), np.zeros(2 * effort.sum_up_to, share_t)
-    return Private(child, joint, room, np.zeros(1, sum_t), np.zeros((widest, LANES)))
+    share, x = np.empty((effort.sum_up_to, LANES)), np.empty((effort.sum_up_to, int(n_states.max(initial=2)), LANES))
+    return Private(child, joint, share, x, np.empty(LANES), np.empty(LANES, np.int64))
 
 
 def _pick(chains: Chains, states: States, seeds: Seeds, number: int, draws: int) -> States:
