@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Protocol
 
 import dask.array
@@ -196,13 +197,21 @@ def answered(**more: Any) -> dict[str, Any]:
     return {"network": LAWN, "evidence": SEEN, **more}
 
 
+def write_files() -> None:
+    """The files that good calls read."""
+    sb.save(LAWN, "lawn.sbn")
+    sb.write(LAWN, "lawn.toml")
+    Path("found.csv").write_text("disease,term,frequency\nflu,fever,0.9\n")
+    Path("terms.csv").write_text("term,name,parents\nfever,Fever,\n")
+    Path("patient.json").write_text('{"phenotypicFeatures": []}')
+
+
 def goods() -> dict[str, Good]:
     """A good call of everything public, by name."""
     both = sb.NetworkMixture((LAWN, LAWN), columns=LAWN.names)
     batch, post, exact = sb.infer_many(LAWN, TABLE), sb.infer(LAWN, SEEN), sb.exact_posterior(LAWN, SEEN)
     asked = {"network": LAYERS, "X": ROWS, "epochs": 1, "progress": False}
-    sb.save(LAWN, "lawn.sbn")
-    sb.write(LAWN, "lawn.toml")
+    write_files()
     of_network = {
         name: getattr(LAWN, name)
         for name in (
@@ -293,6 +302,11 @@ def goods() -> dict[str, Good]:
         "wake_sleep": good(sb.wake_sleep, network=LAYERS, X=ROWS, epochs=1, progress=False),
         "write": good(sb.write, files=("path",), network=LAWN, path="written.toml"),
         "bounds.lower_bound": good(sb.bounds.lower_bound, **answered(means=[0.5] * 4)),
+        "catalogue.Ontology.term": good(sb.catalogue.Ontology({}, {}).term, identifier="HP:1"),
+        "catalogue.read_annotations": good(sb.catalogue.read_annotations, files=("path",), path="found.csv"),
+        "catalogue.read_ontology": good(sb.catalogue.read_ontology, files=("path",), path="terms.csv"),
+        "catalogue.read_patient": good(sb.catalogue.read_patient, files=("path",), path="patient.json"),
+        "catalogue.network": good(sb.catalogue.network, annotations=[("flu", "fever", 0.9), ("cold", "cough")]),
         "plots.associations": good(plots.associations, density=density()),
         "plots.breakdown": good(plots.breakdown, posterior=post),
         "plots.means": good(plots.means, posterior=post),
@@ -344,6 +358,7 @@ NOT_CALLED = {
                 "BoundGradient",
             ),
             *("Solution", "Solution.rows", "Solution.where", "Step", "UpperBound", "UpperBounds", "WakeSleepResult"),
+            *("catalogue.Annotation", "catalogue.Ontology"),
             *("Xi", "bounds.Breakdown", "datasets.Digits", "explore.Widget"),
         ),
         RESULTS,
@@ -366,6 +381,7 @@ NOT_CALLED = {
 MODULES = (
     *(("", module) for module in (sb, sb.results, sb.solvers, sb.convert)),
     *(("bounds.", sb.bounds), ("plots.", plots), ("datasets.", datasets), ("explore.", explore)),
+    ("catalogue.", sb.catalogue),
 )
 
 
@@ -409,8 +425,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Good]:
 def folder(tmp_path, monkeypatch):
     """Where files that hostile names stand for may be written."""
     monkeypatch.chdir(tmp_path)
-    sb.save(LAWN, "lawn.sbn")
-    sb.write(LAWN, "lawn.toml")
+    write_files()
 
 
 def test_everything_public_has_a_good_call_or_a_reason_for_none(calls):

@@ -12,6 +12,7 @@ from sbnet._version import __version__ as __version__
 
 if TYPE_CHECKING:  # the names of `_HOMES` and `_MODULES` once more, for type checkers
     from sbnet import bounds as bounds
+    from sbnet import catalogue as catalogue
     from sbnet import convert as convert
     from sbnet import datasets as datasets
     from sbnet import errors as errors
@@ -85,7 +86,7 @@ _HOMES = {
     "solvers": ("Conditioned", "Gibbs", "MeanField", "Mixture", "Structured"),
 }
 _HOME = {name: f"sbnet.{module}" for module, names in _HOMES.items() for name in names}
-_OFFERED = ("bounds", "convert", "errors", "results", "solvers")
+_OFFERED = ("bounds", "catalogue", "convert", "errors", "results", "solvers")
 _MODULES = (*_OFFERED, "datasets", "estimators", "explore", "paper", "plots")
 
 __all__ = sorted(["__version__", *_HOME, *_OFFERED])

@@ -89,13 +89,15 @@ class SingleCause(Readable):
     def _reading(self, most: int = printing.SHOWN) -> Reading:
         shown, p = self._order()[:most], printing.probability
         top = printing.scale(self.prior[shown], self.probability[shown])
-        rows: list[list[Any]] = [["cause", "prior → posterior", f"0 to {top:g}", "log-odds"]]
-        for k in shown:
+        names = [cause if isinstance(cause, str) else cause[0] for cause in (self.causes[k] for k in shown)]
+        about = [self.network.notes[name].about for name in names]
+        rows: list[list[Any]] = [["cause", "prior → posterior", f"0 to {top:g}", "log-odds", *["about"] * any(about)]]
+        for k, words in zip(shown, about, strict=True):
             prior, posterior = float(self.prior[k]), float(self.probability[k])
-            move = printing.Move(prior, posterior, top)
-            rows.append([cause_name(self.causes[k]), f"{p(prior)} → {p(posterior)}", move, f"{self.log_odds[k]:+.2f}"])
+            numbers = f"{p(prior)} → {p(posterior)}", printing.Move(prior, posterior, top), f"{self.log_odds[k]:+.2f}"
+            rows.append([cause_name(self.causes[k]), *numbers, *[words] * any(about)])
         head = f"If exactly one of {len(self):,} causes is present, given {self.n_observed:,} observed:"
-        return Reading(head, [*rows, *printing.more(len(self) - len(shown))])
+        return Reading(head, [*rows, *printing.more(len(self) - len(shown))], cuts=(0, 4) if any(about) else (0,))
 
 
 def cause_name(cause: Cause) -> str:
@@ -199,15 +201,16 @@ def _causes(network: Network, about: Any) -> _Causes:
 
 def _normal(score: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Probabilities and their log-odds; that of the likeliest from the sum of all others, which keeps its digits."""
-    best, top = int(np.argmax(score)), float(score.max())
-    p: FloatArray = np.exp(score - top)
-    others = float(p[:best].sum() + p[best + 1 :].sum())
-    total = 1.0 + others
-    log_p = score - top - np.log(total)
+    best = int(np.argmax(score))
+    others = np.delete(score, best) - score[best]
+    second = float(others.max(initial=-np.inf))
+    log_others = second + np.log(np.exp(others - second).sum()) if second > -np.inf else -np.inf
+    total = float(np.logaddexp(0.0, log_others))
+    p: FloatArray = np.exp(score - score[best] - total)
     with np.errstate(divide="ignore"):
-        log_odds: FloatArray = log_p - np.log1p(-p / total)
-        log_odds[best] = -np.log(others)
-    return p / total, log_odds
+        log_odds: FloatArray = score - score[best] - total - np.log1p(-p)
+    log_odds[best] = -log_others
+    return p, log_odds
 
 
 def _log_weights(network: Network, columns: IndexArray, states: States, free: BoolArray, limit: int) -> FloatArray:
@@ -241,7 +244,9 @@ def _changes(network: Network, states: States, columns: IndexArray) -> FloatArra
     """
     model, (variable, state), n = network.model, network.columns, len(network.bias)
     threshold, column = _ends(network)
-    x = absorb_rows(model, network.bias, states[None, :])[0]
+    on = np.flatnonzero(states > 0)
+    above = bool((model.child_indptr[on + 1] > model.child_indptr[on]).any())  # findings have no children, as a rule
+    x = absorb_rows(model, network.bias, states[None, :])[0] if above else network.bias
     known = np.flatnonzero(states != HIDDEN)
     weights, _ = stretches(model.block[model.indptr], known)
     t, c, w = threshold[weights], column[weights], model.weight[weights]
@@ -254,13 +259,13 @@ def _changes(network: Network, states: States, columns: IndexArray) -> FloatArra
     new = _log(network, t, states[variable[t]], x[t] + w)
     own, begins = stretches(model.threshold, variable[columns])  # all thresholds of its variable for each column
     k = np.repeat(np.arange(len(columns)), np.diff(begins))
-    off, on = _log(network, own, 0, x[own]), _log(network, own, state[columns][k], x[own])
+    off, there = _log(network, own, 0, x[own]), _log(network, own, state[columns][k], x[own])
     every, _ = stretches(model.threshold, known)
     zeros = _log(network, every, states[variable[every]], x[every]).zero.sum()
     change = (change + np.bincount(c, new.finite - old.finite, n))[columns]
-    change = change + np.bincount(k, on.finite - off.finite, len(columns))
+    change = change + np.bincount(k, there.finite - off.finite, len(columns))
     left = zeros + np.bincount(c, new.zero.astype(float) - old.zero, n)[columns]
-    left = left + np.bincount(k, on.zero.astype(float) - off.zero, len(columns))
+    left = left + np.bincount(k, there.zero.astype(float) - off.zero, len(columns))
     for name in network.tables:
         if states[network.index(name)] != HIDDEN:
             more = _of_table(network, name, states, columns)

@@ -14,11 +14,12 @@ from sbnet._types import FloatArray
 from sbnet.errors import NetworkError, hint, not_among
 from sbnet.kernels import array_gates
 from sbnet.kernels import codes as gates
+from sbnet.model import hierarchy
 from sbnet.model.build import from_edges, gate_code
 from sbnet.model.network import CERTAIN as CERTAIN
 from sbnet.model.network import Network
-from sbnet.model.notes import NOTHING
-from sbnet.model.states import find, shown, states_of
+from sbnet.model.notes import NOTHING, Note
+from sbnet.model.states import NO_YES, find, shown, states_of
 from sbnet.model.suggestions import check_network
 
 Number: TypeAlias = Callable[[str, Any], float]
@@ -32,6 +33,9 @@ def noisy_or(
     leak: Mapping[str, Any] | float = 0.0,
     prior: Mapping[str, Any] | float | None = None,
     states: Mapping[str, Sequence[str]] | None = None,
+    is_a: Mapping[str, Any] | None = None,
+    about: Mapping[str, str] | None = None,
+    group: Mapping[str, str] | None = None,
 ) -> Network:
     r"""Build a network of causes and effects from probabilities, with noisy-OR units.
 
@@ -61,6 +65,14 @@ def noisy_or(
         mapping from its states, or a list.
     states
         The names of the states of variables that have others than no and yes, in order.
+    is_a
+        Effects in a hierarchy: a mapping from effects to what each is a kind of, a name or several, such as
+        ``{"focal seizure": "seizure"}``. Causes of an effect are then linked to its relatives too, to vaguer ones with
+        0.3 times its probability and to more specific ones as often as their leaks say; see
+        :mod:`sbnet.model.hierarchy`. Effects of two states only, and leaks other than zero make sense of it.
+    about, group
+        What units stand for, and groups of them, by name: see :class:`Note`. "causes" and "findings" are the usual
+        groups.
 
     Returns
     -------
@@ -97,7 +109,34 @@ def noisy_or(
       flu                  0.0990  0.3010  0.6000
       flu + cold           0.0792  0.3208  0.6000
     """
-    return from_probabilities(causes, leak=leak, prior=prior, gate="noisy-or", states=states)
+    if is_a is not None:
+        causes = _with_relatives(causes, leak, states, is_a)
+    network = from_probabilities(causes, leak=leak, prior=prior, gate="noisy-or", states=states)
+    notes: dict[str, Note] = {}
+    for what, given in (("about", about), ("group", group)):
+        wanted = f"give a mapping from names to texts, such as {what}={{{network.names[0]!r}: …}}"
+        for name, text in checks.mapping(what, {} if given is None else given, wanted, NetworkError).items():
+            notes[name] = replace(notes.get(name, NOTHING), **{what: text})
+    return network.with_notes(notes) if notes else network
+
+
+def _with_relatives(causes: Any, leak: Any, states: Any, is_a: Any) -> dict[tuple[str, str], float]:
+    """Links to the relatives of each effect, where effects are kinds of one another."""
+    kinds = hierarchy.checked(is_a)
+    for name in hierarchy.members(kinds):
+        if isinstance(states, Mapping) and len(states.get(name, NO_YES)) > 2:
+            raise NetworkError(f"is_a names {name!r}, which has {len(states[name])} states; it is for effects of two")
+    wanted = "a mapping from (cause, effect) to a probability"
+    found: dict[tuple[str, str], float] = {}
+    for key, p in checks.mapping("causes", causes, f"give {wanted}", NetworkError).items():
+        if not (isinstance(key, tuple) and len(key) == 2):
+            raise NetworkError(f"the keys of causes are (cause, effect); got {checks.shown(key)}")
+        found[key] = checks.probability(f"causes[{key[0]!r}, {key[1]!r}]", p)
+    if not isinstance(leak, Mapping):
+        every = dict.fromkeys([*(effect for _, effect in found), *hierarchy.members(kinds)])
+        leak = dict.fromkeys(every, leak)
+    leaks = {name: checks.probability(f"leak[{name!r}]", p) for name, p in leak.items()}
+    return hierarchy.links(found, leaks, kinds)
 
 
 def from_probabilities(
