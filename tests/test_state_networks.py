@@ -72,6 +72,14 @@ def test_estimates_of_p_are_right_in_the_mean() -> None:
     assert ratio.std(axis=0).max() > 0.01  # they are estimates
 
 
+def test_states_are_drawn_down_in_proportion() -> None:
+    """Independent variables, more completions than are kept: no state of any of them is lost."""
+    network = sb.layered((12,), scale=0.0)
+    found = complete(network, np.full((1, 12), -1, np.int8), most=64)
+    p = np.array([found.probabilities(v, 2)[0, 1] for v in range(12)])
+    assert np.abs(p - 0.5).max() <= 0.05
+
+
 def test_rows_do_not_depend_on_their_neighbours() -> None:
     rng = np.random.default_rng(1)
     network = random_network(rng)

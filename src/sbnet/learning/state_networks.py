@@ -8,7 +8,7 @@ held-out rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -28,6 +28,8 @@ _ROUNDS, _DRAWS, _COMPLETIONS = 3, 3, 16
 """Networks from which missing cells are drawn; draws of a row that the last one learns from; completions of a row."""
 _FIRST = (Cost(1.0),)
 """The penalty until one is chosen."""
+_BESIDE = (Cost(8.0), Cost(4.0), Cost(2.0), Cost(1.0), Cost(0.5, 0.5), Cost(0.25))
+"""Penalties that are tried, on one fold, for variables beside a label: they count only where cells are missing."""
 _BLOCKS = 8
 
 
@@ -117,14 +119,17 @@ def learn_states(
     if len(rows.cells) > 2 * _CHOOSING:
         fold = np.where(rng.permutation(len(rows.cells)) < _CHOOSING, fold, -1)
     missing = (rows.cells == HIDDEN).any()
-    parents, network = rows.cells, _independent(rows)
+    parents, network, seen = rows.cells, _independent(rows), rows.cells
+    if rows.label is not None:  # what is missing is drawn as it will be where the label is asked for
+        seen = rows.cells.copy()
+        seen[:, rows.label] = HIDDEN
     for _ in range(_ROUNDS - 1 if missing else 0):
-        parents = _drawn(network, rows.cells, rng)
+        parents = _drawn(network, seen, rng)
         network, _ = _solved(rows, parents, np.full(len(fold), -1), np.arange(len(fold)), _FIRST, threads, 0)
     if not missing:
         return _solved(rows, rows.cells, fold, np.arange(len(fold)), COSTS, threads, products)
     holes = np.flatnonzero((rows.cells == HIDDEN).any(axis=1))
-    draws = [_drawn(network, rows.cells[holes], rng) for _ in range(_DRAWS)]
+    draws = [_drawn(network, seen[holes], rng) for _ in range(_DRAWS)]
     whole = np.setdiff1d(np.arange(len(fold)), holes)
     parents = np.concatenate([rows.cells[whole], *draws])
     return _solved(rows, parents, fold, np.concatenate([whole, *[holes] * _DRAWS]), COSTS, threads, products)
@@ -139,7 +144,7 @@ def _solved(
     table = Table(parents, rows.cells[row], rows.n_states, rows.ordered, (rows.weight / times)[row], fold[row])
     features = Features.of(table.n_states, table.ordered)
     blocks = [range(first, len(rows.names), _BLOCKS) for first in range(min(_BLOCKS, len(rows.names)))]
-    task = partial(_regress, table, features, tuple(costs), {rows.label: products})
+    task = partial(_regress, table, features, tuple(costs), rows.label, products)
     parts = map_blocks(task, blocks, executor=Threads(threads))
     found = [parts[v % _BLOCKS][v // _BLOCKS] for v in range(len(rows.names))]
     each = zip(rows.names, found, strict=True)
@@ -148,9 +153,17 @@ def _solved(
 
 
 def _regress(
-    table: Table, features: Features, costs: tuple[Cost, ...], products: dict[int | None, int], variables: range
+    table: Table, features: Features, costs: tuple[Cost, ...], label: int | None, products: int, variables: range
 ) -> list[Regression]:
-    return [regress_variable(table, features, v, costs, products=products.get(v, 0)) for v in variables]
+    if label is None or len(costs) == 1:
+        return [regress_variable(table, features, v, costs) for v in variables]
+    once = replace(table, fold=np.where(table.fold == 0, 0, -1))
+    return [
+        regress_variable(table, features, v, costs, products=products)
+        if v == label
+        else regress_variable(once, features, v, _BESIDE)
+        for v in variables
+    ]
 
 
 def _independent(rows: StateRows) -> Network:

@@ -103,9 +103,8 @@ def _complete(network: Network, rows: States, asked: IndexArray, most: int, seed
     seeds = row_seeds(seed % 2**64, rows)
     row, states, weight = np.arange(len(rows)), rows.copy(), np.zeros(len(rows))
     log_p = np.zeros(len(rows))
-    for v in range(network.n_units):
-        if not live[:, v].any():
-            continue
+    needed = np.flatnonzero(live.any(axis=0)).tolist()
+    for v in needed:
         seen, function = rows[row, v], _function(network, v, states)
         if function is not None:
             states[:, v] = function
@@ -120,6 +119,9 @@ def _complete(network: Network, rows: States, asked: IndexArray, most: int, seed
             times = np.where(split, n, 1)
             source = np.repeat(np.arange(len(row)), times)
             k = np.arange(len(source)) - np.repeat(np.cumsum(times) - times, times)
+            # By state: drawn down in turn, completions that differ in nothing else would all lose the same one.
+            order = np.lexsort((k, row[source]))
+            source, k = source[order], k[order]
             new = split[source]
             row, states, weight = row[source], states[source], weight[source]
             states[new, v] = k[new]
@@ -128,6 +130,8 @@ def _complete(network: Network, rows: States, asked: IndexArray, most: int, seed
             if not possible.all():  # a table rules it out
                 possible |= ~_any(row, possible, len(rows))[row]
                 row, states, weight = row[possible], states[possible], weight[possible]
+        if v == needed[-1]:
+            break
         with np.errstate(over="ignore"):
             drawn = uniforms(splitmix(seeds + np.uint64(v + 1) * GOLDEN))
         row, states, weight = _thinned(row, states, weight, log_p, most, drawn)
