@@ -75,9 +75,11 @@ def test_estimates_of_p_are_right_in_the_mean() -> None:
 def test_states_are_drawn_down_in_proportion() -> None:
     """Independent variables, more completions than are kept: no state of any of them is lost."""
     network = sb.layered((12,), scale=0.0)
-    found = complete(network, np.full((1, 12), -1, np.int8), most=64)
-    p = np.array([found.probabilities(v, 2)[0, 1] for v in range(12)])
-    assert np.abs(p - 0.5).max() <= 0.05
+    rows = np.full((1, 12), -1, np.int8)
+    found = [complete(network, rows, most=64, seed=seed) for seed in range(20)]
+    p = np.array([[one.probabilities(v, 2)[0, 1] for v in range(12)] for one in found])
+    assert np.abs(p - 0.5).max() <= 0.35
+    assert np.abs(p.mean(axis=0) - 0.5).max() <= 0.1
 
 
 def test_rows_do_not_depend_on_their_neighbours() -> None:

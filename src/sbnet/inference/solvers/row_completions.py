@@ -21,7 +21,7 @@ from sbnet.kernels.random import GOLDEN, row_seeds, splitmix, uniforms
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import row_blocks
 
-MOST = 128
+MOST = 256
 """Completions of a row."""
 _FEW = 0.3
 """Completions are drawn again when the effective number of them is below this share."""
@@ -119,9 +119,6 @@ def _complete(network: Network, rows: States, asked: IndexArray, most: int, seed
             times = np.where(split, n, 1)
             source = np.repeat(np.arange(len(row)), times)
             k = np.arange(len(source)) - np.repeat(np.cumsum(times) - times, times)
-            # By state: drawn down in turn, completions that differ in nothing else would all lose the same one.
-            order = np.lexsort((k, row[source]))
-            source, k = source[order], k[order]
             new = split[source]
             row, states, weight = row[source], states[source], weight[source]
             states[new, v] = k[new]
@@ -133,8 +130,8 @@ def _complete(network: Network, rows: States, asked: IndexArray, most: int, seed
         if v == needed[-1]:
             break
         with np.errstate(over="ignore"):
-            drawn = uniforms(splitmix(seeds + np.uint64(v + 1) * GOLDEN))
-        row, states, weight = _thinned(row, states, weight, log_p, most, drawn)
+            at = splitmix(seeds + np.uint64(v + 1) * GOLDEN)
+        row, states, weight = _thinned(row, states, weight, log_p, most, at, v)
     top, total = _totals(row, weight, len(rows))
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.exp(weight - top[row]) / total[row]
@@ -177,33 +174,39 @@ def live_rows(network: Network, rows: States, asked: IndexArray) -> BoolArray:
 
 
 def _thinned(
-    row: IndexArray, states: States, weight: FloatArray, log_p: FloatArray, most: int, drawn: FloatArray
+    row: IndexArray, states: States, weight: FloatArray, log_p: FloatArray, most: int, seeds: Seeds, v: int
 ) -> tuple[IndexArray, States, FloatArray]:
-    """Completions of rows that have more than `most`, or of which few count, drawn down to `most` by their weights."""
+    """Completions of rows that have more than `most`, or of which few count, drawn down to `most` by their weights.
+
+    Each is taken as often as its share of the row says, rounded up or down. Those with the same state of variable v
+    stand together, so that each state keeps its share too; and in random order, since of completions that alternate in
+    another variable all would lose the same state of that.
+    """
     n, count = len(log_p), np.bincount(row, minlength=len(log_p))
     if count.max(initial=0) < most:
         return row, states, weight
     top, total = _totals(row, weight, n)
-    share = np.exp(weight - top[row])
-    squares = np.bincount(row, weights=share**2, minlength=n)
-    with np.errstate(invalid="ignore"):
-        many = ((count > most) | ((count == most) & (total**2 < _FEW * most * squares))) & (total > 0.0)
+    squares = np.bincount(row, weights=np.exp(weight - top[row]) ** 2, minlength=n)
+    many = ((count > most) | ((count == most) & (total**2 < _FEW * most * squares))) & (total > 0.0)
     if not many.any():
         return row, states, weight
-    chosen = many[row]
-    above = np.cumsum(np.where(chosen, share / np.where(total > 0.0, total, 1.0)[row], 0.0))
-    begin = _begin(row, n)
-    before = np.concatenate([[0.0], above])[begin[:-1]]
-    above = np.minimum((above - before[row]) * most, most)
-    last = begin[1:] - 1
-    above[last[many]] = most  # whatever rounding says
-    upper = np.ceil(above - drawn[row])
-    lower = np.concatenate([[0.0], upper[:-1]])
-    lower[begin[:-1][many]] = 0.0
-    times = np.where(chosen, (upper - lower), 1).astype(np.int64)
+    kept, taken, begin = ~many[row], np.flatnonzero(many[row]), _begin(row, n)
+    own = row[taken]
+    with np.errstate(over="ignore"):
+        keys = splitmix(seeds[own] + (taken - begin[own]).astype(np.uint64) * GOLDEN)
+    taken = taken[np.lexsort((keys, states[taken, v], own))]
+    share = np.exp(weight[taken] - top[own]) / total[own]
+    first = np.searchsorted(own, own)
+    above = np.cumsum(share)
+    above = (above - np.concatenate([[0.0], above])[first]) * most
+    last = np.append(own[1:] != own[:-1], True)
+    above[last] = most  # whatever rounding says
+    upper = np.ceil(np.minimum(above, most) - uniforms(seeds[own]))
+    lower = np.where(np.arange(len(own)) == first, 0.0, np.concatenate([[0.0], upper[:-1]]))
+    source = np.concatenate([np.flatnonzero(kept), np.repeat(taken, (upper - lower).astype(np.int64))])
     log_p[many] += top[many] + np.log(total[many] / most)
-    source = np.repeat(np.arange(len(row)), times)
-    weight = np.where(chosen, 0.0, weight)
+    weight = np.where(kept, weight, 0.0)
+    source = source[np.argsort(row[source], kind="stable")]
     return row[source], states[source], weight[source]
 
 
