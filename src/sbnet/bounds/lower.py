@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from sbnet import checks
 from sbnet._types import HIDDEN, Bound, FloatArray, States, Stop
-from sbnet.errors import EvidenceError
+from sbnet.errors import EvidenceError, NetworkError
+from sbnet.exact.factors import families_of, log_table
 from sbnet.exact.probability import entropy_of
 from sbnet.kernels.array_gates import loads, rarity, softplus
 from sbnet.kernels.codes import NOISY_OR
@@ -18,9 +19,10 @@ from sbnet.kernels.kinds import LOG_TERMS
 from sbnet.model.network import Network
 from sbnet.questions import printing
 from sbnet.questions.batches import answers, framed
+from sbnet.questions.by_state import probabilities
 from sbnet.questions.evidence import EvidenceLike, check_means, coerce
 from sbnet.questions.printing import Readable, Reading
-from sbnet.questions.reduction import absorb, live_variables
+from sbnet.questions.reduction import absorb, ends_of_weights, live_variables
 from sbnet.questions.support import impossible
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["LOG_TERMS", "Breakdown", "lower_bound"]
 
 MAX_ENUMERATED = 12
+_LARGEST = 1 << 18  # joint states of the parents of a variable, where some have tables
 _STILL = 1e-12  # nats: parameters of the terms are best where a step promises less
 
 
@@ -116,10 +119,11 @@ def lower_bound(
     evidence
         One pattern or a table of them.
     means
-        The means, one for every unit (and row); those of observed units are not used. A mean below 1e-17 counts as 0.
+        The means, one for every unit (and row), or for every state of a variable from the second one on; those of
+        observed units are not used. A mean below 1e-17 counts as 0.
     xi
-        The parameters of the logarithm terms, one for every unit (and row), between 0 and 1. NaN, or no `xi` at all:
-        the best value for the given means.
+        The parameters of the logarithm terms, one for every unit (and row), or threshold, between 0 and 1. NaN,
+        or no `xi` at all: the best value for the given means.
     log_term : {"xi", "exact", "quadratic", "jensen"}
         How :math:`\langle \ln(1 + e^{z_i}) \rangle` is bounded; see :class:`sbnet.MeanField`.
     enumerate_up_to : int
@@ -130,10 +134,9 @@ def lower_bound(
     float or ndarray of shape (n,)
     """
     states, single = coerce(network, evidence)
-    network.check_binary("lower_bound()")
     bound = check_log_term(log_term, enumerate_up_to)
     mu = check_means(network, states, means, single)
-    parts = bound_terms(network, states, mu, _check_xi(states, xi, single), bound)
+    parts = bound_terms(network, states, mu, _check_xi(network, states, xi, single), bound)
     total: FloatArray = sum((part.sum(axis=1) for part in parts), np.zeros(len(states)))
     total[impossible(network, states)] = -np.inf
     return float(total[0]) if single else total
@@ -142,7 +145,16 @@ def lower_bound(
 def bound_terms(
     network: Network, states: States, means: FloatArray, xi: FloatArray, bound: Bound
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Linear terms, minus the logarithm terms, and entropy, rows by units each. Fills in `xi` where it is NaN."""
+    """Linear terms, minus the logarithm terms, and entropy, rows by units each. Fills in `xi` where it is NaN.
+
+    Where variables have tables, no term is split: the mean of ln P given the parents is the first of the three.
+    """
+    if network.tables:
+        parts = [_means_of_families(network, *row) for row in zip(states, means, strict=True)]
+        linear, entropy = np.array(parts).reshape(len(states), 2, network.n_units).swapaxes(0, 1)
+        return linear, np.zeros(states.shape), entropy
+    if not network.is_binary:
+        return _terms_of_states(network, states, means, xi, bound)
     bias = absorb(network, states)
     terms = log_terms(network, bound, states, means, xi)
     live = ~np.isnan(terms)  # barren units have no term
@@ -155,19 +167,74 @@ def bound_terms(
     return linear, np.where(live, -c * terms, 0.0), entropy
 
 
+def _terms_of_states(
+    network: Network, states: States, means: FloatArray, xi: FloatArray, bound: Bound
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The three parts for variables with any number of states, the sum over the thresholds of each."""
+    (variable, _), model = network.columns, network.model
+    terms, hidden = log_terms(network, bound, states, means, xi), states[:, variable] == HIDDEN
+    live = ~np.isnan(terms)
+    threshold, column = ends_of_weights(model)
+    sent = np.where(hidden, means, 0.0)[:, column] * network.weight
+    x = absorb(network, states) + [np.bincount(threshold, row, len(variable)) for row in sent]
+    a, c, entropy = np.empty_like(x), np.empty_like(x), np.zeros(states.shape)
+    for i in range(network.n_units):
+        own, p = network.columns_of(i), probabilities(means[:, network.columns_of(i)])
+        at_least = np.cumsum(p[:, ::-1], axis=1)[:, ::-1]  # P(v >= k)
+        if network.gate[i] == NOISY_OR:
+            a[:, own], c[:, own] = at_least[:, 1:] - 1.0, p[:, 1:]
+        else:
+            a[:, own], c[:, own] = at_least[:, 1:], np.minimum(at_least[:, :-1], 1.0)
+        entropy[:, i] = np.where(hidden[:, own.start] & live[:, own.start], _entropy(p), 0.0)
+    linear, log_term = np.where(live, a * x, 0.0), np.where(live, -c * terms, 0.0)
+    first = model.threshold[:-1]
+    return np.add.reduceat(linear, first, axis=1), np.add.reduceat(log_term, first, axis=1), entropy
+
+
+def _entropy(p: FloatArray) -> FloatArray:
+    """Of distributions along the last axis."""
+    total: FloatArray = -(p * np.log(np.maximum(p, 1e-300))).sum(axis=-1)
+    return total
+
+
+def _means_of_families(network: Network, row: States, means: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """<ln P(v | parents)> of each variable in one row, a sum over the joint states of a family, and the entropy."""
+    energy, entropy = np.zeros(network.n_units), np.zeros(network.n_units)
+    tables = {network.index(name): table for name, table in network.tables.items()}
+    q = [probabilities(means[network.columns_of(i)]) for i in range(network.n_units)]
+    live = np.flatnonzero(live_variables(network.model, row)).tolist()
+    for family in families_of(network.model, network.bias, live, tables):
+        i, weight = family.variable, np.ones(())
+        for v in (*family.parents, i):
+            if row[v] == HIDDEN:
+                weight = np.multiply.outer(weight, q[v])
+        if weight.size > _LARGEST:
+            raise NetworkError(
+                f"variable {network.names[i]!r} has {weight.ndim} hidden parents, too many for a sum over their "
+                "states, and stands in a network with tables; observe some of them"
+            )
+        log_p = log_table(family, row[None, :])[0]
+        energy[i] = float(np.where(weight > 0.0, weight * np.where(weight > 0.0, log_p, 0.0), 0.0).sum())
+        entropy[i] = float(_entropy(q[i])) if row[i] == HIDDEN else 0.0
+    return energy, entropy
+
+
 def log_terms(network: Network, which: Bound, states: States, means: FloatArray, xi: FloatArray) -> FloatArray:
-    """The bounds on <t(x)> at given means, rows by units; NaN for barren units.
+    """The bounds on <t(x)> at given means, rows by thresholds; NaN for barren units.
 
     The entries of `xi` that are NaN are filled in. It is the solver that makes no sweep. A mean of 1, or of
     less than 1e-17, is treated as an observation.
     """
     model, n = network.model, len(states)
     live = np.array([live_variables(model, row) for row in states], np.bool_).reshape(states.shape)
-    certain = live & (states == HIDDEN) & ((means < 1e-17) | (means == 1.0))
-    known = np.where(certain, np.rint(means), states).astype(np.int8)
+    known, variable = states.copy(), network.columns[0]
+    for i in range(network.n_units):
+        p = probabilities(means[:, network.columns_of(i)])
+        certain = live[:, i] & (states[:, i] == HIDDEN) & ((p >= 1e-17).sum(axis=1) == 1)
+        known[certain, i] = p.argmax(axis=1)[certain]
     bias = absorb(network, known)
-    terms: FloatArray = np.where(network.gate == NOISY_OR, rarity(bias), softplus(bias))
-    terms[~live] = np.nan
+    terms: FloatArray = np.where(network.gate[variable] == NOISY_OR, rarity(bias), softplus(bias))
+    terms[~live[:, variable]] = np.nan
     found, start = xi.copy(), means.astype(np.float64)
     from sbnet.bounds.rows import Answers, solve_rows
 
@@ -183,14 +250,16 @@ def check_log_term(log_term: str, enumerate_up_to: int) -> Bound:
     return Bound(code, checks.whole("enumerate_up_to", enumerate_up_to, 0, MAX_ENUMERATED))
 
 
-def _check_xi(states: States, xi: ArrayLike | None, single: bool) -> FloatArray:
+def _check_xi(network: Network, states: States, xi: ArrayLike | None, single: bool) -> FloatArray:
+    shape = len(states), len(network.bias)
     if xi is None:
-        return np.full(states.shape, np.nan)
+        return np.full(shape, np.nan)
     array = checks.numbers("xi", xi)
-    expected = states.shape[1:] if single else states.shape
+    expected = shape[1:] if single else shape
     if array.shape != expected:
-        raise EvidenceError(f"xi has shape {array.shape}; expected {expected}, one for every unit")
+        whose = "unit" if network.is_binary else "threshold of every variable"
+        raise EvidenceError(f"xi has shape {array.shape}; expected {expected}, one for every {whose}")
     if np.any((array < 0.0) | (array > 1.0)):
         bad = array[(array < 0.0) | (array > 1.0)][0]
         raise EvidenceError(f"xi must lie between 0 and 1, where its best value is; got {bad}")
-    return array.reshape(states.shape)
+    return array.reshape(shape)

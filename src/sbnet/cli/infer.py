@@ -18,14 +18,14 @@ from sbnet.cli.models import read_model
 from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
 from sbnet.decisions import Contributions, contributions, single_cause
 from sbnet.decisions.contributions import terms
-from sbnet.errors import EvidenceError, ParameterError
+from sbnet.errors import EvidenceError, ParameterError, in_line
 from sbnet.files.atomic import write_atomically
 from sbnet.inference import Posterior, Solver, infer
 from sbnet.inference.solvers.enumeration import best
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.questions import printing
-from sbnet.questions.by_state import by_state, state_value
+from sbnet.questions.by_state import by_state, probabilities, state_value
 from sbnet.questions.printing import Cell, Reading
 
 EXAMPLES = """
@@ -96,14 +96,17 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
         raise EvidenceError(f"{posterior.impossible}. Leave out a finding, or give the unit a leak")
     if posterior.doubtful:
         raise ParameterError(_DOUBTFUL)
-    intervals: dict[str, tuple[float, float]] = {}
+    intervals: dict[str, Any] = {}
     if chosen.certain and len(units):
         from sbnet.certificates import posterior_intervals
 
         intervals = dict(posterior_intervals(network, posterior.evidence, units=units.tolist()))
     means = posterior.means.copy()
     if not network.is_binary:
-        return _written(_OfStates(posterior, exact).told(units, chosen), chosen)
+        why = None
+        if 0 < len(evidence) <= _CONTRIBUTING and len(units):
+            why = contributions(network, posterior, about=units.tolist())
+        return _written(_OfStates(posterior, exact, intervals, why).told(units, chosen), chosen)
     for name, (low, high) in intervals.items():  # what is proven goes before what mean field theory says
         means[network.index(name)] = np.clip(means[network.index(name)], low, high)
     units = units[np.argsort(-means[units], kind="stable")]
@@ -154,6 +157,8 @@ class _OfStates:
 
     posterior: Posterior
     exact: bool
+    intervals: dict[str, Any]
+    why: Contributions | None
 
     def told(self, units: IndexArray, chosen: argparse.Namespace) -> dict[str, Any] | Reading:
         """For machines or for people; variables that are least likely in their first state come first."""
@@ -175,8 +180,13 @@ class _OfStates:
         for i in units.tolist():
             name, own = network.names[i], network.columns_of(i)
             prior, mean = (by_state(network.states[name], all_[own]) for all_ in (posterior.prior, posterior.means))
+            one = {"name": name, "prior": prior, "mean": mean}
+            if name in self.intervals:
+                one |= intervals_told(self.intervals[name])
+            if self.why is not None:
+                one["contributions"] = self.why[name]
             note = {key: value for key in ("about", "group") if (value := getattr(network.notes[name], key))}
-            listed.append({"name": name, "prior": prior, "mean": mean, **note})
+            listed.append(one | note)
         how = {"exact": self.exact, "converged": posterior.converged}
         return {"bound": posterior.bound, **how, "evidence": observed, "units": listed}
 
@@ -185,9 +195,43 @@ class _OfStates:
         rows = printing.moved_variables(network, posterior.prior, posterior.means, shown, ranked=shown)
         given, sign = printing.given(posterior.evidence).removeprefix("given "), "=" if self.exact else "≥"
         head = f"Given {given}: ln P {sign} {posterior.bound:.6g} nats"
-        titles = ("unit", "prior → probability", rows[0][2])
-        remarks = ("exact: sums over all states",) if self.exact else ()
-        return Reading(head, [titles, *rows[1:], *printing.more(len(units) - len(shown))], remarks)
+        titles = ["unit", "prior → probability", rows[0][2], *(["guaranteed"] if self.intervals else [])]
+        table: list[list[Cell]] = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
+        table += [[*row, *self._beside(int(i))] for row, i in zip(rows[1:], shown, strict=True)]
+        remarks = () if self.intervals else ("exact: sums over all states",) if self.exact else (_MEAN_FIELD,)
+        return Reading(head, [*table, *printing.more(len(units) - len(shown))], remarks)
+
+    def _beside(self, i: int) -> list[Cell]:
+        """The interval of a variable, and what findings add to it, or to its likeliest state."""
+        network, found = self.posterior.network, list[Cell]()
+        name = network.names[i]
+        states = network.states[name]
+        if self.intervals:
+            by_name = self.intervals[name]
+            told = {"": by_name} if isinstance(by_name, tuple) else by_name
+            texts = (f"{in_line(state)} {outward(*ends)}".strip() for state, ends in told.items())
+            found.append(", ".join(texts))
+        if self.why is not None:
+            nats = self.why[name]
+            if len(states) > 2:
+                best = states[int(np.argmax(probabilities(self.posterior.means[network.columns_of(i)])))]
+                nats = {
+                    f"{best}: {finding}" if k == 0 else finding: x for k, (finding, x) in enumerate(nats[best].items())
+                }
+            found.append(terms(nats))
+        return found
+
+
+def outward(low: float, high: float) -> str:
+    """An interval, rounded outwards, so that what is printed holds too."""
+    return f"{np.floor(low * 1e4) / 1e4:.4f} to {np.ceil(high * 1e4) / 1e4:.4f}"
+
+
+def intervals_told(interval: Any) -> dict[str, Any]:
+    """Of two states the ends; else those of each state, by name."""
+    if isinstance(interval, tuple):
+        return {"lower": interval[0], "upper": interval[1]}
+    return {"intervals": {state: {"lower": low, "upper": high} for state, (low, high) in interval.items()}}
 
 
 def _units(network: Network, evidence: Mapping[str, Any], about: Sequence[str] | None) -> IndexArray:
@@ -284,6 +328,5 @@ class _Answer:
         bar = printing.Move(prior, mean, top)
         row: list[Cell] = [name, f"{printing.probability(prior)} → {printing.probability(mean)}{error}", bar]
         if self.intervals:
-            low, high = self.intervals[name]  # rounded outwards, so that what is printed holds too
-            row.append(f"{np.floor(low * 1e4) / 1e4:.4f} to {np.ceil(high * 1e4) / 1e4:.4f}")
+            row.append(outward(*self.intervals[name]))
         return [*row, *([terms(self.why[name])] if self.why is not None else [])]

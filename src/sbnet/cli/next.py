@@ -53,9 +53,8 @@ def run(chosen: argparse.Namespace) -> int:
 def _reading(network: Network, questions: Questions, most: int) -> Reading:
     whole = questions._reading()
     rows = [
-        (f"{one.rank}", one.name, f"{one.information:.4f} nats", printing.probability(one.probability), words)
-        for one in questions[:most]
-        for words in [network.notes[one.name].about]
+        (*row[:4], network.notes[one.name].about)
+        for one, row in zip(questions[:most], questions.rows(most), strict=True)
     ]
     titles = ("", "ask", "information", "P(yes)", "about")
     table = [titles, *rows, *printing.more(len(questions) - most)] if rows else []

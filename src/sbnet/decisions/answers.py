@@ -15,6 +15,7 @@ from sbnet.inference import Posterior, Solver, infer_many
 from sbnet.inference.solvers.enumeration import Sampled, Sums
 from sbnet.model import roles
 from sbnet.model.network import Network
+from sbnet.questions.by_state import columns_at
 from sbnet.questions.evidence import OnePattern, as_evidence
 from sbnet.questions.question import Question, ask_one
 from sbnet.questions.reduction import live_variables
@@ -38,8 +39,6 @@ class Present(NamedTuple):
             raise ParameterError(
                 "the posterior has reports or interventions, which it does not tell apart by finding; give the evidence"
             )
-        if isinstance(network, Network):
-            network.check_binary("what findings tell", "exact_posterior() knows them")
         question = ask_one(network, evidence.evidence if isinstance(evidence, Posterior) else evidence, None)
         question.check_possible()
         states = question.states[0]
@@ -47,7 +46,8 @@ class Present(NamedTuple):
             network.names[i]: as_evidence(network, int(i), states[i]) for i in np.flatnonzero(states != HIDDEN)
         }
         if isinstance(evidence, Mapping):
-            found |= {network.names[network.index(key)]: value for key, value in evidence.items() if np.ndim(value) > 0}
+            soft = {key: value for key, value in evidence.items() if np.ndim(value) > 0 or isinstance(value, Mapping)}
+            found |= {network.names[network.index(key)]: value for key, value in soft.items()}
         return cls(question, found, given, () if given is None else (given,))
 
     def answered(self, solver: Solver, targets: Iterable[str]) -> Posterior | None:
@@ -68,7 +68,10 @@ def units_about(network: Network, findings: Mapping[str, Any], about: Any) -> li
 
 
 class Answers(NamedTuple):
-    """Bounds by row, and means of the variables asked about, rows by variables; the present evidence comes first."""
+    """Bounds by row, and means of the variables asked about, rows by columns; the present evidence comes first.
+
+    A variable has a column for each state from the second one on.
+    """
 
     bound: FloatArray
     means: FloatArray
@@ -108,9 +111,9 @@ def _answers(present: Present, others: list[dict[str, Any]], targets: IndexArray
     seen[[network.index(name) for name in {*names, *present.findings, *(name for row in others for name in row)}]] = 1
     small = network.subnetwork(np.flatnonzero(live_variables(network.model, seen) | (seen == 1)).tolist())
     batch = infer_many(small, rows, solver=solver, progress=False)
-    bound, means = batch.bound, batch.means[:, [small.index(name) for name in names]]
+    bound, means = batch.bound, batch.means[:, columns_at(small, [small.index(name) for name in names])]
     if known is None:
         return Answers(bound, means, False, batch.error is not None)
     bound = np.concatenate([known.solution.bound, bound])
-    means = np.concatenate([known.solution.means[:, targets], means])
+    means = np.concatenate([known.solution.means[:, columns_at(network, targets.tolist())], means])
     return Answers(bound, means, False, batch.error is not None or known.error is not None)

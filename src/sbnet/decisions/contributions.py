@@ -16,6 +16,7 @@ from sbnet.inference import Posterior, Solver
 from sbnet.model.network import Network
 from sbnet.questions import printing
 from sbnet.questions.batches import framed
+from sbnet.questions.by_state import frame_columns
 from sbnet.questions.evidence import OnePattern
 from sbnet.questions.printing import Readable, Reading, Terms
 
@@ -30,16 +31,18 @@ _EDGE, _SAMPLED_EDGE = 1e-12, 1e-3
 class Contributions(Readable):
     """What each finding adds to the log-odds of each unit asked about, in nats; see :func:`contributions`.
 
-    ``contributions["flu"]`` are those of one unit, a mapping from findings to nats.
+    ``contributions["flu"]`` are those of one unit, a mapping from findings to nats; of a variable with more than two
+    states, a mapping from states to such mappings.
 
     Attributes
     ----------
     about : tuple of str
-        The units asked about, the likeliest first.
+        The units asked about, the likeliest first; each state of a variable with more than two, as ``fever = high``.
     findings : tuple of str
         What was observed.
     states : tuple
-        What each finding was: 0, 1, or the two likelihoods of a report; of several units together, those of all.
+        What each finding was: 0, 1, the name of a state where there are more, or the likelihoods of a report; of
+        several units together, those of all.
     nats : ndarray of shape (len(about), len(findings))
     prior, means : ndarray of shape (len(about),)
         The mean of each unit before anything is observed, and given all findings.
@@ -58,10 +61,13 @@ class Contributions(Readable):
     def __len__(self) -> int:
         return len(self.about)
 
-    def __getitem__(self, unit: str) -> dict[str, float]:
-        """What each finding adds to a unit, the largest first."""
+    def __getitem__(self, unit: str) -> Any:
+        """What each finding adds to a unit, the largest first; by state, where there are more than two."""
         if not isinstance(unit, str) or unit not in self.about:
-            raise not_among(unit, self.about, "the units asked about")
+            states = [title for title in self.about if title.startswith(f"{unit} = ")]
+            if not isinstance(unit, str) or not states:
+                raise not_among(unit, self.about, "the units asked about")
+            return {title.removeprefix(f"{unit} = "): self[title] for title in states}
         nats = self.nats[self.about.index(unit)]
         return {self.findings[k]: float(nats[k]) for k in np.argsort(-np.abs(nats), kind="stable")}
 
@@ -100,6 +106,7 @@ def contributions(
     .. math:: \ln \frac{m_j}{1 - m_j} - \ln \frac{m_j'}{1 - m_j'}, \qquad
         m_j = P(S_j = 1 \mid V), \quad m_j' = P(S_j = 1 \mid V \setminus f)
 
+    where a variable with more than two states counts as many units, each of which says whether it is in one of them;
     as far as the solver knows them; both are asked of :func:`infer_many`, and exact where those of
     :func:`next_question` are. Contributions do not add up to the whole
     change where findings say the same thing: each of two that are enough by themselves adds nothing to the other.
@@ -140,13 +147,14 @@ def contributions(
     groups = _together(network, found, together)
     less = [{name: state for name, state in found.items() if name not in gone} for gone in groups.values()]
     solved = answers(present, [*less, {}], targets, solver)
-    means, states = solved.means, [tuple(found[name] for name in names) for names in groups.values()]
+    means, titles = frame_columns(network, targets.tolist(), solved.means)
+    states = [tuple(found[name] for name in names) for names in groups.values()]
     edge = _SAMPLED_EDGE if solved.sampled else _EDGE
     kept = np.clip(means[:-1], edge, 1.0 - edge)
     odds = np.log(kept) - np.log1p(-kept)
     order = np.argsort(-means[0], kind="stable")
     return Contributions(
-        tuple(network.names[targets[k]] for k in order),
+        tuple(titles[k] for k in order),
         tuple(groups),
         tuple(given[0] if len(given) == 1 else given for given in states),
         (odds[0] - odds[1:]).T[order],

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import FloatArray, IndexArray
+from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.decisions.answers import Present, answers, sums_about, units_about
-from sbnet.errors import TooManyHiddenError, short
+from sbnet.errors import TooManyHiddenError, in_line, short
 from sbnet.exact.probability import entropy_of
 from sbnet.inference import Posterior, Solver, infer_many
 from sbnet.inference.solvers.enumeration import Sampled
+from sbnet.inference.solvers.families import Row, draw, shares
 from sbnet.inference.solvers.weighing import draws
 from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import NOISY_OR
@@ -22,7 +24,8 @@ from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.questions import printing
 from sbnet.questions.batches import Batch, framed
-from sbnet.questions.evidence import OnePattern
+from sbnet.questions.by_state import probabilities
+from sbnet.questions.evidence import OnePattern, as_evidence
 from sbnet.questions.printing import Reading
 from sbnet.questions.question import Part
 from sbnet.questions.ties import tied_rows
@@ -35,6 +38,8 @@ _NOTHING = 1e-9
 """Nats: what is less than this is the rounding of a solver, and no information."""
 _FAR = 0.01
 """The weight of mutual information with a neighbour of a candidate that is not asked about, in choosing candidates."""
+_DRAWN = 64
+"""Samples of the other parents of a child, in choosing candidates."""
 
 
 class NextQuestion(NamedTuple):
@@ -59,7 +64,7 @@ class Questions(Batch[NextQuestion]):
     information : ndarray
         Nats that the answer is expected to tell about the units in `about`; see :func:`next_question`.
     probability : ndarray
-        The probability that the answer is yes.
+        The probability that the answer is yes; where there are more than two states, that it is not the first of them.
     about : tuple of str
         The units that are asked about.
     entropy : float
@@ -70,6 +75,8 @@ class Questions(Batch[NextQuestion]):
         Are the numbers sums over all states, and not those of a solver?
     rank : ndarray of int
         From 1.
+    first : tuple of str
+        The first state of those with more than two; empty for others.
     """
 
     names: tuple[str, ...]
@@ -80,8 +87,9 @@ class Questions(Batch[NextQuestion]):
     considered: int
     exact: bool
     rank: IndexArray
+    first: tuple[str, ...]
 
-    _columns = ("names", "information", "probability", "rank")
+    _columns = ("names", "information", "probability", "rank", "first")
 
     def _one(self, r: int) -> NextQuestion:
         number = float(self.information[r]), float(self.probability[r])
@@ -97,14 +105,22 @@ class Questions(Batch[NextQuestion]):
         head = f"What to ask next about {who or 'nothing'}: of {self.entropy:.4g} nats an answer is expected to tell"
         if not self.names:
             return Reading("What to ask next: there is nothing left to ask for")
-        shown, p = self[: printing.SHOWN], printing.probability
-        rows = [(f"{q.rank}", q.name, f"{q.information:.4f} nats", p(q.probability)) for q in shown]
+        rows = self.rows(printing.SHOWN)
         how = "sums over all states" if self.exact else "estimates of the solver"
         remarks = [f"information: {how}"]
         if self.considered > len(self):
             remarks.append(f"the best {len(self):,} of {self.considered:,} units were worked out")
         titles = ("", "unit", "information", "P(yes)")
-        return Reading(head, (titles, *rows, *printing.more(len(self) - len(shown))), remarks, cuts=(1,))
+        return Reading(head, (titles, *rows, *printing.more(len(self) - len(rows))), remarks, cuts=(1,))
+
+    def rows(self, most: int) -> list[tuple[str, str, str, str]]:
+        """The first of them in words: rank, name, information, and the probability of a yes, or of what it is not."""
+        words = [f" not {in_line(first)}" if first else "" for first in self.first]
+        p = printing.probability
+        return [
+            (f"{q.rank}", q.name, f"{q.information:.4f} nats", p(q.probability) + word)
+            for q, word in zip(self[:most], words, strict=False)
+        ]
 
 
 def next_question(
@@ -123,8 +139,9 @@ def next_question(
     .. math:: \sum_{j \in A} I(f; S_j \mid V)
         = \sum_{j \in A} \Big( H\big(\textstyle\sum_s p_s m_{js}\big) - \sum_s p_s H(m_{js}) \Big)
 
-    with :math:`p_s = P(f = s \mid V)`, :math:`m_{js} = P(S_j = 1 \mid V, f = s)` and the entropy H of a binary unit: by
-    how much the summed entropies of A are expected to fall when f is known. It is never negative, and zero for a unit
+    with :math:`p_s = P(f = s \mid V)`, :math:`m_{js} = P(S_j = 1 \mid V, f = s)`, or the probabilities of all states of
+    a variable that has more, and the entropy H: by how much the summed entropies of A are expected to fall when f is
+    known. It is never negative, and zero for a unit
     whose answer changes nothing. Both answers to each question are put to :func:`infer_many`; :math:`p_s` is in
     proportion to :math:`e^{L_s}`, L being the bounds. That is exact where the evidence couples 12 hidden units at most,
     or there are as few positive findings of independent causes, and sums over all states stand in the place of a
@@ -189,6 +206,7 @@ def next_question(
         considered,
         told.exact,
         np.arange(1, len(order) + 1),
+        tuple(network.states[network.names[i]][0] if network.n_states[i] > 2 else "" for i in candidates[order]),
     )
 
 
@@ -203,24 +221,42 @@ class _Told(NamedTuple):
 
 def _told(present: Present, candidates: IndexArray, targets: IndexArray, solver: Solver | None) -> _Told:
     """From the answers to both sides of each question; from samples where units are tied and sums are large."""
-    names, part = present.question.network.names, present.question.parts[0]
-    rows = [present.findings | {names[f]: state} for f in candidates for state in (0, 1)]
-    if solver is None and tied_rows(part.network, part.states)[0]:
+    network, part = present.question.network, present.question.parts[0]
+    sizes = network.n_states[candidates]
+    rows = [
+        present.findings | {network.names[f]: as_evidence(network, int(f), state)}
+        for f, n in zip(candidates, sizes, strict=True)
+        for state in range(n)
+    ]
+    if solver is None and network.is_binary and tied_rows(part.network, part.states)[0]:
         try:
             found = answers(present, rows, targets, sums_about(present, targets))._replace(exact=True)
         except TooManyHiddenError:
             return _drawn(part, candidates, targets)
     else:
         found = answers(present, rows, targets, solver)
-    yes = sigma(found.bound[2::2] - found.bound[1::2])
-    p, no_means, yes_means = yes[:, None], found.means[1::2], found.means[2::2]
-    # An answer that cannot be has no means; it has no weight either.
-    no_means, yes_means = np.where(p == 1.0, yes_means, no_means), np.where(p == 0.0, no_means, yes_means)
-    mixed = p * yes_means + (1.0 - p) * no_means
-    parts = entropy_of(mixed) - p * entropy_of(yes_means) - (1.0 - p) * entropy_of(no_means)
-    information = parts.sum(axis=1)
-    before = float(entropy_of(found.means[0]).sum())
+    entropy = partial(summed_entropy, network, targets.tolist())
+    information, yes = np.zeros(len(candidates)), np.zeros(len(candidates))
+    for k, own in enumerate(np.split(np.arange(1, len(rows) + 1), np.cumsum(sizes)[:-1])[: len(candidates)]):
+        p = shares(found.bound[own][None, :])[0]
+        means = np.where(p[:, None] > 0.0, found.means[own], 0.0)  # an answer that cannot be has none, and no weight
+        information[k] = entropy((p @ means)[None, :])[0] - p @ entropy(means)
+        yes[k] = p[1:].sum()
+    before = float(entropy(found.means[:1])[0])
     return _Told(before, np.where(information < _NOTHING, 0.0, information), yes, found.exact)
+
+
+def summed_entropy(network: Network, variables: list[int], means: FloatArray) -> FloatArray:
+    """Of some variables, whose columns of means these are, in each row."""
+    total, end = np.zeros(len(means)), 0
+    for i in variables:
+        begin, end = end, end + int(network.n_states[i]) - 1
+        if end == begin + 1:
+            total += entropy_of(means[:, begin])
+            continue
+        p = np.clip(probabilities(means[:, begin:end]), 0.0, 1.0)
+        total -= (p * np.log(np.maximum(p, 1e-300))).sum(axis=1)
+    return total
 
 
 def _drawn(part: Part, candidates: IndexArray, targets: IndexArray) -> _Told:
@@ -249,7 +285,8 @@ def _promising(present: Present, candidates: IndexArray, targets: IndexArray, tr
     if known is None:
         known = infer_many(network, [present.findings], solver=Sampled(), progress=False)[0]
         present = present._replace(known=present.known if known.error is not None else (*present.known, known))
-    information, graph = of_edges(network, known.means), network.graph
+    of, graph = of_edges if network.is_binary else _of_edges_by_samples, network.graph
+    information = of(network, known.means)
     weight = np.full(network.n_units, _FAR)
     weight[targets] = 1.0
     n, parent, child = network.n_units, graph.parent, graph.child_of_edge
@@ -266,6 +303,26 @@ def of_edges(network: Network, means: FloatArray) -> FloatArray:
     information: FloatArray = np.maximum(entropy_of(mixed) - mu * entropy_of(on) - (1.0 - mu) * entropy_of(off), 0.0)
     fixed = (means == 0.0) | (means == 1.0)
     information[fixed[network.graph.child_of_edge]] = 0.0
+    return information
+
+
+def _of_edges_by_samples(network: Network, means: FloatArray) -> FloatArray:
+    """The same for variables with states, the other parents of a child drawn from their means."""
+    row, rng = Row(network, np.full(network.n_units, HIDDEN, np.int8)), np.random.default_rng(0)
+    q = [probabilities(means[network.columns_of(i)]) for i in range(network.n_units)]
+    drawn = np.array([draw(np.tile(p, (_DRAWN, 1)), rng.random(_DRAWN)) for p in q]).T
+    information = np.zeros(network.n_edges)
+    for e, (u, v) in enumerate(zip(network.graph.parent, network.graph.child_of_edge, strict=True)):
+        if max(q[u].max(), q[v].max()) == 1.0:
+            continue
+        given = []
+        for state in range(network.n_states[u]):
+            drawn_with = drawn.copy()
+            drawn_with[:, u] = state
+            given.append(np.exp(row.all[v].log_p(drawn_with)).mean(axis=0)[1:])
+        mixed, own = q[u] @ np.array(given), [int(v)]
+        left = q[u] @ summed_entropy(network, own, np.array(given))
+        information[e] = max(float(summed_entropy(network, own, mixed[None, :])[0] - left), 0.0)
     return information
 
 

@@ -386,10 +386,9 @@ def _no_bound(solution: Solution) -> str:
 
 def _broken_down(question: Question, means: FloatArray, terms: Xi) -> Breakdown:
     """The bound of one row by term and by unit; a report is part of its unit, and so is what it adds to ln P."""
-    question.network.check_binary("a breakdown")
     (part,) = question.parts
     wide = part.widened(means, 0.5), part.widened(terms.xi.copy(), np.nan)
-    parts = [rows[0] for rows in bound_terms(part.network, part.states, *wide, terms.bound)]
+    parts = [rows[0].copy() for rows in bound_terms(part.network, part.states, *wide, terms.bound)]
     for values in parts:
         np.add.at(values, part.owner, values[part.n_units :])
     linear, log_term, entropy = (values[: part.n_units] for values in parts)

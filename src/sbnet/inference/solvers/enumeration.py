@@ -83,10 +83,12 @@ class Sampled:
     The ``sweeps`` of such a row are its samples.
     """
 
+    knows_states: ClassVar[bool] = True
+
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve, and put means and their standard errors in the place of those that say nothing."""
         solution = MeanField().solve(network, states, start=start, trace=False)
-        rows = np.flatnonzero(tied_rows(network, states))
+        rows = np.flatnonzero(tied_rows(network, states)) if network.is_binary else np.empty(0, np.int64)
         if not len(rows):
             return solution
         means, error = solution.means.copy(), np.full(states.shape, np.nan)

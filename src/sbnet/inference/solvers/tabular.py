@@ -170,24 +170,7 @@ def fill_means(network: Network, row: States, q: Q, means: FloatArray) -> None:
         means[network.columns_of(v)] = q[v][1:]
 
 
-# --- breakdown and learning -------------------------------------------------------------------------------------------
-
-
-def parts_of(network: Network, row: States, means: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """<ln P(v | parents)> of each variable, and its entropy, at given means; zero for what is barren."""
-    energy, entropy = np.zeros(network.n_units), np.zeros(network.n_units)
-    factors, _ = _factors(network, row, depth(network))
-    q = _start(network, sorted({v for factor in factors for v in factor.axes}), means)
-    for factor in factors:
-        energy[factor.family.variable] = float(factor.mean(q))
-    for v, share in q.items():
-        entropy[v] = _entropy(share)
-    return energy, entropy
-
-
-def n_entries(network: Network) -> int:
-    """Numbers in all tables."""
-    return sum(table.size for table in network.tables.values())
+# --- learning ---------------------------------------------------------------------------------------------------------
 
 
 def add_statistics(network: Network, row: States, q: Q, weight: float, total: FloatArray) -> None:

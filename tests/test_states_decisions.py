@@ -1,0 +1,140 @@
+"""What findings add, what to ask next, and where a bound comes from, for variables with states and tables."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import oracle
+import sbnet as sb
+from sbnet.bounds import lower_bound
+from sbnet.cli import main
+from strategies import live_units, state_networks, states_of
+from test_states_bounds import magnitude, mixed  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.small
+
+
+def log_odds(p):
+    return np.log(p) - np.log1p(-p)
+
+
+def named(network, row):
+    return {name: network.states[name][k] for name, k in zip(network.names, row, strict=True) if k >= 0}
+
+
+# --- contributions and questions --------------------------------------------------------------------------------------
+
+
+def test_contributions_are_changes_of_log_odds_by_state(mixed):  # noqa: F811
+    evidence = {"ill": 1, "mood": "poor"}
+    found = sb.contributions(mixed, evidence, about=["fever", "flu"])
+    assert found.exact
+    assert set(found.about) == {"flu", *(f"fever = {state}" for state in mixed.states["fever"])}
+    with_all = sb.exact_posterior(mixed, evidence)
+    for finding in evidence:
+        less = sb.exact_posterior(mixed, {name: state for name, state in evidence.items() if name != finding})
+        assert found["flu"][finding] == pytest.approx(log_odds(with_all["flu"]) - log_odds(less["flu"]))
+        for state in mixed.states["fever"]:
+            change = log_odds(with_all["fever"][state]) - log_odds(less["fever"][state])
+            assert found["fever"][state][finding] == pytest.approx(change)
+    assert found.to_frame().loc["fever = high", "mood"] == pytest.approx(found["fever"]["high"]["mood"])
+    assert "fever = high" in str(found)
+    soft = sb.contributions(mixed, {"mood": {"good": 0.1, "fair": 0.5, "poor": 1.0}}, about="flu")
+    assert soft["flu"]["mood"] > 0.0
+
+
+def test_the_information_of_a_question_is_mutual_information(mixed):  # noqa: F811
+    evidence, about = {"ill": 1}, ["fever", "cold"]
+    found = sb.next_question(mixed, evidence, about=about, among=["mood", "flu"])
+    assert found.exact
+    for question in found:
+        pairs, means = sb.exact_pairs(mixed, evidence), sb.exact_posterior(mixed, evidence).means
+        total = 0.0
+        for name in about:
+            a, b = mixed.columns_of(question.name), mixed.columns_of(name)
+            joint = np.zeros((a.stop - a.start + 1, b.stop - b.start + 1))
+            joint[1:, 1:] = pairs[a, b]
+            joint[1:, 0], joint[0, 1:] = means[a] - pairs[a, b].sum(axis=1), means[b] - pairs[a, b].sum(axis=0)
+            joint[0, 0] = 1.0 - joint.sum()
+            apart = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+            total += float((joint * np.log(joint / apart)).sum())
+        assert question.information == pytest.approx(total, abs=1e-9)
+        assert question.probability == pytest.approx(means[mixed.columns_of(question.name)].sum())
+    assert "not good" in str(found)
+    assert found.first == tuple("good" if name == "mood" else "" for name in found.names)
+    assert sb.next_question(mixed, evidence, about=about, tries=1).considered == 2  # the best by samples
+    by_solver = sb.next_question(mixed, evidence, about=about, among=["mood"], solver=sb.MeanField())
+    assert not by_solver.exact
+
+
+@given(state_networks(max_units=4, max_states=3), st.data())
+@settings(max_examples=20, deadline=None)
+def test_information_is_never_negative_and_impossible_answers_weigh_nothing(network, data):
+    row = data.draw(states_of(network))
+    assume(sb.log_likelihood(network, row) > -500.0)
+    found = sb.next_question(network, row, about=list(network.names))
+    assert (found.information >= 0.0).all()
+    assert np.isfinite(found.entropy)
+    assert ((found.probability >= 0.0) & (found.probability <= 1.0 + 1e-12)).all()
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_shows_intervals_and_contributions_of_states(mixed, tmp_path, capsys):  # noqa: F811
+    place = str(tmp_path / "ward.toml")
+    sb.write(mixed, place)
+    exact = sb.exact_posterior(mixed, {"ill": 1, "mood": "poor"})
+    asked = ["infer", place, "ill=yes", "mood=poor", "--about", "fever", "flu", "--certain"]
+    assert main(asked) == 0
+    text = capsys.readouterr().out
+    assert "guaranteed" in text
+    p = exact["fever"]["high"]
+    assert f"high {np.floor(p * 1e4) / 1e4:.4f} to {np.ceil(p * 1e4) / 1e4:.4f}" in text
+    assert "high: ill +" in text
+    assert main([*asked, "--json"]) == 0
+    fever = next(unit for unit in json.loads(capsys.readouterr().out)["units"] if unit["name"] == "fever")
+    for state, ends in fever["intervals"].items():
+        assert ends["lower"] <= exact["fever"][state] <= ends["upper"]
+    assert fever["contributions"]["high"]["ill"] > 0.0
+    assert main(["next", place, "ill=yes"]) == 0
+    assert "not good" in capsys.readouterr().out
+
+
+# --- the bound, term by term ------------------------------------------------------------------------------------------
+
+
+@given(state_networks(max_units=4, max_states=4), st.data(), st.sampled_from(["exact", "xi", "quadratic", "jensen"]))
+@settings(max_examples=40, deadline=None)
+def test_a_breakdown_adds_up_to_the_bound(network, data, log_term):
+    row = data.draw(states_of(network))
+    found = sb.infer(network, row, solver=sb.MeanField(log_term=log_term, tol=1e-9))
+    assume(found.bound > -500.0)
+    parts = found.breakdown()
+    assert parts.names == network.names
+    assert parts.bound == pytest.approx(found.bound, abs=1e-5 + 1e-11 * magnitude(network))
+
+
+@given(state_networks(max_units=4, max_states=4, scales=("tame",)), st.data())
+@settings(max_examples=40, deadline=None)
+def test_the_lower_bound_at_any_means_is_that_of_the_oracle(network, data):
+    row = data.draw(states_of(network))
+    rng = np.random.default_rng(0)
+    Q = [rng.dirichlet(np.ones(n)) if s < 0 else np.eye(n)[s] for n, s in zip(network.n_states, row, strict=True)]
+    found = lower_bound(network, row, np.concatenate([q[1:] for q in Q]), log_term="exact", enumerate_up_to=12)
+    tables = {network.index(name): table for name, table in network.tables.items()}
+    live = live_units(network, np.where(row < 0, np.nan, row))
+    truth = sum(oracle.mean_log_of_states(network.model, network.bias, Q, v, tables) for v in live)
+    truth -= sum(float((Q[v] * np.log(Q[v])).sum()) for v in live if row[v] < 0)
+    assert found == pytest.approx(truth, abs=1e-6)
+    assert found <= sb.log_likelihood(network, row) + 1e-9
+
+
+def test_a_breakdown_with_a_report_and_an_intervention(mixed):  # noqa: F811
+    found = sb.infer(mixed, {"ill": 1, "mood": [0.2, 0.0, 0.9]}, do={"flu": 1})
+    assert found.breakdown().bound == pytest.approx(found.bound, abs=1e-6)
