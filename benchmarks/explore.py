@@ -30,7 +30,7 @@ def table() -> list[Table]:
             say(f"explore: patient {patient}")  # the first one compiles, and does not count
             found = np.flatnonzero((states == 1) & (np.diff(net.graph.indptr) > 0))[:FINDINGS]
             for k in range(1, len(found) + 1):
-                spent = _asked(address, "answer", found[:k])
+                spent = _asked(address, "answer", found[:k], units=list(range(600)))
                 if patient:
                     clicks[k].append(spent)
             for verb, spent_on in later.items():
@@ -43,7 +43,7 @@ def table() -> list[Table]:
     rows += [_row(f"{verb}, 8 findings present", spent) for verb, spent in later.items()]
     notes = (
         f"{PATIENTS} sampled patients; from the request to the end of the reply, JSON included. The ranking comes "
-        "first; what to ask next and why follow when there is no other click. Up to 12 findings are summed exactly.",
+        "first; what to ask next and why follow when there is no other click. All are exact.",
     )
     return [Table("explore: a click, 600 causes × 4,000 findings", ("", "median", "slowest"), rows, notes)]
 

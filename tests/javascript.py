@@ -9,27 +9,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 
-import numpy as np
 import pytest
 
 import sbnet as sb
 from sbnet.explore.page import contents
 
 DRIVER = """
-const local = (net, ids) => new Local(net, ids.causes, ids.findings);
 const lines = require("readline").createInterface({ input: process.stdin });
+const numbered = known => new Map(Object.entries(known).map(([i, s]) => [Number(i), s]));
 lines.on("line", async line => {
-  const { verb, net, rows, ids, units, wanted } = JSON.parse(line), out = [];
-  for (const row of rows) {
-    let found = null;
-    if (verb === "solve") found = Solver.solve(net, row, { tol: 1e-12, maxSweeps: 5000 });
-    if (verb === "exact") found = Sums.exact(net, row, wanted);
-    if (verb === "impossible") found = Solver.impossible(net, row).length > 0;
-    if (verb === "questions") found = await local(net, ids).questions(row);
-    if (verb === "reasons") found = await local(net, ids).reasons(row, units);
-    if (found && found.means) found.means = Array.from(found.means);
-    out.push(found);
-  }
+  const { verb, net, rows, units } = JSON.parse(line), engine = new Local(net), out = [];
+  for (const row of rows)
+    try {
+      out.push(await (units ? engine[verb](numbered(row), units) : engine[verb](numbered(row))));
+    } catch (error) {
+      out.push({ error: error.constructor.name, message: error.message });
+    }
   process.stdout.write(JSON.stringify(out) + "\\n");
 });
 """
@@ -46,10 +41,11 @@ class Node:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
 
-    def ask(self, verb: str, network: sb.Network, rows, **more) -> list:
-        """What the scripts say of each row; NaN or -1 marks what is not observed."""
-        listed = [[-1 if np.isnan(s) or s < 0 else int(s) for s in row] for row in rows]
-        question = {"verb": verb, "net": contents(network, {}), "rows": listed, **more}
+    def ask(
+        self, verb: str, network: sb.Network, rows: list[dict[int, object]], units: list[int] | None = None
+    ) -> list:
+        """What the page says of each row of evidence, variables and states by number."""
+        question = {"verb": verb, "net": contents(network, {}), "rows": rows, "units": units}
         self.process.stdin.write(json.dumps(question) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
@@ -61,7 +57,7 @@ def started() -> Iterator[Node]:
     program = shutil.which("node")
     if program is None:
         pytest.skip("node is not installed; the browser tests try the same scripts")
-    script = scripts("solver.js", "sums.js", "engine.js") + DRIVER
+    script = scripts("firing.js", "elimination.js", "engine.js") + DRIVER
     with subprocess.Popen([program, "-e", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Node(process)

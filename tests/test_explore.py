@@ -79,7 +79,33 @@ def test_the_file_holds_the_network_and_what_people_wrote_beside_it(clinic):
     assert inside["server"] is False
     for i, name in enumerate(names):
         assert [names[j] for j in inside["parents"][i]] == list(clinic.parents(name))
-    assert np.concatenate([*inside["weights"], inside["bias"]]).tolist() == [*clinic.weight, *clinic.bias]  # to the bit
+    weights = [w for blocks in inside["weights"] for block in blocks for w in block]
+    assert weights == clinic.weight.tolist()  # to the bit
+    assert [x for own in inside["bias"] for x in own] == clinic.bias.tolist()
+
+
+def weather() -> sb.Network:
+    """States with odd names, a table, soft evidence."""
+    states = {"sky": ["clear", "<b>rain</b>", "\"snow\" & 'hail'"], "road": ["dry", "wet", "ice \u2603"]}
+    tables = {"sky": [0.6, 0.3, 0.1], "road": [[0.9, 0.1, 0.0], [0.1, 0.8, 0.1], [0.1, 0.2, 0.7]]}
+    return sb.from_edges({("sky", "road"): None, ("road", "slip"): [[1.0, 3.0]]}, states=states, tables=tables)
+
+
+@small
+def test_the_file_holds_states_tables_and_reports():
+    net = weather()
+    evidence = {"slip": True, "sky": {"clear": 0.1, "<b>rain</b>": 1.0, "\"snow\" & 'hail'": 0.5}}
+    inside = Reader(explore.html(net, evidence=evidence)).inside()
+    assert inside["states"] == [list(net.states[name]) for name in net.names]
+    assert inside["tables"]["1"] == np.ravel(net.tables["road"]).tolist()
+    assert inside["evidence"] == {"0": [0.1, 1.0, 0.5], "2": 1}
+    assert inside["weights"][2] == [[1.0, 3.0]]
+
+
+@small
+def test_a_page_with_a_server_holds_no_numbers_of_the_model(clinic):
+    inside = Reader(document(clinic, "Fever", {}, server=True)).inside()
+    assert not {"weights", "bias", "tables", "gate"} & set(inside)
 
 
 @small
@@ -142,52 +168,63 @@ def numbered(net: sb.Network, evidence: dict[str, int]) -> dict[str, int]:
 
 
 def test_answers_are_those_of_the_library(clinic):
-    evidence = {"fever": 1, "sneezing": 0}
-    asked = {"evidence": numbered(clinic, evidence)}
+    evidence, every = {"fever": 1, "sneezing": 0}, list(range(clinic.n_units))
+    asked = {"evidence": numbered(clinic, evidence), "units": every}
     answer, exact = answers.answer(clinic, asked), sb.exact_posterior(clinic, evidence)
-    assert answer["exact"]
-    np.testing.assert_allclose(answer["means"][:2], exact.means[:2], atol=1e-12)
-    assert answer["bound"] == pytest.approx(sb.log_likelihood(clinic, evidence), abs=1e-12)
+    assert answer["kind"] == "exact"
+    np.testing.assert_allclose([answer["beliefs"][str(i)][1] for i in every], exact.means, atol=1e-12)
+    assert answer["logP"] == pytest.approx(sb.log_likelihood(clinic, evidence), abs=1e-12)
     whole = answers.certificate(clinic, asked)
-    assert whole["lower"] <= answer["bound"] <= whole["upper"]
+    assert whole["lower"] <= answer["logP"] <= whole["upper"]
     flu = clinic.index("flu")
-    low, high = answers.intervals(clinic, asked | {"units": [flu]})[str(flu)]
+    not_flu, (low, high) = answers.intervals(clinic, asked | {"units": [flu]})[str(flu)]
     assert low <= exact["flu"] <= high
-    questions = answers.questions(clinic, asked)
-    assert clinic.names[questions[0]["unit"]] == "aches"
-    assert questions[0]["information"] == pytest.approx(sb.next_question(clinic, evidence)[0].information)
-    without = sb.exact_posterior(clinic, {"fever": 1})["flu"]
-    expected = np.log(exact["flu"] / (1 - exact["flu"])) - np.log(without / (1 - without))
-    assert answers.reasons(clinic, asked | {"units": [flu]})[str(flu)][str(clinic.index("sneezing"))] == pytest.approx(
-        expected
-    )
+    assert not_flu == pytest.approx([1 - high, 1 - low])
+    (first, *_) = answers.questions(clinic, asked)
+    expected = sb.next_question(clinic, evidence)[0]
+    assert clinic.names[first["unit"]] == expected.name == "aches"
+    assert first["information"] == pytest.approx(expected.information)
+    assert first["chances"] == pytest.approx([1 - expected.probability, expected.probability])
+    nats = answers.reasons(clinic, asked | {"units": [flu]})[str(flu)]
+    for name, value in sb.contributions(clinic, evidence)["flu"].items():
+        assert nats[str(clinic.index(name))] == pytest.approx([-value, value])
 
 
-@pytest.mark.parametrize("present", [2, 30], ids=["sums", "mean field"])
-def test_the_page_asks_for_reasons_and_questions_from_its_answer(solved, present):
-    net = make_clinic(60, 80, rng=5)
-    evidence = dict.fromkeys(net.names[60 : 60 + present], 1)
-    asked = {"evidence": numbered(net, evidence)}
-    exact = answers.answer(net, asked)["exact"]
-    assert exact is (present == 2)
-    first = len(solved)
-    answers.reasons(net, asked | {"units": [0, 1]})
-    assert evidence not in solved[first:]
-    assert {} in solved[first:]
-    among = len(answers.questions(net, asked))
-    assert among == answers.TRIES
-    assert solved[first:].count(evidence) == 1  # mean field theory, for the choice of so many questions
+def test_states_tables_and_reports_are_answered_exactly():
+    net = weather()
+    asked = {"evidence": {"2": 1, "1": [0.2, 1.0, 0.0]}, "units": [0, 1]}
+    exact = sb.exact_posterior(net, {"slip": True, "road": [0.2, 1.0, 0.0]})
+    answer = answers.answer(net, asked)
+    assert answer["beliefs"]["0"] == pytest.approx(list(exact["sky"].values()))
+    assert answer["beliefs"]["1"][2] == 0.0
+    nats = answers.reasons(net, asked | {"units": [0]})["0"]
+    before = sb.exact_posterior(net, {"road": [0.2, 1.0, 0.0]})["sky"]
+    for s, state in enumerate(net.states["sky"]):
+        p, q = exact["sky"][state], before[state]
+        assert nats["2"][s] == pytest.approx(np.log(p / (1 - p)) - np.log(q / (1 - q)))
+
+
+def test_information_of_states_is_mutual_information():
+    net = weather()
+    found = {one["unit"]: one for one in answers.questions(net, {"evidence": {}})}
+    prior, table = np.array(net.tables["sky"]), np.array(net.tables["road"])
+    joint = prior[:, None] * table
+    apart = np.outer(prior, joint.sum(axis=0))
+    expected = np.sum(np.where(joint > 0, joint * np.log(np.where(joint > 0, joint, 1) / apart), 0.0))
+    assert found[1]["information"] == pytest.approx(expected)
+    assert found[1]["chances"] == pytest.approx(joint.sum(axis=0).tolist())
 
 
 def test_large_networks_are_answered_by_mean_field_theory_and_say_so():
     net = make_clinic(60, 200, rng=0)
-    evidence = dict.fromkeys(range(60, 90), 1)
-    answer = answers.answer(net, {"evidence": {str(i): s for i, s in evidence.items()}})
-    assert not answer["exact"]
-    posterior = sb.infer(net, evidence, solver=answers.MEAN_FIELD)
-    assert answer["converged"]
-    assert answer["bound"] == posterior.bound
-    np.testing.assert_array_equal(answer["means"], posterior.means)
+    evidence = dict.fromkeys(range(60, 100), 1)
+    asked = {"evidence": {str(i): s for i, s in evidence.items()}, "units": [0, 1, 150]}
+    answer, posterior = answers.answer(net, asked), sb.infer(net, evidence)
+    assert (answer["kind"], answer["method"], answer["converged"]) == ("estimate", "mean field", True)
+    assert answer["logP"] == posterior.bound
+    assert [answer["beliefs"][str(i)][1] for i in (0, 1, 150)] == [posterior.means[i] for i in (0, 1, 150)]
+    assert set(answers.reasons(net, asked | {"units": [0]})["0"]) == set(map(str, evidence))
+    assert len(answers.questions(net, asked)) == answers.TRIES
 
 
 @small
@@ -196,18 +233,21 @@ def test_large_networks_are_answered_by_mean_field_theory_and_say_so():
     [
         ({}, "evidence is None; give an object such as {'3': 1}"),
         ({"evidence": [1]}, "evidence is \\[1\\]"),
-        ({"evidence": {"0": 2}}, "unit '0' is 2; a state is 0 or 1"),
-        ({"evidence": {"0": True}}, "unit '0' is True"),
-        ({"evidence": {"0": 1.0}}, "unit '0' is 1.0"),
-        ({"evidence": {"0": []}}, "unit '0' is \\[\\]"),
-        ({"evidence": {"../../etc/passwd": 1}}, "'../../etc/passwd' is not the number of a unit"),
+        ({"evidence": {"0": 2}}, "variable '0' is 2; a state is a number from 0 to 1"),
+        ({"evidence": {"0": True}}, "variable '0' is True"),
+        ({"evidence": {"0": 1.0}}, "variable '0' is 1.0"),
+        ({"evidence": {"0": []}}, "variable '0' is \\[\\]; give 2 likelihoods, one for each state"),
+        ({"evidence": {"0": [1, "x"]}}, "give 2 likelihoods"),
+        ({"evidence": {"0": [0, 0]}}, "0"),
+        ({"evidence": {"0": [-1, 2]}}, "-1"),
+        ({"evidence": {"../../etc/passwd": 1}}, "'../../etc/passwd' is not the number of a variable"),
         ({"evidence": {"99": 1}}, "there is no unit number 99"),
-        ({"evidence": {"-1": 1}}, "'-1' is not the number of a unit"),
+        ({"evidence": {"-1": 1}}, "'-1' is not the number of a variable"),
     ],
 )
 def test_what_cannot_be_asked_is_said(clinic, asked, message):
     with pytest.raises(sb.errors.SBNetError, match=message):
-        answers.answer(clinic, asked)
+        answers.answer(clinic, asked | {"units": []})
 
 
 @small
@@ -268,10 +308,10 @@ def test_the_page_is_served_to_whoever_has_its_address(served):
 
 
 def test_a_question_is_answered(served, clinic):
-    body = json.dumps({"evidence": numbered(clinic, {"fever": 1})})
+    body = json.dumps({"evidence": numbered(clinic, {"fever": 1}), "units": [0]})
     status, _, reply = request(served, "POST", "/{token}/answer", body, **JSON)
     assert status == 200
-    assert json.loads(reply)["means"][0] == pytest.approx(sb.exact_posterior(clinic, {"fever": 1}).means[0])
+    assert json.loads(reply)["beliefs"]["0"][1] == pytest.approx(sb.exact_posterior(clinic, {"fever": 1}).means[0])
 
 
 def test_numbers_that_json_has_not_are_null(served, monkeypatch):
@@ -284,7 +324,8 @@ def test_numbers_that_json_has_not_are_null(served, monkeypatch):
 
 
 def test_a_slip_is_answered_by_its_reason(served):
-    status, _, reply = request(served, "POST", "/{token}/answer", '{"evidence": {"77": 1}}', **JSON)
+    body = '{"evidence": {"77": 1}, "units": []}'
+    status, _, reply = request(served, "POST", "/{token}/answer", body, **JSON)
     assert (status, json.loads(reply)["error"][:27]) == (400, "there is no unit number 77;")
 
 

@@ -340,7 +340,7 @@ def test_the_command_says_it_in_words(clinic, tmp_path, capsys):
 def test_the_server_says_it_in_words(clinic):
     from sbnet.explore.answers import answer, certificate
 
-    asked = {"evidence": {str(clinic.index("cough")): 1, str(clinic.index("cold")): 0}}
+    asked = {"evidence": {str(clinic.index("cough")): 1, str(clinic.index("cold")): 0}, "units": [0]}
     for verb in (answer, certificate):
         with pytest.raises(EvidenceError, match="the evidence is impossible: 'cough' cannot be on"):
             verb(clinic, asked)

@@ -13,9 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from sbnet import checks
-from sbnet.errors import TooRareError
+from sbnet.errors import SBNetError
 from sbnet.explore.answers import answer
 from sbnet.explore.page import document
+from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network
 from sbnet.questions.evidence import OnePattern
@@ -28,9 +29,8 @@ _TITLE = "Which causes, given these findings?"
 def html(network: Network, *, title: str | None = None, evidence: OnePattern | None = None) -> str:
     """One HTML file with the network inside, which needs no server and asks nobody else for anything.
 
-    The page answers by itself as :func:`serve` does, with the same numbers: exactly where the sums are small, else by
-    mean field theory, ``MeanField(log_term="xi", tol=1e-9)``. It has no guaranteed intervals, and says so; where units
-    exclude each other, as states of one variable do, and the sums are large, it has no answer.
+    The page answers by itself where an exact answer is feasible, by elimination, with the same numbers as those of
+    :func:`serve`. Elsewhere it says so; a server has bounds and estimates for that.
 
     Parameters
     ----------
@@ -54,7 +54,6 @@ def html(network: Network, *, title: str | None = None, evidence: OnePattern | N
     '<!doctype html>'
     """
     check_network(network)
-    network.check_binary("the page", "sbnet infer answers in a terminal")
     heading = _TITLE if title is None else str(title)
     return document(network, heading, {} if evidence is None else evidence, server=False)
 
@@ -86,7 +85,6 @@ def serve(
         What is called with the address, once the page answers.
     """
     check_network(network)
-    network.check_binary("the page", "sbnet infer answers in a terminal")
     checks.whole("port", port, 0, 65_535)
     for module in ("starlette", "uvicorn"):
         checks.extra(module, "explore.serve()", of="explore")
@@ -95,9 +93,10 @@ def serve(
     heading = _TITLE if title is None else str(title)
     page = document(network, heading, {} if evidence is None else evidence, server=True)
     served = Served(network, page, port)
-    answer(network, {"evidence": {}})  # compiles what the first click needs, before there is anything to click
-    with suppress(TooRareError):
-        answer(network, {"evidence": {str(network.n_units - 1): 1}})
+    causes = roles.causes(network)
+    for evidence_now in ({}, {str(network.n_units - 1): 1}):  # compiles what the first click needs
+        with suppress(SBNetError):
+            answer(network, {"evidence": evidence_now, "units": causes})
     announce(f"exploring at {served.address} (Ctrl+C ends it)")
     if open_browser:
         webbrowser.open(served.address)

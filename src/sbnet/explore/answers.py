@@ -1,102 +1,196 @@
 """What the page asks, answered by the functions that everyone calls: evidence by number in, plain numbers out.
 
-A file that computes its own answers (``solver.js`` and ``sums.js``) has the same two solvers and the same rule which of
-them answers: both show the same numbers.
+Answers are exact where elimination is feasible, else those of mean field theory or of samples, and say which. A file
+that computes its own answers (``elimination.js`` and ``engine.js``) has the same rules, and shows the same numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache, partial
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from sbnet._types import FloatArray
 from sbnet.certificates import CertifySettings, certify, posterior_intervals
 from sbnet.decisions import contributions, next_question
 from sbnet.errors import EvidenceError, TooManyHiddenError
-from sbnet.inference import MeanField, Posterior, infer
-from sbnet.inference.solvers.enumeration import Sampled, Sums
+from sbnet.exact.answers import exact_posterior
+from sbnet.explore.page import strengths
+from sbnet.inference import MeanField, Posterior, Solver, infer
+from sbnet.inference.solvers.enumeration import Sampled
 from sbnet.model import roles
 from sbnet.model.network import Network
+from sbnet.questions.by_state import probabilities
 from sbnet.questions.evidence import as_evidence
+from sbnet.questions.reduction import live_variables
 from sbnet.questions.ties import strong_edges
 
+LIMIT = 18
+"""The logarithm to base 2 of the largest table: a click takes at most some tenths of a second."""
 MOST_INTERVALS = 8
-"""Units of one request: each takes two certificates, and a click must not wait for those of the click before."""
+"""Variables of one request: each takes two certificates, and a click must not wait for those of the click before."""
 MOST_REASONS = 20
-"""Units of one request for reasons; those that are drawn are fewer."""
-TRIES = 24
-"""Questions whose answers are worked out, of those that promise most."""
+"""Variables of one request for reasons; those that are drawn are fewer."""
+SMALL, TRIES = 150, 24
+"""Variables up to which all questions are worked out; else so many, of those that promise most."""
+EDGE = 1e-12
+"""Probabilities nearer to 0 or 1 than this count as this in log-odds."""
+
+Evidence = dict[int, Any]
 
 
-MEAN_FIELD = MeanField(log_term="xi", tol=1e-9)
-"""The solver where sums are large: that of ``solver.js``."""
-
-T = TypeVar("T")
+# --- exactly --------------------------------------------------------------------------------------------------------
 
 
-def _best(network: Network, units: Iterable[int], ask: Callable[..., T], present: Posterior | None = None) -> T:
-    """What a function of a solver returns, by sums where these are small for all it asks.
+class Exact(NamedTuple):
+    """ln P of each row of evidence, and the probabilities of states of each variable asked for, rows by states."""
 
-    They are not tried where they were too large for the present evidence, which is part of all that is asked.
-    """
-    if present is None or isinstance(present.solver, Sums):
-        try:
-            return ask(solver=Sums(frozenset(network.names[i] for i in units)))
-        except TooManyHiddenError:
-            pass
-    return ask(solver=Sampled() if strong_edges(network).size else MEAN_FIELD)
+    log_p: FloatArray
+    beliefs: dict[int, FloatArray]
 
 
-@lru_cache(maxsize=4)
-def _solved(network: Network, evidence: frozenset[tuple[int, Any]], causes: tuple[int, ...]) -> Posterior:
-    """The answer to some evidence, kept: after it, the page asks for reasons and for questions."""
-    return _best(network, causes, partial(infer, network, dict(evidence)))
-
-
-def _present(network: Network, evidence: Mapping[int, Any]) -> Posterior:
-    found = _solved(network, frozenset(evidence.items()), tuple(roles.causes(network)))
-    if found.impossible:
-        raise EvidenceError(found.impossible)
+def exactly(network: Network, rows: Sequence[Evidence], units: Iterable[int]) -> Exact:
+    """All at once; or, where that is too large, each variable that has no say in the evidence by itself: NaN for one
+    that is too large even so."""
+    asked = list(dict.fromkeys(units))
+    try:
+        return _exactly(network, rows, asked)
+    except TooManyHiddenError:
+        seen = np.full(network.n_units, -1)
+        seen[list({i for row in rows for i in row})] = 1
+        above = live_variables(network.model, seen)
+        core = [i for i in asked if above[i] or not network.parents(i)]
+        if len(core) == len(asked):
+            raise
+    found = _exactly(network, rows, core)
+    for i in asked:
+        if i not in found.beliefs:
+            found.beliefs[i] = np.full((len(rows), int(network.n_states[i])), np.nan)
+            with suppress(TooManyHiddenError):
+                found.beliefs.update(_exactly(network, rows, [i]).beliefs)
     return found
 
 
+def _exactly(network: Network, rows: Sequence[Evidence], units: list[int]) -> Exact:
+    exact = exact_posterior(network, list(rows), units=units, limit=LIMIT, threads=1, progress=False)
+    ends = np.cumsum(network.n_states[units] - 1) if units else np.empty(0, np.int64)
+    parts = np.split(exact.means, ends[:-1], axis=1) if units else []
+    beliefs = {i: probabilities(part) for i, part in zip(units, parts, strict=True)}
+    return Exact(np.atleast_1d(exact.log_likelihood), beliefs)
+
+
+# --- what the page asks ---------------------------------------------------------------------------------------------
+
+
 def answer(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """ln P or a bound on it, and the mean of every unit: exact where that is quick, elsewhere mean field, or samples
-    where units are tied to each other.
-    """
+    """ln P or a bound on it, and the probabilities of the states of some variables."""
+    evidence, units = evidence_of(network, asked), units_of(network, asked, network.n_units)
+    try:
+        found = exactly(network, [evidence], units)
+        log_p, beliefs = float(found.log_p[0]), {i: p[0] for i, p in found.beliefs.items()}
+        settled: dict[str, Any] = {"kind": "exact"}
+        if log_p == -math.inf:
+            raise EvidenceError(infer(network, evidence).impossible or "its probability is 0")
+    except TooManyHiddenError:
+        posterior = _estimate(network, _key(evidence))
+        log_p = posterior.bound
+        beliefs = {i: probabilities(posterior.means[network.columns_of(i)]) for i in units}
+        settled = {
+            "kind": "estimate",
+            "method": "mean field" if posterior.error is None else "samples",
+            "converged": bool(posterior.converged),
+        }
+    return {
+        "logP": log_p,
+        "beliefs": {str(i): None if np.isnan(p).any() else p.tolist() for i, p in beliefs.items()},
+    } | settled
+
+
+def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, dict[str, list[float]]]:
+    """What each finding adds to each state of some variables, in nats of log-odds."""
     evidence = evidence_of(network, asked)
-    posterior = _present(network, evidence)
-    means, converged = posterior.means.tolist(), bool(posterior.converged)
-    exact, sampled = isinstance(posterior.solver, Sums), posterior.error is not None
-    return {"bound": posterior.bound, "means": means, "exact": exact, "sampled": sampled, "converged": converged}
+    wanted = units_of(network, asked, MOST_REASONS)
+    about = [i for i in wanted if i not in evidence or isinstance(evidence[i], tuple)]
+    if not about:
+        return {}
+    rows = [evidence, *({i: s for i, s in evidence.items() if i != f} for f in evidence)]
+    try:
+        odds = {i: _log_odds(p) for i, p in exactly(network, rows, about).beliefs.items()}
+    except TooManyHiddenError:
+        return _estimated_reasons(network, evidence, about)
+    return {str(i): {str(f): (x[0] - x[k]).tolist() for k, f in enumerate(evidence, 1)} for i, x in odds.items()}
 
 
-def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """What each finding adds to some units, in nats of log-odds."""
-    evidence = evidence_of(network, asked)
-    about = [i for i in units_of(network, asked, MOST_REASONS) if i not in evidence]
-    present = _present(network, evidence)
-    ask = partial(contributions, network, present, about=about, together={})  # by unit, as the page has them
-    found = _best(network, about, ask, present)
-    return {str(i): {str(network.index(f)): x for f, x in found[network.names[i]].items()} for i in about}
-
-
-def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, float]]:
-    """What to ask next, the most informative first."""
-    evidence = evidence_of(network, asked)
-    causes = roles.causes(network)
-    about = [i for i in causes if i not in evidence]
-    among = [i for i in roles.findings(network, causes) if i not in evidence]
+def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What to ask next, the most informative first: the sum of mutual informations with each cause, in nats."""
+    evidence, causes = evidence_of(network, asked), roles.causes(network)
+    known = {i for i, state in evidence.items() if not isinstance(state, tuple)}
+    about = [i for i in causes if i not in known]
+    among = [i for i in roles.findings(network, causes) if i not in known]
     if not about or not among:
         return []
-    present = _present(network, evidence)
-    ask = partial(next_question, network, present, about=about, among=among, tries=TRIES)
-    found = _best(network, about, ask, present)
-    return [
-        {"unit": network.index(one.name), "information": one.information, "probability": one.probability}
-        for one in found
-    ]
+    try:
+        if network.n_units > SMALL:
+            among = _promising(network, among, exactly(network, [evidence], causes).beliefs)
+        score, chances = _information(network, evidence, about, among)
+    except TooManyHiddenError:
+        return _estimated_questions(network, evidence, about, among)
+    found = [{"unit": f, "information": score[f] if score[f] >= 1e-9 else 0.0, "chances": chances[f]} for f in among]
+    return sorted(found, key=lambda one: (-one["information"], one["unit"]))
+
+
+def _information(
+    network: Network, evidence: Evidence, about: list[int], among: list[int]
+) -> tuple[dict[int, float], dict[int, list[float]]]:
+    """Of each finding, and the probabilities of its states. Findings or, if they are fewer, causes are given in turn in
+    each of their states: both ways have the same numbers."""
+    if network.n_units <= SMALL and len(about) < len(among) and not network.is_binary:
+        with suppress(TooManyHiddenError):
+            return _informed(network, evidence, about, among, by_cause=True)
+    return _informed(network, evidence, about, among, by_cause=False)
+
+
+def _informed(
+    network: Network, evidence: Evidence, about: list[int], among: list[int], *, by_cause: bool
+) -> tuple[dict[int, float], dict[int, list[float]]]:
+    given, others = (about, among) if by_cause else (among, about)
+    rows = [evidence | {c: state} for c in given for state in _states(network, c)]
+    solved = _exactly(network, rows, others)
+    score, chances, begin = dict.fromkeys(among, 0.0), dict[int, list[float]](), 0
+    for c in given:
+        part = slice(begin, begin := begin + int(network.n_states[c]))
+        report = evidence.get(c)
+        with np.errstate(divide="ignore"):
+            log_p = solved.log_p[part] + (0.0 if report is None else np.log(np.array(report)))
+        weight = np.exp(log_p - log_p.max())
+        weight /= weight.sum()
+        chances[c] = weight.tolist()
+        for o in others:
+            if o == c:
+                continue
+            p = np.where(weight[:, None] > 0.0, solved.beliefs[o][part], 0.0)
+            mean = weight @ p
+            told = float(_entropy(mean) - weight @ _entropy(p))
+            score[o if by_cause else c] += max(told, 0.0)
+            chances[o] = mean.tolist()
+    return score, chances
+
+
+def _promising(network: Network, among: list[int], beliefs: Mapping[int, FloatArray]) -> list[int]:
+    """Of many findings, those next to causes that are neither certain nor excluded, by the strength of the links."""
+    open_ = np.full(network.n_units, 0.01)
+    for j, p in beliefs.items():
+        open_[j] = p[0, 0] * (1.0 - p[0, 0])
+    if "strengths" not in network._cache:
+        network._cache["strengths"] = np.abs([x for part in strengths(network) for x in part])
+    graph = network.graph
+    share = network._cache["strengths"] * open_[graph.parent]
+    score = np.bincount(graph.child_of_edge, share, network.n_units)[among]
+    return sorted(among[k] for k in np.argsort(-score, kind="stable")[:TRIES])
 
 
 def certificate(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
@@ -107,11 +201,18 @@ def certificate(network: Network, asked: Mapping[str, Any]) -> dict[str, float]:
     return {"lower": found.lower, "upper": found.upper}
 
 
-def intervals(network: Network, asked: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Intervals that are certain to hold the probabilities of a few units; the page asks for some at a time."""
+def intervals(network: Network, asked: Mapping[str, Any]) -> dict[str, list[list[float]]]:
+    """Intervals that are certain to hold the probabilities of the states of a few variables."""
     evidence, wanted = evidence_of(network, asked), units_of(network, asked, MOST_INTERVALS)
     inside = posterior_intervals(network, evidence, units=wanted, progress=False, settings=CertifySettings(threads=1))
-    return {str(i): list(inside[network.names[i]]) for i in wanted}
+    found = {}
+    for i in wanted:
+        own: Any = inside[network.names[i]]
+        if not isinstance(own, Mapping):
+            low, high = own
+            own = {0: (1.0 - high, 1.0 - low), 1: (low, high)}
+        found[str(i)] = [[float(low), float(high)] for low, high in own.values()]
+    return found
 
 
 VERBS: dict[str, Callable[[Network, Mapping[str, Any]], Any]] = {
@@ -120,30 +221,96 @@ VERBS: dict[str, Callable[[Network, Mapping[str, Any]], Any]] = {
 """All that can be asked, by name."""
 
 
-def evidence_of(network: Network, asked: Mapping[str, Any]) -> dict[int, Any]:
-    """Evidence as the page writes it, ``{"3": 1}``."""
+# --- where elimination is too large -----------------------------------------------------------------------------------
+
+
+def _key(evidence: Evidence) -> frozenset[tuple[int, Any]]:
+    return frozenset(evidence.items())
+
+
+def _solver(network: Network) -> Solver:
+    return Sampled() if network.is_binary and strong_edges(network).size else MeanField()
+
+
+@lru_cache(maxsize=4)
+def _estimate(network: Network, evidence: frozenset[tuple[int, Any]]) -> Posterior:
+    """The answer of a solver, kept: after it, the page asks for reasons and for questions."""
+    found = infer(network, dict(evidence), solver=_solver(network))
+    if found.impossible:
+        raise EvidenceError(found.impossible)
+    return found
+
+
+def _estimated_reasons(network: Network, evidence: Evidence, about: list[int]) -> dict[str, dict[str, list[float]]]:
+    given = evidence if any(isinstance(s, tuple) for s in evidence.values()) else _estimate(network, _key(evidence))
+    found = contributions(network, given, about=about, together={}, solver=_solver(network))
+    nats = {i: found[network.names[i]] for i in about}
+    return {str(i): {str(network.index(f)): [-x, x] for f, x in nats[i].items()} for i in about}
+
+
+def _estimated_questions(
+    network: Network, evidence: Evidence, about: list[int], among: list[int]
+) -> list[dict[str, Any]]:
+    given = evidence if any(isinstance(s, tuple) for s in evidence.values()) else _estimate(network, _key(evidence))
+    found = next_question(network, given, about=about, among=among, tries=TRIES, solver=_solver(network))
+    return [
+        {"unit": network.index(q.name), "information": q.information, "chances": [1.0 - q.probability, q.probability]}
+        for q in found
+    ]
+
+
+def _log_odds(p: FloatArray) -> FloatArray:
+    kept = np.clip(p, EDGE, 1.0 - EDGE)
+    odds: FloatArray = np.log(kept) - np.log1p(-kept)
+    return odds
+
+
+def _entropy(p: FloatArray) -> FloatArray:
+    """Of distributions over the last axis, in nats."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total: FloatArray = -np.where(p > 0.0, p * np.log(p), 0.0).sum(axis=-1)
+    return total
+
+
+# --- reading a request ------------------------------------------------------------------------------------------------
+
+
+def _states(network: Network, i: int) -> list[Any]:
+    return [as_evidence(network, i, s) for s in range(int(network.n_states[i]))]
+
+
+def evidence_of(network: Network, asked: Mapping[str, Any]) -> Evidence:
+    """Evidence as the page writes it, ``{"3": 1, "5": [0.2, 0.9]}``: the number of a state, or likelihoods of all."""
     given = asked.get("evidence")
     if not isinstance(given, dict):
         raise EvidenceError(f"evidence is {given!r}; give an object such as {{'3': 1}}")
+    found: Evidence = {}
     for key, state in given.items():
-        if state not in (0, 1) or isinstance(state, bool | float):
-            raise EvidenceError(f"unit {key!r} is {state!r}; a state is 0 or 1")
-    states = {unit_of(network, key): state for key, state in given.items()}
-    return {unit: as_evidence(network, unit, state) for unit, state in states.items()}
+        unit = unit_of(network, key)
+        most = int(network.n_states[unit]) - 1
+        if isinstance(state, list):
+            if len(state) != most + 1 or not all(isinstance(x, int | float) for x in state):
+                raise EvidenceError(f"variable {key!r} is {state!r}; give {most + 1} likelihoods, one for each state")
+            found[unit] = tuple(map(float, state))
+            continue
+        if not isinstance(state, int) or isinstance(state, bool) or not 0 <= state <= most:
+            raise EvidenceError(f"variable {key!r} is {state!r}; a state is a number from 0 to {most}")
+        found[unit] = as_evidence(network, unit, state)
+    return found
 
 
 def units_of(network: Network, asked: Mapping[str, Any], most: int) -> list[int]:
-    """The units that a request names, each once."""
+    """The variables that a request names, each once."""
     units = asked.get("units")
     if not isinstance(units, list) or len(units) > most:
-        raise EvidenceError(f"units is {units!r}; give a list of at most {most} numbers of units")
+        raise EvidenceError(f"units is {units!r}; give a list of at most {most} numbers of variables")
     return list(dict.fromkeys(unit_of(network, unit) for unit in units))
 
 
 def unit_of(network: Network, key: Any) -> int:
-    """The number of a unit, which JSON may have made a text."""
+    """The number of a variable, which JSON may have made a text."""
     if isinstance(key, str) and key.isascii() and key.isdigit() and len(key) < 10:
         key = int(key)
     if not isinstance(key, int) or isinstance(key, bool):
-        raise EvidenceError(f"{key!r} is not the number of a unit")
+        raise EvidenceError(f"{key!r} is not the number of a variable")
     return network.index(key)

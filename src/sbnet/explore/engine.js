@@ -1,127 +1,153 @@
-/* Where answers come from: a server on this machine, or the solver in this page. Both have the same verbs, with states
-   as arrays of 0, 1 and -1 for "not observed":
+/* Who answers: a server, or this page itself. Both take what is known, {variable: state or likelihoods}, and say
 
-       answer(states)           {bound, means, exact, converged}
-       reasons(states, units)   {unit: {finding: nats}}: what would be lost of a unit's log-odds without that finding
-       questions(states)        [{unit, information, probability}], the best first
-       certificate(states)      {lower, upper} of ln P, guaranteed; a server only
-       intervals(states, units) {unit: [low, high]}, guaranteed; a server only */
+       answer     ln P, the kind of numbers (exact, or an estimate with its method), probabilities of states by variable
+       reasons    what each finding adds to some variables: nats of log-odds of each state, by variable and finding
+       questions  what to ask next: nats of information about the causes, and the probabilities of the answers
+       single     the probabilities if exactly one cause is present
+
+   Both are exact where elimination is feasible, and follow the same rules, so they show the same numbers. */
 "use strict";
 
-const observed = states => Array.from(states.keys()).filter(i => states[i] >= 0);
-
-function changed(states, i, value) {
-  const copy = Int8Array.from(states);
-  copy[i] = value;
-  return copy;
-}
-
-const IMPOSSIBLE = "by this model these findings cannot be, their probability is 0";
-
-class Unreachable extends Error {}  // nobody answers; later, someone may
+class Unreachable extends Error {}
 
 class Remote {
-  constructor(path = "") { this.path = path; this.certifies = true; }
-  async post(verb, states, more = {}) {
-    const evidence = Object.fromEntries(observed(states).map(i => [i, states[i]]));
-    const body = JSON.stringify({ evidence, ...more });
-    const headers = { "Content-Type": "application/json" };
-    const lost = () => { throw new Unreachable("the server cannot be reached"); };
-    const reply = await fetch(this.path + verb, { method: "POST", headers, body, credentials: "omit" }).catch(lost);
-    if (reply.ok) return reply.json().catch(lost);
-    throw new Error((await reply.json().catch(() => ({}))).error || `the server answered ${reply.status}`);
-  }
-  async answer(states) {
-    const found = await this.post("answer", states);
-    if (found.bound === null) throw new Error(IMPOSSIBLE);
+  constructor() { this.certifies = true; }
+  async post(verb, known, more = {}) {
+    let reply, found;
+    try {
+      reply = await fetch(verb, { method: "POST", headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ evidence: Object.fromEntries(known), ...more }) });
+      found = await reply.json();
+    } catch {
+      throw new Unreachable("the server cannot be reached");
+    }
+    if (found.error) throw new Error(found.error);
     return found;
   }
-  reasons(states, units) { return this.post("reasons", states, { units }); }
-  questions(states) { return this.post("questions", states); }
-  certificate(states) { return this.post("certificate", states); }
-  intervals(states, units) { return this.post("intervals", states, { units }); }
+  async answer(known, units) {
+    const found = await this.post("answer", known, { units });
+    if (found.logP === null) throw new Error("these findings cannot be, their probability is 0");
+    return found;
+  }
+  reasons(known, units) { return this.post("reasons", known, { units }); }
+  questions(known) { return this.post("questions", known); }
+  single(known) { return this.post("single", known); }
+  certificate(known) { return this.post("certificate", known); }
+  intervals(known, units) { return this.post("intervals", known, { units }); }
 }
 
-const PATIENCE = { patience: 1000 }, LONG = 4000;  // milliseconds for one answer; for all questions
+const SMALL = 150, TRIES = 24, EDGE = 1e-12;  // variables up to which all questions are worked out; else so many
 
 class Local {
-  constructor(net, causes, findings) { Object.assign(this, { net, causes, findings, certifies: false, tries: 24 }); }
-  async answer(states) {
-    const cannot = Solver.impossible(this.net, states).map(i => `“${this.net.names[i]}”`);
-    if (cannot.length) throw new Error(`${IMPOSSIBLE}: they leave no state for ${cannot.join(", ")}`);
-    return Sums.best(this.net, [states], this.causes, PATIENCE)[0];
-  }
+  constructor(net) { Object.assign(this, { net, certifies: false }); }
 
-  async reasons(states, units) {
-    const given = observed(states), without = given.map(f => changed(states, f, -1)), nothing = states.map(() => -1);
-    const [all, ...less] = Sums.best(this.net, [states, ...without, nothing], units, PATIENCE);
-    const lost = (f, n, i) => [f, logit(all.means[i]) - logit(less[n].means[i])];
-    return Object.fromEntries(units.map(i => [i, Object.fromEntries(given.map((f, n) => lost(f, n, i)))]));
-  }
+  async answer(known, units) { return { ...this.exact(known, units), kind: "exact" }; }
 
-  async questions(states, stale = () => false) {
-    const { net } = this, about = this.causes.filter(i => states[i] < 0), candidates = this.promising(states, about);
-    const ways = [row => Sums.exact(net, row, about), row => Sums.approximate(net, row, PATIENCE)];
-    const rows = candidates.flatMap(f => [0, 1].map(s => changed(states, f, s)));
-    if (![states, ...rows].every(row => Sums.small(net, row))) ways.shift();
-    for (const way of ways) {
-      const found = way(states) && await this.worth(candidates, rows, about, way, stale);
-      if (found) return found.sort((a, b) => b.information - a.information || a.unit - b.unit);
-      if (stale()) return null;
+  /* All of them at once; or, where that is too large, each of those that have no say in the evidence by itself: null
+     for one that is too large even so. */
+  exact(known, units) {
+    const plain = ({ logP, beliefs }) => ({ logP, beliefs: Object.fromEntries(beliefs) });
+    try {
+      return plain(this.solve(known, units));
+    } catch (error) {
+      if (!(error instanceof TooLarge)) throw error;
     }
-    return [];
+    const above = new Set(Elimination.live(this.net, [...known.keys()]));
+    const core = units.filter(i => above.has(i) || !this.net.parents[i].length), found = this.solve(known, core);
+    for (const i of units) if (!found.beliefs.has(i)) found.beliefs.set(i, this.alone(known, i));
+    return plain(found);
   }
 
-  /* What each candidate is expected to tell, from its answers to no and yes by turns; null if there is no answer. */
-  async worth(candidates, rows, about, way, stale) {
-    const found = [], start = performance.now();
-    for (const [n, unit] of candidates.entries()) {
-      const no = way(rows[2 * n]), yes = way(rows[2 * n + 1]);
-      if (!no || !yes) return null;
-      const p = 1 / (1 + Math.exp(no.bound - yes.bound));
-      const information = about.reduce((sum, i) => sum + entropy(p * yes.means[i] + (1 - p) * no.means[i])
-        - p * entropy(yes.means[i]) - (1 - p) * entropy(no.means[i]), 0);
-      found.push({ unit, information: information < 1e-9 ? 0 : information, probability: p });
-      await new Promise(done => setTimeout(done));  // a click comes first
-      if (stale()) return null;
-      if (performance.now() - start > LONG) break;
+  alone(known, i) {
+    try {
+      return this.solve(known, [i]).beliefs.get(i);
+    } catch (error) {
+      if (error instanceof TooLarge) return null;
+      throw error;
+    }
+  }
+
+  solve(known, units) {
+    try {
+      return Elimination.solve(this.net, known, units);
+    } catch (error) {
+      if (!(error instanceof TooLarge)) throw error;
+      throw new TooLarge(`${error.message}, too large for this file; sbnet explore, with a server, answers by bounds and `
+        + "estimates. Fewer findings, or “exactly one cause”, have an answer here");
+    }
+  }
+
+  async reasons(known, units) {
+    const about = units.filter(i => !Elimination.hard(known.get(i)));
+    const before = this.exact(known, about).beliefs, found = Object.fromEntries(about.map(i => [i, {}]));
+    for (const f of known.keys()) {
+      await pause();
+      const less = new Map([...known].filter(([i]) => i !== f)), { beliefs } = this.exact(less, about);
+      for (const i of about) found[i][f] = before[i].map((p, s) => logOdds(p) - logOdds(beliefs[i][s]));
     }
     return found;
   }
 
-  /* The candidates that would say most about the units next to them, if all hidden units were independent. */
-  promising(states, about) {
-    const { net } = this, candidates = this.findings.filter(i => states[i] < 0);
-    if (candidates.length <= this.tries) return candidates;
-    const { means } = Solver.solve(net, states, PATIENCE), score = new Float64Array(means.length);
-    const asked = new Set(about);
-    net.parents.forEach((parents, i) => {
-      if (states[i] >= 0) return;
-      const [off, on] = [0, 1].map(s => edgeProbabilities(net, i, means, s));
-      parents.forEach((j, e) => {
-        const m = means[j];
-        const information = entropy(m * on[e] + (1 - m) * off[e]) - m * entropy(on[e]) - (1 - m) * entropy(off[e]);
-        score[i] += Math.max(information, 0) * (asked.has(j) ? 1 : 0.01);
-        score[j] += Math.max(information, 0) * (asked.has(i) ? 1 : 0.01);
-      });
+  /* The sum of the mutual informations of a finding with each cause. */
+  async questions(known, stopped = () => false) {
+    const { net } = this, open = i => !Elimination.hard(known.get(i)), about = net.causes.filter(open);
+    let among = net.findings.filter(open);
+    if (!about.length || !among.length) return [];
+    if (net.names.length > SMALL) among = promising(net, among, this.exact(known, net.causes).beliefs);
+    const few = net.names.length <= SMALL && about.length < among.length;
+    try {
+      return await this.informed(known, about, among, few, stopped);
+    } catch (error) {
+      if (!few || !(error instanceof TooLarge)) throw error;
+      return this.informed(known, about, among, false, stopped);  // findings one by one
+    }
+  }
+
+  /* Each cause, or else each finding, is given in turn in each of its states: both ways have the same numbers. */
+  async informed(known, about, among, byCause, stopped) {
+    const [given, others] = byCause ? [about, among] : [among, about];
+    const score = new Map(among.map(f => [f, 0])), chances = new Map();
+    for (const c of given) {
+      await pause();
+      if (stopped()) return null;
+      const { weights, beliefs } = this.given(known, c, others);
+      for (const o of others) {
+        if (o === c) continue;
+        const part = (s, t) => beliefs[s] ? weights[s] * beliefs[s].get(o)[t] : 0;
+        const mean = this.net.states[o].map((_, t) => weights.reduce((x, _w, s) => x + part(s, t), 0));
+        const told = weights.reduce((x, w, s) => x - w * (beliefs[s] ? entropy(beliefs[s].get(o)) : 0), entropy(mean));
+        const f = byCause ? o : c;
+        score.set(f, score.get(f) + Math.max(told, 0));
+        chances.set(o, mean);
+      }
+      chances.set(c, weights);
+    }
+    const nats = f => score.get(f) < 1e-9 ? 0 : score.get(f);
+    const found = among.map(f => ({ unit: f, information: nats(f), chances: chances.get(f) }));
+    return found.sort((a, b) => b.information - a.information || a.unit - b.unit);
+  }
+
+  /* P(c = s | known), and the posteriors of others given each state that can be. */
+  given(known, c, others) {
+    const soft = known.get(c), states = this.net.states[c];
+    const solved = states.map((_, s) => {
+      if (soft && !(soft[s] > 0)) return null;
+      try { return this.solve(new Map([...known, [c, s]]), others); }
+      catch (error) { if (error instanceof Impossible) return null; throw error; }
     });
-    return candidates.sort((a, b) => score[b] - score[a] || a - b).slice(0, this.tries);
+    const logs = solved.map((one, s) => one ? one.logP + (soft ? Math.log(soft[s]) : 0) : -Infinity);
+    const top = Math.max(...logs), raw = logs.map(x => Math.exp(x - top)), total = raw.reduce((x, y) => x + y, 0);
+    return { weights: raw.map(x => x / total), beliefs: solved.map(one => one && one.beliefs) };
   }
 }
 
-/* For each parent of unit i: the probability of i with that parent in state s and the others at their means. */
-function edgeProbabilities(net, i, means, s) {
-  const mu = net.parents[i].map(j => means[j]), weight = net.weights[i];
-  if (net.gate[i]) {
-    const stays = weight.map((w, e) => Math.log(Math.max(1 + mu[e] * Math.expm1(-w), 1e-300)));
-    const all = stays.reduce((x, y) => x + y, -net.bias[i]);
-    return weight.map((w, e) => -Math.expm1(Math.min(all - stays[e] - w * s, 0)));
-  }
-  const spread = weight.map((w, e) => w * w * mu[e] * (1 - mu[e])), all = spread.reduce((x, y) => x + y, 0);
-  const mean = weight.reduce((x, w, e) => x + w * mu[e], net.bias[i]);
-  return weight.map((w, e) =>
-    1 / (1 + Math.exp(-(mean + w * (s - mu[e])) / Math.sqrt(1 + Math.PI / 8 * Math.max(all - spread[e], 0)))));
-}
+const pause = () => new Promise(done => setTimeout(done));
+const logOdds = p => { const q = Math.min(Math.max(p, EDGE), 1 - EDGE); return Math.log(q) - Math.log1p(-q); };
+const entropy = p => p.reduce((x, q) => q > 0 ? x - q * Math.log(q) : x, 0);
 
-const entropy = p => p > 0 && p < 1 ? -p * Math.log(p) - (1 - p) * Math.log1p(-p) : 0;
-const logit = p => { const q = Math.min(Math.max(p, 1e-12), 1 - 1e-12); return Math.log(q / (1 - q)); };
+/* Of many findings, those next to causes that are neither certain nor excluded, by the strength of the links. */
+function promising(net, among, beliefs) {
+  const open = j => beliefs[j] ? beliefs[j][0] * (1 - beliefs[j][0]) : 0.01;
+  const score = new Map(among.map(f => [f, net.parents[f].reduce((x, j, e) => x + Math.abs(net.strength[f][e]) * open(j), 0)]));
+  return [...among].sort((a, b) => score.get(b) - score.get(a) || a - b).slice(0, TRIES).sort((a, b) => a - b);
+}

@@ -7,21 +7,24 @@ import hashlib
 import html as markup
 import json
 import re
+from collections.abc import Mapping
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from sbnet._version import __version__
-from sbnet.kernels import lobatto
-from sbnet.kernels.codes import NOISY_OR
-from sbnet.kernels.lobatto import NOTHING, nodes_for
 from sbnet.model import roles
 from sbnet.model.network import Network
-from sbnet.questions.evidence import OnePattern, words_of
+from sbnet.model.states import find
+from sbnet.questions.evidence import OnePattern
 from sbnet.questions.question import ask_one
 
-_SOLVER, _ASKING = ("solver.js", "sums.js"), ("engine.js", "asking.js", "drawing.js", "page.js")
+_SOLVER, _ASKING = (
+    ("firing.js", "elimination.js"),
+    ("engine.js", "search.js", "asking.js", "summary.js", "drawing.js", "page.js"),
+)
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
 """Controls and marks of direction, which show nothing; they stand as escapes, as ``page.js`` has them. Joiners, which
 letters and emoji need, are not among them."""
@@ -41,7 +44,7 @@ def document(network: Network, title: str, evidence: OnePattern, *, server: bool
         "version": __version__,
         "title": markup.escape(_UNSEEN.sub(lambda match: ascii(match[0])[1:-1], whole)),
         "style": style,
-        "network": as_json(contents(network, evidence) | {"server": server}),
+        "network": as_json(contents(network, evidence, whole=not server) | {"server": server}),
         "script": script,
     }
     # one pass: what is filled in is never looked at again
@@ -62,34 +65,81 @@ def as_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def contents(network: Network, evidence: OnePattern) -> dict[str, Any]:
-    """The network as the page reads it: all of it, and nothing else."""
-    splits = network.graph.indptr[1:-1]
+def contents(network: Network, evidence: OnePattern, *, whole: bool = True) -> dict[str, Any]:
+    """The network as the page reads it; its numbers only if the page is to answer by itself."""
     notes = [network.notes[name] for name in network.names]
-    row = ask_one(network, evidence, None).states[0]
     causes = roles.causes(network)
-    return {
+    shown = {
         "names": list(network.names),
         "about": [note.about for note in notes],
         "group": [note.group for note in notes],
         "source": [note.source for note in notes],
-        "states": [list(words_of(network, i)) or None for i in range(network.n_units)],
+        "states": [list(network.states[name]) for name in network.names],
         "causes": causes,
         "findings": roles.findings(network, causes),
         "observable": roles.observable(network),
+        "parents": _by_variable(network, network.graph.parent),
+        "strength": strengths(network),
+        "evidence": _known(network, evidence),
+    }
+    return shown | (_numbers(network) if whole else {})
+
+
+def _known(network: Network, evidence: OnePattern) -> dict[str, Any]:
+    """Evidence as the page has it: a state by its number, or the likelihoods of all states."""
+    row = ask_one(network, evidence, None).given[0]
+    soft = evidence if isinstance(evidence, Mapping) else {}
+    reports = {
+        str(network.index(key)): value
+        for key, value in soft.items()
+        if isinstance(value, _LISTS) and not (isinstance(value, np.ndarray) and value.ndim == 0)
+    }
+    known: dict[str, Any] = {str(i): int(row[i]) for i in np.flatnonzero(row >= 0)}
+    return known | {i: _likelihoods(network, int(i), value) for i, value in reports.items()}
+
+
+_LISTS = (tuple, list, Mapping, np.ndarray)
+
+
+def _likelihoods(network: Network, unit: int, given: Any) -> list[float]:
+    states = network.states[network.names[unit]]
+    if isinstance(given, Mapping):
+        by_number = {find(states, key): value for key, value in given.items()}
+        given = [by_number[k] for k in range(len(states))]
+    return [float(x) for x in given]
+
+
+def _by_variable(network: Network, edges: Any) -> list[list[Any]]:
+    return [part.tolist() for part in np.split(np.asarray(edges), network.graph.indptr[1:-1])]
+
+
+def _numbers(network: Network) -> dict[str, Any]:
+    """What the conditionals are, for ``elimination.js``: biases by threshold, weights by parent, tables as they are."""
+    model = network.model
+    blocks = [part.tolist() for part in np.split(network.weight, model.block[1:-1])] if network.n_edges else []
+    ends = network.graph.indptr.tolist()
+    return {
         "gate": network.gate.tolist(),
-        "bias": network.bias.tolist(),
-        "parents": [part.tolist() for part in np.split(network.graph.parent, splits)],
-        "weights": [part.tolist() for part in np.split(network.weight, splits)],
-        "series": _series(network),
-        "evidence": {str(i): int(row[i]) for i in np.flatnonzero(row >= 0)},
+        "bias": [part.tolist() for part in np.split(network.bias, model.threshold[1:-1])],
+        "weights": [blocks[begin:end] for begin, end in pairwise(ends)],
+        "tables": {str(network.index(name)): table.ravel().tolist() for name, table in network.tables.items()},
     }
 
 
-def _series(network: Network) -> dict[str, list[float]]:
-    """The sum of exponentials above t(x) of noisy-OR units, as many terms as the weakest cause needs."""
-    weight = network.weight[network.gate[network.graph.child_of_edge] == NOISY_OR]
-    weakest = float(weight[weight > NOTHING].min(initial=np.inf))
-    n = nodes_for(weakest) if np.isfinite(weakest) else 0
-    columns = {"nodes": lobatto.NODES, "weights": lobatto.WEIGHTS, "until": lobatto.UNTIL}
-    return {name: column[:n].tolist() for name, column in columns.items()}
+def strengths(network: Network) -> list[list[float]]:
+    """How strong each edge is, for the drawing: its largest weight; in a table, how much the parent moves the states.
+
+    That is four times the largest difference between probabilities, about the gradient of a logistic function.
+    """
+    model, edges = network.model, np.zeros(network.n_edges)
+    sizes = np.diff(model.block)
+    full = np.flatnonzero(sizes > 0)
+    if len(full):
+        begin = model.block[:-1][full]
+        high, low = np.maximum.reduceat(network.weight, begin), np.minimum.reduceat(network.weight, begin)
+        edges[full] = np.where(high >= -low, high, low)
+    for name, table in network.tables.items():
+        v = network.index(name)
+        for axis, e in enumerate(range(network.graph.indptr[v], network.graph.indptr[v + 1])):
+            edges[e] = 4.0 * np.ptp(table, axis=axis).max()
+    return _by_variable(network, np.round(edges, 4))
