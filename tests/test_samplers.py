@@ -15,8 +15,7 @@ from sbnet.inference.solvers.particles import Effort, particle_rows
 from sbnet.kernels.chains import LANES, chains_of, graph_of
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
 from sbnet.kernels.gibbs import sweep
-from sbnet.kernels.sampling import draw_rows, generative, log_joint_rows, wake_sleep_rows
-from sbnet.learning.recognition import nothing_recognised
+from sbnet.kernels.sampling import draw_rows, generative, log_joint_rows
 from sbnet.questions.reduction import live_variables
 from strategies import INTERPRETED
 
@@ -232,40 +231,3 @@ def _with_edges(model, sizes, seed):
         indptr, parent, child_indptr, np.full(len(parent), n - 1), np.arange(len(parent)), weight, model.gate,
         model.n_states, model.threshold, block,
     )  # fmt: skip
-
-
-def test_wake_sleep_steps_up_the_gradients_of_both_networks():
-    """One row and one dream: finite differences of ln P and of ln R at the states that are drawn."""
-    model, bias = network((3, 2, 4, 3), 6, density=1.0)
-    known = np.array([-1, -1, 2, 1], np.int8)
-    hidden, rate, uniform = known < 0, 0.1, np.random.default_rng(2).random((1, 2, 4))
-    net, (guess, place) = (
-        generative(model._replace(weight=model.weight.copy()), bias.copy()),
-        nothing_recognised(model, hidden),
-    )
-    learned_guess = np.zeros(len(model.weight))
-    wake_sleep_rows(net, guess, np.ones(4, np.bool_), hidden, np.maximum(known, 0)[None], uniform, rate)
-    learned_guess[place] = guess.weight
-    state = known.copy()
-    for v in (1, 0):  # R is zero at first: sequential logits of 0
-        state[v] = min(int(-np.log2(uniform[0, 0, v])), model.n_states[v] - 1)
-    for learned, start, at in ((net.weight, model.weight, "weight"), (net.bias, bias, "bias")):
-        for k in range(len(start)):
-            up, down = ({"weight": model.weight.copy(), "bias": bias.copy()} for _ in range(2))
-            up[at][k] += 1e-6
-            down[at][k] -= 1e-6
-            values = [log_joint(model._replace(weight=p["weight"]), p["bias"], state) for p in (up, down)]
-            assert learned[k] - start[k] == pytest.approx(rate * (values[0] - values[1]) / 2e-6, abs=1e-7)
-    dream = np.full((1, 4), -1, np.int8)
-    draw_rows(generative(model._replace(weight=net.weight), net.bias), uniform[:, 1], dream)
-    s = dream[0]
-    for v in (0, 1):  # at zero inputs the derivative of threshold k is a - c / 2
-        step = rate * np.array([(s[v] >= k) - (s[v] >= k - 1) / 2 for k in range(1, model.n_states[v])])
-        assert_allclose(guess.bias[model.threshold[v] : model.threshold[v + 1]], step)
-        for e in np.flatnonzero(model.parent == v):
-            w = np.repeat(np.arange(4), np.diff(model.indptr))[e]
-            block = learned_guess[model.block[e] : model.block[e + 1]].reshape(model.n_states[w] - 1, -1)
-            told = np.zeros_like(block)
-            if s[w] > 0:
-                told[s[w] - 1] = step
-            assert_allclose(block, told)  # whether both are hidden or not, the edge serves its parent

@@ -14,7 +14,7 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, RngLi
 from sbnet.errors import EvidenceError, NetworkError, ParameterError
 from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.compiling import announce
-from sbnet.kernels.sampling import Regressions, generative, regressions, wake_sleep_rows
+from sbnet.kernels.sampling import Regressions, wake_sleep_rows
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, row_blocks
 from sbnet.questions.evidence import EvidenceLike, coerce_many
@@ -144,9 +144,9 @@ def wake_sleep(
     _check_complete(network, states)
     generator = checks.generator(rng)
     live = live_variables(network.model, states[0])
-    net = generative(network.model._replace(weight=network.weight.copy()), network.bias.copy())
+    net = Regressions(network.model.indptr, network.model.parent, network.weight.copy(), network.bias.copy())
     hidden = states[0] == HIDDEN
-    guess, place = nothing_recognised(network.model, hidden)
+    guess, place = _nothing_recognised(network.model, hidden)
     estimates: list[float] = []
     interrupted = False
     announce(wake_sleep_rows)
@@ -157,7 +157,7 @@ def wake_sleep(
             total = 0.0
             for rows in row_blocks(len(order), 2 * network.n_units):
                 uniform = generator.random((rows.stop - rows.start, 2, network.n_units))
-                total += wake_sleep_rows(net, guess, live, hidden, np.maximum(states[order[rows]], 0), uniform, rate)
+                total += wake_sleep_rows(net, guess, live, hidden & live, np.maximum(states[order[rows]], 0), uniform, rate)
                 bar.update(epoch * len(states) + rows.stop)
             estimates.append(total / len(states))
             bar.describe(f"epoch {epoch + 1} of {epochs}, estimate {estimates[-1]:.4g}")
@@ -199,23 +199,13 @@ def _check_complete(network: Network, states: States) -> None:
         )
 
 
-def nothing_recognised(model: Model, hidden: BoolArray) -> tuple[Regressions, IndexArray]:
-    """R, all of it zero, and where each of its weights stands in the network.
-
-    An edge with a hidden parent is read backwards, and its block of weights is turned round with it.
-    """
+def _nothing_recognised(model: Model, hidden: BoolArray) -> tuple[Regressions, IndexArray]:
+    """R, all of it zero, and where each of its weights stands in the network: one with a hidden parent is turned."""
     child = np.repeat(np.arange(len(hidden)), np.diff(model.indptr))
     back, forth = np.flatnonzero(hidden[model.parent]), np.flatnonzero(hidden[child] & ~hidden[model.parent])
-    edge, owner = np.concatenate([back, forth]), np.concatenate([model.parent[back], child[forth]])
+    owner, other = np.append(model.parent[back], child[forth]), np.append(child[back], model.parent[forth])
     order = np.argsort(owner, kind="stable")
-    edge, owner, turned = edge[order], owner[order], (order < len(back))
-    other = np.where(turned, child[edge], model.parent[edge])
-    rows, columns = model.n_states[owner] - 1, model.n_states[other] - 1
-    block = np.concatenate([[0], np.cumsum(rows * columns)])
-    rows, columns, turned = (np.repeat(values, np.diff(block)) for values in (rows, columns, turned))
-    k = np.arange(block[-1]) - np.repeat(block[:-1], np.diff(block))
-    place = np.repeat(model.block[edge], np.diff(block)) + np.where(turned, k % columns * rows + k // columns, k)
-    ends = np.searchsorted(owner, np.arange(len(hidden) + 1))
-    other.setflags(write=False)  # as that of a network: one kernel serves both
-    parameters = np.zeros(block[-1]), np.zeros(model.threshold[-1])
-    return regressions(model, SIGMOID, ends, other, block, *parameters), place
+    begin, other = np.searchsorted(owner[order], np.arange(len(hidden) + 1)), other[order]
+    for array in (begin, other):
+        array.setflags(write=False)  # as those of a network: one kernel serves both
+    return Regressions(begin, other, np.zeros(len(order)), np.zeros(len(hidden))), np.append(back, forth)[order]
