@@ -18,8 +18,9 @@ from sbnet.bounds.proven import gates as ball_gates
 from sbnet.bounds.proven import series as ball_series
 from sbnet.errors import ConvergenceWarning, NetworkError
 from sbnet.inference.maximum import _ENUMERATED
-from sbnet.kernels import array_gates, lobatto
 from sbnet.kernels import codes as gates
+from sbnet.kernels import lobatto
+from sbnet.model import gates as array_gates
 from strategies import LOG_TERMS, causes, leaks, mixed_cases, mixed_networks, questions, seeds
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")

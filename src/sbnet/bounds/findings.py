@@ -33,8 +33,8 @@ from sbnet.bounds.branch_and_bound import branch_and_bound, upper
 from sbnet.bounds.upper.descent import OneThread, descend
 from sbnet.exact.quickscore import TwoLevels, firing_of
 from sbnet.kernels import lobatto
-from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import LEAST
+from sbnet.model.gates import sigma
 
 _STEEPEST = 40.0  # of the logarithm of a slope: e^40 is far beyond what matters
 _TINY = 1e-250  # a smaller sum may have lost digits among denormal numbers, and is not relied on

@@ -13,9 +13,9 @@ from sbnet._types import HIDDEN, Bound, FloatArray, States, Stop
 from sbnet.errors import EvidenceError, NetworkError
 from sbnet.exact.factors import families_of, log_table
 from sbnet.exact.probability import entropy_of
-from sbnet.kernels.array_gates import loads, rarity, softplus
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.kinds import LOG_TERMS
+from sbnet.model.gates import loads, rarity, softplus
 from sbnet.model.network import Network
 from sbnet.questions import printing
 from sbnet.questions.batches import answers, framed

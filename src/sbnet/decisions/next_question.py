@@ -18,9 +18,9 @@ from sbnet.inference import Posterior, Solver, infer_many
 from sbnet.inference.solvers.enumeration import Sampled
 from sbnet.inference.solvers.families import Row, draw, shares
 from sbnet.inference.solvers.weighing import draws
-from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model import roles
+from sbnet.model.gates import sigma
 from sbnet.model.network import Network
 from sbnet.questions import printing
 from sbnet.questions.batches import Batch, framed

@@ -12,9 +12,9 @@ from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import EvidenceError, not_among
 from sbnet.exact.answers import LIMIT, log_likelihood
-from sbnet.kernels.array_gates import log_part
 from sbnet.kernels.codes import NOISY_OR, TABLE
 from sbnet.model import roles
+from sbnet.model.gates import log_part
 from sbnet.model.network import Network
 from sbnet.questions import printing
 from sbnet.questions.batches import framed

@@ -17,9 +17,9 @@ from sbnet.exact.of_states import kl_of_states, means_of_states
 from sbnet.exact.predictions import barren_means, predictions
 from sbnet.exact.probability import entropy_of
 from sbnet.exact.sparse import Sum, patterns
-from sbnet.kernels.array_gates import loads, rarity, softplus
-from sbnet.kernels.array_gates import log_p as log_p_of
 from sbnet.kernels.codes import NOISY_OR
+from sbnet.model.gates import loads, rarity, softplus
+from sbnet.model.gates import log_p as log_p_of
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken
 from sbnet.questions.batches import answers

@@ -19,9 +19,9 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, State
 from sbnet.errors import NetworkError, TooManyHiddenError
 from sbnet.exact.quickscore import MOST_FINDINGS, TwoLevels, total, two_levels
 from sbnet.exact.sparse import Sum, patterns
-from sbnet.kernels import array_gates as gates
 from sbnet.kernels.codes import TABLE
 from sbnet.kernels.structs import Problem
+from sbnet.model import gates
 from sbnet.model.components import members
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Threads, map_blocks, row_blocks, rows_at_once

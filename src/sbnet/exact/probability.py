@@ -9,8 +9,8 @@ import numpy as np
 from sbnet import checks, kernels
 from sbnet._types import HIDDEN, FloatArray, RngLike, States
 from sbnet.errors import EvidenceError
-from sbnet.kernels import array_gates
 from sbnet.kernels.codes import SIGMOID, TABLE
+from sbnet.model import gates
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network
 from sbnet.parallel.blocks import row_blocks
@@ -67,7 +67,7 @@ def log_p_rows(network: Network, states: States) -> FloatArray:
     level = np.arange(len(variable)) - model.threshold[variable] + 1
     x = absorb(network, states)
     gate = np.where(network.gate == TABLE, SIGMOID, network.gate)[variable]
-    part = array_gates.log_part(np.broadcast_to(gate, x.shape), np.broadcast_to(level, x.shape), states[:, variable], x)
+    part = gates.log_part(np.broadcast_to(gate, x.shape), np.broadcast_to(level, x.shape), states[:, variable], x)
     total: FloatArray = np.add.reduceat(part, model.threshold[:-1], axis=1)
     with np.errstate(divide="ignore"):  # what a table says cannot be
         for name, table in network.tables.items():

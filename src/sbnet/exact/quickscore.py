@@ -11,9 +11,10 @@ import numpy as np
 
 from sbnet import kernels
 from sbnet._types import FloatArray, IndexArray, Model, States
-from sbnet.kernels import array_gates, codes
+from sbnet.kernels import codes
+from sbnet.kernels.firing import Firing, Growing, edge_t
 from sbnet.kernels.structs import Problem
-from sbnet.kernels.two_levels import Firing, Growing, edge_t
+from sbnet.model import gates
 
 MOST_FINDINGS = 22  # that are present: four million sets
 _FEW = 12  # findings whose sets need no kernel
@@ -49,8 +50,8 @@ def two_levels(
     place = np.full(len(problem.hidden), -1, np.int64)
     place[units] = np.arange(len(units))
     own, code = bias[model.threshold[hidden["variable"]]], model.gate[hidden["variable"]]
-    log_odds = array_gates.log_odds(code, own)
-    constant = float(array_gates.log_p(code, 0, own).sum())
+    log_odds = gates.log_odds(code, own)
+    constant = float(gates.log_p(code, 0, own).sum())
     ptr, parent, weight, leak = [0], [], [], []
     for factor in factors:
         slots = problem.slots[factor["slot"] : factor["slot_end"]]
@@ -90,7 +91,7 @@ def firing_of(weight: FloatArray, leak: FloatArray) -> Firing:
 
 def total(levels: TwoLevels, *, with_means: bool = True) -> tuple[float, FloatArray, float]:
     """ln of the sum, the probability of each cause (NaN if not asked for), and a bound on the relative error."""
-    means = np.asarray(array_gates.sigma(levels.log_odds))
+    means = np.asarray(gates.sigma(levels.log_odds))
     if levels.positive == 0:
         return levels.constant, means, 0.0
     touched, firing, causes = _in_order(levels)
@@ -112,7 +113,7 @@ def _in_order(levels: TwoLevels) -> tuple[IndexArray, Firing, Growing]:
     np.maximum.at(last, place, finding)
     order = np.argsort(last, kind="stable")
     log_odds = levels.log_odds[touched[order]]
-    causes = Growing(array_gates.sigma(-log_odds), array_gates.sigma(log_odds), last[order], -np.expm1(-levels.leak))
+    causes = Growing(gates.sigma(-log_odds), gates.sigma(log_odds), last[order], -np.expm1(-levels.leak))
     return touched[order], firing_of(weight[order], levels.leak[:0]), causes
 
 

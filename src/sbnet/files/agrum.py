@@ -16,8 +16,8 @@ from sbnet.files.assembling import assembled
 from sbnet.files.plain import read_text, read_xml
 from sbnet.files.tables_writing import arranged, as_variable, as_variables, parents_of
 from sbnet.files.variables import Variable, Weighted, no_first
-from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import NOISY_OR
+from sbnet.model.gates import sigma
 from sbnet.model.network import CERTAIN, Network
 from sbnet.model.suggestions import check_network
 

@@ -112,7 +112,7 @@ def as_variable(
     network: Network, block: Block, parents: list[Block], most: int = MOST_PARENTS, into: str = "a table"
 ) -> Variable:
     """A variable with its table, whose rows are the joint states of its parents."""
-    from sbnet.kernels import array_gates
+    from sbnet.model import gates
 
     sizes = [len(parent.states) for parent in parents]
     _check_rows(block.name, sizes, most, into)
@@ -130,7 +130,7 @@ def as_variable(
         for j, weight in zip(network.graph.parent[edges].tolist(), network.weight[edges].tolist(), strict=True):
             if weight:
                 x += weight * value[j]
-        log_p += array_gates.log_p(np.full(len(x), network.gate[i]), value[i], x)
+        log_p += gates.log_p(np.full(len(x), network.gate[i]), value[i], x)
     table = np.exp(log_p)
     table[table < 2e-300] = 0.0
     about = network.notes[block.name].about if block.name in network.notes else ""

@@ -16,8 +16,8 @@ import numpy as np
 from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError, in_line
 from sbnet.files.atomic import write_atomically
-from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import NAMES, NOISY_OR
+from sbnet.model.gates import sigma
 from sbnet.model.network import Network
 from sbnet.model.notes import as_words
 from sbnet.model.probabilities import CERTAIN, log_odds, never, thresholds_of

@@ -16,7 +16,7 @@ from sbnet.exact.probability import log_p_rows, sample
 from sbnet.exact.sparse import Sum
 from sbnet.inference.maximum import Found, Group, groups_of, largest, rounding_of
 from sbnet.inference.solvers.mean_field import MeanField
-from sbnet.kernels import array_gates as gates
+from sbnet.model import gates
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.questions import printing

@@ -9,8 +9,8 @@ import scipy
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.exact.enumeration import Reduced
-from sbnet.kernels import array_gates as gates
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, streams_of, uniforms
+from sbnet.model import gates
 from sbnet.questions.reduction import columns_of_hidden
 
 _NUMBERS = 200_000  # in an array of several samples: it stays in the cache of a core

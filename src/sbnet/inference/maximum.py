@@ -31,8 +31,8 @@ import numpy as np
 import scipy
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.kernels import array_gates as gates
 from sbnet.kernels.codes import LEAST, NOISY_OR
+from sbnet.model import gates
 from sbnet.model.components import connected, members
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import row_blocks

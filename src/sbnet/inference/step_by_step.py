@@ -23,9 +23,9 @@ from sbnet._types import HIDDEN, FloatArray, Stop
 from sbnet.errors import NetworkError, short
 from sbnet.exact.probability import entropy_of
 from sbnet.inference.solution import check_start
-from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.mean_field import EDGE
+from sbnet.model.gates import sigma
 from sbnet.model.network import Network
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.prediction import predict_rows

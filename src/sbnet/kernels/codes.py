@@ -1,6 +1,6 @@
 """The gates: numbers for them, their names, and the least probability that a noisy-OR has. `thresholds` says the rest.
 
-This module does without the compiler, as `array_gates`, `structs` and `kinds` do.
+This module does without the compiler, as `structs` and `kinds` do.
 """
 
 from __future__ import annotations

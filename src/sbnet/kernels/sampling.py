@@ -114,8 +114,8 @@ def log_joint_rows(net: Family, states: States, live: BoolArray, result: FloatAr
 class Regressions(NamedTuple):
     """Sigmoid variables given others, all with two states: those of v are ``other[begin[v]:begin[v + 1]]``.
 
-    A network is that, and so is the recognition network R(H | V) of the wake-sleep algorithm (Hinton, Dayan, Frey & Neal
-    1995): there the others are the children of a hidden variable and its observed parents.
+    A network is that, and so is the recognition network R(H | V) of the wake-sleep algorithm (Hinton, Dayan, Frey &
+    Neal 1995): there the others are the children of a hidden variable and its observed parents.
     """
 
     begin: IndexArray

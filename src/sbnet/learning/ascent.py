@@ -17,7 +17,6 @@ from sbnet.errors import ParameterError
 from sbnet.exact.answers import log_likelihood as exact_log_likelihood
 from sbnet.files.atomic import PathLike
 from sbnet.inference import DifferentiableSolver, MeanField, check_differentiable
-from sbnet.kernels.array_gates import softplus
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.learning.checkpoint import Run, opened
 from sbnet.learning.gradients import Objective, check_learns_tables, parameters_of, tables_from
@@ -27,6 +26,7 @@ from sbnet.learning.priors import Gaussian, Laplace, Penalty, as_penalty
 from sbnet.learning.results import FitResult
 from sbnet.learning.sources import Source, Task, table
 from sbnet.learning.streams import Stream, is_once, is_stream
+from sbnet.model.gates import softplus
 from sbnet.model.network import MAX_PARAMETER, Network
 from sbnet.model.suggestions import check_kinds, check_network
 from sbnet.parallel.blocks import Bar

@@ -147,6 +147,7 @@ def wake_sleep(
     net = Regressions(network.model.indptr, network.model.parent, network.weight.copy(), network.bias.copy())
     hidden = states[0] == HIDDEN
     guess, place = _nothing_recognised(network.model, hidden)
+    hidden &= live
     estimates: list[float] = []
     interrupted = False
     announce(wake_sleep_rows)
@@ -157,7 +158,7 @@ def wake_sleep(
             total = 0.0
             for rows in row_blocks(len(order), 2 * network.n_units):
                 uniform = generator.random((rows.stop - rows.start, 2, network.n_units))
-                total += wake_sleep_rows(net, guess, live, hidden & live, np.maximum(states[order[rows]], 0), uniform, rate)
+                total += wake_sleep_rows(net, guess, live, hidden, np.maximum(states[order[rows]], 0), uniform, rate)
                 bar.update(epoch * len(states) + rows.stop)
             estimates.append(total / len(states))
             bar.describe(f"epoch {epoch + 1} of {epochs}, estimate {estimates[-1]:.4g}")

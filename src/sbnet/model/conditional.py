@@ -14,8 +14,8 @@ import numpy as np
 from sbnet import checks, errors
 from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import NetworkError, hint, not_among
-from sbnet.kernels import array_gates as gates
 from sbnet.kernels.codes import LEAST, NAMES
+from sbnet.model import gates
 from sbnet.model.states import NO_YES, find, shown
 
 if TYPE_CHECKING:

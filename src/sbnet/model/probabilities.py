@@ -12,8 +12,8 @@ import scipy
 from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import NetworkError, hint, not_among
-from sbnet.kernels import array_gates
 from sbnet.kernels import codes as gates
+from sbnet.model import gates as array_gates
 from sbnet.model import hierarchy
 from sbnet.model.build import from_edges, gate_code
 from sbnet.model.network import CERTAIN as CERTAIN

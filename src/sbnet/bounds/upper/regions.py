@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
-from sbnet.kernels.array_gates import sigma
 from sbnet.kernels.codes import LEAST, NOISY_OR
 from sbnet.kernels.descent import descend
 from sbnet.kernels.structs import Problem
 from sbnet.kernels.upper import Regions, entry_t, family_t, line_t, member_t, node_t
+from sbnet.model.gates import sigma
 
 _SPLIT_WEIGHT = 4.0  # a weight beyond that decides a variable alone; it counts no more for the choice of a split
 _LEAST_SLOPE = 1e-12  # of a line above ln(1 - e^-x)

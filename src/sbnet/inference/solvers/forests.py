@@ -9,9 +9,9 @@ import scipy
 
 from sbnet import kernels
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
-from sbnet.kernels import array_gates
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.structs import Problem
+from sbnet.model import gates
 
 if TYPE_CHECKING:
     from sbnet.kernels.structured import Forest
@@ -54,13 +54,13 @@ def couplings(problem: Problem, states: States, bias: FloatArray, mu: FloatArray
         near, w = near[strongest], w[strongest]
         if own >= 0:
             gate, base = np.array([code], np.int8), x - w * mu[near]
-            moved = array_gates.log_odds(gate, base + w) - array_gates.log_odds(gate, base)
+            moved = gates.log_odds(gate, base + w) - gates.log_odds(gate, base)
             found.append(Links(near, np.full(len(near), own), moved))  # parents come first
         noisy, state = code == NOISY_OR, mu[own] if own >= 0 else float(states[i])
         load = state if noisy else 1.0
         if len(near) > 1 and load > 0.0:
             a, b = np.triu_indices(len(near), 1)
-            t, mean = array_gates.rarity if noisy else array_gates.softplus, w * mu[near]
+            t, mean = gates.rarity if noisy else gates.softplus, w * mu[near]
             base = x - mean[a] - mean[b]
             bend = t(base + w[a] + w[b]) - t(base + w[a]) - t(base + w[b]) + t(base)  # its second difference
             found.append(Links(np.minimum(near[a], near[b]), np.maximum(near[a], near[b]), -load * bend))

@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 
 from sbnet import kernels
 from sbnet._types import FloatArray, IndexArray, Model, States
-from sbnet.kernels import array_gates
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.kinds import FAR, MARGIN, MAX_NODES, OMEGA
 from sbnet.kernels.lobatto import NODES, NOTHING, UNTIL, WEIGHTS, nodes_for
 from sbnet.kernels.structs import Problem
+from sbnet.model import gates
 
 if TYPE_CHECKING:
     from sbnet.kernels.structured import Forest, Products
@@ -134,9 +134,9 @@ def _known(total: _Sum, model: Model, problem: Problem, states: States, bias: Fl
     for i in problem.known.tolist():
         gate, x = model.gate[i : i + 1], bias[i : i + 1]
         if states[i] >= 0:
-            total.add(float(array_gates.log_p(gate, states[i], x)[0]), 0.0)
+            total.add(float(gates.log_p(gate, states[i], x)[0]), 0.0)
         else:
-            total.field[place[i]] += [float(array_gates.log_p(gate, s, x)[0]) for s in (0, 1)]
+            total.field[place[i]] += [float(gates.log_p(gate, s, x)[0]) for s in (0, 1)]
 
 
 @cache
@@ -149,9 +149,9 @@ def _enumerated(total: _Sum, one: _One) -> None:
     units, n = one.parents.tolist(), len(one.parents)
     x = one.bias + _states(n) @ one.weight
     if one.own < 0:
-        total.table(units, array_gates.log_p(one.gate, one.state, x).reshape((2,) * n))
+        total.table(units, gates.log_p(one.gate, one.state, x).reshape((2,) * n))
     else:
-        both = np.stack([array_gates.log_p(one.gate, s, x) for s in (0, 1)], axis=1)
+        both = np.stack([gates.log_p(one.gate, s, x) for s in (0, 1)], axis=1)
         total.table([*units, one.own], both.reshape((2,) * (n + 1)))
 
 
@@ -203,7 +203,7 @@ def _noisy_or(total: _Sum, one: _One) -> None:
     counts = weight > NOTHING
     decay = np.exp(-np.outer(np.where(counts, weight, 0.0), NODES[:n]))
     w = WEIGHTS[:n] * np.exp(-NODES[:n] * h)
-    none = float(array_gates.rarity(np.array([h]))[0]) - w.sum() - tail  # where no cause is on, t itself
+    none = float(gates.rarity(np.array([h]))[0]) - w.sum() - tail  # where no cause is on, t itself
     on = np.hstack([decay, np.where(counts, 0.0, 1.0)[:, None]])
     phi = np.stack([np.ones_like(on), on], axis=1).astype(np.complex128)
     units = one.parents.tolist()

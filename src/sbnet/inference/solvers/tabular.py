@@ -19,8 +19,8 @@ from sbnet.errors import NetworkError, TooRareError
 from sbnet.exact.factors import Family, families_of, log_table
 from sbnet.inference.solution import Solution, Status, Xi
 from sbnet.inference.solvers.families import Row, begin, shares
-from sbnet.kernels import array_gates
 from sbnet.kernels.codes import TABLE
+from sbnet.model import gates
 from sbnet.model.network import Network
 from sbnet.questions.reduction import live_variables
 from sbnet.questions.support import depth
@@ -210,6 +210,6 @@ def _by_input(family: Family, joint: FloatArray) -> FloatArray:
         for axis, weight in enumerate(family.weights):
             own = np.append(0.0, weight[k]).reshape([-1 if a == axis else 1 for a in range(len(shape))])
             x = x + own
-        a, c = array_gates.loads_of_states(family.gate, k + 1, state)
-        found[k] = joint @ a - (joint @ c) * array_gates.dt(family.gate, x)
+        a, c = gates.loads_of_states(family.gate, k + 1, state)
+        found[k] = joint @ a - (joint @ c) * gates.dt(family.gate, x)
     return found

@@ -14,8 +14,8 @@ import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import TooRareError
-from sbnet.kernels import array_gates as gates
 from sbnet.kernels.sampling import draw_rows, generative
+from sbnet.model import gates
 from sbnet.model.network import Network
 
 _BLOCK, MOST = 1 << 13, 1 << 18

@@ -87,11 +87,6 @@ def dt(gate: int, x: FloatArray) -> FloatArray:
     return sigma(x) if gate == SIGMOID else -1.0 / np.expm1(np.clip(x, LEAST, 700.0))
 
 
-def slope(gate: States, state: Any, x: FloatArray) -> FloatArray:
-    """The slope of ln P(S | x) in x."""
-    return _by_gate(gate, state - sigma(x), lambda: state - 1.0 + state / np.expm1(np.clip(x, LEAST, 700.0)))
-
-
 def touching(gate: States, state: int, slope: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
     """Where ln P(S = state | x) - slope x, a concave function, is largest between two ends: inside, or at an end."""
     wanted = state - slope  # of sigma(x)
