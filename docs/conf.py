@@ -4,6 +4,7 @@ import doctest
 import importlib.util
 import inspect
 import os
+import runpy
 import sys
 import tempfile
 from contextlib import chdir
@@ -17,6 +18,7 @@ from sphinx_gallery.sorting import ExplicitOrder
 import sbnet
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # for the two modules that stand beside this one
 sphinx.ext.autosummary.WELL_KNOWN_ABBREVIATIONS += ("eq.", "eqs.")  # no sentence ends there
 
 project = "sbnet"
@@ -33,11 +35,18 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "matplotlib.sphinxext.plot_directive",
 ]
-exclude_patterns = ["_build", "notes", "reference/_names.rst", "examples/**/*.ipynb", "examples/**/*.py"]
+exclude_patterns = [
+    "_build",
+    "notes",
+    "_defaults.md",
+    "reference/_names.rst",
+    "examples/**/*.ipynb",
+    "examples/**/*.py",
+]
 exclude_patterns += ["sg_execution_times.rst", "examples/sg_execution_times.rst"]
 suppress_warnings = ["config.cache"]  # the configuration of the gallery is an object
 
-myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 autosummary_generate = ["reference/_names.rst"]
 autodoc_typehints = "none"  # parameters say their types in words
@@ -119,10 +128,18 @@ def run_examples() -> None:
                 raise RuntimeError(f"{page.name} shows output that its code does not print")
 
 
+def write_lab() -> None:
+    """The notebooks of the lab, and its animation."""
+    import notebook
+
+    notebook.write(HERE / "paper" / "lab.md")
+    runpy.run_path(str(HERE / "pictures" / "steps_animation.py"))
+
+
 def run_commands() -> None:
     """Run the commands on the page of the command line, in a folder of their own."""
-    sys.path.insert(0, str(HERE))
     import terminal
+
 
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for command, printed, found in terminal.differences(
@@ -132,6 +149,7 @@ def run_commands() -> None:
 
 
 write_names()
+write_lab()
 if "SBNET_DOCS_QUICK" not in os.environ:  # while a page is being written: only look at it
     run_examples()
     run_commands()

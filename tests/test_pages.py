@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import importlib.util
+import json
 import re
 from pathlib import Path
 
@@ -15,7 +18,12 @@ PAGE = (DOCS / "howto" / "command_line.md").read_text(encoding="utf-8")
 
 
 def terminal():
-    spec = importlib.util.spec_from_file_location("terminal", DOCS / "terminal.py")
+    return helper("terminal")
+
+
+def helper(name):
+    """A module that the pages are built with."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -67,3 +75,35 @@ def test_every_page_is_in_the_table_of_contents_of_its_section(section):
 def test_every_folder_of_pages_is_a_section_or_outside_the_navigation():
     folders = {page.parent for page in DOCS.glob("*/*.md")}
     assert folders - {section.parent for section in SECTIONS} == {DOCS / "notes"}
+
+
+MAP = (DOCS / "paper" / "map.md").read_text(encoding="utf-8")
+
+
+def test_the_map_of_the_paper_has_every_equation_and_names_what_exists():
+    rows = [line for line in MAP.splitlines() if line.startswith("| (")]
+    numbers = [int(number) for row in rows for number in re.findall(r"\((\d+)\)", row.split("|")[1])]
+    assert sorted(numbers) == list(range(1, 36))
+    for name in re.findall(r"\{\w+\}`sbnet\.([\w.]+)`", MAP):
+        thing = importlib.import_module("sbnet")
+        for part in name.split("."):
+            thing = importlib.import_module("sbnet.paper") if part == "paper" else getattr(thing, part)
+    for path in re.findall(r"`((?:tests|kernels)/[\w/]+\.py)`", MAP):
+        assert (DOCS.parent / path).exists() or (DOCS.parent / "src" / "sbnet" / path).exists(), path
+
+
+def test_every_equation_is_on_the_page_of_the_theory():
+    theory = (DOCS / "explain" / "theory.md").read_text(encoding="utf-8")
+    assert [int(number) for number in re.findall(r"\\tag\{(\d+)\}", theory)] == list(range(1, 36))
+
+
+def test_the_notebook_of_the_lab_has_the_code_of_its_page():
+    notebook, text = helper("notebook"), (DOCS / "paper" / "lab.md").read_text(encoding="utf-8")
+    solved = json.loads(notebook.notebook(text, solutions=True))["cells"]
+    open_ones = json.loads(notebook.notebook(text, solutions=False))["cells"]
+    code = ["".join(cell["source"]) for cell in solved if cell["cell_type"] == "code"]
+    plain = "\n".join("" if line.startswith("```") else line for line in text.splitlines())
+    shown = [example.source.rstrip("\n") for example in doctest.DocTestParser().get_examples(plain)]
+    assert "\n".join(code) == "\n".join(shown)
+    assert sum("".join(cell["source"]) == "# your solution" for cell in open_ones) == text.count("**Exercise.**") == 9
+    assert not any("<details>" in "".join(cell["source"]) for cell in solved + open_ones)
