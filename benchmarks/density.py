@@ -32,7 +32,8 @@ PUBLISHED = {
     "dna": (-79.05, -81.21),
     "cwebkb": (-150.84, -151.84),
 }
-"""HCLT: mean of five runs in the logs of UCLA-StarAI/Tractable-PC-Regularization. ID-SPN: Rooshenas & Lowd 2014."""
+"""HCLT: mean of five runs in the logs of UCLA-StarAI/Tractable-PC-Regularization. ID-SPN: Rooshenas & Lowd 2014,
+recalled, not checked."""
 
 
 INGREDIENTS: dict[str, Callable[[str], bool]] = {

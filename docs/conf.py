@@ -46,7 +46,8 @@ exclude_patterns = [
 exclude_patterns += ["sg_execution_times.rst", "examples/sg_execution_times.rst"]
 suppress_warnings = ["config.cache"]  # the configuration of the gallery is an object
 
-myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "substitution"]
+myst_substitutions = {"version": release}
 myst_heading_anchors = 3
 autosummary_generate = ["reference/_names.rst"]
 autodoc_typehints = "none"  # parameters say their types in words
@@ -68,7 +69,7 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "pydata_sphinx_theme"
-html_title = "sbnet"
+html_title = f"sbnet {release}"
 html_static_path = ["_static"]
 html_css_files = ["sbnet.css"]
 html_show_sourcelink = False
