@@ -141,7 +141,6 @@ def run_commands() -> None:
     """Run the commands on the page of the command line, in a folder of their own."""
     import terminal
 
-
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for command, printed, found in terminal.differences(
             (HERE / "howto" / "command_line.md").read_text(encoding="utf-8")
