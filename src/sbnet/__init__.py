@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # the names of `_HOMES` and `_MODULES` once more, for type ch
     from sbnet.certificates import posterior_intervals as posterior_intervals
     from sbnet.decisions.contributions import contributions as contributions
     from sbnet.decisions.next_question import next_question as next_question
+    from sbnet.decisions.sensitivity import sensitivity as sensitivity
     from sbnet.decisions.single_cause import single_cause as single_cause
     from sbnet.exact.answers import exact_pairs as exact_pairs
     from sbnet.exact.answers import exact_posterior as exact_posterior
@@ -71,6 +72,7 @@ _HOMES = {
     "certificates": ("certify", "posterior_intervals"),
     "decisions.contributions": ("contributions",),
     "decisions.next_question": ("next_question",),
+    "decisions.sensitivity": ("sensitivity",),
     "decisions.single_cause": ("single_cause",),
     "exact.answers": ("exact_pairs", "exact_posterior", "kl", "log_likelihood"),
     "exact.probability": ("log_joint", "sample"),

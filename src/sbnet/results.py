@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sbnet.bounds import UpperBound, UpperBounds
 from sbnet.certificates import Certificate, Certificates, PosteriorIntervals
-from sbnet.decisions import Contributions, NextQuestion, Questions, SingleCause
+from sbnet.decisions import Contributions, Influence, NextQuestion, Questions, Sensitivity, SingleCause
 from sbnet.exact.means import ExactPosterior, ExactPosteriors
 from sbnet.inference import (
     Chains,
@@ -33,6 +33,7 @@ __all__ = [
     "ExactPosterior",
     "ExactPosteriors",
     "FitResult",
+    "Influence",
     "LazyPosteriors",
     "MostProbable",
     "MostProbableBatch",
@@ -42,6 +43,7 @@ __all__ = [
     "PosteriorBatch",
     "PosteriorIntervals",
     "Questions",
+    "Sensitivity",
     "SingleCause",
     "Status",
     "Step",

@@ -15,6 +15,7 @@ COMMANDS = {
     "show": "describe a network",
     "infer": "the probabilities of causes, given findings",
     "next": "say what to ask next",
+    "sensitivity": "say how an answer moves with each number of a network",
     "certify": "prove an interval for ln P of what was observed",
     "explore": "open a page to click",
     "fit": "learn a network from a table with missing values",

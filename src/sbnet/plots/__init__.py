@@ -12,6 +12,7 @@ from sbnet.plots.networks import network
 from sbnet.plots.parameters import receptive_fields, weights
 from sbnet.plots.posteriors import breakdown, means, trace
 from sbnet.plots.style import INK, MEANS, NEGATIVE, POSITIVE, WEIGHTS
+from sbnet.plots.tornado import tornado
 
 __all__ = [
     "INK",
@@ -25,6 +26,7 @@ __all__ = [
     "means",
     "network",
     "receptive_fields",
+    "tornado",
     "trace",
     "weights",
 ]
