@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 import sbnet as sb
 from sbnet.exact.enumeration import Reduced
-from sbnet.inference.estimation import _summary
+from sbnet.inference.estimation import summary
 from sbnet.inference.importance import log_weights
 from strategies import cases
 
@@ -61,12 +61,12 @@ def test_the_lower_bound_holds_as_often_as_it_says(delta):
     # weights from a distribution with a heavy tail: P is 1, and most draws are far below
     rng = np.random.default_rng(0)
     heavy = rng.normal(0.0, 2.0, (4000, 64)) - 2.0  # ln w; <w> = e^(-2 + 4/2) = 1
-    log_mean, _, lower, _ = _summary(heavy, delta)
+    log_mean, _, lower, _ = summary(heavy, delta)
     assert np.mean(lower > 0.0) <= delta
     assert np.mean(log_mean > 0.0) > 0.2  # the estimate itself is no bound
     light = rng.normal(0.0, 0.2, (1000, 1000)) - 0.02
-    assert np.median(_summary(light, delta)[2]) > -0.05  # with equal weights the loss nearly vanishes
-    assert np.mean(_summary(light, delta)[2] > 0.0) <= delta
+    assert np.median(summary(light, delta)[2]) > -0.05  # with equal weights the loss nearly vanishes
+    assert np.mean(summary(light, delta)[2] > 0.0) <= delta
 
 
 def test_weights_are_bounded_by_the_defence():

@@ -14,7 +14,7 @@ import oracle
 import sbnet as sb
 from sbnet.certificates import branching, enclosure
 from sbnet.cli import main
-from sbnet.errors import EvidenceError, NetworkError, ParameterError, TooManyHiddenError
+from sbnet.errors import EvidenceError, NetworkError, ParameterError
 from sbnet.exact.enumeration import Reduced
 from sbnet.inference import Solution, Status
 from sbnet.inference.importance import log_weights
@@ -217,8 +217,6 @@ def test_impossible_states_have_the_probability_zero():
 def test_what_certificates_of_states_do_not_know_is_refused_by_name(mixed):
     with pytest.raises(NetworkError, match="variable 'fever' has 3 states, and proven=True is for two states; leave"):
         sb.certify(mixed, {"ill": 1}, proven=True)
-    with pytest.raises(TooManyHiddenError, match=r"needs a table of .* the limit is 0"):
-        sb.certify(mixed, {"ill": 1}, settings=sb.certificates.CertifySettings(exact_up_to=0))
 
 
 # --- samplers ---------------------------------------------------------------------------------------------------------
@@ -301,9 +299,7 @@ def test_upper_bounds_with_soft_evidence_and_interventions(wards):
     assert upper.bound == pytest.approx(exact, abs=0.5)
 
 
-def test_upper_bounds_refuse_tables_and_too_many_joint_states_by_name(mixed):
-    with pytest.raises(NetworkError, match=r"variable 'ill' has a table, and upper_bound\(\) knows none; log_like"):
-        sb.upper_bound(mixed, {"mood": "poor"})
+def test_upper_bounds_refuse_too_many_joint_states_by_name():
     net = sb.from_edges({}, names=[f"v{k}" for k in range(9)], states={f"v{k}": list("wxyz") for k in range(9)})
     with pytest.raises(ParameterError, match="conditioning on these 9 variables needs 262,144 subproblems"):
         sb.upper_bound(net, {}, condition=[f"v{k}" for k in range(9)])
@@ -371,11 +367,6 @@ def test_posterior_intervals_without_elimination(wards, no_sums):
     for name in "acd":
         for state, (low, high) in found[name].items():
             assert low <= exact[name][state] <= high
-
-
-def test_tables_that_cannot_be_eliminated_are_named(mixed, no_sums):
-    with pytest.raises(TooManyHiddenError, match=r"'ill' has a table, for which there is no upper bound"):
-        sb.certify(mixed, {"mood": "poor"}, settings=no_sums)
 
 
 # --- estimates --------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 
 import oracle
 import sbnet as sb
+from sbnet.bounds.upper import buckets
 from sbnet.errors import ConvergenceWarning, TooRareError
 from sbnet.inference import Status
 from sbnet.inference.solvers import families, tabular
@@ -176,3 +177,49 @@ def test_chains_start_from_the_most_probable_state_where_particles_find_none(mon
     copies = sb.from_edges([("a", "b", None)], tables={"b": np.eye(2)})
     monkeypatch.setattr(families, "particles_of", lambda row, n, seed: families.Cloud(row.filled(n), -np.inf))
     assert sb.infer(copies, {"b": 1}, solver=sb.Gibbs(samples=10))["a"] == 1.0
+
+
+# --- upper bounds and certificates ------------------------------------------------------------------------------------
+
+
+@given(state_networks(max_units=6, max_states=4), st.data(), st.sampled_from([0.0, 2.0, 4.0, 9.0]))
+@settings(max_examples=80, deadline=None)
+def test_mini_buckets_are_never_below_the_sum(network, data, room):  # also with tangents in the place of families
+    row = data.draw(states_of(network))
+    truth = sb.log_likelihood(network, row)
+    found = buckets.bucket_bound(network, row, room)
+    assert found.bound >= truth
+    if found.exact and truth > -600.0:  # where ln P is lower, a noisy-OR variable without a cause counts as 1e-300
+        assert found.bound == pytest.approx(truth, abs=1e-9 * magnitude(network), rel=1e-9)
+    assert buckets.bucket_bound(network, row, 30.0).exact
+    hidden = [int(v) for v in np.flatnonzero(row < 0)[:2]]
+    assert buckets.split_bound(network, row, room, hidden) >= truth - 1e-12 * abs(truth)
+
+
+def large(n=12, rng=0):
+    """A chain of variables with three states beside a variable that depends on all: room for few of them."""
+    rng = np.random.default_rng(rng)
+    names = [f"v{k}" for k in range(n)]
+    edges = [(names[k], names[k + 1], None) for k in range(n - 1)]
+    edges += [(name, "all", rng.normal(size=(1, 2))) for name in names]
+    tables = {names[0]: rng.dirichlet(np.ones(3))} | {name: rng.dirichlet(np.ones(3), 3) for name in names[1:]}
+    return sb.from_edges(edges, bias={"all": -1.0}, states={name: ["a", "b", "c"] for name in names}, tables=tables)
+
+
+def test_certificates_with_tables_that_cannot_be_eliminated_enclose_ln_p():
+    net, few = large(8), sb.solvers.CertifySettings(exact_up_to=3)
+    evidence = {"all": 1, "v3": "b"}
+    exact = sb.exact_posterior(net, evidence)
+    for effort in ("fast", "normal", "high"):
+        found = sb.certify(net, evidence, effort=effort, settings=few)
+        assert found.lower <= exact.log_likelihood <= found.upper
+        assert found.lower <= found.estimate <= found.upper
+        assert not found.exact
+    assert "mini-buckets, 27 subproblems" in found.upper_from
+    upper = sb.upper_bound(net, evidence, exact_up_to=3, condition=["v1", "v5"])
+    assert exact.log_likelihood <= upper.bound <= sb.upper_bound(net, evidence, exact_up_to=3).bound
+    assert sb.upper_bound(net, evidence, exact_up_to=3, condition=2).bound >= exact.log_likelihood
+    intervals = sb.posterior_intervals(net, evidence, units=["v1"], settings=few)["v1"]
+    for state, (low, high) in intervals.items():
+        assert low <= exact["v1"][state] <= high
+    assert sb.upper_bound(net, evidence).bound == pytest.approx(exact.log_likelihood, abs=0.5)

@@ -22,10 +22,21 @@ from sbnet.bounds.upper import LIMIT
 from sbnet.certificates.betting import Plan
 from sbnet.certificates.branching import Until, close
 from sbnet.certificates.confidence import DRAWS, WIDTH, Sampled, sample
-from sbnet.certificates.enclosure import EFFORTS, Eliminated, Enclosed, How, eliminate_or_enclose, enclose, in_lines
+from sbnet.certificates.enclosure import (
+    EFFORTS,
+    Bracketed,
+    Eliminated,
+    Enclosed,
+    How,
+    count,
+    eliminate_or_enclose,
+    enclose,
+    in_lines,
+)
 from sbnet.certificates.records import Certificate, Certificates, Interval, PosteriorIntervals
 from sbnet.errors import EvidenceError, ParameterError
-from sbnet.inference.estimation import Draw, weigh
+from sbnet.inference.estimation import Draw, summary, weigh
+from sbnet.inference.solvers.families import annealed_weights
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool, row_blocks
 from sbnet.questions.batches import answers
@@ -336,7 +347,7 @@ def _all_bounds(
     return answer
 
 
-def _enclosed(network: Network, rows: States, how: How) -> Sequence[Enclosed | Eliminated]:
+def _enclosed(network: Network, rows: States, how: How) -> Sequence[Enclosed | Eliminated | Bracketed]:
     """Both bounds of each row."""
     if network.is_binary:
         return [enclose(network, row, how) for row in rows]
@@ -379,6 +390,8 @@ def _certificate(network: Network, row: States, task: _Task) -> Certificate:
     (enclosed,) = _enclosed(network, row[None, :], how)
     if isinstance(enclosed, Eliminated):
         return _summed(enclosed, task)
+    if isinstance(enclosed, Bracketed):
+        return _bracketed(network, enclosed, task)
     if enclosed.value is None:
         if task.seconds:
             enclosed = close(enclosed, Until(begin + task.seconds, task.gap))
@@ -413,6 +426,18 @@ def _summed(found: Eliminated, task: _Task) -> Certificate:
     how, source = task.how, "elimination of all hidden variables"
     parts = (low, high, value, 0.0, True, source, source, math.nan, math.nan, how.effort, how.proven, (low, high))
     return Certificate(*parts, task.confidence)
+
+
+def _bracketed(network: Network, found: Bracketed, task: _Task) -> Certificate:
+    """The certificate of a row with tables that cannot be summed; its bounds hold with any confidence."""
+    low, high, how = found.lower, found.upper, task.how
+    seed = np.random.default_rng(task.seed).integers(2**64, dtype=np.uint64)
+    weights = annealed_weights(network, found.row, found.mean_field.means[0], 100, seed, 100)
+    (estimate,), (error,), *_ = summary(weights[None, :], 0.05)
+    drawn = Sampled(low, high, float(estimate), float(error), 0).within(low, high)
+    source = f"mini-buckets, {count(found.subproblems, 'subproblem')}"
+    parts = (low, high, drawn.estimate, drawn.error, False, "mean field", source, low, math.nan, how.effort)
+    return Certificate(*parts, how.proven, (low, high), task.confidence)
 
 
 def _estimate(enclosed: Enclosed, task: _Task) -> Sampled:

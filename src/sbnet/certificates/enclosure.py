@@ -13,6 +13,7 @@ from sbnet.bounds.proven import lower as ball_lower
 from sbnet.bounds.proven import upper as ball_upper
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.upper import Subproblem
+from sbnet.bounds.upper.buckets import bucket_bound, split_bound
 from sbnet.bounds.upper.subproblems import Limits, Subproblems, solve_row, split_each
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.answers import LIMIT
@@ -118,6 +119,30 @@ class Eliminated(NamedTuple):
         return min(self.value + self.margin, 0.0)
 
 
+class Bracketed(NamedTuple):
+    """Both bounds of a row of a network with tables whose sum is too large, and mean field theory in it."""
+
+    lower: float
+    upper: float
+    row: States
+    mean_field: Solution
+    subproblems: int
+
+
+def bracket(network: Network, row: States, how: How) -> Bracketed:
+    """Mean field theory below, mini-buckets above, for as many joint states of some variables as the effort says."""
+    effort = EFFORTS[how.effort]
+    most = effort.exact_up_to if how.exact_up_to is None else how.exact_up_to
+    room = max(most, *(np.log2(table.size) for table in network.tables.values()))
+    first = MeanField().solve(network, row[None, :], start=None, trace=False)
+    whole, used, size = bucket_bound(network, row, room), list[int](), 1
+    for v in whole.widest:
+        if size * network.n_states[v] <= 2**effort.upper_units:
+            used, size = [*used, v], size * int(network.n_states[v])
+    upper = min(whole.bound, split_bound(network, row, room, used)) if used else whole.bound
+    return Bracketed(float(first.bound[0]), upper, row, first, size)
+
+
 def enclose(network: Network, states: States, how: How) -> Enclosed:
     """The best bounds that an effort, or a lower one, finds.
 
@@ -178,8 +203,8 @@ def eliminated(network: Network, rows: States, how: How) -> list[Eliminated]:
     Raises
     ------
     TooManyHiddenError
-        If it takes larger tables than the effort allows; where the network has tables, which no other bound knows, than
-        those of exact answers.
+        If it takes larger tables than the effort allows; where the network has tables, whose other bounds are loose,
+        than those of exact answers.
     """
     limit = EFFORTS[how.effort].exact_up_to if how.exact_up_to is None else how.exact_up_to
     if network.tables and how.exact_up_to is None:
@@ -190,22 +215,13 @@ def eliminated(network: Network, rows: States, how: How) -> list[Eliminated]:
     return [Eliminated(*both) for both in zip(log_p.tolist(), margin, strict=True)]
 
 
-def eliminate_or_enclose(network: Network, rows: States, how: How) -> Sequence[Eliminated | Enclosed]:
-    """Both bounds of each row of a network with states, which have some variables observed in common.
-
-    Raises
-    ------
-    TooManyHiddenError
-        If elimination takes too large tables, and a variable has a table, or the solver knows none with states.
-    """
+def eliminate_or_enclose(network: Network, rows: States, how: How) -> Sequence[Eliminated | Enclosed | Bracketed]:
+    """Both bounds of each row of a network with states, which have some variables observed in common."""
     try:
         return eliminated(network, rows, how)
-    except TooManyHiddenError as error:
+    except TooManyHiddenError:
         if network.tables:
-            name = next(iter(network.tables))
-            raise TooManyHiddenError(f"{error} ({name!r} has a table, for which there is no upper bound)") from None
-        if not getattr(MeanField, "knows_states", False):
-            raise
+            return [bracket(network, row, how) for row in rows]
     return [enclose(network, row, how) for row in rows]
 
 

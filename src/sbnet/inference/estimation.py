@@ -255,12 +255,12 @@ def _table(part: Part, solver: Solver, draw: Draw, executor: Executor, progress:
 
 
 def _sample(network: Network, solver: Solver, draw: Draw, block: Block) -> FloatArray:
-    """What :func:`_summary` says of each row, and the bound, in columns."""
+    """What :func:`summary` says of each row, and the bound, in columns."""
     (states,) = block.columns
     solution = solver.solve(network, states, start=None, trace=False)
     if network.tables:
         weights = _weights_of_families(network, states, solution, draw)
-        return np.column_stack((*_summary(weights, draw.delta), solution.bound))
+        return np.column_stack((*summary(weights, draw.delta), solution.bound))
     rows = (Reduced(network, row) for row in states)
     return np.column_stack((*weigh(rows, solution, draw), solution.bound))
 
@@ -278,7 +278,7 @@ def _weights_of_families(network: Network, states: States, solution: Solution, d
 def weigh(
     rows: Iterable[Reduced], solution: Solution, draw: Draw
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """What :func:`_summary` says of each row, for samples around the means of a solution."""
+    """What :func:`summary` says of each row, for samples around the means of a solution."""
     weights = np.empty((len(solution.bound), draw.samples))
     for r, row in enumerate(rows):
         means, own = solution.means[r], row.network
@@ -286,10 +286,10 @@ def weigh(
             weights[r] = anneal(own.model, row.states, own.bias, means, draw.anneal, draw.seed, draw.samples)
         else:
             weights[r] = log_weights(row, means, draw.defence, draw.seed, draw.samples)
-    return _summary(weights, draw.delta)
+    return summary(weights, draw.delta)
 
 
-def _summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def summary(weights: FloatArray, delta: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """ln of the mean weight, its relative error, the lower bound with confidence, effective samples, by row."""
     samples = weights.shape[1]
     log_mean = np.logaddexp.reduce(weights, axis=1) - np.log(samples)

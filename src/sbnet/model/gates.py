@@ -82,6 +82,11 @@ def loads_of_states(gate: int, level: int, state: Any) -> tuple[FloatArray, Floa
     return (state < level) * -1.0, (state == level) * 1.0
 
 
+def t(gate: int, x: FloatArray) -> FloatArray:
+    """The function whose mean is hard."""
+    return softplus(x) if gate == SIGMOID else rarity(x)
+
+
 def dt(gate: int, x: FloatArray) -> FloatArray:
     """The derivative of t(x)."""
     return sigma(x) if gate == SIGMOID else -1.0 / np.expm1(np.clip(x, LEAST, 700.0))

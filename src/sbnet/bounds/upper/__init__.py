@@ -42,6 +42,9 @@ with S the states of the parents in the table of c; a root adds :math:`G_c(h_c)`
 weights, so it needs no convergence. It is convex in all of them together (perspectives of convex functions, and
 maxima of such), and limited-memory BFGS lowers it.
 
+*Tables* are no function of inputs: networks that have some are bounded by mini-buckets,
+:mod:`sbnet.bounds.upper.buckets`.
+
 *Conditioning.* :math:`P(V) = \sum_s P(V, S_A = s)`: each term is evidence again, with a bound and parameters of its
 own. A split that does not lower the sum is not made. Groups of a few coupled hidden variables are summed exactly.
 """
@@ -58,8 +61,9 @@ from typing import Any
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds.margins import widened
+from sbnet.bounds.upper.buckets import bucket_bound, split_bound
 from sbnet.bounds.upper.subproblems import MOST_NUMBERS, Limits, pick, solve, split_all, split_best
 from sbnet.errors import ParameterError, unknown_unit
 from sbnet.kernels.compiling import announce
@@ -216,7 +220,6 @@ def upper_bound(
     True
     """
     question = ask(network, evidence, do)
-    network.check_no_tables("upper_bound()", "log_likelihood() and certify() know them")
     chosen = checks.settings(settings, UpperBoundSettings)
     limits = Limits(
         checks.whole("exact_up_to", exact_up_to, 0, LIMIT),
@@ -257,6 +260,8 @@ def _n_parameters(network: Network) -> int:
 
 def _solve(network: Network, limits: Limits, units: list[int], most: int, block: Block) -> list[UpperBound]:
     (states,) = block.columns
+    if network.tables:
+        return [_with_tables(network, limits, units, most, row) for row in states]
     whole = solve(network, limits, states)
     rows = []
     for k, row in enumerate(states):
@@ -272,6 +277,23 @@ def _solve(network: Network, limits: Limits, units: list[int], most: int, block:
         bound = bound if n_subproblems == 1 else min(widened(bound), float(whole.bound[k]))
         rows.append(UpperBound(bound, exact, n_subproblems, names))
     return rows
+
+
+def _with_tables(network: Network, limits: Limits, units: list[int], most: int, row: States) -> UpperBound:
+    """One row of a network with tables: mini-buckets, perhaps for each joint state of some variables."""
+    room = max(limits.exact_up_to, limits.table_up_to, *(np.log2(table.size) for table in network.tables.values()))
+    whole = bucket_bound(network, row, room)
+    if most == 1 or whole.exact:
+        return UpperBound(whole.bound, whole.exact, 1, ())
+    used, size = list[int](), 1
+    for v in units or whole.widest:
+        if row[v] == HIDDEN and live_variables(network.model, row)[v] and size * network.n_states[v] <= most:
+            used.append(v)
+            size *= int(network.n_states[v])
+    split = split_bound(network, row, room, used)
+    if not used or split >= whole.bound:
+        return UpperBound(whole.bound, False, 1, ())
+    return UpperBound(split, False, size, tuple(network.names[v] for v in sorted(used)))
 
 
 def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:
