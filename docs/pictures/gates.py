@@ -17,7 +17,7 @@ nets = {
 
 count = np.arange(9)
 names = [f"cause {k}" for k in range(8)]
-fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
+fig, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.5), layout="constrained")
 for label, (net, color, style) in nets.items():
     chance = net.conditional("symptom", [names[:n] for n in count]).p
     others = [{"symptom": 1} | dict.fromkeys(names[1 : n + 1], 1) for n in count[:-1]]

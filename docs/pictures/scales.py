@@ -12,7 +12,7 @@ train, held_out = digits.train[digits.train_target == 2][:300], digits.test[digi
 scales = 2.0 ** np.arange(-5, 3)
 priors = {"Gaussian": (sb.Gaussian, "#D55E00", "s-"), "Laplace": (sb.Laplace, "#0072B2", "o-")}
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.4), layout="constrained")
+fig, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4), layout="constrained")
 for name, (prior, color, style) in priors.items():
     found = [
         SBNDensity(
