@@ -21,8 +21,8 @@ import numpy as np
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.bounds import margins
 from sbnet.exact.factors import Family, absorbed, families_of, log_table
-from sbnet.kernels import array_gates
 from sbnet.kernels.codes import LEAST
+from sbnet.model import gates
 from sbnet.model.network import Network
 from sbnet.questions.reduction import live_variables
 
@@ -153,8 +153,8 @@ def _tangents(family: Family, row: States) -> list[Factor]:
     at = x + sum((w.mean(axis=1) for _, w in hidden), np.zeros(len(x)))
     alone, slopes = np.zeros(len(states)), np.zeros((len(states), len(x)))
     for k in range(len(x)):
-        a, c = array_gates.loads_of_states(family.gate, k + 1, states)
-        t, dt = array_gates.t(family.gate, at[k : k + 1])[0], array_gates.dt(family.gate, at[k : k + 1])[0]
+        a, c = gates.loads_of_states(family.gate, k + 1, states)
+        t, dt = gates.t(family.gate, at[k : k + 1])[0], gates.dt(family.gate, at[k : k + 1])[0]
         slopes[:, k] = a - c * dt
         alone += a * x[k] - c * (t + dt * (x[k] - at[k]))
     if row[v] != HIDDEN:
