@@ -1,10 +1,12 @@
-"""Try every archive in a folder as a stranger would: install it in an empty environment and ask it something.
+"""Try every archive in a folder as a stranger would: install it in an empty environment with the extras that the README
+names, ask it something, and run the blocks of the README as printed.
 
 python scripts/try_dist.py dist
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,15 +24,22 @@ assert load_digits().train.shape == (7000, 64)
 print(f"sbnet {sb.__version__} from {sb.__file__}: ln P = {truth:.3f} >= {below:.3f}")
 """
 
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+EXTRAS = re.search(r'^pip install "\.(\[[\w,]+\])"', README, flags=re.MULTILINE)[1]
+BLOCKS = "\n".join(re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE))
+
 
 def try_out(archive: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         programs = Path(folder, "Scripts" if sys.platform == "win32" else "bin")
         run = [str(programs / "python"), "-I"]
-        subprocess.run([*run, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", archive], check=True)
+        subprocess.run(
+            [*run, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{archive}{EXTRAS}"], check=True
+        )
         print(archive.name, flush=True)
-        subprocess.run([*run, "-c", ASK], check=True, cwd=folder)
+        for code in (ASK, BLOCKS):
+            subprocess.run([*run, "-c", code], check=True, cwd=folder)
         for words in (["--version"], ["infer", "example", "fever=yes", "--top", "1"]):
             subprocess.run([programs / "sbnet", *words], check=True, cwd=folder)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib.util
 import re
 from pathlib import Path
 
@@ -16,6 +17,7 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8")
 
 
 def test_every_example_runs_in_order_and_says_the_truth(tmp_path, monkeypatch):
+    """Blocks of Python, then those of the command line, in one folder."""
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
     checked = 0
@@ -29,6 +31,19 @@ def test_every_example_runs_in_order_and_says_the_truth(tmp_path, monkeypatch):
     plt.close("all")
     assert len(BLOCKS) >= 3
     assert checked >= 1
+    assert list(terminal().differences(README.read_text(encoding="utf-8"))) == []
+
+
+def test_links_of_the_readme_lead_to_files():
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", README.read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (README.parent / target).exists(), target
+
+
+def terminal():
+    spec = importlib.util.spec_from_file_location("terminal", README.parent / "docs" / "terminal.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
