@@ -39,10 +39,8 @@ GATES = {
 }
 # Where all variables have two states, the paper's term has a file of its own.
 CASES = [(kind, gate, most) for kind, gates in GATES.items() for gate in gates for most in (2, 4)]
-NAMES = [
-    f"{KINDS[kind].name if kind >= 0 else 'jensen'}-{('sigmoid', 'noisy-or')[gate]}-{most}"
-    for kind, gate, most in CASES
-]
+TERMS = {JENSEN: "jensen"} | {k: kind.name for k, kind in enumerate(KINDS)}
+NAMES = [f"{TERMS[kind]}-{('sigmoid', 'noisy-or')[gate]}-{most}" for kind, gate, most in CASES]
 every_term = pytest.mark.parametrize(("kind", "gate", "most"), CASES, ids=NAMES)
 
 
@@ -349,7 +347,9 @@ def factors(case, post, enumerate_up_to):
     live = live_units(network, evidence)
     J, h = network.weight_matrix()[np.ix_(live, live)], network.bias[live]
     m = oracle.clamp(evidence, post.means)[live]
-    n_hidden = (J != 0).astype(int) @ np.isnan(evidence)[live]
+    edge = np.zeros((network.n_units, network.n_units), int)  # one of weight zero is one as well
+    edge[np.repeat(np.arange(network.n_units), np.diff(network.graph.indptr)), network.graph.parent] = 1
+    n_hidden = edge[np.ix_(live, live)] @ np.isnan(evidence)[live]
     return live, J, h, m, n_hidden > enumerate_up_to
 
 

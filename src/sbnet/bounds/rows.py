@@ -50,7 +50,7 @@ def solve_rows(
     answers.bound[:], answers.sweeps[:], barren = -np.inf, 0, False
     if which.log_term == JENSEN:
         answers.xi[:] = 0.0
-    rows = Rows(np.require(states, np.int8, "CW"), np.require(bias, np.float64, "CW"), answers)
+    rows = Rows(np.require(states, np.int8, ["C", "W"]), np.require(bias, np.float64, ["C", "W"]), answers)
     for first, end in _same_mask(states):
         key = (*map(id, _structure(model)), which, (states[first] < 0).tobytes())
         work = _LAID_OUT.pop(key, None) or Work(model, reduce(model, states[first]), which)
@@ -64,7 +64,7 @@ def solve_rows(
             if gradients is not None:
                 used.differentiate(rows, gradients, last - 1)
             solved = last
-        barren |= len(work.problem.hidden) < np.count_nonzero(states[first] < 0)
+        barren = barren or len(work.problem.hidden) < np.count_nonzero(states[first] < 0)
         _keep(key, work)
     if which.log_term == JENSEN:
         answers.xi[:] = np.nan

@@ -30,9 +30,7 @@ JENSEN = -1  # what users may ask for as well: the paper's term with xi held at 
 N_KINDS = len(KINDS)
 TILED = np.array([kind.tiled for kind in KINDS])
 
-LOG_TERMS = {kind.name: number for number, kind in enumerate(KINDS) if not kind.name.startswith("_")} | {
-    "jensen": JENSEN
-}
+LOG_TERMS = {kind.name: k for k, kind in enumerate(KINDS) if not kind.name.startswith("_")} | {"jensen": JENSEN}
 """The numbers of the terms by the names that users give them."""
 
 MAX_NODES = 512

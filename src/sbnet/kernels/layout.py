@@ -90,12 +90,8 @@ def set_weights(problem, weight, blocks, tiles):
             block.below[i] = block.above[i] = block.largest[i] = block.squares[i] = 0.0
     for j in range(len(hidden)):
         for c in range(hidden[j].child, hidden[j].child_end):
-            block, i, least, most = (
-                blocks[factors[children[c].factor].block],
-                factors[children[c].factor].lane,
-                0.0,
-                0.0,
-            )
+            factor, least, most = factors[children[c].factor], 0.0, 0.0
+            block, i = blocks[factor.block], factor.lane
             for s in range(children[c].slot, children[c].slot + hidden[j].states - 1):
                 least, most = min(least, slots[s].weight), max(most, slots[s].weight)
             block.below[i] += least

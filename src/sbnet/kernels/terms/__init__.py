@@ -87,7 +87,7 @@ def _tell_the_compiler() -> None:
 def _verbs_of(lengths: tuple[int, ...]) -> Verbs:
     name = FILES[lengths[0] - 1]
     file = import_module(f"{__name__}.{name}")
-    first = Verbs(*(getattr(file, verb) for verb in Verbs._fields[:-1]), getattr(file, "refine", _whole_at_once))
+    first = Verbs(*(getattr(file, verb, _whole_at_once) for verb in Verbs._fields))
     if len(lengths) == 1:
         return first
     rest, kinds = _verbs_of(lengths[1:]), tuple(k for k, kind in enumerate(KINDS) if name in kind[1:3])

@@ -55,7 +55,7 @@ def refine(turn, at_all, problem, blocks, tiles, numbers, places, q):
     """The frequencies that are needed at the present Q: a few for the ascent, then all of them to end it.
 
     Where Q has moved so far that more are needed, it goes on with those. If this row has some, no block may lose any,
-    or its term would loosen. The kernel stops where there is no room for them, or where some factor would need too many.
+    or its term would loosen. The kernel stops where there is no room for them, or where a factor would need too many.
     """
     again, whole = turn > 0, turn % 2 == 1
     if not whole:
