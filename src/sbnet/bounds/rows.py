@@ -50,7 +50,7 @@ def solve_rows(
     answers.bound[:], answers.sweeps[:], barren = -np.inf, 0, False
     if which.log_term == JENSEN:
         answers.xi[:] = 0.0
-    rows = Rows(np.require(states, np.int8, ["C", "W"]), np.require(bias, np.float64, ["C", "W"]), answers)
+    rows = Rows(np.ascontiguousarray(states), np.ascontiguousarray(bias), answers)
     for first, end in _same_mask(states):
         key = (*map(id, _structure(model)), which, (states[first] < 0).tobytes())
         work = _LAID_OUT.pop(key, None) or Work(model, reduce(model, states[first]), which)
@@ -64,7 +64,7 @@ def solve_rows(
             if gradients is not None:
                 used.differentiate(rows, gradients, last - 1)
             solved = last
-        barren = barren or len(work.problem.hidden) < np.count_nonzero(states[first] < 0)
+        barren = barren or len(work.problem.hidden) < int((states[first] < 0).sum())
         _keep(key, work)
     if which.log_term == JENSEN:
         answers.xi[:] = np.nan
@@ -77,6 +77,8 @@ def solve_rows(
 
 def _same_mask(states: States) -> Iterator[tuple[int, int]]:
     """Stretches of rows in which the same variables are observed: they pose the same problem."""
+    if len(states) == 1:
+        return iter([(0, 1)])
     hidden = states < 0
     ends = [*(np.flatnonzero((hidden[1:] != hidden[:-1]).any(axis=1)) + 1).tolist(), len(states)]
     return zip([0, *ends[:-1]], ends, strict=True) if len(states) else iter(())
@@ -144,8 +146,8 @@ class Work:
         """
         while True:
             first, why = ascend(
-                self.terms, self.model, self.problem, self.blocks, self.tiles, self.numbers, self.places, self.scratch,
-                *rows, stop, warm, at_all, first, end,
+                self.terms, self.model.gate, self.model.threshold, self.problem, self.blocks, self.tiles, self.numbers,
+                self.places, self.scratch, *rows, stop, warm, at_all, first, end,
             )  # fmt: skip
             if why != LACKS:
                 return int(first)

@@ -124,8 +124,8 @@ def entropy_of(hidden, q):
 
 
 @kernel
-def ascend(which, model, problem, blocks, tiles, numbers, places, scratch, states, bias, answers, stop, warm, at_all,
-           first, end):  # fmt: skip
+def ascend(which, gate, threshold, problem, blocks, tiles, numbers, places, scratch, states, bias, answers, stop, warm,
+           at_all, first, end):  # fmt: skip
     """Solve rows `first` to `end`: sweep until the bound rises too little. Returns where that ended, and why.
 
     If `warm`, someone has found Q, and it deserves the best parameters before it moves. Sweeps and bounds go on from
@@ -135,7 +135,7 @@ def ascend(which, model, problem, blocks, tiles, numbers, places, scratch, state
     root, field, old, q = scratch
     tol, max_sweeps, trace = stop.tol, stop.max_sweeps, answers.trace
     for r in range(first, end):
-        start = begin(r, problem, blocks, model.gate, model.threshold, states, bias, answers.means, answers.xi,
+        start = begin(r, problem, blocks, gate, threshold, states, bias, answers.means, answers.xi,
                       EDGE if max_sweeps > 0 else LEAST, q, root)  # fmt: skip
         done, best, settled = answers.sweeps[r], answers.bound[r], False
         for turn in range(_TURNS):
@@ -170,7 +170,7 @@ def ascend(which, model, problem, blocks, tiles, numbers, places, scratch, state
                 if turn > 1 and rise < tol:
                     break
         answers.bound[r], answers.sweeps[r], answers.converged[r] = best, done, settled
-        store(r, problem, blocks, model.threshold, states, q, answers.means, answers.xi, answers.t)
+        store(r, problem, blocks, threshold, states, q, answers.means, answers.xi, answers.t)
     return end, ENOUGH
 
 

@@ -48,8 +48,8 @@ def prepare(problem, blocks, tiles, numbers):
     """e^-W of every edge, and e^{-W/2}: its exponentials where xi is 1/2."""
     w = np.abs(tiles["weight"])
     tiles["exponent"] = n = np.floor(w * LOG2E)
-    tiles["mantissa"] = np.exp(-((w - n * LN2_HIGH) - n * LN2_LOW))
-    tiles["e_half"] = np.exp(-0.5 * w)
+    tiles["mantissa"] = m = np.exp(n * LN2_LOW - (w - n * LN2_HIGH))
+    tiles["e_half"] = np.sqrt(np.ldexp(m, -n.astype(np.int32)))  # 0 where e^-W is nothing beside any mean
     tiles["e_a"] = tiles["e_b"] = 1.0  # and so they stay in the blank tile
 
 
