@@ -202,6 +202,7 @@ def _means_of_families(network: Network, row: States, means: FloatArray) -> tupl
     energy, entropy = np.zeros(network.n_units), np.zeros(network.n_units)
     tables = {network.index(name): table for name, table in network.tables.items()}
     q = [probabilities(means[network.columns_of(i)]) for i in range(network.n_units)]
+    q = [np.where(p < 1e-15, 0.0, p) for p in q]  # what is left for the first state may be rounding alone
     live = np.flatnonzero(live_variables(network.model, row)).tolist()
     for family in families_of(network.model, network.bias, live, tables):
         i, weight = family.variable, np.ones(())

@@ -244,8 +244,12 @@ def _estimate(network: Network, evidence: frozenset[tuple[int, Any]]) -> Posteri
 def _estimated_reasons(network: Network, evidence: Evidence, about: list[int]) -> dict[str, dict[str, list[float]]]:
     given = evidence if any(isinstance(s, tuple) for s in evidence.values()) else _estimate(network, _key(evidence))
     found = contributions(network, given, about=about, together={}, solver=_solver(network))
-    nats = {i: found[network.names[i]] for i in about}
-    return {str(i): {str(network.index(f)): [-x, x] for f, x in nats[i].items()} for i in about}
+    nats: dict[str, dict[str, list[float]]] = {}
+    for i in about:
+        own, states = found[network.names[i]], network.states[network.names[i]]
+        by_state = {states[0]: {f: -x for f, x in own.items()}, states[1]: own} if len(states) == 2 else own
+        nats[str(i)] = {str(network.index(f)): [by_state[state][f] for state in states] for f in found.findings}
+    return nats
 
 
 def _estimated_questions(
@@ -253,10 +257,14 @@ def _estimated_questions(
 ) -> list[dict[str, Any]]:
     given = evidence if any(isinstance(s, tuple) for s in evidence.values()) else _estimate(network, _key(evidence))
     found = next_question(network, given, about=about, among=among, tries=TRIES, solver=_solver(network))
-    return [
-        {"unit": network.index(q.name), "information": q.information, "chances": [1.0 - q.probability, q.probability]}
-        for q in found
-    ]
+    means = _estimate(network, _key(evidence)).means
+    asked = []
+    for q in found:
+        i, chances = network.index(q.name), [1.0 - q.probability, q.probability]
+        if network.n_states[i] > 2:
+            chances = probabilities(means[network.columns_of(i)]).tolist()
+        asked.append({"unit": i, "information": q.information, "chances": chances})
+    return asked
 
 
 def _log_odds(p: FloatArray) -> FloatArray:
