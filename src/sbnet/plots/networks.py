@@ -48,6 +48,10 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Notes
     -----
     Positive weights are blue, negative ones orange. Small networks show their numbers too: weights on up to 20 edges,

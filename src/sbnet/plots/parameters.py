@@ -32,6 +32,10 @@ def weights(network: Network, *, order: Sequence[str | int] | None = None, ax: A
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Notes
     -----
     Positive weights are blue, negative ones orange, the darker the larger, and a weight of zero is grey. Of an edge

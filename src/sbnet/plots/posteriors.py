@@ -45,6 +45,10 @@ def means(
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Notes
     -----
     The mean before the evidence is the ``prior`` of the answer, or what :func:`sbnet.infer` answers without evidence.
@@ -108,6 +112,10 @@ def trace(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Examples
     --------
     >>> import sbnet as sb
@@ -144,6 +152,10 @@ def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None 
         How many units are drawn, at most: those that add or take most.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
 
     Notes
     -----
