@@ -14,6 +14,7 @@ import pytest
 import sbnet as sb
 from sbnet import explore
 from sbnet.datasets import make_clinic
+from sbnet.explore import answers
 from sbnet.explore.page import document
 
 EVIL = "</script><img src=x onerror=window.pwned=1><svg/onload=window.pwned=1>{{script}}"
@@ -379,6 +380,8 @@ def test_the_same_page_with_a_server(browser, clinic):
     pytest.importorskip("uvicorn")
     from sbnet.explore.server import Served, running
 
+    answers.certificate(clinic, {"evidence": {"3": 1}})  # compiled before anyone waits for it
+    answers.intervals(clinic, {"evidence": {"3": 1}, "units": [0]})
     served, complaints = Served(clinic, document(clinic, "Fever", {"fever": 1}, server=True), 0), []
     with running(served) as address:
         page = browser.new_page()
@@ -398,6 +401,184 @@ def test_the_same_page_with_a_server(browser, clinic):
         until(page, "document.querySelector('#bound').textContent.includes('guaranteed')")
         page.close()
     assert complaints == []
+
+
+# --- states, reports, two cases ---------------------------------------------------------------------------------------
+
+
+ODD = ["clear", "<b>\"rain\"</b> & 'more'", "snow \u2603=~1&2"]
+
+
+@pytest.fixture(scope="module")
+def weather() -> sb.Network:
+    tables = {"sky": [0.6, 0.3, 0.1], "road": [[0.9, 0.1, 0.0], [0.1, 0.8, 0.1], [0.1, 0.2, 0.7]]}
+    states = {"sky": ODD, "road": ["dry", "wet", "ice"]}
+    effects = {("sky", "road"): None, ("road", "slip"): [[1.0, 3.0]], ("wind", "slip"): 1.0}
+    return sb.from_edges(effects, states=states, tables=tables, bias={"slip": -2.0})
+
+
+def test_states_are_buttons_with_any_name_and_a_bar_each(visit, weather):
+    page = visit(weather)
+    page.fill("#search", "road")
+    assert page.locator("#results .choice label").all_inner_texts() == ["dry", "wet", "ice", "?"]
+    page.locator("#results .choice label").nth(2).click()
+    assert told(page) == {"road": 2}
+    exact = sb.exact_posterior(weather, {"road": "ice"})["sky"]
+    lines = page.locator("#ranking > li[data-unit='0'] .state")
+    assert lines.locator(".label").all_inner_texts() == ODD
+    assert [text.split("→")[1].strip() for text in lines.locator(".numbers").all_inner_texts()] == [
+        page.evaluate("p => percent(p)", p) for p in exact.values()
+    ]
+    page.evaluate("tell(0, 2)")
+    assert told(page) == {"road": 2, "sky": 2}
+    page.reload()  # the link has the names of the states themselves
+    until(page, "answer !== null && questions !== null")
+    assert told(page) == {"road": 2, "sky": 2}
+    assert page.is_hidden("#strange")
+
+
+def test_a_report_that_is_not_sure(visit, weather):
+    page = visit(weather)
+    page.fill("#search", "road")
+    page.locator("#results .not-sure").click()
+    for name, value in {"dry": "0.1", "wet": "1", "ice": "0.5"}.items():
+        page.get_by_label(f"road: how well {name} fits").first.fill(value)
+    exact = sb.exact_posterior(weather, {"road": [0.1, 1.0, 0.5]})
+    until(page, f"Math.abs(answer.beliefs[0][1] - {exact['sky'][ODD[1]]}) < 1e-12")
+    assert told(page) == {"road": [0.1, 1, 0.5]}
+    assert page.url.endswith("#road=~0.1~1~0.5")
+    page.reload()
+    until(page, "answer !== null && questions !== null")
+    assert told(page) == {"road": [0.1, 1, 0.5]}
+    assert "Not sure: dry 0.1, wet 1, ice 0.5" in page.inner_text("#known")
+    page.wait_for_selector(".why .odds, .why .folded")
+    page.locator("#known .not-sure").click()
+    for name in ("dry", "wet", "ice"):
+        page.get_by_label(f"road: how well {name} fits").first.fill("0")
+    assert page.get_by_text("At least one state has to fit.").first.is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator(".sliders").count() == 0
+
+
+def test_what_was_undone_is_done_again_and_the_empty_search_box_undoes_too(visit, clinic):
+    page = visit(clinic)
+    page.evaluate("tell(place.get('fever'), 1); tell(place.get('aches'), 0)")
+    page.keyboard.press("/")
+    page.keyboard.press("Control+z")
+    assert told(page) == {"fever": 1}
+    page.keyboard.press("Control+y")
+    assert told(page) == {"fever": 1, "aches": 0}
+    page.keyboard.type("xy")
+    page.keyboard.press("Control+z")  # of the text, which is the browser's
+    assert told(page) == {"fever": 1, "aches": 0}
+    page.keyboard.press("Escape")
+    page.click("#undo")
+    page.click("#redo")
+    assert told(page) == {"fever": 1, "aches": 0}
+    page.click("#undo")
+    page.evaluate("tell(place.get('sneezing'), 1)")
+    assert page.is_disabled("#redo")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("sneez", ["sneezing"]),
+        ("SNEEZING", ["sneezing"]),
+        ("sneeezing", ["sneezing"]),
+        ("snezing", ["sneezing"]),
+        ("senezing", ["sneezing"]),
+        ("skin eyes", ["itching"]),
+        ("fevér", ["fever"]),
+        ("qwertz", []),
+    ],
+)
+def test_the_search_forgives(visit, clinic, text, found):
+    page = visit(clinic)
+    page.fill("#search", text)
+    names = page.eval_on_selector_all("#results .unit-name", "names => names.map(n => n.firstChild.data)")
+    assert names == found
+
+
+def test_accents_in_names_are_found_without_them(visit):
+    page = visit(sb.noisy_or({("Ménière", "Übelkeit"): 0.5, ("Ménière", "gravé"): 0.5}, leak=0.1, prior=0.1))
+    for text, name in {"meniere": "Ménière", "ubelkeit": "Übelkeit", "grave": "gravé"}.items():
+        page.fill("#search", text)
+        assert page.locator("#results .unit-name").all_inner_texts() == [name]
+
+
+def test_two_cases_side_by_side(visit, clinic):
+    page = visit(clinic, evidence={"fever": 1})
+    page.click("#compare")
+    page.evaluate("tell(place.get('sneezing'), 1)")
+    until(page, "current() && answered.length === 2")
+    (first, second) = (sb.exact_posterior(clinic, known) for known in ({"fever": 1}, {"fever": 1, "sneezing": 1}))
+    row = page.locator("#ranking > li", has_text="cold").first
+    assert row.locator("b").inner_text() == percent(second["cold"])
+    assert row.locator(".beside").inner_text() == percent(first["cold"])
+    assert "the other case: fever: yes." in page.inner_text("#other-case")
+    page.click("#swap")
+    until(page, "current() && answered.length === 1")
+    assert row.locator("b").inner_text() == percent(first["cold"])
+    assert row.locator(".beside").inner_text() == percent(second["cold"])
+    page.click("#drop")
+    assert page.locator(".beside").count() == 0
+    page.click("#undo")
+    assert told(page) == {"fever": 1, "sneezing": 1}
+
+
+def test_a_summary_in_words_and_a_page_to_print(visit, clinic):
+    page = visit(clinic, evidence={"fever": 1, "sneezing": 0})
+    page.wait_for_selector(".why td.nats")
+    exact = sb.exact_posterior(clinic, {"fever": 1, "sneezing": 0})
+    text = page.evaluate("summary()")
+    assert "  fever: yes\n  sneezing: no\n" in text
+    assert f"  flu: {percent(exact['flu'])}, before 5.0 %".replace("\N{NO-BREAK SPACE}", " ") in text
+    assert "Causes, likeliest first (Exact: sums over all states)" in text
+    assert "Why flu" in text
+    assert "times likelier" in text
+    page.emulate_media(media="print")
+    assert page.locator("button:visible:not(.cause)").count() == 0
+    assert page.locator("input:visible, select:visible").count() == 0
+    assert page.locator("#known .said").all_inner_texts() == ["yes", "no"]
+    assert page.locator(".legend").is_visible()
+    assert page.locator("#ranking .fill").first.is_visible()
+    page.emulate_media(media="screen")
+
+
+def test_reasons_below_a_tenth_are_folded(visit):
+    effects = {("flu", "fever"): 0.9, ("flu", "vague"): 0.005, ("cold", "vague"): 0.3}
+    page = visit(sb.noisy_or(effects, leak=0.1, prior=0.05), evidence={"fever": 1, "vague": 1})
+    page.wait_for_selector(".why td.nats")
+    page.locator("#ranking > li", has_text="flu").first.locator("table").first.wait_for()
+    assert page.locator(".why:not([hidden]) .folded summary").inner_text() == "1 finding adds less than 0.1 nats"
+    assert not page.locator(".folded td").first.is_visible()
+
+
+def test_exactly_one_cause(visit, clinic):
+    page = visit(clinic, evidence={"fever": 1, "sneezing": 1})
+    page.check("#single")
+    until(page, "current() && answer.prior !== prior")
+    found = sb.single_cause(clinic, {"fever": 1, "sneezing": 1})
+    assert [name for name, _ in shown(page)] == list(found.ranked)
+    assert shown(page)[0] == [found.ranked[0], page.evaluate("p => percent(p)", found[found.ranked[0]])]
+    assert page.inner_text("#kind") == "Exact, if exactly one of the causes is present."
+
+
+@pytest.mark.parametrize("wide", [320, 390])
+def test_buttons_are_large_enough_for_a_finger(visit, weather, wide):
+    page = visit(weather, evidence={"road": "wet"}, wide=wide)
+    page.fill("#search", "slip")
+    page.locator("#results .not-sure").click()
+    boxes = page.eval_on_selector_all(
+        ".choice label, button:not([hidden]), .switch, summary, select, input[type=search], input[type=range]",
+        "all => all.filter(n => n.offsetParent).map(n => { const r = n.getBoundingClientRect();"
+        " return [n.textContent || n.id || n.ariaLabel, r.width, r.height]; })",
+    )
+    small = [box for box in boxes if box[1] < 44 or box[2] < 44]
+    assert len(boxes) > 10
+    assert small == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= wide
 
 
 # --- a file and a server --------------------------------------------------------------------------------------------

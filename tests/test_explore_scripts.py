@@ -194,3 +194,31 @@ def test_questions_and_reasons_are_those_of_the_server(node, network, row):
     for unit, by_finding in wanted.items():
         for finding, values in by_finding.items():
             np.testing.assert_allclose(nats[unit][finding], values, atol=1e-9)
+
+
+SINGLE = {
+    "clinic": (make_clinic(30, 50, rng=3), {30: 1, 31: 1, 35: 0, 2: 0}),
+    "one is known": (make_clinic(30, 50, rng=3), {30: 1, 4: 1}),
+    "states": (chain_of_max(np.random.default_rng(1)), {6: 2, 8: 1}),
+    "reports": (chain_of_max(np.random.default_rng(1)), {1: [1.0, 0.5, 0.2], 6: 2, 9: [0.5, 0.2, 1.0]}),
+    "hidden between": (sb.layered((4, 3, 5), rng=2), {8: 1, 9: 0, 10: 1}),
+    "no leak": (sb.noisy_or({("a", "x"): 0.5, ("b", "x"): 0.2, ("b", "y"): 0.3}, leak=0.0, prior=0.1), {2: 1, 3: 0}),
+}
+
+
+@pytest.mark.parametrize(("network", "row"), SINGLE.values(), ids=SINGLE)
+def test_exactly_one_cause_is_that_of_the_library(node, network, row):
+    (found,) = node.ask("single", network, [row])
+    expected = answers.single(network, {"evidence": {str(i): s for i, s in row.items()}})
+    for key in ("beliefs", "prior"):
+        assert found[key].keys() == expected[key].keys()
+        for cause, own in expected[key].items():
+            np.testing.assert_allclose(found[key][cause], own, atol=1e-12)
+
+
+def test_no_single_cause_or_two_are_said(node):
+    network = sb.noisy_or({("a", "x"): 0.5, ("b", "y"): 0.3}, leak=0.0, prior=0.1)
+    i = {name: network.index(name) for name in network.names}
+    none, two = node.ask("single", network, [{i["x"]: 1, i["y"]: 1}, {i["a"]: 1, i["b"]: 1}])
+    assert "no single cause explains these findings" in none["message"]
+    assert "a and b are both known as present" in two["message"]

@@ -16,7 +16,7 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.certificates import CertifySettings, certify, posterior_intervals
-from sbnet.decisions import contributions, next_question
+from sbnet.decisions import contributions, next_question, single_cause
 from sbnet.errors import EvidenceError, TooManyHiddenError
 from sbnet.exact.answers import exact_posterior
 from sbnet.explore.page import strengths
@@ -108,6 +108,20 @@ def answer(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
         "logP": log_p,
         "beliefs": {str(i): None if np.isnan(p).any() else p.tolist() for i, p in beliefs.items()},
     } | settled
+
+
+def single(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The probabilities of causes if exactly one is present, before and given the findings."""
+    found = single_cause(network, evidence_of(network, asked), limit=LIMIT)
+    own: dict[str, list[int]] = {}
+    for k, cause in enumerate(found.causes):
+        own.setdefault(cause if isinstance(cause, str) else cause[0], []).append(k)
+    both = {"beliefs": found.probability, "prior": found.prior}
+    told = {
+        key: {str(network.index(name)): probabilities(numbers[places]).tolist() for name, places in own.items()}
+        for key, numbers in both.items()
+    }
+    return {"kind": "exact"} | told
 
 
 def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, dict[str, list[float]]]:
@@ -216,7 +230,7 @@ def intervals(network: Network, asked: Mapping[str, Any]) -> dict[str, list[list
 
 
 VERBS: dict[str, Callable[[Network, Mapping[str, Any]], Any]] = {
-    verb.__name__: verb for verb in (answer, reasons, questions, certificate, intervals)
+    verb.__name__: verb for verb in (answer, single, reasons, questions, certificate, intervals)
 }
 """All that can be asked, by name."""
 
@@ -244,12 +258,8 @@ def _estimate(network: Network, evidence: frozenset[tuple[int, Any]]) -> Posteri
 def _estimated_reasons(network: Network, evidence: Evidence, about: list[int]) -> dict[str, dict[str, list[float]]]:
     given = evidence if any(isinstance(s, tuple) for s in evidence.values()) else _estimate(network, _key(evidence))
     found = contributions(network, given, about=about, together={}, solver=_solver(network))
-    nats: dict[str, dict[str, list[float]]] = {}
-    for i in about:
-        own, states = found[network.names[i]], network.states[network.names[i]]
-        by_state = {states[0]: {f: -x for f, x in own.items()}, states[1]: own} if len(states) == 2 else own
-        nats[str(i)] = {str(network.index(f)): [by_state[state][f] for state in states] for f in found.findings}
-    return nats
+    nats = {i: found[network.names[i]] for i in about}
+    return {str(i): {str(network.index(f)): [-x, x] for f, x in nats[i].items()} for i in about}
 
 
 def _estimated_questions(
@@ -257,14 +267,10 @@ def _estimated_questions(
 ) -> list[dict[str, Any]]:
     given = evidence if any(isinstance(s, tuple) for s in evidence.values()) else _estimate(network, _key(evidence))
     found = next_question(network, given, about=about, among=among, tries=TRIES, solver=_solver(network))
-    means = _estimate(network, _key(evidence)).means
-    asked = []
-    for q in found:
-        i, chances = network.index(q.name), [1.0 - q.probability, q.probability]
-        if network.n_states[i] > 2:
-            chances = probabilities(means[network.columns_of(i)]).tolist()
-        asked.append({"unit": i, "information": q.information, "chances": chances})
-    return asked
+    return [
+        {"unit": network.index(q.name), "information": q.information, "chances": [1.0 - q.probability, q.probability]}
+        for q in found
+    ]
 
 
 def _log_odds(p: FloatArray) -> FloatArray:

@@ -106,7 +106,7 @@ const copyLink = () => copy(location.href, "The link", unlinked);
 /* --- asking ---------------------------------------------------------------------------------------------------- */
 
 const SOON = 400, AGAIN = 4000;  // milliseconds until it is said that an answer is awaited; until it is asked again
-const told = () => units.length <= 150 ? units : causes;  // variables whose probabilities come with the answer
+const told = () => units.length <= 150 ? units : listed;  // variables whose probabilities come with the answer
 let retry = 0;
 
 const single = () => $("single").checked;
@@ -153,14 +153,18 @@ function upToDate() {
 }
 
 const current = () => !document.body.classList.contains("outdated");
-const listed = (pairs, most = 6) => pairs.slice(0, most).map(([i, s]) => `${net.names[i]}: ${saying(i, s)}`).join(", ")
-  + (pairs.length > most ? ` and ${pairs.length - most} more` : "");
+
+function inWords(pairs, most = 6) {
+  const first = pairs.slice(0, most).map(([i, s]) => `${net.names[i]}: ${saying(i, s)}`).join(", ");
+  return first + (pairs.length > most ? ` and ${pairs.length - most} more` : "");
+}
 
 function tellOutdated(reason) {
   $("no-answer").hidden = $("again").hidden = false;
   say(reason);
-  $("no-answer-text").textContent = `${reason} ` + (answered === null ? "There are no numbers yet."
-    : `The grey numbers belong to the former findings (${listed(answered) || "none"}), not to those that are known now.`);
+  const former = `The grey numbers belong to the former findings (${inWords(answered || []) || "none"}), not to those `
+    + "that are known now.";
+  $("no-answer-text").textContent = `${reason} ${answered === null ? "There are no numbers yet." : former}`;
 }
 
 /* Nothing guaranteed stays beside findings that it is not about. */

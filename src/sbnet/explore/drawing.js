@@ -1,16 +1,18 @@
 /* A drawing of what matters: what is known, the likely causes of it, and what else these causes would show.
 
-   Columns go by depth, causes on the left; a box is filled as far as its variable is likely to be in another state than
-   the first. It is as wide as its place, and has as many rows as fit into the window. */
+   Columns go by depth, causes on the left; where there are too many of them, lines go by depth, causes at the top.
+   A box is filled as far as its variable is likely to be present. The drawing is as wide as its place, and has as many
+   findings as fit into the window. */
 "use strict";
 
 const FEW_CAUSES = 5, LEAST_KNOWN = 8, MOST_KNOWN = 18, FEW_OTHERS = 5;
-const BOX = { height: 32, gap: 9, least: 88, most: 260 };  // pixels
-let drawnWidth = 0;
+const BOX = { gap: 9, least: 88, most: 260, narrow: 128 };  // pixels
+const HIGH = { one: 32, two: 44 };  // of boxes with the value beside the name, and below it
+let drawnWidth = 0, height = HIGH.one;
 
 /* As many findings as fit beside each other into the window. */
 const fewKnown = () => {
-  const room = Math.floor((window.innerHeight - 220) / (BOX.height + BOX.gap)) - FEW_OTHERS;
+  const room = Math.floor((window.innerHeight - 220) / (HIGH.one + BOX.gap)) - FEW_OTHERS;
   return Math.max(LEAST_KNOWN, Math.min(room, MOST_KNOWN));
 };
 
@@ -31,7 +33,8 @@ function drawnCauses() {
 function drawnFindings(shown) {
   const largest = x => Math.max(0, ...x.map(Math.abs));
   const size = i => Math.max(0, ...shown.map(c => largest((nats.get(c) || {})[i] || [0])));
-  return [...known.keys()].map(i => [i, size(i)]).sort((a, b) => b[1] - a[1]).slice(0, fewKnown()).map(pair => pair[0]);
+  const sized = [...known.keys()].map(i => [i, size(i)]).sort((a, b) => b[1] - a[1]);
+  return sized.slice(0, fewKnown()).map(pair => pair[0]);
 }
 
 /* The variables to draw: causes, what is known, and the findings worth asking. */
@@ -67,12 +70,42 @@ function layOut(drawn) {
     const key = i => c === 0 ? -present(answer.beliefs, i) : middle(i, spot);
     column.sort((a, b) => key(a) - key(b) || a - b).forEach((i, r) => spot.set(i, [c, r, column.length]));
   });
-  return { spot, columns: filled.length, rows: Math.max(...filled.map(column => column.length)) };
+  return filled;
 }
 
 function middle(i, spot) {
   const rows = net.parents[i].filter(j => spot.has(j)).map(j => spot.get(j)[1] / spot.get(j)[2]);
   return rows.length ? rows.reduce((x, y) => x + y, 0) / rows.length : 1;
+}
+
+/* Where each box is: columns beside each other if they fit, else below each other in lines. */
+function places(columns, room) {
+  const { gap, least, most, narrow } = BOX, n = columns.length, corner = new Map();
+  const apart = Math.max(24, Math.min(80, room * 0.3 / n)), own = (room - 4 - (n - 1) * apart) / n;
+  if (own < least && n > 2) return inLines(columns, room);
+  const width = Math.max(least, Math.min(most, own)), rows = Math.max(...columns.map(column => column.length));
+  const spread = n > 1 ? Math.max(apart, (room - 4 - n * width) / (n - 1)) : apart;
+  height = width < narrow ? HIGH.two : HIGH.one;
+  const all = rows * (height + gap);
+  columns.forEach((column, c) => column.forEach((i, r) =>
+    corner.set(i, [2 + c * (width + spread), 2 + (r + 0.5) * all / column.length - height / 2])));
+  return { corner, width, wide: n * width + (n - 1) * spread + 4, high: all + 4, down: false };
+}
+
+function inLines(columns, room) {
+  const { gap, least } = BOX, most = Math.max(2, Math.floor((room - 4 + gap) / (least + gap))), corner = new Map();
+  const width = (room - 4 - (most - 1) * gap) / most;
+  let y = 2;
+  height = HIGH.two;
+  for (const column of columns) {
+    for (let first = 0; first < column.length; first += most) {
+      const line = column.slice(first, first + most), free = room - 4 - line.length * width;
+      line.forEach((i, k) => corner.set(i, [2 + k * width + (k + 1) * free / (line.length + 1), y]));
+      y += height + gap;
+    }
+    y += 30;
+  }
+  return { corner, width, wide: room, high: y - 30, down: true };
 }
 
 function drawAnew() {
@@ -84,25 +117,19 @@ function draw() {
   const shown = drawnCauses(), waiting = known.size > fewKnown() && shown.length > 0 && shown.every(i => !nats.has(i));
   $("drawing").classList.toggle("busy", waiting);
   if (waiting) return;  // which findings matter is not known yet
-  const drawn = neighbourhood(), { spot, columns, rows } = layOut(drawn), { height, gap, least, most } = BOX;
+  const drawn = neighbourhood(), columns = layOut(drawn);
   drawnWidth = $("drawing").clientWidth;
-  const apart = Math.max(24, Math.min(80, drawnWidth * 0.3 / columns));
-  const width = Math.max(least, Math.min(most, (drawnWidth - 4 - (columns - 1) * apart) / columns));
-  const spread = columns > 1 ? Math.max(apart, (drawnWidth - 4 - columns * width) / (columns - 1)) : apart;
-  const wide = columns * width + (columns - 1) * spread + 4, high = rows * (height + gap) + 4;
-  const corner = i => {
-    const [c, r, n] = spot.get(i), pitch = (rows * (height + gap)) / n;
-    return [2 + c * (width + spread), 2 + (r + 0.5) * pitch - height / 2];
-  };
+  const { corner, width, wide, high, down } = places(columns, Math.max(drawnWidth, 200));
   const svg = el("svg:svg", { viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: "group",
     "aria-label": "Causes and findings that matter now" });
   const edges = [];
   for (const i of drawn)
-    net.parents[i].forEach((j, e) => { if (spot.has(j)) edges.push([j, i, net.strength[i][e]]); });
+    net.parents[i].forEach((j, e) => { if (corner.has(j)) edges.push([j, i, net.strength[i][e]]); });
   edges.sort((a, b) => (a[0] === chosen) - (b[0] === chosen));
   const touched = (j, i) => j === chosen || i === chosen;
-  for (const [j, i, strength] of edges) svg.append(edge(corner(j), corner(i), width, strength, touched(j, i)));
-  for (const i of drawn) svg.append(box(i, corner(i), width));
+  for (const [j, i, strength] of edges)
+    svg.append(edge(corner.get(j), corner.get(i), width, strength, touched(j, i), down));
+  for (const i of drawn) svg.append(box(i, corner.get(i), width));
   const focused = document.activeElement && document.activeElement.closest("#drawing .node");
   $("drawing").replaceChildren(svg);
   if (focused) svg.querySelector(`[data-node="${focused.dataset.node}"]`)?.focus();
@@ -112,18 +139,21 @@ function draw() {
 
 function describe(n) {
   const few = fewKnown(), all = units.length.toLocaleString("en");
-  const subject = known.size > few ? `the ${few} of ${known.size} known findings that matter most, their` : "what is known, its";
+  const some = `the ${few} of ${known.size} known findings that matter most, their`;
+  const subject = known.size > few ? some : "what is known, its";
   $("drawing-note").textContent = known.size
     ? `${n} of ${all} variables: ${subject} likely causes, and what else they would show.`
     : `The likeliest causes and what they would show: ${n} of ${all} variables.`;
 }
 
-function edge([x, y], [u, v], width, strength, near) {
-  const { height } = BOX, a = x + width, b = y + height / 2, d = v + height / 2, bend = Math.max((u - a) / 2, 12);
+function edge([x, y], [u, v], width, strength, near, down) {
   const thick = Math.min(0.8 + Math.abs(strength) * 0.9, 4.5);
   const kind = `edge${near ? " near" : ""}${strength < 0 ? " against" : ""}`;
+  const [a, b] = down ? [x + width / 2, y + height] : [x + width, y + height / 2];
+  const [c, d] = down ? [u + width / 2, v] : [u, v + height / 2];
+  const bend = Math.max((down ? d - b : c - a) / 2, 12), [right, low] = down ? [0, bend] : [bend, 0];
   return el("svg:path", { class: kind, "stroke-width": thick.toFixed(2),
-    d: `M${a} ${b}C${a + bend} ${b} ${u - bend} ${d} ${u} ${d}` });
+    d: `M${a} ${b}C${a + right} ${b + low} ${c - right} ${d - low} ${c} ${d}` });
 }
 
 /* What stands in a box: the state that is known, the probability of the second of two states, or the likeliest one. */
@@ -131,20 +161,20 @@ function boxed(i) {
   const belief = answer.beliefs[i], n = net.states[i].length;
   if (known.has(i) && certain(i)) return net.states[i][known.get(i)];
   if (!belief) return "";
-  if (n === 2) return percent(belief[1]);
+  if (n === 2) return percent(present(answer.beliefs, i));
   const best = belief.reduce((a, p, s) => p > belief[a] ? s : a, 0);
-  return `${shorten(net.states[i][best], 8)} ${percent(belief[best])}`;
+  return `${shorten(net.states[i][best], 10)} ${percent(belief[best])}`;
 }
 
-const nextState = i => {  // of a click: the second state, and so on, then the first, then unknown
-  const n = net.states[i].length, now = certain(i) ? known.get(i) : undefined;
-  return now === undefined ? 1 : now === 0 ? undefined : (now + 1) % n;
+const nextState = i => {  // of a click: all states, the one that means nothing last, then unknown
+  const order = [...somewhere(i), net.nothing[i]], at = certain(i) ? order.indexOf(known.get(i)) : -1;
+  return order[at + 1];
 };
 
 function box(i, [x, y], width) {
-  const { height } = BOX, state = known.get(i), value = boxed(i), mean = present(answer.beliefs, i);
-  const kind = state === 0 ? " no" : certain(i) ? " yes" : "";
-  const act = () => isCause.has(i) ? choose(i) : tell(i, nextState(i));
+  const state = known.get(i), two = height === HIGH.two, value = boxed(i), mean = present(answer.beliefs, i);
+  const kind = !certain(i) ? "" : net.states[i].length > 2 ? " one" : state !== net.nothing[i] ? " yes" : " no";
+  const act = () => isListed.has(i) ? choose(i) : tell(i, nextState(i));
   const node = el("svg:g", {
     class: `node${kind}${i === chosen ? " chosen" : ""}`, transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
     tabindex: "0", role: "button", "data-node": i, "aria-label": `${net.names[i]}: ${value}`, onclick: act,
@@ -154,10 +184,11 @@ function box(i, [x, y], width) {
     node.append(el("svg:rect", {
       class: "level", x: 1, y: 1, width: Math.max(mean * (width - 2), 0).toFixed(1), height: height - 2, rx: 5,
     }));
-  const right = shorten(value, Math.floor(width * 0.5 / 6.4));
-  const left = shorten(net.names[i], Math.floor((width - 26 - 6.4 * [...right].length) / 6.6));
-  node.append(el("svg:text", { x: 9, y: height / 2 + 4.5 }, left),
-    el("svg:text", { class: "value", x: width - 8, y: height / 2 + 4.5, "text-anchor": "end" }, right));
+  const right = shorten(value, Math.floor((two ? width - 14 : width * 0.5) / 6.4));
+  const left = shorten(net.names[i], Math.floor((two ? width - 14 : width - 26 - 6.4 * [...right].length) / 6.6));
+  node.append(el("svg:text", { x: two ? 7 : 9, y: two ? 18 : height / 2 + 4.5 }, left),
+    el("svg:text", two ? { class: "value", x: 7, y: 35 }
+      : { class: "value", x: width - 8, y: height / 2 + 4.5, "text-anchor": "end" }, right));
   return node;
 }
 

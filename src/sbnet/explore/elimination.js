@@ -237,7 +237,10 @@ const Elimination = (() => {
   function places(table, joint, sizes) {
     const stride = new Map();
     let all = 1;
-    for (let d = table.scope.length - 1; d >= 0; d--) { stride.set(table.scope[d], all); all *= sizes[table.scope[d]]; }
+    for (const v of [...table.scope].reverse()) {
+      stride.set(v, all);
+      all *= sizes[v];
+    }
     const out = new Int32Array(joint.reduce((n, v) => n * sizes[v], 1));
     let filled = 1;
     for (let d = joint.length - 1; d >= 0; d--) {
@@ -370,14 +373,29 @@ const Elimination = (() => {
     };
     const passes = up(order, numbers(scaled), problem.sizes);
     if (!passes || passes.least < LEAST) {
-      const sure = table => ({ logs: 0, values: table.map(x => x > -Infinity ? 1 : 0) });
-      if (!up(order, numbers(sure), problem.sizes)) throw new Impossible(CANNOT);
+      const possible = table => ({ logs: 0, values: table.map(x => x > -Infinity ? 1 : 0) });
+      if (!up(order, numbers(possible), problem.sizes)) throw new Impossible(CANNOT);
       throw new TooLarge("these findings are so unlikely together that the digits of an exact sum do not suffice");
     }
     if (asked.size) down(passes.steps, problem.sizes, net.names.length, asked, beliefs);
-    for (const v of wanted) if (hard(known.get(v))) beliefs.set(v, net.states[v].map((_, s) => Number(s === known.get(v))));
+    const sure = wanted.filter(v => hard(known.get(v)));
+    for (const v of sure) beliefs.set(v, net.states[v].map((_, s) => Number(s === known.get(v))));
     return { logP: passes.logs + constant, beliefs };
   }
 
-  return { solve, live, hard, logP, Problem };
+  /* ln P of a variable, if it and all its parents have states. */
+  function logOf(net, v, states) {
+    const parents = net.parents[v];
+    if (net.gate[v] === TABLE) {
+      const row = parents.reduce((k, u) => k * net.states[u].length + states.get(u), 0);
+      return Math.log(net.tables[v][row * net.states[v].length + states.get(v)]);
+    }
+    const x = net.bias[v].map((h, l) => parents.reduce((sum, u, e) => {
+      const s = states.get(u);
+      return s > 0 ? sum + net.weights[v][e][l * (net.states[u].length - 1) + s - 1] : sum;
+    }, h));
+    return logP(net.gate[v], x, states.get(v));
+  }
+
+  return { solve, live, hard, logOf };
 })();

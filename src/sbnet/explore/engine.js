@@ -1,6 +1,6 @@
 /* Who answers: a server, or this page itself. Both take what is known, {variable: state or likelihoods}, and say
 
-       answer     ln P, the kind of numbers (exact, or an estimate with its method), probabilities of states by variable
+       answer     ln P, the kind of numbers (exact, or an estimate by some method), probabilities of states by variable
        reasons    what each finding adds to some variables: nats of log-odds of each state, by variable and finding
        questions  what to ask next: nats of information about the causes, and the probabilities of the answers
        single     the probabilities if exactly one cause is present
@@ -72,8 +72,8 @@ class Local {
       return Elimination.solve(this.net, known, units);
     } catch (error) {
       if (!(error instanceof TooLarge)) throw error;
-      throw new TooLarge(`${error.message}, too large for this file; sbnet explore, with a server, answers by bounds and `
-        + "estimates. Fewer findings, or “exactly one cause”, have an answer here");
+      throw new TooLarge(`${error.message}, too large for this file; sbnet explore, with a server, answers by bounds `
+        + "and estimates. Fewer findings, or “exactly one cause”, have an answer here");
     }
   }
 
@@ -86,6 +86,11 @@ class Local {
       for (const i of about) found[i][f] = before[i].map((p, s) => logOdds(p) - logOdds(beliefs[i][s]));
     }
     return found;
+  }
+
+  async single(known) {
+    const one = new OneCause(this.net, known);
+    return { kind: "exact", beliefs: one.beliefs(one.rest), prior: one.beliefs(new Map()) };
   }
 
   /* The sum of the mutual informations of a finding with each cause. */
@@ -141,6 +146,69 @@ class Local {
   }
 }
 
+const NONE = "no single cause explains these findings; leave one out, or allow several causes";
+
+/* Exactly one cause: each in each of its states but the first, with all others in their first one. */
+class OneCause {
+  constructor(net, known) {
+    Object.assign(this, { net, known, rest: new Map([...known].filter(([i]) => !net.causes.includes(i))) });
+    this.absent = new Map(net.causes.map(c => [c, 0]));
+    const sure = net.causes.filter(c => Elimination.hard(known.get(c)) && known.get(c) > 0);
+    const names = sure.slice(0, 2).map(c => net.names[c]).join(" and ");
+    if (sure.length > 1) throw new Error(`${names} are both known as present, and one is to be`);
+    const free = c => sure.length ? c === sure[0] : !Elimination.hard(known.get(c));
+    const states = c => net.states[c].map((_, s) => s).filter(s => s > 0 && (!sure.length || s === known.get(c)));
+    this.pairs = net.causes.filter(free).flatMap(c => states(c).map(s => [c, s]));
+  }
+
+  /* The probabilities of states by cause, given other findings or none. */
+  beliefs(rest) {
+    const { net, pairs, known } = this, logs = this.logs(rest);
+    const scores = logs.map((x, k) => {
+      const [c, s] = pairs[k], soft = known.get(c);
+      return rest.size && Array.isArray(soft) ? x + Math.log(soft[s]) - Math.log(soft[0]) : x;
+    });
+    const top = scores.reduce((x, y) => Math.max(x, y), -Infinity);
+    if (top === -Infinity) throw new Error(NONE);
+    const raw = scores.map(x => Math.exp(x - top)), total = raw.reduce((x, y) => x + y, 0);
+    const found = Object.fromEntries(net.causes.map(c => [c, net.states[c].map((_, s) => s ? 0 : 1)]));
+    pairs.forEach(([c, s], k) => { found[c][s] = raw[k] / total; found[c][0] -= raw[k] / total; });
+    for (const c of net.causes) found[c][0] = Math.max(found[c][0], 0);
+    return found;
+  }
+
+  /* ln P with each of them present; a closed form where nothing else is hidden: only its own family and its children
+     change. Factors of zero are counted apart. */
+  logs(rest) {
+    const { net, pairs, absent } = this, states = new Map([...rest, ...absent]);
+    const live = Elimination.live(net, [...states.keys()]);
+    if (live.some(v => !Elimination.hard(states.get(v)))) return this.eliminated(rest);
+    const inside = new Set(live), below = new Map(net.causes.map(c => [c, [c]]));
+    for (const v of live) for (const u of net.parents[v]) if (below.has(u) && v !== u) below.get(u).push(v);
+    const split = x => x === -Infinity ? [0, 1] : [x, 0];
+    const base = new Map([...inside].map(v => [v, split(Elimination.logOf(net, v, states))]));
+    const [sum, zeros] = [...base.values()].reduce(([x, n], [y, m]) => [x + y, n + m], [0, 0]);
+    return pairs.map(([c, s]) => {
+      let [x, n] = [sum, zeros];
+      states.set(c, s);
+      for (const v of below.get(c)) {
+        const [old, was] = base.get(v), [now, is] = split(Elimination.logOf(net, v, states));
+        x += now - old;
+        n += is - was;
+      }
+      states.set(c, 0);
+      return n > 0 ? -Infinity : x;
+    });
+  }
+
+  eliminated(rest) {
+    return this.pairs.map(([c, s]) => {
+      try { return Elimination.solve(this.net, new Map([...rest, ...this.absent, [c, s]])).logP; }
+      catch (error) { if (error instanceof Impossible) return -Infinity; throw error; }
+    });
+  }
+}
+
 const pause = () => new Promise(done => setTimeout(done));
 const logOdds = p => { const q = Math.min(Math.max(p, EDGE), 1 - EDGE); return Math.log(q) - Math.log1p(-q); };
 const entropy = p => p.reduce((x, q) => q > 0 ? x - q * Math.log(q) : x, 0);
@@ -148,6 +216,7 @@ const entropy = p => p.reduce((x, q) => q > 0 ? x - q * Math.log(q) : x, 0);
 /* Of many findings, those next to causes that are neither certain nor excluded, by the strength of the links. */
 function promising(net, among, beliefs) {
   const open = j => beliefs[j] ? beliefs[j][0] * (1 - beliefs[j][0]) : 0.01;
-  const score = new Map(among.map(f => [f, net.parents[f].reduce((x, j, e) => x + Math.abs(net.strength[f][e]) * open(j), 0)]));
+  const pull = f => net.parents[f].reduce((x, j, e) => x + Math.abs(net.strength[f][e]) * open(j), 0);
+  const score = new Map(among.map(f => [f, pull(f)]));
   return [...among].sort((a, b) => score.get(b) - score.get(a) || a - b).slice(0, TRIES).sort((a, b) => a - b);
 }

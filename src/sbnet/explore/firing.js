@@ -5,8 +5,8 @@
        rest_j[A] = sum over s of P(s) sum over B of P(j in state s fires B) rest_{j+1}[A + B] .
 
    A set is a number with a bit for each finding. `causes` are lists of states, {weight, edges: [{bit, fail, fire}]};
-   `leaks` the probabilities that findings are present by themselves. The answer: the sum, and the parts of it with each
-   cause in each state; null if the sum is too small for full precision. */
+   `leaks` the probabilities that findings are present by themselves. The answer: the sum, and the parts of it with
+   each cause in each state; null if the sum is too small for full precision. */
 "use strict";
 
 const Firing = (() => {
@@ -14,7 +14,8 @@ const Firing = (() => {
 
   function solve(causes, leaks) {
     const size = 1 << leaks.length, { length } = causes, stride = Math.max(1, Math.ceil(Math.sqrt(length)));
-    const rest = new Float64Array(size).fill(1), kept = new Map(), work = [new Float64Array(size), new Float64Array(size)];
+    const rest = new Float64Array(size).fill(1), kept = new Map();
+    const work = [new Float64Array(size), new Float64Array(size)];
     leaks.forEach((p, k) => { for (let a = 0; a < size; a++) if (!(a >> k & 1)) rest[a] *= p; });
     for (let c = length; c > 0; c--) {  // kept at the ends of stretches, of which each is gone through once more
       if (c === length || c % stride === 0) kept.set(c, Float64Array.from(rest));

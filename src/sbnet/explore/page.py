@@ -18,13 +18,13 @@ from sbnet._version import __version__
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.model.states import find
-from sbnet.model.strengths import edge_strengths
 from sbnet.questions.evidence import OnePattern
 from sbnet.questions.question import ask_one
 
-_SOLVER, _ASKING = (
-    ("firing.js", "elimination.js"),
-    ("engine.js", "search.js", "asking.js", "summary.js", "drawing.js", "page.js"),
+_SOLVER = ("firing.js", "elimination.js")
+_ASKING = (
+    *("engine.js", "search.js", "asking.js", "summary.js"),
+    *("drawing.js", "variables.js", "ranking.js", "keys.js", "page.js"),
 )
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
 """Controls and marks of direction, which show nothing; they stand as escapes, as ``page.js`` has them. Joiners, which
@@ -76,7 +76,9 @@ def contents(network: Network, evidence: OnePattern, *, whole: bool = True) -> d
         "group": [note.group for note in notes],
         "source": [note.source for note in notes],
         "states": [list(network.states[name]) for name in network.names],
+        "nothing": [nothing(network.states[name]) for name in network.names],
         "causes": causes,
+        "ranked": sorted({*causes, *roles.asked(network)}),
         "findings": roles.findings(network, causes),
         "observable": roles.observable(network),
         "parents": _by_variable(network, network.graph.parent),
@@ -84,6 +86,14 @@ def contents(network: Network, evidence: OnePattern, *, whole: bool = True) -> d
         "evidence": _known(network, evidence),
     }
     return shown | (_numbers(network) if whole else {})
+
+
+def nothing(states: tuple[str, ...]) -> int:
+    """The state that means that nothing is the matter: the one whose name says so, else the first."""
+    return next((k for k, state in enumerate(states) if state.casefold() in _NOTHING), 0)
+
+
+_NOTHING = {"no", "none", "nothing", "absent", "false", "off", "negative", "normal", "healthy", "ok", "correct"}
 
 
 def _known(network: Network, evidence: OnePattern) -> dict[str, Any]:
@@ -128,5 +138,19 @@ def _numbers(network: Network) -> dict[str, Any]:
 
 
 def strengths(network: Network) -> list[list[float]]:
-    """How strong each edge is, for the drawing, by child."""
-    return _by_variable(network, np.round(edge_strengths(network), 4))
+    """How strong each edge is, for the drawing: its largest weight; in a table, how much the parent moves the states.
+
+    That is four times the largest difference between probabilities, about the gradient of a logistic function.
+    """
+    model, edges = network.model, np.zeros(network.n_edges)
+    sizes = np.diff(model.block)
+    full = np.flatnonzero(sizes > 0)
+    if len(full):
+        begin = model.block[:-1][full]
+        high, low = np.maximum.reduceat(network.weight, begin), np.minimum.reduceat(network.weight, begin)
+        edges[full] = np.where(high >= -low, high, low)
+    for name, table in network.tables.items():
+        v = network.index(name)
+        for axis, e in enumerate(range(network.graph.indptr[v], network.graph.indptr[v + 1])):
+            edges[e] = 4.0 * np.ptp(table, axis=axis).max()
+    return _by_variable(network, np.round(edges, 4))

@@ -3,7 +3,8 @@
 
 /* Letters without accents and capitals; words apart from each other by single spaces. */
 const plain = text => text.normalize("NFD").replace(/\p{Mn}/gu, "").toLocaleLowerCase()
-  .replace(/ß/g, "ss").replace(/ø/g, "o").replace(/ł/g, "l").replace(/æ/g, "ae").replace(/[^\p{L}\p{N}]+/gu, " ").trim();
+  .replace(/ß/g, "ss").replace(/ø/g, "o").replace(/ł/g, "l").replace(/æ/g, "ae")
+  .replace(/[^\p{L}\p{N}]+/gu, " ").trim();
 
 const typos = length => length < 4 ? 0 : length < 7 ? 1 : 2;  // that a word of such a length may have
 

@@ -6,15 +6,16 @@ function summary() {
   const lines = [document.querySelector("h1").textContent, ""];
   lines.push(known.size ? "Findings" : "No finding is known.");
   for (const [i, state] of known) lines.push(`  ${heading(i)}: ${saying(i, state)}`);
-  lines.push("", `Causes, the likeliest first (${$("kind").textContent.replace(/\.$/, "")})`);
+  const said = id => $(id).textContent.replace(/\.$/, "");
+  lines.push("", `${said("causes-title")}, ${$("order").selectedOptions[0].textContent} (${said("kind")})`);
   for (const i of shownCauses()) lines.push(...summaryOf(i));
-  if (causes.length > shownCauses().length) lines.push(`  and ${causes.length - shownCauses().length} more`);
+  if (ordered().length > shownCauses().length) lines.push(`  and ${ordered().length - shownCauses().length} more`);
   if (chosen !== null && nats.has(chosen)) {
     lines.push("", `Why ${net.names[chosen]}`);
     for (const [f, x] of reasonsFor(chosen).filter(pair => Math.abs(pair[1]) >= FOLDED))
-      lines.push(`  ${net.names[f]}: ${saying(f, known.get(f))}  ${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)} nats, ${odds(x)}`);
+      lines.push(`  ${net.names[f]}: ${saying(f, known.get(f))}  ${signed(x)} nats, ${odds(x)}`);
   }
-  if (other) lines.push("", `Other case: ${listed(other.known, other.known.length) || "nothing known"}`);
+  if (other) lines.push("", `Other case: ${inWords(other.known, other.known.length) || "nothing known"}`);
   if ($("bound").textContent) lines.push("", $("bound").textContent);
   return narrow(lines.join("\n"));
 }
