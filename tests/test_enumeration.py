@@ -93,10 +93,7 @@ def test_every_joint_state_is_met_once_wherever_a_part_begins():
     whole, each = kernel.sum_part(*given, 0, n), [kernel.sum_part(*given, k, k + 1) for k in range(n)]
     terms = np.exp([part[0] for part in each])
     assert terms.sum() == pytest.approx(np.exp(whole[0]) * whole[1], rel=1e-12)
-    states = {tuple(part[2:]) for part in each}
-    assert len(states) == n
-    steps = np.diff(np.array([part[2:] for part in each]), axis=0)
-    assert np.abs(steps).sum(axis=1).max() <= 2.0  # one variable, from one column to the next
+    assert len({tuple(part[2:]) for part in each}) == n
 
 
 @pytest.mark.parametrize("one_by_one", [True, False])

@@ -138,3 +138,44 @@ def test_the_lower_bound_at_any_means_is_that_of_the_oracle(network, data):
 def test_a_breakdown_with_a_report_and_an_intervention(mixed):  # noqa: F811
     found = sb.infer(mixed, {"ill": 1, "mood": [0.2, 0.0, 0.9]}, do={"flu": 1})
     assert found.breakdown().bound == pytest.approx(found.bound, abs=1e-6)
+
+
+# --- pictures and the page --------------------------------------------------------------------------------------------
+
+
+def test_pictures_show_states(mixed):  # noqa: F811
+    pytest.importorskip("matplotlib").use("agg")
+    import sbnet.plots as plots
+
+    evidence = {"ill": 1, "mood": "poor"}
+    for answer in (sb.infer(mixed, evidence), sb.exact_posterior(mixed, evidence)):
+        ax = plots.means(answer, sb.posterior_intervals(mixed, evidence))
+        assert {text.get_text() for text in ax.get_yticklabels()} == {
+            "flu", "cold", "fever = none", "fever = mild", "fever = high"
+        }  # fmt: skip
+        drawn = plots.network(mixed, evidence=evidence, means=answer)
+        assert any("= poor" in text.get_text() for text in drawn.texts)
+    assert plots.weights(mixed).images[0].get_array().max() == pytest.approx(4 * (0.9 - 0.2))  # into the table
+    assert plots.breakdown(sb.infer(mixed, evidence)) is not None
+    assert plots.trace(sb.infer(mixed, evidence)) is not None
+
+
+def test_the_page_has_estimates_by_state_where_elimination_is_too_large(mixed, monkeypatch):  # noqa: F811
+    from sbnet.errors import TooManyHiddenError
+    from sbnet.explore import answers as page
+
+    def too_large(*_, **__):
+        raise TooManyHiddenError("too large")
+
+    asked = {"evidence": {str(mixed.index("ill")): 1}, "units": [mixed.index("fever"), mixed.index("flu")]}
+    exact = page.reasons(mixed, asked)
+    monkeypatch.setattr(page, "exact_posterior", too_large)
+    found = page.reasons(mixed, asked)
+    for i, by_finding in exact.items():
+        for f, nats in by_finding.items():
+            assert len(found[i][f]) == len(nats)
+            assert np.sign(found[i][f]).tolist() == np.sign(nats).tolist()
+    for question in page.questions(mixed, asked):
+        assert sum(question["chances"]) == pytest.approx(1.0)
+        assert len(question["chances"]) == mixed.n_states[question["unit"]]
+    assert sum(page.answer(mixed, asked)["beliefs"][str(mixed.index("fever"))]) == pytest.approx(1.0)

@@ -40,7 +40,6 @@ a sum of numbers none of which is negative, so its error is in proportion to it,
 slope -1 / (e^x - 1), at most as large."""
 
 _MOST_KEPT = 1000  # margins, for as many sets of observed units
-_FRESH = 64  # states that an exact sum goes through between two evaluations from scratch
 
 
 class Scale(NamedTuple):
@@ -134,18 +133,13 @@ def of_components(scale: Scale, which: Bound, gate_weight: FloatArray, gate_bias
 def of_sum(scale: Scale, problem: Problem, label: IndexArray, limit: int) -> float:
     """How far a sum over all states of the groups of up to `limit` units may be off; `scale` is of the units involved.
 
-    Between two evaluations from scratch, every move of a variable adds its own change and those of its children to
-    ln P(S), a rounding of ln P(S) each, and one of the inputs and one of the changes of the children; a variable with K
-    states has K - 1 thresholds. A sum of 2^k positive terms, rescaled as it goes, is off by 2^(k+1) roundings of
-    itself.
+    ln P(S) is a sum over thresholds, K - 1 for a variable with K states: each has a rounding of its input for each
+    parent, some for t, and one of ln P(S). A sum of 2^k positive terms, rescaled as it goes, is off by 2^(k+1)
+    roundings of itself.
     """
-    hidden = problem.hidden
-    groups = np.bincount(label, np.log2(hidden["states"]))
-    summed = groups[groups <= limit]
-    largest = float(summed.max(initial=0.0))
-    children = int((hidden["child_end"] - hidden["child"]).max(initial=0))
-    moves = (min(2**largest, _FRESH) + largest) * (int(hidden["states"].max(initial=2)) - 1) if largest else 0
-    operations = scale.parents + len(scale.size) + moves * (3 + children) + 10
+    groups = np.bincount(label, np.log2(problem.hidden["states"]))
+    summed, levels = groups[groups <= limit], int(problem.factors["level"].max(initial=1))
+    operations = scale.parents + levels * (len(scale.size) + 10)
     return UNIT * float(operations @ scale.size + np.sum(2.0 ** (summed + 1) + 64.0))
 
 

@@ -1,4 +1,4 @@
-"""Mean field theory for many rows: problems are laid out, and rows handed to the kernels one after the other."""
+"""Mean field theory for many rows: problems are laid out, and their rows handed to the kernels."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.compiling import announce
 from sbnet.kernels.gradient import Gradients, add_gradient
 from sbnet.kernels.kinds import ENUMERATED, EXACT, JENSEN, LINEAR, MAX_NODES, QUADRATIC, SERIES, XI, nodes
-from sbnet.kernels.layout import lay_out
-from sbnet.kernels.mean_field import EDGE, LEAST, ascend, begin, store
+from sbnet.kernels.layout import lay_out, set_weights
+from sbnet.kernels.mean_field import ascend
 from sbnet.kernels.structs import Problem
-from sbnet.kernels.terms.frequencies import MAX_NUMBERS, attend, attune, room_for
+from sbnet.kernels.terms import LACKS
+from sbnet.kernels.terms.frequencies import MAX_NUMBERS, make_room, room_for
 from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import reduce
 
 _ROUGH = 1e-2  # nats: how far the paper's bound is taken where it shows which terms to take
-_ROUNDS = 4  # how often the exact term may be given new frequencies
-_FEW = 1e-6  # nats: the exact term makes do with few frequencies until a sweep gains less
+_KEPT, _SMALL = 32, 1 << 20  # problems that are kept for later rows with other weights, and their bytes
 
 
 class Answers(NamedTuple):
@@ -47,25 +47,38 @@ def solve_rows(
     differentiates without `gradients`.
     """
     announce(ascend)
-    barren = False
+    answers.bound[:], answers.sweeps[:], barren = -np.inf, 0, False
+    if which.log_term == JENSEN:
+        answers.xi[:] = 0.0
+    rows = Rows(np.ascontiguousarray(states), np.ascontiguousarray(bias), answers)
     for first, end in _same_mask(states):
-        problem = reduce(model, states[first])
-        work = Work(model, problem, kinds_of(problem, which))
-        for r in range(first, end):
-            row = Row(states[r], bias[r], answers.means[r], answers.xi[r], answers.trace[r], answers.t[r])
-            used, found = work, work.solve(row, stop, warm)
-            if found is None:
-                used, found = _solve_crowded(model, which, row, stop, warm)
-            answers.bound[r], answers.sweeps[r], answers.converged[r] = found
+        key = (*map(id, _structure(model)), which, (states[first] < 0).tobytes())
+        work = _LAID_OUT.pop(key, None) or Work(model, reduce(model, states[first]), which)
+        work.use(model.weight)
+        solved = first
+        while solved < end:
+            used, last = work, end if gradients is None else solved + 1
+            stopped = work.solve(rows, stop, warm, solved, last)
+            if stopped < last:  # the exact term would need too many frequencies
+                last, used = stopped + 1, _solve_crowded(model, which, rows, stop, warm, stopped)
             if gradients is not None:
-                used.differentiate(row, gradients, r)
-            barren |= used.store(row)
+                used.differentiate(rows, gradients, last - 1)
+            solved = last
+        barren = barren or len(work.problem.hidden) < int((states[first] < 0).sum())
+        _keep(key, work)
+    if which.log_term == JENSEN:
+        answers.xi[:] = np.nan
+    if answers.trace.shape[1]:  # the best so far: with all frequencies the last is a little above that of its sweep
+        answers.trace[np.arange(len(states)), answers.sweeps] = answers.bound
+        answers.trace[:] = np.minimum(np.maximum.accumulate(answers.trace, axis=1), answers.bound[:, None])
     if barren:
         predict_rows(model, states, bias, answers.means)
 
 
 def _same_mask(states: States) -> Iterator[tuple[int, int]]:
     """Stretches of rows in which the same variables are observed: they pose the same problem."""
+    if len(states) == 1:
+        return iter([(0, 1)])
     hidden = states < 0
     ends = [*(np.flatnonzero((hidden[1:] != hidden[:-1]).any(axis=1)) + 1).tolist(), len(states)]
     return zip([0, *ends[:-1]], ends, strict=True) if len(states) else iter(())
@@ -77,126 +90,113 @@ def kinds_of(problem: Problem, which: Bound) -> IndexArray:
     What is cheap for one gate is not for the other.
     """
     noisy = LINEAR if which.log_term in (QUADRATIC, JENSEN) else SERIES
-    asked = np.where(problem.factors["gate"] == NOISY_OR, noisy, which.log_term)
+    asked = np.where(problem.factors["gate"] == NOISY_OR, noisy, XI if which.log_term == JENSEN else which.log_term)
     return np.where(problem.factors["joint"] <= 2.0**which.enumerate_up_to, ENUMERATED, asked)
 
 
-class Row(NamedTuple):
-    """What is known of a row, and where its answers go."""
+class Scratch(NamedTuple):
+    """A number for each column of a problem."""
+
+    root: FloatArray  # what a root says about its states itself
+    field: FloatArray
+    old: FloatArray
+    q: FloatArray
+
+
+class Rows(NamedTuple):
+    """What is known of the rows, and where their answers go."""
 
     states: States
     bias: FloatArray
-    means: FloatArray
-    xi: FloatArray
-    trace: FloatArray
-    t: FloatArray
+    answers: Answers
 
 
 class Work:
     """A problem laid out for its terms, and the numbers of the row that is being solved."""
 
-    def __init__(self, model: Model, problem: Problem, kinds: IndexArray) -> None:
-        self.model, self.problem, factors = model, problem, problem.factors
-        factors["kind"], present, size = kinds, set(np.unique(kinds).tolist()), 0
-        many = bool((model.n_states > 2).any())
-        self.terms, self.has_frequencies = terms.terms_for(present, many), EXACT in present
+    def __init__(self, model: Model, problem: Problem, which: Bound | IndexArray) -> None:
+        kinds = kinds_of(problem, which) if isinstance(which, Bound) else which
+        self.model, self.problem, problem.factors["kind"] = model, problem, kinds
+        present, many = sorted(set(kinds.tolist())), bool((model.n_states > 2).any())
+        self.terms = terms.terms_for(set(present), many)
+        self.files = [(terms.file_of(kind, many), np.flatnonzero(kinds == kind)) for kind in present]
         self.blocks, self.tiles = lay_out(problem)
-        files = [(terms.file_of(kind, many), np.flatnonzero(kinds == kind)) for kind in sorted(present)]
-        for file, some in files:
+        self.numbers, self.places = np.zeros(0), np.zeros(len(self.blocks), np.int64)
+        self.scratch = Scratch(*np.zeros((4, problem.n_columns)))
+
+    def use(self, weight: FloatArray) -> None:
+        """Make what depends on the weights, and not on a row."""
+        problem, size = self.problem, 0
+        set_weights(problem, weight, self.blocks, self.tiles)
+        for file, some in self.files:
             if hasattr(file, "room"):
-                room = file.room(problem, factors[some])
-                factors["table"][some], size = size + np.cumsum(room) - room, size + int(room.sum())
-        self.numbers = np.zeros(size)
-        for file, _ in files:
+                room = file.room(problem, problem.factors[some])
+                problem.factors["table"][some], size = size + np.cumsum(room) - room, size + int(room.sum())
+        self.blocks["places"] = 0
+        if size or not self.blocks["kept"].any():
+            self.numbers, self.blocks["kept"] = np.zeros(size), 0
+        for file, _ in self.files:
             if hasattr(file, "prepare"):
                 file.prepare(problem, self.blocks, self.tiles, self.numbers)
-        self.root, self.field, self.old, self.q = np.zeros((4, problem.n_columns))
 
-    def solve(
-        self, row: Row, stop: Stop, warm: bool, done: int = 0, best: float = -np.inf, *, at_all: bool = False
-    ) -> tuple[float, int, bool] | None:
-        """The bound, the sweeps and whether they have converged; none, if there would be too many frequencies.
+    def solve(self, rows: Rows, stop: Stop, warm: bool, first: int, end: int, at_all: bool = False) -> int:
+        """Solve rows `first` to `end`, or to the one that is returned: there would be too many frequencies.
 
-        The exact term makes do with a few frequencies unless the bound is to be taken far, and the bound that counts is
-        evaluated with all of them; `done` and `best` are those of sweeps that came before. Where Q has moved so far
-        that more are needed, it goes on with those. Unless `at_all`, nothing is done where some factor would need too
-        many.
+        Unless `at_all`, nothing is done where some factor would need too many.
         """
-        start = begin(
-            self.problem, self.blocks, self.model.gate, self.model.threshold, row.states, row.bias, row.means, row.xi,
-            self.q, self.root, EDGE if stop.max_sweeps > 0 else LEAST,
-        )  # fmt: skip
-        tol, most = stop.tol, stop.max_sweeps
-        for turn in range(_ROUNDS if self.has_frequencies else 1):
-            if self.has_frequencies:
-                self.numbers, enough = attune(
-                    self.problem, self.blocks, self.tiles, self.numbers, self.q, turn > 0, at_all or turn > 0
-                )
-                if enough and turn == 0:
-                    return None
-                if enough:
-                    break
-                attend(self.blocks, self.numbers, False, True)
-                done, converged, _ = self._ascend(row, start, max(tol, _FEW), most, warm, done, turn == 0)
-                attend(self.blocks, self.numbers, True, False)
-                if tol < _FEW:
-                    done, converged, bound = self._ascend(row, start, tol, most, False, done, False)
-                else:  # no sweep, only the bound
-                    bound = self._ascend(row, start, tol, done, False, done, False)[2]
-            else:
-                done, converged, bound = self._ascend(row, start, tol, most, warm, done, True)
-            rise, best = bound - best, best if bound <= best else bound  # NaN shows
-            if turn > 0 and rise < tol:
-                break
-        if done < len(row.trace):  # the best so far: with all frequencies the last is a little above that of its sweep
-            row.trace[done] = best
-            np.minimum(np.maximum.accumulate(row.trace[: done + 1]), best, out=row.trace[: done + 1])
-        return best, done, converged
+        while True:
+            first, why = ascend(
+                self.terms, self.model.gate, self.model.threshold, self.problem, self.blocks, self.tiles, self.numbers,
+                self.places, self.scratch, *rows, stop, warm, at_all, first, end,
+            )  # fmt: skip
+            if why != LACKS:
+                return int(first)
+            self.numbers = make_room(self.blocks, self.numbers, self.places)
 
-    def _ascend(
-        self, row: Row, start: float, tol: float, most: int, warm: bool, done: int, fresh: bool
-    ) -> tuple[int, bool, float]:
-        found: tuple[int, bool, float] = ascend(
-            self.terms, self.problem, self.blocks, self.tiles, self.numbers, self.root, self.field, self.old, self.q,
-            start, row.trace, tol, most, warm, done, fresh,
-        )  # fmt: skip
-        return found
-
-    def differentiate(self, row: Row, gradients: Gradients, r: int) -> None:
-        """Add the gradient of the bound of a solved row, times its weight."""
+    def differentiate(self, rows: Rows, gradients: Gradients, r: int) -> None:
+        """Add the gradient of the bound of the row that was solved last, times its weight."""
         add_gradient(
-            self.terms, self.problem, self.blocks, self.tiles, self.numbers, self.q, self.model, row.states, row.bias,
-            gradients, gradients.row_weight[r],
+            self.terms, self.model, self.problem, self.blocks, self.tiles, self.numbers, self.scratch.q, *rows[:2],
+            gradients, r,
         )  # fmt: skip
 
-    def store(self, row: Row) -> bool:
-        """Keep the answers of a solved row; are there variables that had no part in it?"""
-        threshold = self.model.threshold
-        return bool(store(self.problem, self.blocks, threshold, row.states, self.q, row.means, row.xi, row.t))
+
+_LAID_OUT: dict[tuple[object, ...], Work] = {}
+"""Problems by what they depend on; one that is at work is not here. In learning, weights alone change."""
 
 
-def _solve_crowded(
-    model: Model, which: Bound, row: Row, stop: Stop, warm: bool
-) -> tuple[Work, tuple[float, int, bool]]:
-    """A row in which the exact term would need too many frequencies.
+def _structure(model: Model) -> tuple[object, ...]:
+    return model.indptr, model.parent, model.gate, model.n_states, model.block
+
+
+def _keep(key: tuple[object, ...], work: Work) -> None:
+    """For later rows; as long as it is kept, so are the arrays that `key` names."""
+    if work.blocks.nbytes + work.tiles.nbytes + work.numbers.nbytes <= _SMALL:
+        _LAID_OUT[key] = work
+        for old in list(_LAID_OUT)[:-_KEPT]:
+            _LAID_OUT.pop(old, None)
+
+
+def _solve_crowded(model: Model, which: Bound, rows: Rows, stop: Stop, warm: bool, r: int) -> Work:
+    """Row r, in which the exact term would need too many frequencies.
 
     The paper's term leads to means, unless they are such already (`warm`), at which the tighter of it and the quadratic
     one takes the place of the exact term where that needs too many.
     """
-    problem = reduce(model, row.states)
+    problem, asked = reduce(model, rows.states[r]), reduce(model, rows.states[r])
     kinds = kinds_of(problem, which)
     rough = Work(model, problem, np.where(kinds == EXACT, XI, kinds))
-    loose = Stop(max(stop.tol, _ROUGH), 0 if warm else stop.max_sweeps)
-    bound, done, _ = rough.solve(row, loose, warm)  # type: ignore[misc]
+    rough.use(model.weight)
+    rough.solve(rows, Stop(max(stop.tol, _ROUGH), 0 if warm else stop.max_sweeps), warm, r, r + 1)
     paper = rough.blocks["t"][problem.factors["block"], problem.factors["lane"]]
-    parabola, needs = _needs(problem, row.bias, rough.q)
+    parabola, needs = _needs(problem, rows.bias[r], rough.scratch.q)
     taken = np.where(kinds == EXACT, room_for(problem.factors["slot_end"] - problem.factors["slot"], needs), 0)
     crowded = (kinds == EXACT) & ((needs > MAX_NODES) | (np.cumsum(taken * (needs <= MAX_NODES)) > MAX_NUMBERS))
-    kinds = np.where(crowded, np.where(paper <= parabola, XI, QUADRATIC), kinds)
-    rough.store(row)
-    row.xi[:] = np.nan  # nothing is held
-    work = Work(model, reduce(model, row.states), kinds)
-    return work, work.solve(row, stop, warm, done, bound, at_all=True)  # type: ignore[return-value]
+    work = Work(model, asked, np.where(crowded, np.where(paper <= parabola, XI, QUADRATIC), kinds))
+    work.use(model.weight)
+    rows.answers.xi[r] = np.nan  # nothing is held
+    work.solve(rows, stop, warm, r, r + 1, at_all=True)
+    return work
 
 
 def _needs(problem: Problem, bias: FloatArray, q: FloatArray) -> tuple[FloatArray, IndexArray]:

@@ -61,6 +61,14 @@ class CertifySettings:
         exactly, whatever the effort says. 0: no exact sums, so that the bounds show what they can do.
     threads, executor
         As in :func:`sbnet.infer_many`.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> settings = sb.solvers.CertifySettings(exact_up_to=0)
+    >>> sb.certify(net, {"wet": 1}, settings=settings).exact
+    False
     """
 
     exact_up_to: int | None = None

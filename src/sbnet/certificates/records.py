@@ -52,6 +52,14 @@ class Certificate(Readable):
         How sure that is; one without samples.
     samples : int
         How many were drawn for it.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> one = sb.certify(net, {"wet": 1})
+    >>> one.exact, bool(one.lower <= sb.log_likelihood(net, {"wet": 1}) <= one.upper)
+    (True, True)
     """
 
     lower: float
@@ -136,6 +144,14 @@ class Certificates(Batch[Certificate]):
     """The certificates of a table, one for each row: ``certificates[3]``, ``certificates.lower``.
 
     A slice, or an array of row numbers or of truth values, gives the certificates of those rows.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> some = sb.certify(net, [{"wet": 1}, {"wet": 0}])
+    >>> len(some), some.lower.round(3)
+    (2, array([-0.314, -1.311]))
     """
 
     rows: tuple[Certificate, ...]
@@ -222,6 +238,14 @@ class PosteriorIntervals(Readable, dict[str, Any]):
     effort : str
     proven : bool
         Is rounding covered, by ball arithmetic?
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> low, high = sb.posterior_intervals(net, {"wet": 1}, units=["rain"])["rain"]
+    >>> bool(low <= sb.exact_posterior(net, {"wet": 1})["rain"] <= high)
+    True
     """
 
     network: Network

@@ -30,6 +30,13 @@ class Digits(NamedTuple):
         Pixels, 0 or 1, row by row from the top left: ``train[0].reshape(8, 8)`` is an image.
     train_target, test_target : arrays of uint8, shapes (7000,) and (4000,)
         The digit, 0 to 9, of each image.
+
+    Examples
+    --------
+    >>> from sbnet.datasets import load_digits
+    >>> digits = load_digits()
+    >>> digits.train.shape, digits.test.shape
+    ((7000, 64), (4000, 64))
     """
 
     train: NDArray[np.uint8]

@@ -48,6 +48,14 @@ class Contributions(Readable):
         The mean of each unit before anything is observed, and given all findings.
     exact : bool
         Are the numbers sums over all states, and not those of a solver?
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> reasons = sb.contributions(net, {"wet": 1}, about=["rain"])
+    >>> reasons.to_frame().shape
+    (1, 1)
     """
 
     about: tuple[str, ...]

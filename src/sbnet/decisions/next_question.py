@@ -43,7 +43,16 @@ _DRAWN = 64
 
 
 class NextQuestion(NamedTuple):
-    """A finding that could be asked for: its rank and name, the nats to expect of it, and its probability of a yes."""
+    """A finding that could be asked for: its rank and name, the nats to expect of it, and its probability of a yes.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> best, *_ = sb.next_question(net, {"wet": 1}, about="rain", among=["sprinkler"])
+    >>> best.name
+    'sprinkler'
+    """
 
     rank: int
     name: str
@@ -77,6 +86,14 @@ class Questions(Batch[NextQuestion]):
         From 1.
     first : tuple of str
         The first state of those with more than two; empty for others.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> questions = sb.next_question(net, {"wet": 1}, about="rain", among=["sprinkler"])
+    >>> len(questions)
+    1
     """
 
     names: tuple[str, ...]

@@ -167,6 +167,14 @@ def exact_pairs(
     -------
     ndarray of shape (n_units, n_units), or (n, n_units, n_units) for a table
         Rows and columns are those of :attr:`sbnet.Network.columns`.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> pairs = sb.exact_pairs(net, {"wet": 1})
+    >>> round(float(pairs[0, 1]), 3)  # P(rain, sprinkler | wet)
+    0.179
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
     n = len(network.bias)
@@ -198,6 +206,15 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     -------
     float or ndarray of shape (n,)
         Infinite where Q has joint states that are impossible.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> post = sb.infer(net, {"wet": 1})
+    >>> gap = sb.log_likelihood(net, {"wet": 1}) - post.bound
+    >>> bool(abs(gap - sb.kl(net, {"wet": 1}, post.means)) < 1e-6)  # below eq. (11)
+    True
     """
     states, single = coerce(network, evidence)
     mu = check_means(network, states, means, single)

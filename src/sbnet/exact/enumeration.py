@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet import checks, kernels
-from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import NetworkError, TooManyHiddenError
 from sbnet.exact.quickscore import MOST_FINDINGS, TwoLevels, total, two_levels
 from sbnet.exact.sparse import Sum, patterns
@@ -24,7 +24,7 @@ from sbnet.kernels.structs import Problem
 from sbnet.model import gates
 from sbnet.model.components import members
 from sbnet.model.network import Network
-from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Threads, map_blocks, row_blocks, rows_at_once
+from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Threads, map_blocks, rows_at_once
 from sbnet.questions.reduction import absorb, columns, components, live_variables, reduce
 
 _PART = 15
@@ -111,11 +111,9 @@ def _sum_alike(network: Network, states: States, effort: Effort, log_p: FloatArr
 
 def _largest_groups(network: Network, states: States) -> FloatArray:
     """For each row, the logarithm to base 2 of the number of joint states of the largest group."""
-    largest = np.zeros(len(states))
-    for rows in row_blocks(len(states), len(network.bias)):
-        nothing = np.zeros((len(states[rows]), len(network.bias)))
-        _sum_each_row(network.model, states[rows], nothing, -1.0, nothing, largest[rows])
-    return largest
+    problems = (reduce(network.model, row) for row in states)
+    bits = (np.bincount(components(one), np.log2(one.hidden["states"])) for one in problems)
+    return np.array([one.max(initial=0.0) for one in bits])
 
 
 def _sum_table(
@@ -136,21 +134,19 @@ def _sum_table(
 
 def _sum_rows(network: Network, block: Block) -> tuple[IndexArray, FloatArray, FloatArray]:
     states, means, rows = block.columns
-    means, largest = means.copy(), np.empty(len(states))
-    log_p = _sum_each_row(network.model, states, absorb(network, states), _PART, means, largest)
+    means, log_p, bias = means.copy(), np.empty(len(states)), absorb(network, states)
+    for r, row in enumerate(states):
+        problem = reduce(network.model, row)
+        label = components(problem)
+        of_factor = label[problem.slots["parent"][problem.factors["slot"]]]
+        groups = (_stretches(one, int(label.max(initial=-1)) + 1) for one in (label, of_factor))
+        log_p[r] = kernels.enumeration.sum_groups(network.model, problem, *groups, row, bias[r], means[r])
     return rows, log_p, means
 
 
-def _sum_each_row(
-    model: Model, states: States, bias: FloatArray, limit: float, means: FloatArray, largest: FloatArray
-) -> FloatArray:
-    """ln P(V) of each row, without groups of more than 2**limit joint states; `largest`: log2 of those there are."""
-    log_p, limit = np.empty(len(states)), float(limit)
-    for r, row in enumerate(states):
-        problem = reduce(model, row)
-        given = model, problem, components(problem), row, bias[r], limit, means[r]
-        log_p[r], largest[r] = kernels.enumeration.sum_groups(*given)
-    return log_p
+def _stretches(label: IndexArray, n: int) -> tuple[IndexArray, IndexArray]:
+    """The places of each of n labels, end to end, and where those of each label begin; after the last they end."""
+    return np.argsort(label, kind="stable"), np.append(0, np.cumsum(np.bincount(label, minlength=n)))
 
 
 @dataclass(frozen=True, eq=False)

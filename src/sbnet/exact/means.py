@@ -92,6 +92,14 @@ class ExactPosterior(_Means):
     network : Network
     evidence : ndarray of int8, shape (n_units,)
         0, 1, or -1 for a hidden unit.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> exact = sb.exact_posterior(net, {"wet": 1})
+    >>> round(exact["rain"], 3), round(exact.log_likelihood, 3)
+    (0.341, -0.314)
     """
 
     @property
@@ -144,6 +152,14 @@ class ExactPosteriors(NamedBatch[ExactPosterior, Any], _Means):  # type: ignore[
     ----------
     network : Network
     evidence : ndarray of int8, rows by units
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> exact = sb.exact_posterior(net, [{"wet": 1}, {"wet": 0}])
+    >>> exact["rain"].round(3)
+    array([0.341, 0.074])
     """
 
     _columns = ("means",)

@@ -42,6 +42,13 @@ def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
     -------
     float or ndarray of shape (n,)
         One number for a single pattern, one per row for a table.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> round(sb.log_joint(net, [1, 0, 1]), 4)
+    -2.1333
     """
     complete, single = coerce(network, states)
     if np.any(complete == HIDDEN):
@@ -105,6 +112,15 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     -------
     ndarray of int8, shape (n, n_units)
         Zeros and ones, or the numbers of states; ``net.states["fever"][number]`` is the name of one.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> sb.sample(net, 3, rng=0)
+    array([[0, 1, 1],
+           [1, 0, 0],
+           [0, 0, 0]], dtype=int8)
     """
     check_network(network)
     n = checks.whole("n", n, 0)

@@ -96,6 +96,10 @@ def from_pyagrum(network: pyagrum.BayesNet) -> Network:
     """The network that a pyAgrum network is: variables with states and tables, as :func:`sbnet.read` gives them.
 
     Logit and noisy-OR nodes with more parents than a table may have stay what they are.
+
+    Returns
+    -------
+    Network
     """
     gum = checks.extra("pyagrum", "from_pyagrum()")
     if not isinstance(network, gum.BayesNet):
@@ -177,6 +181,10 @@ def to_pyagrum(network: Network) -> pyagrum.BayesNet:
     states of one variable are one node again, which has a table, as have its children and units without parents; edges
     without influence are left out. Inference in pyAgrum makes tables of all units, so keep
     to twenty parents or so there.
+
+    Returns
+    -------
+    pyagrum.BayesNet
 
     Examples
     --------

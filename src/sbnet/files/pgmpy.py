@@ -25,6 +25,10 @@ def to_pgmpy(network: Network) -> DiscreteBayesianNetwork:
     """The network in pgmpy, whose nodes have tables: a row for each state of the parents, so at most twenty of them.
 
     States are called as the notes say, else "0" and "1"; the units for the states of one variable are one node again.
+
+    Returns
+    -------
+    pgmpy.models.DiscreteBayesianNetwork
     """
     check_network(network)
     checks.extra("pgmpy", "to_pgmpy()")
@@ -46,7 +50,12 @@ def to_pgmpy(network: Network) -> DiscreteBayesianNetwork:
 
 
 def from_pgmpy(network: DiscreteBayesianNetwork) -> Network:
-    """The network that a pgmpy network is: variables with states and tables, as :func:`sbnet.read` gives them."""
+    """The network that a pgmpy network is: variables with states and tables, as :func:`sbnet.read` gives them.
+
+    Returns
+    -------
+    Network
+    """
     if isinstance(network, type) or not all(hasattr(network, name) for name in ("nodes", "get_cpds")):
         raise ParameterError(f"network is {checks.shown(network)}; give a DiscreteBayesianNetwork of pgmpy")
     variables = [_variable(network, node) for node in network.nodes()]

@@ -184,6 +184,14 @@ def infer_many(
     PosteriorBatch
         For a Dask array or data frame a :class:`LazyPosteriors`, whose arrays are computed on the workers, partition by
         partition, when they are asked for.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> many = sb.infer_many(net, [{"wet": 1}, {"wet": 0, "rain": 0}])
+    >>> many["sprinkler"].round(2)
+    array([0.59, 0.27])
     """
     if is_lazy(evidence):
         answer: Any = partial(infer_many, do=do, solver=solver)

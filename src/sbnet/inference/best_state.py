@@ -61,6 +61,14 @@ class MostProbable(Readable):
     impossible : str
         Why the evidence is impossible, if it is: then `log_p` and `upper` are minus infinity, and the units that were
         looked for have the state -1.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> best = sb.most_probable(net, {"wet": 1})
+    >>> best["rain"], best["sprinkler"], best.exact
+    (0, 1, True)
     """
 
     network: Network
@@ -122,6 +130,15 @@ class MostProbableBatch(NamedBatch[MostProbable, Any]):
 
     ``batch["rain"]`` are the states of a variable in all rows, ``batch[3]`` is the answer of row 3; a slice, or an
     array of row numbers or of truth values, gives a batch of those rows.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> best = sb.most_probable(net, [{"wet": 1}, {"wet": 0}])
+    >>> best.state
+    array([[0, 1, 1],
+           [0, 0, 0]], dtype=int8)
     """
 
     network: Network

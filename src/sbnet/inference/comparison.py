@@ -42,6 +42,14 @@ class Comparison(Readable):
         Have both networks the same edges and numbers?
     network : Network or None
         The network of the first one; without it every unit has two states.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> change = sb.infer(net, {"wet": 1}).compare(sb.infer(net, {"wet": 1, "rain": 1}))
+    >>> round(change["sprinkler"], 2)
+    -0.06
     """
 
     names: tuple[str, ...]

@@ -55,6 +55,14 @@ class Estimate(Readable):
         Probability that `lower` is too high.
     impossible : str
         Why the evidence is impossible, if it is: then all logarithms are minus infinity, and nothing was drawn.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> found = sb.estimate(net, {"wet": 1}, rng=0)
+    >>> bool(abs(found.log_probability - sb.log_likelihood(net, {"wet": 1})) < 0.1)
+    True
     """
 
     log_probability: float
@@ -81,6 +89,14 @@ class Estimates(Batch[Estimate]):
 
     ``estimates[3]`` is the :class:`Estimate` of row 3; a slice, or an array of row numbers or of truth values, gives
     the estimates of those rows.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> found = sb.estimate(net, [{"wet": 1}, {"wet": 0}], rng=0)
+    >>> found.log_probability.shape
+    (2,)
     """
 
     log_probability: FloatArray
@@ -132,6 +148,14 @@ class EstimateSettings:
         Share of the samples from the network itself, of the method "importance".
     threads, executor
         As in :func:`infer_many`.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> settings = sb.solvers.EstimateSettings(threads=1)
+    >>> bool(sb.estimate(net, {"wet": 1}, rng=0, settings=settings).error < 0.1)
+    True
     """
 
     defence: float = 0.1

@@ -48,6 +48,14 @@ class Posterior(Readable):
         What was asked, if it was more than evidence: interventions or soft evidence.
     solver : Solver or None
         Who answered.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> post = sb.infer(net, {"wet": 1})
+    >>> round(post["rain"], 2), round(post.bound, 3), post.converged
+    (0.34, -0.318, True)
     """
 
     network: Network
@@ -243,6 +251,14 @@ class PosteriorBatch(NamedBatch[Posterior, Any]):
         What was asked, if it was more than evidence: interventions or soft evidence.
     solver : Solver or None
         Who answered.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> many = sb.infer_many(net, [{"wet": 1}, {"wet": 0}])
+    >>> many.bound.round(3), many["rain"].round(2)
+    (array([-0.318, -1.312]), array([0.34, 0.07]))
     """
 
     network: Network

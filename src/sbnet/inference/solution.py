@@ -21,6 +21,13 @@ class Status(Enum):
     """Why a solver stopped; the value says it in words.
 
     A :class:`Solution` holds one for each row, as its :attr:`code`: ``np.full(n, Status.CONVERGED.code)``.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> sb.infer(net, {"wet": 1}).status.name
+    'CONVERGED'
     """
 
     CONVERGED = "the bound rose by less than `tol` in the last sweep"
@@ -68,7 +75,16 @@ class Xi:
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """What a sampler knows of its means: Monte Carlo error and R-hat, rows by units."""
+    """What a sampler knows of its means: Monte Carlo error and R-hat, rows by units.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> post = sb.infer(net, {"wet": 1}, solver=sb.Gibbs(samples=2000, rng=0))
+    >>> bool(post.r_hat[0] < 1.05)
+    True
+    """
 
     error: FloatArray
     r_hat: FloatArray

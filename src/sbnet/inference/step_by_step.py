@@ -58,6 +58,14 @@ class Step:
         The bound on ln P(evidence), in nats.
     gain : float
         How much the update raised it.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> *_, last = sb.steps(net, {"wet": 1})
+    >>> round(last["rain"], 2), round(last.bound, 3)
+    (0.34, -0.323)
     """
 
     network: Network

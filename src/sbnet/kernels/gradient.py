@@ -23,12 +23,13 @@ class Gradients(NamedTuple):
 
 
 @kernel
-def add_gradient(which, problem, blocks, tiles, numbers, q, model, states, bias, gradients, scale):
-    """Add the gradient of the bound of a solved row, times `scale`."""
+def add_gradient(which, model, problem, blocks, tiles, numbers, q, states, bias, gradients, r):
+    """Add the gradient of the bound of a solved row, times its weight."""
     hidden, factors, slots = problem.hidden, problem.factors, problem.slots
     gate, threshold, n_states, block_of = model.gate, model.threshold, model.n_states, model.block
     indptr, parent, by_weight, by_bias = model.indptr, model.parent, gradients.weight, gradients.bias
-    by_slot, by_factor, by_input = np.zeros(len(slots)), np.zeros(len(factors)), np.zeros(len(bias))
+    scale = gradients.row_weight[r]
+    by_slot, by_factor, by_input = np.zeros(len(slots)), np.zeros(len(factors)), np.zeros(bias.shape[1])
     terms.verbs(which).gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor)
     for f in range(len(factors)):
         factor = factors[f]
@@ -37,22 +38,22 @@ def add_gradient(which, problem, blocks, tiles, numbers, q, model, states, bias,
         for s in range(factor.slot, factor.slot_end):
             by_weight[slots[s].place] += scale * (a * q[slots[s].column] - c * by_slot[s])
     for v in problem.known:
-        for k in range(threshold[v], threshold[v + 1] if states[v] >= 0 else 0):
-            a, c = thresholds.loads(gate[v], k - threshold[v] + 1, states[v])
-            by_input[k] = scale * (a - c * thresholds.dt(gate[v], bias[k]))
+        for k in range(threshold[v], threshold[v + 1] if states[r, v] >= 0 else 0):
+            a, c = thresholds.loads(gate[v], k - threshold[v] + 1, states[r, v])
+            by_input[k] = scale * (a - c * thresholds.dt(gate[v], bias[r, k]))
     for j in range(len(hidden)):
         v = hidden[j]
         for level in range(1, v.states if v.own < 0 else 0):
             k = threshold[v.variable] + level - 1
             a, c = thresholds.mean_loads(gate[v.variable], level, q, v.column, v.column_end)
-            by_input[k] = scale * (a - c * thresholds.dt(gate[v.variable], bias[k]))
-    for v in range(len(states)):  # biases, eq. (35), and weights of observed parents: likewise, where the parent is so
+            by_input[k] = scale * (a - c * thresholds.dt(gate[v.variable], bias[r, k]))
+    for v in range(states.shape[1]):  # biases, eq. (35), and likewise weights of observed parents
         for level in range(n_states[v] - 1):
             push = by_input[threshold[v] + level]  # zero for barren variables
             if push == 0.0:
                 continue
             by_bias[threshold[v] + level] += push
             for e in range(indptr[v], indptr[v + 1]):
-                state = states[parent[e]]
+                state = states[r, parent[e]]
                 if state > 0:
                     by_weight[block_of[e] + level * (n_states[parent[e]] - 1) + state - 1] += push

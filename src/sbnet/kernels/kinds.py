@@ -21,16 +21,16 @@ KINDS = (
     Kind("xi", "xi", "xi_states", 1),
     Kind("exact", "exact", "exact", 2),
     Kind("quadratic", "quadratic", "quadratic", 1),
-    Kind("jensen", "xi", "xi_states", 1),
     Kind("_enumerated", "enumerated", "enumerated", 0),
     Kind("_series", "series", "series", 0),
     Kind("_linear", "linear", "linear", 0),
 )
-XI, EXACT, QUADRATIC, JENSEN, ENUMERATED, SERIES, LINEAR = range(7)
+XI, EXACT, QUADRATIC, ENUMERATED, SERIES, LINEAR = range(6)
+JENSEN = -1  # what users may ask for as well: the paper's term with xi held at 0
 N_KINDS = len(KINDS)
 TILED = np.array([kind.tiled for kind in KINDS])
 
-LOG_TERMS = {kind.name: number for number, kind in enumerate(KINDS) if not kind.name.startswith("_")}
+LOG_TERMS = {kind.name: k for k, kind in enumerate(KINDS) if not kind.name.startswith("_")} | {"jensen": JENSEN}
 """The numbers of the terms by the names that users give them."""
 
 MAX_NODES = 512

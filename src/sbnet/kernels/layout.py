@@ -17,16 +17,17 @@ _RUN = 8  # factors with the same parents that earn blocks of their own
 
 
 def lay_out(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Blocks and tiles; tiles of a kind and a parent stand together, and the last tile is blank."""
+    """Blocks and tiles, without weights; tiles of a kind and a parent stand together, and the last tile is blank."""
     hidden, factors, slots, children, *_ = problem
     blocks = aligned(_assign_lanes(factors, slots), block_t)
+    blocks["xi"], blocks["lanes"] = 0.5, LANES
     blocks["pair"] = blocks["group"] = blocks["last"] = blocks["factor"] = -1
-    n = _fill_blocks(hidden, factors, slots, children, blocks)
+    n = _fill_blocks(hidden, factors, children, blocks)
     first, tiles = factors[factors["lane"] == 0], aligned(n + 1, tile_t)
     blocks["slot"][first["block"]], blocks["slot_end"][first["block"]] = first["slot"], first["slot_end"]
     blocks["last"] = tiles["slot"] = tiles["after"] = -1
     tiles[n]["states"] = 2
-    _fill_tiles(hidden, factors, slots, children, blocks, tiles, n)
+    _fill_tiles(hidden, factors, children, blocks, tiles, n)
     return blocks, tiles
 
 
@@ -58,8 +59,8 @@ def _assign_lanes(factors, slots):
 
 
 @kernel
-def _fill_blocks(hidden, factors, slots, children, blocks):
-    """Which factors stand where, and how far their inputs reach; how many tiles there are."""
+def _fill_blocks(hidden, factors, children, blocks):
+    """Which factors stand where; how many tiles there are."""
     n = 0
     for j in range(len(hidden)):
         one = hidden[j]
@@ -70,19 +71,38 @@ def _fill_blocks(hidden, factors, slots, children, blocks):
             if TILED[factor.kind] and block.last != j:
                 block.last = j
                 n += 1 if one.states == 2 else one.states
-            least = most = 0.0  # weight of this parent
-            for s in range(children[c].slot, children[c].slot + one.states - 1):
+    return n
+
+
+@kernel
+def set_weights(problem, weight, blocks, tiles):
+    """The weights of the network, everywhere; how far they let inputs reach."""
+    hidden, factors, slots, children = problem.hidden, problem.factors, problem.slots, problem.children
+    for s in range(len(slots)):
+        slots[s].weight = weight[slots[s].place]
+    for k in range(len(tiles)):
+        tile = tiles[k]
+        for i in range(LANES):
+            tile.weight[i] = slots[tile.slot[i]].weight if tile.slot[i] >= 0 else 0.0
+    for b in range(len(blocks)):
+        block = blocks[b]
+        for i in range(LANES):
+            block.below[i] = block.above[i] = block.largest[i] = block.squares[i] = 0.0
+    for j in range(len(hidden)):
+        for c in range(hidden[j].child, hidden[j].child_end):
+            factor, least, most = factors[children[c].factor], 0.0, 0.0
+            block, i = blocks[factor.block], factor.lane
+            for s in range(children[c].slot, children[c].slot + hidden[j].states - 1):
                 least, most = min(least, slots[s].weight), max(most, slots[s].weight)
             block.below[i] += least
             block.above[i] += most
             block.largest[i] = max(block.largest[i], most - least)
             block.squares[i] += (most - least) * (most - least)
-    return n
 
 
 @kernel
-def _fill_tiles(hidden, factors, slots, children, blocks, tiles, n_tiles):
-    """The weights of each parent's children, block by block; then the tiles of each block are strung together."""
+def _fill_tiles(hidden, factors, children, blocks, tiles, n_tiles):
+    """The edges to each parent's children, block by block; then the tiles of each block are strung together."""
     n = 0
     for kind in range(N_KINDS):
         for j in range(len(hidden)):
@@ -102,7 +122,7 @@ def _fill_tiles(hidden, factors, slots, children, blocks, tiles, n_tiles):
                         n += 1
                 for s in range(parent.states - 1):
                     tile, slot = tiles[block.last + (s if parent.states == 2 else s + 1)], children[c].slot + s
-                    tile.weight[factor.lane], tile.slot[factor.lane] = slots[slot].weight, slot
+                    tile.slot[factor.lane] = slot
             parent.tile_end[kind] = n
     for t in range(n_tiles - 1, -1, -1):
         tile = tiles[t]

@@ -1,4 +1,4 @@
-"""The mean field equations of one row, solved by coordinate ascent.
+"""The mean field equations, solved by coordinate ascent.
 
 One sweep updates Q one variable at a time by eq. (24), then every term is given new parameters. Each of these steps can
 only raise the bound (footnote 4): in one Q_v, the bound is linear plus entropy plus convex, and eq. (24) maximises it
@@ -12,8 +12,9 @@ import numpy as np
 from sbnet.kernels import terms, thresholds
 from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.compiling import inner, kernel
-from sbnet.kernels.kinds import JENSEN, XI
+from sbnet.kernels.kinds import XI
 from sbnet.kernels.structs import LANES
+from sbnet.kernels.terms import ENOUGH, ROUGH, WHOLE
 
 EDGE = 1e-14  # probabilities of states keep this distance from 0: it costs a bound at most 1e-14 of the weights
 LEAST = 1e-17  # where nothing moves they may be smaller, but sixteen of them must have a product
@@ -21,6 +22,8 @@ _FARTHEST = -math.log(EDGE)
 _LARGE = 1e250
 # What steps of parameters must promise to be taken: a share of the tolerance or of the rise, but no more nats than that
 _SHARE, _OF_RISE, _AT_MOST = 0.2, 0.02, 2e-3
+_FEW = 1e-6  # nats: the exact term makes do with few frequencies until a sweep gains less
+_TURNS = 8  # of a term that may begin with less than it needs in the end
 _STEPS = 20  # of parameters, before a row with a good start is swept
 
 
@@ -121,61 +124,84 @@ def entropy_of(hidden, q):
 
 
 @kernel
-def ascend(which, problem, blocks, tiles, numbers, root, field, old, q, start, trace, tol, most, warm, done, fresh):
-    """Sweep until the bound rises too little: sweeps so far, whether that came about, and the bound.
+def ascend(which, gate, threshold, problem, blocks, tiles, numbers, places, scratch, states, bias, answers, stop, warm,
+           at_all, first, end):  # fmt: skip
+    """Solve rows `first` to `end`: sweep until the bound rises too little. Returns where that ended, and why.
 
-    There are `most` at most. `start` is the part of it that does not depend on Q. If `warm`, someone has found Q, and
-    it deserves the best parameters before it moves. `fresh`: the row has just begun.
+    If `warm`, someone has found Q, and it deserves the best parameters before it moves. Sweeps and bounds go on from
+    those that the answers have. A term may begin with less than it needs in the end, and ends with all (`refine`).
     """
     verbs, hidden, factors = terms.verbs(which), problem.hidden, problem.factors
-    bound, rise, converged, started, turns = -np.inf, np.inf, len(hidden) == 0, False, 0
-    while not started or (done < most and not converged):
-        if started:
-            done += 1
-            entropy = sweep(verbs, problem, hidden, factors, blocks, tiles, numbers, root, field, old, q)
-        else:
-            entropy = entropy_of(hidden, q)
-        enough = max(_SHARE * tol, min(_OF_RISE * rise, _AT_MOST)) / max(len(blocks), 1) if started else 0.0
-        promise = verbs.value(problem, blocks, tiles, numbers, q, enough, fresh and turns == 0, done < most)
-        before, bound = bound, start + entropy + bound_at(blocks, root, q)
-        if started:
-            rise = bound - before
-            converged = rise + promise < tol
-        turns += 1
-        started = started or not warm or promise < tol or turns > _STEPS
-        if done < len(trace):
-            trace[done] = bound
-    return done, converged, bound
+    root, field, old, q = scratch
+    tol, max_sweeps, trace = stop.tol, stop.max_sweeps, answers.trace
+    for r in range(first, end):
+        start = begin(r, problem, blocks, gate, threshold, states, bias, answers.means, answers.xi,
+                      EDGE if max_sweeps > 0 else LEAST, q, root)  # fmt: skip
+        done, best, settled = answers.sweeps[r], answers.bound[r], False
+        for turn in range(_TURNS):
+            stage = verbs.refine(turn, at_all, problem, blocks, tiles, numbers, places, q)
+            if stage > ROUGH:
+                return r, stage
+            if stage == ENOUGH:
+                break
+            patient = warm and (stage == ROUGH or turn == 0)
+            only_evaluate = stage == WHOLE and turn > 0 and tol >= _FEW
+            near, most = max(tol, _FEW) if stage == ROUGH else tol, done if only_evaluate else max_sweeps
+            bound, rise, converged, started, turns = -np.inf, np.inf, len(hidden) == 0, False, 0
+            while not started or (done < most and not converged):
+                if started:
+                    done += 1
+                    entropy = sweep(verbs, problem, hidden, factors, blocks, tiles, numbers, root, field, old, q)
+                else:
+                    entropy = entropy_of(hidden, q)
+                enough = max(_SHARE * near, min(_OF_RISE * rise, _AT_MOST)) / max(len(blocks), 1) if started else 0.0
+                promise = verbs.value(problem, blocks, tiles, numbers, q, enough, turn + turns == 0, done < most)
+                before, bound = bound, start + entropy + bound_at(blocks, root, q)
+                if started:
+                    rise = bound - before
+                    converged = rise + promise < near
+                turns += 1
+                started = started or not patient or promise < near or turns > _STEPS
+                if done < trace.shape[1]:
+                    trace[r, done] = bound
+            settled = settled if only_evaluate else converged
+            if stage == WHOLE:
+                rise, best = bound - best, best if bound <= best else bound  # NaN shows
+                if turn > 1 and rise < tol:
+                    break
+        answers.bound[r], answers.sweeps[r], answers.converged[r] = best, done, settled
+        store(r, problem, blocks, threshold, states, q, answers.means, answers.xi, answers.t)
+    return end, ENOUGH
 
 
-@kernel
-def begin(problem, blocks, gate, threshold, states, bias, means, xi, q, root, edge):
+@inner
+def begin(r, problem, blocks, gate, threshold, states, bias, means, xi, edge, q, root):
     """Bring a row into the blocks, Q from its means; returns the part of the bound that does not depend on Q.
 
     That is ln P of what is observed and has no hidden parents, and of state 0 of roots. No state of Q is below `edge`.
-    An xi that is not NaN is held at that value, and that of Jensen's bound at 0.
+    An xi that is not NaN is held at that value.
     """
     hidden, factors, start = problem.hidden, problem.factors, 0.0
     for v in problem.known:
         for k in range(threshold[v], threshold[v + 1]):
-            start += thresholds.log_part(gate[v], k - threshold[v] + 1, max(states[v], 0), bias[k])
+            start += thresholds.log_part(gate[v], k - threshold[v] + 1, max(states[r, v], 0), bias[r, k])
     for f in range(len(factors)):
         factor = factors[f]
         block, i = blocks[factor.block], factor.lane
-        block.h[i], block.t[i] = bias[factor.threshold], np.nan
+        block.h[i], block.t[i] = bias[r, factor.threshold], np.nan
         block.low[i], block.high[i] = block.h[i] + block.below[i], block.h[i] + block.above[i]
-        held = 0.0 if factor.kind == JENSEN else xi[factor.threshold]
+        held = xi[r, factor.threshold]
         block.free[i], block.xi[i] = (1.0, 0.5) if np.isnan(held) else (0.0, held)
         if factor.hidden < 0:
-            block.a[i], block.c[i] = thresholds.loads(factor.gate, factor.level, states[factor.variable])
+            block.a[i], block.c[i] = thresholds.loads(factor.gate, factor.level, states[r, factor.variable])
     for j in range(len(hidden)):
         v, total = hidden[j], 0.0
         first = threshold[v.variable]
         for k in range(v.column, v.column_end):
             s = k - v.column
             if v.own < 0:
-                root[k] = thresholds.log_odds(gate[v.variable], s + 1, bias[first : first + v.states - 1])
-            q[k] = min(max(means[first + s], edge), 1.0 - edge)
+                root[k] = thresholds.log_odds(gate[v.variable], s + 1, bias[r, first : first + v.states - 1])
+            q[k] = min(max(means[r, first + s], edge), 1.0 - edge)
             total += q[k]
         for k in range(v.column, v.column_end):
             q[k] *= min(1.0, (1.0 - edge) / total)
@@ -183,24 +209,22 @@ def begin(problem, blocks, gate, threshold, states, bias, means, xi, q, root, ed
     return start
 
 
-@kernel
-def store(problem, blocks, threshold, states, q, means, xi, t):
-    """The results of a row, but for its barren variables, which are NaN; are there any?"""
-    hidden, factors, n_hidden = problem.hidden, problem.factors, 0
-    for v in range(len(states)):
-        n_hidden += 1 if states[v] < 0 else 0
+@inner
+def store(r, problem, blocks, threshold, states, q, means, xi, t):
+    """The results of a row, but for its barren variables, which are NaN."""
+    hidden, factors = problem.hidden, problem.factors
+    for v in range(states.shape[1]):
         for k in range(threshold[v], threshold[v + 1]):
-            means[k], xi[k] = math.nan if states[v] < 0 else 0.0, math.nan
-        if states[v] > 0:
-            means[threshold[v] + states[v] - 1] = 1.0
+            means[r, k], xi[r, k] = math.nan if states[r, v] < 0 else 0.0, math.nan
+        if states[r, v] > 0:
+            means[r, threshold[v] + states[r, v] - 1] = 1.0
     for j in range(len(hidden)):
         v = hidden[j]
         for k in range(v.column, v.column_end):
-            means[threshold[v.variable] + k - v.column] = q[k]
+            means[r, threshold[v.variable] + k - v.column] = q[k]
     for f in range(len(factors)):
         factor = factors[f]
         if factor.kind == XI:
-            xi[factor.threshold] = blocks[factor.block].xi[factor.lane]
-        if len(t):
-            t[factor.threshold] = blocks[factor.block].t[factor.lane]
-    return n_hidden > len(hidden)
+            xi[r, factor.threshold] = blocks[factor.block].xi[factor.lane]
+        if t.shape[1]:
+            t[r, factor.threshold] = blocks[factor.block].t[factor.lane]

@@ -106,6 +106,7 @@ block_t = struct(
         "arg", "power", "power_a", "power_b",
     ),
     ("factor", "i8", LANES),  # -1 in empty lanes
+    ("lanes", "i8"),  # sixteen, which the compiler must not know: it would unroll short loops, not make vectors of them
     ("kind", "i8"), ("width", "i8"),  # which term serves it; lanes that are taken
     ("pair", "i8"), ("group", "i8"),  # its first tile from a parent with two states, its first group from others; or -1
     ("last", "i8"),  # while it is laid out: its last tile
@@ -114,13 +115,13 @@ block_t = struct(
     ("used", "i8"), ("places", "i8"), ("kept", "i8"),  # places that count, that it has, and that it has room for
     ("first", "i8"),  # where they begin
     ("by", "f8"),  # what the weights of the frequencies are multiplied by
-    bits="power", bits_a="power_a", bits_b="power_b", digits_a="product_a", digits_b="product_b",
 )  # fmt: skip
 tile_t = struct(
     *lanes(
         "weight",
         "e_a", "e_b",  # of the paper's term: E_A and E_B
         "mantissa", "exponent",  # e^-W = mantissa 2^-exponent, which never underflows
+        "e_half",  # e^{-W/2}
         "from_least", "from_most",  # of a state of a parent with more than two: J_s - least, most - J_s
     ),
     ("slot", "i8", LANES),  # of each edge; -1 where there is none

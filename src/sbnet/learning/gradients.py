@@ -90,6 +90,14 @@ def gradient(
     Gradient
         The bound and the means of each row, and the gradient of the sum in ``network.weight`` and ``network.bias``, and
         in the logarithms of the entries of ``network.tables``.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> found = sb.gradient(net, {"wet": 1})
+    >>> found.weight.shape, found.bias.shape
+    ((2,), (3,))
     """
     solver = MeanField() if solver is None else solver
     check_differentiable(solver)

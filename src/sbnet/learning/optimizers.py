@@ -41,6 +41,13 @@ class SGD:
         The rate in epoch t, counted from 0, is ``rate / (1 + decay * t)``.
     until : int
         If given, it also falls along a straight line, to nothing after that many epochs: times ``1 - t / until``.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> sb.fit(net, [[1, 1, 1], [0, 0, 0]], epochs=2, optimizer=sb.SGD(0.05, momentum=0.9), rng=0).network.n_units
+    3
     """
 
     rate: float = 0.05
@@ -88,6 +95,13 @@ class Adam:
     scale : sequence of float
         The unit in which each parameter is measured, weights first, such as the standard deviation of its prior: those
         with wide priors then move faster. All are 1 by default.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> sb.fit(net, [[1, 1, 1], [0, 0, 0]], epochs=2, optimizer=sb.Adam(0.01), rng=0).network.n_units
+    3
     """
 
     rate: float = 0.01

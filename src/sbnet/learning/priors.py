@@ -131,6 +131,13 @@ class Gaussian(_Prior):
         Standard deviation of the weights: one for all, or one for each edge, in the order of ``network.weight``.
     bias_scale : float
         Standard deviation of the biases; infinite by default, which leaves them free.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> sb.fit(net, [[1, 1, 1], [0, 0, 0]], epochs=2, prior=sb.Gaussian(1.0), rng=0).network.n_units
+    3
     """
 
     @cached_property
@@ -152,6 +159,13 @@ class Laplace(_Prior):
         Mean size of the weights: one for all, or one for each edge, in the order of ``network.weight``.
     bias_scale : float
         Mean size of the biases; infinite by default, which leaves them free.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> sb.fit(net, [[1, 1, 1], [0, 0, 0]], epochs=2, prior=sb.Laplace(0.5), rng=0).network.n_units
+    3
     """
 
     @cached_property

@@ -53,6 +53,13 @@ class WakeSleepResult:
     interrupted : bool
         Was it stopped by Ctrl-C?
     seconds : float
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.layered((2, 4), rng=0)
+    >>> sb.wake_sleep(net, sb.sample(net, 20, rng=0)[:, 2:], epochs=2, rng=0).network.layers
+    (2, 4)
     """
 
     network: Network

@@ -35,6 +35,14 @@ class FitResult:
     interrupted : bool
         Was it stopped by Ctrl-C?
     seconds : float
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> result = sb.fit(net, [[1, 1, 1], [0, 0, 0]], epochs=3, rng=0)
+    >>> len(result.bounds)
+    3
     """
 
     network: Network

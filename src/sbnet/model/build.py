@@ -65,6 +65,10 @@ def from_edges(
         The parents of variables with tables, in the order of the axes; by default, as their edges are listed. Edges
         from them need not be listed.
 
+    Returns
+    -------
+    Network
+
     Examples
     --------
     >>> import sbnet as sb
@@ -251,6 +255,16 @@ def from_weight_matrix(
     names
         One name per unit; ``u0``, ``u1``, … by default. If the matrix is not lower triangular, units are put in
         topological order and keep their names.
+
+    Returns
+    -------
+    Network
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> sb.from_weight_matrix([[0, 0], [2.0, 0]], bias=[-1.0, 0.0], names=["rain", "wet"])
+    <Network: 2 units, 1 edge, layers 1 × 1, largest weight +2 (rain -> wet)>
     """
     matrix: Any = weight if scipy.sparse.issparse(weight) else as_floats(weight)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -301,6 +315,10 @@ def layered(
     states
         The names of the states of variables that have others than no and yes, by name; or one list for all variables of
         the bottom layer.
+
+    Returns
+    -------
+    Network
 
     Examples
     --------
@@ -443,6 +461,19 @@ def from_networkx(
     states, table
         The node attributes that hold the names of states and a table, where there are more than no and yes, or one. The
         axes of a table are the parents in the order of the edges into the node.
+
+    Returns
+    -------
+    Network
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sbnet as sb
+    >>> graph = nx.DiGraph()
+    >>> graph.add_edge("rain", "wet", weight=2.0)
+    >>> sb.convert.from_networkx(graph).names
+    ('rain', 'wet')
     """
     networkx = sys.modules.get("networkx")  # a graph can only come from someone who has imported networkx
     known = networkx is not None and isinstance(graph, networkx.Graph)
@@ -476,6 +507,17 @@ def to_networkx(network: Network) -> networkx.DiGraph[Any]:
     """The network as a networkx ``DiGraph``: nodes have ``bias``, ``layer`` and ``gate``, edges have ``weight``.
 
     Variables with other states than no and yes have ``states``, those with a table ``table``.
+
+    Returns
+    -------
+    networkx.DiGraph
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> sorted(sb.convert.to_networkx(net).edges)
+    [('rain', 'wet'), ('sprinkler', 'wet')]
     """
     import networkx
 

@@ -31,6 +31,13 @@ class Graph:
     -----
     The arrays are read-only, and so is all that follows from them: it is worked out once, however many networks share
     the graph. Two graphs are equal if they have the same units and edges.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> net.graph.parent.tolist(), net.graph.child_of_edge.tolist()
+    ([0, 1], [2, 2])
     """
 
     indptr: IndexArray

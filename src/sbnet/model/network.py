@@ -90,6 +90,15 @@ class Network:
     All arrays are read-only. Two networks are equal if they have the same units in the same order, the same edges, and
     the same numbers, whatever is written beside them; what two states are called is such a note, the names of more are
     not. Equal networks have equal hashes.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("flu", "fever"): [[2.0], [1.0]]}, states={"fever": ["none", "mild", "high"]})
+    >>> net.names, net.states["fever"]
+    (('flu', 'fever'), ('none', 'mild', 'high'))
+    >>> net.parents("fever")
+    ('flu',)
     """
 
     names: tuple[str, ...]

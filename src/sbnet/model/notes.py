@@ -30,6 +30,13 @@ class Note:
     states : tuple of str
         What the states 0 and 1 are called, as in ("absent", "present"); empty for 0 and 1 themselves. They are those of
         :attr:`Network.states`, which also has those of variables with more than two.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("flu", "fever"): 2.0}).with_notes({"flu": sb.Note(about="influenza", group="causes")})
+    >>> net.notes["flu"].about
+    'influenza'
     """
 
     about: str = ""

@@ -154,6 +154,10 @@ def from_probabilities(
     causes then add up as log-odds, and one with p below the leak prevents. Variables with more than two states have
     probabilities of each, as in :func:`noisy_or`.
 
+    Returns
+    -------
+    Network
+
     Examples
     --------
     >>> import sbnet as sb
@@ -337,6 +341,14 @@ class Nearest(NamedTuple):
     `largest` is the largest difference of the two probabilities over all states of the parents (over sampled ones if
     they are many), `mean` the average if parents are on with the probability that was asked for, `nats` the average
     loss of information, KL of the new unit from the old one.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.noisy_or({("flu", "fever"): 0.9, ("cold", "fever"): 0.2}, leak=0.01, prior=0.1)
+    >>> near = sb.convert.nearest(net, "fever", gate="sigmoid")
+    >>> round(near.largest, 3)
+    0.04
     """
 
     network: Network
@@ -356,6 +368,18 @@ def nearest(network: Network, unit: str | int, *, gate: str, probability: float 
     gate
         ``"sigmoid"`` or ``"noisy-or"``: what it becomes. Nearest in nats, over states in which each parent is on with
         `probability`, all of them for up to 12 parents, 4,096 random ones for more.
+
+    Returns
+    -------
+    Nearest
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.noisy_or({("flu", "fever"): 0.9, ("cold", "fever"): 0.2}, leak=0.01, prior=0.1)
+    >>> near = sb.convert.nearest(net, "fever", gate="sigmoid")
+    >>> round(near.largest, 3), near.network.gate[2] == net.gate[2]
+    (0.04, np.False_)
     """
     check_network(network)
     network.check_binary("the nearest unit of another gate", "subnetwork() leaves such variables out")

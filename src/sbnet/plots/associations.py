@@ -42,6 +42,10 @@ def associations(
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Examples
     --------
     >>> import numpy as np

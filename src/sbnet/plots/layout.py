@@ -15,11 +15,12 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 from scipy.optimize import isotonic_regression
 
-from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet._types import FloatArray, IndexArray, States
 from sbnet.model.build import layer_of_units
 from sbnet.model.components import connected
 from sbnet.model.network import Network
 from sbnet.plots.style import extent, signed, wrap
+from sbnet.questions.by_state import state_value
 
 MAX_NAMES, MAX_BIASES, MAX_ARROWS, RADIUS = 60, 20, 150, 0.45
 MAX_PASSAGES = 4
@@ -43,8 +44,12 @@ def text_of(net: Network, state: States, mean: FloatArray) -> Text:
     n, level, none = net.n_units, layer_of_units(net), np.zeros(net.n_units)
     if n > MAX_NAMES:
         return Text("nowhere", 0.0, [""] * n, [""] * n, [""] * n, none, none, none)
-    values = [f"= {s}" if s != HIDDEN else "" if np.isnan(m) else f"{m:.2f}" for s, m in zip(state, mean, strict=True)]
-    biases = [f"h {signed(h)}" if h and n <= MAX_BIASES else "" for h in net.bias.tolist()]
+    known = [state_value(net, i, s) for i, s in enumerate(state)]
+    values = [
+        f"= {s}" if s is not None else "" if np.isnan(m) else f"{m:.2f}" for s, m in zip(known, mean, strict=True)
+    ]
+    h_of = [net.bias[net.columns_of(i)].tolist() for i in range(n)]  # of several thresholds, none is written
+    biases = [f"h {signed(h[0])}" if len(h) == 1 and h[0] and n <= MAX_BIASES else "" for h in h_of]
     bias_room = np.array([extent(bias, 7.5)[0] + 0.08 if bias else 0.0 for bias in biases])
     names = [wrap(name, 10, break_long_words=False) for name in net.names]
     diagonal = max(np.hypot(*extent(f"{a}\n{b}".strip(), 1.0)) for a, b in zip(names, values, strict=True))

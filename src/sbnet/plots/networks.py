@@ -20,6 +20,7 @@ from sbnet.errors import ParameterError
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.build import layer_of_units
 from sbnet.model.network import Network
+from sbnet.model.strengths import edge_strengths
 from sbnet.plots.layout import MAX_ARROWS, RADIUS, Text, layout, text_of
 from sbnet.plots.parameters import check_size, weights
 from sbnet.plots.style import FAINT, INK, MEANS, NEGATIVE, POINTS, POSITIVE, ZERO, extent, signed
@@ -42,9 +43,14 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
         One pattern. Observed units become squares, black for 1 and white for 0.
     means
         Fill hidden units by their mean, from 0 to 1: one number per unit, a mapping from names (units left out stay
-        white), or anything with an attribute ``means``.
+        white), or anything with an attribute ``means``. Of a variable with more than two states it is the probability
+        that it is not in the first, and observed ones are black in all others.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
 
     Notes
     -----
@@ -72,8 +78,9 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
     if levels > MAX_LEVELS and int(np.bincount(level).max()) < levels / 2:
         return _as_heat_map(net, state, mean, ax)
     text = text_of(net, state, mean)
-    edges = np.argsort(np.abs(net.weight), kind="stable")[-MAX_EDGES:]  # the heaviest last, on top
-    weight, ends = net.weight[edges], np.column_stack([net.graph.parent[edges], net.graph.child_of_edge[edges]])
+    strength = edge_strengths(net)
+    edges = np.argsort(np.abs(strength), kind="stable")[-MAX_EDGES:]  # the heaviest last, on top
+    weight, ends = strength[edges], np.column_stack([net.graph.parent[edges], net.graph.child_of_edge[edges]])
     place, routes = layout(net, text, ends)
     lines = [_clip(route, state[j], state[i]) for route, (j, i) in zip(routes, ends, strict=True)]
     boxes = np.column_stack([place - RADIUS, place + RADIUS])
@@ -130,6 +137,8 @@ def _means(net: Network, means: Any) -> FloatArray:
             full[net.index(name)] = checks.probability(f"means[{name!r}]", value)
     elif means is not None:
         full = checks.numbers("means", means)
+        if full.shape == net.bias.shape:
+            full = np.minimum(np.bincount(net.columns[0], full, net.n_units), 1.0)
         if full.shape != (net.n_units,):
             raise ParameterError(f"means have shape {full.shape}; expected ({net.n_units},), one for every unit")
     bad = full[(full < 0.0) | (full > 1.0)]

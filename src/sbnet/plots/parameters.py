@@ -13,6 +13,7 @@ from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import ParameterError, cut
 from sbnet.model.network import Network
+from sbnet.model.strengths import edge_strengths
 from sbnet.model.suggestions import check_network
 from sbnet.plots.style import FAINT, INK, WEIGHTS, axes_of, plain
 
@@ -31,9 +32,15 @@ def weights(network: Network, *, order: Sequence[str | int] | None = None, ax: A
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Notes
     -----
-    Positive weights are blue, negative ones orange, the darker the larger, and a weight of zero is grey. Where there is
+    Positive weights are blue, negative ones orange, the darker the larger, and a weight of zero is grey. Of an edge
+    with several weights the largest is shown, and of one into a table four times the largest difference that the
+    parent makes to a probability. Where there is
     no edge the picture is blank; rows without parents and columns without children, at the ends, are left out. If a few
     weights are far larger than all others they share the darkest colour. Of many units only some have their names
     beside them.
@@ -48,7 +55,7 @@ def weights(network: Network, *, order: Sequence[str | int] | None = None, ax: A
     check_size(network)
     units = list(range(network.n_units)) if order is None else _distinct(network, "order", order)
     table = np.full((network.n_units, network.n_units), np.nan)  # no edge is another thing than a weight of zero
-    table[network.graph.child_of_edge, network.graph.parent] = network.weight
+    table[network.graph.child_of_edge, network.graph.parent] = edge_strengths(network)
     table = table[np.ix_(units, units)]
     names = [cut(network.names[unit], 20) for unit in units]
     children, parents = _span(table.T), _span(table)
@@ -103,19 +110,18 @@ def receptive_fields(
     >>> ax = sb.plots.receptive_fields(sb.layered((5, 12), rng=0), shape=(3, 4))
     """
     check_network(network)
-    network.check_binary("a picture of weights", "edges() lists the weights of each edge")
     wanted = "give the rows and the columns of an image, such as (8, 8)"
     sides = checks.listed("shape", shape, wanted)
     if len(sides) != 2:
         raise ParameterError(f"shape is {checks.shown(shape)}; {wanted}")
     rows, columns = checks.whole("rows", sides[0], 1), checks.whole("columns", sides[1], 1)
     painted = _pixels(network, rows * columns, pixels)
-    table = network.sparse_weights().tocsc()
+    graph, strength = network.graph, edge_strengths(network)
     drawn = _painters(network, painted) if units is None else _distinct(network, "units", units)
     fields = np.full((len(drawn), network.n_units), np.nan)
     for k, unit in enumerate(drawn):
-        part = slice(table.indptr[unit], table.indptr[unit + 1])
-        fields[k, table.indices[part]] = table.data[part]
+        edges = np.flatnonzero(graph.parent == unit)
+        fields[k, graph.child_of_edge[edges]] = strength[edges]
     across = min(math.ceil(math.sqrt(1.6 * len(drawn) * rows / columns)), len(drawn))
     # Images beside and below one another, a pixel apart, with two above each for its name.
     sheet = np.full((math.ceil(len(drawn) / across) * (rows + 2), across * (columns + 1) - 1), np.nan)
@@ -139,7 +145,6 @@ def receptive_fields(
 def check_size(network: Network) -> None:
     """Refuse what no screen can show, and what is no network."""
     check_network(network)
-    network.check_binary("a picture of weights", "edges() lists the weights of each edge")
     if network.n_units > MAX_UNITS:
         raise ParameterError(
             f"the network has {network.n_units:,} units; a drawing shows at most {MAX_UNITS:,}. "

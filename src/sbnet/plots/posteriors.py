@@ -12,12 +12,13 @@ from matplotlib.ticker import MaxNLocator
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray
 from sbnet.bounds import Breakdown
-from sbnet.errors import ParameterError, cut
+from sbnet.errors import ParameterError, cut, unknown_unit
 from sbnet.exact.means import ExactPosterior
 from sbnet.inference import Posterior, infer
 from sbnet.model.graph import count
 from sbnet.model.network import Network
 from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, THIRD, axes_of, plain, signed
+from sbnet.questions.by_state import frame_columns
 
 
 def means(
@@ -44,6 +45,10 @@ def means(
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Notes
     -----
     The mean before the evidence is the ``prior`` of the answer, or what :func:`sbnet.infer` answers without evidence.
@@ -63,15 +68,18 @@ def means(
             "solver=sbnet.solvers.Sampled()"
         )
     net, mean = posterior.network, np.asarray(posterior.means, dtype=np.float64)
-    net.check_binary("a picture of means", "print the answer instead")
     if mean.ndim != 1:
         raise ParameterError(f"means() draws one answer; these are {len(mean):,} rows. Choose one: batch[0]")
     n = checks.whole("n", n, 1)
     checks.choice("by", by, ("change", "mean"))
-    bounds = _bounds(net, intervals)
     before = getattr(posterior, "prior", None)
     prior = infer(net, {}).means if before is None else np.asarray(before, dtype=np.float64)
-    hidden = np.flatnonzero(np.asarray(posterior.evidence) == HIDDEN)
+    hidden, names = np.asarray(posterior.evidence) == HIDDEN, list(net.names)
+    if not net.is_binary:  # a row for each state
+        (mean, prior), names = frame_columns(net, range(net.n_units), np.array([mean, prior]))
+        hidden = np.repeat(hidden, np.where(net.n_states == 2, 1, net.n_states))
+        intervals = _by_title(net, intervals)
+    bounds, hidden = _bounds(names, intervals), np.flatnonzero(hidden)
     if not hidden.size:
         raise ParameterError("all units are observed; there are no means to draw")
     size = np.abs(mean - prior)[hidden].round(12) if by == "change" else mean[hidden]
@@ -86,11 +94,10 @@ def means(
     ax.hlines(places, prior[shown], mean[shown], color=POSITIVE, linewidth=1.2, alpha=0.45, zorder=2)
     ax.scatter(prior[shown], places, marker="|", s=110, color=FAINT, label="before", zorder=3, gid="prior")
     ax.scatter(mean[shown], places, s=34, color=POSITIVE, label="given the evidence", zorder=4, gid="mean")
-    _name_rows(ax, [net.names[i] for i in shown])
+    _name_rows(ax, [names[i] for i in shown])
     first = {"change": "most moved first", "mean": "largest first"}[by]
-    ax.set(
-        xlim=(-0.02, 1.02), xlabel=f"P(unit = 1 | evidence)\n{_some(len(shown), len(hidden), 'hidden unit')}, {first}"
-    )
+    asked = "P(unit = 1 | evidence)" if net.is_binary else "P(state | evidence)"
+    ax.set(xlim=(-0.02, 1.02), xlabel=f"{asked}\n{_some(len(shown), len(hidden), 'hidden unit')}, {first}")
     _legend_above(ax)
     return ax
 
@@ -104,6 +111,10 @@ def trace(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
         Of :func:`sbnet.infer`; rows of a batch keep no trace.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
 
     Examples
     --------
@@ -141,6 +152,10 @@ def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None 
         How many units are drawn, at most: those that add or take most.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
 
     Notes
     -----
@@ -182,13 +197,24 @@ def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None 
 
 def _check_answer(posterior: Any, *parts: str) -> None:
     """Is it an answer, with the parts that are drawn?"""
-    if isinstance(posterior, type | np.ndarray) or not all(hasattr(posterior, part) for part in parts):
+    if isinstance(posterior, type) or type(posterior) is np.ndarray or not all(hasattr(posterior, part) for part in parts):
         raise ParameterError(f"posterior is {checks.shown(posterior)}; give an answer, such as sbnet.infer() returns")
 
 
-def _bounds(network: Network, intervals: Mapping[str, tuple[float, float]] | None) -> FloatArray:
-    """A lower and an upper bound for each unit; NaN where no interval is given."""
-    bounds = np.full((network.n_units, 2), np.nan)
+def _by_title(network: Network, intervals: Any) -> Any:
+    """Intervals of the states of a variable by the titles of their rows."""
+    if not isinstance(intervals, Mapping):
+        return intervals
+    found: dict[str, Any] = {}
+    for name, one in intervals.items():
+        many = isinstance(one, Mapping) and network.n_states[network.index(name)] > 2
+        found |= {f"{name} = {state}": ends for state, ends in one.items()} if many else {name: one}
+    return found
+
+
+def _bounds(names: list[str], intervals: Mapping[str, tuple[float, float]] | None) -> FloatArray:
+    """A lower and an upper bound for each row; NaN where no interval is given."""
+    bounds = np.full((len(names), 2), np.nan)
     wanted = "give a mapping from units to two bounds, such as {'rain': (0.2, 0.4)}"
     for name, interval in checks.mapping("intervals", {} if intervals is None else intervals, wanted).items():
         both = checks.numbers(f"intervals[{name!r}]", interval, wanted)
@@ -197,7 +223,9 @@ def _bounds(network: Network, intervals: Mapping[str, tuple[float, float]] | Non
         low, high = both.tolist()
         if not 0.0 <= low <= high <= 1.0:
             raise ParameterError(f"the interval of unit {name!r} runs from {low} to {high}; it must lie within 0 and 1")
-        bounds[network.index(name)] = low, high
+        if name not in names:
+            raise unknown_unit(name, names, "intervals")
+        bounds[names.index(name)] = low, high
     return bounds
 
 

@@ -23,6 +23,10 @@ def tornado(sensitivity: Sensitivity, *, n: int = 15, ax: Axes | None = None) ->
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Examples
     --------
     >>> import sbnet as sb

@@ -41,12 +41,12 @@ def absorb_rows(model: Model, bias: FloatArray, states: States) -> FloatArray:
 
     Exact (an observed parent only shifts its child's biases), and one product for all rows whatever their masks.
     """
-    variable, state = columns(model)
-    on = states[:, variable] == state
     parents = np.zeros(len(model.n_states), np.bool_)
     parents[model.parent] = True
-    if not on[:, parents[variable]].any():  # all observed states beside 0 are those of leaves, as a rule
+    if not ((states > 0) & parents).any():  # all observed states beside 0 are those of leaves, as a rule
         return np.repeat(bias[None, :], len(states), axis=0)
+    variable, state = columns(model)
+    on = states[:, variable] == state
     threshold, column = ends_of_weights(model)
     shifted: FloatArray
     if len(on) == 1:  # as below, in the same order, without the cost of setting up a sparse matrix

@@ -102,6 +102,14 @@ class UpperBound(Readable):
         The units at which they were split.
     impossible : str
         Why the evidence is impossible, if it is: then the bound is minus infinity.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> above = sb.upper_bound(net, {"wet": 1})
+    >>> bool(above.bound >= sb.log_likelihood(net, {"wet": 1}))
+    True
     """
 
     bound: float
@@ -123,6 +131,14 @@ class UpperBounds(Batch[UpperBound]):
     """An :class:`UpperBound` for each row of a table: arrays of shape (n,), and a tuple of units for each row.
 
     ``bounds[3]`` is that of row 3; a slice, or an array of row numbers or of truth values, gives those of some rows.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> above = sb.upper_bound(net, [{"wet": 1}, {"wet": 0}])
+    >>> above.bound.shape
+    (2,)
     """
 
     bound: FloatArray
@@ -155,6 +171,14 @@ class UpperBoundSettings:
         Stop after that many steps; the bound is valid all the same.
     threads, executor
         As in :func:`sbnet.infer_many`.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> settings = sb.solvers.UpperBoundSettings(max_steps=50)
+    >>> bool(sb.upper_bound(net, {"wet": 1}, settings=settings).bound < 0.1)
+    True
     """
 
     tol: float = 1e-5

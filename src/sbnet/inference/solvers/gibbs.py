@@ -38,6 +38,14 @@ class Gibbs:
         Number of chains, two or more.
     rng
         Seed. Equal seeds give equal answers, whatever the number of threads and wherever a row stands in a table.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> chains = sb.infer(net, {"wet": 1}, solver=sb.Gibbs(samples=2000, rng=0))
+    >>> bool(abs(chains["rain"] - sb.exact_posterior(net, {"wet": 1})["rain"]) < 0.05)
+    True
     """
 
     samples: int = 1000

@@ -131,7 +131,7 @@ class MeanField:
 
         These bounds are for learning, which compares them: no margin for rounding is taken off.
         """
-        n, stop = len(states), self.stop
+        n, stop, which = len(states), self.stop, self.bound
         share = 1.0 / np.repeat(model.n_states, model.n_states - 1)
         means = np.tile(share, (n, 1)) if start is None else np.array(start, dtype=np.float64)
         path = np.full((n, stop.max_sweeps + 1 if trace else 0), np.nan)
@@ -144,8 +144,8 @@ class MeanField:
             gradient = BoundGradient(np.zeros(len(model.weight)), np.zeros(len(bias)))
             gradients = Gradients(np.asarray(row_weight, dtype=np.float64), *gradient)
         absorbed = absorb_rows(model, bias, states)
-        solve_rows(model, self.bound, stop, states, absorbed, start is not None, answers, gradients)
+        solve_rows(model, which, stop, states, absorbed, start is not None, answers, gradients)
         status = codes(answers.converged, Status.CONVERGED, Status.MAX_SWEEPS)
-        parameters = Xi(self.bound, answers.xi)
+        parameters = Xi(which, answers.xi)
         solution = Solution(answers.bound, means, status, answers.sweeps, parameters, trace=path if trace else None)
         return solution, gradient

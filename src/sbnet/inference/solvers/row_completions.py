@@ -17,7 +17,7 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.families import log_distribution
-from sbnet.kernels.random import GOLDEN, row_seeds, splitmix, uniforms
+from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, uniforms
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import row_blocks
 

@@ -14,6 +14,10 @@
 In Python, ``prepare(problem, blocks, tiles, numbers)`` makes what depends on the weights alone, and ``room(problem,
 factors)`` says how many numbers each factor keeps in a table of its own; a term may do without either.
 
+``refine(turn, at_all, problem, blocks, tiles, numbers, places, q)`` is asked before the ascent, and after it with the
+next `turn`, until it says ENOUGH: how the terms are taken now, WHOLE or ROUGH; or that there must be more numbers
+first (LACKS) or would have to be too many, unless `at_all` (CROWDED). All others are WHOLE at once.
+
 A problem has a tuple of the terms that it needs, and only those are compiled: `verbs` of that tuple.
 """
 
@@ -30,6 +34,9 @@ from sbnet.kernels.kinds import ENUMERATED, KINDS
 FILES = tuple(dict.fromkeys(file for kind in KINDS for file in (kind.file, kind.file_for_states)))
 
 
+ENOUGH, WHOLE, ROUGH, LACKS, CROWDED = range(5)
+
+
 class Verbs(NamedTuple):
     """What the terms of a problem do together."""
 
@@ -38,6 +45,12 @@ class Verbs(NamedTuple):
     push: Any
     look: Any
     gradient: Any
+    refine: Any
+
+
+@inner
+def _whole_at_once(turn, at_all, problem, blocks, tiles, numbers, places, q):
+    return WHOLE if turn == 0 else ENOUGH
 
 
 def file_of(kind: int, many: bool) -> ModuleType:
@@ -64,8 +77,8 @@ def _tell_the_compiler() -> None:
     from numba.extending import overload
 
     def typed(terms: Any) -> Any:
-        value, pull, push, look, gradient = _verbs_of(tuple(len(term) for term in terms.types))
-        return lambda terms: Verbs(value, pull, push, look, gradient)
+        value, pull, push, look, gradient, refine = _verbs_of(tuple(len(term) for term in terms.types))
+        return lambda terms: Verbs(value, pull, push, look, gradient, refine)
 
     overload(verbs, strict=False)(typed)
 
@@ -73,12 +86,14 @@ def _tell_the_compiler() -> None:
 @cache
 def _verbs_of(lengths: tuple[int, ...]) -> Verbs:
     name = FILES[lengths[0] - 1]
-    first = Verbs(*(getattr(import_module(f"{__name__}.{name}"), verb) for verb in Verbs._fields))
+    file = import_module(f"{__name__}.{name}")
+    first = Verbs(*(getattr(file, verb, _whole_at_once) for verb in Verbs._fields))
     if len(lengths) == 1:
         return first
     rest, kinds = _verbs_of(lengths[1:]), tuple(k for k, kind in enumerate(KINDS) if name in kind[1:3])
     pull, push, gradient = (_both(getattr(first, verb), getattr(rest, verb)) for verb in ("pull", "push", "gradient"))
-    return Verbs(_sum(first.value, rest.value), pull, push, _of_kind(kinds, first.look, rest.look), gradient)
+    refine = rest.refine if first.refine is _whole_at_once else first.refine
+    return Verbs(_sum(first.value, rest.value), pull, push, _of_kind(kinds, first.look, rest.look), gradient, refine)
 
 
 def _sum(one: Any, others: Any) -> Any:

@@ -22,7 +22,9 @@ from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import EXACT, OMEGA
 from sbnet.kernels.structs import LANES
 from sbnet.kernels.terms import quadratic
-from sbnet.kernels.terms.frequencies import lanes_of, multiple, unsigned
+from sbnet.kernels.terms.frequencies import lanes_of, multiple, refine, unsigned
+
+__all__ = ["gradient", "look", "pull", "push", "refine", "value"]
 
 _pull, _push, _gradient = quadratic.verbs_of(EXACT)
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from sbnet._types import IndexArray
-from sbnet.kernels.compiling import inner, kernel
+from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import EXACT, FAR, MAX_NODES, OMEGA, nodes
 from sbnet.kernels.structs import LANES, aligned
+from sbnet.kernels.terms import CROWDED, ENOUGH, LACKS, ROUGH, WHOLE
 from sbnet.kernels.terms.quadratic import moments
 
 MAX_NUMBERS = 100_000_000  # 800 MB: in a problem that would need more, some terms are others
@@ -37,27 +38,37 @@ def room_for(slots: IndexArray, nodes: IndexArray) -> IndexArray:
     return 6 * slots * np.maximum(nodes, _SIZE)
 
 
-def attune(problem: Any, blocks: Any, tiles: Any, numbers: Any, q: Any, again: bool, at_all: bool) -> tuple[Any, bool]:
-    """Numbers with the frequencies that are needed at the present Q; and were those enough that it had?
+def make_room(blocks: Any, numbers: Any, places: IndexArray) -> Any:
+    """Numbers with room for so many places. The tables of other terms come first among them, and are kept."""
+    ours = blocks["kind"] == EXACT
+    tables = int(blocks["first"][ours].min()) if blocks["kept"].any() else len(numbers)
+    size = np.where(ours, places * (5 + 4 * (blocks["slot_end"] - blocks["slot"])), 0)
+    start = -(-tables // LANES) * LANES
+    more = aligned(start + int(size.sum()), np.float64)
+    more[: min(tables, len(numbers))] = numbers[:tables]
+    blocks["first"], blocks["kept"], blocks["places"] = start + np.cumsum(size) - size, places, 0
+    return more
 
-    If `again`, this row had some: no block may lose any, or its term would loosen. Unless `at_all`, all is left as it
-    is where some factor would need too many. The tables of other terms come first among the numbers.
+
+@inner
+def refine(turn, at_all, problem, blocks, tiles, numbers, places, q):
+    """The frequencies that are needed at the present Q: a few for the ascent, then all of them to end it.
+
+    Where Q has moved so far that more are needed, it goes on with those. If this row has some, no block may lose any,
+    or its term would loosen. The kernel stops where there is no room for them, or where a factor would need too many.
     """
-    places = np.empty(len(blocks), np.int64)
-    enough, fits, crowded = look_at_needs(blocks, tiles, q, again, places)
-    if enough or (crowded and not at_all):
-        return numbers, True
-    if not fits:
-        ours = blocks["kind"] == EXACT
-        tables = int(blocks["first"][ours].min()) if blocks["kept"].any() else len(numbers)
-        size = np.where(ours, places * (5 + 4 * (blocks["slot_end"] - blocks["slot"])), 0)
-        start = -(-tables // LANES) * LANES
-        more = aligned(start + int(size.sum()), np.float64)
-        more[: min(tables, len(numbers))] = numbers[:tables]
-        blocks["first"], blocks["kept"], blocks["places"] = start + np.cumsum(size) - size, places, 0
-        numbers = more
-    tune(problem.factors, problem.slots, blocks, numbers, places)
-    return numbers, False
+    again, whole = turn > 0, turn % 2 == 1
+    if not whole:
+        enough, fits, crowded = look_at_needs(blocks, tiles, q, again, places)
+        if enough:
+            return ENOUGH
+        if crowded and not at_all and not again:
+            return CROWDED
+        if not fits:
+            return LACKS
+        tune(problem.factors, problem.slots, blocks, numbers, places)
+    attend(blocks, numbers, whole, not whole)
+    return WHOLE if whole else ROUGH
 
 
 @inner
@@ -77,7 +88,7 @@ def multiple(i, places, lanes):
     return 2 * (i // lanes) + 2 if i < places // 2 else 2 * ((i - places // 2) // lanes) + 1
 
 
-@kernel
+@inner
 def look_at_needs(blocks, tiles, q, again, places):
     """How many places each block needs at the present Q, to begin or to go on; few numbers, so that rows share them.
 
@@ -110,7 +121,7 @@ def look_at_needs(blocks, tiles, q, again, places):
     return enough, fits, crowded
 
 
-@kernel
+@inner
 def tune(factors, slots, blocks, numbers, places):
     """Where a block gets other frequencies: their weights, and e^{iwJ} - 1 of its edges."""
     for b in range(len(blocks)):
@@ -157,7 +168,7 @@ def _powers(block, numbers, at):
                 numbers[x + size + i], numbers[x + far + size + i] = a * c - b * d, a * d + b * c
 
 
-@kernel
+@inner
 def attend(blocks, numbers, whole, fresh):
     """What the terms are made of beside the frequencies that count: all of them, or unless `whole`, the few.
 

@@ -24,22 +24,32 @@ import math
 
 import numpy as np
 
-from sbnet.kernels import vector as by
 from sbnet.kernels.compiling import inner
-from sbnet.kernels.kinds import JENSEN, XI
+from sbnet.kernels.kinds import XI
 from sbnet.kernels.structs import LANES
-from sbnet.kernels.vector import HALF, LN2, LN2_HIGH, LN2_LOW, LOG2E, MANTISSA, exp_minus, log
+from sbnet.kernels.vector import (
+    LN2,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG2E,
+    cosh_sinh,
+    digits_and_exponent,
+    exp_of_minus,
+    ln,
+    parts_of,
+    power_of_two,
+)  # fmt: skip
 
-SERVES = (XI, JENSEN)
 _SAFE = 16  # factors that can be multiplied before the product is rescaled: each is at least 1e-14
 _ROUNDING, _SHORT = 1e-13, 1e-3  # of a term; a step of xi that is not worth halving
 
 
 def prepare(problem, blocks, tiles, numbers):
-    """e^-W of every edge."""
+    """e^-W of every edge, and e^{-W/2}: its exponentials where xi is 1/2."""
     w = np.abs(tiles["weight"])
     tiles["exponent"] = n = np.floor(w * LOG2E)
-    tiles["mantissa"] = np.exp(-((w - n * LN2_HIGH) - n * LN2_LOW))
+    tiles["mantissa"] = m = np.exp(n * LN2_LOW - (w - n * LN2_HIGH))
+    tiles["e_half"] = np.sqrt(np.ldexp(m, -n.astype(np.int32)))  # 0 where e^-W is nothing beside any mean
     tiles["e_a"] = tiles["e_b"] = 1.0  # and so they stay in the blank tile
 
 
@@ -47,19 +57,19 @@ def prepare(problem, blocks, tiles, numbers):
 def pull(parent, problem, blocks, tiles, numbers, q, field):
     """What children say to a parent of mean m, a J - c (xi J - K), eqs. (24) and (33); A and B go on without it."""
     m, off, total = q[parent.column], 1.0 - q[parent.column], 0.0
-    for kind in SERVES:
-        for k in range(parent.tile[kind], parent.tile_end[kind]):
-            tile, block = tiles[k], blocks[tiles[k].block]
-            for i in range(LANES):
-                j, e_a, e_b = tile.weight[i], tile.e_a[i], tile.e_b[i]
-                p, rest = (m, off) if j > 0.0 else (off, m)
-                f_a, f_b = rest + p * e_a, p + rest * e_b
-                over = 1.0 / (f_a * f_b * (block.share_a[i] + block.share_b[i]))
-                rest_a, rest_b = block.share_a[i] * f_b * over, block.share_b[i] * f_a * over
-                influence = rest_a * (1.0 - e_a) - rest_b * (1.0 - e_b)
-                total += j * (block.a[i] - block.c[i] * block.xi[i])
-                total += block.c[i] * (influence if j > 0.0 else -influence)
-                block.share_a[i], block.share_b[i] = rest_a, rest_b
+    for k in range(parent.tile[XI], parent.tile_end[XI]):
+        tile, block, part = tiles[k], blocks[tiles[k].block], 0.0
+        for i in range(LANES):
+            j, e_a, e_b = tile.weight[i], tile.e_a[i], tile.e_b[i]
+            p, rest = (m, off) if j > 0.0 else (off, m)
+            f_a, f_b = rest + p * e_a, p + rest * e_b
+            over = 1.0 / (f_a * f_b * (block.share_a[i] + block.share_b[i]))
+            rest_a, rest_b = block.share_a[i] * f_b * over, block.share_b[i] * f_a * over
+            influence = rest_a * (1.0 - e_a) - rest_b * (1.0 - e_b)
+            part += j * (block.a[i] - block.c[i] * block.xi[i])
+            part += block.c[i] * (influence if j > 0.0 else -influence)
+            block.share_a[i], block.share_b[i] = rest_a, rest_b
+        total += part  # apart, so that no tile waits for the sum over another
     field[0] += total
 
 
@@ -67,14 +77,13 @@ def pull(parent, problem, blocks, tiles, numbers, q, field):
 def push(parent, problem, blocks, tiles, numbers, old, q):
     """A parent has moved: A and B of its children change by one factor each, and <x> follows."""
     before, new, off = old[0], q[parent.column], 1.0 - q[parent.column]
-    for kind in SERVES:
-        for k in range(parent.tile[kind], parent.tile_end[kind]):
-            tile, block = tiles[k], blocks[tiles[k].block]
-            for i in range(LANES):
-                p, rest = (new, off) if tile.weight[i] > 0.0 else (off, new)
-                block.share_a[i] *= rest + p * tile.e_a[i]
-                block.share_b[i] *= p + rest * tile.e_b[i]
-                block.x[i] += tile.weight[i] * (new - before)
+    for k in range(parent.tile[XI], parent.tile_end[XI]):
+        tile, block = tiles[k], blocks[tiles[k].block]
+        for i in range(LANES):
+            p, rest = (new, off) if tile.weight[i] > 0.0 else (off, new)
+            block.share_a[i] *= rest + p * tile.e_a[i]
+            block.share_b[i] *= p + rest * tile.e_b[i]
+            block.x[i] += tile.weight[i] * (new - before)
 
 
 @inner(fast=True)
@@ -121,10 +130,10 @@ def add_up(block, tiles, q):
 def rescale(block):
     """Long products must not underflow: bring them back into [1/2, 1), and keep their powers of two apart."""
     for i in range(LANES):
-        block.exponent_a[i] += float((block.digits_a[i] >> 52) - 1022)
-        block.exponent_b[i] += float((block.digits_b[i] >> 52) - 1022)
-        block.digits_a[i] = (block.digits_a[i] & MANTISSA) | HALF
-        block.digits_b[i] = (block.digits_b[i] & MANTISSA) | HALF
+        block.product_a[i], n_a = digits_and_exponent(block.product_a[i])
+        block.product_b[i], n_b = digits_and_exponent(block.product_b[i])
+        block.exponent_a[i] += n_a
+        block.exponent_b[i] += n_b
 
 
 @inner(fast=True)
@@ -137,19 +146,10 @@ def multiply(block, tiles, q):
     while k >= 0:
         tile, m, off = tiles[k], q[tiles[k].column], 1.0 - q[tiles[k].column]
         for i in range(LANES):
-            x = block.xi[i] * abs(tile.weight[i])
-            n = math.floor(x * LOG2E + 0.5)
-            r = (x - n * LN2_HIGH) - n * LN2_LOW
-            s = r * r
-            even = 1.0 + s * (by.C2 + s * (by.C4 + s * (by.C6 + s * (by.C8 + s * (by.C10 + s * by.C12)))))  # cosh r
-            odd = r * (
-                1.0 + s * (by.C3 + s * (by.C5 + s * (by.C7 + s * (by.C9 + s * (by.C11 + s * by.C13)))))
-            )  # sinh r
-            tile.e_a[i], tile.e_b[i] = even - odd, (even + odd) * tile.mantissa[i]
-            block.bits_a[i] = (1023 + np.int64(max(-n, -1022.0))) << 52
-            block.bits_b[i] = (1023 + np.int64(max(n - tile.exponent[i], -1022.0))) << 52
-        for i in range(LANES):
-            e_a, e_b = tile.e_a[i] * block.power_a[i], tile.e_b[i] * block.power_b[i]
+            n, r = parts_of(block.xi[i] * abs(tile.weight[i]))
+            even, odd = cosh_sinh(r)
+            e_a = (even - odd) * power_of_two(-n)
+            e_b = (even + odd) * tile.mantissa[i] * power_of_two(n - tile.exponent[i])
             p, rest = (m, off) if tile.weight[i] > 0.0 else (off, m)
             block.product_a[i] *= rest + p * e_a
             block.product_b[i] *= p + rest * e_b
@@ -161,22 +161,30 @@ def multiply(block, tiles, q):
 
 
 @inner(fast=True)
+def halfway(block, tiles):
+    """E_A and E_B where every xi is 1/2, as it is in the beginning unless it is held; are they all?"""
+    far, k = 0.0, block.pair
+    for i in range(LANES):
+        far += abs(block.xi[i] - 0.5)
+    while k >= 0:
+        tile = tiles[k]
+        for i in range(LANES):
+            tile.e_a[i] = tile.e_b[i] = tile.e_half[i]
+        k = tile.after
+    return far == 0.0 and block.group < 0
+
+
+@inner(fast=True)
 def evaluate(block):
     """Term and shares, eq. (32), from the products."""
     for i in range(LANES):
         log_a = block.exponent_a[i] * LN2 - block.xi[i] * block.low[i]
         log_b = block.exponent_b[i] * LN2 + (1.0 - block.xi[i]) * block.high[i]
-        block.f_a[i], block.arg[i] = log_b - log_a, abs(log_b - log_a)
-        block.t[i] = block.xi[i] * block.x[i] + max(log_a, log_b)
-    exp_minus(block)
-    for i in range(LANES):
-        a = (block.power[i] if block.f_a[i] > 0.0 else 1.0) * block.product_a[i]
-        b = (1.0 if block.f_a[i] > 0.0 else block.power[i]) * block.product_b[i]
-        over = 1.0 / (a + b)
-        block.share_a[i], block.share_b[i], block.power[i] = a * over, b * over, a + b
-    log(block)
-    for i in range(LANES):
-        block.t[i] += block.arg[i]
+        small = exp_of_minus(abs(log_b - log_a))
+        a = (small if log_b > log_a else 1.0) * block.product_a[i]
+        b = (1.0 if log_b > log_a else small) * block.product_b[i]
+        block.share_a[i], block.share_b[i] = a / (a + b), b / (a + b)
+        block.t[i] = block.xi[i] * block.x[i] + max(log_a, log_b) + ln(a + b)
 
 
 @inner(fast=True)
@@ -222,9 +230,9 @@ def value_by(multiply, add_up):
         promised = 0.0
         for b in range(len(blocks)):
             block = blocks[b]
-            if block.kind != XI and block.kind != JENSEN:
+            if block.kind != XI:
                 continue
-            if fresh:
+            if fresh and not halfway(block, tiles):
                 multiply(block, tiles, q)
             add_up(block, tiles, q)
             evaluate(block)
@@ -254,11 +262,11 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
     """The derivatives of the terms in biases, phi, and in weights: xi <S> - (1 - phi) xi <S>_A + phi (1 - xi) <S>_B."""
     for f in range(len(by_factor)):
         factor = problem.factors[f]
-        if factor.kind == XI or factor.kind == JENSEN:
+        if factor.kind == XI:
             by_factor[f] = blocks[factor.block].share_b[factor.lane]
     for k in range(len(tiles) - 1):
         tile, block, m = tiles[k], blocks[tiles[k].block], q[tiles[k].column]
-        ours = tile.states == 2 and (block.kind == XI or block.kind == JENSEN)
+        ours = tile.states == 2 and block.kind == XI
         for i in range(block.width if ours else 0):
             e_a, e_b, xi, phi = tile.e_a[i], tile.e_b[i], block.xi[i], block.share_b[i]
             if tile.weight[i] > 0.0:  # the tilted means of S: alpha under A, beta under B

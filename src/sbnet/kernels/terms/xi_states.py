@@ -9,12 +9,12 @@ import math
 import numpy as np
 
 from sbnet.kernels.compiling import inner
-from sbnet.kernels.kinds import JENSEN, XI
+from sbnet.kernels.kinds import XI
 from sbnet.kernels.structs import LANES
 from sbnet.kernels.terms import xi
-from sbnet.kernels.terms.xi import SERVES, rescale, value_by
+from sbnet.kernels.terms.xi import rescale, value_by
 from sbnet.kernels.thresholds import softplus
-from sbnet.kernels.vector import exp_minus
+from sbnet.kernels.vector import exp_of_minus
 
 
 def prepare(problem, blocks, tiles, numbers):
@@ -55,21 +55,20 @@ def pull(parent, problem, blocks, tiles, numbers, q, field):
     if parent.states == 2:
         xi.pull(parent, problem, blocks, tiles, numbers, q, field)
         return
-    for kind in SERVES:
-        for k in range(parent.tile[kind], parent.tile_end[kind], parent.states):
-            base, block = tiles[k], blocks[tiles[k].block]
-            _factors(tiles, k, block, q)
-            for i in range(LANES):  # A and B without this parent, as shares of their sum with it
-                f_a, f_b = block.f_a[i], block.f_b[i]
-                over = 1.0 / (f_a * f_b * (block.share_a[i] + block.share_b[i]))
-                block.share_a[i], block.share_b[i] = block.share_a[i] * f_b * over, block.share_b[i] * f_a * over
-            for s in range(1, base.states):
-                tile, total = tiles[k + s], 0.0
-                for i in range(LANES):
-                    influence = block.share_a[i] * (tile.e_a[i] - base.e_a[i])
-                    influence += block.share_b[i] * (tile.e_b[i] - base.e_b[i])
-                    total += tile.weight[i] * (block.a[i] - block.c[i] * block.xi[i]) - block.c[i] * influence
-                field[s - 1] += total
+    for k in range(parent.tile[XI], parent.tile_end[XI], parent.states):
+        base, block = tiles[k], blocks[tiles[k].block]
+        _factors(tiles, k, block, q)
+        for i in range(LANES):  # A and B without this parent, as shares of their sum with it
+            f_a, f_b = block.f_a[i], block.f_b[i]
+            over = 1.0 / (f_a * f_b * (block.share_a[i] + block.share_b[i]))
+            block.share_a[i], block.share_b[i] = block.share_a[i] * f_b * over, block.share_b[i] * f_a * over
+        for s in range(1, base.states):
+            tile, total = tiles[k + s], 0.0
+            for i in range(LANES):
+                influence = block.share_a[i] * (tile.e_a[i] - base.e_a[i])
+                influence += block.share_b[i] * (tile.e_b[i] - base.e_b[i])
+                total += tile.weight[i] * (block.a[i] - block.c[i] * block.xi[i]) - block.c[i] * influence
+            field[s - 1] += total
 
 
 @inner(fast=True)
@@ -78,17 +77,16 @@ def push(parent, problem, blocks, tiles, numbers, old, q):
     if parent.states == 2:
         xi.push(parent, problem, blocks, tiles, numbers, old, q)
         return
-    for kind in SERVES:
-        for k in range(parent.tile[kind], parent.tile_end[kind], parent.states):
-            block = blocks[tiles[k].block]
-            _factors(tiles, k, block, q)
+    for k in range(parent.tile[XI], parent.tile_end[XI], parent.states):
+        block = blocks[tiles[k].block]
+        _factors(tiles, k, block, q)
+        for i in range(LANES):
+            block.share_a[i] *= block.f_a[i]
+            block.share_b[i] *= block.f_b[i]
+        for s in range(1, parent.states):
+            tile, change = tiles[k + s], q[parent.column + s - 1] - old[s - 1]
             for i in range(LANES):
-                block.share_a[i] *= block.f_a[i]
-                block.share_b[i] *= block.f_b[i]
-            for s in range(1, parent.states):
-                tile, change = tiles[k + s], q[parent.column + s - 1] - old[s - 1]
-                for i in range(LANES):
-                    block.x[i] += tile.weight[i] * change
+                block.x[i] += tile.weight[i] * change
 
 
 @inner(fast=True)
@@ -128,16 +126,11 @@ def _multiply(block, tiles, q):
     xi.multiply(block, tiles, q)
     k = block.group
     while k >= 0:
-        for s in range(2 * tiles[k].states):
-            tile, second = tiles[k + s // 2], s % 2 == 1
+        for s in range(tiles[k].states):
+            tile = tiles[k + s]
             for i in range(LANES):
-                block.arg[i] = (1.0 - block.xi[i]) * tile.from_most[i] if second else block.xi[i] * tile.from_least[i]
-            exp_minus(block)
-            for i in range(LANES):
-                if second:
-                    tile.e_b[i] = block.power[i]
-                else:
-                    tile.e_a[i] = block.power[i]
+                tile.e_a[i] = exp_of_minus(block.xi[i] * tile.from_least[i])
+                tile.e_b[i] = exp_of_minus((1.0 - block.xi[i]) * tile.from_most[i])
         _factors(tiles, k, block, q)
         for i in range(LANES):
             block.product_a[i] *= block.f_a[i]
@@ -175,7 +168,7 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
     xi.gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor)
     for k in range(len(tiles) - 1):
         tile, block = tiles[k], blocks[tiles[k].block]
-        if tile.states == 2 or (block.kind != XI and block.kind != JENSEN):
+        if tile.states == 2 or block.kind != XI:
             continue
         if tile.state == 0:  # it has no weight, and opens the group
             _factors(tiles, k, block, q)
