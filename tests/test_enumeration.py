@@ -16,7 +16,6 @@ from sbnet import kernels
 from sbnet._types import Model
 from sbnet.exact import enumeration, quickscore
 from sbnet.exact.enumeration import Effort, Reduced, enumerate_states
-from sbnet.kernels import enumeration as kernel
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.questions import reduction
 
@@ -88,9 +87,8 @@ def test_every_joint_state_is_met_once_wherever_a_part_begins():
     many = Variables(3)
     row = Reduced(many, many.states)
     group = max(row.groups, key=lambda group: group.bits)
-    given = many.model, row.problem, row.states, row.bias, group.units, group.factors
     n = int(np.prod(group.radix))
-    whole, each = kernel.sum_part(*given, 0, n), [kernel.sum_part(*given, k, k + 1) for k in range(n)]
+    whole, each = enumeration._Part(group, 0, n).total(), [enumeration._Part(group, k, k + 1).total() for k in range(n)]
     terms = np.exp([part[0] for part in each])
     assert terms.sum() == pytest.approx(np.exp(whole[0]) * whole[1], rel=1e-12)
     assert len({tuple(part[2:]) for part in each}) == n

@@ -139,8 +139,9 @@ def _sum_rows(network: Network, block: Block) -> tuple[IndexArray, FloatArray, F
         problem = reduce(network.model, row)
         label = components(problem)
         of_factor = label[problem.slots["parent"][problem.factors["slot"]]]
-        groups = (_stretches(one, int(label.max(initial=-1)) + 1) for one in (label, of_factor))
-        log_p[r] = kernels.enumeration.sum_groups(network.model, problem, *groups, row, bias[r], means[r])
+        units, factors = (_stretches(one, int(label.max(initial=-1)) + 1) for one in (label, of_factor))
+        room = kernels.enumeration.room_for(problem, *(int(np.diff(one[1]).max(initial=0)) for one in (units, factors)))
+        log_p[r] = kernels.enumeration.sum_groups(network.model, problem, units, factors, row, bias[r], room, means[r])
     return rows, log_p, means
 
 
@@ -370,10 +371,14 @@ class _Part:
         return self.last - self.first
 
     def total(self) -> FloatArray:
-        row = self.group.row
-        given = row.network.model, row.problem, row.states, row.bias, self.group.units, self.group.factors
-        part: FloatArray = kernels.enumeration.sum_part(*given, self.first, self.last)
-        return part
+        """The logarithm of the largest term, the sum in units of that term, and the share of each column."""
+        row, units, factors = self.group.row, self.group.units, self.group.factors
+        room = kernels.enumeration.room_for(row.problem, len(units), len(factors))
+        given = row.network.model, row.problem, row.states, row.bias, room, units, factors
+        top, whole = kernels.enumeration.sum_part(*given, self.first, self.last)
+        first = row.problem.hidden["column"][units] + units  # by state from 0 on
+        shares = (room.share[at + 1 : at + n] for at, n in zip(first, self.group.radix, strict=True))
+        return np.concatenate([[top, whole], *shares])
 
 
 def check_limit(bits: float, limit: int, n_hidden: int = 0) -> None:
