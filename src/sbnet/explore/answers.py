@@ -19,11 +19,11 @@ from sbnet.certificates import CertifySettings, certify, posterior_intervals
 from sbnet.decisions import contributions, next_question, single_cause
 from sbnet.errors import EvidenceError, TooManyHiddenError
 from sbnet.exact.answers import exact_posterior
-from sbnet.explore.page import strengths
 from sbnet.inference import MeanField, Posterior, Solver, infer
 from sbnet.inference.solvers.enumeration import Sampled
 from sbnet.model import roles
 from sbnet.model.network import Network
+from sbnet.model.strengths import edge_strengths
 from sbnet.questions.by_state import probabilities
 from sbnet.questions.evidence import as_evidence
 from sbnet.questions.reduction import live_variables
@@ -199,10 +199,8 @@ def _promising(network: Network, among: list[int], beliefs: Mapping[int, FloatAr
     open_ = np.full(network.n_units, 0.01)
     for j, p in beliefs.items():
         open_[j] = p[0, 0] * (1.0 - p[0, 0])
-    if "strengths" not in network._cache:
-        network._cache["strengths"] = np.abs([x for part in strengths(network) for x in part])
     graph = network.graph
-    share = network._cache["strengths"] * open_[graph.parent]
+    share = np.round(np.abs(edge_strengths(network)), 4) * open_[graph.parent]  # the page has so many digits of them
     score = np.bincount(graph.child_of_edge, share, network.n_units)[among]
     return sorted(among[k] for k in np.argsort(-score, kind="stable")[:TRIES])
 
@@ -258,8 +256,12 @@ def _estimate(network: Network, evidence: frozenset[tuple[int, Any]]) -> Posteri
 def _estimated_reasons(network: Network, evidence: Evidence, about: list[int]) -> dict[str, dict[str, list[float]]]:
     given = evidence if any(isinstance(s, tuple) for s in evidence.values()) else _estimate(network, _key(evidence))
     found = contributions(network, given, about=about, together={}, solver=_solver(network))
-    nats = {i: found[network.names[i]] for i in about}
-    return {str(i): {str(network.index(f)): [-x, x] for f, x in nats[i].items()} for i in about}
+    nats: dict[str, dict[str, list[float]]] = {}
+    for i in about:
+        own, states = found[network.names[i]], network.states[network.names[i]]
+        by_state = {states[0]: {f: -x for f, x in own.items()}, states[1]: own} if len(states) == 2 else own
+        nats[str(i)] = {str(network.index(f)): [by_state[state][f] for state in states] for f in found.findings}
+    return nats
 
 
 def _estimated_questions(
@@ -267,10 +269,14 @@ def _estimated_questions(
 ) -> list[dict[str, Any]]:
     given = evidence if any(isinstance(s, tuple) for s in evidence.values()) else _estimate(network, _key(evidence))
     found = next_question(network, given, about=about, among=among, tries=TRIES, solver=_solver(network))
-    return [
-        {"unit": network.index(q.name), "information": q.information, "chances": [1.0 - q.probability, q.probability]}
-        for q in found
-    ]
+    means = _estimate(network, _key(evidence)).means
+    asked = []
+    for q in found:
+        i, chances = network.index(q.name), [1.0 - q.probability, q.probability]
+        if network.n_states[i] > 2:
+            chances = probabilities(means[network.columns_of(i)]).tolist()
+        asked.append({"unit": i, "information": q.information, "chances": chances})
+    return asked
 
 
 def _log_odds(p: FloatArray) -> FloatArray:

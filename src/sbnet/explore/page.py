@@ -18,6 +18,7 @@ from sbnet._version import __version__
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.model.states import find
+from sbnet.model.strengths import edge_strengths
 from sbnet.questions.evidence import OnePattern
 from sbnet.questions.question import ask_one
 
@@ -138,19 +139,5 @@ def _numbers(network: Network) -> dict[str, Any]:
 
 
 def strengths(network: Network) -> list[list[float]]:
-    """How strong each edge is, for the drawing: its largest weight; in a table, how much the parent moves the states.
-
-    That is four times the largest difference between probabilities, about the gradient of a logistic function.
-    """
-    model, edges = network.model, np.zeros(network.n_edges)
-    sizes = np.diff(model.block)
-    full = np.flatnonzero(sizes > 0)
-    if len(full):
-        begin = model.block[:-1][full]
-        high, low = np.maximum.reduceat(network.weight, begin), np.minimum.reduceat(network.weight, begin)
-        edges[full] = np.where(high >= -low, high, low)
-    for name, table in network.tables.items():
-        v = network.index(name)
-        for axis, e in enumerate(range(network.graph.indptr[v], network.graph.indptr[v + 1])):
-            edges[e] = 4.0 * np.ptp(table, axis=axis).max()
-    return _by_variable(network, np.round(edges, 4))
+    """How strong each edge is, for the drawing, by child."""
+    return _by_variable(network, np.round(edge_strengths(network), 4))
