@@ -50,7 +50,8 @@ myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "su
 myst_substitutions = {"version": release}
 myst_heading_anchors = 3
 autosummary_generate = ["reference/_names.rst"]
-autodoc_typehints = "none"  # parameters say their types in words
+autodoc_typehints = "signature"
+python_maximum_signature_line_length = 88
 numpydoc_class_members_toctree = False
 numpydoc_show_inherited_class_members = False
 
@@ -81,27 +82,47 @@ html_theme_options = {
 html_sidebars = {"index": []}
 
 
+TASKS = {
+    "model": "Build a network",
+    "inference": "Infer posteriors and bounds",
+    "exact": "Answer exactly, sample",
+    "certificates": "Certify",
+    "bounds": "Bounds at given parameters",
+    "decisions": "Decide: causes, contributions, what to ask next, sensitivity",
+    "learning": "Learn parameters",
+    "estimators": "Learn from tables, as with scikit-learn",
+    "files": "Read and write",
+    "convert": "Convert: networkx, pgmpy, pyAgrum, other gates",
+    "plots": "Draw",
+    "explore": "Explore",
+    "datasets": "Data",
+    "paper": "The paper's experiments",
+    "solvers": "Solvers and their settings",
+    "results": "Results",
+    "errors": "Errors and warnings",
+}
+
+
 def write_names() -> None:
-    """List every public name for the reference page, by the module that defines it; new names need no change here."""
-    first = ("model", "exact", "inference", "certificates", "bounds", "decisions", "learning", "files")
-    groups: dict[str, list[str]] = {f"sbnet.{module}": [] for module in first}
+    """List every public name for the reference page, by task; new names need no change here."""
+    groups: dict[str, list[str]] = {task: [] for task in TASKS}
     for name in sbnet.__all__:
         thing = getattr(sbnet, name)
-        if inspect.ismodule(thing):
-            groups.setdefault(thing.__name__, []).extend(public_names(thing))
-        elif hasattr(thing, "__module__"):
-            groups.setdefault(".".join(thing.__module__.split(".")[:2]), []).append(f"sbnet.{name}")
-    for extra in ("sbnet.estimators", "sbnet.datasets", "sbnet.plots", "sbnet.explore"):
-        if extra not in groups and importlib.util.find_spec(extra):
-            groups[extra] = public_names(importlib.import_module(extra))
-    groups["sbnet.errors"] = groups.pop("sbnet.errors", [])  # last
-    groups = {module: names for module, names in groups.items() if names}
+        if not inspect.ismodule(thing) and hasattr(thing, "__module__"):
+            groups.setdefault(thing.__module__.split(".")[1], []).append(f"sbnet.{name}")
+    for task in TASKS:
+        module = importlib.import_module(f"sbnet.{task}")
+        if task in PUBLIC:
+            groups[task] += [name for name in public_names(module) if name not in groups[task]]
     lines = []
-    for module, names in groups.items():
-        summary = (inspect.getdoc(importlib.import_module(module)) or module).splitlines()[0].split(". ")[0]
-        lines += [f".. rubric:: {summary.rstrip('.')}", "", ".. autosummary::", "   :toctree: generated", ""]
-        lines += [f"   {name}" for name in names] + [""]
+    for task, names in groups.items():
+        if names:
+            lines += [f".. rubric:: {TASKS.get(task, task)}", "", ".. autosummary::", "   :toctree: generated", ""]
+            lines += [f"   {name}" for name in names] + [""]
     (HERE / "reference" / "_names.rst").write_text("\n".join(lines))
+
+
+PUBLIC = ("bounds", "estimators", "convert", "plots", "explore", "datasets", "paper", "solvers", "results", "errors")
 
 
 def public_names(module) -> list[str]:
