@@ -92,6 +92,7 @@ TASKS = {
     "learning": "Learn parameters",
     "estimators": "Learn from tables, as with scikit-learn",
     "files": "Read and write",
+    "catalogue": "Build a diagnosis kit from a catalogue",
     "convert": "Convert: networkx, pgmpy, pyAgrum, other gates",
     "plots": "Draw",
     "explore": "Explore",
@@ -106,23 +107,21 @@ TASKS = {
 def write_names() -> None:
     """List every public name for the reference page, by task; new names need no change here."""
     groups: dict[str, list[str]] = {task: [] for task in TASKS}
+    modules = ["estimators", "plots", "explore", "datasets", "paper"]
     for name in sbnet.__all__:
         thing = getattr(sbnet, name)
-        if not inspect.ismodule(thing) and hasattr(thing, "__module__"):
+        if inspect.ismodule(thing):
+            modules.append(name)
+        elif hasattr(thing, "__module__"):
             groups.setdefault(thing.__module__.split(".")[1], []).append(f"sbnet.{name}")
-    for task in TASKS:
-        module = importlib.import_module(f"sbnet.{task}")
-        if task in PUBLIC:
-            groups[task] += [name for name in public_names(module) if name not in groups[task]]
+    for name in dict.fromkeys(modules):
+        groups.setdefault(name, []).extend(public_names(importlib.import_module(f"sbnet.{name}")))
     lines = []
     for task, names in groups.items():
         if names:
             lines += [f".. rubric:: {TASKS.get(task, task)}", "", ".. autosummary::", "   :toctree: generated", ""]
             lines += [f"   {name}" for name in names] + [""]
     (HERE / "reference" / "_names.rst").write_text("\n".join(lines))
-
-
-PUBLIC = ("bounds", "estimators", "convert", "plots", "explore", "datasets", "paper", "solvers", "results", "errors")
 
 
 def public_names(module) -> list[str]:
