@@ -475,3 +475,17 @@ def test_exact_answers_are_sums_over_all_states(evidence):
     J, h = network.weight_matrix(), network.bias
     assert_allclose(sb.log_likelihood(network, evidence), oracle.log_likelihood(J, h, row), rtol=0, atol=1e-12)
     assert_allclose(sb.exact_posterior(network, evidence), oracle.posterior(J, h, row), rtol=0, atol=1e-12)
+
+
+def test_the_bound_is_that_of_the_means_also_where_another_term_led_to_better_ones():
+    weight = np.zeros((8, 8))
+    weight[np.tril_indices(8, -1)] = [
+        *(-1001.0, -12.2, -27.8, 27.6, 28.3, -1001.0, 14.4, -27.3, -0.8, 1001.0, 27.1, 6.1, 1001.0, 20.4),
+        *(8.4, -1.2, -8.7, 0.8, 0.0, -24.4, -1001.0, -29.0, 10.7, 1.5, -4.8, 0.0, -11.9, 1001.0),
+    ]
+    net = sb.from_weight_matrix(weight, bias=[1001.0, 27.0, 1001.0, 5.9, -28.7, -1001.0, -25.2, -25.5])
+    evidence = [np.nan, 0, np.nan, 0, 1, 0, np.nan, 1]
+    post = sb.infer(net, evidence, solver=sb.MeanField(log_term="exact", enumerate_up_to=0))
+    again = lower_bound(net, evidence, post.means, post.xi, log_term="exact", enumerate_up_to=0)
+    assert abs(post.bound - again) < 1e-5
+    assert post.bound <= sb.log_likelihood(net, evidence)

@@ -194,9 +194,16 @@ def _solve_crowded(model: Model, which: Bound, rows: Rows, stop: Stop, warm: boo
     crowded = (kinds == EXACT) & ((needs > MAX_NODES) | (np.cumsum(taken * (needs <= MAX_NODES)) > MAX_NUMBERS))
     work = Work(model, asked, np.where(crowded, np.where(paper <= parabola, XI, QUADRATIC), kinds))
     work.use(model.weight)
-    rows.answers.xi[r] = np.nan  # nothing is held
+    answers, kept = (
+        rows.answers,
+        [column[r].copy() for column in (rows.answers.bound, *rows.answers[1:3], rows.answers.t)],
+    )
+    answers.xi[r], answers.bound[r] = np.nan, -np.inf  # nothing is held
     work.solve(rows, stop, warm, r, r + 1, at_all=True)
-    return work
+    if answers.bound[r] >= kept[0]:
+        return work
+    answers.bound[r], answers.means[r], answers.xi[r], answers.t[r] = kept  # the paper's term was the tighter one
+    return rough
 
 
 def _needs(problem: Problem, bias: FloatArray, q: FloatArray) -> tuple[FloatArray, IndexArray]:
