@@ -1,4 +1,4 @@
-"""One symptom with eight causes, as a noisy-OR unit and as a sigmoid unit of the same chances."""
+"""One symptom with eight causes, as a noisy-OR unit and as a sigmoid unit of the same probabilities."""
 
 import matplotlib.pyplot as plt
 import numpy as np

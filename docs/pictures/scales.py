@@ -1,4 +1,4 @@
-"""Held-out bounds against the scale of the prior, Gaussian and Laplace: pixels regressed on the pixels before them."""
+"""Validation bounds against the scale of the prior, Gaussian and Laplace: pixels regressed on the pixels before them."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,9 +28,14 @@ for name, (prior, color, style) in priors.items():
     bounds = np.array([density.score(held_out) for density in found])
     best = found[bounds.argmax()].network_.weight
     left.plot(scales, bounds, style, color=color, ms=5, label=name)
-    right.plot(np.sort(np.abs(best))[::-1], color=color, label=f"{name}, scale {scales[bounds.argmax()]:g}")
+    right.plot(
+        np.sort(np.abs(best))[::-1],
+        color=color,
+        ls="-" if name == "Laplace" else "--",
+        label=f"{name}, scale {scales[bounds.argmax()]:g}",
+    )
 left.set_xscale("log", base=2)
-left.set(xlabel="scale of the prior", ylabel="held-out ln P, nats a row", ylim=(-31.5, -25.6))
+left.set(xlabel="scale of the prior", ylabel="validation ln P, nats a row", ylim=(-31.5, -25.6))
 left.set_title("How well new digits are predicted")
 right.set(xlabel="edges, the strongest first", ylabel="size of the weight", title="The weights at the best scale")
 left.legend(frameon=False)
