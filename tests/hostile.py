@@ -71,3 +71,44 @@ def rows(network: sb.Network, seed: int, n: int) -> np.ndarray:
     )
     seen = rng.random(states.shape) < rng.choice([0.2, 0.5, 0.8, 1.0], (n, 1))
     return np.where(seen, states, np.nan)
+
+
+def states(seed: int, most: int = 5) -> sb.Network:
+    """Variables with 2 to 5 states, sigmoid, noisy-OR and with tables: weights to ±1e8, entries of zero and 1e-300."""
+    rng = np.random.default_rng([2028, seed])
+    n = int(rng.integers(2, most + 1))
+    names, sizes = [f"v{k}" for k in range(n)], rng.integers(2, 6, n)
+    gate = rng.choice(["sigmoid", "noisy-or", "table"], n, p=rng.choice([[0.5, 0.5, 0.0], [0.3, 0.3, 0.4]]))
+    below = np.tri(n, k=-1, dtype=bool) & (rng.random((n, n)) < rng.choice([0.4, 0.9]))
+    edges, bias, tables = [], {}, {}
+    for i in range(n):
+        parents, size = np.flatnonzero(below[i]), int(sizes[i])
+        if gate[i] == "table":
+            table = rng.dirichlet(np.full(size, rng.choice([0.05, 1.0])), tuple(sizes[parents]))
+            table = np.where(rng.random(table.shape) < 0.2, rng.choice([0.0, 1e-300]), table)
+            table[..., 0] += table.sum(axis=-1) < 0.5
+            tables[names[i]] = table / table.sum(axis=-1, keepdims=True)
+        for j in parents:
+            weight = None if gate[i] == "table" else _block(rng, gate[i], (size - 1, int(sizes[j]) - 1))
+            edges.append((names[j], names[i], weight))
+        if gate[i] != "table":
+            bias[names[i]] = _block(rng, gate[i], (1, size - 1))[0] + (1e-9 if gate[i] == "noisy-or" else 0.0)
+    kinds = {name: kind for name, kind in zip(names, gate.tolist(), strict=True) if kind != "table"}
+    called = {name: [f"s{k}" for k in range(size)] for name, size in zip(names, sizes, strict=True) if size > 2}
+    return sb.from_edges(edges, bias=bias, gate=kinds, names=names, states=called, tables=tables)
+
+
+def _block(rng: np.random.Generator, gate: str, shape: tuple[int, int]) -> np.ndarray:
+    values = np.clip(_numbers(rng, shape), -1e8, 1e8)
+    if gate == "noisy-or" and rng.random() < 0.6:
+        return np.where(rng.random(shape) < 0.1, 0.0, 10.0 ** rng.uniform(-12, 3, shape))
+    return np.abs(values) if gate == "noisy-or" else values
+
+
+def state_rows(network: sb.Network, seed: int, n: int) -> np.ndarray:
+    """Patterns of numbers of states, -1 for hidden variables, half of them with states that hardly ever come about."""
+    rng = np.random.default_rng([2029, seed])
+    anything = rng.integers(0, network.n_states, (n, network.n_units))
+    drawn = np.where(rng.random((n, 1)) < 0.5, sb.sample(network, n, rng=rng), anything)
+    seen = rng.random(drawn.shape) < rng.choice([0.2, 0.5, 0.8, 1.0], (n, 1))
+    return np.where(seen, drawn, -1).astype(np.int8)

@@ -457,6 +457,19 @@ def maximum(smoke: str, cold: str) -> dict[str, float]:
     return found
 
 
+def test_strengths_are_the_numbers_of_states_from_the_strongest_on(tmp_path):
+    """As SMILE has it: the outcome of strength k stands at place k. Turned round, "1 2 0" would be another order."""
+    before, after = "0 1 2", "1 2 0"
+    order = '<state id="none"/><state id="much"/><state id="some"/><probabilities>0.5 0.2 0.3'
+    text = COUGH.replace('<state id="much"/><state id="some"/><state id="none"/><probabilities>0.2 0.3 0.5', order)
+    (tmp_path / "cough.xdsl").write_text(text.replace(f"<strengths>{before}", f"<strengths>{after}"))
+    network = sb.read(tmp_path / "cough.xdsl")
+    for smoke in ("none", "some", "much"):
+        for cold in ("no", "yes"):
+            found = sb.exact_posterior(network, {"smoke": smoke, "cold": cold})["cough"]
+            assert found == pytest.approx(maximum(smoke, cold))
+
+
 @pytest.mark.parametrize("other", [False, True])
 def test_a_noisy_max_node_is_the_maximum_of_what_its_causes_do(tmp_path, other):
     text = COUGH

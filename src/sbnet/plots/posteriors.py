@@ -197,11 +197,8 @@ def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None 
 
 def _check_answer(posterior: Any, *parts: str) -> None:
     """Is it an answer, with the parts that are drawn?"""
-    if (
-        isinstance(posterior, type)
-        or type(posterior) is np.ndarray
-        or not all(hasattr(posterior, part) for part in parts)
-    ):
+    lacking = [part for part in parts if not hasattr(posterior, part)]
+    if isinstance(posterior, type) or type(posterior) is np.ndarray or lacking:
         raise ParameterError(f"posterior is {checks.shown(posterior)}; give an answer, such as sbnet.infer() returns")
 
 

@@ -423,7 +423,7 @@ def _question(
             if known != HIDDEN or len(set(logs)) == 1:  # nothing that depends on the unit
                 constant[r] += logs[max(known, 0)]
             else:
-                zero = support.depth(network) if len(finite) < len(logs) else 0.0
+                zero = min(support.depth(network), MAX_PARAMETER / 2.0) if len(finite) < len(logs) else 0.0
                 more, report = _child(unit, logs, zero)
                 constant[r] += more
                 slack[r] += _ROUNDING * zero

@@ -26,7 +26,7 @@ import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, IndexArray, States
 from sbnet.kernels.codes import NOISY_OR
-from sbnet.model.network import CERTAIN, MAX_PARAMETER, Network
+from sbnet.model.network import CERTAIN, Network
 from sbnet.parallel.blocks import row_blocks
 from sbnet.questions import domains
 from sbnet.questions.reduction import stretches
@@ -51,7 +51,7 @@ def depth(network: Network) -> float:
     least = [causes[causes > 0.0].min(initial=1.0)] * int((gate == NOISY_OR).sum())
     least += [table[table > 0.0].min() for table in network.tables.values()]
     size = np.abs(network.bias).sum() + np.abs(network.weight).sum() + len(network.bias) - np.log(least).sum()
-    return min(2.0 * float(size) + EXCLUDED, MAX_PARAMETER / 2.0)
+    return 2.0 * float(size) + EXCLUDED
 
 
 class _Links(NamedTuple):

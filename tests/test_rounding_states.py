@@ -1,0 +1,106 @@
+"""Bounds of variables with states and tables against sums in fifty digits: no case may be on the wrong side."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+import hostile
+import sbnet as sb
+from sbnet.errors import ConvergenceWarning
+
+mpmath = pytest.importorskip("mpmath")
+
+
+def log_p_in_digits(network, row):
+    """ln P of one row by a sum over all joint states of hidden variables, in fifty digits."""
+    mp = mpmath.mp
+    families = [network.family(i) for i in range(network.n_units)]
+    numbers = [[network.index(name) for name in family.parents] for family in families]
+    ranges = [range(n) if s < 0 else [int(s)] for n, s in zip(network.n_states, row, strict=True)]
+    with mpmath.workdps(50):
+        known = {}
+
+        def factor(i, own):
+            if (i, own) not in known:
+                known[i, own] = _factor(mp, families[i], own)
+            return known[i, own]
+
+        total = mp.mpf(0)
+        for joint in itertools.product(*ranges):
+            term = mp.mpf(1)
+            for i in range(network.n_units):
+                term *= factor(i, (*(joint[u] for u in numbers[i]), joint[i]))
+                if not term:
+                    break
+            total += term
+        return mp.log(total) if total else -mp.inf
+
+
+def _factor(mp, family, states):
+    *parents, own = states
+    if family.table is not None:
+        return mp.mpf(float(family.table[tuple(states)]))
+    p, above = mp.mpf(1), mp.mpf(0)
+    for level in range(len(family.bias), 0, -1):
+        x = mp.mpf(float(family.bias[level - 1]))
+        for weight, s in zip(family.weights, parents, strict=True):
+            x += mp.mpf(float(weight[level - 1, s - 1])) if s else 0
+        if family.gate == 1:  # P(v <= k) = exp(-sum of x_l over l > k)
+            p *= -mp.expm1(-x) if level == own else 1
+            above += x if level > own else 0
+        elif level <= own + 1:  # P(v >= l | v >= l - 1) = sigma(x_l)
+            p /= 1 + mp.exp(-x if level <= own else x)
+    return p * mp.exp(-above)
+
+
+def check(network, row):
+    """How many bounds were looked at; none may be on the wrong side."""
+    truth, wrong, looked = log_p_in_digits(network, row), [], 0
+    lower = [sb.infer(network, row, solver=sb.MeanField(log_term=t, max_sweeps=50)) for t in ("exact", "xi", "jensen")]
+    again = sb.infer_many(network, row[None], solver=sb.MeanField(max_sweeps=50), threads=1)
+    assert again.bound[0] == lower[0].bound
+    assert np.array_equal(again.means[0], lower[0].means, equal_nan=True)
+    below = {f"mean field {k}": one.bound for k, one in enumerate(lower)}
+    above = {}
+    for limits in ({"exact_up_to": 0, "table_up_to": 0}, {"exact_up_to": 3}, {}):
+        above[f"upper bound {limits}"] = sb.upper_bound(network, row, **limits).bound
+    if truth > -600 or not (network.gate == 1).any():  # lower, what a noisy-OR cannot be counts as 1e-300
+        found = sb.certify(network, row)
+        below["certify"], above["certify"] = found.lower, found.upper
+    near = 1e-15 * network.n_units if network.tables else 1e-45  # what rows of a table, or fifty digits, are off
+    for name, bound in below.items():
+        looked += 1
+        if bound > truth + near:
+            wrong.append((name, bound, truth))
+    for name, bound in above.items():
+        looked += 1
+        if bound < truth - near:
+            wrong.append((name, bound, truth))
+    assert not wrong, wrong
+    return looked
+
+
+def run(cases, each=4):
+    looked = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for seed in range(cases // each):
+            network = hostile.states(seed)
+            for row in hostile.state_rows(network, seed, each):
+                if np.prod(network.n_states[row < 0].astype(float)) <= 700:
+                    looked += check(network, row)
+    return looked
+
+
+def test_no_bound_of_a_hostile_case_with_states_is_on_the_wrong_side():
+    assert run(24) > 100
+
+
+@pytest.mark.slow
+def test_hundreds_of_hostile_cases_with_states():
+    cases = 600
+    print(f"\nrounding, two to five states: {run(cases):,} bounds of {cases:,} hostile cases")
