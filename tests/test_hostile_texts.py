@@ -1,4 +1,4 @@
-"""Texts from anywhere, TOML, BIF and UAI: each is read as a network, or refused in one short sentence."""
+"""Texts from anywhere, TOML and those of other programs: each is read, or refused in one short sentence."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import hostile_texts
 import sbnet as sb
 from sbnet.datasets import clinic_path
 from sbnet.errors import FileFormatError
+from test_formats import TEXTS as OTHERS
 from test_hostile import Tally, check_network
 from test_tables_in import ASIA, COUGH, SMALL, XDSL
 from test_text import CLINIC
@@ -20,6 +21,7 @@ SOURCES = {
     "bif": [ASIA.encode()],
     "uai": [SMALL.encode(), SMALL.replace("1 0\n", "1 0 # a\n").encode()],
     "xdsl": [XDSL.encode(), COUGH.encode()],
+    **{ending: [text.encode()] for ending, text in OTHERS.items()},
 }
 
 

@@ -13,7 +13,7 @@ from sbnet import checks
 from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError, ParameterError
 from sbnet.files.assembling import assembled
-from sbnet.files.plain import read_text, read_xml
+from sbnet.files.plain import read_text
 from sbnet.files.tables_writing import arranged, as_variable, as_variables, parents_of
 from sbnet.files.variables import Variable, Weighted, no_first
 from sbnet.kernels.codes import NOISY_OR
@@ -24,7 +24,7 @@ from sbnet.model.suggestions import check_network
 if TYPE_CHECKING:
     import pyagrum
 
-ENDINGS = (".bifxml", ".dsl", ".net", ".o3prm", ".jgum", ".bgum")
+ENDINGS = (".dsl", ".o3prm", ".jgum", ".bgum")
 """What pyAgrum reads for us. Its pickles (.pkl) are left out: reading one runs what stands in it."""
 _WHOLE = 14
 """Parents up to which a table is read whole; of more, a logit or noisy-OR node is known by some rows."""
@@ -64,16 +64,10 @@ def declared_in(name: str) -> list[str]:
             return [re.split(r"[\[{]", node, maxsplit=1)[0].strip() for node in json.loads(read_text(name))["nodes"]]
         except (KeyError, TypeError, ValueError, RecursionError):  # what it is, pyAgrum knows
             return []
-    if suffix == ".bifxml":
-        variables = read_xml(name).iter("VARIABLE")
-        found = [((one.findtext("NAME") or "").strip(), one.get("TYPE", "nature")) for one in variables]
-        kinds = ("nature", "discrete")
-    elif suffix in (".dsl", ".net"):
-        found = _NODE.findall(_ASIDE.sub(" ", read_text(name)))
-    else:  # a format of pyAgrum's own, which reads all that it writes
-        found = []
+    # All other formats are pyAgrum's own, which reads all that it writes.
+    found = _NODE.findall(_ASIDE.sub(" ", read_text(name))) if suffix == ".dsl" else []
     for own, kind in found:
-        if kind not in kinds and suffix != ".net":
+        if kind not in kinds:
             raise FileFormatError(
                 f"variable {own[:60]!r} is of kind {kind[:40]!r}; only variables with a table of probabilities are "
                 f"read. Make it one, or remove it, in the program that wrote {name[-60:]}"

@@ -106,7 +106,8 @@ def _normalised(variable: Variable, table: FloatArray, name: str) -> tuple[Float
             f"the probabilities of {variable.name!r} in row {worst + 1} of its table add up to {sums[worst]:.6g}, not 1"
         )
         raise _at_row(variable, worst, text, name)
-    return table / sums[:, None], float(sums[worst])
+    off = np.abs(sums - 1.0) > 1e-15 * table.shape[1]  # what was divided once stays as it is
+    return np.where(off[:, None], table / sums[:, None], table), float(sums[worst])
 
 
 def _at_row(variable: Variable, row: int, text: str, name: str) -> FileFormatError:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from sbnet._types import FloatArray
-from sbnet.errors import FileFormatError, hint
-from sbnet.files.plain import at, read_text
+from sbnet.errors import hint
+from sbnet.files.plain import read_text
 from sbnet.files.positions import place_at
-from sbnet.files.variables import MOST_ENTRIES, Variable, entries_of, parsed_number
+from sbnet.files.tokens import Tokens
+from sbnet.files.variables import MOST_ENTRIES, Variable, entries_of
 
 MOST_FILLED = 2**18
 """Numbers that defaults stand for, in all tables of a file: a few bytes can ask for any number of them."""
@@ -24,10 +24,7 @@ _TOKEN = re.compile(
 )
 
 
-class _Token(NamedTuple):
-    text: str
-    kind: str
-    offset: int
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
 class _Table(NamedTuple):
@@ -46,54 +43,14 @@ def read_bif(name: str) -> list[Variable]:
     return _Reader(name, read_text(name)).variables()
 
 
-class _Reader:
+class _Reader(Tokens):
     """Goes through the tokens of a file, one at a time."""
 
     def __init__(self, name: str, text: str) -> None:
-        self.name, self.text = name, text
-        self.tokens = self.tokenised()
-        self.now = next(self.tokens)
+        super().__init__(name, text, _TOKEN, _COMMENT)
         self.states: dict[str, dict[str, int]] = {}  # of each variable, with their numbers
         self.filled = 0  # entries that no file holds, but a default
         self.tables: dict[str, _Table] = {}
-
-    def wrong(self, message: str, offset: int | None = None) -> FileFormatError:
-        return at(place_at(self.text, self.now.offset if offset is None else offset), message, self.name)
-
-    def tokenised(self) -> Iterator[_Token]:
-        for found in _TOKEN.finditer(self.text):
-            kind = str(found.lastgroup)
-            if kind == "odd":
-                raise at(place_at(self.text, found.start()), f"{found.group()!r} has no place here", self.name)
-            if kind != "skip":
-                yield _Token(found[kind], kind, found.start())
-        yield _Token("the end of the file", "end", len(self.text))
-
-    def take(self) -> _Token:
-        token = self.now
-        if token.kind != "end":
-            self.now = next(self.tokens)
-        return token
-
-    def sees(self, text: str) -> bool:
-        return self.now.text == text and self.now.kind != "quoted"
-
-    def expect(self, text: str) -> None:
-        if not self.sees(text):
-            raise self.wrong(f"{text!r} is expected here, not {self.now.text[:40]!r}")
-        self.take()
-
-    def skipped(self, text: str) -> bool:
-        """Step over a sign, if it stands here."""
-        if self.sees(text):
-            self.take()
-            return True
-        return False
-
-    def named(self, what: str) -> str:
-        if self.now.kind not in ("word", "quoted") or not self.now.text:
-            raise self.wrong(f"{what} is expected here, not {self.now.text[:40]!r}")
-        return self.take().text
 
     # --- blocks ------------------------------------------------------------------------------------------------------
 
@@ -210,17 +167,6 @@ class _Reader:
         if len(key) != len(parents):
             raise self.wrong(f"a row of {name!r} names {len(key)} states, and it has {len(parents)} parents")
         return tuple(key)
-
-    def numbers(self, name: str) -> tuple[float, ...]:
-        found = []
-        while not self.sees(";"):
-            offset, word = self.now.offset, self.named("a number, or ; after the last one,")
-            found.append(parsed_number(word))
-            if not math.isfinite(found[-1]):
-                raise self.wrong(f"{word[:40]!r} in the table of {name!r} is no number", offset)
-            self.skipped(",")
-        self.expect(";")
-        return tuple(found)
 
     # --- tables ------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import re
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +14,8 @@ from sbnet.files import agrum
 from sbnet.files.assembling import assembled
 from sbnet.files.atomic import PathLike, as_file, as_name
 from sbnet.files.bif import read_bif
+from sbnet.files.dsc import read_dsc
+from sbnet.files.net import read_net
 from sbnet.files.own import read_own, write_own
 from sbnet.files.tables_writing import write_bif, write_uai
 from sbnet.files.tensors import is_tensors
@@ -19,6 +24,8 @@ from sbnet.files.text_writing import write_toml
 from sbnet.files.uai import read_uai
 from sbnet.files.variables import Variable
 from sbnet.files.xdsl import read_xdsl
+from sbnet.files.xml_writing import write_xdsl, write_xmlbif
+from sbnet.files.xmlbif import read_xmlbif
 from sbnet.model.mixtures import NetworkMixture
 from sbnet.model.network import Network
 from sbnet.model.suggestions import check_network
@@ -29,13 +36,32 @@ _TABLES: dict[str, Callable[[str], list[Variable]]] = {
     ".bif": read_bif,
     ".uai": read_uai,
     ".xdsl": read_xdsl,
+    ".xmlbif": read_xmlbif,
+    ".bifxml": read_xmlbif,
+    ".net": read_net,
+    ".dsc": read_dsc,
     **dict.fromkeys(agrum.ENDINGS, agrum.read_pyagrum),
 }
-_WRITERS: dict[str, Callable[[Network, str], None]] = {".toml": write_toml, ".bif": write_bif, ".uai": write_uai}
-_PACKED = (".toml", ".bif", ".uai", ".xdsl")
+_WRITERS: dict[str, Callable[[Network, str], None]] = {
+    ".toml": write_toml,
+    ".bif": write_bif,
+    ".uai": write_uai,
+    **dict.fromkeys((".xmlbif", ".bifxml", ".xml"), write_xmlbif),
+    ".xdsl": write_xdsl,
+}
+_CONTENT = (
+    (re.compile(rb"\s*<.*?<smile\b|\s*<smile\b", re.DOTALL), ".xdsl"),
+    (re.compile(rb"\s*<.*?<BIF\b|\s*<BIF\b", re.DOTALL), ".xmlbif"),
+    (re.compile(rb"\s*(?://[^\n]*\n\s*)*network\b"), ".bif"),
+    (re.compile(rb"\s*(?:%[^\n]*\n\s*)*(?:net\s*\{|class\s+\w+\s*\{)"), ".net"),
+    (re.compile(rb"\s*(?://[^\n]*\n\s*)*belief\s+network\b"), ".dsc"),
+    (re.compile(rb"\s*(?:BAYES|MARKOV)\s"), ".uai"),
+)
+"""How files of other programs begin, for names that do not say what they are."""
+_PACKED = (".toml", ".bif", ".uai", ".xdsl", ".xmlbif", ".bifxml", ".xml", ".net", ".dsc")
 """Suffixes that may have .gz behind them."""
-_READ = (".toml", OWN, *_TABLES)
-_WRITTEN = (".toml", OWN, ".bif", ".uai")
+_READ = (".toml", OWN, *_TABLES, ".xml")
+_WRITTEN = (".toml", OWN, ".bif", ".uai", ".xmlbif", ".bifxml", ".xml", ".xdsl")
 _NEAR = 0.8
 """Likeness from which an unknown suffix is a typo: .tml is, .bin and .sbnet are not."""
 
@@ -49,10 +75,10 @@ def read(path: PathLike) -> Network | Any:
     Parameters
     ----------
     path
-        ``.toml``, written by hand or by :func:`write`; ``.sbn``, sbnet's own format; ``.bif``, ``.uai`` and GeNIe's
-        ``.xdsl``, networks of tables; ``.bifxml``, ``.dsl``, ``.net``, ``.o3prm``, ``.jgum`` and ``.bgum``, which
-        pyAgrum reads. Texts and tables may be compressed (``.bif.gz``). A file in sbnet's own format is known by its
-        content, whatever its name.
+        ``.toml``, written by hand or by :func:`write`; ``.sbn``, sbnet's own format; ``.bif``, ``.uai``, ``.xmlbif``
+        (``.bifxml``), GeNIe's ``.xdsl``, Hugin's ``.net`` and ``.dsc``, networks of tables; ``.dsl``, ``.o3prm``,
+        ``.jgum`` and ``.bgum``, which pyAgrum reads. Texts and tables may be compressed (``.bif.gz``). A file with
+        another name, or ``.xml``, is known by its content.
 
     Returns
     -------
@@ -81,10 +107,12 @@ def read(path: PathLike) -> Network | Any:
     plain, suffix = _suffix(name).removesuffix(".gz"), _suffix(name)
     suffix = plain if plain in _PACKED else suffix
     # A pipe can be read once, so that its name alone decides.
-    if suffix == OWN or (is_tensors(name) if os.path.isfile(name) else suffix not in _READ):
+    if suffix == OWN or (is_tensors(name) if os.path.isfile(name) else suffix not in _READ or suffix == ".xml"):
         return read_own(name)
     if suffix == ".toml":
         return read_toml(name)
+    if suffix not in _TABLES:
+        suffix = _by_content(name)
     if suffix not in _TABLES:
         listed = ", ".join(_READ)
         raise FileFormatError(f"{name} cannot be read: {_called(suffix)}, none of {listed}, nor is its content sbnet's")
@@ -103,8 +131,9 @@ def write(network: Network | NetworkMixture, path: PathLike) -> None:
         A mixture is written in sbnet's own format alone.
     path
         ``.toml``, a text for people, and ``.sbn``, sbnet's own format: both give every number back bit for bit.
-        ``.bif`` and ``.uai``: tables for other programs, for units of up to sixteen parents; units for the states of
-        one variable are that variable again. In UAI the variable runs fastest, then its last parent, as the format
+        ``.bif``, ``.uai`` and ``.xmlbif`` (``.bifxml``, ``.xml``): tables for other programs, for units of up to 16
+        parents; units for the states of one variable are that variable again. ``.xdsl``: GeNIe's, in which noisy-OR
+        units are noisy-MAX nodes. In UAI the variable runs fastest, then its last parent, as the format
         says; pyAgrum reads it otherwise, so hand it a ``.bif`` file. A name without a suffix, or with an unknown one,
         is written in sbnet's own format.
 
@@ -136,6 +165,18 @@ def write(network: Network | NetworkMixture, path: PathLike) -> None:
         raise FileFormatError(f"{name} cannot hold a mixture of networks; end its name in {OWN}")
     else:
         _WRITERS[suffix](network, name)
+
+
+def _by_content(name: str) -> str:
+    """The suffix that a file of another program should have, by how it begins; its own if that says nothing."""
+    with open(name, "rb") as file:
+        begin = file.read(2)
+    with gzip.open(name) if begin == b"\x1f\x8b" else open(name, "rb") as file:
+        try:
+            begin = file.read(4096).removeprefix(b"\xef\xbb\xbf")
+        except (EOFError, OSError, zlib.error):
+            begin = b""
+    return next((suffix for pattern, suffix in _CONTENT if pattern.match(begin)), _suffix(name))
 
 
 def _suffix(name: str) -> str:

@@ -16,6 +16,9 @@ MOST_BYTES = 200_000_000
 """Of a text, at most; what is larger is better kept by :func:`sbnet.save`."""
 
 _CHUNK = 1_000_000
+_PLACE, _PLACED = " place", 3
+"""The attribute in which an element of XML keeps where it begins: no file has one with a blank in its name. Down to
+this depth elements do, which are those of variables."""
 
 
 def at(place: Place | str, message: str, name: str) -> FileFormatError:
@@ -60,8 +63,22 @@ def read_xml(name: str) -> Element:
     """The outermost element of an XML file; entities, with which a few bytes can ask for gigabytes, are refused."""
     builder, parser = TreeBuilder(), expat.ParserCreate()
     parser.buffer_text = True
-    parser.StartElementHandler = builder.start
-    parser.EndElementHandler = builder.end
+
+    depth = 0
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth <= _PLACED:
+            attributes[_PLACE] = str(Place(parser.CurrentLineNumber, parser.CurrentColumnNumber + 1))
+        builder.start(tag, attributes)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(tag)
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = builder.data
     parser.EntityDeclHandler = _refuse_entity
     try:
@@ -72,6 +89,13 @@ def read_xml(name: str) -> Element:
         raise at(place, f"this is not XML: {expat.ErrorString(error.code)}", name) from None
     except (LookupError, ValueError) as error:  # an entity, which is refused; an encoding that nobody knows
         raise FileFormatError(f"{name} cannot be read: {error}") from None
+    finally:
+        parser.StartElementHandler = None  # which knows the parser
+
+
+def place_of(element: Element) -> str:
+    """The line and the column where an element of an XML file begins."""
+    return element.get(_PLACE, "")
 
 
 def _refuse_entity(entity: str, *_: Any) -> None:

@@ -49,12 +49,12 @@ def _with_states(network: Network, i: int, most: int, into: str) -> Variable:
     """A variable of a network where some have more than two states, or tables."""
     family = network.family(i)
     rows = math.prod(map(len, family.parent_states))
-    _check_rows(family.name, [len(states) for states in family.parent_states], most, into)
+    check_rows(family.name, [len(states) for states in family.parent_states], most, into)
     table = family.distribution(family.every_row()).reshape(rows, len(family.states))
     return Variable(family.name, family.states, family.parents, table, network.notes[family.name].about)
 
 
-def _check_rows(name: str, sizes: list[int], most: int, into: str) -> None:
+def check_rows(name: str, sizes: list[int], most: int, into: str) -> None:
     """Has a table few enough rows?"""
     rows = math.prod(sizes)
     if rows > 2**most:
@@ -115,7 +115,7 @@ def as_variable(
     from sbnet.model import gates
 
     sizes = [len(parent.states) for parent in parents]
-    _check_rows(block.name, sizes, most, into)
+    check_rows(block.name, sizes, most, into)
     shape = (*sizes, len(block.states))
     joint = np.indices(shape).reshape(len(shape), -1)
     value = {

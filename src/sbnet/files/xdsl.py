@@ -12,7 +12,7 @@ import numpy as np
 
 from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError, hint
-from sbnet.files.plain import read_xml
+from sbnet.files.plain import at, place_of, read_xml
 from sbnet.files.variables import MOST_ENTRIES, NoisyMax, Variable, entries_of, parsed_number
 
 _AS_TABLE = "change its type to a general chance node (cpt) in GeNIe and save the file again"
@@ -36,7 +36,7 @@ def read_xdsl(name: str) -> list[Variable]:
         raise FileFormatError(f"{name} is a dynamic network, of several time steps; unroll it in GeNIe first")
     read = _Nodes(name, root, nodes)
     if not read.nodes:
-        raise read.wrong("there is no node in the file")
+        raise read.wrong("there is no node in the file", nodes)
     return [read.variable(own, node) for own, node in read.nodes.items()]
 
 
@@ -50,9 +50,9 @@ class _Nodes:
             own, kind = node.get("id", ""), str(node.tag)
             if kind not in ("cpt", "noisymax"):
                 way_out = _WAYS_OUT.get(kind, f"only nodes with a table, and noisy-MAX nodes, can be read; {_AS_TABLE}")
-                raise self.wrong(f"node {own[:60]!r} is of kind {kind[:40]!r}: {way_out}")
+                raise self.wrong(f"node {own[:60]!r} is of kind {kind[:40]!r}: {way_out}", node)
             if not own or own in self.nodes:
-                raise self.wrong(f"there are two nodes {own[:60]!r}" if own else "a node has no name (id)")
+                raise self.wrong(f"there are two nodes {own[:60]!r}" if own else "a node has no name (id)", node)
             self.nodes[own] = node
         self.states = {own: self.state_names(own) for own in self.nodes}
         labels = root.iterfind("extensions/genie//node")
@@ -60,14 +60,14 @@ class _Nodes:
         genie = root.find("extensions/genie")
         self.first_fastest = genie is not None and genie.get("app", "").startswith("aGrUM")
 
-    def wrong(self, message: str) -> FileFormatError:
-        return FileFormatError(f"{message} ({self.name[-60:]})")
+    def wrong(self, message: str, node: Element) -> FileFormatError:
+        return at(place_of(node), message, self.name)
 
     def state_names(self, own: str) -> tuple[str, ...]:
         states = tuple(state.get("id", "") for state in self.nodes[own].iterfind("state"))
         if len(states) < 2 or len(set(states)) < len(states):
             what = "two of them have the same name" if len(states) > 1 else "a unit needs two or more"
-            raise self.wrong(f"variable {own[:60]!r} has {len(states)} states; {what}")
+            raise self.wrong(f"variable {own[:60]!r} has {len(states)} states; {what}", self.nodes[own])
         return states
 
     def variable(self, own: str, node: Element) -> Variable:
@@ -75,9 +75,9 @@ class _Nodes:
         for parent in parents:
             if parent not in self.nodes:
                 unknown = f"{own[:60]!r} has the parent {parent[:60]!r}, which is no node of the file"
-                raise self.wrong(unknown + hint(parent, self.nodes))
+                raise self.wrong(unknown + hint(parent, self.nodes), node)
         if own in parents or len(set(parents)) < len(parents):
-            raise self.wrong(f"the table of {own[:60]!r} names a variable twice")
+            raise self.wrong(f"the table of {own[:60]!r} names a variable twice", node)
         about, states = self.about.get(own, ""), self.states[own]
         about = "" if about == own else about
         if node.tag == "noisymax":
@@ -93,7 +93,7 @@ class _Nodes:
             rank = words[begin : begin + size]
             if sorted(rank) != sorted(map(str, range(size))):
                 text = f"{' '.join(rank)[:40]!r} among the strengths of {own[:60]!r} should have the numbers of all"
-                raise self.wrong(f"{text} {size} states of {parent[:60]!r}, the one without effect last")
+                raise self.wrong(f"{text} {size} states of {parent[:60]!r}, the one without effect last", node)
             ranks.append(tuple(map(int, rank)))
             begin += size
         values = self.numbers(own, node, "parameters", (sum(sizes) + 1) * n_states).reshape(-1, n_states)
@@ -105,7 +105,8 @@ class _Nodes:
         sizes = [len(self.states[parent]) for parent in parents]
         entries = entries_of((*sizes, len(self.states[own])))
         if entries > MOST_ENTRIES:
-            raise self.wrong(f"the table of {own[:60]!r} has more than {MOST_ENTRIES:,} entries; that is the limit")
+            text = f"the table of {own[:60]!r} has more than {MOST_ENTRIES:,} entries; that is the limit"
+            raise self.wrong(text, node)
         values = self.numbers(own, node, "probabilities", entries)
         if self.first_fastest:
             turned = values.reshape(*reversed(sizes), -1)
@@ -116,9 +117,9 @@ class _Nodes:
         """So many numbers."""
         words = (node.findtext(tag) or "").split()
         if len(words) != count:
-            raise self.wrong(f"the table of {own[:60]!r} has {len(words)} numbers; {count} are needed")
+            raise self.wrong(f"the table of {own[:60]!r} has {len(words)} numbers; {count} are needed", node)
         values = np.array([parsed_number(word) for word in words])
         if not np.isfinite(values).all():
             word = words[int(np.flatnonzero(~np.isfinite(values))[0])]
-            raise self.wrong(f"{word[:40]!r} in the table of {own[:60]!r} is no number")
+            raise self.wrong(f"{word[:40]!r} in the table of {own[:60]!r} is no number", node)
         return values
