@@ -227,6 +227,45 @@ def test_large_networks_are_answered_by_mean_field_theory_and_say_so():
     assert len(answers.questions(net, asked)) == answers.TRIES
 
 
+def test_states_of_large_families_are_estimated_and_say_so():
+    causes, findings = [f"c{j}" for j in range(30)], [f"f{i}" for i in range(3)]
+    states = dict.fromkeys([*causes, *findings], ("none", "mild", "high"))
+    rng = np.random.default_rng(0)
+    edges = {(c, f): rng.normal(0.0, 0.3, (2, 2)) for c in causes for f in findings}
+    net = sb.from_edges(edges, states=states)
+    asked = {"evidence": {"30": 2, "31": 0}, "units": [0, 1, 32]}
+    answer, posterior = answers.answer(net, asked), sb.infer(net, {"f0": "high", "f1": "none"})
+    assert (answer["kind"], answer["logP"]) == ("estimate", posterior.bound)
+    for i in (0, 1, 32):
+        assert answer["beliefs"][str(i)] == pytest.approx(list(posterior[net.names[i]].values()))
+    nats = answers.reasons(net, asked | {"units": [0]})["0"]
+    assert {finding: len(own) for finding, own in nats.items()} == {"30": 3, "31": 3}
+    (question,) = answers.questions(net, asked)
+    assert question["unit"] == 32
+    assert sum(question["chances"]) == pytest.approx(1.0)
+
+
+def test_what_is_too_large_beside_an_exact_answer_has_no_number():
+    net = sb.layered((30, 2), rng=0)
+    answer = answers.answer(net, {"evidence": {}, "units": [0, 1, 30]})
+    assert answer["kind"] == "exact"
+    assert answer["beliefs"]["30"] is None
+    prior = sb.exact_posterior(net, {}, units=[0, 1])
+    assert [answer["beliefs"][i][1] for i in "01"] == pytest.approx(prior.means.tolist())
+
+
+@small
+def test_one_cause_is_that_of_the_library(clinic):
+    evidence = {"fever": 1, "sneezing": 0}
+    answer, found = answers.single(clinic, {"evidence": numbered(clinic, evidence)}), sb.single_cause(clinic, evidence)
+    for name in ("flu", "cold"):
+        p = found[name]
+        assert answer["beliefs"][str(clinic.index(name))] == pytest.approx([1 - p, p])
+    net = weather()
+    found, answer = sb.single_cause(net, {"slip": True}), answers.single(net, {"evidence": {"2": 1}})
+    assert answer["beliefs"]["0"] == pytest.approx([0.0, *found.probability])
+
+
 @small
 @pytest.mark.parametrize(
     ("asked", "message"),

@@ -77,10 +77,13 @@ def exactly(network: Network, rows: Sequence[Evidence], units: Iterable[int]) ->
 
 def _exactly(network: Network, rows: Sequence[Evidence], units: list[int]) -> Exact:
     exact = exact_posterior(network, list(rows), units=units, limit=LIMIT, threads=1, progress=False)
-    ends = np.cumsum(network.n_states[units] - 1) if units else np.empty(0, np.int64)
+    log_p = np.atleast_1d(exact.log_likelihood)
+    if network.is_binary:
+        both = np.stack([1.0 - exact.means, exact.means], axis=-1)  # rows by variables by states
+        return Exact(log_p, dict(zip(units, both.swapaxes(0, 1), strict=True)))
+    ends = np.cumsum(network.n_states[units] - 1)
     parts = np.split(exact.means, ends[:-1], axis=1) if units else []
-    beliefs = {i: probabilities(part) for i, part in zip(units, parts, strict=True)}
-    return Exact(np.atleast_1d(exact.log_likelihood), beliefs)
+    return Exact(log_p, {i: probabilities(part) for i, part in zip(units, parts, strict=True)})
 
 
 # --- what the page asks ---------------------------------------------------------------------------------------------
@@ -104,10 +107,8 @@ def answer(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
             "method": "mean field" if posterior.error is None else "samples",
             "converged": bool(posterior.converged),
         }
-    return {
-        "logP": log_p,
-        "beliefs": {str(i): None if np.isnan(p).any() else p.tolist() for i, p in beliefs.items()},
-    } | settled
+    numbers = {str(i): p.tolist() for i, p in beliefs.items()}
+    return {"logP": log_p, "beliefs": {i: None if own[0] != own[0] else own for i, own in numbers.items()}} | settled
 
 
 def single(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,12 +117,12 @@ def single(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
     own: dict[str, list[int]] = {}
     for k, cause in enumerate(found.causes):
         own.setdefault(cause if isinstance(cause, str) else cause[0], []).append(k)
-    both = {"beliefs": found.probability, "prior": found.prior}
-    told = {
-        key: {str(network.index(name)): probabilities(numbers[places]).tolist() for name, places in own.items()}
-        for key, numbers in both.items()
-    }
-    return {"kind": "exact"} | told
+    places = {str(network.index(name)): list_ for name, list_ in own.items()}
+
+    def by_cause(p: list[float]) -> dict[str, list[float]]:
+        return {i: [max(1.0 - sum(p[k] for k in list_), 0.0), *(p[k] for k in list_)] for i, list_ in places.items()}
+
+    return {"kind": "exact", "beliefs": by_cause(found.probability.tolist()), "prior": by_cause(found.prior.tolist())}
 
 
 def reasons(network: Network, asked: Mapping[str, Any]) -> dict[str, dict[str, list[float]]]:
@@ -174,6 +175,8 @@ def _informed(
     given, others = (about, among) if by_cause else (among, about)
     rows = [evidence | {c: state} for c in given for state in _states(network, c)]
     solved = _exactly(network, rows, others)
+    sizes = network.n_states[others].tolist()
+    alike = [[o for o, k in zip(others, sizes, strict=True) if k == n] for n in sorted(set(sizes))]
     score, chances, begin = dict.fromkeys(among, 0.0), dict[int, list[float]](), 0
     for c in given:
         part = slice(begin, begin := begin + int(network.n_states[c]))
@@ -183,14 +186,17 @@ def _informed(
         weight = np.exp(log_p - log_p.max())
         weight /= weight.sum()
         chances[c] = weight.tolist()
-        for o in others:
-            if o == c:
-                continue
-            p = np.where(weight[:, None] > 0.0, solved.beliefs[o][part], 0.0)
-            mean = weight @ p
-            told = float(_entropy(mean) - weight @ _entropy(p))
-            score[o if by_cause else c] += max(told, 0.0)
-            chances[o] = mean.tolist()
+        for some in alike:
+            p = np.stack([solved.beliefs[o][part] for o in some], axis=1)  # states of c by variables by their states
+            p = np.where(weight[:, None, None] > 0.0, p, 0.0)
+            mean = np.einsum("s,sok->ok", weight, p)
+            told = np.maximum(_entropy(mean) - weight @ _entropy(p), 0.0)
+            told[[k for k, o in enumerate(some) if o == c]] = 0.0
+            if by_cause:
+                score.update({o: score[o] + x for o, x in zip(some, told.tolist(), strict=True)})
+                chances.update(zip(some, mean.tolist(), strict=True))
+            else:
+                score[c] += float(told.sum())
     return score, chances
 
 

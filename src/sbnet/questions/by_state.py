@@ -13,8 +13,9 @@ from sbnet.model.network import Network
 
 def columns_at(network: Network, variables: Iterable[int]) -> IndexArray:
     """The columns of some variables, one after the other."""
-    parts = [np.arange(network.n_units)[:0], *(np.r_[network.columns_of(int(i))] for i in variables)]
-    return np.concatenate(parts) if not network.is_binary else np.fromiter(variables, np.int64)
+    if network.is_binary:
+        return np.fromiter(variables, np.int64)
+    return np.concatenate([np.arange(0), *(np.r_[network.columns_of(int(i))] for i in variables)])
 
 
 def probabilities(own: FloatArray) -> FloatArray:
