@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_X_y, validate_d
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError, not_among
-from sbnet.estimators import _choosing, _given, _large, _learning, _recognition
+from sbnet.estimators import _choosing, _given, _large, _learning, _reading, _recognition
 from sbnet.estimators._given import Given
 from sbnet.estimators._recognition import Recognition
 from sbnet.estimators._rows import Group, Rows, columns, place
@@ -24,12 +24,15 @@ from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.solvers.block_gibbs import Chains, cell_probabilities
 from sbnet.inference.solvers.completions import complete
 from sbnet.inference.solvers.places import BINARY, Place
+from sbnet.inference.solvers.row_completions import log_probabilities
+from sbnet.learning.state_networks import StateRows, learn_states
 from sbnet.learning.streams import is_stream
 from sbnet.model.mixtures import NetworkMixture, log_mean
 from sbnet.model.network import Network
 from sbnet.parallel.lazy import is_lazy
 from sbnet.tables.codings import PLAIN, Coding, show
 from sbnet.tables.frames import Array, is_records
+from sbnet.tables.schema import Schema
 
 Member = tuple[Network, Recognition | None]
 """A network, and what it says of its hidden units before they are solved for."""
@@ -39,8 +42,10 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     """The part of an estimator that does not depend on what it is for."""
 
     bounds_: Any
+    report_: Any
     networks_: Any
     recognitions_: tuple[Recognition | None, ...]
+    schema_: Schema | None
     encoder_: BinaryEncoder | None
     codings_: dict[str, Coding] | None
     _n_hidden: int
@@ -48,12 +53,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.string = tags.input_tags.categorical = self._is_encoded()
+        tags.input_tags.string = tags.input_tags.categorical = self._settings().binarize is None
         return tags
-
-    def _is_encoded(self) -> bool:
-        """Whether tables of categories and numbers are taken."""
-        return getattr(self, "encode", None) is not None
 
     def _settings(self) -> Settings:
         """The arguments in force, checked; they are read at each call."""
@@ -63,6 +64,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         """Of the columns, or of their units; without any, they are called as :func:`sbnet.layered` calls its units."""
         if self.encoder_ is not None:
             return tuple(self.encoder_.get_feature_names_out())
+        if self.schema_ is not None:
+            return self.schema_.names
         names = getattr(self, "feature_names_in_", None)
         return tuple(f"x{k}" for k in range(self.n_features_in_)) if names is None else tuple(names)
 
@@ -71,9 +74,11 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         settings = self._settings()
         if settings.encode is not None:
             return _encoded(self, settings, X, y, reset=reset, sample_weight=sample_weight)
-        if reset:
-            self.encoder_ = None
         threshold = settings.binarize
+        if reset:
+            self.encoder_, self.schema_ = None, None
+        if threshold is None and (reset or self.schema_ is not None):
+            return self._by_schema(settings, X, y, reset=reset, sample_weight=sample_weight)
         sheet, values, y = _given.checked(
             self, X, y, reset=reset, missing=settings.missing, numbers=threshold is not None
         )
@@ -89,6 +94,29 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
                 _given.tell(self.codings_)
         known = self.codings_ or dict.fromkeys(names, PLAIN)
         return Given(values, _given.cells(sheet, values, known), tuple(known.values())), y
+
+    def _by_schema(self, settings: Settings, X: Any, y: Any, *, reset: bool, sample_weight: Any) -> tuple[Given, Any]:
+        """A table as rows of states, by the schema, which is learned with `reset`."""
+        X = _reading.checked(self, X, reset=reset)
+        if reset:
+            weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+            self.schema_ = _reading.learned(self, X, settings.columns, settings.missing, weights)
+            self.codings_ = _given.codings_of(self.schema_) if self._is_binary() else None
+            if settings.verbose:
+                print(self.schema_, file=sys.stderr)
+        assert self.schema_ is not None
+        cells = _reading.encoded(self.schema_, X)
+        if not (y is None or isinstance(y, str)):
+            y = _reading.with_target(self, cells, y)
+        if self.codings_ is None:
+            return Given(cells, cells, ()), y
+        values = _given.stacked(X, self.schema_, cells)
+        return Given(values, cells, tuple(self.codings_.values())), y
+
+    def _is_binary(self) -> bool:
+        """Is every column a variable of two states? Then networks may have hidden variables and several orders."""
+        schema = self.schema_
+        return schema is None or (len(schema.variables) == len(schema.columns) and bool((schema.n_states == 2).all()))
 
     def _read_rows(self, X: Any, sample_weight: Any, *, reset: bool = True) -> Rows:
         return self._rows(self._table(X, reset=reset, sample_weight=sample_weight)[0], sample_weight)
@@ -143,6 +171,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         return parts[0] if len(parts) == 1 else log_mean(np.array(parts))
 
     def _bounds_of(self, network: Network, recognition: Recognition | None, states: States) -> FloatArray:
+        if not network.is_binary:
+            return log_probabilities(network, states)
         if self.encoder_ is None:
             return self._infer(network, states, recognition).bound
         whole = complete(network, states, self._places(network))
@@ -173,6 +203,9 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def _fit_rows(self, rows: Rows) -> tuple[np.random.Generator, float]:
         settings = self._settings()
         generator = np.random.default_rng(_learning.make_seed(settings.random_state))
+        if not self._is_binary():
+            self._fit_states(rows.keep(rows.weights > 0.0), generator)
+            return generator, float(rows.weights.sum())
         # A row of weight zero is no row, in the division into batches too.
         found = _choosing.learn(settings, rows.keep(rows.weights > 0.0), generator)
         (result, self.report_), self.networks_ = found[0], tuple(result.network for result, _ in found)
@@ -181,6 +214,24 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         self._n_hidden = sum(settings.layers) if self.report_ is None else self.report_.hidden
         self.recognitions_ = tuple(_recognition.learn(settings, n, self._n_hidden, rows) for n in self.networks_)
         return generator, float(rows.weights.sum())
+
+    def _fit_states(self, rows: Rows, generator: np.random.Generator) -> None:
+        """One network of variables with states."""
+        assert self.schema_ is not None
+        found = StateRows(
+            rows.named(self.schema_.names).cells,
+            rows.weights,
+            self.schema_.names,
+            tuple(self.schema_.states.values()),
+            self.schema_.ordered,
+            self.schema_.names.index(rows.names[-1]) if rows.label_last else None,
+        )
+        threads = _learning.threads(self._settings())
+        self.network_, report = learn_states(found, generator, threads=threads, products=0)
+        self.networks_, self.recognitions_, self._n_hidden, self.report_ = (self.network_,), (None,), 0, report
+        self.bounds_, self.held_out_bounds_, self.n_iter_ = np.array([report.held_out]), None, 1
+        if self._settings().verbose:
+            print(report, file=sys.stderr)
 
     def _fill_encoded(self, X: Any, rng: np.random.Generator | None, networks: Sequence[Member] | None = None) -> Any:
         """The table, of its own kind, with missing cells at their most probable values; or, given `rng`, at draws."""
@@ -272,7 +323,9 @@ class FromNetworks:
             estimator.feature_names_in_ = np.array(names, dtype=object)
         estimator.network_, estimator.networks_ = mixture.networks[0], mixture.networks
         estimator.recognitions_ = (None,) * len(mixture)
-        estimator.encoder_ = estimator.codings_ = estimator.report_ = estimator.held_out_bounds_ = None
+        estimator.schema_ = estimator.encoder_ = estimator.codings_ = estimator.report_ = estimator.held_out_bounds_ = (
+            None
+        )
         estimator.bounds_, estimator.n_iter_, estimator.n_samples_seen_ = np.empty(0), 0, 0.0
         # mixture variables come after columns
         estimator._n_hidden = next(k for k, name in enumerate(estimator.network_.names) if name in set(names))
@@ -298,6 +351,7 @@ def _encoded(
         encoder = BinaryEncoder() if is_auto(encode) else clone(encode)
         # the coding that networks need: no unit for the most frequent category
         encoder.set_params(drop="most_frequent", missing=encoder.missing if missing == () else missing)
+        estimator.schema_ = None
         estimator.encoder_, estimator.codings_ = encoder.fit(X, sample_weight=sample_weight), None
         if is_records(X):
             estimator.n_features_in_, estimator.feature_names_in_ = encoder.n_features_in_, encoder.feature_names_in_

@@ -18,6 +18,7 @@ from sbnet.errors import CodingWarning, TableError, in_line
 from sbnet.parallel.blocks import row_blocks
 from sbnet.tables import codings, frames
 from sbnet.tables.codings import PLAIN, Coding
+from sbnet.tables.schema import Schema, column_name
 
 _WAYS = (
     'Ways out: binarize=, a threshold; encode="auto", several units for a column; missing=[…], marks of missing cells'
@@ -217,3 +218,31 @@ def _warn_of_choices(sheet: frames.Sheet, names: tuple[str, ...]) -> None:
             CodingWarning,
             stacklevel=2,
         )
+
+
+def codings_of(schema: Schema) -> dict[str, Coding]:
+    """The two values of each column of a binary table."""
+    found = {}
+    for column in schema.variables:
+        zero, one = (own[0] if own else k for k, own in enumerate(column.cells))
+        plain = codings.bit(zero) == 0 and codings.bit(one) == 1 and not isinstance(zero, str)
+        found[column.name] = PLAIN if plain else Coding(zero, one)
+    return found
+
+
+def stacked(X: Any, schema: Schema, cells: States) -> frames.Array:
+    """The cells of a binary table as they came, in one array: numbers with NaN, or objects with None."""
+    sheet = frames.sheet(X, schema.missing_values)
+    if sheet.names is None:
+        columns = list(sheet.columns)
+    else:
+        place = {column_name(sheet, k): k for k in range(len(sheet.columns))}
+        nothing = frames.Column("", np.full(sheet.n_rows, np.nan))
+        columns = [sheet.columns[place[name]] if name in place else nothing for name in schema.names]
+    values = _stacked(replace(sheet, columns=columns), numbers=False)
+    missing = cells == HIDDEN
+    if values.dtype.kind == "f":
+        values = np.where(missing, np.nan, values)
+    else:
+        values[missing] = None
+    return values

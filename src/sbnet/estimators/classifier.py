@@ -9,18 +9,19 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from sbnet import checks
-from sbnet._types import HIDDEN, FloatArray, States
+from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _choosing, _learning, _pooling, _tuning
+from sbnet.estimators import _choosing, _label, _learning, _pooling, _tuning
 from sbnet.estimators._large import by_partition, fit_classes
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._pooling import Pooled
-from sbnet.estimators._rows import place
+from sbnet.estimators._rows import Rows, place
 from sbnet.estimators._tuning import Labelled, Mixture
 from sbnet.estimators.density import FromTemplate, SBNDensity
 from sbnet.estimators.settings import DEFAULT_PRIOR, Training, check_particles, flag, is_auto, prior_for
@@ -121,7 +122,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         binarize: float | None = None,
         encode: Any = None,
         missing: Any = None,
+        columns: Any = None,
         class_prior: Any = None,
+        class_weight: Any = None,
         tune: str | None = None,
         pooled: Any = "auto",
         calibrate: bool = True,
@@ -141,6 +144,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.class_prior = class_prior
+        self.class_weight = class_weight
+        self.columns = columns
         self.tune = tune
         self.pooled = pooled
         self.calibrate = calibrate
@@ -167,10 +172,17 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         self._check()
         if is_lazy(X) or is_stream(X):
             return fit_classes(self, X, y, sample_weight)
+        given = y
         table, y = self._table(X, y=y, reset=True, sample_weight=sample_weight)
         check_classification_targets(y)
         self.classes_, number = np.unique(y, return_inverse=True)
         rows = self._rows(table, sample_weight)
+        if self.class_weight is not None:
+            rows = replace(rows, weights=rows.weights * compute_sample_weight(self.class_weight, y))
+        self._kept = None
+        if self._wants_one():
+            return self._fit_label(rows, number, _label.name_of(given, rows.names))
+        self._one = False
         share = np.bincount(number, weights=rows.weights, minlength=len(self.classes_)).astype(np.float64)
         self.class_log_prior_ = self._log_prior(share)
         # A class without weight has a prior of zero; its rows count as one each, so that it can be learned.
@@ -187,6 +199,74 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         self.networks_ = [networks[0] for networks in self.mixtures_]
         self.bounds_ = [each[0].bounds for each in found]
         self.n_iter_ = max(len(bounds) for bounds in self.bounds_)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> SBNClassifier:
+        """Learn from more rows: the network is learned anew from all that were given to this method, a byte a cell.
+
+        How columns are read follows from the first rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like
+            All classes, at the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        SBNClassifier
+        """
+        self._check()
+        kept: tuple[Rows, IndexArray, str] | None = getattr(self, "_kept", None)
+        if kept is None and classes is None and not hasattr(self, "classes_"):
+            raise ParameterError("the first rows may not have all classes; give all of them, classes=…")
+        table, target = self._table(X, y=y, reset=kept is None, sample_weight=sample_weight)
+        if any(one is not None for one in (self.tune, self.density, self.hidden)):
+            raise ParameterError("networks of classes are learned by fit(); leave hidden=, density= and tune= unset")
+        if classes is not None:
+            self.classes_ = np.unique(classes)
+        number = np.minimum(np.searchsorted(self.classes_, target), len(self.classes_) - 1)
+        if np.any(self.classes_[number] != target):
+            raise ParameterError(f"y has a class {target[self.classes_[number] != target][0]!r} that classes= had not")
+        rows, name = self._rows(table, sample_weight), _label.name_of(y, self._names())
+        if kept is not None:
+            rows = replace(
+                rows,
+                cells=np.concatenate([kept[0].cells, rows.cells]),
+                weights=np.concatenate([kept[0].weights, rows.weights]),
+            )
+            number, name = np.concatenate([kept[1], number]), kept[2]
+        self._kept = rows, number, name
+        return self._fit_label(rows, number, name)
+
+    def _wants_one(self) -> bool:
+        """Is there one network, with the label as its last variable? There is one for each class if settings of such
+        networks were given, and for arrays of zeros and ones.
+        """
+        schema, given = self.schema_, (self.tune, self.density, self.hidden)
+        if schema is None or not self._is_binary():
+            return schema is not None
+        return schema.table != "array" and all(one is None for one in given)
+
+    def _fit_label(self, rows: Rows, label: IndexArray, name: str) -> SBNClassifier:
+        """One network of columns and label."""
+        assert self.schema_ is not None
+        self._one = True
+        settings, counted = self._settings(), rows.weights > 0.0
+        share = np.bincount(label, weights=rows.weights, minlength=len(self.classes_)).astype(np.float64)
+        with np.errstate(divide="ignore"):
+            self.class_log_prior_, self._share = self._log_prior(share), np.log(share / share.sum())
+        cells, weights, label = rows.cells[counted], rows.weights[counted], label[counted]
+        rng = np.random.default_rng(make_seed(settings.random_state))
+        self.label_, self._order = name, _label.order_of(share)
+        threads = _learning.threads(settings)
+        learned = _label.learn(self.schema_, cells, label, self.classes_, weights, name, rng, threads=threads)
+        self.network_, self.report_ = learned
+        self.networks_, self.mixtures_ = [self.network_], [(self.network_,)]
+        self.bounds_, self.n_iter_ = [np.array([learned[1].held_out])], 1
+        self.temperature_, self.strength_ = 1.0, 0.0
         return self
 
     def _check(self) -> None:
@@ -300,6 +380,11 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     def _joint(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         cells = self._table(X, reset=False)[0].cells
+        if self._one:
+            p = _label.probabilities(self.network_, self.label_, cells, self._names(), self._order)
+            with np.errstate(divide="ignore"):
+                logs: FloatArray = np.log(p)
+            return logs if self.class_prior is None else logs + self.class_log_prior_ - self._share
         number = self.particles if self.particles is not None else _PARTICLES if self.tune else 0
         if self.encoder_ is not None:  # units stand together for one column
             number = 0

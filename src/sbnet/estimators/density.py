@@ -6,18 +6,20 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import DensityMixin, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from sbnet._types import FloatArray
-from sbnet.errors import ParameterError
-from sbnet.estimators import _learning
+from sbnet._types import HIDDEN, FloatArray
+from sbnet.errors import ParameterError, not_among
+from sbnet.estimators import _learning, _reading
 from sbnet.estimators._base import FromNetworks, SBNEstimator, numbers
 from sbnet.estimators._completing import Resumed
 from sbnet.estimators._large import by_partition, ordered, transforms_by_partition
-from sbnet.estimators._rows import columns, place
+from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators.settings import Settings, Training, is_auto, layers
 from sbnet.exact.probability import sample
+from sbnet.inference.solvers.row_completions import complete
 from sbnet.learning.streams import blocks_of, is_stream
 from sbnet.model.mixtures import NetworkMixture
 
@@ -75,6 +77,9 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         For tables of categories and numbers: how each column becomes units, by the rules of :class:`BinaryEncoder` or
         with the settings of a given one. Scores are then over the original cells: combinations of units that mean no
         value have no probability, and the density of a number is the probability of its interval.
+    columns : mapping or None
+        How to read some columns, where it is known better: ``{"age": "numbers", "id": "ignore", "grade": ["D", "C",
+        "B", "A"]}``. Kinds are "yes/no", "words", "ordered", "numbers", "dates", "tick box" and "ignore".
     missing : list
         Values that mark missing cells, such as ``[-99, 9]``, beside NaN, None, NA and empty cells.
     settings : Training or None
@@ -107,6 +112,8 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         Mean bound of the held-out rows after each epoch.
     n_iter_ : int
         Epochs done.
+    schema_ : Schema
+        How each column was read: print it.
     encoder_ : BinaryEncoder or None
         With `encode`; its ``columns_`` say how each column was read.
     n_samples_seen_ : float
@@ -140,6 +147,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         solver: Any = None,
         binarize: float | None = None,
         encode: Any = None,
+        columns: Any = None,
         missing: Any = (),
         settings: Training | None = None,
         n_jobs: int | None = None,
@@ -156,6 +164,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         self.solver = solver
         self.binarize = binarize
         self.encode = encode
+        self.columns = columns
         self.missing = missing
         self.settings = settings
         self.n_jobs = n_jobs
@@ -187,6 +196,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
 
         The optimiser goes on where the last call left it; after :meth:`fit` it begins anew. The prior counts once for
         all rows seen so far, so the more of them have passed, the less it holds the weights. No rows are held out.
+        (Where columns have more than two states the network is learned anew from all rows given to this method.)
 
         Parameters
         ----------
@@ -210,6 +220,8 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         first = not hasattr(self, "network_")
         rows = self._read_rows(X, sample_weight, reset=first)
         rows = rows.keep(rows.weights > 0.0)
+        if not self._is_binary():
+            return self._fit_more(rows, first)
         if first:
             generator = np.random.default_rng(_learning.make_seed(settings.random_state))
             network, state, bounds, seen = _learning.start(settings, rows, generator), None, np.empty(0), 0.0
@@ -227,6 +239,18 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         self.networks_, self.recognitions_ = (self.network_,), (None,)
         self.n_iter_, self.n_samples_seen_ = len(self.bounds_), seen + weight
         self._generator, self._optimizer_state = generator, optimizer.state
+        return self
+
+    def _fit_more(self, rows: Rows, first: bool) -> SBNDensity:
+        """Networks of variables with states are learned anew from all rows so far, which are kept: a byte a cell."""
+        kept: Rows | None = None if first else getattr(self, "_kept", None)
+        if kept is not None:
+            cells = np.concatenate([kept.cells, rows.cells])
+            rows = replace(rows, cells=cells, weights=np.concatenate([kept.weights, rows.weights]))
+        self._kept = rows
+        self._generator = np.random.default_rng(_learning.make_seed(self._settings().random_state))
+        self._fit_states(rows, self._generator)
+        self._optimizer_state, self.n_samples_seen_ = None, float(rows.weights.sum())
         return self
 
     @property
@@ -260,13 +284,57 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         if self.encoder_ is not None:
             states = place(self.network_, drawn, names)
             return self.encoder_.table(numbers(self._places(self.network_), states))
-        return drawn.astype(np.float64)
+        if self.schema_ is None or (self.schema_.table == "array" and self.schema_.is_binary):
+            return drawn.astype(np.float64)
+        return self.schema_.decode(drawn, rng)
+
+    def probabilities(self, X: Any, *, column: str) -> FloatArray:
+        """Of the states of a column, given the other observed cells of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            Rows; columns that are not there, or cells that are missing, count as not observed. What the column itself
+            holds is not looked at.
+        column : str
+            Its name.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_states)
+            In the order of ``density.schema_[column].states``.
+        """
+        check_is_fitted(self)
+        names = self._names()
+        if column not in names:
+            raise ParameterError(f"column: {not_among(column, names, 'the variables')}")
+        if self.schema_ is None:
+            cells = self._table(X, reset=False)[0].cells.copy()
+        else:  # by name: a question may leave columns out
+            cells = _reading.encoded(self.schema_, X)
+        cells[:, names.index(column)] = HIDDEN
+        parts, logs = [], []
+        for network in self.networks_:
+            v = network.index(column)
+            found = complete(network, place(network, cells, names), asked=np.array([v]))
+            parts.append(found.probabilities(v, int(network.n_states[v])))
+            logs.append(found.log_p)
+        share = softmax(np.array(logs), axis=0)
+        mean: FloatArray = np.einsum("kr,krs->rs", share, np.array(parts))
+        return mean
 
     def transform(self, X: Any) -> FloatArray:
-        """Posterior means of the units in hidden layers, for use as features."""
+        """Posterior means of the units in hidden layers, for use as features.
+
+        A network without hidden layers gives the probabilities of the states of all columns, from the second state on:
+        0 and 1 where a cell is observed.
+        """
         check_is_fitted(self)
         if not self._n_hidden:
-            raise ParameterError("a network without hidden layers has no features to give; set hidden=")
+            network, names = self.network_, self._names()
+            found = complete(network, self._states(network, self._table(X, reset=False)[0]))
+            parts = [found.probabilities(v, int(network.n_states[v]))[:, 1:] for v in columns(network, names)]
+            return np.concatenate(parts, axis=1)
         states = self._states(self.network_, self._table(X, reset=False)[0])
         network, recognition = self._members()[0]
         return self._infer(network, states, recognition).means[:, : self._n_hidden]
@@ -276,6 +344,9 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         check_is_fitted(self)
         _check_feature_names_in(self, input_features)
         prefix = type(self).__name__.lower()
+        if not self._n_hidden:
+            states = [(name, state) for name in self._names() for state in self.network_.states[name][1:]]
+            return np.array([f"{prefix}_{name}={state}" for name, state in states], dtype=object)
         return np.array([f"{prefix}_{name}" for name in self.network_.names[: self._n_hidden]], dtype=object)
 
     @by_partition
@@ -284,13 +355,15 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         check_is_fitted(self)
         if self.encoder_ is not None:
             return self._fill_encoded(X, None)
+        if not self._is_binary():
+            raise ParameterError("columns have more than two states; SBNImputer().fit_transform(X) fills such tables")
         return self._fill(self._table(X, reset=False)[0], lambda posterior: posterior.means)
 
     def _settings(self) -> Settings:
         return Settings.of(self, self.settings)
 
 
-_SHORT = ("hidden", "binarize", "encode", "missing", "n_jobs", "random_state", "verbose")
+_SHORT = ("hidden", "binarize", "encode", "columns", "missing", "n_jobs", "random_state", "verbose")
 
 
 class FromTemplate(SBNEstimator):
@@ -318,9 +391,6 @@ class FromTemplate(SBNEstimator):
             params = {**params, "density": SBNDensity()}
         return super().set_params(**params)
 
-    def _is_encoded(self) -> bool:
-        return self.encode is not None or getattr(self.density, "encode", None) is not None
-
     def _auto(self) -> dict[str, Any]:
         """What "auto" in the template stands for here, where a density alone takes it for something else."""
         return {}
@@ -329,7 +399,7 @@ class FromTemplate(SBNEstimator):
         template = SBNDensity() if self.density is None else self.density
         if not isinstance(template, SBNDensity):
             raise ParameterError(f"density is {template!r}; give an SBNDensity, such as SBNDensity(epochs=5)")
-        given = {name: getattr(self, name) for name in _SHORT if getattr(self, name) is not None}
+        given = {name: getattr(self, name) for name in _SHORT if getattr(self, name, None) is not None}
         # Who runs an estimator decides on seeds and cores, as in scikit-learn's ensembles; but of two networks
         # one would be lost without a word, in a search over density__hidden for instance.
         both = "hidden" in given and not is_auto(template.hidden)

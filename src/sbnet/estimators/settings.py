@@ -234,6 +234,7 @@ class Settings(Training):
     solver: Any
     binarize: float | None
     encode: Any
+    columns: Any
     missing: Any
     n_jobs: int | None
     random_state: Any
