@@ -114,6 +114,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     array(['left', 'right'], dtype='<U5')
     """
 
+    _kept: tuple[Rows, IndexArray, str] | None
+    _one: bool
+
     def __init__(
         self,
         *,
@@ -219,7 +222,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         SBNClassifier
         """
         self._check()
-        kept: tuple[Rows, IndexArray, str] | None = getattr(self, "_kept", None)
+        kept = getattr(self, "_kept", None)
         if kept is None and classes is None and not hasattr(self, "classes_"):
             raise ParameterError("the first rows may not have all classes; give all of them, classes=…")
         table, target = self._table(X, y=y, reset=kept is None, sample_weight=sample_weight)
