@@ -106,7 +106,6 @@ const copyLink = () => copy(location.href, "The link", unlinked);
 /* --- asking ---------------------------------------------------------------------------------------------------- */
 
 const SOON = 400, AGAIN = 4000;  // milliseconds until it is said that an answer is awaited; until it is asked again
-const told = () => units.length <= 150 ? units : listed;  // variables whose probabilities come with the answer
 let retry = 0;
 
 const single = () => $("single").checked;
@@ -114,8 +113,8 @@ const single = () => $("single").checked;
 /* The answer and the probabilities before any finding, of exactly one cause or of any number of them. */
 async function asked(now) {
   if (single()) return engine.single(now);
-  prior ??= (await engine.answer(new Map(), told())).beliefs;
-  return { ...await engine.answer(now, told()), prior };
+  prior ??= (await engine.answer(new Map(), listed)).beliefs;
+  return { ...await engine.answer(now, listed), prior };
 }
 
 async function changedEvidence() {
