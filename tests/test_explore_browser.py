@@ -437,6 +437,20 @@ def test_states_are_buttons_with_any_name_and_a_bar_each(visit, weather):
     assert page.is_hidden("#strange")
 
 
+def test_keys_set_states(visit, weather):
+    page = visit(weather)
+    page.keyboard.press("/")
+    page.keyboard.type("road")
+    page.keyboard.press("Enter")  # which of three states, is for the reader to say
+    assert told(page) == {}
+    page.keyboard.press("3")
+    assert told(page) == {"road": 2}
+    page.keyboard.press("4")  # there is none
+    assert told(page) == {"road": 2}
+    page.keyboard.press("u")
+    assert told(page) == {}
+
+
 def test_a_report_that_is_not_sure(visit, weather):
     page = visit(weather)
     page.fill("#search", "road")

@@ -97,7 +97,7 @@ def answer(network: Network, asked: Mapping[str, Any]) -> dict[str, Any]:
         log_p, beliefs = float(found.log_p[0]), {i: p[0] for i, p in found.beliefs.items()}
         settled: dict[str, Any] = {"kind": "exact"}
         if log_p == -math.inf:
-            raise EvidenceError(infer(network, evidence).impossible or "its probability is 0")
+            raise EvidenceError(exact_posterior(network, evidence, units=[0], limit=LIMIT).impossible)
     except TooManyHiddenError:
         posterior = _estimate(network, _key(evidence))
         log_p = posterior.bound

@@ -27,11 +27,12 @@ function distance(part, word, most) {
 }
 
 /* How badly a part of the query fits a text: 0 at its beginning, 1 at that of a word, 2 within, more with typos. */
-function misfit(part, { text, words }) {
+function misfit(part, { text, words }, forgiving) {
   const at = text.indexOf(part);
   if (at === 0) return 0;
   if (text.includes(` ${part}`)) return 1;
   if (at > 0) return 2;
+  if (!forgiving) return Infinity;
   const most = typos(part.length), least = Math.min(most + 1, ...words.map(word => distance(part, word, most)));
   return least > most ? Infinity : 3 + least;
 }
@@ -39,11 +40,10 @@ function misfit(part, { text, words }) {
 const indexed = text => ({ text: plain(text), words: [...new Set(plain(text).split(" "))] });
 
 /* The places of texts that fit a query, the best first; with typos only if nothing fits without. */
-function search(query, texts, rank = () => 0) {
+function search(query, texts, rank = () => 0, forgiving = false) {
   const parts = plain(query).split(" ").filter(Boolean);
   if (!parts.length) return [];
-  const found = texts.map((one, k) => [parts.reduce((x, part) => x + misfit(part, one), 0), k]);
-  const fitting = found.filter(([x]) => x < Infinity), best = Math.min(...fitting.map(([x]) => x));
-  return fitting.filter(([x]) => best >= 3 || x < 3 * parts.length)
-    .sort((a, b) => a[0] + rank(a[1]) - b[0] - rank(b[1]) || a[1] - b[1]).map(([, k]) => k);
+  const found = texts.map((one, k) => [parts.reduce((x, part) => x + misfit(part, one, forgiving), rank(k)), k]);
+  const fitting = found.filter(([x]) => x < Infinity).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  return fitting.length || forgiving ? fitting.map(([, k]) => k) : search(query, texts, rank, true);
 }
