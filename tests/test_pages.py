@@ -107,3 +107,12 @@ def test_the_notebook_of_the_lab_has_the_code_of_its_page():
     assert "\n".join(code) == "\n".join(shown)
     assert sum("".join(cell["source"]) == "# your solution" for cell in open_ones) == text.count("**Exercise.**") == 9
     assert not any("<details>" in "".join(cell["source"]) for cell in solved + open_ones)
+
+
+WORDS = "variational, ELBO, autoregressive, lasso, hyperparameter, tutorial, overconfident, calibration, Markov blanket"
+
+
+@pytest.mark.parametrize("word", WORDS.split(", "))
+def test_a_search_finds_the_words_of_the_field(word):
+    pages = [page for page in DOCS.glob("*/*.md") if page.parent.name != "notes"]
+    assert any(word.lower() in page.read_text(encoding="utf-8").lower() for page in pages)
