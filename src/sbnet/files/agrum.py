@@ -91,9 +91,20 @@ def from_pyagrum(network: pyagrum.BayesNet) -> Network:
 
     Logit and noisy-OR nodes with more parents than a table may have stay what they are.
 
+    Parameters
+    ----------
+    network : pyagrum.BayesNet
+
     Returns
     -------
     Network
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> bn = sb.convert.to_pyagrum(sb.from_edges({("rain", "wet"): 2.0}))  # doctest: +SKIP
+    >>> sb.convert.from_pyagrum(bn).names  # doctest: +SKIP
+    ('rain', 'wet')
     """
     gum = checks.extra("pyagrum", "from_pyagrum()")
     if not isinstance(network, gum.BayesNet):

@@ -26,9 +26,18 @@ def to_pgmpy(network: Network) -> DiscreteBayesianNetwork:
 
     States are called as the notes say, else "0" and "1"; the units for the states of one variable are one node again.
 
+    Parameters
+    ----------
+    network : Network
+
     Returns
     -------
     pgmpy.models.DiscreteBayesianNetwork
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> model = sb.convert.to_pgmpy(sb.from_edges({("rain", "wet"): 2.0}))  # doctest: +SKIP
     """
     check_network(network)
     checks.extra("pgmpy", "to_pgmpy()")
@@ -52,9 +61,20 @@ def to_pgmpy(network: Network) -> DiscreteBayesianNetwork:
 def from_pgmpy(network: DiscreteBayesianNetwork) -> Network:
     """The network that a pgmpy network is: variables with states and tables, as :func:`sbnet.read` gives them.
 
+    Parameters
+    ----------
+    network : DiscreteBayesianNetwork
+
     Returns
     -------
     Network
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> model = sb.convert.to_pgmpy(sb.from_edges({("rain", "wet"): 2.0}))  # doctest: +SKIP
+    >>> sb.convert.from_pgmpy(model).names  # doctest: +SKIP
+    ('rain', 'wet')
     """
     if isinstance(network, type) or not all(hasattr(network, name) for name in ("nodes", "get_cpds")):
         raise ParameterError(f"network is {checks.shown(network)}; give a DiscreteBayesianNetwork of pgmpy")

@@ -154,6 +154,19 @@ def from_probabilities(
     causes then add up as log-odds, and one with p below the leak prevents. Variables with more than two states have
     probabilities of each, as in :func:`noisy_or`.
 
+    Parameters
+    ----------
+    causes : mapping
+        From (cause, effect) to p.
+    leak : mapping or float
+        Of effects, by name or one for all.
+    prior : mapping or float
+        Of variables that are only causes, by name or one for all.
+    gate : mapping or str
+        "sigmoid" or "noisy-or", by name or one for all effects.
+    states : mapping, optional
+        The names of states, where they are not no and yes.
+
     Returns
     -------
     Network
@@ -366,8 +379,12 @@ def nearest(network: Network, unit: str | int, *, gate: str, probability: float 
     unit
         Its name or number.
     gate
-        ``"sigmoid"`` or ``"noisy-or"``: what it becomes. Nearest in nats, over states in which each parent is on with
-        `probability`, all of them for up to 12 parents, 4,096 random ones for more.
+        ``"sigmoid"`` or ``"noisy-or"``: what it becomes. Nearest in nats, over states of its parents, all of them for up
+        to 12 parents, 4,096 random ones for more.
+    probability : float
+        With which each parent is on in these states.
+    rng
+        Seed of the random ones.
 
     Returns
     -------
