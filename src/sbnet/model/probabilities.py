@@ -379,8 +379,8 @@ def nearest(network: Network, unit: str | int, *, gate: str, probability: float 
     unit
         Its name or number.
     gate
-        ``"sigmoid"`` or ``"noisy-or"``: what it becomes. Nearest in nats, over states of its parents, all of them for up
-        to 12 parents, 4,096 random ones for more.
+        ``"sigmoid"`` or ``"noisy-or"``: what it becomes. Nearest in nats, over states of its parents, all of them for
+        up to 12 parents, 4,096 random ones for more.
     probability : float
         With which each parent is on in these states.
     rng
