@@ -9,6 +9,7 @@ import io
 import json
 import lzma
 import os
+import shlex
 import subprocess
 import sys
 import tracemalloc
@@ -336,6 +337,19 @@ def test_completion_knows_every_command_and_option(shell, capsys):
         assert word in script
 
 
+def test_names_and_states_of_a_model_are_completed(capsys):
+    for word, found in (
+        ("he", ["headlights="]),
+        ("headlights=d", ["headlights=dim", "headlights=dark"]),
+        ("no s", ["no sound="]),
+        ("clicks=", ["clicks=no", "clicks=yes"]),
+    ):
+        assert main(["completion", "names", "car", word]) == 0
+        assert capsys.readouterr().out.splitlines() == found
+    assert main(["completion", "names", "gone.toml", "a"]) == 0
+    assert capsys.readouterr().out.strip() == ""
+
+
 def test_bash_completes(tmp_path):
     script = subprocess.run(
         [sys.executable, "-m", "sbnet", "completion", "bash"], capture_output=True, text=True, check=True
@@ -343,6 +357,20 @@ def test_bash_completes(tmp_path):
     ask = "COMP_WORDS=(sbnet infer m.toml --cer); COMP_CWORD=3; _sbnet; echo ${COMPREPLY[@]}"
     done = subprocess.run(["bash", "-c", script.stdout + "\n" + ask], capture_output=True, text=True, check=True)
     assert done.stdout == "--certain\n"
+    ours = f'sbnet() {{ {sys.executable} -m sbnet "$@"; }}'
+    for words, found in (
+        (["hea"], "headlights=\n"),
+        (["headlights", "=", "d"], "dim dark\n"),
+        (["headlights", "="], "bright dim dark\n"),
+        (["no\\ so"], "no\\ sound=\n"),
+        (["$(touch gone)"], "\n"),
+    ):
+        listed = f"COMP_WORDS=(sbnet infer car {shlex.join(words)}); COMP_CWORD={2 + len(words)}"
+        ask = f"{listed}; _sbnet; echo ${{COMPREPLY[@]}}"
+        text = "\n".join([ours, script.stdout, ask])
+        done = subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=True, cwd=tmp_path)
+        assert done.stdout == found
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_command_has_examples_and_exit_codes(capsys):

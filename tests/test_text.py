@@ -456,3 +456,58 @@ def test_a_variable_of_several_states_is_evidence_by_its_name(tmp_path):
     assert np.exp(sb.log_likelihood(network, {"0": "1", "1": 1})) == pytest.approx(0.15)
     with pytest.raises(sb.errors.EvidenceError, match="unit '0' holds '7'; its states are 0, 1 and 2"):
         sb.log_likelihood(network, {"0": "7"})
+
+
+SEIZURES = """
+[units.tumour]
+prior = 0.01
+[units.fatigue]
+prior = 0.1
+[units.seizure]
+gate = "noisy-or"
+leak = 0.02
+causes = { fatigue = 0.2 }
+[units."focal seizure"]
+is_a = "seizure"
+gate = "noisy-or"
+leak = 0.01
+causes = { tumour = 0.6 }
+"""
+
+
+def test_a_hierarchy_in_text_is_that_of_noisy_or(tmp_path):
+    path = tmp_path / "seizures.toml"
+    path.write_text(SEIZURES)
+    found = sb.read(path)
+    causes = {("fatigue", "seizure"): 0.2, ("tumour", "focal seizure"): 0.6}
+    leak, prior = {"seizure": 0.02, "focal seizure": 0.01}, {"tumour": 0.01, "fatigue": 0.1}
+    expected = sb.noisy_or(causes, leak=leak, prior=prior, is_a={"focal seizure": ["seizure"]})
+    for name in leak:
+        for on in ([], ["tumour"], ["fatigue"], ["tumour", "fatigue"]):
+            assert found.conditional(name, [on]).p == pytest.approx(expected.conditional(name, [on]).p, abs=1e-15)
+    sb.write(found, tmp_path / "again.toml")  # with all links, and no hierarchy any more
+    assert sb.read(tmp_path / "again.toml") == found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'is_a = "seizure"',
+            'is_a = "seizures"',
+            "line 11, column 1: 'seizures' is not a unit; did you mean",
+        ),
+        ('is_a = "seizure"', "is_a = 3", "line 11, column 1: is_a"),
+        ('is_a = "seizure"', 'is_a = "tumour"', "is_a is for noisy-OR units of two states, and 'tumour' is none"),
+        (
+            "prior = 0.1",
+            'prior = 0.1\nis_a = "seizure"',
+            "'is_a' is for noisy-OR units, and 'fatigue' is a",
+        ),
+        ("leak = 0.02", 'leak = 0.02\nis_a = "focal seizure"', "is_a goes round in a circle"),
+    ],
+)
+def test_what_a_hierarchy_in_text_cannot_be(tmp_path, old, new, message):
+    (tmp_path / "x.toml").write_text(SEIZURES.replace(old, new, 1))
+    with pytest.raises(FileFormatError, match=message):
+        sb.read(tmp_path / "x.toml")

@@ -10,14 +10,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sbnet.datasets import clinic_path
+from sbnet.datasets import car_path, clinic_path
 from sbnet.errors import FileFormatError, ParameterError
 from sbnet.files import read, write
 from sbnet.files.atomic import check_target
 from sbnet.model.network import Network
 
-EXAMPLE = "example"
-"""Stands for the made-up clinic that comes with the package, where there is no file of this name."""
+EXAMPLES = {"example": clinic_path, "car": car_path}
+"""Stand for the made-up networks that come with the package, where there is no file of this name."""
 _TABLES = (".csv", ".tsv", ".parquet", ".npz", ".txt")
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -50,7 +50,7 @@ def read_model(chosen: argparse.Namespace) -> Network:
 
 
 def _place(name: str) -> str:
-    return os.fspath(clinic_path()) if name == EXAMPLE and not os.path.exists(name) else name
+    return os.fspath(EXAMPLES[name]()) if name in EXAMPLES and not os.path.exists(name) else name
 
 
 def _read(path: str) -> Network:

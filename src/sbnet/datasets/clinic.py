@@ -1,4 +1,4 @@
-"""Two clinics: a small one written by hand, and synthetic ones as large and as sparse as diagnostic networks."""
+"""A small clinic and a car, written by hand, and synthetic clinics as large and sparse as diagnostic networks."""
 
 from __future__ import annotations
 
@@ -46,6 +46,39 @@ def example_clinic() -> Network:
     'shortness of breath'
     """
     return read(clinic_path())
+
+
+def car_path() -> Path:
+    """Where the file of the car that does not start stands: a TOML text with variables of several states.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from sbnet.datasets import car_path
+    >>> print(car_path().read_text(encoding="utf-8").split(":")[0])
+    # Why the car does not start
+    """
+    return Path(__file__).with_name("car.toml")
+
+
+def example_car() -> Network:
+    """Why the car does not start: nine causes, their signs, and the voltage between them. All numbers are made up.
+
+    Returns
+    -------
+    Network
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> from sbnet.datasets import example_car
+    >>> sb.single_cause(example_car(), {"does not start": 1, "headlights": "dim"}).ranked[0]
+    'empty battery'
+    """
+    return read(car_path())
 
 
 def make_clinic(diseases: int = 600, findings: int = 4000, *, rng: RngLike = None) -> Network:

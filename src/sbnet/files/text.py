@@ -17,6 +17,7 @@ from sbnet.errors import CycleError, FileFormatError, NetworkError, ParameterErr
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import MOST_PARTS, deep_key, place_of
 from sbnet.kernels import codes as gates
+from sbnet.model import hierarchy
 from sbnet.model.build import from_edges
 from sbnet.model.graph import as_floats
 from sbnet.model.network import MAX_PARAMETER, Network, numbers
@@ -26,7 +27,7 @@ from sbnet.model.states import NO_YES, as_table, checked_states, checked_table
 
 OWN = {
     "sigmoid": ("prior", "bias", "weights"),
-    "noisy-or": ("leak", "leak_theta", "causes", "theta"),
+    "noisy-or": ("leak", "leak_theta", "causes", "theta", "is_a"),
     "table": ("parents", "table"),
 }
 """The keys of the numbers of a unit, by its gate."""
@@ -116,6 +117,8 @@ class _Document:
             self.check_unit(unit)
         self.states = {unit: self.states_of(unit) for unit in self.units}
         edges = [edge for unit in self.units for edge in self.edges(unit)]
+        if is_a := self.kinds():
+            edges = self.with_relatives(edges, is_a)
         kinds = {unit: self.gate(unit) for unit in self.units}
         tabled = [unit for unit, kind in kinds.items() if kind == "table"]
         tables = {unit: self.table(unit) for unit in tabled}
@@ -213,6 +216,43 @@ class _Document:
         what = f"the {'probability' if key == 'causes' else 'weight'} {parent!r} -> {unit!r}"
         number = self.probability if key == "causes" else self.positive if key == "theta" else self.number
         return number(what, value, path)
+
+    def kinds(self) -> dict[str, tuple[str, ...]]:
+        """What each unit is a kind of, where that is said: noisy-OR units with two states, all of them."""
+        found: dict[str, tuple[str, ...]] = {}
+        for unit, table in self.units.items():
+            if "is_a" not in table:
+                continue
+            path = "units", unit, "is_a"
+            with self.at(*path):
+                found |= hierarchy.checked({unit: table["is_a"]})
+            for one in (unit, *found[unit]):
+                if one not in self.units:
+                    raise self.wrong(f"{one!r} is not a unit{hint(one, self.units, f'add [units.{one}]', 0.6)}", *path)
+                if self.gate(one) != "noisy-or" or len(self.states[one]) > 2:
+                    raise self.wrong(f"is_a is for noisy-OR units of two states, and {one!r} is none", *path)
+        return found
+
+    def with_relatives(
+        self, edges: list[tuple[str, str, Any]], is_a: dict[str, tuple[str, ...]]
+    ) -> list[tuple[str, str, Any]]:
+        """Causes are linked to the relatives of what they bring about, too."""
+        related = hierarchy.members(is_a)
+        causes: dict[tuple[str, str], float] = {}
+        for parent, child, weight in edges:
+            if child in related and np.ndim(weight):
+                text = f"{parent!r} has {len(self.states[parent])} states, and its effect is in a hierarchy, is_a"
+                raise self.wrong(f"{text}; that is for causes of two", "units", child, "causes", parent)
+            if child in related:
+                causes[parent, child] = -math.expm1(-weight)
+        leak = {unit: -math.expm1(-self.bias(unit)) for unit in related}
+        try:
+            every = hierarchy.links(causes, leak, is_a)
+        except CycleError as error:
+            raise self.wrong(str(error), "units", error.cycle[0], "is_a") from None
+        more = [(*pair, never(p)) for pair, p in every.items() if p != causes.get(pair)]
+        changed = {pair[:2] for pair in more}
+        return [edge for edge in edges if edge[:2] not in changed] + more
 
     def check_parent(self, unit: str, key: str, parent: str, seen: set[str]) -> None:
         """Is it a unit, another one, and not named before?"""
