@@ -24,6 +24,7 @@ from . import (
     log_terms,
     regressions,
     scaling,
+    states,
     structured,
     survey,
     tightness,
@@ -53,6 +54,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
     "imputation": ("missing cells of public tables filled in, beside other imputers", imputation.table),
     "classify": ("digits named, whole and with missing pixels; classes of few rows", classify.table),
     "survey": ("missing answers filled in right, beside scikit-learn's imputers", survey.table),
+    "states": ("three states beside two, with as many weights", states.table),
     "gibbs": ("how long Gibbs sampling needs to be as accurate", gibbs.table),
 }
 
