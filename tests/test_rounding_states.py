@@ -10,7 +10,7 @@ import pytest
 
 import hostile
 import sbnet as sb
-from sbnet.errors import ConvergenceWarning
+from sbnet.errors import ConvergenceWarning, TooManyHiddenError
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -104,3 +104,26 @@ def test_no_bound_of_a_hostile_case_with_states_is_on_the_wrong_side():
 def test_hundreds_of_hostile_cases_with_states():
     cases = 600
     print(f"\nrounding, two to five states: {run(cases):,} bounds of {cases:,} hostile cases")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_proven_bounds_of_states_hold_the_sum_in_fifty_digits(seed):
+    pytest.importorskip("flint")
+    network = hostile.states(seed)
+    for row in hostile.state_rows(network, seed, 2):
+        if np.prod(network.n_states[row < 0].astype(float)) <= 200:
+            truth, found = log_p_in_digits(network, row), sb.certify(network, row, proven=True)
+            near = 1e-15 * network.n_units if network.tables else 1e-45
+            assert found.lower - near <= truth <= found.upper + near
+            assert found.proven
+            assert truth == -mpmath.inf or found.upper - found.lower <= 1e-13 * (1.0 + abs(float(truth)))
+
+
+def test_proven_sums_that_are_too_large_are_named():
+    pytest.importorskip("flint")
+    names = [f"v{k}" for k in range(9)]
+    edges = {(name, "all"): [[0.5, 1.0]] for name in names}
+    net = sb.from_edges(edges, states={name: ["a", "b", "c"] for name in names})
+    with pytest.raises(TooManyHiddenError, match=r"proven=True needs a table of 2\*\*14.26 numbers over 'v0', 'v1'"):
+        sb.certify(net, {"all": 1}, proven=True)
+    assert sb.posterior_intervals(net, {"all": 1, "v0": "a", "v1": "b"}, units=["v2"], proven=True)["v2"]

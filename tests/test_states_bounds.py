@@ -14,7 +14,7 @@ import oracle
 import sbnet as sb
 from sbnet.certificates import branching, enclosure
 from sbnet.cli import main
-from sbnet.errors import EvidenceError, NetworkError, ParameterError
+from sbnet.errors import EvidenceError, ParameterError
 from sbnet.exact.enumeration import Reduced
 from sbnet.inference import Solution, Status
 from sbnet.inference.importance import log_weights
@@ -212,11 +212,6 @@ def test_impossible_states_have_the_probability_zero():
     intervals = sb.posterior_intervals(net, {"b": 1})["a"]
     assert intervals["x"] == (0.0, 0.0)
     assert 0.0 < intervals["y"][0] <= intervals["y"][1] < 1.0
-
-
-def test_what_certificates_of_states_do_not_know_is_refused_by_name(mixed):
-    with pytest.raises(NetworkError, match="variable 'fever' has 3 states, and proven=True is for two states; leave"):
-        sb.certify(mixed, {"ill": 1}, proven=True)
 
 
 # --- samplers ---------------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from sbnet.certificates.enclosure import (
     eliminate_or_enclose,
     enclose,
     in_lines,
+    proven_sum,
 )
 from sbnet.certificates.records import Certificate, Certificates, Interval, PosteriorIntervals
 from sbnet.errors import EvidenceError, ParameterError
@@ -120,7 +121,8 @@ def certify(
         subproblems.
     proven : bool
         Evaluate both bounds in ball arithmetic, where every rounding is counted as it comes about, instead of taking
-        off a margin for the worst; needs ``sbnet[proven]``. Exact sums end at 14 units.
+        off a margin for the worst; needs ``sbnet[proven]``. Exact sums end at 14 units; where variables have more than
+        two states, or tables, there are no others, and none with tables of more than 2**14 numbers.
     confidence : float
         Below one, say 0.999: find a narrower `interval` too, which holds ln P(evidence) with that probability, in each
         row. It comes from samples with bounded weights, :mod:`sbnet.bounds.upper.proposal`: as many as bring it to a
@@ -328,7 +330,6 @@ def _sigmoid(x: float) -> float:
 def _check(network: Network, effort: str, proven: bool, settings: CertifySettings | None) -> tuple[How, Executor]:
     checks.choice("effort", effort, EFFORTS)
     if checks.flag("proven", proven):
-        network.check_binary("proven=True", "leave it out: rounding is covered by a margin")
         _proven.load()
     settings = checks.settings(settings, CertifySettings)
     where = pool(settings.executor, 1 if proven else settings.threads)  # balls are no faster in threads
@@ -359,6 +360,8 @@ def _enclosed(network: Network, rows: States, how: How) -> Sequence[Enclosed | E
     """Both bounds of each row."""
     if network.is_binary:
         return [enclose(network, row, how) for row in rows]
+    if how.proven:
+        return [proven_sum(network, row) for row in rows]
     return eliminate_or_enclose(network, rows, how)
 
 

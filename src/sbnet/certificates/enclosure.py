@@ -10,6 +10,7 @@ import numpy as np
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.bounds import findings, margins
 from sbnet.bounds.proven import lower as ball_lower
+from sbnet.bounds.proven import states as ball_states
 from sbnet.bounds.proven import upper as ball_upper
 from sbnet.bounds.proven.lower import Piece
 from sbnet.bounds.proven.upper import Subproblem
@@ -213,6 +214,15 @@ def eliminated(network: Network, rows: States, how: How) -> list[Eliminated]:
     log_p, _ = means_of_states(network, rows, Efforts(limit, 1, progress=False, means=False), nothing)
     margin = [margins.of_elimination(network, live_variables(network.model, row)) for row in rows]
     return [Eliminated(*both) for both in zip(log_p.tolist(), margin, strict=True)]
+
+
+def proven_sum(network: Network, row: States) -> Eliminated:
+    """ln P of a row of a network with states, in ball arithmetic."""
+    low, high = ball_states.enclosed_sum(network, row)
+    if high == -np.inf:
+        return Eliminated(high, 0.0)
+    middle = low + 0.5 * (high - low)
+    return Eliminated(middle, float(np.nextafter(max(high - middle, middle - low), np.inf)) + float(np.spacing(-low)))
 
 
 def eliminate_or_enclose(network: Network, rows: States, how: How) -> Sequence[Eliminated | Enclosed | Bracketed]:
